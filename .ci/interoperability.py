@@ -1,4 +1,4 @@
-"""Reads the report of a run against our own stack, and fails if a pair with it failed."""
+"""Reads the report of a run against our own stack and fails if a pair with our stack failed."""
 
 import json
 import sys
@@ -8,5 +8,5 @@ cells = [cell for cell in json.load(open(path))["cells"] if "netdyno" in cell["l
 bad = [cell for cell in cells if cell["status"] != "ok"]
 for cell in bad:
     print(cell["label"], cell["status"], cell.get("reason") or "")
-print(f"{len(cells) - len(bad)} of {len(cells)} pairs work")
+print(f"{len(cells) - len(bad)} of {len(cells)} pairs passed")
 sys.exit(bool(bad) or len(cells) < pairs)

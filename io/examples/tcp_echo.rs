@@ -1,11 +1,12 @@
-//! Answers `+OK` to every Redis request and does nothing else: what sockets alone cost.
+//! Answers `+OK` to every Redis request and does nothing else. It bounds what socket I/O alone costs.
 //!
 //! ```sh
 //! cargo run --release -p netdyno-io --example tcp_echo -- epoll 7000     # or uring, or auto
 //! redis-benchmark -p 7000 -c 50 -n 1000000 -t set
 //! ```
 //!
-//! When its input ends it says how many requests it answered, in how many turns, and the CPU time of each.
+//! When its input ends, it prints how many requests it answered, in how many turns, and the CPU time per
+//! request.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -65,7 +66,7 @@ mod linux {
         let (user, system) = cpu_seconds();
         let each = |seconds: f64| seconds * 1e6 / requests.max(1) as f64;
         println!(
-            "{:?}: {requests} requests, {turns} turns; CPU us a request: {:.3} user + {:.3} system = {:.3}",
+            "{:?}: {requests} requests, {turns} turns; CPU us per request: {:.3} user + {:.3} system = {:.3}",
             reactor.backend(),
             each(user),
             each(system),
@@ -74,7 +75,12 @@ mod linux {
         Ok(())
     }
 
-    /// Bytes of the first request, once it is whole: `*2\r\n$3\r\nGET\r\n$1\r\na\r\n`.
+    /// Length of the first request once it is complete: `*2\r
+    /// $3\r
+    /// GET\r
+    /// $1\r
+    /// a\r
+    /// `.
     fn request_length(input: &[u8]) -> Option<usize> {
         let (parts, mut at) = number(input, 0)?;
         for _ in 0..parts {
@@ -84,7 +90,7 @@ mod linux {
         (at <= input.len()).then_some(at)
     }
 
-    /// A number after one character, and where its line ends.
+    /// Parses a number after one type character, and returns it with the end of its line.
     fn number(input: &[u8], at: usize) -> Option<(usize, usize)> {
         let digits = input.get(at + 1..)?;
         let length = digits.iter().position(|&byte| byte == b'\r')?;
@@ -92,7 +98,7 @@ mod linux {
         Some((value, at + 1 + length + 2))
     }
 
-    /// Of this process, by the kernel's ticks of 10 ms.
+    /// User and system CPU time of this process, in the kernel's ticks of 10 ms.
     fn cpu_seconds() -> (f64, f64) {
         let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let fields: Vec<f64> = text.split(' ').map(|field| field.parse().unwrap_or(0.0)).collect();

@@ -1,47 +1,48 @@
-//! Buffers for what one receive call takes.
+//! Buffers for the datagrams of one receive call.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
 
 use quinn_udp::RecvMeta;
 
-/// Room of one buffer: the kernel coalesces at most this much (65,535 bytes with headers).
+/// Size of one buffer. The kernel coalesces at most this much (65,535 bytes with headers).
 pub const BUFFER_BYTES: usize = 1 << 16;
 
-/// Buffers that a receive call can fill at most: what `recvmmsg` is given by quinn-udp.
+/// Most buffers that one receive call can fill: the batch size of quinn-udp for `recvmmsg`.
 const MAX_BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
-/// Buffers of 64 KiB that are filled again and again.
+/// A reusable set of 64 KiB receive buffers.
 ///
-/// Few are better than many: the bytes of four still lie in the cache of a core when they are looked at. But where the kernel does not put
-/// datagrams together, four buffers are four datagrams: [`gathering`](Self::gathering).
+/// Few buffers are better than many: four of them stay in a core's cache until they are read. But if the
+/// kernel does not coalesce datagrams, four buffers hold only four datagrams; see
+/// [`gathering`](Self::gathering).
 #[derive(Debug)]
 pub struct ReceiveBatch {
     bytes: Box<[u8]>,
     metas: Box<[RecvMeta]>,
-    /// What each buffer was sent to.
+    /// The local address that each buffer's datagrams were sent to.
     locals: Box<[SocketAddr]>,
-    /// Whether single datagrams are put together.
+    /// Whether uncoalesced datagrams are merged after the receive call.
     gathers: bool,
-    /// Of the buffers, how many full ones a call may fill.
+    /// How many buffers may be filled if the kernel coalesces.
     full: usize,
-    /// How many the last call was given.
+    /// Buffers offered to the last call.
     offered: usize,
     filled: usize,
-    /// How many of these with one datagram.
+    /// Filled buffers that hold one datagram.
     singles: usize,
 }
 
-/// Datagrams of one sender, that came together.
+/// Coalesced datagrams of one sender.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// The address of ours that they were sent to.
+    /// The local address that they were sent to.
     pub local: SocketAddr,
     /// The sender.
     pub remote: SocketAddr,
-    /// The datagrams, side by side.
+    /// The datagrams, one after the other.
     pub datagrams: &'a mut [u8],
-    /// Length of each but the last, which may be shorter. At least 1.
+    /// Length of every datagram except the last, which may be shorter. At least 1.
     pub segment_bytes: usize,
 }
 
@@ -52,14 +53,15 @@ impl Default for ReceiveBatch {
 }
 
 impl ReceiveBatch {
-    /// So many buffers: 1 to 32, others count as the nearest of these.
+    /// Creates a batch of `buffers` buffers, clamped to 1 to 32.
     pub fn new(buffers: usize) -> Self {
         let buffers = buffers.clamp(1, MAX_BUFFERS);
         Self::with(buffers, buffers, false)
     }
 
-    /// So many buffers, 1 to 32, and up to 32 while each gets one datagram, since the kernel puts none together. They are put together here,
-    /// by a copy. Memory is taken when it is first written to.
+    /// Creates a batch of `buffers` buffers (1 to 32) that grows to 32 while the kernel coalesces nothing.
+    /// Single datagrams of one sender are then merged by copying. Memory is committed when it is first
+    /// written to.
     pub fn gathering(buffers: usize) -> Self {
         Self::with(buffers.clamp(1, MAX_BUFFERS), MAX_BUFFERS, true)
     }
@@ -78,7 +80,7 @@ impl ReceiveBatch {
         }
     }
 
-    /// Buffers that the last receive call filled.
+    /// Number of buffers that the last receive call filled.
     pub fn len(&self) -> usize {
         self.filled
     }
@@ -88,17 +90,17 @@ impl ReceiveBatch {
         self.filled == 0
     }
 
-    /// Whether it filled all of them, so that more may be waiting.
+    /// Whether the last call filled every buffer, so that more datagrams may be waiting.
     pub fn is_full(&self) -> bool {
         self.filled == self.offered
     }
 
-    /// Whether all of it came one by one: the kernel put nothing together.
+    /// Whether every filled buffer holds a single datagram: the kernel coalesced nothing.
     pub fn is_single(&self) -> bool {
         self.singles == self.filled
     }
 
-    /// What the last receive call took, in its order.
+    /// The buffers that the last receive call filled, in order of arrival.
     pub fn iter(&mut self) -> impl Iterator<Item = Received<'_>> {
         let metas = self.metas.iter().zip(&self.locals).take(self.filled);
         let buffers = self.bytes.chunks_exact_mut(BUFFER_BYTES).zip(metas);
@@ -113,15 +115,15 @@ impl ReceiveBatch {
         })
     }
 
-    /// Offers twice as many buffers as the last call filled, if all of those have one datagram each.
+    /// Offers twice as many buffers as the last call filled if each of those holds one datagram.
     fn offer(&mut self) {
         let is_single = self.gathers && self.is_single();
         self.offered =
             if is_single { (2 * self.filled).clamp(self.full, self.metas.len()) } else { self.full };
     }
 
-    /// Puts single datagrams behind those of the same sender, as the kernel does: all of one length, but the last may be shorter. What was
-    /// moved leaves a stride of 0.
+    /// Appends single datagrams to the previous one of the same sender, under the kernel's rule: all have one
+    /// length, except that the last may be shorter. A buffer whose datagram was moved gets a stride of 0.
     fn gather(&mut self) {
         let mut first = 0;
         for next in 1..self.filled {
@@ -140,7 +142,7 @@ impl ReceiveBatch {
         }
     }
 
-    /// Has `receive` fill the buffers, then works out addresses for a socket bound to `bound`.
+    /// Calls `receive` to fill the buffers, then resolves the local addresses for a socket bound to `bound`.
     pub(crate) fn fill(
         &mut self,
         bound: SocketAddr,
@@ -149,12 +151,12 @@ impl ReceiveBatch {
         self.offer();
         self.filled = 0;
         let mut buffers = self.bytes.chunks_exact_mut(BUFFER_BYTES);
-        // Slices on the stack: the number of buffers is known to be at most MAX_BUFFERS.
+        // // On the stack: there are at most MAX_BUFFERS.
         let mut slices: [IoSliceMut<'_>; MAX_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
         let filled = receive(&mut slices[..self.offered], &mut self.metas[..self.offered])?;
         for (meta, local) in self.metas.iter_mut().zip(self.locals.iter_mut()).take(filled) {
-            meta.addr = plain(meta.addr);
+            meta.addr = normalise(meta.addr);
             meta.stride = meta.stride.max(1);
             *local = match meta.dst_ip {
                 Some(ip) if bound.ip().is_unspecified() => SocketAddr::new(ip.to_canonical(), bound.port()),
@@ -170,8 +172,9 @@ impl ReceiveBatch {
     }
 }
 
-/// An IPv4 address that came in through an IPv6 socket is an IPv4 address; flow labels name no endpoint.
-pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+/// Turns IPv4-mapped IPv6 addresses into IPv4 addresses, and clears flow labels, which do not identify an
+/// endpoint.
+pub(crate) fn normalise(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(mut v6) => match v6.ip().to_ipv4_mapped() {
             Some(v4) => SocketAddr::new(v4.into(), v6.port()),
@@ -189,17 +192,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mapped_addresses_become_plain_ones() {
+    fn mapped_addresses_are_normalised() {
         for (came, is) in [
             ("[::ffff:192.0.2.1]:5000", "192.0.2.1:5000"),
             ("192.0.2.1:5000", "192.0.2.1:5000"),
             ("[2001:db8::1]:5000", "[2001:db8::1]:5000"),
         ] {
-            assert_eq!(plain(came.parse().unwrap()), is.parse().unwrap());
+            assert_eq!(normalise(came.parse().unwrap()), is.parse().unwrap());
         }
     }
 
-    /// One call, which finds datagrams of these lengths from these ports: at most as many as it has buffers for.
+    /// Simulates one receive call that finds datagrams with these source ports and lengths, as far as there
+    /// are buffers.
     fn call(batch: &mut ReceiveBatch, found: &[(u16, usize)]) -> usize {
         let bound = "192.0.2.1:1".parse().unwrap();
         let receive = |slices: &mut [IoSliceMut<'_>], metas: &mut [RecvMeta]| {
@@ -217,7 +221,7 @@ mod tests {
     #[test]
     fn more_buffers_are_offered_while_datagrams_come_one_by_one() {
         let mut batch = ReceiveBatch::gathering(4);
-        // There is always more, of somebody else each.
+        // // More datagrams are always waiting, each from a different sender.
         let found: Vec<_> = (1..=100).map(|port| (port, 1200)).collect();
         for buffers in [4, 8, 16, 32, 32] {
             assert_eq!((call(&mut batch, &found), batch.is_full()), (buffers, true));
@@ -226,12 +230,12 @@ mod tests {
         assert!(!batch.is_full());
         assert_eq!(call(&mut batch, &found), 4, "few datagrams need few buffers");
         let mut batch = batch_of_two(4);
-        assert_eq!([call(&mut batch, &found), call(&mut batch, &found)], [4, 8], "some came together");
+        assert_eq!([call(&mut batch, &found), call(&mut batch, &found)], [4, 8], "some were coalesced");
         let alone = &mut ReceiveBatch::new(4);
         assert_eq!([call(alone, &found), call(alone, &found)], [4, 4]);
     }
 
-    /// One buffer with ten bytes, and one with five of which the first datagram has so many.
+    /// One buffer of ten bytes, and one of five bytes whose datagrams are `stride` bytes long.
     fn batch_of_two(stride: usize) -> ReceiveBatch {
         let mut batch = ReceiveBatch::gathering(4);
         let filled = batch.fill("192.0.2.1:1".parse().unwrap(), |_, metas| {
@@ -246,7 +250,7 @@ mod tests {
     fn datagrams_that_came_one_by_one_are_put_together() {
         let lengths = |found: &[(u16, usize)]| {
             let mut batch = ReceiveBatch::gathering(32);
-            // A batch of before leaves nothing behind.
+            // // An earlier batch leaves nothing behind.
             call(&mut batch, &[(1, 9); 32]);
             assert_eq!(call(&mut batch, found), found.len());
             let runs = batch.iter().map(|run| {
@@ -263,7 +267,7 @@ mod tests {
         assert_eq!(lengths(&[(1, 30_000); 3]), [(1, 60_000, 30_000), (1, 30_000, 30_000)]);
         let alone = &mut ReceiveBatch::new(4);
         call(alone, &[(1, 5), (1, 5)]);
-        assert_eq!(alone.iter().count(), 2, "who did not ask for it gets them as they came");
+        assert_eq!(alone.iter().count(), 2, "not merged unless requested");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The network interfaces of this machine, as its network namespace has them.
+//! The network interfaces of this network namespace.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,31 +11,31 @@ use nix::net::if_::{InterfaceFlags, if_nametoindex};
 pub struct Interface {
     /// Its name, such as `eth0`.
     pub name: String,
-    /// Its number, the scope of link-local IPv6 addresses.
+    /// Its index, which is the scope of link-local IPv6 addresses.
     pub index: u32,
     /// Its first IPv4 address.
     pub v4: Option<Ipv4Addr>,
-    /// Its first IPv6 address, a link-local one where there is one.
+    /// Its first IPv6 address; a link-local one is preferred.
     pub v6: Option<Ipv6Addr>,
-    /// Whether it leads to this machine alone.
+    /// Whether it is a loopback interface.
     pub is_loopback: bool,
-    /// Whether the system says that it carries multicast. Loopback does so without saying it.
+    /// Whether the system reports multicast support. Loopback supports multicast without reporting it.
     pub is_multicast: bool,
 }
 
-/// There is no such interface.
+/// No interface matches the name or address.
 #[derive(Debug)]
 pub struct InterfaceError {
-    asked: String,
+    requested: String,
     known: String,
 }
 
 impl std::fmt::Display for InterfaceError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no interface {} that is up", self.asked)?;
+        write!(f, "no active interface matches {}", self.requested)?;
         match &*self.known {
-            "" => f.write_str("; none is: set one up, such as by ip link set lo up"),
-            known => write!(f, "; there are: {known}"),
+            "" => f.write_str("; no interface is up: enable one, for example with ip link set lo up"),
+            known => write!(f, "; active interfaces: {known}"),
         }
     }
 }
@@ -43,7 +43,7 @@ impl std::fmt::Display for InterfaceError {
 impl std::error::Error for InterfaceError {}
 
 impl Interface {
-    /// Those that are up, in the order of their numbers.
+    /// Lists the interfaces that are up, by index.
     pub fn list() -> io::Result<Vec<Self>> {
         let mut all: Vec<Self> = Vec::new();
         for entry in getifaddrs()? {
@@ -53,7 +53,7 @@ impl Interface {
             let at = match all.iter().position(|known| known.name == entry.interface_name) {
                 Some(at) => at,
                 None => {
-                    // One that went meanwhile is none.
+                    // // The interface disappeared meanwhile.
                     let Ok(index) = if_nametoindex(entry.interface_name.as_str()) else { continue };
                     all.push(Self {
                         name: entry.interface_name.clone(),
@@ -80,7 +80,8 @@ impl Interface {
         Ok(all)
     }
 
-    /// Addresses that this machine has, each once: of interfaces that are up, but no loopback and no link-local ones.
+    /// Lists the addresses of all interfaces that are up, each once, except loopback and link-local
+    /// addresses.
     pub fn addresses() -> io::Result<Vec<IpAddr>> {
         let mut all = Vec::new();
         for entry in getifaddrs()? {
@@ -97,38 +98,39 @@ impl Interface {
         Ok(all)
     }
 
-    /// The one of this name, or that has this address.
+    /// Finds an interface by name or by address.
     ///
     /// # Errors
     ///
-    /// There is none: the error, of kind `NotFound`, names those that there are.
+    /// If none matches, the error has the kind `NotFound` and lists the active interfaces.
     pub fn find(name_or_address: &str) -> io::Result<Self> {
         let (all, address) = (Self::list()?, name_or_address.parse::<IpAddr>().ok());
         let found = match address {
-            None => all.iter().find(|one| one.name == name_or_address).cloned(),
+            None => all.iter().find(|known| known.name == name_or_address).cloned(),
             Some(address) => Self::with_address(&all, address)?,
         };
         found.ok_or_else(|| {
             let known: Vec<_> = all.iter().map(ToString::to_string).collect();
-            let error = InterfaceError { asked: name_or_address.to_owned(), known: known.join(", ") };
+            let error = InterfaceError { requested: name_or_address.to_owned(), known: known.join(", ") };
             io::Error::new(io::ErrorKind::NotFound, error)
         })
     }
 
     fn with_address(all: &[Self], address: IpAddr) -> io::Result<Option<Self>> {
-        let of = getifaddrs()?.find(|entry| {
+        let entry = getifaddrs()?.find(|entry| {
             entry.address.as_ref().is_some_and(|known| match address {
                 IpAddr::V4(v4) => known.as_sockaddr_in().is_some_and(|known| known.ip() == v4),
                 IpAddr::V6(v6) => known.as_sockaddr_in6().is_some_and(|known| known.ip() == v6),
             })
         });
-        let one = of.and_then(|entry| all.iter().find(|one| one.name == entry.interface_name).cloned());
-        Ok(one.map(|mut one| {
+        let found =
+            entry.and_then(|entry| all.iter().find(|known| known.name == entry.interface_name).cloned());
+        Ok(found.map(|mut interface| {
             match address {
-                IpAddr::V4(v4) => one.v4 = Some(v4),
-                IpAddr::V6(v6) => one.v6 = Some(v6),
+                IpAddr::V4(v4) => interface.v4 = Some(v4),
+                IpAddr::V6(v6) => interface.v6 = Some(v6),
             }
-            one
+            interface
         }))
     }
 }
@@ -149,13 +151,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_what_there_is() {
-        let told =
-            |known: &str| InterfaceError { asked: "eth9".to_owned(), known: known.to_owned() }.to_string();
-        assert_eq!(told("lo (127.0.0.1)"), "no interface eth9 that is up; there are: lo (127.0.0.1)");
+    fn an_error_lists_the_active_interfaces() {
+        let message = |known: &str| {
+            InterfaceError { requested: "eth9".to_owned(), known: known.to_owned() }.to_string()
+        };
         assert_eq!(
-            told(""),
-            "no interface eth9 that is up; none is: set one up, such as by ip link set lo up"
+            message("lo (127.0.0.1)"),
+            "no active interface matches eth9; active interfaces: lo (127.0.0.1)"
+        );
+        assert_eq!(
+            message(""),
+            "no active interface matches eth9; no interface is up: enable one, for example with ip link set lo up"
         );
     }
 }

@@ -1,15 +1,15 @@
-//! Batched UDP, and TCP in turns, for Netdyno's stacks: the only crate that opens sockets for them.
+//! Batched UDP and turn-based TCP for Netdyno's stacks. It is the only crate that opens sockets for them.
 //!
 //! | does | does not |
 //! |---|---|
-//! | send up to 64 datagrams by one system call (UDP_SEGMENT), one by one where that is not supported | build datagrams |
-//! | receive coalesced datagrams (UDP_GRO, recvmmsg), with the address that they were sent to | parse them |
-//! | wait for any number of sockets, TCP connections, a deadline and other threads | own threads or an event loop |
-//! | join multicast groups on chosen interfaces; one datagram a call or several, with and without waiting ([`DatagramSocket`]) | know what a group is for |
-//! | serve thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | know what they say |
+//! | sends up to 64 datagrams per system call (UDP_SEGMENT), or one by one where that is not supported | build datagrams |
+//! | receives coalesced datagrams (UDP_GRO, recvmmsg) with their local addresses | parse them |
+//! | waits for any number of sockets, TCP connections, a deadline and wake-ups from other threads | own threads or an event loop |
+//! | joins multicast groups per interface; sends and receives single datagrams or batches, blocking or not ([`DatagramSocket`]) | implement a discovery protocol |
+//! | serves thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | parse their contents |
 //!
-//! Errors of single sends are counted, not returned: to a protocol core a datagram that could not be sent is a
-//! datagram lost.
+//! Send errors of single datagrams are counted, not returned: a protocol core treats an unsent datagram as a
+//! lost one.
 //!
 //! ```
 //! use netdyno_io::{Events, Poller, ReceiveBatch, SocketOptions, UdpSocket};
@@ -40,6 +40,7 @@
 mod batch;
 mod datagram;
 mod interface;
+mod options;
 mod poller;
 mod sealed;
 #[cfg(target_os = "linux")]
@@ -55,5 +56,5 @@ pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
 pub use datagram::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 pub use interface::{Interface, InterfaceError};
 pub use poller::{Events, Pollable, Poller, Ready, Waker};
-pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket, max_segments_of};
-pub use wait::wait_exactly;
+pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket, max_segments_for};
+pub use wait::enable_precise_waits;

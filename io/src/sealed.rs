@@ -1,4 +1,4 @@
-//! What all sockets of this crate have, and nobody else can have: a poller waits for nothing but them.
+//! Restricts [`Pollable`](crate::Pollable) to the sockets of this crate.
 
 use std::sync::Arc;
 

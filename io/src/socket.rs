@@ -1,4 +1,4 @@
-//! A UDP socket that sends and receives many datagrams at a time.
+//! A UDP socket that sends and receives many datagrams per system call.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -11,40 +11,44 @@ use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
-use crate::batch::{ReceiveBatch, plain};
+use crate::batch::{ReceiveBatch, normalise};
 use crate::datagram::DatagramSocket;
 use crate::interface::Interface;
+use crate::options::{restrict_to_unicast, set_largest_size};
 use crate::sealed::Sealed;
 use crate::wait::wait_for;
 
-/// Datagrams that one send can carry at the most (UDP_MAX_SEGMENTS before Linux 6.9).
+/// Most datagrams per segmented send (UDP_MAX_SEGMENTS before Linux 6.9).
 pub const MAX_SEGMENTS: usize = 64;
 
-/// Payload of the largest UDP datagram over IPv4, and so of all datagrams of one segmented send.
+/// Payload of the largest UDP datagram over IPv4, and so the limit of one segmented send.
 const MAX_SEND_BYTES: usize = 65_507;
 
-/// Datagrams of so many bytes that one send can carry at the most: who hands over more at a time has them sent by several.
-pub fn max_segments_of(segment_bytes: usize) -> usize {
+/// Returns how many datagrams of `segment_bytes` one system call can send. Longer buffers are sent in several
+/// calls.
+pub fn max_segments_for(segment_bytes: usize) -> usize {
     (MAX_SEND_BYTES / segment_bytes.max(1)).clamp(1, MAX_SEGMENTS)
 }
 
-/// What is asked of the kernel.
+/// Socket options of a [`UdpSocket`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SocketOptions {
-    /// SO_RCVBUF, bytes. Linux grants `net.core.rmem_max` at the most, and says twice of what it granted. Its default
-    /// of 212,992 holds some 90 small datagrams, which is less than what comes in one go. 0 leaves the default.
+    /// SO_RCVBUF in bytes; 0 leaves the system's default. Linux grants at most `net.core.rmem_max` and
+    /// reports twice the granted size. Its default of 212,992 holds some 90 small datagrams, which is less
+    /// than a typical burst.
     pub receive_buffer_bytes: usize,
-    /// SO_SNDBUF, bytes; `net.core.wmem_max` at the most. 0 leaves the default.
+    /// SO_SNDBUF in bytes, at most `net.core.wmem_max`. 0 leaves the default.
     pub send_buffer_bytes: usize,
-    /// SO_REUSEADDR: others that ask for the same may bind the port too. What is sent to one address goes to the socket
-    /// that is bound most closely, the last of several.
+    /// SO_REUSEADDR: other sockets with this option may bind the same port. A datagram goes to the socket
+    /// with the most specific address, and among equals to the last one bound.
     pub reuse_address: bool,
-    /// SO_REUSEPORT, Linux only: the port may be one that others of the same user have bound with this, or [share](UdpSocket::share_port).
-    /// The kernel deals what comes out to them, by a hash of both addresses. Other systems would not, so there it is refused.
+    /// SO_REUSEPORT, Linux only: the port may be one that the same user has already bound with this option or
+    /// [shared](UdpSocket::share_port). The kernel distributes datagrams over these sockets by a hash of both
+    /// addresses. Other systems do not, so there it is an error.
     pub reuse_port: bool,
-    /// Takes no multicast, also where others on this machine have joined a group (IP_MULTICAST_ALL off), and no IPv4 by
-    /// an IPv6 socket.
+    /// Receives no multicast, even if another process on this machine has joined a group (IP_MULTICAST_ALL
+    /// off), and no IPv4 on an IPv6 socket.
     pub only_unicast: bool,
 }
 
@@ -60,13 +64,13 @@ impl Default for SocketOptions {
     }
 }
 
-/// A bound UDP socket, never blocking, and connected only if it is one [for a peer](Self::for_peer).
+/// A bound, non-blocking UDP socket. It is connected only if created [for a peer](Self::for_peer).
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Arc<std::net::UdpSocket>,
     state: UdpSocketState,
     local: SocketAddr,
-    /// Datagrams a send may carry; falls to 1 once the device has refused more.
+    /// Datagrams per send; reduced to 1 once the device has refused a segmented send.
     segments: AtomicUsize,
     errors: AtomicU64,
 }
@@ -82,64 +86,67 @@ impl UdpSocket {
             set_reuse_port(&SockRef::from(&socket))?;
         }
         if options.only_unicast {
-            unicast_alone(&socket, address)?;
+            restrict_to_unicast(&socket, address)?;
         }
         socket.bind(&address.into())?;
         let socket: std::net::UdpSocket = socket.into();
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         let asked = (options.receive_buffer_bytes, options.send_buffer_bytes);
-        largest(asked.0, |bytes| state.set_recv_buffer_size(UdpSockRef::from(&socket), bytes))?;
-        largest(asked.1, |bytes| state.set_send_buffer_size(UdpSockRef::from(&socket), bytes))?;
+        set_largest_size(asked.0, |bytes| state.set_recv_buffer_size(UdpSockRef::from(&socket), bytes))?;
+        set_largest_size(asked.1, |bytes| state.set_send_buffer_size(UdpSockRef::from(&socket), bytes))?;
         let segments = AtomicUsize::new(state.max_gso_segments().clamp(1, MAX_SEGMENTS));
         let local = socket.local_addr()?;
         Ok(Self { socket: Arc::new(socket), state, local, segments, errors: AtomicU64::new(0) })
     }
 
-    /// From now on others may bind its port by [`reuse_port`](SocketOptions::reuse_port). Who binds first without that, and then
-    /// shares, is told if another program has the port, also one that shares it.
+    /// Lets other sockets bind this port with [`reuse_port`](SocketOptions::reuse_port) from now on. Binding
+    /// first without that option, then sharing, detects a port that another program already holds, even one
+    /// that shares it.
     pub fn share_port(&self) -> io::Result<()> {
         set_reuse_port(&SockRef::from(&*self.socket))
     }
 
-    /// One more socket at a port that is shared, for what `remote` sends to `local` alone: from now on that comes to it, and to no
-    /// other. What came before may wait elsewhere, and for a moment it may be given what is for others, so that whoever reads it still looks at
-    /// the sender. For receiving: what is sent goes out by any socket of the port.
+    /// Opens another socket at a shared port, to which the kernel steers what `remote` sends to `local`.
+    /// Datagrams that arrived earlier may still wait at another socket. For a moment this socket may receive
+    /// datagrams of others, so check the sender. Use it for receiving only: any socket of the port can send.
     ///
-    /// The kernel finds it by its addresses, since Linux 6.13 by a hash of them, before by a walk along all sockets of the port: a
-    /// thousand of them cost each datagram some microseconds there.
+    /// Since Linux 6.13 the kernel finds the socket by a hash of its addresses. Earlier kernels search all
+    /// sockets of the port, which takes noticeable time per datagram with a thousand sockets.
     ///
     /// # Errors
     ///
-    /// The system answers `remote` from another address than `local`, and those of [`bind`](Self::bind), such as no more file descriptors.
+    /// Fails if the system would answer `remote` from an address other than `local`, and for the reasons of
+    /// [`bind`](Self::bind), such as too many open files.
     pub fn for_peer(local: SocketAddr, remote: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
-        // Bound to all addresses, and to one only by connecting: so it never stands with those of one address, to which the kernel deals
-        // what comes from strangers, and leaves those of all addresses at once.
+        // // Bound to all addresses, and narrowed to one only by connecting. It is therefore never in the
+        // group of sockets bound to that address, over which the kernel distributes datagrams of unknown
+        // peers, and it leaves the wildcard group at once.
         let any: IpAddr =
             if local.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let options = SocketOptions { reuse_port: true, only_unicast: true, ..options.clone() };
         let mut socket = Self::bind(SocketAddr::new(any, local.port()), &options)?;
         socket.socket.connect(remote)?;
-        socket.local = plain(socket.socket.local_addr()?);
-        if socket.local == plain(local) {
+        socket.local = normalise(socket.socket.local_addr()?);
+        if socket.local == normalise(local) {
             return Ok(socket);
         }
         let why = format!("the system answers {remote} from {}, not from {local}", socket.local);
         Err(io::Error::new(ErrorKind::AddrNotAvailable, why))
     }
 
-    /// The address that a datagram to `remote` would leave from, were the socket bound to `local`. Sends none.
+    /// Returns the address from which a socket bound to `local` would send to `remote`. Sends nothing.
     pub fn source_towards(local: SocketAddr, remote: SocketAddr) -> io::Result<IpAddr> {
         let socket = std::net::UdpSocket::bind(local)?;
         socket.connect(remote)?;
         Ok(socket.local_addr()?.ip())
     }
 
-    /// The address that it is bound to, with the port that it got.
+    /// The address that the socket is bound to, with the actual port.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// What is sent to a group leaves by this interface from now on, from whatever address it is sent.
+    /// Sends multicast through this interface from now on, whatever the source address.
     pub fn set_multicast_interface(&self, interface: &Interface) -> io::Result<()> {
         if self.local.is_ipv6() {
             return Ok(rustix::net::sockopt::set_ipv6_multicast_if(&*self.socket, interface.index)?);
@@ -154,7 +161,7 @@ impl UdpSocket {
         )?)
     }
 
-    /// Routers that what is sent to a group may pass, and one more; 1 without it.
+    /// Sets the TTL or hop limit of multicast datagrams; the default of 1 stays on the link.
     pub fn set_multicast_hops(&self, hops: u8) -> io::Result<()> {
         let socket = SockRef::from(&*self.socket);
         if self.local.is_ipv6() {
@@ -164,8 +171,8 @@ impl UdpSocket {
         }
     }
 
-    /// Takes what is sent to a group from now on, by this interface, or by the one that the system chooses. Bind the group's
-    /// own address, so that nothing else comes.
+    /// Joins a group on this interface, or on the one that the system chooses. Bind to the group's address to
+    /// receive nothing else.
     pub fn join(&self, group: IpAddr, interface: Option<&Interface>) -> io::Result<()> {
         let (socket, index) =
             (SockRef::from(&*self.socket), interface.map_or(0, |interface| interface.index));
@@ -175,40 +182,40 @@ impl UdpSocket {
         }
     }
 
-    /// The same socket, for single datagrams: what one of the two takes the other does not see. Datagrams that the kernel kept together
-    /// (UDP_GRO) come as one.
-    pub fn single(&self) -> DatagramSocket {
-        DatagramSocket::same(Arc::clone(&self.socket), self.local)
+    /// Returns the same socket for single datagrams. Each datagram is received through only one of the two.
+    /// Datagrams that the kernel coalesced (UDP_GRO) are received as one.
+    pub fn datagram_socket(&self) -> DatagramSocket {
+        DatagramSocket::from_bound(Arc::clone(&self.socket), self.local)
     }
 
-    /// SO_RCVBUF as the kernel tells it.
+    /// SO_RCVBUF as the kernel reports it.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         self.state.recv_buffer_size(UdpSockRef::from(&*self.socket))
     }
 
-    /// SO_SNDBUF as the kernel tells it.
+    /// SO_SNDBUF as the kernel reports it.
     pub fn send_buffer_bytes(&self) -> io::Result<usize> {
         self.state.send_buffer_size(UdpSockRef::from(&*self.socket))
     }
 
-    /// Datagrams that one system call sends: 1 without segmentation offload.
+    /// Most datagrams per system call: 1 without segmentation offload.
     pub fn max_segments(&self) -> usize {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Sends one datagram a system call from now on.
+    /// Sends one datagram per system call from now on.
     pub fn disable_segmentation(&self) {
         self.segments.store(1, Ordering::Relaxed);
     }
 
-    /// Datagrams, or segmented sends, that the kernel refused for another reason than a full buffer.
+    /// Number of datagrams or segmented sends that the kernel refused for a reason other than a full buffer.
     pub fn send_errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Sends datagrams that lie side by side, `segment_bytes` each (at least 1), the last may be shorter. `local`
-    /// matters where the socket is bound to all addresses. Gives the bytes that were taken: fewer than all means that
-    /// the buffer of the socket is full, and the rest is to be sent once it is writable.
+    /// Sends consecutive datagrams of `segment_bytes` each (at least 1); the last may be shorter. `local`
+    /// matters if the socket is bound to all addresses. Returns the number of bytes accepted. Fewer than all
+    /// means that the socket's buffer is full: send the rest when the socket is writable.
     pub fn send(
         &self,
         local: SocketAddr,
@@ -225,7 +232,8 @@ impl UdpSocket {
         }))
     }
 
-    /// Sends one datagram. `local` as in [`send`](Self::send). A full buffer of the socket is an error too: `WouldBlock`.
+    /// Sends one datagram. `local` is as in [`send`](Self::send). A full socket buffer is the error
+    /// `WouldBlock`.
     pub fn send_one(&self, local: SocketAddr, remote: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         self.send_once(&self.route(local, remote), datagram, datagram.len())
     }
@@ -234,13 +242,13 @@ impl UdpSocket {
         Route { source: self.source(local), destination: self.destination(remote) }
     }
 
-    /// Waits for room to send; false if there was none in time, or a signal came.
+    /// Waits for buffer space to send; false if the timeout expired or a signal arrived.
     pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
         Ok(wait_for(&mut [PollFd::new(&*self.socket, PollFlags::OUT)], Some(timeout))? > 0)
     }
 
-    /// Takes what has arrived, as much as the buffers of `batch` hold; 0 if there is nothing. No more than one system
-    /// call: if the batch is full there may be more.
+    /// Receives what has arrived, as far as the buffers of `batch` hold it; 0 if there is nothing. At most
+    /// one system call: if the batch is full, more may be waiting.
     pub fn receive(&self, batch: &mut ReceiveBatch) -> io::Result<usize> {
         let filled = batch.fill(self.local, |slices, metas| {
             self.state.recv(UdpSockRef::from(&*self.socket), slices, metas)
@@ -262,8 +270,8 @@ impl UdpSocket {
         self.state.try_send(UdpSockRef::from(&*self.socket), &transmit)
     }
 
-    /// Sends so many datagrams by as few calls as the system takes. `send_once` is given the numbers of those that are to go
-    /// by one call. Gives how many were taken.
+    /// Sends `count` datagrams with as few calls as the system allows. `send_once` receives the indices for
+    /// one call. Returns how many were accepted.
     fn send_runs(
         &self,
         count: usize,
@@ -272,7 +280,7 @@ impl UdpSocket {
     ) -> usize {
         let mut sent = 0;
         while sent < count {
-            let segments = self.max_segments().min(max_segments_of(segment_bytes));
+            let segments = self.max_segments().min(max_segments_for(segment_bytes));
             let run = sent..count.min(sent + segments);
             match send_once(run.clone()) {
                 Ok(()) => sent = run.end,
@@ -282,7 +290,7 @@ impl UdpSocket {
                     if run.len() > 1 && refuses_segments(&error) {
                         sent += self.send_singly(run, &send_once);
                     } else {
-                        // Lost, as on any network.
+                        // // Treated as lost in the network.
                         sent = run.end;
                     }
                 }
@@ -291,9 +299,9 @@ impl UdpSocket {
         sent
     }
 
-    /// After a segmented send was refused: the same datagrams one by one. If these go, segmentation is the culprit,
-    /// and is not tried again; the last, which may be shorter, goes even where their length is the culprit. Gives how many
-    /// were taken.
+    /// Sends the datagrams of a refused segmented send one by one. If these succeed, segmentation is disabled
+    /// for the socket. The last, shorter datagram is ignored in that decision, because it may succeed where
+    /// the length of the others is the cause. Returns how many were accepted.
     fn send_singly(&self, run: Range<usize>, send_once: &impl Fn(Range<usize>) -> io::Result<()>) -> usize {
         let (mut sent, mut one_went) = (0, false);
         for number in run.clone() {
@@ -312,12 +320,12 @@ impl UdpSocket {
         sent
     }
 
-    /// The source address to ask for: none where the socket has but one.
+    /// The source address to request: none if the socket is bound to a single address.
     fn source(&self, local: SocketAddr) -> Option<IpAddr> {
         (self.local.ip().is_unspecified() && !local.ip().is_unspecified()).then_some(local.ip())
     }
 
-    /// An IPv6 socket reaches IPv4 addresses by their mapped form (RFC 4291 section 2.5.5.2).
+    /// An IPv6 socket reaches IPv4 addresses in their mapped form (RFC 4291 section 2.5.5.2).
     fn destination(&self, remote: SocketAddr) -> SocketAddr {
         match remote {
             SocketAddr::V4(v4) if self.local.is_ipv6() => {
@@ -349,35 +357,7 @@ fn set_reuse_port(socket: &SockRef<'_>) -> io::Result<()> {
     }
 }
 
-/// No multicast but what the socket itself has joined; no IPv4 on an IPv6 socket. Before it is bound.
-pub(crate) fn unicast_alone(socket: &Socket, address: SocketAddr) -> io::Result<()> {
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-        #[cfg(target_os = "linux")]
-        socket.set_multicast_all_v6(false)?;
-    } else {
-        #[cfg(target_os = "linux")]
-        socket.set_multicast_all_v4(false)?;
-    }
-    Ok(())
-}
-
-/// Sets the largest size that the system grants, from `bytes` down: some refuse what is above their limit, Linux
-/// does not. 0 sets none.
-pub(crate) fn largest(bytes: usize, set: impl Fn(usize) -> io::Result<()>) -> io::Result<()> {
-    let mut bytes = bytes;
-    if bytes == 0 {
-        return Ok(());
-    }
-    loop {
-        match set(bytes) {
-            Err(_) if bytes > 1 << 16 => bytes /= 2,
-            done => return done,
-        }
-    }
-}
-
-/// EIO: the device cannot segment. EINVAL: the same, or segments longer than the path takes.
+/// EIO: the device cannot segment. EINVAL: the same, or the segments exceed the path MTU.
 fn refuses_segments(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(EIO | EINVAL))
 }
@@ -385,7 +365,7 @@ fn refuses_segments(error: &io::Error) -> bool {
 const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 
-/// Nothing there, or an ICMP message about an earlier datagram, which says nothing about what may come.
+/// Nothing to receive, or an ICMP message about an earlier datagram, which does not affect later ones.
 fn is_nothing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! A [`Poller`] that is awaited on Tokio's reactor.
+//! A [`Poller`] integrated with Tokio's reactor.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::poller::{Events, Poller};
 
-/// Awaits a poller. The sockets stay with the poller: one registration with Tokio serves all of them.
+/// An awaitable poller. The sockets stay with the poller: one Tokio registration serves all of them.
 #[derive(Debug)]
 pub struct AsyncPoller {
     inner: AsyncFd<Shared>,
@@ -26,20 +26,22 @@ impl AsRawFd for Shared {
 }
 
 impl AsyncPoller {
-    /// Registers with the runtime that this is called in, which must have its I/O driver enabled.
+    /// Registers with the current runtime, which must have its I/O driver enabled.
     #[allow(unsafe_code)]
     pub fn new(poller: Arc<Poller>) -> io::Result<Self> {
-        // SAFETY: the poller opens its descriptor once and closes it when dropped, and this keeps it alive.
+        // // SAFETY: the poller opens its descriptor once and closes it when dropped, and the `Arc` keeps it
+        // alive.
         let inner = unsafe { AsyncFd::register_with_interest(Shared(poller), Interest::READABLE)? };
         Ok(Self { inner })
     }
 
-    /// What is ready now, without waiting.
+    /// Reports what is ready now, without waiting.
     pub fn check(&self, events: &mut Events) -> io::Result<()> {
         self.inner.get_ref().0.wait(events, Some(Duration::ZERO))
     }
 
-    /// Waits until a socket is ready. Wake-ups by [`Waker`](crate::Waker) are not told here: they are for threads.
+    /// Waits until a socket is ready. Wake-ups by [`Waker`](crate::Waker) are not reported: they are for
+    /// threads.
     pub async fn wait(&self, events: &mut Events) -> io::Result<()> {
         loop {
             let mut guard = self.inner.readable().await?;
@@ -47,7 +49,7 @@ impl AsyncPoller {
             if !events.is_empty() {
                 return Ok(());
             }
-            // Nothing was ready when we asked: anything that comes from now on is told anew.
+            // // Nothing was ready at that time: later arrivals make the descriptor readable again.
             guard.clear_ready();
         }
     }
@@ -59,7 +61,7 @@ mod tests {
     use crate::{ReceiveBatch, SocketOptions, UdpSocket};
 
     #[tokio::test]
-    async fn tells_of_every_datagram() {
+    async fn reports_every_datagram() {
         let poller = Arc::new(Poller::new().unwrap());
         let (waiting, mut events) = (AsyncPoller::new(poller.clone()).unwrap(), Events::default());
         let address = "127.0.0.1:0".parse().unwrap();
@@ -72,11 +74,11 @@ mod tests {
             let (from, to) = (&sockets[round % 3], &sockets[(round + 1) % 3]);
             from.send(from.local_address(), to.local_address(), b"hello", 5);
             let wait = tokio::time::timeout(Duration::from_secs(5), waiting.wait(&mut events));
-            wait.await.expect("told in time").unwrap();
+            wait.await.expect("a timely wake-up").unwrap();
             assert_eq!(events.iter().map(|ready| ready.key).collect::<Vec<_>>(), [((round + 1) % 3) as u32]);
             assert_eq!(to.receive(&mut batch).unwrap(), 1);
         }
         let wait = tokio::time::timeout(Duration::from_millis(5), waiting.wait(&mut events));
-        assert!(wait.await.is_err(), "nothing more");
+        assert!(wait.await.is_err(), "no further event");
     }
 }

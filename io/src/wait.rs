@@ -1,4 +1,4 @@
-//! Waiting for a few descriptors by poll(2).
+//! Waiting for a few descriptors with poll(2).
 
 use std::cell::Cell;
 use std::io;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
-/// Waits until one is ready, for so long at the most, and says how many are: 0 if none was in time, or a signal came. One system
-/// call.
+/// Waits until a descriptor is ready or the timeout expires, and returns how many are ready: 0 after a
+/// timeout or a signal. One system call.
 pub(crate) fn wait_for(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<usize> {
     match poll(fds, timeout.map(timespec).as_ref()) {
         Ok(ready) => Ok(ready),
@@ -17,7 +17,7 @@ pub(crate) fn wait_for(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io:
     }
 }
 
-/// Without end if it is too long to be told (292 thousand million years).
+/// Unlimited if the time is too long to represent.
 pub(crate) fn timespec(timeout: Duration) -> Timespec {
     Timespec {
         tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
@@ -29,14 +29,15 @@ thread_local! {
     static IS_EXACT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on waits of this thread end when they are due, as exactly as the system can: without the 50 us that Linux adds, to end several at
-/// once (PR_SET_TIMERSLACK), and before other threads have finished their slices (`sched_setattr`). Costs three system calls the first time; other
-/// systems than Linux are left as they are.
-pub fn wait_exactly() {
+/// Makes waits of this thread end as precisely as the system can. It removes the 50 us by which Linux delays
+/// timers to batch them (PR_SET_TIMERSLACK). It also shortens the thread's time slice, so that it preempts
+/// other threads on waking (`sched_setattr`). Costs three system calls the first time; has no effect on
+/// systems other than Linux.
+pub fn enable_precise_waits() {
     if !IS_EXACT.replace(true) {
         #[cfg(target_os = "linux")]
         {
-            // Both are refused only where a filter forbids them: then waits are what they were.
+            // // Both fail only if a filter forbids them; waits then keep their default precision.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let _ = crate::slice::shorten();
         }
@@ -49,12 +50,12 @@ mod tests {
 
     #[test]
     fn timers_are_exact_and_slices_short() {
-        wait_exactly();
+        enable_precise_waits();
         assert_eq!(rustix::thread::current_timer_slack(), Ok(1));
-        let told = std::fs::read_to_string("/proc/thread-self/sched").unwrap_or_default();
-        match told.lines().find(|line| line.starts_with("se.slice")) {
+        let schedule = std::fs::read_to_string("/proc/thread-self/sched").unwrap_or_default();
+        match schedule.lines().find(|line| line.starts_with("se.slice")) {
             Some(line) => assert!(line.ends_with(" 100000"), "{line}"),
-            None => println!("skipped: needs a kernel that tells slices"),
+            None => println!("skipped: needs a kernel that reports slices"),
         }
     }
 }

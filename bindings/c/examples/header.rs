@@ -4,5 +4,5 @@
 mod header;
 
 fn main() {
-    print!("{}", header::made());
+    print!("{}", header::generate());
 }

@@ -1,25 +1,26 @@
-//! The face of an event loop: its connections, each named by its reactor and a number.
+//! The event-loop interface: connections, each identified by its reactor and a number.
 //!
-//! What a call leaves to send goes out with the next `nd_reactor_poll`, together with all else.
+//! What a call leaves to send is sent by the next `nd_reactor_poll`.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use netdyno_rtc::{ChannelId, Connection, ConnectionId, SendError};
 
-use crate::border::{Data, List, Text, hand_over};
-use crate::error::{Failure, call, given, nd_code, shielded};
+use crate::error::{Failure, call, guarded, nd_code, required};
+use crate::memory::{Data, List, Text, hand_over};
 use crate::options::{ND_STATE_CLOSED, kind_of, nd_channel_options, state_number};
 use crate::reactor::nd_reactor;
 use crate::report::nd_report;
 use crate::stats::{nd_channel_stats, nd_connection_stats};
 
-/// The connection of this number; ND_CLOSED: it is over, or never was.
+/// The connection with this number; ND_CLOSED if it is over or never existed.
 fn find(reactor: Option<&mut nd_reactor>, connection: u64) -> Result<Connection<'_>, Failure> {
-    given(reactor)?.endpoint.connection(ConnectionId::from_bits(connection)).ok_or_else(Failure::closed)
+    required(reactor)?.endpoint.connection(ConnectionId::from_bits(connection)).ok_or_else(Failure::closed)
 }
 
-/// A new data channel of the connection, at any time, and the number that names it. ND_EVENT_OPEN says when messages can be sent. `options` may be NULL.
+/// Creates a data channel, at any time, and returns the number that identifies it. ND_EVENT_OPEN reports when
+/// messages can be sent. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_create_channel(
     reactor: Option<&mut nd_reactor>,
@@ -30,17 +31,17 @@ pub extern "C" fn nd_connection_create_channel(
     channel: Option<&mut MaybeUninit<u32>>,
 ) -> nd_code {
     call(|| {
-        let channel = given(channel)?;
+        let channel = required(channel)?;
         let (label, options) = (label.text(label_length)?, nd_channel_options::read(options)?);
         channel.write(find(reactor, connection)?.create_channel(label, options)?.0);
         Ok(())
     })
 }
 
-/// An offer with all candidates, for the other side. Create a channel first, or the peer has no reason to connect. With `restart` not 0
-/// it has new ICE credentials, for a path that was lost.
+/// Creates an offer with all candidates known so far. Create a channel first; without one there is nothing to
+/// connect for. If `restart` is not 0, the offer has new ICE credentials, to replace a lost path.
 ///
-/// `*offer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+/// Free `*offer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_create_offer(
     reactor: Option<&mut nd_reactor>,
@@ -50,20 +51,20 @@ pub extern "C" fn nd_connection_create_offer(
     length: Option<&mut MaybeUninit<usize>>,
 ) -> nd_code {
     call(|| {
-        let to = given(offer)?;
+        let to = required(offer)?;
         hand_over(find(reactor, connection)?.create_offer(restart != 0)?, to, length)
     })
 }
 
-/// Withdraws the offer of ours that waits for its answer, so that an offer of the peer can be taken.
+/// Withdraws the local offer that awaits its answer, so that an offer of the peer can be accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_rollback(reactor: Option<&mut nd_reactor>, connection: u64) -> nd_code {
     call(|| Ok(find(reactor, connection)?.rollback()?))
 }
 
-/// Takes the peer's offer and gives the answer.
+/// Accepts the peer's offer and returns the answer.
 ///
-/// `*answer` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+/// Free `*answer` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_accept_offer(
     reactor: Option<&mut nd_reactor>,
@@ -74,12 +75,12 @@ pub extern "C" fn nd_connection_accept_offer(
     length: Option<&mut MaybeUninit<usize>>,
 ) -> nd_code {
     call(|| {
-        let to = given(answer)?;
+        let to = required(answer)?;
         hand_over(find(reactor, connection)?.accept_offer(offer.text(offer_length)?)?, to, length)
     })
 }
 
-/// Takes the peer's answer to the offer of ours.
+/// Accepts the peer's answer to the local offer.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_accept_answer(
     reactor: Option<&mut nd_reactor>,
@@ -90,7 +91,7 @@ pub extern "C" fn nd_connection_accept_answer(
     call(|| Ok(find(reactor, connection)?.accept_answer(answer.text(answer_length)?)?))
 }
 
-/// A candidate of the peer that came after its description, from "candidate:" on; empty for the end of candidates.
+/// Adds a trickled candidate of the peer, from "candidate:" on; an empty text ends the candidates.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_add_remote_candidate(
     reactor: Option<&mut nd_reactor>,
@@ -101,7 +102,8 @@ pub extern "C" fn nd_connection_add_remote_candidate(
     call(|| Ok(find(reactor, connection)?.add_remote_candidate(candidate.text(candidate_length)?)?))
 }
 
-/// Sends a message; copies it. ND_NOT_NOW: no room; ND_EVENT_WRITABLE says when there is.
+/// Sends a copy of a message. ND_NOT_NOW: the send buffer is full; ND_EVENT_WRITABLE reports when there is
+/// space.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_send(
     reactor: Option<&mut nd_reactor>,
@@ -117,8 +119,9 @@ pub extern "C" fn nd_connection_send(
     })
 }
 
-/// Sends these messages, one after the other, as far as there is room. ND_OK: all. ND_NOT_NOW: the first `*sent` of them, and
-/// ND_EVENT_WRITABLE says when there is room for more. After another error `*sent` is how many were sent before the one that it is about.
+/// Sends messages in order, as many as fit. ND_OK: all were sent. ND_NOT_NOW: the first `*sent` were sent;
+/// ND_EVENT_WRITABLE reports when there is space for more. After any other error `*sent` is the number sent
+/// before the message that failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_send_many(
     reactor: Option<&mut nd_reactor>,
@@ -130,7 +133,7 @@ pub extern "C" fn nd_connection_send_many(
     sent: Option<&mut MaybeUninit<usize>>,
 ) -> nd_code {
     call(|| {
-        let sent = given(sent)?.write(0);
+        let sent = required(sent)?.write(0);
         let kind = kind_of(kind)?;
         let messages = messages.messages(count)?;
         let mut connection = find(reactor, connection)?;
@@ -143,17 +146,18 @@ pub extern "C" fn nd_connection_send_many(
     })
 }
 
-/// Payload bytes of the channel not yet sent for the first time (W3C bufferedAmount). Of a connection that is over: 0.
+/// Returns the channel's payload bytes not yet sent for the first time (W3C bufferedAmount); 0 if the
+/// connection is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_buffered_amount(
     reactor: Option<&mut nd_reactor>,
     connection: u64,
     channel: u32,
 ) -> usize {
-    shielded(0, || Some(find(reactor, connection).ok()?.buffered_amount(ChannelId(channel))))
+    guarded(0, || Some(find(reactor, connection).ok()?.buffered_amount(ChannelId(channel))))
 }
 
-/// At or below how many buffered bytes ND_EVENT_BUFFERED_LOW is told; 0 at first.
+/// Sets the buffered amount at or below which ND_EVENT_BUFFERED_LOW is raised. Default: 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_set_buffered_low(
     reactor: Option<&mut nd_reactor>,
@@ -167,8 +171,9 @@ pub extern "C" fn nd_connection_set_buffered_low(
     })
 }
 
-/// Whether messages are told (as at first). If `reading` is 0 they stay in the connection, and once its receive window is full the peer is
-/// held back. What has been told already, or ends the connection, is told all the same.
+/// Sets whether messages are reported (default: yes). If `reading` is 0, they stay in the connection, and
+/// once its receive window is full the peer stops sending. Events already queued, and remaining messages when
+/// the connection ends, are still reported.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_set_reading(
     reactor: Option<&mut nd_reactor>,
@@ -181,7 +186,8 @@ pub extern "C" fn nd_connection_set_reading(
     })
 }
 
-/// Closes a channel once what is buffered has been sent. ND_EVENT_CHANNEL_CLOSED: all has arrived, or the connection ended.
+/// Closes a channel once everything buffered has been sent. ND_EVENT_CHANNEL_CLOSED: everything was
+/// delivered, or the connection ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_close_channel(
     reactor: Option<&mut nd_reactor>,
@@ -194,7 +200,7 @@ pub extern "C" fn nd_connection_close_channel(
     })
 }
 
-/// Ends the connection: the peer is told. What is buffered is lost.
+/// Closes the connection and notifies the peer. Buffered data is lost.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_close(reactor: Option<&mut nd_reactor>, connection: u64) -> nd_code {
     call(|| {
@@ -203,16 +209,17 @@ pub extern "C" fn nd_connection_close(reactor: Option<&mut nd_reactor>, connecti
     })
 }
 
-/// Whether servers are still being asked for candidates: 1 until ND_EVENT_GATHERED, 0 after it, and where there are none to ask.
+/// Returns 1 while servers are being queried for candidates, until ND_EVENT_GATHERED; otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_is_gathering(reactor: Option<&mut nd_reactor>, connection: u64) -> u32 {
-    shielded(0, || Some(find(reactor, connection).ok()?.is_gathering().into()))
+    guarded(0, || Some(find(reactor, connection).ok()?.is_gathering().into()))
 }
 
-/// The description that was made last, now with all candidates that are known: for those who wait for ND_EVENT_GATHERED after it was made.
-/// ND_CLOSED: there is none, since none was made, or it was withdrawn, or the connection is over.
+/// Returns the latest local description with all candidates known now, for applications that wait for
+/// ND_EVENT_GATHERED instead of trickling. ND_CLOSED: no description was created, it was withdrawn, or the
+/// connection is over.
 ///
-/// `*description` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+/// Free `*description` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_local_description(
     reactor: Option<&mut nd_reactor>,
@@ -221,19 +228,19 @@ pub extern "C" fn nd_connection_local_description(
     length: Option<&mut MaybeUninit<usize>>,
 ) -> nd_code {
     call(|| {
-        let to = given(description)?;
-        let found = find(reactor, connection)?.local_description().ok_or_else(Failure::undescribed)?;
+        let to = required(description)?;
+        let found = find(reactor, connection)?.local_description().ok_or_else(Failure::no_description)?;
         hand_over(found, to, length)
     })
 }
 
-/// The state of the connection, an ND_STATE_; of one that is over: ND_STATE_CLOSED.
+/// Returns the state of the connection (ND_STATE_...); ND_STATE_CLOSED if it is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_state(reactor: Option<&mut nd_reactor>, connection: u64) -> u32 {
-    shielded(ND_STATE_CLOSED, || Some(state_number(find(reactor, connection).ok()?.state())))
+    guarded(ND_STATE_CLOSED, || Some(state_number(find(reactor, connection).ok()?.state())))
 }
 
-/// Statistics of the connection; ND_CLOSED once it is over.
+/// Returns statistics of the connection; ND_CLOSED once it is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_get_stats(
     reactor: Option<&mut nd_reactor>,
@@ -241,12 +248,12 @@ pub extern "C" fn nd_connection_get_stats(
     stats: Option<&mut MaybeUninit<nd_connection_stats>>,
 ) -> nd_code {
     call(|| {
-        given(stats)?.write(find(reactor, connection)?.stats().into());
+        required(stats)?.write(find(reactor, connection)?.stats().into());
         Ok(())
     })
 }
 
-/// Statistics of a channel; ND_CLOSED once the connection is over.
+/// Returns statistics of a channel; ND_CLOSED once the connection is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_get_channel_stats(
     reactor: Option<&mut nd_reactor>,
@@ -255,15 +262,15 @@ pub extern "C" fn nd_connection_get_channel_stats(
     stats: Option<&mut MaybeUninit<nd_channel_stats>>,
 ) -> nd_code {
     call(|| {
-        given(stats)?.write(find(reactor, connection)?.channel_stats(ChannelId(channel)).into());
+        required(stats)?.write(find(reactor, connection)?.channel_stats(ChannelId(channel)).into());
         Ok(())
     })
 }
 
-/// All statistics of a connection, by W3C's names; ND_CLOSED once it is over. It is put together now, at a cost that grows with candidates and
-/// channels.
+/// Returns all statistics of a connection, by W3C's names; ND_CLOSED once it is over. The report is created
+/// by this call; its cost grows with the number of candidates and channels.
 ///
-/// `*report` is the caller's, for nd_report_free(); it may outlive the reactor.
+/// Free `*report` with nd_report_free(); it may outlive the reactor.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_connection_get_report(
     reactor: Option<&mut nd_reactor>,
@@ -271,7 +278,7 @@ pub extern "C" fn nd_connection_get_report(
     report: Option<&mut MaybeUninit<*mut nd_report>>,
 ) -> nd_code {
     call(|| {
-        let to = given(report)?;
+        let to = required(report)?;
         let connection = find(reactor, connection)?;
         let report = nd_report::new(&connection.report(), &connection.stats());
         to.write(Box::into_raw(Box::new(report)));

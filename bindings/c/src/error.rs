@@ -1,4 +1,4 @@
-//! Result codes, the text beside them, and the wall that panics do not pass.
+//! Result codes, error texts, and the barrier that stops panics.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -7,42 +7,43 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use netdyno_rtc::{ChannelError, Error, RecvError, SendError, SignalingError};
 
-/// What became of a call: ND_OK, or why not. nd_error_text() says it in words.
+/// The result of a call: ND_OK or an error code. nd_error_text() explains an error.
 pub type nd_code = i32;
 
-/// It is done.
+/// Success.
 pub const ND_OK: nd_code = 0;
-/// Not within the time that it was given (of 0 ms: not now), or no room. Nothing was done, or as much as the function says; try again.
+/// Timed out (with 0 ms: not possible now), or no space. Nothing was done, or as much as the function says;
+/// try again.
 pub const ND_NOT_NOW: nd_code = 1;
 /// The channel or connection is closed.
 pub const ND_CLOSED: nd_code = 2;
 /// The connection failed: no path, or an error of DTLS or SCTP.
 pub const ND_FAILED: nd_code = 3;
-/// An argument that cannot be: NULL, no UTF-8, an unknown number. A mistake of the caller's.
+/// An invalid argument: NULL, not UTF-8, or an unknown number. A bug in the caller.
 pub const ND_INVALID: nd_code = 4;
-/// A description or candidate was not taken. The connection goes on as before.
+/// A description or candidate was rejected. The connection continues unchanged.
 pub const ND_SIGNALING: nd_code = 5;
-/// The message is longer than the peer takes.
+/// The message is longer than the peer accepts.
 pub const ND_TOO_LONG: nd_code = 6;
-/// More connections than the endpoint's settings allow.
+/// The endpoint's settings allow no further connection.
 pub const ND_LIMIT: nd_code = 7;
-/// The operating system: no such address, the port is taken, no file descriptor left.
+/// The operating system refused: no such address, port in use, no file descriptors left.
 pub const ND_SYSTEM: nd_code = 8;
-/// A mistake of this library's, which is in a state of its own from now on: end what you have of it.
+/// A bug in this library. Its state is undefined from now on: free its handles.
 pub const ND_BUG: nd_code = 9;
 
 thread_local! {
     static LAST: RefCell<Cow<'static, CStr>> = const { RefCell::new(Cow::Borrowed(c"")) };
 }
 
-/// Why the last call of this thread that did not return ND_OK did not, in English: UTF-8 with a zero at its end, "" if all did. Valid until
-/// the next call of this thread that fails; not to be freed.
+/// Returns why the last failed call of this thread failed, in English: UTF-8, NUL-terminated, "" if none
+/// failed. Valid until the next call of this thread that fails. Do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_error_text() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The version of the library: "0.1.0". The header's is ND_VERSION; the two belong together.
+/// Returns the version of the library, such as "0.1.0". It must match ND_VERSION of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_version() -> *const c_char {
     const VERSION: &CStr =
@@ -53,7 +54,7 @@ pub extern "C" fn nd_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Why a call failed.
+/// A failed call.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: nd_code,
@@ -81,15 +82,15 @@ impl Failure {
         Self::new(ND_CLOSED, "the connection is closed")
     }
 
-    pub(crate) fn undescribed() -> Self {
+    pub(crate) fn no_description() -> Self {
         Self::new(
             ND_CLOSED,
-            "there is no description of ours: none was made, it was withdrawn, or the connection is over",
+            "there is no local description: none was created, it was withdrawn, or the connection is over",
         )
     }
 
-    /// A wait that ended, or did not.
-    pub(crate) fn unless(done: bool) -> Result<(), Self> {
+    /// The result of a wait that succeeded or timed out.
+    pub(crate) fn timeout_unless(done: bool) -> Result<(), Self> {
         if done { Ok(()) } else { Err(Self::not_now()) }
     }
 }
@@ -147,31 +148,32 @@ impl From<RecvError> for Failure {
     }
 }
 
-/// What C may leave out, and must not here.
-pub(crate) fn given<T>(argument: Option<T>) -> Result<T, Failure> {
-    argument.ok_or(Failure::invalid("a handle or a place for a result is NULL"))
+/// An argument that C may leave out but this function needs.
+pub(crate) fn required<T>(argument: Option<T>) -> Result<T, Failure> {
+    argument.ok_or(Failure::invalid("a handle or result pointer is NULL"))
 }
 
-/// A call whose result is a code. No panic gets through.
+/// Runs a call that returns a code. A panic becomes ND_BUG.
 pub(crate) fn call(act: impl FnOnce() -> Result<(), Failure>) -> nd_code {
-    // What a panic leaves behind is the library's own, which tells those who wait (its locks know of the panic).
+    // A panic can only damage state of the library, which handles it: its locks are poisoned, and waiting
+    // calls return.
     let failure = match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => return ND_OK,
         Ok(Err(failure)) => failure,
-        Err(_) => Failure::bug("a panic within the library, told on stderr"),
+        Err(_) => Failure::bug("the library panicked; the message is on stderr"),
     };
     let text: Cow<'static, CStr> = match failure.text {
-        // The one that is no mistake, and may come often, allocates nothing.
+        // A timeout is not an error and may be frequent, so its text is not allocated.
         Cow::Borrowed("not within the time given") => Cow::Borrowed(c"not within the time given"),
         text => Cow::Owned(CString::new(text.replace('\0', " ")).unwrap_or_default()),
     };
-    // Of a thread that is ending nobody asks any more.
+    // Fails only while the thread is ending.
     let _ = LAST.try_with(|last| *last.borrow_mut() = text);
     failure.code
 }
 
-/// A call that gives a value, or this one if there is none. No panic gets through.
-pub(crate) fn shielded<T>(otherwise: T, act: impl FnOnce() -> Option<T>) -> T {
+/// Runs a call that returns a value; returns `otherwise` without one, or after a panic.
+pub(crate) fn guarded<T>(otherwise: T, act: impl FnOnce() -> Option<T>) -> T {
     catch_unwind(AssertUnwindSafe(act)).ok().flatten().unwrap_or(otherwise)
 }
 
@@ -188,7 +190,7 @@ mod tests {
     fn a_panic_is_a_code_and_a_text() {
         assert_eq!(call(|| panic!("a bug, for the sake of this test")), ND_BUG);
         assert!(text().contains("panic"), "{}", text());
-        assert_eq!(shielded(7, || panic!("another")), 7);
+        assert_eq!(guarded(7, || panic!("another")), 7);
         assert_eq!(call(|| Err(Failure::not_now())), ND_NOT_NOW);
         assert_eq!(text(), "not within the time given");
     }

@@ -1,31 +1,32 @@
-//! WebRTC data channels for C: what `include/netdyno_rtc.h` declares, on the faces of [`netdyno_rtc`].
+//! WebRTC data channels for C: the functions declared in `include/netdyno_rtc.h`, on top of [`netdyno_rtc`].
 //!
 //! | does | does not |
 //! |---|---|
-//! | two faces: calls that wait (`endpoint.rs`, `peer.rs`, `channel.rs`), and an event loop's (`reactor.rs`, `connection.rs`) | anything of its own about data channels |
-//! | checks what it is given, and turns panics into an error | find out whether a handle was freed before |
-//! | documents ownership and threads at each function: cbindgen writes the header from here | keep one ABI for ever: that of a SONAME, which only grows |
+//! | offer two interfaces: a blocking one (`endpoint.rs`, `peer.rs`, `channel.rs`) and one for event loops (`reactor.rs`, `connection.rs`) | implement data channels |
+//! | check arguments, and turn panics into errors | detect handles that were already freed |
+//! | document ownership and thread safety of each function: cbindgen generates the header from here | guarantee one ABI for ever: only that of a SONAME, to which symbols may be added |
 //!
-//! Every function is safe Rust: a handle comes as a reference that may be absent, a place for a result as one that may be absent and
-//! holds nothing yet. What needs `unsafe` is memory that C describes by an address and a length, and texts that come back to be freed: `border.rs`.
+//! Every function is safe Rust: a handle arrives as an optional reference, and a result pointer as an
+//! optional reference to uninitialised memory. Only memory described by an address and a length, and texts
+//! that are given back, need `unsafe`: see `memory.rs`.
 #![allow(non_camel_case_types)]
 
-mod border;
 mod channel;
 mod connection;
 mod endpoint;
 mod error;
+mod memory;
 mod options;
 mod peer;
 mod reactor;
 mod report;
 mod stats;
 
-pub use border::*;
 pub use channel::*;
 pub use connection::*;
 pub use endpoint::*;
 pub use error::*;
+pub use memory::*;
 pub use options::*;
 pub use peer::*;
 pub use reactor::*;

@@ -1,106 +1,121 @@
-//! Numbers that stand for something, and what may be set.
+//! Numeric constants and settings.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use netdyno_rtc::{ChannelOptions, IceServer, Kind, PeerState, Port, Reliability, Settings};
 
-use crate::border::{Servers, Text};
 use crate::error::Failure;
+use crate::memory::{Text, view};
 
-/// A time limit that never comes; any negative one does. 0 is not to wait at all.
+/// No time limit, like any negative value. 0 does not wait.
 pub const ND_FOREVER: i64 = -1;
 
-/// A message of bytes.
+/// A binary message.
 pub const ND_BINARY: u32 = 0;
-/// A message that is a text: UTF-8, checked at both ends.
+/// A text message: UTF-8, checked at both ends.
 pub const ND_TEXT: u32 = 1;
 
-/// All connections of an endpoint on its one port. There can be but one connection between two ports.
+/// The endpoint's port, which connections share. There can be only one connection between two ports.
 pub const ND_PORT_SHARED: u32 = 0;
-/// A port for this connection alone: for many connections to one place.
+/// A separate port for this connection: for many connections to one address.
 pub const ND_PORT_OWN: u32 = 1;
 
-/// Nothing begun (the states are W3C's RTCPeerConnectionState).
+/// No offer or answer yet (the states are those of W3C's RTCPeerConnectionState).
 pub const ND_STATE_NEW: u32 = 0;
-/// ICE or DTLS is under way.
+/// ICE or DTLS is in progress.
 pub const ND_STATE_CONNECTING: u32 = 1;
-/// DTLS is up.
+/// DTLS is established.
 pub const ND_STATE_CONNECTED: u32 = 2;
-/// No answer for a while; may come back.
+/// No answer for a while; may recover.
 pub const ND_STATE_DISCONNECTED: u32 = 3;
-/// There was an error. A restart of ICE may bring it back for some time.
+/// The connection failed. For some time, an ICE restart can recover it.
 pub const ND_STATE_FAILED: u32 = 4;
-/// Over.
+/// The connection is over.
 pub const ND_STATE_CLOSED: u32 = 5;
 
-/// Until it has arrived.
+/// Retransmitted until delivered.
 pub const ND_RELIABLE: u32 = 0;
-/// A message is given up when it was sent again so often (W3C maxRetransmits).
+/// A message is abandoned after this many retransmissions (W3C maxRetransmits).
 pub const ND_MAX_RETRANSMITS: u32 = 1;
-/// A message is given up after so many milliseconds (W3C maxPacketLifeTime).
+/// A message is abandoned after this many milliseconds (W3C maxPacketLifeTime).
 pub const ND_MAX_LIFETIME_MS: u32 = 2;
 
 /// A STUN or TURN server (W3C RTCIceServer).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_ice_server {
-    /// "stun:host:port", "turn:host:port?transport=udp" or "=tcp", or "turns:host:port?transport=tcp" (TLS). The port may be left out (3478, with
-    /// TLS 5349), and so may the transport (UDP, with TLS TCP); IPv6 addresses stand in brackets. TCP and TLS are for where UDP is not let
-    /// through, and on Linux only.
+    /// "stun:host:port", "turn:host:port?transport=udp" or "=tcp", or "turns:host:port?transport=tcp" (TLS).
+    /// The port defaults to 3478, with TLS to 5349; the transport defaults to UDP, with TLS to TCP. IPv6
+    /// addresses are written in brackets. TCP and TLS are for networks that block UDP, on Linux only.
     url: Text,
-    /// Its bytes.
+    /// Its length in bytes.
     url_length: usize,
-    /// The name that a TURN server knows us by; NULL for STUN.
+    /// The username for a TURN server; NULL for STUN.
     username: Text,
-    /// Its bytes, up to 512.
+    /// Its length in bytes, at most 512.
     username_length: usize,
-    /// The password that goes with it.
+    /// The password for a TURN server.
     credential: Text,
-    /// Its bytes, up to 763.
+    /// Its length in bytes, at most 763.
     credential_length: usize,
 }
 
-/// What may be set of an endpoint. All zeros are the defaults.
+// Undocumented: the header shows the pointer type in place of this name.
+#[allow(missing_docs)]
+#[repr(transparent)]
+#[derive(Debug, Clone, Copy)]
+pub struct Servers(*const nd_ice_server);
+
+impl Servers {
+    pub(crate) fn servers(&self, count: usize) -> Result<&[nd_ice_server], Failure> {
+        view(self, self.0, count)
+    }
+}
+
+/// Settings of an endpoint. All zeros are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_settings {
-    /// sizeof(nd_settings), so that a later version may add to its end; 0 is taken for that of version 0.1.
+    /// sizeof(nd_settings), so that a later version can append fields; 0 means the size in version 0.1.
     pub size: u32,
-    /// Threads that drive it, each with a port of its own; 0: one. Of no use to an nd_reactor, which is driven by its caller.
+    /// Threads that drive the endpoint, each with its own port; 0: one. Ignored by nd_reactor, which its
+    /// caller drives.
     pub reactors: u32,
-    /// Connections at a time, of each thread; 0: 65,536.
+    /// Maximum number of connections of each thread; 0: 65,536.
     pub max_connections: u32,
-    /// Path MTU discovery looks for UDP payloads of up to so many bytes; 0: 1,200, which is no discovery.
+    /// Path MTU discovery probes UDP payloads of up to this many bytes; 0: 1,200, which disables discovery.
     pub max_datagram_bytes: u32,
-    /// The longest message that is taken, told to the peer; 0: 262,144.
+    /// The longest message accepted, announced to the peer; 0: 262,144.
     pub max_message_bytes: u32,
-    /// Without an answer for so long a connection has failed; 0: 30,000. Less than 15,000 is taken as that.
+    /// A connection fails after this time without an answer; 0: 30,000. Values below 15,000 count as 15,000.
     pub consent_timeout_ms: u32,
-    /// How long a connection that failed for want of a path is kept for a restart; 0: 60,000, negative: not at all.
+    /// How long a connection that lost its path is kept for a restart; 0: 60,000; negative: not at all.
     pub restart_timeout_ms: i32,
-    /// Not 0: no way is taken but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy "relay").
+    /// Not 0: use TURN relays only, so that the peer does not learn any address of this machine (W3C
+    /// iceTransportPolicy "relay").
     pub relay_only: u32,
-    /// The first of the ports that ND_PORT_OWN and TURN take, for a firewall that lets only those through; 0: any.
+    /// The first port for ND_PORT_OWN and TURN, for a firewall that admits only a range; 0: any.
     pub first_port: u16,
-    /// The last of them.
+    /// The last port of that range.
     pub last_port: u16,
-    /// A TCP port at which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; negative:
-    /// whichever is free; 0: none. Not the UDP port's number. Of several threads each has its own: this one and those behind it. Linux only.
+    /// A TCP port on which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls
+    /// that block UDP; negative: any free port; 0: none. It must differ from the UDP port. Several threads
+    /// use this port and those that follow. Linux only.
     pub tcp_port: i32,
-    /// The IP addresses, with spaces between, at which the world sees this machine, where a NAT leads each port there to the same one here
-    /// (1:1, as in a cloud, or by port forwarding); or NULL.
+    /// Public IP addresses of this machine, separated by spaces, behind a NAT that forwards each port to the
+    /// same local port (1:1 NAT in a cloud, or port forwarding); or NULL.
     pub public_addresses: Text,
-    /// Its bytes.
+    /// Its length in bytes.
     pub public_addresses_length: usize,
-    /// Servers to ask for a way through NATs, or NULL. They are asked as soon as the endpoint is bound.
+    /// STUN and TURN servers, or NULL. They are queried as soon as the endpoint is bound.
     pub ice_servers: Servers,
-    /// How many, up to 8.
+    /// Number of servers, at most 8.
     pub ice_server_count: usize,
-    /// Certificates in PEM of the authorities that may have signed those of "turns:" servers, such as a file of them holds; NULL: whom the
-    /// system trusts.
+    /// Certificates (PEM) of the authorities trusted for "turns:" servers, as in a CA file; NULL: those that
+    /// the system trusts.
     pub server_roots: Text,
-    /// Its bytes.
+    /// Its length in bytes.
     pub server_roots_length: usize,
 }
 
@@ -108,7 +123,7 @@ impl nd_settings {
     pub(crate) fn read(given: Option<&Self>) -> Result<Settings, Failure> {
         let mut settings = Settings::new()?;
         let Some(given) = given else { return Ok(settings) };
-        known("nd_settings", given.size, size_of::<Self>())?;
+        check_size("nd_settings", given.size, size_of::<Self>())?;
         let set = |to: &mut usize, value: u32| {
             if value > 0 {
                 *to = value as usize;
@@ -126,32 +141,35 @@ impl nd_settings {
             peer.restart_timeout =
                 Duration::from_millis(given.restart_timeout_ms.try_into().unwrap_or_default());
         }
-        given.read_ways(&mut settings)?;
+        given.read_nat_settings(&mut settings)?;
         Ok(settings)
     }
 
-    /// What leads through NATs.
-    fn read_ways(&self, settings: &mut Settings) -> Result<(), Failure> {
+    /// Reads the settings for NAT traversal.
+    fn read_nat_settings(&self, settings: &mut Settings) -> Result<(), Failure> {
         settings.relay_only = self.relay_only != 0;
         settings.ports = match (self.first_port, self.last_port) {
             (0, 0) => None,
             (first, last) if first > 0 && first <= last => Some(first..=last),
-            (first, last) => return Err(Failure::invalid(format!("ports {first} to {last} are no range"))),
+            (first, last) => {
+                return Err(Failure::invalid(format!("ports {first} to {last} are not a range")));
+            }
         };
         settings.tcp_port = match self.tcp_port {
             0 => None,
             ..0 => Some(0),
-            port => {
-                Some(port.try_into().map_err(|_| Failure::invalid(format!("tcp_port: {port} is no port")))?)
-            }
+            port => Some(
+                port.try_into().map_err(|_| Failure::invalid(format!("tcp_port: {port} is not a port")))?,
+            ),
         };
         let roots = self.server_roots.text(self.server_roots_length)?;
         settings.server_roots = (!roots.is_empty()).then(|| roots.to_owned());
         for text in self.public_addresses.text(self.public_addresses_length)?.split_ascii_whitespace() {
             let address = text.parse();
             settings.public_addresses.push(
-                address
-                    .map_err(|_| Failure::invalid(format!("public_addresses: {text:?} is no IP address")))?,
+                address.map_err(|_| {
+                    Failure::invalid(format!("public_addresses: {text:?} is not an IP address"))
+                })?,
             );
         }
         for server in self.ice_servers.servers(self.ice_server_count)? {
@@ -165,45 +183,47 @@ impl nd_settings {
     }
 }
 
-/// A structure of the caller's is one that this library knows.
-fn known(name: &str, size: u32, ours: usize) -> Result<(), Failure> {
+/// Checks that a structure of the caller has the size that this library knows.
+fn check_size(name: &str, size: u32, ours: usize) -> Result<(), Failure> {
     if size == 0 || size as usize == ours {
         return Ok(());
     }
     Err(Failure::invalid(format!(
-        "{name}: its size is {size} and not {ours}: the header is of another version than the library ({})",
+        "{name}: the size is {size}, not {ours}: the header and the library ({}) are of different versions",
         env!("CARGO_PKG_VERSION")
     )))
 }
 
-/// How a data channel is made (W3C RTCDataChannelInit). All zeros are the defaults: ordered, reliable, opened by DCEP.
+/// How to create a data channel (W3C RTCDataChannelInit). All zeros are the defaults: ordered, reliable,
+/// opened by DCEP.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_channel_options {
-    /// sizeof(nd_channel_options), so that a later version may add to its end; 0 is taken for that of version 0.1.
+    /// sizeof(nd_channel_options), so that a later version can append fields; 0 means the size in version
+    /// 0.1.
     size: u32,
-    /// Not 0: messages arrive in whatever order they come.
+    /// Not 0: messages are delivered in the order of arrival.
     unordered: u32,
     /// ND_RELIABLE, ND_MAX_RETRANSMITS or ND_MAX_LIFETIME_MS.
     reliability: u32,
-    /// Not 0: no DCEP is spoken; both sides make the channel with this `id`.
+    /// Not 0: without DCEP; both sides create the channel with this `id`.
     negotiated: u32,
-    /// How often, or how long, for the latter two.
+    /// The limit for ND_MAX_RETRANSMITS or ND_MAX_LIFETIME_MS.
     reliability_limit: u16,
     /// For `negotiated`: 0 to 65,534.
     id: u16,
     /// 128 below normal, 256 normal, 512 high, 1,024 extra high; 0: normal.
     priority: u16,
-    /// Name of a subprotocol, or NULL.
+    /// The name of a subprotocol, or NULL.
     protocol: Text,
-    /// Its bytes.
+    /// Its length in bytes.
     protocol_length: usize,
 }
 
 impl nd_channel_options {
     pub(crate) fn read(given: Option<&Self>) -> Result<ChannelOptions, Failure> {
         let Some(given) = given else { return Ok(ChannelOptions::default()) };
-        known("nd_channel_options", given.size, size_of::<Self>())?;
+        check_size("nd_channel_options", given.size, size_of::<Self>())?;
         let reliability = match given.reliability {
             ND_RELIABLE => Reliability::Reliable,
             ND_MAX_RETRANSMITS => Reliability::MaxRetransmits(given.reliability_limit),
@@ -226,7 +246,7 @@ impl nd_channel_options {
     }
 }
 
-/// A time limit; that of "never" is beyond what any clock can tell.
+/// A time limit; "no limit" exceeds what an `Instant` can represent.
 pub(crate) fn limit(timeout_ms: i64) -> Duration {
     u64::try_from(timeout_ms).map_or(Duration::MAX, Duration::from_millis)
 }

@@ -1,4 +1,4 @@
-//! The face of an event loop: one thread, no lock, no callbacks. `nd_reactor_poll` gives what happened as a list.
+//! The event-loop interface: one thread, no lock, no callbacks. `nd_reactor_poll` returns events as a list.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -6,14 +6,14 @@ use std::ptr;
 
 use netdyno_rtc::{Bytes, ChannelId, Connection, Endpoint, Event, Handler, Message, Waker};
 
-use crate::border::{Text, hand_over};
 use crate::endpoint::socket_address;
-use crate::error::{call, given, nd_code, shielded};
+use crate::error::{call, guarded, nd_code, required};
+use crate::memory::{Text, hand_over};
 use crate::options::{kind_number, limit, nd_settings, port_of, state_number};
 
-/// A message came: `data`, and its kind in `value`.
+/// A message was received: its bytes in `data`, its kind in `value`.
 pub const ND_EVENT_MESSAGE: u32 = 0;
-/// The state of the connection is another one: `value`, an ND_STATE_.
+/// The state of the connection changed: the new ND_STATE_... in `value`.
 pub const ND_EVENT_STATE: u32 = 1;
 /// The peer opened a data channel: its label in `data`.
 pub const ND_EVENT_INCOMING: u32 = 2;
@@ -21,55 +21,58 @@ pub const ND_EVENT_INCOMING: u32 = 2;
 pub const ND_EVENT_OPEN: u32 = 3;
 /// The channel's buffered amount fell to its threshold.
 pub const ND_EVENT_BUFFERED_LOW: u32 = 4;
-/// After a send that was answered with ND_NOT_NOW: there is room again on the connection.
+/// After a send that returned ND_NOT_NOW: the connection has space again.
 pub const ND_EVENT_WRITABLE: u32 = 5;
-/// The channel is closed, by either side or with the connection.
+/// The channel was closed, by either side or with the connection.
 pub const ND_EVENT_CHANNEL_CLOSED: u32 = 6;
-/// The connection failed: why, in `data`. ND_STATE_FAILED comes with it.
+/// The connection failed: the reason in `data`. ND_STATE_FAILED is reported too.
 pub const ND_EVENT_FAILED: u32 = 7;
-/// One more candidate of ours was found since the first description, for the peer's nd_connection_add_remote_candidate(): in `data`.
+/// A local candidate was found after the first description, to be passed to the peer's
+/// nd_connection_add_remote_candidate(): in `data`.
 pub const ND_EVENT_CANDIDATE: u32 = 8;
-/// All servers have answered, or have not in time: there will be no more candidates. Not told where there are none to ask.
+/// Gathering is complete: every server has answered or timed out. Not reported if there are no servers to
+/// query.
 pub const ND_EVENT_GATHERED: u32 = 9;
-/// A server of the settings was of no use, or is not any more; the connection may do without. Its URL and why, in `data`.
+/// A server of the settings failed; the connection may succeed without it. Its URL and the reason in `data`.
 pub const ND_EVENT_SERVER_FAILED: u32 = 10;
 
-/// What happened to a connection.
+/// An event of a connection.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_event {
-    /// The connection, as nd_reactor_add() named it.
+    /// The connection, as returned by nd_reactor_add().
     pub connection: u64,
-    /// ND_EVENT_MESSAGE and so on.
+    /// The type, ND_EVENT_...
     pub what: u32,
-    /// The channel, where it is about one.
+    /// The channel, for events of a channel.
     pub channel: u32,
-    /// As the type says.
+    /// Depends on the type.
     pub value: u32,
-    /// Bytes or a text without a zero at its end, as the type says. The reactor's, until the next nd_reactor_poll().
+    /// Bytes, or text that is not NUL-terminated; depends on the type. Valid until the next
+    /// nd_reactor_poll().
     pub data: *const c_void,
-    /// How many.
+    /// Number of bytes.
     pub length: usize,
 }
 
-/// A UDP port for any number of connections, driven by whoever calls nd_reactor_poll(). One thread at a time may use it; its connections
-/// are named by numbers, each with it.
+/// A UDP port for any number of connections, driven by nd_reactor_poll(). One thread at a time may use it. A
+/// connection is identified by the reactor and a number.
 #[derive(Debug)]
 pub struct nd_reactor {
     pub(crate) endpoint: Endpoint,
-    found: Found,
+    turn: TurnEvents,
 }
 
-/// What happened in one turn.
+/// The events of one turn.
 #[derive(Debug, Default)]
-struct Found {
+struct TurnEvents {
     events: Vec<nd_event>,
-    /// What they point to.
+    /// The bytes that events point to.
     held: Vec<Bytes>,
 }
 
-impl Found {
-    fn tell(
+impl TurnEvents {
+    fn push(
         &mut self,
         connection: &Connection<'_>,
         what: u32,
@@ -91,28 +94,28 @@ impl Found {
     }
 }
 
-impl Handler for Found {
+impl Handler for TurnEvents {
     fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
-        let mut plain = |what, channel| self.tell(connection, what, channel, 0, Bytes::new());
+        let mut plain = |what, channel| self.push(connection, what, channel, 0, Bytes::new());
         match event {
             Event::Open(channel) => plain(ND_EVENT_OPEN, Some(channel)),
             Event::BufferedAmountLow(channel) => plain(ND_EVENT_BUFFERED_LOW, Some(channel)),
             Event::ChannelClosed(channel) => plain(ND_EVENT_CHANNEL_CLOSED, Some(channel)),
             Event::Writable => plain(ND_EVENT_WRITABLE, None),
             Event::State(state) => {
-                self.tell(connection, ND_EVENT_STATE, None, state_number(state), Bytes::new());
+                self.push(connection, ND_EVENT_STATE, None, state_number(state), Bytes::new());
             }
             Event::Incoming(channel) => {
                 let label = Bytes::copy_from_slice(connection.label(channel).as_bytes());
-                self.tell(connection, ND_EVENT_INCOMING, Some(channel), 0, label);
+                self.push(connection, ND_EVENT_INCOMING, Some(channel), 0, label);
             }
-            Event::Candidate(line) => self.tell(connection, ND_EVENT_CANDIDATE, None, 0, line.into()),
+            Event::Candidate(line) => self.push(connection, ND_EVENT_CANDIDATE, None, 0, line.into()),
             Event::Gathered => plain(ND_EVENT_GATHERED, None),
             Event::ServerFailed { url, why } => {
-                self.tell(connection, ND_EVENT_SERVER_FAILED, None, 0, format!("{url}: {why}").into());
+                self.push(connection, ND_EVENT_SERVER_FAILED, None, 0, format!("{url}: {why}").into());
             }
             Event::Failed(error) => {
-                self.tell(connection, ND_EVENT_FAILED, None, 0, error.to_string().into());
+                self.push(connection, ND_EVENT_FAILED, None, 0, error.to_string().into());
             }
             _ => {}
         }
@@ -120,17 +123,17 @@ impl Handler for Found {
 
     fn on_message(&mut self, connection: &mut Connection<'_>, message: Message) {
         let kind = kind_number(message.kind);
-        self.tell(connection, ND_EVENT_MESSAGE, Some(message.channel), kind, message.data);
+        self.push(connection, ND_EVENT_MESSAGE, Some(message.channel), kind, message.data);
     }
 }
 
-/// Ends an nd_reactor_poll() from any thread.
+/// Wakes nd_reactor_poll() from any thread.
 #[derive(Debug)]
 pub struct nd_waker(Waker);
 
-/// Binds "ADDRESS:PORT" (port 0: any that is free). `settings` may be NULL.
+/// Binds "ADDRESS:PORT" (port 0: any free port). `settings` may be NULL.
 ///
-/// `*reactor` is the caller's, for nd_reactor_free().
+/// Free `*reactor` with nd_reactor_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_bind(
     address: Text,
@@ -139,37 +142,37 @@ pub extern "C" fn nd_reactor_bind(
     reactor: Option<&mut MaybeUninit<*mut nd_reactor>>,
 ) -> nd_code {
     call(|| {
-        let reactor = given(reactor)?;
+        let reactor = required(reactor)?;
         let endpoint =
             Endpoint::bind(socket_address(&address, address_length)?, nd_settings::read(settings)?)?;
-        reactor.write(Box::into_raw(Box::new(nd_reactor { endpoint, found: Found::default() })));
+        reactor.write(Box::into_raw(Box::new(nd_reactor { endpoint, turn: TurnEvents::default() })));
         Ok(())
     })
 }
 
-/// Ends it with all its connections, and tells their peers. NULL is allowed.
+/// Closes all connections, notifies their peers and frees the reactor. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_free(reactor: Option<Box<nd_reactor>>) {
-    shielded((), || reactor.map(drop));
+    guarded((), || reactor.map(drop));
 }
 
-/// The address that it is bound to, as "ADDRESS:PORT".
+/// Returns the bound address as "ADDRESS:PORT".
 ///
-/// `*text` is the caller's, for nd_text_free(), and has a zero at its end; `length` may be NULL.
+/// Free `*text` with nd_text_free(). It is NUL-terminated; `length` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_address(
     reactor: Option<&nd_reactor>,
     text: Option<&mut MaybeUninit<*mut c_char>>,
     length: Option<&mut MaybeUninit<usize>>,
 ) -> nd_code {
-    call(|| hand_over(given(reactor)?.endpoint.local_address().to_string(), given(text)?, length))
+    call(|| hand_over(required(reactor)?.endpoint.local_address().to_string(), required(text)?, length))
 }
 
-/// A file descriptor for an event loop of the caller's: readable when nd_reactor_poll() has something to do (epoll(7), poll(2)). It is the
-/// reactor's. Of NULL, and elsewhere than on Linux: -1.
+/// Returns a file descriptor for the caller's event loop (epoll(7), poll(2)), readable when nd_reactor_poll()
+/// has something to do. It belongs to the reactor. Returns -1 for NULL and on systems other than Linux.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_fd(reactor: Option<&nd_reactor>) -> i32 {
-    shielded(-1, || descriptor(&reactor?.endpoint))
+    guarded(-1, || descriptor(&reactor?.endpoint))
 }
 
 #[cfg(target_os = "linux")]
@@ -183,19 +186,21 @@ fn descriptor(_: &Endpoint) -> Option<i32> {
     None
 }
 
-/// Milliseconds after which nd_reactor_poll() is due, whatever comes until then, rounded up; 0 after each call that may leave something to
-/// send; -1: never. For an event loop of the caller's, asked right before it waits.
+/// Returns the milliseconds until nd_reactor_poll() must be called even if nothing arrives, rounded up; 0
+/// after a call that may have left something to send; -1: no limit. Call it right before the event loop
+/// waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_due_ms(reactor: Option<&nd_reactor>) -> i64 {
-    shielded(-1, || {
+    guarded(-1, || {
         let due = reactor?.endpoint.due_within()?;
         Some(i64::try_from(due.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX))
     })
 }
 
-/// Waits until there is something to do, and does one turn of it: receives, sends, lets time pass. `*count` may be 0 also before the time is over.
+/// Waits until there is something to do and runs one turn: receives, sends, handles timers. `*count` may be 0
+/// even before the time limit.
 ///
-/// `*events` and what they point to are the reactor's, until the next call of this function or nd_reactor_free().
+/// `*events` and what they point to are valid until the next call of this function or nd_reactor_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_poll(
     reactor: Option<&mut nd_reactor>,
@@ -204,46 +209,48 @@ pub extern "C" fn nd_reactor_poll(
     count: Option<&mut MaybeUninit<usize>>,
 ) -> nd_code {
     call(|| {
-        let nd_reactor { endpoint, found } = given(reactor)?;
-        let (events, count) = (given(events)?.write(ptr::null()), given(count)?.write(0));
-        found.events.clear();
-        found.held.clear();
-        endpoint.poll((timeout_ms >= 0).then(|| limit(timeout_ms)), found)?;
-        (*events, *count) = (found.events.as_ptr(), found.events.len());
+        let nd_reactor { endpoint, turn } = required(reactor)?;
+        let (events, count) = (required(events)?.write(ptr::null()), required(count)?.write(0));
+        turn.events.clear();
+        turn.held.clear();
+        endpoint.poll((timeout_ms >= 0).then(|| limit(timeout_ms)), turn)?;
+        (*events, *count) = (turn.events.as_ptr(), turn.events.len());
         Ok(())
     })
 }
 
-/// What ends an nd_reactor_poll() from another thread.
+/// Creates a handle that wakes nd_reactor_poll() from another thread.
 ///
-/// `*waker` is the caller's, for nd_waker_free(); the reactor may be freed before it.
+/// Free `*waker` with nd_waker_free(); the reactor may be freed first.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_waker(
     reactor: Option<&nd_reactor>,
     waker: Option<&mut MaybeUninit<*mut nd_waker>>,
 ) -> nd_code {
     call(|| {
-        given(waker)?.write(Box::into_raw(Box::new(nd_waker(given(reactor)?.endpoint.waker()))));
+        required(waker)?.write(Box::into_raw(Box::new(nd_waker(required(reactor)?.endpoint.waker()))));
         Ok(())
     })
 }
 
-/// Ends the nd_reactor_poll() under way, or the next one. By several threads at a time, if they like. Who waits by nd_reactor_fd() is not woken.
+/// Ends the current or the next nd_reactor_poll(). Several threads may call it at the same time. It does not
+/// wake a wait on nd_reactor_fd().
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_waker_wake(waker: Option<&nd_waker>) -> nd_code {
     call(|| {
-        given(waker)?.0.wake();
+        required(waker)?.0.wake();
         Ok(())
     })
 }
 
-/// Frees it. NULL is allowed.
+/// Frees the handle. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_waker_free(waker: Option<Box<nd_waker>>) {
-    shielded((), || waker.map(drop));
+    guarded((), || waker.map(drop));
 }
 
-/// A new connection, with nothing begun, and the number that names it from now on. `port`: ND_PORT_SHARED or ND_PORT_OWN.
+/// Creates a connection and returns the number that identifies it. Nothing is sent until it has an offer or
+/// an answer. `port`: ND_PORT_SHARED or ND_PORT_OWN.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_reactor_add(
     reactor: Option<&mut nd_reactor>,
@@ -251,8 +258,8 @@ pub extern "C" fn nd_reactor_add(
     connection: Option<&mut MaybeUninit<u64>>,
 ) -> nd_code {
     call(|| {
-        let connection = given(connection)?;
-        connection.write(given(reactor)?.endpoint.add(port_of(port)?)?.to_bits());
+        let connection = required(connection)?;
+        connection.write(required(reactor)?.endpoint.add(port_of(port)?)?.to_bits());
         Ok(())
     })
 }

@@ -1,7 +1,7 @@
-//! All statistics of a connection at one moment, as structures that may grow.
+//! All statistics of a connection at one moment, as extensible structures.
 //!
-//! Each begins with what it is and how long: a program reads those it knows, and of a longer one the part that it knows. They stand behind
-//! pointers, so that none moves the next.
+//! Each begins with its type and size: a program reads those that it knows, and the part that it knows of a
+//! longer one. Entries are accessed through pointers, so that a longer one does not move the next.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -10,32 +10,32 @@ use std::time::Duration;
 use netdyno_rtc::core::{CandidateStats, DtlsRole};
 use netdyno_rtc::{Report, Stats};
 
-use crate::error::shielded;
+use crate::error::guarded;
 
-/// nd_stats_peer_connection: one.
+/// nd_stats_peer_connection: one entry.
 pub const ND_STATS_PEER_CONNECTION: u32 = 0;
-/// nd_stats_transport: one.
+/// nd_stats_transport: one entry.
 pub const ND_STATS_TRANSPORT: u32 = 1;
-/// nd_stats_sctp: one.
+/// nd_stats_sctp: one entry.
 pub const ND_STATS_SCTP: u32 = 2;
-/// nd_stats_candidate_pair: each that a check was sent or received on.
+/// nd_stats_candidate_pair: each pair on which a check was sent or received.
 pub const ND_STATS_CANDIDATE_PAIR: u32 = 3;
-/// nd_stats_candidate: each of ours.
+/// nd_stats_candidate: each local candidate.
 pub const ND_STATS_LOCAL_CANDIDATE: u32 = 4;
-/// nd_stats_candidate: each of the peer's, also of what its checks have shown.
+/// nd_stats_candidate: each remote candidate, including those discovered by checks.
 pub const ND_STATS_REMOTE_CANDIDATE: u32 = 5;
-/// nd_stats_certificate: ours, then the peer's once it has shown it.
+/// nd_stats_certificate: the local one, and the peer's once it is known.
 pub const ND_STATS_CERTIFICATE: u32 = 6;
-/// nd_stats_data_channel: each that is not closed.
+/// nd_stats_data_channel: each channel that is not closed.
 pub const ND_STATS_DATA_CHANNEL: u32 = 7;
 
-/// What all of them begin with.
+/// The first member of every entry.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_stats {
-    /// An ND_STATS_: which structure it is. Pass over those that you do not know.
+    /// The type, ND_STATS_... Skip unknown types.
     pub what: u32,
-    /// Its bytes. A field is there if it ends within them.
+    /// The size in bytes. A field exists if it ends within it.
     pub size: u32,
 }
 
@@ -51,7 +51,8 @@ pub struct nd_stats_peer_connection {
     pub data_channels_closed: u64,
 }
 
-/// RTCTransportStats. Datagrams and bytes of ICE are left out, as W3C says; nd_connection_stats has all.
+/// RTCTransportStats. Without the packets and bytes of ICE, as W3C specifies; nd_connection_stats includes
+/// them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct nd_stats_transport {
@@ -75,15 +76,15 @@ pub struct nd_stats_transport {
     pub dtls_state: *const c_char,
     /// dtlsRole: "unknown", "client" or "server".
     pub dtls_role: *const c_char,
-    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. NULL: not decided yet, or over.
+    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. NULL: not negotiated yet, or over.
     pub tls_version: *const c_char,
     /// selectedCandidatePairId: the pair in use, or NULL.
     pub selected_candidate_pair: *const nd_stats_candidate_pair,
-    /// localCertificateId: ours.
+    /// localCertificateId.
     pub local_certificate: *const nd_stats_certificate,
-    /// remoteCertificateId: the peer's, or NULL.
+    /// remoteCertificateId, or NULL.
     pub remote_certificate: *const nd_stats_certificate,
-    /// selectedCandidatePairChanges: how often another pair was chosen, the first time too.
+    /// selectedCandidatePairChanges: includes the first selection.
     pub selected_candidate_pair_changes: u32,
 }
 
@@ -97,13 +98,13 @@ pub struct nd_stats_sctp {
     pub smoothed_round_trip_time_ns: u64,
     /// congestionWindow.
     pub congestion_window_bytes: u64,
-    /// receiverWindow: what the peer takes.
+    /// receiverWindow: the peer's.
     pub receiver_window_bytes: u64,
-    /// Sent and not acknowledged.
+    /// Sent and not acknowledged yet.
     pub in_flight_bytes: u64,
-    /// DATA chunks sent again.
+    /// Retransmitted DATA chunks.
     pub chunks_retransmitted: u64,
-    /// Messages given up, of channels that may.
+    /// Messages abandoned, on partially reliable channels.
     pub messages_abandoned: u64,
 }
 
@@ -113,9 +114,9 @@ pub struct nd_stats_sctp {
 pub struct nd_stats_candidate_pair {
     /// ND_STATS_CANDIDATE_PAIR.
     pub head: nd_stats,
-    /// localCandidateId: ours.
+    /// localCandidateId.
     pub local: *const nd_stats_candidate,
-    /// remoteCandidateId: the peer's.
+    /// remoteCandidateId.
     pub remote: *const nd_stats_candidate,
     /// state: "waiting", "in-progress", "failed" or "succeeded".
     pub state: *const c_char,
@@ -127,13 +128,13 @@ pub struct nd_stats_candidate_pair {
     pub bytes_sent: u64,
     /// bytesReceived.
     pub bytes_received: u64,
-    /// totalRoundTripTime: of all checks whose round trip was measured.
+    /// totalRoundTripTime: the sum over all measured checks.
     pub total_round_trip_time_ns: u64,
-    /// currentRoundTripTime: of the last check; 0: not measured yet.
+    /// currentRoundTripTime: of the latest check; 0: not measured yet.
     pub current_round_trip_time_ns: u64,
     /// requestsReceived.
     pub requests_received: u64,
-    /// requestsSent, those for consent included.
+    /// requestsSent, including consent checks.
     pub requests_sent: u64,
     /// responsesReceived.
     pub responses_received: u64,
@@ -141,7 +142,7 @@ pub struct nd_stats_candidate_pair {
     pub responses_sent: u64,
     /// consentRequestsSent.
     pub consent_requests_sent: u64,
-    /// nominated: not 0.
+    /// nominated: not 0 if true.
     pub nominated: u32,
 }
 
@@ -155,11 +156,11 @@ pub struct nd_stats_candidate {
     pub address: *const c_char,
     /// candidateType: "host", "srflx", "prflx" or "relay".
     pub candidate_type: *const c_char,
-    /// protocol: between the two peers.
+    /// protocol: between the peers.
     pub protocol: *const c_char,
     /// foundation (RFC 8445 section 5.1.1.3).
     pub foundation: *const c_char,
-    /// relatedAddress: the base of a reflexive or relayed one, or NULL.
+    /// relatedAddress: the base of a reflexive or relayed candidate, or NULL.
     pub related_address: *const c_char,
     /// priority (RFC 8445 section 5.1.2).
     pub priority: u32,
@@ -167,7 +168,7 @@ pub struct nd_stats_candidate {
     pub port: u16,
     /// relatedPort.
     pub related_port: u16,
-    /// relayProtocol: how we speak to the TURN server of a relayed one of ours, "udp", "tcp" or "tls"; else NULL.
+    /// relayProtocol: to the TURN server of a local relayed candidate, "udp", "tcp" or "tls"; otherwise NULL.
     pub relay_protocol: *const c_char,
 }
 
@@ -193,11 +194,11 @@ pub struct nd_stats_data_channel {
     pub head: nd_stats,
     /// label.
     pub label: *const c_char,
-    /// Its bytes, without the zero at its end: there may be others in it.
+    /// Its length in bytes, without the terminating NUL: it may contain NUL bytes.
     pub label_length: usize,
     /// protocol.
     pub protocol: *const c_char,
-    /// Its bytes.
+    /// Its length in bytes.
     pub protocol_length: usize,
     /// state: "connecting", "open" or "closing".
     pub state: *const c_char,
@@ -213,11 +214,11 @@ pub struct nd_stats_data_channel {
     pub data_channel_identifier: i32,
 }
 
-/// A report, which does not change. Any thread may read it.
+/// An immutable report. Any thread may read it.
 #[derive(Debug)]
 pub struct nd_report {
     list: Vec<*const nd_stats>,
-    // What the list points to, and these to each other. Nothing is added once an address is taken.
+    // What the list points to; entries also point to each other. Nothing is added once an address is taken.
     _kept: Kept,
 }
 
@@ -234,7 +235,7 @@ struct Kept {
     _texts: Texts,
 }
 
-/// Texts, each with a zero at its end.
+/// NUL-terminated texts.
 #[derive(Debug, Default)]
 struct Texts(Vec<Vec<u8>>);
 
@@ -304,7 +305,7 @@ impl nd_report {
     }
 }
 
-/// Each of these begins with an `nd_stats`.
+/// Each entry begins with an `nd_stats`.
 fn add<T>(list: &mut Vec<*const nd_stats>, entries: &[T]) {
     list.extend(entries.iter().map(|entry| ptr::from_ref(entry).cast()));
 }
@@ -417,21 +418,22 @@ fn channels(texts: &mut Texts, report: &Report) -> Vec<nd_stats_data_channel> {
     all.collect()
 }
 
-/// Its entries, one of each of the first three first. They and all that they point to are the report's. NULL of NULL, and `*count` is 0.
+/// Returns the entries, starting with one each of the first three types. They and all that they point to
+/// belong to the report. For NULL, returns NULL and sets `*count` to 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_report_entries(
     report: Option<&nd_report>,
     count: Option<&mut std::mem::MaybeUninit<usize>>,
 ) -> *const *const nd_stats {
-    shielded(ptr::null(), || {
+    guarded(ptr::null(), || {
         let found = report.map_or(&[][..], |report| &report.list);
         count?.write(found.len());
         report.map(|_| found.as_ptr())
     })
 }
 
-/// Frees it. NULL is allowed.
+/// Frees the report. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nd_report_free(report: Option<Box<nd_report>>) {
-    shielded((), || report.map(drop));
+    guarded((), || report.map(drop));
 }

@@ -1,11 +1,11 @@
-//! Statistics, by W3C's names (webrtc-stats) where it has any.
+//! Statistics, by W3C's names (webrtc-stats) where they exist.
 
 use std::time::Duration;
 
 use netdyno_rtc::Stats;
 use netdyno_rtc::core::ChannelStats;
 
-/// Of a connection.
+/// Statistics of a connection.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_connection_stats {
@@ -21,23 +21,23 @@ pub struct nd_connection_stats {
     pub bytes_sent: u64,
     /// bytesReceived.
     pub bytes_received: u64,
-    /// currentRoundTripTime of the path, by STUN; 0: not measured yet.
+    /// currentRoundTripTime of the path, measured by STUN; 0: not measured yet.
     pub current_round_trip_time_ns: u64,
-    /// SCTP's smoothed round-trip time; 0: not measured yet.
+    /// The smoothed round-trip time of SCTP; 0: not measured yet.
     pub smoothed_rtt_ns: u64,
     /// congestionWindow.
     pub congestion_window_bytes: u64,
-    /// Sent and not acknowledged.
+    /// Sent and not acknowledged yet.
     pub in_flight_bytes: u64,
-    /// DATA chunks sent again.
+    /// Retransmitted DATA chunks.
     pub chunks_retransmitted: u64,
-    /// Messages given up, of channels that may.
+    /// Messages abandoned, on partially reliable channels.
     pub messages_abandoned: u64,
-    /// tlsVersion: 0xFEFC is DTLS 1.3, 0xFEFD 1.2; 0: not decided yet, or over.
+    /// tlsVersion: 0xFEFC is DTLS 1.3, 0xFEFD 1.2; 0: not negotiated yet, or over.
     pub tls_version: u32,
 }
 
-/// Of a data channel (RTCDataChannelStats). Bytes are payload.
+/// Statistics of a data channel (RTCDataChannelStats). Bytes are payload.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nd_channel_stats {

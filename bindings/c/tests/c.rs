@@ -1,4 +1,4 @@
-//! C programs that talk to a peer in Rust, and what C programmers are given.
+//! C programs that talk to a peer in Rust; the header and the installed files.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../../../net/rtc/tests/support/coturn.rs"]
@@ -27,7 +27,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// A C program at one end of a data channel, a peer in Rust at the other. Who offers makes the channel.
+    /// A C program at one end of a data channel, a peer in Rust at the other. The offering side creates the channel.
     fn connect(mut program: Program, label: &str, we_offer: bool) -> Self {
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), Settings::new().unwrap()).unwrap();
         let peer = PeerConnection::new(&endpoint).unwrap();
@@ -55,7 +55,7 @@ impl Pair {
     }
 }
 
-/// 10 MB there and 10 MB back, each byte checked; a sender that is held back; statistics of both; the end.
+/// 10 MB in each direction, each byte checked; backpressure; statistics of both ends; closing.
 fn everything(program: Program, we_offer: bool) {
     let mut pair = Pair::connect(program, "chat", we_offer);
     let mut hash = NO_BYTES;
@@ -74,7 +74,7 @@ fn everything(program: Program, we_offer: bool) {
         assert!(pair.receive() == (Kind::Binary, bytes(length, number)), "message {number}");
     }
 
-    // Nobody reads: at some point it says "not now", and all that it took until then arrives.
+    // Without a reader, sending eventually returns ND_NOT_NOW; everything accepted before is delivered.
     pair.ask("fill");
     let told = pair.program.get();
     let full: usize = told.strip_prefix("full ").unwrap().parse().unwrap();
@@ -132,7 +132,7 @@ fn a_program_in_c_learns_what_is_the_matter_with_a_server() {
     program.ends();
 }
 
-/// Ten megabytes through a loop on poll(2) that sends back what comes, while nobody reads at first: it has to rest.
+/// 10 MB through an echo in a poll(2) loop whose output is not read at first: it must pause.
 fn echo(flags: &[&str]) {
     let program = Program::start(compile(&folder().join("tests/echo.c"), Library::Static, flags), &[]);
     let mut pair = Pair::connect(program, "echo", true);
@@ -145,7 +145,7 @@ fn echo(flags: &[&str]) {
             }
             sender.send_text("the last").unwrap();
         });
-        // Everything on the way back is full.
+        // All buffers of the return path are full.
         assert_eq!(pair.program.get(), "rests");
         for number in 0..count {
             assert!(pair.receive() == (Kind::Binary, bytes(length, number)), "message {number}");
@@ -177,7 +177,7 @@ fn misuse_has_its_codes() {
 fn the_header_is_up_to_date() {
     let kept = fs::read_to_string(folder().join("include/netdyno_rtc.h")).unwrap();
     assert!(
-        kept == header::made(),
+        kept == header::generate(),
         "run: cargo run -p netdyno-rtc-c --example header > bindings/c/include/netdyno_rtc.h"
     );
 }
@@ -229,7 +229,7 @@ fn what_is_installed_is_found_by_pkg_config_and_has_versions() {
     install.arg("--prefix").arg(&prefix).arg("--archive").arg(built().join("libnetdyno_rtc_c.a"));
     run(&mut install);
 
-    // A program asks for the SONAME, and for versions of what it calls; nothing else is to be seen.
+    // A program needs the SONAME and the versions of the symbols it calls; no other symbol is exported.
     let shared = prefix.join("lib/libnetdyno_rtc_c.so.0");
     assert!(run(Command::new("readelf").arg("-dW").arg(&shared)).contains("soname: [libnetdyno_rtc_c.so.0]"));
     let symbols = run(Command::new("readelf").args(["-W", "--dyn-syms"]).arg(&shared));
@@ -254,7 +254,7 @@ fn what_is_installed_is_found_by_pkg_config_and_has_versions() {
         run(cc.current_dir(&prefix));
         let mut hello = Command::new(prefix.join("hello"));
         assert_eq!(run(hello.env("LD_LIBRARY_PATH", prefix.join("lib"))), "got: hello\n");
-        // The linker takes the static library where there is no other.
+        // The linker falls back to the static library.
         for name in [
             "libnetdyno_rtc_c.so",
             "libnetdyno_rtc_c.so.0",

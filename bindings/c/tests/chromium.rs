@@ -1,4 +1,4 @@
-//! A program in C with a real browser: a headless Chromium at the other end, both ways round.
+//! A C program and a headless Chromium, each side offering once.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../../../net/rtc/tests/chromium/browser.rs"]
@@ -9,10 +9,10 @@ use browser::Browser;
 use serde_json::{Value, json};
 use support::{Library, NO_BYTES, Program, bytes, compile, digest, folder, sanitizers};
 
-/// As the browser's own test has it: else Chromium hides its addresses behind names of multicast DNS.
+/// Otherwise Chromium hides its addresses behind mDNS names.
 const WITH_ADDRESSES: &str = "--disable-features=WebRtcHideLocalIpsWithMdns";
 
-/// The next message that the page got is this one.
+/// The next message received by the page is this one.
 fn expect(browser: &mut Browser, text: bool, data: &[u8]) {
     let seen = browser.expect(&[("type", json!("message")), ("label", json!("chat"))]);
     let expected = (json!(text), json!(data.len()), json!(digest(NO_BYTES, data)));
@@ -27,7 +27,7 @@ fn sdp(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// Ten megabytes each way, in the longest messages that both take; then the C program closes the channel.
+/// 10 MB each way, in the longest messages that both accept; then the C program closes the channel.
 fn everything(c_offers: bool) {
     let Some(mut browser) = Browser::start(&[WITH_ADDRESSES]) else { return };
     let source = folder().join("tests/peer.c");

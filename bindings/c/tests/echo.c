@@ -1,5 +1,6 @@
-/* Sends back what comes, by the event loop's face in a loop of its own on poll(2). What finds no room is kept, and no more is read meanwhile.
- * An offer on stdin; says when it rests for the first time; ends when the peer closes the channel. */
+/* Echoes messages with the event-loop interface, in its own loop on poll(2). Messages that do not fit are kept, and
+ * reading stops meanwhile. Reads an offer from stdin, reports the first pause, and ends when the peer closes the
+ * channel. */
 #include "pipe.h"
 
 #include <poll.h>
@@ -49,7 +50,7 @@ static void send_kept(void) {
         OK(nd_connection_set_reading(reactor, connection, 1));
 }
 
-/* False after the last. */
+/* False after the last event. */
 static bool handle(const nd_event *event) {
     NEED(event->connection == connection);
     switch (event->what) {
@@ -94,7 +95,7 @@ int main(void) {
     nd_connection_stats stats;
     OK(nd_connection_get_stats(reactor, connection, &stats));
     NEED(stats.data_channels_closed == 1);
-    /* Ends with its peer, or is gone already. */
+    /* Closed by the peer, or over already. */
     nd_reactor_free(reactor);
     return 0;
 }

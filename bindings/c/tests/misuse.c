@@ -1,4 +1,4 @@
-/* What a caller must not do and may survive: each has its code, and the text says what was wrong. */
+/* Mistakes of a caller that the library detects: each returns its code, and the text explains it. */
 #include "pipe.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 static void *wake(void *waker) {
     OK(nd_waker_wake(waker));
-    NEED(strcmp(nd_error_text(), "") == 0); /* Texts are of their thread. */
+    NEED(strcmp(nd_error_text(), "") == 0); /* Texts are per thread. */
     return NULL;
 }
 
@@ -106,20 +106,20 @@ static void wrong_settings(void) {
         const nd_settings *settings;
         const char *why;
     } all[] = {
-        {SETTINGS(.size = sizeof(nd_settings) - 8), "the header is of another version"},
-        {SETTINGS(.size = sizeof(nd_settings) + 8), "the header is of another version"},
-        {SETTINGS(.first_port = 9, .last_port = 8), "ports 9 to 8 are no range"},
-        {SETTINGS(.last_port = 8), "ports 0 to 8 are no range"},
-        {SETTINGS(.tcp_port = 65536), "tcp_port: 65536 is no port"},
+        {SETTINGS(.size = sizeof(nd_settings) - 8), "are of different versions"},
+        {SETTINGS(.size = sizeof(nd_settings) + 8), "are of different versions"},
+        {SETTINGS(.first_port = 9, .last_port = 8), "ports 9 to 8 are not a range"},
+        {SETTINGS(.last_port = 8), "ports 0 to 8 are not a range"},
+        {SETTINGS(.tcp_port = 65536), "tcp_port: 65536 is not a port"},
         {SETTINGS(.ice_servers = SERVER("turns:127.0.0.1", "a", "b"), .ice_server_count = 1, .server_roots = "none", .server_roots_length = 4),
-         "`server_roots` has to be certificates"},
-        {SETTINGS(.public_addresses = "203.0.113.7 here", .public_addresses_length = 16), "\"here\" is no IP address"},
+         "`server_roots` must contain certificates"},
+        {SETTINGS(.public_addresses = "203.0.113.7 here", .public_addresses_length = 16), "\"here\" is not an IP address"},
         {SETTINGS(.ice_servers = SERVER("turn:127.0.0.1", "", ""), .ice_server_count = 1), "a username and a credential"},
-        {SETTINGS(.ice_servers = SERVER("http://127.0.0.1", "", ""), .ice_server_count = 1), "http://127.0.0.1: write stun:"},
+        {SETTINGS(.ice_servers = SERVER("http://127.0.0.1", "", ""), .ice_server_count = 1), "http://127.0.0.1: expected stun:"},
         {SETTINGS(.ice_servers = SERVER("\xff", "", ""), .ice_server_count = 1), "UTF-8"},
         {SETTINGS(.ice_servers = &(nd_ice_server){NULL, 3, NULL, 0, NULL, 0}, .ice_server_count = 1), "NULL"},
         {SETTINGS(.ice_server_count = 1), "NULL"},
-        {SETTINGS(.ice_servers = SERVER("stun:127.0.0.1", "", ""), .ice_server_count = SIZE_MAX / 2), "beyond all memory"},
+        {SETTINGS(.ice_servers = SERVER("stun:127.0.0.1", "", ""), .ice_server_count = SIZE_MAX / 2), "exceeds the address space"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         INVALID(nd_endpoint_bind("127.0.0.1:0", 11, all[i].settings, &endpoint));
@@ -136,7 +136,7 @@ static const nd_stats *entry(const nd_report *report, uint32_t what) {
     return NULL;
 }
 
-/* A connection whose server never answers: what is known of it at once, and for how long that is kept. */
+/* A connection whose server never answers: its candidates, and how long gathering lasts. */
 static void waiting_for_servers(void) {
     nd_reactor *reactor;
     uint64_t connection;
@@ -144,7 +144,7 @@ static void waiting_for_servers(void) {
     char *text;
     nd_report *report;
     nd_settings settings = {.size = sizeof settings, .public_addresses = " 203.0.113.7  2001:db8::7 ", .public_addresses_length = 26};
-    /* TEST-NET-1, RFC 5737: nobody is there. */
+    /* TEST-NET-1, RFC 5737: never answers. */
     settings.ice_servers = SERVER("stun:192.0.2.1:9", "", "");
     settings.ice_server_count = 1;
     OK(nd_reactor_bind("127.0.0.1:0", 11, &settings, &reactor));
@@ -224,7 +224,7 @@ static void reactor(void) {
     NEED(count >= 1 && events[0].connection == connection);
     NEED(nd_connection_state(reactor, connection) == ND_STATE_CLOSED);
     NEED(pthread_create(&thread, NULL, wake, waker) == 0);
-    /* Without a limit: it is the waker that ends it. */
+    /* No time limit: only the waker can end it. */
     OK(nd_reactor_poll(reactor, ND_FOREVER, &events, &count));
     NEED(pthread_join(thread, NULL) == 0);
     nd_reactor_free(reactor);

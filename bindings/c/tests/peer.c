@@ -1,6 +1,8 @@
-/* Does what the other end of a data channel asks for, by calls that wait: "take BYTES", "give COUNT LENGTH", "fill", "stats", "text", "close".
- * `peer answer` takes an offer on stdin, `peer offer` makes one. Behind that a TURN server's URL, to go by that alone, and who has signed its certificate.
- * `peer refused URL AUTHORITY` tells what is the matter with the server. */
+/* Executes commands from the test with the blocking interface: "take BYTES", "give COUNT LENGTH", "fill", "stats",
+ * "text", "close".
+ * `peer answer` reads an offer from stdin, `peer offer` creates one. Optional arguments: the URL of a TURN server to use
+ * exclusively, and the authority of its certificate.
+ * `peer refused URL AUTHORITY` reports why the server failed. */
 #include "pipe.h"
 
 #include <inttypes.h>
@@ -54,7 +56,7 @@ static void give(size_t count, size_t length) {
             make(bytes + i * length, length, done + i);
             batch[i] = (nd_bytes){bytes + i * length, length};
         }
-        /* Often not all of them find room in this time. */
+        /* Often not all of them fit within this time. */
         nd_code result = nd_channel_send_many(channel, ND_BINARY, batch, want, 1, &sent);
         NEED(result == (sent == want ? ND_OK : ND_NOT_NOW));
         done += sent;
@@ -62,7 +64,7 @@ static void give(size_t count, size_t length) {
     free(bytes);
 }
 
-/* Sends until there is no room, and tells the test how many those were: nobody reads meanwhile. */
+/* Sends until the send buffer is full, while the peer does not read, and reports the number of messages. */
 static void fill(void) {
     unsigned char message[1024];
     size_t count = 0, room = 256 << 20;
@@ -78,7 +80,7 @@ static void fill(void) {
     NEED(nd_channel_buffered_amount(channel) == 0);
 }
 
-/* Each entry names itself and its length, and what they point to is there. */
+/* Each entry has a known type and size, and its pointers are valid. */
 static void reported(const nd_peer *peer, const char *expected) {
     nd_report *report;
     size_t count, channels = 0, certificates = 0;
@@ -131,7 +133,7 @@ static void statistics(const nd_peer *peer, const char *way) {
     put(text, strlen(text));
 }
 
-/* One command; false after the last. */
+/* Executes one command; false after the last. */
 static bool obey(const nd_peer *peer, const char *way) {
     size_t count, bytes, length, messages_of;
     const nd_message *message = receive(1, &count);
@@ -181,7 +183,7 @@ static void connect_them(const nd_peer *peer, bool offers) {
     NEED(length == LABEL_BYTES && memcmp(label, "chat", LABEL_BYTES) == 0 && nd_channel_id(channel) >= 0);
 }
 
-/* Tells the test why the server was of no use. */
+/* Reports why the server failed. */
 static int refused(nd_endpoint *endpoint, nd_peer *peer) {
     char *failures;
     size_t length;
@@ -202,7 +204,7 @@ int main(int argc, char **argv) {
     NEED(argc >= 2 && strcmp(nd_version(), ND_VERSION) == 0);
     nd_settings settings = {.size = sizeof settings};
     nd_ice_server server = {0};
-    if (argc >= 3) { /* by this server alone */
+    if (argc >= 3) { /* only through this server */
         server = (nd_ice_server){argv[2], strlen(argv[2]), "name", 4, "password", 8};
         settings.ice_servers = &server;
         settings.ice_server_count = 1;
@@ -235,7 +237,7 @@ int main(int argc, char **argv) {
     nd_connection_stats none;
     NEED(nd_peer_get_stats(peer, &none) == ND_CLOSED);
     put("closed", 6);
-    /* In an order that does not please by chance: the endpoint first. */
+    /* The endpoint first: the order must not matter. */
     nd_endpoint_free(endpoint);
     nd_peer_free(peer);
     nd_channel_free(channel);

@@ -1,4 +1,4 @@
-/* Texts over stdin and stdout, each with its length before it on a line of its own; and how a test ends. */
+/* Texts over stdin and stdout, each preceded by a line with its length; and assertions. */
 #ifndef PIPE_H
 #define PIPE_H
 
@@ -24,7 +24,7 @@ static inline void put(const char *text, size_t length) {
     fflush(stdout);
 }
 
-/* To be freed; NULL at the end of stdin. */
+/* Free the result; NULL at the end of stdin. */
 static inline char *get(size_t *length) {
     if (scanf("%zu", length) != 1)
         return NULL;
@@ -35,7 +35,7 @@ static inline char *get(size_t *length) {
     return text;
 }
 
-/* FNV-1a, 32 bits, of what `hash` (0x811c9dc5 at first) is of and these bytes. */
+/* Continues a 32-bit FNV-1a hash, initially 0x811c9dc5, with these bytes. */
 static inline uint32_t digest(uint32_t hash, const void *data, size_t length) {
     const unsigned char *bytes = data;
     for (size_t i = 0; i < length; i++)

@@ -1,4 +1,4 @@
-//! A data channel, as the Python half sees it.
+//! A data channel as the Python half sees it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,29 +8,29 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::driver::Hand;
 use crate::errors::{InvalidStateError, OperationError};
-use crate::item::Item;
+use crate::handle::DriverHandle;
 use crate::limits::BUFFERED_BYTES;
+use crate::outgoing::OutgoingMessage;
 use crate::shared::SharedChannel;
 
-/// A data channel. What happens to it is told by its number.
+/// A data channel. Its events are reported under its number.
 #[pyclass(frozen, module = "netdyno_rtc._native")]
 pub(crate) struct Channel {
-    hand: Arc<Hand>,
+    handle: Arc<DriverHandle>,
     shared: Arc<SharedChannel>,
 }
 
 impl Channel {
-    pub(crate) fn new(hand: Arc<Hand>, shared: Arc<SharedChannel>) -> Self {
-        Self { hand, shared }
+    pub(crate) fn new(handle: Arc<DriverHandle>, shared: Arc<SharedChannel>) -> Self {
+        Self { handle, shared }
     }
 
     fn take(&self, max: usize) -> Vec<Message> {
         let (messages, charged) = self.shared.take(max);
         if self.shared.peer.resumes(charged) {
             let shared = self.shared.clone();
-            self.hand.post(move |endpoint, _| resume(endpoint, &shared));
+            self.handle.post(move |endpoint, _| resume(endpoint, &shared));
         }
         messages
     }
@@ -40,7 +40,7 @@ impl Channel {
 impl Channel {
     #[getter]
     fn number(&self) -> u64 {
-        self.shared.bell.number
+        self.shared.source.number
     }
 
     #[getter]
@@ -90,7 +90,8 @@ impl Channel {
         self.shared.out().state.name()
     }
 
-    /// Bytes that have not been sent for the first time. Asked for, it is looked up; so the next answer is news.
+    /// Bytes that have not been sent for the first time. Reading it schedules an update, so that the next
+    /// read is newer.
     #[getter]
     fn buffered(&self) -> u64 {
         let mut out = self.shared.out();
@@ -98,7 +99,7 @@ impl Channel {
         let must_look = buffered > 0 && out.state != ChannelState::Closed && out.schedules();
         drop(out);
         if must_look {
-            self.hand.feed(&self.shared);
+            self.handle.feed(&self.shared);
         }
         buffered
     }
@@ -115,11 +116,11 @@ impl Channel {
         let must_look = out.buffered() > 0 && out.schedules();
         drop(out);
         if must_look {
-            self.hand.feed(&self.shared);
+            self.handle.feed(&self.shared);
         }
     }
 
-    /// Whether no more than `bytes` are buffered; if not, it will be told.
+    /// Whether at most `bytes` are buffered; if not, `ROOM` is raised once that is so.
     fn has_room(&self, bytes: u64) -> bool {
         let mut out = self.shared.out();
         let is_over = matches!(out.state, ChannelState::Closing | ChannelState::Closed);
@@ -127,28 +128,27 @@ impl Channel {
         let must_look = !has_room && out.schedules();
         drop(out);
         if must_look {
-            self.hand.feed(&self.shared);
+            self.handle.feed(&self.shared);
         }
         has_room
     }
 
-    /// Takes a message: `str`, or what has the buffer protocol. It is sent by another thread.
-    fn send(&self, data: Item) -> PyResult<()> {
+    /// Queues a message: `str`, or an object with the buffer protocol. The driver's thread sends it.
+    fn send(&self, data: OutgoingMessage) -> PyResult<()> {
         self.send_many(vec![data])
     }
 
-    /// Takes all of these messages, or none.
-    fn send_many(&self, messages: Vec<Item>) -> PyResult<()> {
+    /// Queues all of these messages, or none.
+    fn send_many(&self, messages: Vec<OutgoingMessage>) -> PyResult<()> {
         let limit = self.shared.peer.max_message_bytes.load(Ordering::Relaxed);
         let mut bytes = 0;
-        for item in &messages {
-            let length = item.bytes().len() as u64;
+        for message in &messages {
+            let length = message.bytes().len() as u64;
             if length > limit {
-                let text =
-                    format!("the message has {length} bytes, the peer takes {limit}: send it in pieces");
+                let text = format!("the message has {length} bytes, but the peer accepts {limit}: split it");
                 return Err(PyValueError::new_err(text));
             }
-            bytes += item.charge();
+            bytes += message.charge();
         }
         let mut out = self.shared.out();
         if out.state != ChannelState::Open {
@@ -157,30 +157,30 @@ impl Channel {
         }
         if out.buffered() + bytes > BUFFERED_BYTES {
             return Err(OperationError::new_err(format!(
-                "{} bytes are buffered, and no more than {BUFFERED_BYTES} may be: await send_async, or look at bufferedAmount",
+                "{} bytes are buffered (limit {BUFFERED_BYTES}): await send_async, or check bufferedAmount",
                 out.buffered()
             )));
         }
-        messages.into_iter().for_each(|item| out.push(item));
+        messages.into_iter().for_each(|message| out.push(message));
         let must_feed = out.schedules();
         drop(out);
         if must_feed {
-            self.hand.feed(&self.shared);
+            self.handle.feed(&self.shared);
         }
         Ok(())
     }
 
-    /// Up to `max` messages that are there.
+    /// Up to `max` available messages.
     fn receive<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Bound<'py, PyList>> {
         let messages = self.take(max).into_iter().map(|message| match message.kind {
-            // It was checked on arrival.
+            // Checked as UTF-8 on arrival.
             Kind::Text => PyString::from_bytes(py, &message.data).map(Bound::into_any),
             Kind::Binary => Ok(PyBytes::new(py, &message.data).into_any()),
         });
         PyList::new(py, messages.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Closes it once all that was given to send has been sent. What came and was not taken is thrown away, and what comes.
+    /// Closes the channel once all queued messages have been sent. Unread and later messages are discarded.
     fn close(&self) {
         let mut out = self.shared.out();
         if matches!(out.state, ChannelState::Closing | ChannelState::Closed) {
@@ -189,8 +189,8 @@ impl Channel {
         out.state = ChannelState::Closing;
         drop(out);
         let shared = self.shared.clone();
-        self.hand.post(move |endpoint, ends| {
-            ends.close_channel(&shared);
+        self.handle.post(move |endpoint, connections| {
+            connections.close_channel(&shared);
             let (unread, charged) = shared.take(usize::MAX);
             drop(unread);
             if shared.peer.resumes(charged) {
@@ -202,7 +202,7 @@ impl Channel {
     /// Statistics.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (id, channel) = (self.shared.peer.id, self.shared.id);
-        let stats = self.hand.run(py, move |endpoint, _| {
+        let stats = self.handle.run(py, move |endpoint, _| {
             Ok(endpoint.connection(id).ok_or(Error::Closed)?.channel_stats(channel))
         })?;
         let all = PyDict::new(py);
@@ -214,7 +214,7 @@ impl Channel {
     }
 }
 
-/// The connection is read again.
+/// Resumes reading from the connection.
 fn resume(endpoint: &mut Endpoint, channel: &SharedChannel) {
     if let Some(mut connection) = endpoint.connection(channel.peer.id) {
         connection.set_reading(true);
@@ -222,7 +222,7 @@ fn resume(endpoint: &mut Endpoint, channel: &SharedChannel) {
 }
 
 impl Drop for Channel {
-    /// Nobody takes its messages any more: they must not hold up the connection's others.
+    /// Unread messages are dropped, so that they do not stop the connection's other channels.
     fn drop(&mut self) {
         self.take(usize::MAX);
     }

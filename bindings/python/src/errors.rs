@@ -1,4 +1,4 @@
-//! Errors, as Python has them.
+//! Conversion of errors to Python exceptions.
 
 use netdyno_rtc::{ChannelError, Error, SignalingError};
 use pyo3::PyErr;
@@ -9,12 +9,13 @@ create_exception!(
     netdyno_rtc,
     InvalidStateError,
     PyException,
-    "Not at this point: the message says of what."
+    "The operation is not allowed in the current state, which the message names."
 );
-create_exception!(netdyno_rtc, OperationError, PyException, "A limit is reached: the message says which.");
+create_exception!(netdyno_rtc, OperationError, PyException, "A limit was reached; the message names it.");
 
-/// One of netdyno-rtc's, by who can do something about it: the call's order, its arguments, the system, or the network.
-pub(crate) fn raised(error: Error) -> PyErr {
+/// Converts an error by what can be done about it: the order of calls, the arguments, the system, or the
+/// network.
+pub(crate) fn to_py_err(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Bind { .. } | Error::Io(_) => PyOSError::new_err(text),

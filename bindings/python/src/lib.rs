@@ -1,28 +1,29 @@
-//! The native half of the Python package `netdyno_rtc`: netdyno-rtc's data channels, for an event loop.
+//! The native half of the Python package `netdyno_rtc`: data channels for an event loop.
 //!
 //! | does | does not |
 //! |---|---|
-//! | drive one endpoint a loop, by a thread that never takes the interpreter's lock | call Python: a loop is told by a byte in a pipe, and asks |
-//! | take messages without a copy where they are `bytes` or `str`, and give them in batches | futures, events, names of states: that is the Python half (`python/netdyno_rtc/`) |
-//! | hold the peer back while nobody takes its messages | queues without end |
+//! | drive one endpoint for each event loop, on a thread that never takes the interpreter lock | call Python: a byte in a pipe makes the event loop collect events |
+//! | take `bytes` and `str` messages without copying, and return messages in batches | futures, event handlers and state names, which are in `python/netdyno_rtc/` |
+//! | stop the peer while messages are unread | unbounded queues |
 //!
-//! A program that waits in `epoll` and a thread that waits in `epoll` need one thing between them: something readable. A pipe is that on every
-//! loop that has `add_reader`, with one byte for all that happened in a turn. Futures of Rust, bridged to those of asyncio, would need a
-//! runtime of their own, and a wake-up through the interpreter's lock for each.
+//! An event loop and a thread that both wait in `epoll` need something readable between them. A pipe works
+//! with every loop that has `add_reader`, with one byte for all events of a turn. Bridging Rust futures to
+//! asyncio would need an additional runtime and a wake-up through the interpreter lock for each.
 #![forbid(unsafe_code)]
 
-mod bell;
 mod channel;
+mod connections;
 mod driver;
-mod ends;
 mod errors;
-mod item;
+mod events;
+mod handle;
 mod limits;
+mod outgoing;
 mod peer;
 mod report;
 mod shared;
 
-/// What `netdyno_rtc` is made of; its types stand in `_native.pyi`.
+/// The contents of the native module; `_native.pyi` has the types.
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]

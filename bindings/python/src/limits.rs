@@ -1,24 +1,25 @@
-//! Everything has a limit, and every limit a name. What a connection may hold beside is in netdyno-rtc's.
+//! Limits. Other limits of a connection are those of netdyno-rtc.
 
-/// Bytes of one connection's messages that wait for Python, on all of its channels together. Beyond, they stay in the connection, whose receive
-/// window holds the peer back.
+/// Bytes of a connection's unread messages, over all channels. Further messages stay in the connection, whose
+/// receive window then stops the peer.
 pub(crate) const WAITING_BYTES: usize = 1 << 20;
 
-/// What a waiting message is charged beyond its bytes: a peer can send empty ones.
+/// Charged for each unread message in addition to its bytes, because a peer can send empty messages.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 128;
 
-/// Channels of one connection that the peer opened and Python has not seen. Further ones are closed.
+/// Channels opened by the peer of a connection that Python has not seen. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;
 
-/// Failures of servers that Python has not seen, of one connection. Further ones are forgotten.
+/// Server failures of a connection that Python has not seen. Further ones are dropped.
 pub(crate) const SERVER_FAILURES: usize = 16;
 
-/// What a channel takes to send before it says no: `send` does not wait, and a program that never looks at `bufferedAmount` would fill the memory.
+/// Bytes that a channel queues before `send` raises an exception: `send` does not wait, and a program that
+/// ignores `bufferedAmount` would exhaust memory.
 pub(crate) const BUFFERED_BYTES: u64 = 64 << 20;
 
-/// What all channels together are given between two turns of the endpoint, and one before it is another one's turn.
+/// Bytes sent for all channels between two turns, and for one channel before the next has its turn.
 pub(crate) const TURN_BYTES: usize = 1 << 20;
 pub(crate) const SLICE_BYTES: usize = 1 << 17;
 
-/// The longest message that a peer takes that does not say (RFC 8841 section 6.1).
+/// The longest message accepted by a peer that does not state it (RFC 8841, section 6.1).
 pub(crate) const DEFAULT_MESSAGE_BYTES: u64 = 65_536;

@@ -1,4 +1,4 @@
-//! A connection, as the Python half sees it.
+//! A connection as the Python half sees it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,36 +9,36 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::channel::Channel;
-use crate::driver::Hand;
+use crate::handle::DriverHandle;
 use crate::report;
 use crate::shared::SharedPeer;
 
-/// A connection. What happens to it is told by its number.
+/// A connection. Its events are reported under its number.
 #[pyclass(frozen, module = "netdyno_rtc._native")]
 pub(crate) struct Peer {
-    hand: Arc<Hand>,
+    handle: Arc<DriverHandle>,
     shared: Arc<SharedPeer>,
 }
 
 impl Peer {
-    pub(crate) fn new(hand: Arc<Hand>, shared: Arc<SharedPeer>) -> Self {
-        Self { hand, shared }
+    pub(crate) fn new(handle: Arc<DriverHandle>, shared: Arc<SharedPeer>) -> Self {
+        Self { handle, shared }
     }
 
-    /// Does something with the connection, on the driver's thread.
+    /// Runs a closure on the connection, on the driver's thread.
     fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
         act: impl FnOnce(&mut Connection<'_>) -> Result<T, SignalingError> + Send + 'static,
     ) -> PyResult<T> {
         let id = self.shared.id;
-        self.hand.run(py, move |endpoint, _| {
+        self.handle.run(py, move |endpoint, _| {
             let mut connection = endpoint.connection(id).ok_or(Error::Closed)?;
             Ok(act(&mut connection)?)
         })
     }
 
-    /// The same with a description of the peer.
+    /// As `with`, for a description of the peer.
     fn describe<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -46,10 +46,10 @@ impl Peer {
         act: impl FnOnce(&mut Connection<'_>, &str) -> Result<T, SignalingError> + Send + 'static,
     ) -> PyResult<T> {
         let id = self.shared.id;
-        self.hand.run(py, move |endpoint, ends| {
+        self.handle.run(py, move |endpoint, connections| {
             let mut connection = endpoint.connection(id).ok_or(Error::Closed)?;
             let done = act(&mut connection, &sdp)?;
-            ends.described(id, &sdp);
+            connections.described(id, &sdp);
             Ok(done)
         })
     }
@@ -59,41 +59,41 @@ impl Peer {
 impl Peer {
     #[getter]
     fn number(&self) -> u64 {
-        self.shared.bell.number
+        self.shared.source.number
     }
 
-    /// connectionState, iceConnectionState, and why it failed, if it did.
+    /// connectionState, iceConnectionState, and the reason of a failure.
     #[getter]
     fn state(&self) -> (&'static str, &'static str, Option<String>) {
-        let now = self.shared.now();
+        let now = self.shared.status();
         let ice = match (now.state, now.ice) {
             (PeerState::Closed, _) => "closed",
-            // All candidates are known with the description: it does not change any more.
+            // All candidates are known with the description, so "connected" is final.
             (_, IceState::Connected) => "completed",
             (_, other) => other.name(),
         };
         (now.state.name(), ice, now.failure.clone())
     }
 
-    /// Whether nothing will happen to it any more.
+    /// Whether the connection has ended.
     #[getter]
     fn is_over(&self) -> bool {
-        self.shared.now().is_over
+        self.shared.status().is_over
     }
 
-    /// The longest message that the peer takes.
+    /// The longest message that the peer accepts.
     #[getter]
     fn max_message_bytes(&self) -> u64 {
         self.shared.max_message_bytes.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Channels that the peer has opened since.
+    /// Channels that the peer has opened since the last call.
     fn incoming(&self) -> Vec<Channel> {
-        let incoming = std::mem::take(&mut self.shared.now().incoming);
-        incoming.into_iter().map(|shared| Channel::new(self.hand.clone(), shared)).collect()
+        let incoming = std::mem::take(&mut self.shared.status().incoming);
+        incoming.into_iter().map(|shared| Channel::new(self.handle.clone(), shared)).collect()
     }
 
-    /// A new channel.
+    /// Creates a channel.
     #[expect(clippy::too_many_arguments, reason = "W3C RTCDataChannelInit")]
     fn create_channel(
         &self,
@@ -113,9 +113,10 @@ impl Peer {
         let options =
             ChannelOptions { ordered, reliability, protocol, negotiated, ..ChannelOptions::default() };
         let id = self.shared.id;
-        let create =
-            self.hand.run(py, move |endpoint, ends| ends.create_channel(endpoint, id, &label, options));
-        Ok(Channel::new(self.hand.clone(), create?))
+        let create = self
+            .handle
+            .run(py, move |endpoint, connections| connections.create_channel(endpoint, id, &label, options));
+        Ok(Channel::new(self.handle.clone(), create?))
     }
 
     fn create_offer(&self, py: Python<'_>, restart: bool) -> PyResult<String> {
@@ -126,7 +127,7 @@ impl Peer {
         self.with(py, |connection| connection.rollback())
     }
 
-    /// Takes the peer's offer, and gives the answer.
+    /// Accepts the peer's offer and returns the answer.
     fn accept_offer(&self, py: Python<'_>, sdp: String) -> PyResult<String> {
         self.describe(py, sdp, |connection, sdp| connection.accept_offer(sdp))
     }
@@ -135,33 +136,33 @@ impl Peer {
         self.describe(py, sdp, |connection, sdp| connection.accept_answer(sdp))
     }
 
-    /// A trickled candidate, from "candidate:" on; empty for the end of candidates.
+    /// Adds a trickled candidate, from "candidate:" on; an empty string ends the candidates.
     fn add_candidate(&self, py: Python<'_>, candidate: String) -> PyResult<()> {
         self.with(py, move |connection| connection.add_remote_candidate(&candidate))
     }
 
-    /// Tells the peer, and ends it. What is buffered is lost.
+    /// Closes the connection and notifies the peer. Buffered data is lost.
     fn close(&self) {
         let id = self.shared.id;
-        self.hand.post(move |endpoint, _| {
+        self.handle.post(move |endpoint, _| {
             if let Some(mut connection) = endpoint.connection(id) {
                 connection.close();
             }
         });
     }
 
-    /// Whether servers are being asked for candidates; its end is told.
+    /// Whether servers are being queried for candidates; `GATHERED` reports the end.
     #[getter]
     fn is_gathering(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |connection| Ok(connection.is_gathering()))
     }
 
-    /// Servers that were of no use, and why: since the last call.
+    /// Server failures since the last call: URLs and reasons.
     fn server_failures(&self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.shared.now().server_failures)
+        std::mem::take(&mut self.shared.status().server_failures)
     }
 
-    /// The description that was made last, with all candidates known by now.
+    /// The latest local description, with all candidates known now.
     fn local_description(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.with(py, |connection| Ok(connection.local_description()))
     }

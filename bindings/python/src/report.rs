@@ -1,6 +1,7 @@
-//! Statistics, as the Python half takes them: W3C's names (webrtc-stats) and units, times in seconds.
+//! Statistics for the Python half: W3C's names and units (webrtc-stats), times in seconds.
 //!
-//! An id names the same thing in every report of its connection: a candidate by its address, a pair by both, a channel by its number.
+//! An id identifies the same object in every report of its connection: a candidate by its address, a pair by
+//! both addresses, a channel by its number.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +15,7 @@ const PEER_CONNECTION: &str = "P";
 const TRANSPORT: &str = "T";
 const ASSOCIATION: &str = "S";
 
-/// A dictionary: W3C's type, the id, and what there is.
+/// A dictionary with W3C's type, the id and the given entries.
 macro_rules! entry {
     ($py:expr, $kind:expr, $id:expr, { $($name:literal: $value:expr),* $(,)? }) => {{
         let entry = PyDict::new($py);
@@ -25,7 +26,7 @@ macro_rules! entry {
     }};
 }
 
-/// All of a report, and the association's part of `stats`.
+/// All entries of a report, with the association's part from `stats`.
 pub(crate) fn listed<'py>(
     py: Python<'py>,
     report: &Report,

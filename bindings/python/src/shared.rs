@@ -1,5 +1,5 @@
-//! What the driver's thread and Python both hold of a connection and of a channel. Every lock is held for moments: no call of the system or of
-//! the stack is made under it.
+//! State of connections and channels that the driver's thread and Python share. Locks are held briefly,
+//! without system calls and without calls of the stack.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,40 +8,40 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use netdyno_rtc::core::IceState;
 use netdyno_rtc::{ChannelId, ChannelOptions, ChannelState, ConnectionId, Message, PeerState};
 
-use crate::bell::{Bell, LOW, Mailbox, ROOM};
-use crate::item::Item;
+use crate::events::{EventQueue, EventSource, LOW, ROOM};
 use crate::limits::{DEFAULT_MESSAGE_BYTES, MESSAGE_OVERHEAD_BYTES, WAITING_BYTES};
+use crate::outgoing::OutgoingMessage;
 
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct SharedPeer {
     pub(crate) id: ConnectionId,
-    pub(crate) bell: Arc<Bell>,
-    pub(crate) mailbox: Arc<Mailbox>,
-    /// The longest message that the peer takes.
+    pub(crate) source: Arc<EventSource>,
+    pub(crate) queue: Arc<EventQueue>,
+    /// The longest message that the peer accepts.
     pub(crate) max_message_bytes: AtomicU64,
-    now: Mutex<Now>,
+    now: Mutex<PeerStatus>,
     /// Charge of the messages in all inboxes.
     waiting_bytes: AtomicUsize,
     is_paused: AtomicBool,
 }
 
-/// What is known of a connection now.
+/// The current status of a connection.
 #[derive(Debug)]
-pub(crate) struct Now {
+pub(crate) struct PeerStatus {
     pub(crate) state: PeerState,
     pub(crate) ice: IceState,
     pub(crate) is_over: bool,
     pub(crate) failure: Option<String>,
-    /// Servers that were of no use, and why, which Python has not seen.
+    /// Server failures that Python has not seen: URLs and reasons.
     pub(crate) server_failures: Vec<(String, String)>,
-    /// Channels that the peer opened and Python has not seen.
+    /// Channels opened by the peer that Python has not seen.
     pub(crate) incoming: VecDeque<Arc<SharedChannel>>,
 }
 
 impl SharedPeer {
-    pub(crate) fn new(id: ConnectionId, number: u64, mailbox: Arc<Mailbox>) -> Arc<Self> {
-        let now = Now {
+    pub(crate) fn new(id: ConnectionId, number: u64, queue: Arc<EventQueue>) -> Arc<Self> {
+        let now = PeerStatus {
             state: PeerState::New,
             ice: IceState::New,
             is_over: false,
@@ -51,8 +51,8 @@ impl SharedPeer {
         };
         Arc::new(Self {
             id,
-            bell: Bell::new(number),
-            mailbox,
+            source: EventSource::new(number),
+            queue,
             max_message_bytes: AtomicU64::new(DEFAULT_MESSAGE_BYTES),
             now: Mutex::new(now),
             waiting_bytes: AtomicUsize::new(0),
@@ -60,25 +60,25 @@ impl SharedPeer {
         })
     }
 
-    pub(crate) fn now(&self) -> MutexGuard<'_, Now> {
+    pub(crate) fn status(&self) -> MutexGuard<'_, PeerStatus> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn ring(&self, news: u8) {
-        self.mailbox.ring(&self.bell, news);
+    pub(crate) fn raise(&self, news: u8) {
+        self.queue.raise(&self.source, news);
     }
 
-    /// Whether so much waits that the connection must not be read any more; says so once.
+    /// Counts a received message. Returns whether reading must pause; true once.
     pub(crate) fn pauses(&self, charge: usize) -> bool {
         let waiting = self.waiting_bytes.fetch_add(charge, Ordering::SeqCst) + charge;
         if waiting <= WAITING_BYTES || self.is_paused.swap(true, Ordering::SeqCst) {
             return false;
         }
-        // All may have been taken between the two, by someone who saw no pause.
+        // All messages may have been taken between the two steps, by a reader that did not see the pause.
         !self.resumes(0)
     }
 
-    /// Whether enough was taken to read the connection again; says so once.
+    /// Counts taken messages. Returns whether reading must resume; true once.
     pub(crate) fn resumes(&self, charge: usize) -> bool {
         let waiting = self.waiting_bytes.fetch_sub(charge, Ordering::SeqCst) - charge;
         waiting <= WAITING_BYTES / 2 && self.is_paused.swap(false, Ordering::SeqCst)
@@ -89,7 +89,7 @@ impl SharedPeer {
 #[derive(Debug)]
 pub(crate) struct SharedChannel {
     pub(crate) id: ChannelId,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) source: Arc<EventSource>,
     pub(crate) peer: Arc<SharedPeer>,
     pub(crate) label: String,
     pub(crate) options: ChannelOptions,
@@ -106,27 +106,27 @@ impl SharedChannel {
         label: String,
         options: ChannelOptions,
     ) -> Arc<Self> {
-        let (bell, stream) = (Bell::new(number), OnceLock::new());
+        let (source, stream) = (EventSource::new(number), OnceLock::new());
         let (out, inbox) = (Mutex::new(Outbox::default()), Mutex::default());
-        Arc::new(Self { id, bell, peer, label, options, stream, out, inbox })
+        Arc::new(Self { id, source, peer, label, options, stream, out, inbox })
     }
 
     pub(crate) fn out(&self) -> MutexGuard<'_, Outbox> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn ring(&self, news: u8) {
-        self.peer.mailbox.ring(&self.bell, news);
+    pub(crate) fn raise(&self, news: u8) {
+        self.peer.queue.raise(&self.source, news);
     }
 
-    /// Puts a message where Python finds it; true if there was none before.
+    /// Adds a received message; returns whether the inbox was empty before.
     pub(crate) fn put(&self, message: Message) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         inbox.push_back(message);
         inbox.len() == 1
     }
 
-    /// The next messages, and what they were charged.
+    /// Takes up to `max` messages; returns them and their charge.
     pub(crate) fn take(&self, max: usize) -> (Vec<Message>, usize) {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         let count = max.min(inbox.len());
@@ -136,8 +136,9 @@ impl SharedChannel {
         (messages, charged)
     }
 
-    /// So much of what was queued has left for the wire, or never will. Gives how much must have for someone to be told.
-    pub(crate) fn gone(&self, bytes: u64) -> Option<u64> {
+    /// Notes how many of the queued bytes have been sent or dropped, and raises events. Returns the next
+    /// amount that raises an event.
+    pub(crate) fn note_sent(&self, bytes: u64) -> Option<u64> {
         let mut out = self.out();
         out.gone = out.gone.max(bytes);
         let gone = out.gone;
@@ -147,7 +148,7 @@ impl SharedChannel {
         drop(out);
         let news = news.iter().filter(|(_, at)| at.is_some()).fold(0, |all, (news, _)| all | news);
         if news != 0 {
-            self.ring(news);
+            self.raise(news);
         }
         next
     }
@@ -157,19 +158,19 @@ pub(crate) fn charge(message: &Message) -> usize {
     message.data.len() + MESSAGE_OVERHEAD_BYTES
 }
 
-/// What is to be sent on a channel, before the driver takes it. Bytes are counted from the channel's beginning.
+/// Messages to send that the driver has not taken. Bytes are counted since the channel was created.
 pub(crate) struct Outbox {
     pub(crate) state: ChannelState,
-    pub(crate) queue: VecDeque<Item>,
-    /// The driver has been told, or is at it.
+    pub(crate) queue: VecDeque<OutgoingMessage>,
+    /// The channel is queued in the driver, or the driver is processing it.
     pub(crate) is_scheduled: bool,
     queued: u64,
     gone: u64,
     /// bufferedAmountLowThreshold.
     low: u64,
-    /// When so much has gone, the low threshold is reached.
+    /// The value of `gone` at which the buffered amount reaches the low threshold.
     low_at: Option<u64>,
-    /// When so much has gone, there is the room that someone waits for.
+    /// The value of `gone` at which there is the space that a coroutine waits for.
     room_at: Option<u64>,
 }
 
@@ -195,9 +196,9 @@ impl std::fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn push(&mut self, item: Item) {
-        self.queued += item.charge();
-        self.queue.push_back(item);
+    pub(crate) fn push(&mut self, message: OutgoingMessage) {
+        self.queued += message.charge();
+        self.queue.push_back(message);
         if self.buffered() > self.low {
             self.low_at = Some(self.queued - self.low);
         }
@@ -216,7 +217,7 @@ impl Outbox {
         self.low_at = (self.buffered() > low).then(|| self.queued - low);
     }
 
-    /// Whether no more than `bytes` are buffered; if not, `ROOM` will be rung when it is so, for all who wait.
+    /// Whether at most `bytes` are buffered; if not, `ROOM` will be raised for all waiting coroutines.
     pub(crate) fn has_room(&mut self, bytes: u64) -> bool {
         if self.buffered() <= bytes {
             return true;
@@ -226,7 +227,7 @@ impl Outbox {
         false
     }
 
-    /// Whether the driver must be told.
+    /// Whether the driver must be notified.
     pub(crate) fn schedules(&mut self) -> bool {
         !std::mem::replace(&mut self.is_scheduled, true)
     }

@@ -27,7 +27,7 @@ def free_port(kind):
 
 
 def certified():
-    """An authority, and a certificate for 127.0.0.1 that it has signed, with its key; in PEM."""
+    """An authority, and a certificate for 127.0.0.1 that it has issued, with its key; in PEM."""
     now = datetime.datetime.now(datetime.timezone.utc)
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     name, server_name = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]) for text in ("an authority", "a server"))
@@ -43,14 +43,14 @@ def certified():
 
 
 class Coturn:
-    """Ends with the test; the test is skipped where there is none, or fails if all is required."""
+    """Ends with the test. Without coturn, the test is skipped, or fails if everything is required."""
 
     def __init__(self, test: unittest.TestCase):
         self.port, self.tls_port = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_STREAM)
         folder = tempfile.TemporaryDirectory()
         test.addCleanup(folder.cleanup)
         place = pathlib.Path(folder.name)
-        #: Who has signed its certificate, in PEM.
+        #: The authority of its certificate, in PEM.
         self.authority, certificate, key = certified()
         (place / "certificate").write_bytes(certificate)
         (place / "key").write_bytes(key)
@@ -82,11 +82,11 @@ class Coturn:
                 self._news.notify_all()
 
     def logs(self, text):
-        """Waits until its log has this; False if it never has."""
+        """Wait until its log contains this text; False if it never does."""
         with self._news:
             return self._news.wait_for(lambda: text in self._log, LIMIT_SECONDS)
 
     def server(self, package, password=PASSWORD):
-        """As either package names it."""
+        """An ICE server for either package."""
         urls = [f"stun:127.0.0.1:{self.port}", f"turn:127.0.0.1:{self.port}?transport=udp"]
         return package.RTCIceServer(urls=urls, username=USERNAME, credential=password)

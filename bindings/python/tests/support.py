@@ -1,4 +1,4 @@
-"""What the tests have in common: two sides in one event loop, ours or aiortc's, on the loopback address."""
+"""Helpers for the tests: two sides in one event loop, this package or aiortc, on the loopback address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import aiortc
 import netdyno_rtc
 from netdyno_rtc import RTCConfiguration, RTCPeerConnection
 
-#: Against hanging; nothing here takes so long.
+#: A guard against hanging.
 LIMIT_SECONDS = 60
 
 
@@ -20,18 +20,18 @@ def ours(**settings):
 
 
 def theirs():
-    # No list of servers at all would mean a public STUN server.
+    # Without a list of servers, aiortc uses a public STUN server.
     return aiortc.RTCPeerConnection(aiortc.RTCConfiguration(iceServers=[]))
 
 
 def translated(description, connection):
-    """A description as the other package's class."""
+    """Convert a description to the other package's class."""
     package = netdyno_rtc if isinstance(connection, RTCPeerConnection) else aiortc
     return package.RTCSessionDescription(sdp=description.sdp, type=description.type)
 
 
 async def signal(offerer, answerer):
-    """Offer and answer, as they would travel."""
+    """Exchange offer and answer."""
     await offerer.setLocalDescription(await offerer.createOffer())
     await answerer.setRemoteDescription(translated(offerer.localDescription, answerer))
     await answerer.setLocalDescription(await answerer.createAnswer())
@@ -40,7 +40,7 @@ async def signal(offerer, answerer):
 
 class Case(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
-        # aioice offers no loopback address, and this machine may have no other.
+        # aioice offers no loopback address, but this machine may have no other.
         patch = mock.patch.object(aioice.ice, "get_host_addresses", lambda use_ipv4, use_ipv6: ["127.0.0.1"])
         patch.start()
         self.addCleanup(patch.stop)
@@ -58,7 +58,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.failures, [])
 
     async def connect(self, offerer, answerer, **options):
-        """A channel of the offerer, and the other end of it; both connections are closed when the test ends."""
+        """A channel of the offerer and its other end. Both connections are closed when the test ends."""
         self.addAsyncCleanup(answerer.close)
         self.addAsyncCleanup(offerer.close)
         arrived = asyncio.get_running_loop().create_future()
@@ -73,7 +73,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
 
 
 class Heard:
-    """What has come on a channel of either package."""
+    """The messages received on a channel of either package."""
 
     def __init__(self, channel):
         self.messages, self._news = [], asyncio.Event()

@@ -1,4 +1,4 @@
-"""Our package on one side, aiortc on the other, in both roles."""
+"""This package on one side, aiortc on the other, in both roles."""
 
 import hashlib
 import random
@@ -91,5 +91,5 @@ class WithAiortc(Case):
         channel, _ = await self.connect(offerer, theirs())
         limit = offerer.maxMessageSize
         self.assertIn(f"a=max-message-size:{limit}\r\n", offerer.remoteDescription.sdp)
-        with self.assertRaisesRegex(ValueError, f"{limit + 1} bytes, the peer takes {limit}"):
+        with self.assertRaisesRegex(ValueError, f"{limit + 1} bytes, but the peer accepts {limit}"):
             channel.send(bytes(limit + 1))

@@ -1,4 +1,4 @@
-"""The README's example, and aiortc's own examples with our package in the place of one side or both."""
+"""The README's example, and aiortc's examples with this package on one or both sides."""
 
 import os
 import pathlib
@@ -12,11 +12,11 @@ import time
 import unittest
 
 README = pathlib.Path(__file__).parent.parent / "README.md"
-#: aiortc's folder `examples`, of its source archive.
+#: The folder `examples` of aiortc's source archive.
 EXAMPLES = os.environ.get("AIORTC_EXAMPLES")
 LIMIT_SECONDS = 60
 
-# Runs an example as it stands; ours have other imports. aioice offers no loopback address, and this machine may have no other.
+# Runs an example unchanged except for imports. aioice offers no loopback address, but this machine may have no other.
 LAUNCHER = """
 import asyncio, sys
 import aioice.ice
@@ -56,7 +56,7 @@ class AiortcsExamples(unittest.TestCase):
         return process
 
     def listens(self, process):
-        """Who offers listens for signals: the other is begun then."""
+        """The offering side listens for signals; the other is started afterwards."""
         until = time.monotonic() + LIMIT_SECONDS
         while not (self.folder / "signals").exists():
             self.assertIsNone(process.poll(), "it has ended")

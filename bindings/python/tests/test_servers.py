@@ -1,4 +1,4 @@
-"""STUN and TURN servers, and what else leads through NATs: with a real coturn, where it is installed."""
+"""STUN and TURN servers and other NAT traversal, with a real coturn if installed."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from support import Case, Heard, ours, theirs
 
 
 def candidates(pc):
-    """The candidates of its description, as lists of words."""
+    """The candidates of its description, split into words."""
     lines = pc.localDescription.sdp.splitlines()
     return [line.removeprefix("a=candidate:").split() for line in lines if line.startswith("a=candidate:")]
 
@@ -35,7 +35,7 @@ def silent():
 
 class Servers(Case):
     def relayed(self, package, server, **more):
-        """A connection that takes no other way: the same words for both packages."""
+        """A relay-only connection, created in the same way with both packages."""
         configuration = package.RTCConfiguration(
             iceServers=[server.server(package, **more)], iceTransportPolicy=package.RTCIceTransportPolicy.RELAY
         )
@@ -88,7 +88,7 @@ class Servers(Case):
         self.assertEqual((kinds(pc), pc.iceGatheringState), ([], "complete"))
 
     def by_tls(self, server, roots):
-        """A connection that goes to the server by TLS alone, if one of these has signed its certificate."""
+        """A connection that uses the server by TLS only, with these trusted authorities."""
         servers = [RTCIceServer(f"turns:127.0.0.1:{server.tls_port}?transport=tcp", USERNAME, PASSWORD)]
         return RTCPeerConnection(RTCConfiguration(iceServers=servers, iceTransportPolicy="relay", serverRoots=roots))
 
@@ -97,7 +97,7 @@ class Servers(Case):
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder, "roots.pem")
             place.write_bytes(b"# \xfc\n" + server.authority)
-            # By this the system's authorities are others.
+            # This variable replaces the system's authorities.
             patch = mock.patch.dict(os.environ, {"SSL_CERT_FILE": str(place)})
             patch.start()
             self.addCleanup(patch.stop)
@@ -156,7 +156,7 @@ class Servers(Case):
         await pc.setLocalDescription()
         places = [(words[4], int(words[5]), words[7]) for words in candidates(pc)]
         self.assertEqual(places, [("127.0.0.1", port, "host"), ("203.0.113.7", port, "srflx")])
-        with self.assertRaisesRegex(OSError, f"all UDP ports from {port} to {port} are taken"):
+        with self.assertRaisesRegex(OSError, f"all UDP ports from {port} to {port} are in use"):
             ours(**configuration).createDataChannel("x")
 
     async def test_what_is_different_needs_a_driver_of_its_own(self):
@@ -170,17 +170,17 @@ class Servers(Case):
 
     async def test_errors_name_cause_and_remedy(self):
         for why, server in (
-            ("http://stun: write stun:host:port, turn:host:port or turns:host:port", RTCIceServer("http://stun")),
-            ("turn:127.0.0.1: a TURN server wants a username and a credential", RTCIceServer("turn:127.0.0.1")),
-            ("server_roots. has to be certificates", RTCIceServer("turns:127.0.0.1", "name", "password")),
-            ("there are more servers than 8", RTCIceServer(["stun:127.0.0.1"] * 9)),
+            ("http://stun: expected stun:host:port, turn:host:port or turns:host:port", RTCIceServer("http://stun")),
+            ("turn:127.0.0.1: a TURN server needs a username and a credential", RTCIceServer("turn:127.0.0.1")),
+            ("server_roots. must contain certificates", RTCIceServer("turns:127.0.0.1", "name", "password")),
+            ("too many servers", RTCIceServer(["stun:127.0.0.1"] * 9)),
         ):
             with self.assertRaisesRegex(ValueError, why):
                 ours(iceServers=[server], serverRoots="none").createDataChannel("x")
         for why, settings in (
-            ('publicAddresses: "here" is no IP address', {"publicAddresses": ["here"]}),
-            ("ports: 9 to 8 is no range", {"ports": (9, 8)}),
-            ("ports: 0 to 8 is no range", {"ports": (0, 8)}),
+            ('publicAddresses: "here" is not an IP address', {"publicAddresses": ["here"]}),
+            ("ports: 9 to 8 is not a range", {"ports": (9, 8)}),
+            ("ports: 0 to 8 is not a range", {"ports": (0, 8)}),
         ):
             with self.assertRaisesRegex(ValueError, why):
                 ours(**settings).createDataChannel("x")

@@ -24,7 +24,7 @@ class Stats(Case):
             self.assertEqual([id for id in report], [stats.id for stats in report.values()])
             for stats in report.values():
                 self.assertEqual(stats.timestamp.tzinfo, datetime.timezone.utc)
-                # What is referred to is there.
+                # Referenced entries exist.
                 for name, value in vars(stats).items():
                     if name.endswith("Id") and value is not None:
                         self.assertIn(value, report, name)

@@ -1,9 +1,9 @@
-//! A UDP socket for small datagrams, and for multicast.
+//! A UDP socket for small datagrams and for multicast.
 
 mod batch;
+mod send_batch;
 #[cfg(test)]
 mod tests;
-mod together;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
@@ -15,32 +15,32 @@ use rustix::net::{RecvFlags, SendFlags, recvfrom, sendto};
 use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 pub use batch::DatagramBatch;
-pub use together::SendBatch;
+pub use send_batch::SendBatch;
 
 use crate::interface::Interface;
+use crate::options::{restrict_to_unicast, set_largest_size};
 use crate::sealed::Sealed;
-use crate::socket::{largest, unicast_alone};
 use crate::wait::wait_for;
 
-/// Datagrams that one call takes or sends at the most.
+/// Most datagrams per call.
 const DATAGRAMS: usize = 16;
 
-/// What is asked of the kernel.
+/// Socket options of a [`DatagramSocket`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DatagramOptions {
-    /// SO_RCVBUF, bytes; beyond `net.core.rmem_max` where the process may (SO_RCVBUFFORCE).
+    /// SO_RCVBUF in bytes. Exceeds `net.core.rmem_max` if the process is privileged (SO_RCVBUFFORCE).
     pub receive_buffer_bytes: usize,
-    /// SO_SNDBUF, bytes.
+    /// SO_SNDBUF in bytes.
     pub send_buffer_bytes: usize,
-    /// SO_REUSEADDR: others that ask for the same may bind the port too. Multicast goes to all of them, what is sent to
-    /// one address to the socket that is bound most closely.
+    /// SO_REUSEADDR: other sockets with this option may bind the same port. Multicast reaches all of them; a
+    /// unicast datagram reaches the socket with the most specific address.
     pub reuse_address: bool,
-    /// Whether sockets on this machine, this one among them, hear what it sends to a group.
+    /// Whether sockets on this machine, including this one, receive what it sends to a group.
     pub multicast_loop: bool,
-    /// Routers that a multicast datagram may pass, and one more.
+    /// TTL or hop limit of multicast datagrams: 1 stays on the link.
     pub multicast_hops: u8,
-    /// Receives wait for so long, in the one system call that receives (SO_RCVTIMEO). `None`: they never wait.
+    /// Longest wait of a receive, within its one system call (SO_RCVTIMEO). `None`: receives never block.
     pub wait: Option<Duration>,
 }
 
@@ -57,8 +57,8 @@ impl Default for DatagramOptions {
     }
 }
 
-/// A bound UDP socket that takes either what is sent to an address of ours, or what is sent to one group on one interface:
-/// so nobody has to ask which of them a datagram was.
+/// A bound UDP socket that receives either unicast datagrams to a local address or the datagrams to one group
+/// on one interface. Callers therefore never need to ask which of the two a datagram was.
 #[derive(Debug)]
 pub struct DatagramSocket {
     socket: Arc<std::net::UdpSocket>,
@@ -66,25 +66,27 @@ pub struct DatagramSocket {
 }
 
 impl DatagramSocket {
-    /// Binds an address, or all of them (`0.0.0.0` or `::`), for unicast alone. Port 0 lets the kernel choose.
+    /// Binds an address, or all addresses (`0.0.0.0` or `::`), for unicast only. Port 0 lets the kernel
+    /// choose.
     pub fn bind(address: SocketAddr, options: &DatagramOptions) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
-        unicast_alone(&socket, address)?;
+        restrict_to_unicast(&socket, address)?;
         Self::finish(socket, address, options)
     }
 
-    /// Joins a group on an interface, and binds it: takes what is sent to it there, and nothing else. What it sends to
-    /// the group leaves by that interface.
+    /// Joins a group on an interface and binds to it, so that the socket receives only datagrams to that
+    /// group on that interface. Multicast is sent through the same interface.
     pub fn join(group: SocketAddr, interface: &Interface, options: &DatagramOptions) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(group), Type::DGRAM, None)?;
-        unicast_alone(&socket, group)?;
+        restrict_to_unicast(&socket, group)?;
         let mut bound = group;
         match group.ip() {
             IpAddr::V4(ip) => {
                 socket.join_multicast_v4_n(&ip, &InterfaceIndexOrAddress::Index(interface.index))?;
             }
             IpAddr::V6(ip) => {
-                // Every host has joined all nodes of each link (ff02::1) already; asking again does no harm.
+                // // Every host is already a member of the all-nodes group of each link (ff02::1); joining
+                // again does no harm.
                 socket.join_multicast_v6(&ip, interface.index)?;
                 bound = SocketAddrV6::new(ip, group.port(), 0, interface.index).into();
             }
@@ -93,7 +95,7 @@ impl DatagramSocket {
         Self::finish(socket, bound, options)
     }
 
-    /// What it sends to a group leaves by this interface from now on, from the address that it is bound to.
+    /// Sends multicast through this interface from now on, from the address that the socket is bound to.
     pub fn set_multicast_interface(
         &self,
         interface: &Interface,
@@ -109,9 +111,9 @@ impl DatagramSocket {
         if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, options.receive_buffer_bytes)
             .is_err()
         {
-            largest(options.receive_buffer_bytes, |bytes| socket.set_recv_buffer_size(bytes))?;
+            set_largest_size(options.receive_buffer_bytes, |bytes| socket.set_recv_buffer_size(bytes))?;
         }
-        largest(options.send_buffer_bytes, |bytes| socket.set_send_buffer_size(bytes))?;
+        set_largest_size(options.send_buffer_bytes, |bytes| socket.set_send_buffer_size(bytes))?;
         match options.wait {
             Some(wait) => socket.set_read_timeout(Some(wait))?,
             None => socket.set_nonblocking(true)?,
@@ -122,24 +124,24 @@ impl DatagramSocket {
         Ok(Self { socket: Arc::new(socket), local })
     }
 
-    /// A socket that is bound already, and never waits.
-    pub(crate) fn same(socket: Arc<std::net::UdpSocket>, local: SocketAddr) -> Self {
+    /// Wraps a socket that is already bound and non-blocking.
+    pub(crate) fn from_bound(socket: Arc<std::net::UdpSocket>, local: SocketAddr) -> Self {
         Self { socket, local }
     }
 
-    /// The address that it is bound to, with the port that it got.
+    /// The address that the socket is bound to, with the actual port.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// SO_RCVBUF as the kernel tells it.
+    /// SO_RCVBUF as the kernel reports it.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         SockRef::from(&*self.socket).recv_buffer_size()
     }
 
-    /// Sends one datagram. What the network did with earlier ones (an ICMP message) is no error of this one.
+    /// Sends one datagram. Delivery failures of earlier datagrams (ICMP messages) are not returned as errors.
     pub fn send(&self, remote: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        // Without the bookkeeping that a library's call does where a program has several threads.
+        // // Avoids the per-call bookkeeping of the C library in multi-threaded programs.
         let send = || sendto(&*self.socket, datagram, SendFlags::empty(), &remote).map_err(io::Error::from);
         match send() {
             Err(error) if is_about_earlier(&error) => send().map(drop),
@@ -147,18 +149,18 @@ impl DatagramSocket {
         }
     }
 
-    /// Takes one datagram; gives its length and sender. `None`: there was none in the time that
-    /// [`DatagramOptions::wait`] says. One system call.
+    /// Receives one datagram and returns its length and sender. `None`: none arrived within
+    /// [`DatagramOptions::wait`]. One system call.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        self.take(buffer, RecvFlags::empty())
+        self.receive_with(buffer, RecvFlags::empty())
     }
 
-    /// Takes one datagram that is there, and never waits. One system call.
+    /// Receives one datagram if one is waiting, without blocking. One system call.
     pub fn receive_now(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        self.take(buffer, RecvFlags::DONTWAIT)
+        self.receive_with(buffer, RecvFlags::DONTWAIT)
     }
 
-    fn take(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Option<(usize, SocketAddr)>> {
+    fn receive_with(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Option<(usize, SocketAddr)>> {
         let received = unless_nothing(recvfrom(&*self.socket, buffer, flags).map_err(io::Error::from))?;
         Ok(received.and_then(|(bytes, _, sender)| Some((bytes, SocketAddr::try_from(sender?).ok()?))))
     }
@@ -167,22 +169,22 @@ impl DatagramSocket {
         PollFd::new(&*self.socket, PollFlags::IN)
     }
 
-    /// Waits until one of these sockets has a datagram, without taking it, and gives its place; `None` if none had in time,
-    /// or a signal came.
+    /// Waits until one of these sockets has a datagram, does not receive it, and returns the socket's index.
+    /// `None`: the timeout expired or a signal arrived.
     pub fn wait_any(sockets: &[Self], timeout: Duration) -> io::Result<Option<usize>> {
         let wait = |fds: &mut [PollFd<'_>]| {
             wait_for(fds, Some(timeout))?;
             Ok(fds.iter().position(|fd| !fd.revents().is_empty()))
         };
         match sockets {
-            // Nothing is allocated for the usual one.
-            [one] => wait(&mut [one.poll_fd()]),
+            // // The common case allocates nothing.
+            [single] => wait(&mut [single.poll_fd()]),
             _ => wait(&mut sockets.iter().map(Self::poll_fd).collect::<Vec<_>>()),
         }
     }
 }
 
-/// What is sent to a group leaves by this interface.
+/// Sends multicast through this interface.
 fn multicast_by(
     socket: &Socket,
     is_v4: bool,
@@ -220,7 +222,7 @@ fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// ICMP messages about datagrams sent before, which the kernel tells with the next call.
+/// Whether the error is an ICMP message about an earlier datagram, which the kernel reports on the next call.
 fn is_about_earlier(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use super::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
 use crate::{Interface, ReceiveBatch, SocketOptions, UdpSocket};
 
-/// A group of the range for documentation (RFC 6676).
+/// A group from the range reserved for documentation (RFC 6676).
 const GROUP: Ipv4Addr = Ipv4Addr::new(233, 252, 0, 18);
 
 fn waiting() -> DatagramOptions {
@@ -16,7 +16,7 @@ fn loopback() -> Interface {
 }
 
 #[test]
-fn each_datagram_comes_to_the_socket_that_it_is_for() {
+fn each_datagram_reaches_its_socket() {
     let (lo, mut buffer) = (loopback(), [0; 64]);
     let unicast = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
     let port = unicast.local_address().port();
@@ -35,7 +35,7 @@ fn each_datagram_comes_to_the_socket_that_it_is_for() {
         assert_eq!(socket.receive_now(&mut buffer).unwrap(), None, "no multicast without joining");
     }
 
-    // The one that is bound most closely has it.
+    // // The most specific binding receives it.
     joined[1].send(unicast.local_address(), b"to one").unwrap();
     assert_eq!(unicast.receive(&mut buffer).unwrap().unwrap().0, 6);
     unicast.send((Ipv4Addr::new(127, 0, 0, 2), port).into(), b"to another").unwrap();
@@ -47,7 +47,7 @@ fn each_datagram_comes_to_the_socket_that_it_is_for() {
 }
 
 #[test]
-fn what_is_sent_to_a_group_stays_away_from_this_machine_on_request() {
+fn multicast_loopback_can_be_disabled() {
     let (lo, mut buffer) = (loopback(), [0; 8]);
     let listener = DatagramSocket::join((GROUP, 0).into(), &lo, &waiting()).unwrap();
     let quiet = DatagramOptions { multicast_loop: false, ..waiting() };
@@ -60,12 +60,13 @@ fn what_is_sent_to_a_group_stays_away_from_this_machine_on_request() {
         let (length, _) = listener.receive(&mut buffer).unwrap().unwrap();
         received.push(buffer[..length].to_vec());
     }
-    // On loopback there is nobody but this machine, and the kernel sends what it would not loop back on others.
+    // // Only this machine is on loopback, and the kernel may deliver there what it would not loop back
+    // elsewhere.
     assert!(received.len() <= 2, "{received:?}");
 }
 
 #[test]
-fn a_receive_ends_in_time_and_takes_no_notice_of_a_port_that_nobody_has() {
+fn a_receive_times_out_and_ignores_unreachable_ports() {
     let wait = Duration::from_millis(20);
     let options = DatagramOptions { wait: Some(wait), ..DatagramOptions::default() };
     let socket = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
@@ -111,7 +112,7 @@ fn one_socket_answers_from_many_addresses() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_told_with_those_that_are() {
+fn an_unknown_interface_is_reported_with_the_active_ones() {
     let lo = loopback();
     for known in [lo.name.as_str(), "127.0.0.1"] {
         assert_eq!(Interface::find(known).unwrap().index, lo.index);
@@ -128,7 +129,7 @@ fn a_batch_takes_what_is_there() {
     let mut batch = DatagramBatch::default();
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let Ok(socket) = DatagramSocket::bind(address.parse().unwrap(), &waiting()) else {
-            continue; // No IPv6 here.
+            continue; // // No IPv6 here.
         };
         let short = DatagramOptions { wait: Some(Duration::from_millis(1)), ..waiting() };
         let sender = DatagramSocket::bind(address.parse().unwrap(), &short).unwrap();
@@ -143,7 +144,7 @@ fn a_batch_takes_what_is_there() {
                 assert_eq!((datagram, from), (&[number; 100][..usize::from(number)], sender.local_address()));
             }
         };
-        // More than go into one, and one that is empty.
+        // // More than one batch holds, including an empty datagram.
         send(0..40);
         for numbers in [0..16, 16..32, 32..40] {
             assert_eq!(socket.receive_batch_now(&mut batch).unwrap(), numbers.len());
@@ -152,7 +153,7 @@ fn a_batch_takes_what_is_there() {
         }
         assert_eq!(socket.receive_batch_now(&mut batch).unwrap(), 0);
         assert!(batch.is_empty());
-        // One by one, and then many again: nothing is left behind, and soon they come together.
+        // // Single datagrams, then many: nothing is lost, and batches soon fill again.
         let mut calls = Vec::new();
         for round in 0..60 {
             let count = if round < 40 { 1 } else { 10 };
@@ -166,17 +167,17 @@ fn a_batch_takes_what_is_there() {
             }
         }
         assert!(calls.len() < 40 + 20 + 2 * 16, "{calls:?}");
-        // Nothing comes.
+        // // Nothing arrives.
         assert_eq!(sender.receive_batch(&mut DatagramBatch::default()).unwrap(), 0);
         assert_eq!(sender.receive_batch(&mut batch).unwrap(), 0);
     }
 }
 
 #[test]
-fn what_is_sent_together_arrives_but_what_cannot_be_sent() {
+fn a_batch_arrives_except_for_failed_datagrams() {
     let to = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
     let from = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
-    // Broadcast is forbidden to a socket that did not ask for it.
+    // // Broadcast needs a socket option that is not set.
     let nowhere: SocketAddr = "255.255.255.255:9".parse().unwrap();
     assert!(from.send(nowhere, b"x").is_err());
     let (mut together, mut buffer) = (SendBatch::default(), [0; 64]);

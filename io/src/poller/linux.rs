@@ -1,4 +1,4 @@
-//! epoll for the sockets, an eventfd for other threads.
+//! epoll for the sockets, and an eventfd for wake-ups from other threads.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,13 +15,13 @@ use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
 use crate::wait::{timespec, wait_for};
 
-/// Key of the eventfd; no socket can have it, as theirs have 32 bits.
+/// Key of the eventfd. Sockets have 32-bit keys, so none can have this one.
 const WAKER_KEY: u64 = u64::MAX;
 
-/// Waits shorter than this end on time; a longer one may end a millisecond late.
+/// Waits shorter than this end on time; longer ones may end 1 ms late.
 const PRECISE_BELOW: Duration = Duration::from_millis(20);
 
-/// Sockets that one wait can tell of; the others come next time.
+/// Most sockets that one wait reports; the rest are reported by the next wait.
 const MAX_EVENTS: usize = 64;
 
 #[derive(Debug)]
@@ -101,12 +101,12 @@ impl Poller {
         Ok(())
     }
 
-    /// Sleeps for so long, or until somebody wakes us.
-    pub(super) fn rest(&self, time: Duration) -> io::Result<()> {
+    /// Sleeps for `time`, or until a wake-up.
+    pub(super) fn sleep(&self, time: Duration) -> io::Result<()> {
         wait_for(&mut [PollFd::new(&self.wakeup, PollFlags::IN)], Some(time)).map(drop)
     }
 
-    /// Forgets wake-ups. Failing to do so would only mean waking once more.
+    /// Clears pending wake-ups. A failure would only cause one superfluous wake-up.
     fn drain(&self) {
         let _ = rustix::io::read(&*self.wakeup, &mut [0; 8]);
     }
@@ -127,7 +127,7 @@ impl Waker {
     }
 
     pub(super) fn wake(&self) {
-        // Fails only when the counter is full, and then the poller wakes anyway.
+        // // Fails only if the counter is full, and then the poller wakes anyway.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }

@@ -1,8 +1,8 @@
-//! Waiting for sockets, a deadline, and other threads.
+//! Waiting for sockets, a deadline and wake-ups from other threads.
 
 #[cfg(target_os = "linux")]
 mod linux;
-// Built in tests everywhere, so that it cannot rot on the machines that do not need it.
+// // Always compiled for tests, so that it also stays correct on systems that do not use it.
 #[cfg(any(not(target_os = "linux"), test))]
 mod portable;
 
@@ -25,25 +25,25 @@ use crate::socket::UdpSocket;
 #[cfg(target_os = "linux")]
 use crate::tcp::TcpReactor;
 
-/// Nobody waits.
+/// No thread is waiting.
 pub(crate) const AWAKE: u8 = 0;
-/// Somebody waits, or is about to: a wake-up needs a system call.
+/// A thread is waiting or about to wait: a wake-up needs a system call.
 pub(crate) const ASLEEP: u8 = 1;
-/// A wake-up has not been seen yet: another one changes nothing.
+/// A wake-up is pending: further ones have no effect.
 pub(crate) const NOTIFIED: u8 = 2;
 
-/// What happened at a socket.
+/// Readiness of one socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The key that the socket was added with.
+    /// The key under which the socket was added.
     pub key: u32,
-    /// There is something to receive.
+    /// The socket has data to receive.
     pub readable: bool,
-    /// There is room to send; told only if it was asked for.
+    /// The socket has buffer space to send; reported only if requested.
     pub writable: bool,
 }
 
-/// What [`Poller::wait`] found; used again and again.
+/// The reusable result of [`Poller::wait`].
 #[derive(Debug, Default)]
 pub struct Events {
     list: Vec<Ready>,
@@ -56,118 +56,121 @@ impl Events {
         self.list.iter().copied()
     }
 
-    /// Forgets them.
+    /// Removes all events.
     pub fn clear(&mut self) {
         self.list.clear();
         self.is_woken = false;
     }
 
-    /// Whether somebody used a [`Waker`], whatever else happened: it is told once.
+    /// Whether a [`Waker`] was used, whatever else happened. Reported once per wake-up.
     pub fn is_woken(&self) -> bool {
         self.is_woken
     }
 
-    /// How many are ready.
+    /// Number of ready sockets.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether none is.
+    /// Whether no socket is ready.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// What a [`Poller`] can wait for: the sockets of this crate.
+/// The sockets that a [`Poller`] can wait for: those of this crate.
 pub trait Pollable: Sealed {}
 
 impl Pollable for UdpSocket {}
 impl Pollable for DatagramSocket {}
 
-/// Waits for any number of sockets. Level-triggered: what is not dealt with is told again.
+/// Waits for any number of sockets. Level-triggered: a socket is reported until its data has been received.
 ///
-/// One thread waits; sockets may be added, changed and removed by others meanwhile. On Linux a wait is one system
-/// call (epoll), two if it ends within 20 ms and so must end on time: epoll counts in milliseconds, rounded up,
-/// ppoll in nanoseconds.
+/// One thread waits; other threads may add, change and remove sockets meanwhile. On Linux a wait is one
+/// system call (epoll). A wait of less than 20 ms takes two: epoll rounds timeouts up to milliseconds,
+/// whereas ppoll takes nanoseconds.
 #[derive(Debug)]
 pub struct Poller {
     system: system::Poller,
     state: Arc<AtomicU8>,
     spin: Duration,
-    /// Microseconds that the next wait spins at the least.
-    expected_us: AtomicU32,
-    /// Microseconds that the next wait sleeps at the least.
-    rest_us: AtomicU32,
+    /// Least time in microseconds that the next wait spins.
+    min_spin_us: AtomicU32,
+    /// Least time in microseconds that the next wait sleeps.
+    min_sleep_us: AtomicU32,
 }
 
 impl Poller {
-    /// One that goes to sleep at once when there is nothing to do.
+    /// Creates a poller that sleeps at once when nothing is ready.
     pub fn new() -> io::Result<Self> {
         Self::with_spin(Duration::ZERO)
     }
 
-    /// One that asks again and again for as long as `spin` before it sleeps: saves the time that the kernel takes
-    /// to wake a thread (some 5 to 50 us), and costs a core.
+    /// Creates a poller that polls for `spin` before it sleeps. This saves the time that the kernel takes to
+    /// wake a thread, at the cost of a busy core.
     pub fn with_spin(spin: Duration) -> io::Result<Self> {
         let (system, state) = (system::Poller::new()?, Arc::new(AtomicU8::new(AWAKE)));
-        Ok(Self { system, state, spin, expected_us: AtomicU32::new(0), rest_us: AtomicU32::new(0) })
+        Ok(Self { system, state, spin, min_spin_us: AtomicU32::new(0), min_sleep_us: AtomicU32::new(0) })
     }
 
-    /// Tells of `socket` under `key` from now on, when there is something to receive.
+    /// Reports `socket` under `key` whenever it has something to receive.
     pub fn add(&self, socket: &impl Pollable, key: u32) -> io::Result<()> {
         self.system.add(socket.inner(), key)
     }
 
-    /// Tells under `key` from now on when a reactor's [`wait`](TcpReactor::wait) has something to do, so that one thread waits for
-    /// connections and for other sockets. A wait that does not wait (`Some(Duration::ZERO)`) then makes a turn. Its
-    /// [`next_deadline`](TcpReactor::next_deadline) is to be looked at too.
+    /// Reports under `key` whenever a reactor's [`wait`](TcpReactor::wait) has work to do, so that one thread
+    /// can wait for connections and for other sockets. Then call the reactor's `wait` with
+    /// `Some(Duration::ZERO)` to perform a turn. Also observe its
+    /// [`next_deadline`](TcpReactor::next_deadline).
     ///
     /// # Errors
     ///
-    /// It works with io_uring: then it can only be waited for by itself.
+    /// Fails for a reactor on io_uring, which only its own `wait` can wait for.
     #[cfg(target_os = "linux")]
     pub fn add_reactor(&self, reactor: &TcpReactor, key: u32) -> io::Result<()> {
-        let text = "a reactor on io_uring waits by itself: make it with Backend::Epoll";
+        let text = "a reactor on io_uring cannot be added to a poller: create it with Backend::Epoll";
         let epoll = reactor.epoll().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, text))?;
         self.system.add(epoll, key)
     }
 
-    /// Whether to tell also when there is room to send.
+    /// Sets whether `socket` is also reported when it has buffer space to send.
     pub fn set_writable(&self, socket: &impl Pollable, key: u32, writable: bool) -> io::Result<()> {
         self.system.modify(socket.inner(), key, writable)
     }
 
-    /// Tells of `socket` no more.
+    /// Stops reporting `socket`.
     pub fn remove(&self, socket: &impl Pollable) -> io::Result<()> {
         self.system.remove(socket.inner())
     }
 
-    /// Something is likely to come within so long: the next wait that may sleep asks again and again for that time first, and lets
-    /// others run meanwhile. Zero takes it back.
-    pub fn expect_within(&self, time: Duration) {
-        self.expected_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    /// Announces that data is likely to arrive within `time`: the next wait that may sleep first polls for
+    /// that long, yielding to other threads. Zero cancels the announcement.
+    pub fn spin_at_least(&self, time: Duration) {
+        self.min_spin_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
-    /// What comes may be left where it is for so long: the next wait that may sleep does so at the least, unless somebody wakes it. Who
-    /// sends is not held up by waking us for each datagram then, and several are found at once. Zero takes it back.
-    pub fn rest_for(&self, time: Duration) {
-        self.rest_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    /// Allows arriving data to wait for `time`: the next wait that may sleep sleeps at least that long,
+    /// unless woken. The sender is then not delayed by waking this thread for each datagram, and several are
+    /// received at once. Zero cancels it.
+    pub fn sleep_at_least(&self, time: Duration) {
+        self.min_sleep_us.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
-    /// A way for other threads to end a wait.
+    /// Returns a handle with which other threads end a wait.
     pub fn waker(&self) -> Waker {
         Waker { state: self.state.clone(), system: self.system.waker() }
     }
 
-    /// Waits until a socket is ready, somebody wakes us, or the time is over; `None`: without end. It may also end
-    /// for no reason.
+    /// Waits until a socket is ready, a wake-up, or the timeout; `None` waits without limit. May also return
+    /// spuriously.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         self.wait_with(&[], events, timeout)
     }
 
-    /// As [`wait`](Self::wait), and until one of these sockets, which were not added, has something to receive: each is told by
-    /// its place. On Linux a socket that was added makes every datagram dearer that it gets (epoll hears of it), also while nobody
-    /// waits here; these make the wait dearer. So they are for sockets that are mostly read without a wait.
+    /// Like [`wait`](Self::wait), but also waits for `sockets` that were not added; each is reported by its
+    /// index. On Linux, an added socket makes each of its datagrams more expensive, even while no thread
+    /// waits, because epoll is notified. A socket passed here makes only the wait more expensive. Use it for
+    /// sockets that are mostly read without waiting.
     pub fn wait_with(
         &self,
         sockets: &[DatagramSocket],
@@ -175,12 +178,12 @@ impl Poller {
         timeout: Option<Duration>,
     ) -> io::Result<()> {
         events.clear();
-        let result = self.wait_and_see(sockets, events, timeout);
+        let result = self.wait_and_collect(sockets, events, timeout);
         events.is_woken = self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED;
         result
     }
 
-    fn wait_and_see(
+    fn wait_and_collect(
         &self,
         sockets: &[DatagramSocket],
         events: &mut Events,
@@ -189,17 +192,17 @@ impl Poller {
         if timeout == Some(Duration::ZERO) {
             return self.system.wait(sockets, events, timeout);
         }
-        let expected_us = self.expected_us.swap(0, Ordering::Relaxed);
-        let spin = self.spin.max(Duration::from_micros(expected_us.into()));
+        let min_spin_us = self.min_spin_us.swap(0, Ordering::Relaxed);
+        let spin = self.spin.max(Duration::from_micros(min_spin_us.into()));
         if !spin.is_zero() && self.spin(spin, sockets, events, timeout)? {
             return Ok(());
         }
-        let rest = Duration::from_micros(self.rest_us.swap(0, Ordering::Relaxed).into());
+        let rest = Duration::from_micros(self.min_sleep_us.swap(0, Ordering::Relaxed).into());
         let rest = timeout.map_or(rest, |timeout| rest.min(timeout));
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
         if woken || !rest.is_zero() {
             if !woken {
-                self.system.rest(rest)?;
+                self.system.sleep(rest)?;
             }
             self.system.wait(sockets, events, Some(Duration::ZERO))?;
             if woken || !events.is_empty() || self.state.load(Ordering::Acquire) == NOTIFIED {
@@ -209,7 +212,7 @@ impl Poller {
         self.system.wait(sockets, events, timeout.map(|timeout| timeout - rest))
     }
 
-    /// Asks without sleeping; true if something was found, or the time is over.
+    /// Polls without sleeping; true if an event was found or the time is over.
     fn spin(
         &self,
         longest: Duration,
@@ -230,13 +233,13 @@ impl Poller {
             if spent >= longest {
                 return Ok(false);
             }
-            // Who is awaited may have to run on this very core.
+            // // The sender may need this core to run.
             std::thread::yield_now();
         }
     }
 }
 
-/// Readable when a socket is ready, or somebody wakes us.
+/// Readable when a socket is ready or a wake-up is pending.
 #[cfg(target_os = "linux")]
 impl std::os::fd::AsFd for Poller {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
@@ -244,8 +247,8 @@ impl std::os::fd::AsFd for Poller {
     }
 }
 
-/// Ends a wait of a [`Poller`] or a [`TcpReactor`](crate::tcp::TcpReactor) from any thread. Costs a system call only if
-/// it really sleeps.
+/// Ends a wait of a [`Poller`] or a [`TcpReactor`](crate::tcp::TcpReactor) from any thread. Makes a system
+/// call only if that thread is sleeping.
 #[derive(Debug, Clone)]
 pub struct Waker {
     state: Arc<AtomicU8>,
@@ -258,7 +261,7 @@ impl Waker {
         Self { state, system }
     }
 
-    /// Ends the wait under way, or the next one.
+    /// Ends the current wait, or the next one if no thread is waiting.
     pub fn wake(&self) {
         if self.state.swap(NOTIFIED, Ordering::AcqRel) == ASLEEP {
             self.system.wake();

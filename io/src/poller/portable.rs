@@ -1,5 +1,5 @@
-//! poll for the sockets, a socket that sends to itself for other threads: for systems without epoll. Time grows
-//! with the number of sockets.
+//! poll(2) for the sockets and a socket that sends to itself for wake-ups, for systems without epoll. Its
+//! cost grows with the number of sockets.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -13,7 +13,7 @@ use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
 use crate::wait::wait_for;
 
-/// poll counts in milliseconds on some of these systems, 31 bits of them.
+/// Some of these systems take timeouts as 31-bit milliseconds.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Poller {
 
     pub(super) fn add(&self, socket: &Arc<UdpSocket>, key: u32) -> io::Result<()> {
         self.entries().push(Entry { socket: socket.clone(), key, writable: false });
-        // A wait under way does not know of it yet.
+        // // A wait in progress does not include it yet.
         self.waker.wake();
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Poller {
         events: &mut Events,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
-        // Copied, so that others can add sockets while this thread sleeps.
+        // // Copied, so that other threads can add sockets while this one sleeps.
         let entries: Vec<_> = (0..)
             .zip(sockets)
             .map(|(key, socket)| (socket.inner().clone(), key, false))
@@ -101,12 +101,12 @@ impl Poller {
         Ok(())
     }
 
-    pub(super) fn rest(&self, time: Duration) -> io::Result<()> {
+    pub(super) fn sleep(&self, time: Duration) -> io::Result<()> {
         wait_for(&mut [PollFd::new(&*self.waker.0, PollFlags::IN)], Some(time)).map(drop)
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        // No code that can panic runs under the lock.
+        // // No code that can panic runs under the lock.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,7 +116,7 @@ pub(crate) struct Waker(Arc<std::net::UdpSocket>);
 
 impl Waker {
     pub(super) fn wake(&self) {
-        // Fails only when its buffer is full of wake-ups.
+        // // Fails only if the buffer is full of wake-ups.
         let _ = self.0.send(&[1]);
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_of_sockets_time_and_threads() {
+    fn reports_sockets_timeouts_and_wake_ups() {
         let (poller, mut events) = (Poller::new().unwrap(), Events::default());
         let (one, two) = (socket(), socket());
         poller.add(one.inner(), 1).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         let begin = Instant::now();
         poller.wait(&[], &mut events, Some(Duration::from_millis(3))).unwrap();
         assert!(events.is_empty() && begin.elapsed() >= Duration::from_millis(3));
-        poller.rest(Duration::from_millis(3)).unwrap();
+        poller.sleep(Duration::from_millis(3)).unwrap();
         assert!(begin.elapsed() >= Duration::from_millis(6));
 
         one.send(one.local_address(), two.local_address(), b"hello", 5);
@@ -164,7 +164,7 @@ mod tests {
         let others = [bind(), bind()];
         others[0].send(others[1].local_address(), b"hello").unwrap();
         events.list.clear();
-        // To take one out ends a wait too.
+        // // Removing a socket also ends a wait.
         while events.is_empty() {
             poller.wait(&others, &mut events, None).unwrap();
         }

@@ -9,7 +9,7 @@ fn socket() -> UdpSocket {
 }
 
 #[test]
-fn tells_of_every_socket_until_it_is_dealt_with() {
+fn reports_every_socket_until_it_is_read() {
     let (poller, mut events, mut batch) = (Poller::new().unwrap(), Events::default(), ReceiveBatch::new(1));
     let sockets: Vec<_> = (0..20).map(|_| socket()).collect();
     for (key, socket) in sockets.iter().enumerate() {
@@ -19,7 +19,7 @@ fn tells_of_every_socket_until_it_is_dealt_with() {
     for key in [3, 11] {
         sender.send(sender.local_address(), sockets[key].local_address(), b"hello", 5);
     }
-    // On a busy machine the second may arrive a little later.
+    // // On a busy machine the second may arrive a little later.
     while events.len() < 2 {
         poller.wait(&mut events, None).unwrap();
     }
@@ -37,7 +37,7 @@ fn tells_of_every_socket_until_it_is_dealt_with() {
 }
 
 #[test]
-fn waits_beside_its_own_sockets() {
+fn waits_for_sockets_that_were_not_added() {
     let (poller, mut events, own) = (Poller::new().unwrap(), Events::default(), socket());
     poller.add(&own, 7).unwrap();
     let bind = || DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &DatagramOptions::default()).unwrap();
@@ -53,7 +53,7 @@ fn waits_beside_its_own_sockets() {
         poller.wait_with(&others, &mut events, None).unwrap();
     }
     assert!(events.iter().map(|ready| ready.key).eq([1, 7]));
-    // They are not its own.
+    // // They were not added.
     poller.wait(&mut events, None).unwrap();
     assert!(events.iter().map(|ready| ready.key).eq([7]));
     own.receive(&mut ReceiveBatch::new(1)).unwrap();
@@ -66,7 +66,7 @@ fn waits_beside_its_own_sockets() {
 }
 
 #[test]
-fn a_rest_is_as_long_as_was_said_and_ends_when_somebody_wakes_us() {
+fn a_minimum_sleep_lasts_until_its_end_or_a_wake_up() {
     let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
     poller.add(&socket, 1).unwrap();
     socket.send(socket.local_address(), socket.local_address(), b"hello", 5);
@@ -74,14 +74,14 @@ fn a_rest_is_as_long_as_was_said_and_ends_when_somebody_wakes_us() {
     for (timeout, least) in [(None, rest), (Some(rest / 3), rest / 3), (Some(Duration::ZERO), Duration::ZERO)]
     {
         let begin = Instant::now();
-        poller.rest_for(rest);
+        poller.sleep_at_least(rest);
         poller.wait(&mut events, timeout).unwrap();
         assert!(begin.elapsed() >= least && events.len() == 1, "{timeout:?}: {:?}", begin.elapsed());
-        // It is for one wait.
-        poller.rest_for(Duration::ZERO);
+        // // It applies to one wait.
+        poller.sleep_at_least(Duration::ZERO);
     }
     let (begin, waker) = (Instant::now(), poller.waker());
-    poller.rest_for(Duration::from_secs(60));
+    poller.sleep_at_least(Duration::from_secs(60));
     let thread = thread::spawn(move || waker.wake());
     poller.wait(&mut events, None).unwrap();
     thread.join().unwrap();
@@ -89,7 +89,7 @@ fn a_rest_is_as_long_as_was_said_and_ends_when_somebody_wakes_us() {
 }
 
 #[test]
-fn tells_of_room_only_when_asked() {
+fn reports_buffer_space_only_if_requested() {
     let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
     poller.add(&socket, 1).unwrap();
     poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
@@ -103,7 +103,7 @@ fn tells_of_room_only_when_asked() {
 }
 
 #[test]
-fn a_wake_up_is_told_whatever_else_happened() {
+fn a_wake_up_is_reported_whatever_else_happened() {
     let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
     poller.add(&socket, 1).unwrap();
     socket.send(socket.local_address(), socket.local_address(), b"hello", 5);
@@ -116,7 +116,7 @@ fn a_wake_up_is_told_whatever_else_happened() {
         poller.wait(&mut events, timeout).unwrap();
         assert_eq!((events.len(), events.is_woken()), (1, true), "{timeout:?}");
         poller.wait(&mut events, timeout).unwrap();
-        assert_eq!((events.len(), events.is_woken()), (1, false), "{timeout:?}, told once");
+        assert_eq!((events.len(), events.is_woken()), (1, false), "{timeout:?}, reported once");
     }
 }
 
@@ -132,7 +132,7 @@ fn waits_no_shorter_than_asked() {
 }
 
 #[test]
-fn a_wake_up_ends_the_wait_under_way_or_the_next() {
+fn a_wake_up_ends_the_current_wait_or_the_next() {
     for spin in [Duration::ZERO, Duration::from_millis(1)] {
         let (poller, mut events) = (Poller::with_spin(spin).unwrap(), Events::default());
         let waker = poller.waker();
@@ -164,7 +164,7 @@ fn no_wake_up_is_lost() {
         }
     });
     let mut events = Events::default();
-    // Waits may end for no reason, so the two may drift apart; none may hang.
+    // // Waits may end spuriously, so the two may drift apart; none may hang.
     for _ in 0..rounds {
         back_waker.wake();
         poller.wait(&mut events, Some(Duration::from_secs(10))).unwrap();
@@ -190,21 +190,21 @@ fn spinning_finds_a_datagram() {
 }
 
 #[test]
-fn what_is_expected_is_looked_for_once() {
+fn a_minimum_spin_applies_once() {
     let (poller, mut events) = (Poller::new().unwrap(), Events::default());
-    // So long that a wait which looked for it, with no time to spend, would show; a time that is over ends it.
-    poller.expect_within(Duration::from_secs(3600));
+    // // So long that a wait that spins without time to spend would show; an expired time ends it.
+    poller.spin_at_least(Duration::from_secs(3600));
     poller.wait(&mut events, Some(Duration::from_millis(1))).unwrap();
-    assert_eq!(poller.expected_us.load(std::sync::atomic::Ordering::Relaxed), 0);
-    poller.expect_within(Duration::from_micros(50));
+    assert_eq!(poller.min_spin_us.load(std::sync::atomic::Ordering::Relaxed), 0);
+    poller.spin_at_least(Duration::from_micros(50));
     poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
     assert_eq!(
-        poller.expected_us.load(std::sync::atomic::Ordering::Relaxed),
+        poller.min_spin_us.load(std::sync::atomic::Ordering::Relaxed),
         50,
-        "who does not wait leaves it"
+        "a wait of zero leaves it pending"
     );
     let waker = poller.waker();
-    poller.expect_within(Duration::from_secs(3600));
+    poller.spin_at_least(Duration::from_secs(3600));
     waker.wake();
     poller.wait(&mut events, None).unwrap();
     assert!(events.is_woken() && events.is_empty());
@@ -215,7 +215,7 @@ fn what_is_expected_is_looked_for_once() {
         here.send(here.local_address(), there.local_address(), b"expected", 8);
         there
     });
-    poller.expect_within(Duration::from_secs(3600));
+    poller.spin_at_least(Duration::from_secs(3600));
     poller.wait(&mut events, None).unwrap();
     assert!(events.iter().map(|ready| ready.key).eq([3]));
     drop(sender.join().unwrap());

@@ -4,14 +4,15 @@ use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{EINVAL, EIO, MAX_SEGMENTS, SocketOptions, UdpSocket, largest, refuses_segments};
+use super::{EINVAL, EIO, MAX_SEGMENTS, SocketOptions, UdpSocket, refuses_segments};
 use crate::ReceiveBatch;
+use crate::options::set_largest_size;
 
 fn bound(address: &str) -> UdpSocket {
     UdpSocket::bind(address.parse().unwrap(), &SocketOptions::default()).unwrap()
 }
 
-/// A datagram of `length` bytes that can be told from its neighbours.
+/// A datagram of `length` bytes that differs from its neighbours.
 fn datagram(number: usize, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number * 31 + at) as u8).collect()
 }
@@ -21,14 +22,14 @@ fn side_by_side(segment_bytes: usize, total: usize) -> Vec<u8> {
     whole.take(total).collect()
 }
 
-/// Takes datagrams, with their addresses, until there are `count`.
+/// Receives datagrams, with their addresses, until there are `count`.
 fn take(
     socket: &UdpSocket,
     batch: &mut ReceiveBatch,
     count: usize,
 ) -> Vec<(SocketAddr, SocketAddr, Vec<u8>)> {
     let mut taken = Vec::new();
-    // A guard against hanging.
+    // // Guards against hanging.
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {
         socket.receive(batch).unwrap();
@@ -114,10 +115,10 @@ fn one_call_takes_what_many_peers_sent() {
 }
 
 #[test]
-fn a_full_batch_says_so() {
+fn a_full_batch_is_reported() {
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let mut batch = ReceiveBatch::new(2);
-    // Sent again until two are there at once: on a busy machine they may come one by one.
+    // // Repeated until two are waiting at once: on a busy machine they may arrive one by one.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !batch.is_full() {
         assert!(Instant::now() < deadline, "never two at once");
@@ -131,8 +132,8 @@ fn a_full_batch_says_so() {
 
 #[test]
 fn a_refused_segmented_send_goes_one_by_one() {
-    // Segments that the device cannot carry are refused as a whole; here that is so for more segments than the kernel
-    // takes, which the socket is made to try by hand.
+    // // The kernel refuses segmented sends that the device cannot carry as a whole. Here it refuses more
+    // segments than it supports, which the socket is made to attempt.
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let bytes = side_by_side(50, 50 * 200);
     let route = super::Route { source: None, destination: there.local_address() };
@@ -145,11 +146,11 @@ fn a_refused_segmented_send_goes_one_by_one() {
 }
 
 #[test]
-fn a_short_last_datagram_does_not_speak_against_segmentation() {
+fn a_short_last_datagram_does_not_count_against_segmentation() {
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let segments = here.max_segments();
     let route = super::Route { source: None, destination: there.local_address() };
-    // Longer than a datagram can be, but for the last.
+    // // All but the last are longer than a datagram can be.
     let bytes = side_by_side(66_000, 70_000);
     let each =
         |run: Range<usize>| here.send_once(&route, bytes.chunks(66_000).nth(run.start).unwrap(), 66_000);
@@ -160,7 +161,7 @@ fn a_short_last_datagram_does_not_speak_against_segmentation() {
 
 #[test]
 fn what_cannot_be_sent_is_lost_and_counted() {
-    // IPv6 is not reached from an IPv4 socket.
+    // // An IPv4 socket cannot reach IPv6.
     let here = bound("127.0.0.1:0");
     let segments = here.max_segments();
     let sent = here.send(here.local_address(), "[::1]:9".parse().unwrap(), &[0; 3000], 1000);
@@ -169,7 +170,7 @@ fn what_cannot_be_sent_is_lost_and_counted() {
 }
 
 #[test]
-fn every_address_of_a_wildcard_socket_is_told() {
+fn every_address_of_a_wildcard_socket_is_reported() {
     let there = bound("0.0.0.0:0");
     let port = there.local_address().port();
     let here = bound("127.0.0.1:0");
@@ -179,7 +180,7 @@ fn every_address_of_a_wildcard_socket_is_told() {
     }
     let taken = take(&there, &mut ReceiveBatch::default(), 2);
     assert_eq!(taken.iter().map(|(local, ..)| *local).collect::<Vec<_>>(), [one, two]);
-    // And answers leave from where the question went.
+    // // Answers leave from the address that the request was sent to.
     there.send(two, here.local_address(), b"hello", 5);
     assert_eq!(take(&here, &mut ReceiveBatch::default(), 1)[0].1, two);
 }
@@ -187,7 +188,7 @@ fn every_address_of_a_wildcard_socket_is_told() {
 #[test]
 fn an_ipv6_socket_speaks_ipv4_too() {
     let Ok(there) = UdpSocket::bind("[::]:0".parse().unwrap(), &SocketOptions::default()) else {
-        return; // A machine without IPv6.
+        return; // // A machine without IPv6.
     };
     let here = bound("127.0.0.1:0");
     let to = SocketAddr::from(([127, 0, 0, 1], there.local_address().port()));
@@ -205,7 +206,7 @@ fn buffers_are_as_large_as_the_system_grants() {
     assert!(socket.send_buffer_bytes().unwrap() >= 65_536);
     assert!((1..=MAX_SEGMENTS).contains(&socket.max_segments()));
     let asked = std::cell::RefCell::new(Vec::new());
-    largest(1 << 20, |bytes| {
+    set_largest_size(1 << 20, |bytes| {
         asked.borrow_mut().push(bytes);
         if bytes > 300_000 { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(()) }
     })
@@ -214,7 +215,7 @@ fn buffers_are_as_large_as_the_system_grants() {
 }
 
 #[test]
-fn only_two_errors_speak_against_segments() {
+fn only_two_errors_disable_segmentation() {
     for (code, refuses) in [(EIO, true), (EINVAL, true), (90, false), (101, false)] {
         assert_eq!(refuses_segments(&io::Error::from_raw_os_error(code)), refuses);
     }
@@ -229,9 +230,9 @@ fn a_port_is_shared_and_a_peer_steered() {
         let first = bound(bind);
         let beside = SocketOptions { reuse_port: true, ..SocketOptions::default() };
         let refused = |options| UdpSocket::bind(first.local_address(), options).is_err();
-        assert!(refused(&beside), "it is not shared");
+        assert!(refused(&beside), "the port is not shared");
         first.share_port().unwrap();
-        assert!(refused(&SocketOptions::default()), "who does not ask for it does not get it");
+        assert!(refused(&SocketOptions::default()), "not shared with sockets without the option");
         let second = UdpSocket::bind(first.local_address(), &beside).unwrap();
         assert_eq!(second.local_address(), first.local_address());
 
@@ -245,7 +246,11 @@ fn a_port_is_shared_and_a_peer_steered() {
             for peer in &peers {
                 peer.send(peer.local_address(), address, &[round], 1);
             }
-            assert_eq!(take(&steered, &mut batch, 1), [(address, one, vec![round])], "his, and no other's");
+            assert_eq!(
+                take(&steered, &mut batch, 1),
+                [(address, one, vec![round])],
+                "delivered only to the steered socket"
+            );
         }
         let mut others = Vec::new();
         while others.len() < 3 * 31 {
@@ -267,7 +272,7 @@ fn a_port_is_shared_and_a_peer_steered() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn nobody_is_steered_to_an_address_that_does_not_answer_him() {
+fn steering_requires_the_address_that_answers() {
     let (socket, peer) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     socket.share_port().unwrap();
     let other = SocketAddr::from(([127, 0, 0, 2], socket.local_address().port()));

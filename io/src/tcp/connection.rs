@@ -1,4 +1,4 @@
-//! One connection: what arrived, what is to be sent, and how far it is.
+//! State of one connection: unconsumed input, pending output and its phase.
 
 use std::mem::take;
 use std::os::fd::OwnedFd;
@@ -11,52 +11,53 @@ use super::Listener;
 use super::limits::{LONG_BYTES, LONG_FIRST_BYTES, LONG_READ_BYTES, OWN_READ_BYTES, SHORT_READS};
 use super::pool::Pool;
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// We called; the peer has not answered yet.
+    /// A connect is pending.
     Connecting,
     /// Both sides may send.
     Open,
-    /// The caller closed it; its output comes first.
+    /// The caller closed it; pending output is sent first.
     Flushing,
-    /// All is sent and the caller told; what arrives is thrown away until the peer closes.
+    /// All output is sent and the caller was notified; input is discarded until the peer closes.
     Lingering,
-    /// Over; the kernel still holds buffers of it.
+    /// Closed, but the kernel still holds buffers of it.
     Dead,
 }
 
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
-    /// What accepted it, if it was accepted.
+    /// The listener that accepted it, if any.
     pub(super) listener: Option<Listener>,
     pub(super) phase: Phase,
     pub(super) input: Input,
     pub(super) output: Output,
-    /// The caller wants nothing from it now.
+    /// The caller has paused reading.
     pub(super) paused: bool,
-    /// The peer sends no more.
+    /// The peer has closed its sending side.
     pub(super) ended: bool,
-    /// The turn in which the caller was last told of input.
-    pub(super) told: u64,
-    /// Noted for the next flush.
+    /// The turn in which input was last reported.
+    pub(super) reported_turn: u64,
+    /// In the list of connections to flush.
     pub(super) dirty: bool,
-    /// epoll: there is something to read, as far as we know.
+    /// epoll: may have data to read.
     pub(super) readable: bool,
-    /// epoll: the peer hung up, so that reads go on until they say so.
+    /// epoll: the peer hung up, so reads continue until they report the end.
     pub(super) hung_up: bool,
-    /// Waits for its turn to be read (epoll), or for a receive to be started (io_uring).
+    /// Queued for a read (epoll) or for starting a receive (io_uring).
     pub(super) queued: bool,
-    /// io_uring: what the kernel has not answered yet.
+    /// io_uring: operations in progress.
     pub(super) receiving: bool,
-    /// epoll: the socket is full; the kernel tells when it no longer is.
+    /// epoll: the socket is full; a notification follows when it no longer is.
     pub(super) blocked: bool,
-    /// io_uring: waits for the connection to be made, or for something to read by ourselves.
+    /// io_uring: waits for the connection to be established, or for data that this process reads itself.
     pub(super) polling: bool,
-    /// What it sends is long: it is read into its own buffer, not copied there from the turn's memory.
+    /// Receives long frames: data is read directly into its own buffer, not copied there from the turn's
+    /// memory.
     pub(super) long: bool,
-    /// Reads since that took little, in a row.
+    /// Consecutive short reads since.
     short_reads: u8,
 }
 
@@ -70,7 +71,7 @@ impl Connection {
             output: Output::default(),
             paused: false,
             ended: false,
-            told: u64::MAX,
+            reported_turn: u64::MAX,
             dirty: false,
             readable: false,
             hung_up: false,
@@ -83,10 +84,10 @@ impl Connection {
         }
     }
 
-    /// Reads once into its own buffer. What it sends is long, or has been of late.
+    /// Reads once into the connection's own buffer, for connections that receive long frames.
     pub(super) fn read_own(&mut self, pool: &mut Pool, flags: RecvFlags) -> Result<Read, Errno> {
         let buffer = self.input.own_mut(pool);
-        // As much again as has arrived, so that a length that somebody claims costs nothing.
+        // // At most doubles what has arrived, so that an announced length alone allocates nothing.
         let least = if self.long { LONG_FIRST_BYTES } else { OWN_READ_BYTES };
         buffer.reserve(buffer.len().clamp(least, LONG_READ_BYTES));
         let room = buffer.capacity() - buffer.len();
@@ -99,7 +100,7 @@ impl Connection {
         Ok(Read { got, filled: got == room })
     }
 
-    /// Notes what one read took, or that so much is not consumed.
+    /// Records the length of a read, or of the unconsumed input.
     pub(super) fn note_length(&mut self, got: usize) {
         if got.max(self.input.own.len()) >= LONG_BYTES {
             (self.long, self.short_reads) = (true, 0);
@@ -109,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// Whether the kernel has not answered a request yet (io_uring).
+    /// Whether an operation is in progress in the kernel (io_uring).
     pub(super) fn is_busy(&self) -> bool {
         self.receiving || self.polling || self.output.in_flight > 0
     }
@@ -125,26 +126,26 @@ impl Connection {
     }
 }
 
-/// What one read took.
+/// Result of one read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Read {
     pub(super) got: usize,
-    /// There was no room for more: there may be more.
+    /// The buffer was filled, so more may be waiting.
     pub(super) filled: bool,
 }
 
-/// A part of the memory that all connections of a turn share.
+/// A range of the memory that all connections of a turn share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) at: u32,
     pub(super) length: u32,
 }
 
-/// What arrived and is not consumed: in the turn's memory, or in a buffer of its own; never in both.
+/// Unconsumed input: either in the turn's memory or in the connection's own buffer, never in both.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     own: Vec<u8>,
-    /// Bytes of `own` that are consumed.
+    /// Consumed bytes of `own`.
     start: usize,
     window: Window,
 }
@@ -158,7 +159,7 @@ impl Input {
         self.window.length as usize + self.own.len() - self.start
     }
 
-    /// Whether what arrives next has to be appended to a buffer of its own.
+    /// Whether new input must be appended to the connection's own buffer.
     pub(super) fn has_own(&self) -> bool {
         !self.own.is_empty()
     }
@@ -167,12 +168,13 @@ impl Input {
         self.window
     }
 
-    /// The bytes in its own buffer.
+    /// The bytes in the connection's own buffer.
     pub(super) fn own(&self) -> &[u8] {
         &self.own[self.start..]
     }
 
-    /// Its own buffer, to append to. What was consumed is cut off once it is half of it: linear over all.
+    /// The own buffer, to append to. Consumed bytes are removed once they are half of it, which makes the
+    /// total cost linear.
     pub(super) fn own_mut(&mut self, pool: &mut Pool) -> &mut Vec<u8> {
         if self.own.capacity() == 0 {
             self.own = pool.take();
@@ -184,13 +186,13 @@ impl Input {
         &mut self.own
     }
 
-    /// It must be empty.
+    /// Requires empty input.
     pub(super) fn set_window(&mut self, window: Window) {
         debug_assert!(self.is_empty());
         self.window = window;
     }
 
-    /// Copies what is left in the turn's memory into a buffer of its own.
+    /// Copies what is left in the turn's memory into the connection's own buffer.
     pub(super) fn settle(&mut self, bytes: &[u8], pool: &mut Pool) {
         if !bytes.is_empty() {
             self.window = Window::default();
@@ -198,10 +200,11 @@ impl Input {
         }
     }
 
-    /// Forgets `count` bytes, or all if there are fewer. True if it emptied the part in the turn's memory.
+    /// Consumes `count` bytes, or all if there are fewer. True if that emptied the range in the turn's
+    /// memory.
     pub(super) fn consume(&mut self, count: usize, pool: &mut Pool) -> bool {
         if self.window.length > 0 {
-            // Not cut off: it is at most the length, which has 32 bits.
+            // // Lossless: at most the length, which has 32 bits.
             let count = count.min(self.window.length as usize) as u32;
             self.window.at += count;
             self.window.length -= count;
@@ -214,27 +217,27 @@ impl Input {
         false
     }
 
-    /// Returns its own buffer, whatever it holds.
+    /// Returns the own buffer to the pool, with or without content.
     pub(super) fn give_back(&mut self, pool: &mut Pool) {
         self.start = 0;
         pool.put(take(&mut self.own));
     }
 }
 
-/// What is to be sent.
+/// Pending output.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,
-    /// Bytes of it that the socket took.
+    /// Bytes accepted by the socket.
     sent: usize,
-    /// Up to where the caller has let it go, by flushing.
+    /// End of the flushed bytes.
     released: usize,
-    /// Bytes that a send under way holds (io_uring).
+    /// Bytes of a send in progress (io_uring).
     pub(super) in_flight: usize,
 }
 
 impl Output {
-    /// Bytes that the socket did not take yet.
+    /// Bytes that the socket has not accepted yet.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.sent + self.in_flight
     }
@@ -243,12 +246,12 @@ impl Output {
         self.len() == 0
     }
 
-    /// What may be sent.
+    /// The bytes that may be sent.
     pub(super) fn sendable(&self) -> &[u8] {
         &self.bytes[self.sent..self.released]
     }
 
-    /// To append to.
+    /// The buffer, to append to.
     pub(super) fn append(&mut self, pool: &mut Pool) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
             self.bytes = pool.take();
@@ -256,17 +259,17 @@ impl Output {
         &mut self.bytes
     }
 
-    /// All that is there may be sent. A buffer that nothing was appended to goes back.
+    /// Marks all bytes as flushed. An unused buffer returns to the pool.
     pub(super) fn release(&mut self, pool: &mut Pool) {
         if self.bytes.is_empty() {
             return self.give_back(pool);
         }
-        // The caller has the buffer itself in hands, and may have cut it off.
+        // // The caller has access to the buffer and may have truncated it.
         self.sent = self.sent.min(self.bytes.len());
         self.released = self.bytes.len();
     }
 
-    /// Notes that the socket took `count` bytes.
+    /// Records that the socket accepted `count` bytes.
     pub(super) fn advance(&mut self, count: usize, pool: &mut Pool) {
         self.sent += count;
         if self.sent == self.bytes.len() {
@@ -278,7 +281,7 @@ impl Output {
         }
     }
 
-    /// The bytes that may be sent, with the buffer they are in, for a send that owns it; and where in it they begin.
+    /// Takes the buffer for a send that owns it, with the offset of the first byte to send.
     pub(super) fn take_sendable(&mut self, pool: &mut Pool) -> (Vec<u8>, usize) {
         let (sent, released) = (take(&mut self.sent), take(&mut self.released));
         let mut bytes = take(&mut self.bytes);
@@ -291,7 +294,7 @@ impl Output {
         (bytes, sent)
     }
 
-    /// Returns the buffer, whatever it holds.
+    /// Returns the buffer to the pool, with or without content.
     pub(super) fn give_back(&mut self, pool: &mut Pool) {
         (self.sent, self.released) = (0, 0);
         pool.put(take(&mut self.bytes));
@@ -324,7 +327,7 @@ mod tests {
     fn output_is_cut_off_where_half_is_sent() {
         let (mut pool, mut output) = (Pool::default(), Output::default());
         output.append(&mut pool).extend_from_slice(b"0123456789");
-        assert!(output.sendable().is_empty(), "not before it is flushed");
+        assert!(output.sendable().is_empty(), "not before the flush");
         output.release(&mut pool);
         output.advance(5, &mut pool);
         assert_eq!((output.sendable(), output.sent), (&b"56789"[..], 5));

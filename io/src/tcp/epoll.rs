@@ -1,5 +1,6 @@
-//! epoll, edge-triggered: a connection is registered once, for both directions, and never changed. A read that fills
-//! its room, or an end of the stream that was announced, puts the connection at the end of the queue of the readable.
+//! epoll, edge-triggered: a connection is registered once for both directions and never modified. A
+//! connection whose read filled the buffer, or whose end of stream was announced, goes to the end of the read
+//! queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +20,7 @@ use super::shared::Shared;
 use super::{CloseReason, Event, Key, kind_of};
 use crate::poller::SystemWaker;
 
-/// Added to the number of a listener. No key's generation is this high.
+/// Added to a listener's index. No key's generation is this high.
 const LISTENER_DATA: u64 = 0xffff_ffff_0000_0000;
 const WAKER_DATA: u64 = u64::MAX;
 
@@ -27,9 +28,9 @@ const WAKER_DATA: u64 = u64::MAX;
 pub(super) struct Epoll {
     epoll: OwnedFd,
     wakeup: Arc<OwnedFd>,
-    /// Connections with something to read, in the order in which they are read.
+    /// Connections with data to read, in read order.
     readable: VecDeque<Key>,
-    /// What the reads of a turn share.
+    /// Memory shared by the reads of a turn.
     arena: Box<[u8]>,
     used: usize,
 }
@@ -38,7 +39,7 @@ impl Epoll {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // Edge-triggered: every write wakes us, and nobody has to read it.
+        // // Edge-triggered: every write wakes the thread, and the counter need not be read.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, &wakeup, epoll::EventData::new_u64(WAKER_DATA), flags)?;
         Ok(Self {
@@ -99,11 +100,11 @@ impl Epoll {
                         listener.active = true;
                     }
                 }
-                _ => self.told(shared, Key::from_bits(data), flags),
+                _ => self.handle_flags(shared, Key::from_bits(data), flags),
             }
         }
         self.accept_all(shared);
-        // Each once: who has more to read stands at the end again.
+        // // Each once: a connection with more to read is queued again at the end.
         for _ in 0..self.readable.len().min(TURN_CONNECTIONS) {
             if self.used + READ_BYTES > self.arena.len() {
                 break;
@@ -114,18 +115,18 @@ impl Epoll {
         Ok(())
     }
 
-    /// Whether there is something to do that epoll does not tell again.
+    /// Whether there is work that epoll does not report again.
     pub(super) fn is_busy(&self, shared: &mut Shared) -> bool {
         !self.readable.is_empty() || !shared.is_full() && self.may_accept(shared)
     }
 
-    /// What epoll says of a connection.
-    fn told(&mut self, shared: &mut Shared, key: Key, flags: epoll::EventFlags) {
+    /// Handles epoll flags of a connection.
+    fn handle_flags(&mut self, shared: &mut Shared, key: Key, flags: epoll::EventFlags) {
         use epoll::EventFlags as Flags;
         let Some(connection) = shared.table.get_mut(key) else { return };
         if connection.phase == Phase::Connecting {
             if flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
-                // What came together with it is not told again.
+                // // Flags that arrive together are reported only once.
                 connection.readable |= flags.intersects(Flags::IN | Flags::RDHUP);
                 connection.hung_up |= flags.contains(Flags::RDHUP);
                 self.connected(shared, key);
@@ -133,7 +134,7 @@ impl Epoll {
             return;
         }
         if connection.ended && flags.contains(Flags::ERR) {
-            // No read will tell.
+            // // No read will report the error.
             let error = sockopt::socket_error(&connection.socket).unwrap_or_else(Err).err();
             return shared.lose(key, CloseReason::Lost(kind_of(error.unwrap_or(Errno::CONNRESET))));
         }
@@ -199,7 +200,7 @@ impl Epoll {
         }
     }
 
-    /// One read of one connection.
+    /// Performs one read of one connection.
     fn read(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         connection.queued = false;
@@ -228,7 +229,8 @@ impl Epoll {
             Err(Errno::INTR) => Read { got: 0, filled: false },
             Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
         };
-        // A read that left room emptied the socket, unless the end of the stream is still to be read.
+        // // A read that did not fill the buffer emptied the socket, unless the end of stream is still to be
+        // read.
         connection.readable = filled || got == 0 || connection.hung_up;
         if connection.readable {
             connection.queued = true;
@@ -244,12 +246,12 @@ impl Epoll {
             return shared.received_own(key);
         }
         let window = Window { at: self.used as u32, length: got as u32 };
-        // Each begins in a cache line of its own.
+        // // Each read starts on its own cache line.
         self.used = (self.used + got).next_multiple_of(64);
         shared.received_window(key, window);
     }
 
-    /// Hands output to the socket.
+    /// Passes output to the socket.
     pub(super) fn send(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         let sends = matches!(connection.phase, Phase::Open | Phase::Flushing);
@@ -280,7 +282,7 @@ impl Epoll {
         self.resume_read(shared, key);
     }
 
-    /// Reads what was told while it was paused.
+    /// Performs a read that was due while the connection was paused.
     fn resume_read(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         if connection.readable && !connection.queued {
@@ -296,7 +298,7 @@ impl AsFd for Epoll {
     }
 }
 
-/// epoll counts in milliseconds, 31 bits of them.
+/// epoll takes timeouts as 31-bit milliseconds.
 fn timespec(timeout: Duration) -> Timespec {
     let timeout = timeout.min(Duration::from_secs(86_400));
     Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() }

@@ -1,65 +1,69 @@
-//! What a peer can make us hold, and how much is done in one turn.
+//! Limits on what a peer can make the reactor hold, and on the work per turn.
 
 use std::time::Duration;
 
-/// What one read takes at the most: more than this and others come first.
+/// Most bytes per read; after them other connections are served.
 pub(super) const READ_BYTES: usize = 64 << 10;
-/// Room that is made in a connection's own buffer, at the least.
+/// Least free space in a connection's own buffer before a read.
 pub(super) const OWN_READ_BYTES: usize = 4 << 10;
-/// A connection with so much that is not consumed sends something long: from then on it is read into a buffer of its own.
+/// A connection with this much unconsumed input receives long frames: its data is then read into its own
+/// buffer.
 pub(super) const LONG_BYTES: usize = 8 << 10;
-/// After so many reads in a row that took little, it no longer is.
+/// Consecutive short reads after which it no longer does.
 pub(super) const SHORT_READS: u8 = 32;
-/// Room for such a read: at first, so that what is just as long fits with what stands around it, and at the most.
+/// Buffer space for such a read: initially enough for a 64 KiB value with its framing, and at most.
 pub(super) const LONG_FIRST_BYTES: usize = 68 << 10;
 pub(super) const LONG_READ_BYTES: usize = 256 << 10;
-/// Memory that the reads of one turn share.
+/// Memory shared by the reads of one turn.
 pub(super) const ARENA_BYTES: usize = 1 << 20;
-/// Connections that one turn reads; the others come in the next.
+/// Most connections read per turn; the rest follow in the next one.
 pub(super) const TURN_CONNECTIONS: usize = 512;
-/// Connections that one turn accepts from one listener.
+/// Most connections accepted per turn and listener.
 pub(super) const TURN_ACCEPTS: usize = 64;
-/// Answers of the kernel to one wait.
+/// Most kernel events per wait.
 pub(super) const TURN_EVENTS: usize = 512;
-/// Free buffers that are kept for the next that needs one.
+/// Most free buffers kept for reuse.
 pub(super) const POOL_BUFFERS: usize = 1024;
-/// Their room together; what is beyond it goes back to the allocator.
+/// Their total capacity; more returns to the allocator.
 pub(super) const POOL_BYTES: usize = 16 << 20;
-/// Sockets that listen.
+/// Most listening sockets.
 pub(super) const LISTENERS: usize = 64;
-/// How long no connection is accepted after the process ran out of descriptors or memory.
+/// Pause in accepting after the process ran out of descriptors or memory.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How often a silent peer is asked before it is given up.
+/// Keep-alive probes before a silent peer is given up.
 pub(super) const KEEPALIVE_PROBES: u32 = 3;
-/// The longest silence after which one can be asked (tcp(7)).
+/// Longest silence before the first keep-alive probe (tcp(7)).
 pub(super) const KEEPALIVE_MAX: Duration = Duration::from_secs(32_767);
-/// Connections that are refused at once when the process ran out of descriptors.
+/// Connections refused at a time when the process has run out of descriptors.
 pub(super) const REFUSED_AT_ONCE: usize = 16;
-/// io_uring: requests handed over in one call; more take another one.
+/// io_uring: submission queue entries; more requests take another system call.
 pub(super) const URING_REQUESTS: u32 = 1024;
-/// io_uring: answers that the kernel keeps before it has to set them aside.
+/// io_uring: completion queue entries before the kernel's overflow list is used.
 pub(super) const URING_ANSWERS: u32 = 4096;
-/// io_uring: buffers that all receives of a turn draw from. A power of two.
+/// io_uring: buffers shared by all receives of a turn. A power of two.
 pub(super) const URING_BUFFERS: u16 = 512;
-/// io_uring: room of one of these.
+/// io_uring: size of one such buffer.
 pub(super) const URING_BUFFER_BYTES: usize = 8 << 10;
-/// io_uring: with room for fewer connections than this the kernel accepts one by one, as it does not know the limit.
+/// io_uring: with capacity for fewer connections than this, the kernel accepts them one by one, because it
+/// does not know the limit.
 pub(super) const URING_ACCEPT_ROOM: usize = 1024;
 
-/// What a reactor holds at the most.
+/// Limits of a reactor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections open at a time. Further ones wait in the listeners' backlogs.
+    /// Most open connections. Further ones wait in the listeners' backlogs.
     pub connections: usize,
-    /// Bytes that have arrived and are not consumed, a connection; one that exceeds it is closed. It has to hold the
-    /// largest frame that the caller takes.
+    /// Most unconsumed input bytes per connection; a connection that exceeds it is closed. It must hold the
+    /// largest frame that the caller accepts.
     pub input_bytes: usize,
-    /// Bytes of output that the socket did not take, a connection; one that exceeds it is closed.
+    /// Most output bytes per connection that the socket has not accepted; a connection that exceeds it is
+    /// closed.
     pub output_bytes: usize,
-    /// How long a connection that was closed after its output may take for that output.
+    /// Longest time that a connection closed after its output may take to send that output.
     pub flush_time: Duration,
-    /// How long we then read on until the peer closes, so that no reset overtakes the last answer. Zero: not at all.
+    /// How long input is then read and discarded until the peer closes, so that no reset overtakes the last
+    /// answer. Zero disables it.
     pub linger_time: Duration,
 }
 

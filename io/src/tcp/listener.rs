@@ -1,4 +1,4 @@
-//! Sockets that listen, and what to do when a connection cannot be accepted.
+//! Listening sockets, and the handling of failed accepts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,15 +11,16 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto, sockopt
 use socket2::SockRef;
 
 use super::limits::{ACCEPT_PAUSE, KEEPALIVE_MAX, KEEPALIVE_PROBES, REFUSED_AT_ONCE};
-use crate::batch::plain;
+use crate::batch::normalise;
 
-/// How a reactor listens.
+/// Options of a listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenOptions {
-    /// SO_REUSEPORT: several reactors listen at one address, and the kernel spreads connections over them.
+    /// SO_REUSEPORT: several reactors listen on one address, and the kernel distributes connections over
+    /// them.
     pub share_port: bool,
-    /// Connections that wait to be accepted; the kernel grants `net.core.somaxconn` at the most.
+    /// Connections that may wait to be accepted; the kernel grants at most `net.core.somaxconn`.
     pub backlog: u32,
 }
 
@@ -29,7 +30,7 @@ impl Default for ListenOptions {
     }
 }
 
-/// Names a listening socket of a reactor, in their order.
+/// Identifies a listening socket of a reactor, in order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Listener(pub(super) u16);
 
@@ -37,34 +38,34 @@ pub struct Listener(pub(super) u16);
 pub(super) struct ListenSocket {
     pub(super) socket: OwnedFd,
     pub(super) local: SocketAddr,
-    /// epoll: somebody waits. io_uring: the kernel accepts for us.
+    /// epoll: connections are waiting. io_uring: an accept is in progress.
     pub(super) active: bool,
-    /// Nobody is accepted before.
+    /// Accept nothing before this time.
     pub(super) not_before: Option<Instant>,
 }
 
-/// What came of accepting.
+/// Outcome of an accept call.
 #[derive(Debug)]
 pub(super) enum Accepted {
     Connection(OwnedFd, SocketAddr),
-    /// Nobody waits.
+    /// No connection is waiting.
     None,
-    /// This one is gone; the next may not be.
+    /// This connection failed; the next may succeed.
     Lost,
-    /// Descriptors or memory ran out.
+    /// The process ran out of descriptors or memory.
     Exhausted,
 }
 
-/// Sockets that listen, and a descriptor kept in reserve for the day when there are no others.
+/// Listening sockets, and a descriptor reserved for running out of descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     pub(super) sockets: Vec<ListenSocket>,
     reserve: Option<OwnedFd>,
-    /// Whether the sockets block, as io_uring wants them.
+    /// Whether the sockets block, as io_uring requires.
     blocking: bool,
-    /// After how long a silence it is asked whether a peer is still there.
+    /// Silence after which keep-alive probes start.
     keepalive: Option<Duration>,
-    /// How much that is not on its way yet the kernel takes of us, a connection.
+    /// Most unsent bytes that the kernel accepts per connection.
     unsent_bytes: Option<u32>,
 }
 
@@ -99,7 +100,7 @@ impl Listeners {
             .try_for_each(|listener| SockRef::from(&listener.socket).set_tcp_notsent_lowat(bytes))
     }
 
-    /// Whether a pause is over, or there is none.
+    /// Whether the listener is not paused, or its pause is over.
     pub(super) fn may_accept(&mut self, index: usize) -> bool {
         let listener = &mut self.sockets[index];
         if listener.not_before.is_some_and(|at| Instant::now() >= at) {
@@ -108,18 +109,18 @@ impl Listeners {
         listener.not_before.is_none()
     }
 
-    /// When the next pause is over.
+    /// When the next pause ends.
     pub(super) fn next_attempt(&self) -> Option<Instant> {
         self.sockets.iter().filter_map(|listener| listener.not_before).min()
     }
 
-    /// Begins a pause. Those who wait longest are refused, so that they do not wait in vain: with the descriptor in
-    /// reserve they can be accepted and dropped.
+    /// Pauses a listener. The connections that have waited longest are refused instead of left hanging: the
+    /// reserved descriptor allows accepting and closing them.
     pub(super) fn exhausted(&mut self, index: usize) {
         let listener = &mut self.sockets[index];
         listener.not_before = Some(Instant::now() + ACCEPT_PAUSE);
         if self.reserve.take().is_some() {
-            // With io_uring it is a blocking one.
+            // // With io_uring the socket is a blocking one.
             let _ = rustix::io::ioctl_fionbio(&listener.socket, true);
             for _ in 0..REFUSED_AT_ONCE {
                 if !matches!(accept(&listener.socket, SocketFlags::CLOEXEC), Accepted::Connection(..)) {
@@ -138,7 +139,7 @@ impl Listeners {
     }
 }
 
-/// A socket of the family of `address`, for TCP.
+/// A TCP socket of the family of `address`.
 pub(super) fn socket(address: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     Ok(net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?)
@@ -151,17 +152,18 @@ fn listening(address: SocketAddr, options: &ListenOptions, flags: SocketFlags) -
         sockopt::set_socket_reuseport(&socket, true)?;
     }
     if address.is_ipv6() {
-        // So that all addresses of IPv4 and all of IPv6 can be listened at beside each other.
+        // // Allows listening on all IPv4 and all IPv6 addresses at the same time.
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
-    // Connections inherit it.
+    // // Accepted connections inherit it.
     sockopt::set_tcp_nodelay(&socket, true)?;
     net::bind(&socket, &address)?;
     net::listen(&socket, i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
     Ok(socket)
 }
 
-/// Connections inherit it. A peer that does not answer three times, a third of the silence apart, is gone.
+/// Accepted connections inherit it. A peer that misses three probes, each a third of `silence` apart, is
+/// considered gone.
 fn keep_alive(socket: &OwnedFd, silence: Option<Duration>) -> io::Result<()> {
     if let Some(silence) = silence {
         let seconds = |time: Duration| time.clamp(Duration::from_secs(1), KEEPALIVE_MAX);
@@ -175,26 +177,26 @@ fn keep_alive(socket: &OwnedFd, silence: Option<Duration>) -> io::Result<()> {
 pub(super) fn accept(socket: &OwnedFd, flags: SocketFlags) -> Accepted {
     match net::acceptfrom_with(socket, flags) {
         Ok((connection, peer)) => match peer.map(SocketAddr::try_from) {
-            Some(Ok(peer)) => Accepted::Connection(connection, plain(peer)),
+            Some(Ok(peer)) => Accepted::Connection(connection, normalise(peer)),
             _ => Accepted::Lost,
         },
-        Err(error) => failed(error),
+        Err(error) => classify_error(error),
     }
 }
 
-/// What a failure to accept means. Errors of the connection itself are told here too: Linux hands them on.
-pub(super) fn failed(error: Errno) -> Accepted {
+/// Classifies an accept error. Linux also reports pending errors of the new connection here.
+pub(super) fn classify_error(error: Errno) -> Accepted {
     match error {
         Errno::AGAIN => Accepted::None,
         Errno::CONNABORTED | Errno::INTR | Errno::CANCELED | Errno::PERM | Errno::PROTO => Accepted::Lost,
         Errno::NETDOWN | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::HOSTUNREACH => Accepted::Lost,
         Errno::NONET | Errno::NOPROTOOPT | Errno::OPNOTSUPP => Accepted::Lost,
-        // Of descriptors or memory; or what we do not know, which is not to be tried again and again either.
+        // // Out of descriptors or memory, or an unknown error, which must not be retried in a loop either.
         _ => Accepted::Exhausted,
     }
 }
 
-/// The address of whoever is at the other end.
+/// The peer's address.
 pub(super) fn peer_of(socket: impl AsFd) -> Option<SocketAddr> {
-    net::getpeername(socket).ok().flatten()?.try_into().ok().map(plain)
+    net::getpeername(socket).ok().flatten()?.try_into().ok().map(normalise)
 }

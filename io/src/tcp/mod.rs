@@ -2,16 +2,16 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | accept, connect, receive and send for any number of connections in one thread | own a thread |
-//! | hand out what arrived in place, and copy only what is left of it after the turn; read who sends something long into a buffer of its own | parse it |
-//! | send what is appended to an output when told so, and the rest when the socket has room | wait for slow peers |
-//! | wait by itself, or with other sockets in a [`Poller`](crate::Poller::add_reactor) (epoll) | |
-//! | bound what a peer can make it hold ([`Limits`]) | bound how many peers come from one address |
-//! | read on after a close, so that no reset overtakes the last answer | encrypt |
+//! | accepts, connects, receives and sends for any number of connections in one thread | own a thread |
+//! | provides input in place, and copies only what is left of it after the turn; reads long frames directly into the connection's own buffer | parse it |
+//! | sends appended output on request, and the rest when the socket has space | wait for slow peers |
+//! | waits by itself, or together with other sockets in a [`Poller`](crate::Poller::add_reactor) (epoll) | |
+//! | bounds what a peer can make it hold ([`Limits`]) | limit the connections per address |
+//! | reads on after a close, so that no reset overtakes the last answer | encrypt |
 //!
-//! A turn is: [`wait`](TcpReactor::wait), then [`next_event`](TcpReactor::next_event) until there is none, then
-//! [`flush`](TcpReactor::flush). Nothing is sent before it is flushed, so that a caller can take a lock once a turn, and
-//! sync a file before anybody has an answer. A connection that is idle holds no buffer.
+//! A turn consists of [`wait`](TcpReactor::wait), [`next_event`](TcpReactor::next_event) until there is none,
+//! and [`flush`](TcpReactor::flush). Nothing is sent before the flush, so a caller can take a lock once per
+//! turn, or sync a file before any answer leaves. Idle connections hold no buffers.
 //!
 //! ```
 //! use netdyno_io::tcp::{Backend, Event, Limits, ListenOptions, TcpReactor};
@@ -67,48 +67,48 @@ pub use listener::{ListenOptions, Listener};
 pub use reactor::TcpReactor;
 pub use table::Key;
 
-/// How the kernel is asked.
+/// The kernel interface of a reactor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// io_uring where the kernel has it and permits it, else epoll. By a duel of two servers (netdyno-kv, 50 connections, 3 bytes,
-    /// Linux 6.18) io_uring does 1.09 times the requests (1.06 - 1.12) where they come one by one, and about as many
-    /// where 16 come together.
+    /// io_uring if the kernel provides and permits it, otherwise epoll.
     #[default]
     Auto,
-    /// epoll, with one call a read and a write.
+    /// epoll, with one system call per read and per write.
     Epoll,
-    /// io_uring, with one call or two a turn. Needs Linux 6.1, and a kernel and container that permit it.
+    /// io_uring, with one or two system calls per turn. Requires Linux 6.1, and a kernel and container that
+    /// permit it.
     Uring,
 }
 
-/// What happened.
+/// An event of a connection or reactor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A connection was accepted, from this address.
+    /// A connection was accepted from this address.
     Accepted(Key, SocketAddr),
-    /// A connection that [`TcpReactor::connect`] began is there.
+    /// A connection started by [`TcpReactor::connect`] is established.
     Connected(Key),
-    /// Something arrived. Told once a turn, and not again for what is left unconsumed.
+    /// Input arrived. Reported once per turn; input left unconsumed is not reported again.
     Received(Key),
-    /// The peer sends no more. It may still wait for answers: the connection stays until it is closed by
+    /// The peer closed its sending side. It may still expect answers: the connection stays open until
     /// [`TcpReactor::close`].
     Ended(Key),
-    /// The connection is over. Told once for each, also for those that we closed; the key does nothing any more.
+    /// The connection is closed. Reported once per connection, including those closed by the caller; the key
+    /// is no longer valid.
     Closed(Key, CloseReason),
     /// A [`Waker`](crate::Waker) was used.
     Woken,
 }
 
-/// Why a connection is over.
+/// Why a connection was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// By [`TcpReactor::close`]. If it was to be flushed first, the kernel has all of the output.
-    Asked,
-    /// The peer or the network ended it, or it could not be made, or it took too long to be flushed.
+    /// [`TcpReactor::close`] was called. If it was closed after a flush, the kernel has accepted all output.
+    Requested,
+    /// The peer or the network closed it, it could not be established, or flushing it took too long.
     Lost(ErrorKind),
-    /// More than [`Limits::input_bytes`] arrived and were not consumed.
+    /// More than [`Limits::input_bytes`] arrived without being consumed.
     InputLimit,
-    /// More than [`Limits::output_bytes`] were not taken by the socket.
+    /// More than [`Limits::output_bytes`] were not accepted by the socket.
     OutputLimit,
 }
 

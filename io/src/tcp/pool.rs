@@ -1,27 +1,27 @@
-//! Buffers that nobody uses just now: the last one given back is the next one taken, as it still lies in the cache.
+//! A pool of free buffers. The last buffer returned is the next one taken, because it is still in the cache.
 
 use super::limits::{POOL_BUFFERS, POOL_BYTES};
 
-/// Room of a new buffer.
+/// Capacity of a new buffer.
 const NEW_BYTES: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     free: Vec<Vec<u8>>,
-    /// Room of all of them.
+    /// Total capacity of the pooled buffers.
     bytes: usize,
 }
 
 impl Pool {
-    /// An empty buffer.
+    /// Takes an empty buffer.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let Some(buffer) = self.free.pop() else { return Vec::with_capacity(NEW_BYTES) };
         self.bytes -= buffer.capacity();
         buffer
     }
 
-    /// Keeps a buffer for the next, unless there are many or they hold much. Large ones are kept like others: what the
-    /// allocator has to map anew costs more than all else that is done with a value of 64 KiB.
+    /// Returns a buffer to the pool, unless the pool is full. Large buffers are pooled too: for a 64 KiB
+    /// value, fresh memory mappings would cost more than all other work.
     pub(super) fn put(&mut self, mut buffer: Vec<u8>) {
         let room = buffer.capacity();
         if room > 0 && room <= POOL_BYTES - self.bytes && self.free.len() < POOL_BUFFERS {

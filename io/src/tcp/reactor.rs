@@ -1,4 +1,4 @@
-//! The reactor as its user sees it.
+//! The public interface of the reactor.
 
 use std::io;
 use std::mem::take;
@@ -18,10 +18,10 @@ use super::listener::{self, ListenOptions, Listener};
 use super::shared::Shared;
 use super::uring::Uring;
 use super::{Backend, CloseReason, Event, Key, Limits};
-use crate::batch::plain;
+use crate::batch::normalise;
 use crate::poller::{ASLEEP, AWAKE, NOTIFIED, Waker};
 
-/// Calls one method of whichever backend it is.
+/// Calls a method of the backend in use.
 macro_rules! driver {
     ($driver:expr, $name:ident => $call:expr) => {
         match $driver {
@@ -32,27 +32,28 @@ macro_rules! driver {
 }
 
 #[derive(Debug)]
-// There is one a thread.
+// // There is one per thread.
 #[allow(clippy::large_enum_variant)]
 enum Driver {
     Epoll(Epoll),
     Uring(Uring),
 }
 
-/// Connections of one thread. See [the module](super).
+/// The connections of one thread. See [the module](super).
 #[derive(Debug)]
 pub struct TcpReactor {
-    /// Goes first: with io_uring, what was flushed goes out then, on sockets that must still be open.
+    /// Dropped first: with io_uring, flushed output is then submitted on sockets that must still be open.
     driver: Driver,
     pub(super) shared: Shared,
-    /// Whether the thread sleeps: a wake-up costs a system call only if it does.
+    /// Whether the thread sleeps: a wake-up makes a system call only then.
     state: Arc<AtomicU8>,
-    /// What is written for a connection that is gone.
+    /// Takes output for connections that no longer exist.
     sink: Vec<u8>,
 }
 
 impl TcpReactor {
-    /// One without sockets. With io_uring it belongs to the thread that first calls [`wait`](Self::wait).
+    /// Creates a reactor without sockets. With io_uring it belongs to the thread that first calls
+    /// [`wait`](Self::wait).
     pub fn new(backend: Backend, limits: Limits) -> io::Result<Self> {
         let driver = match backend {
             Backend::Epoll => Driver::Epoll(Epoll::new()?),
@@ -66,7 +67,7 @@ impl TcpReactor {
         Ok(Self { shared, driver, state, sink: Vec::new() })
     }
 
-    /// What it works with: never `Auto`.
+    /// The backend in use: never `Auto`.
     pub fn backend(&self) -> Backend {
         match self.driver {
             Driver::Epoll(_) => Backend::Epoll,
@@ -74,8 +75,8 @@ impl TcpReactor {
         }
     }
 
-    /// Accepts connections at an address from now on; port 0 lets the kernel choose. Nagle's algorithm is off for
-    /// them. An IPv6 address takes no IPv4 connections.
+    /// Starts accepting connections at an address; port 0 lets the kernel choose. Disables Nagle's algorithm
+    /// for them. An IPv6 address accepts no IPv4 connections.
     pub fn listen(&mut self, address: SocketAddr, options: &ListenOptions) -> io::Result<Listener> {
         let index = self.shared.listeners.sockets.len();
         if index >= LISTENERS {
@@ -91,50 +92,49 @@ impl TcpReactor {
         Ok(Listener(index as u16))
     }
 
-    /// The address that it listens at, with the port that it got.
+    /// The address that the listener is bound to, with the actual port.
     pub fn local_address(&self, listener: Listener) -> SocketAddr {
         self.shared.listeners.sockets[usize::from(listener.0)].local
     }
 
-    /// Our own address of a connection.
+    /// The local address of a connection.
     pub fn connection_address(&self, key: Key) -> Option<SocketAddr> {
         let name = net::getsockname(&self.shared.open(key)?.socket).ok()?;
-        name.try_into().ok().map(plain)
+        name.try_into().ok().map(normalise)
     }
 
-    /// Has the kernel ask a peer that was silent for so long whether it is still there (SO_KEEPALIVE), for connections that are
-    /// accepted from now on; `None`: never, as at first.
+    /// Enables keep-alive probes (SO_KEEPALIVE) after this silence, for connections accepted from now on.
+    /// `None`, the default, disables them.
     pub fn set_keepalive(&mut self, silence: Option<Duration>) -> io::Result<()> {
         self.shared.listeners.set_keepalive(silence)
     }
 
-    /// Has the kernel take no more of an output while so many bytes of it are not on their way yet (TCP_NOTSENT_LOWAT), for
-    /// connections that are accepted from now on. What is sent late then is a decision of the caller, who sees it in
-    /// [`pending_output`](Self::pending_output); without a limit the kernel holds megabytes for a slow peer.
+    /// Limits the unsent bytes that the kernel accepts (TCP_NOTSENT_LOWAT), for connections accepted from now
+    /// on. Excess output then stays with the caller, visible in [`pending_output`](Self::pending_output).
+    /// Without a limit the kernel holds megabytes for a slow peer.
     pub fn set_unsent_bytes(&mut self, bytes: u32) -> io::Result<()> {
         self.shared.listeners.set_unsent_bytes(bytes)
     }
 
-    /// What accepted a connection: none for one that we made.
+    /// The listener that accepted a connection; none for an outgoing one.
     pub fn listener(&self, key: Key) -> Option<Listener> {
         self.shared.open(key)?.listener
     }
 
-    /// Begins to connect. [`Event::Connected`] or [`Event::Closed`] tells what came of it; output may be appended at
-    /// once.
+    /// Starts connecting. [`Event::Connected`] or [`Event::Closed`] follows; output may be appended at once.
     pub fn connect(&mut self, address: SocketAddr) -> io::Result<Key> {
-        self.begin(None, address)
+        self.start_connect(None, address)
     }
 
-    /// As [`connect`](Self::connect), from this address of ours.
+    /// Like [`connect`](Self::connect), from this local address.
     pub fn connect_from(&mut self, local: IpAddr, address: SocketAddr) -> io::Result<Key> {
-        self.begin(Some(local), address)
+        self.start_connect(Some(local), address)
     }
 
-    fn begin(&mut self, local: Option<IpAddr>, address: SocketAddr) -> io::Result<Key> {
+    fn start_connect(&mut self, local: Option<IpAddr>, address: SocketAddr) -> io::Result<Key> {
         if self.shared.is_full() {
             return Err(io::Error::other(
-                "as many connections as Limits::connections: close some, or raise it",
+                "Limits::connections is reached: close connections or raise the limit",
             ));
         }
         let flags = net::SocketFlags::CLOEXEC | net::SocketFlags::NONBLOCK;
@@ -155,9 +155,9 @@ impl TcpReactor {
         Ok(key)
     }
 
-    /// One turn: waits until something happens, somebody wakes us, or the time is over (`None`: without end), and
-    /// receives. It may also end for no reason, and a millisecond late. The events of the last turn must all have been
-    /// taken: with some left it does nothing. That a paused connection's output was taken ends it too.
+    /// Performs one turn: waits until an event, a wake-up or the timeout (`None`: no limit), and receives. It
+    /// may return spuriously, and up to 1 ms late. It does nothing unless all events of the last turn have
+    /// been taken. It also returns when the output of a paused connection has been accepted.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         if !self.shared.events.is_empty() {
             return Ok(());
@@ -174,12 +174,12 @@ impl TcpReactor {
         result
     }
 
-    /// The next thing that happened in this turn.
+    /// The next event of this turn.
     #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
             let event = self.shared.events.pop_front()?;
-            // The caller may have closed it meanwhile.
+            // // The caller may have closed it meanwhile.
             let stale = match event {
                 Event::Received(key) | Event::Ended(key) | Event::Connected(key) => {
                     self.shared.open(key).is_none()
@@ -192,7 +192,7 @@ impl TcpReactor {
         }
     }
 
-    /// What has arrived and is not consumed. Empty for a connection that is gone.
+    /// Unconsumed input. Empty for a connection that no longer exists.
     #[inline]
     pub fn input(&self, key: Key) -> &[u8] {
         match self.shared.open(key) {
@@ -201,20 +201,20 @@ impl TcpReactor {
         }
     }
 
-    /// Forgets the first `count` bytes of the input, or all if there are fewer.
+    /// Consumes the first `count` bytes of the input, or all if there are fewer.
     #[inline]
     pub fn consume(&mut self, key: Key, count: usize) {
         self.shared.consume(key, count);
     }
 
-    /// What is to be sent with the next [`flush`](Self::flush): append to it. What was there before is not to be
-    /// changed. For a connection that is gone it leads nowhere.
+    /// The output to append to; the next [`flush`](Self::flush) sends it. Do not change what it already
+    /// holds. For a connection that no longer exists, the output is discarded.
     #[inline]
     pub fn output(&mut self, key: Key) -> &mut Vec<u8> {
         self.buffers(key).1
     }
 
-    /// Input and output together, so that an answer can be written from what was asked.
+    /// Input and output together, so that an answer can be written while the request is read in place.
     #[inline]
     pub fn buffers(&mut self, key: Key) -> (&[u8], &mut Vec<u8>) {
         let Shared { table, pool, dirty, .. } = &mut self.shared;
@@ -231,15 +231,15 @@ impl TcpReactor {
         (if arrived.has_own() { arrived.own() } else { slice }, output.append(pool))
     }
 
-    /// Bytes of output that the socket did not take yet. A caller that sees them grow stops reading from that
-    /// connection, and answers no more of it.
+    /// Bytes of output that the socket has not accepted yet. A caller should stop reading from a connection
+    /// when they grow.
     #[inline]
     pub fn pending_output(&self, key: Key) -> usize {
         self.shared.open(key).map_or(0, |connection| connection.output.len())
     }
 
-    /// Receives no more from this connection until [`resume`](Self::resume). What is on its way already may still come;
-    /// that the peer is gone may not be told meanwhile.
+    /// Stops receiving from this connection until [`resume`](Self::resume). Data already in transit may still
+    /// arrive; a closed peer may go unreported meanwhile.
     pub fn pause(&mut self, key: Key) {
         if let Some(connection) = self.shared.open_mut(key)
             && !connection.paused
@@ -249,7 +249,7 @@ impl TcpReactor {
         }
     }
 
-    /// Receives again.
+    /// Resumes receiving.
     pub fn resume(&mut self, key: Key) {
         if let Some(connection) = self.shared.open_mut(key)
             && connection.paused
@@ -259,12 +259,12 @@ impl TcpReactor {
         }
     }
 
-    /// Ends a connection: at once, or once all its output is sent, which the next [`flush`](Self::flush) begins.
-    /// [`Event::Closed`] follows; the key does nothing any more.
+    /// Closes a connection: at once, or after all its output is sent, which the next [`flush`](Self::flush)
+    /// starts. [`Event::Closed`] follows; the key is no longer valid.
     pub fn close(&mut self, key: Key, after_flush: bool) {
         let Some(connection) = self.shared.open(key) else { return };
         if !after_flush || connection.phase == Phase::Connecting {
-            self.shared.lose(key, CloseReason::Asked);
+            self.shared.lose(key, CloseReason::Requested);
             return;
         }
         let empty = connection.output.is_empty();
@@ -274,8 +274,8 @@ impl TcpReactor {
         }
     }
 
-    /// Sends what was appended to outputs: as much as the sockets take, and the rest as soon as they take it. With
-    /// io_uring the next [`wait`](Self::wait), or the reactor's end, hands all of it to the kernel in one call.
+    /// Sends appended output: as much as the sockets accept, and the rest as soon as they accept it. With
+    /// io_uring, the next [`wait`](Self::wait), or dropping the reactor, submits all of it in one call.
     pub fn flush(&mut self) -> io::Result<()> {
         let mut dirty = take(&mut self.shared.dirty);
         for key in dirty.drain(..) {
@@ -292,13 +292,13 @@ impl TcpReactor {
         Ok(())
     }
 
-    /// Connections, those included that are closed for the caller but not yet for the kernel.
+    /// Number of connections, including those closed for the caller but not yet in the kernel.
     pub fn connections(&self) -> usize {
         self.shared.table.len()
     }
 
-    /// When [`wait`](Self::wait) is to be called though a [`Poller`](crate::Poller) that has it tells nothing of it: `now`, if one
-    /// turn did not take all that is there, or an event was not taken; else when a connection takes too long to be closed.
+    /// When [`wait`](Self::wait) must be called even if a [`Poller`](crate::Poller) with this reactor reports
+    /// nothing. It is `now` if a turn left input or events behind, else when closing a connection times out.
     pub fn next_deadline(&mut self, now: Instant) -> Option<Instant> {
         let busy = match &self.driver {
             Driver::Epoll(epoll) => epoll.is_busy(&mut self.shared),
@@ -310,7 +310,7 @@ impl TcpReactor {
         self.shared.next_deadline()
     }
 
-    /// What a poller waits for; none with io_uring.
+    /// The descriptor for a poller; none with io_uring.
     pub(crate) fn epoll(&self) -> Option<BorrowedFd<'_>> {
         match &self.driver {
             Driver::Epoll(epoll) => Some(epoll.as_fd()),
@@ -318,7 +318,7 @@ impl TcpReactor {
         }
     }
 
-    /// A way for other threads to end a wait.
+    /// Returns a handle with which other threads end a wait.
     pub fn waker(&self) -> Waker {
         Waker::new(self.state.clone(), driver!(&self.driver, driver => driver.waker()))
     }

@@ -1,4 +1,4 @@
-//! What both backends share: connections, events to tell, buffers, and who has to be closed by when.
+//! State shared by both backends: connections, pending events, buffers and deadlines for closing.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -22,13 +22,13 @@ pub(super) struct Shared {
     pub(super) listeners: Listeners,
     pub(super) events: VecDeque<Event>,
     pub(super) pool: Pool,
-    /// Connections with output that was not handed to the kernel yet.
+    /// Connections with output not yet passed to the kernel.
     pub(super) dirty: Vec<Key>,
-    /// Connections whose input was put into the turn's memory.
+    /// Connections whose input is in the turn's memory.
     turn: Vec<Key>,
     /// How many of these still have bytes there.
     windows: usize,
-    /// Turns so far: what was told in this one is not told again.
+    /// Turns so far; input reported in this turn is not reported again.
     turns: u64,
     flushing: VecDeque<(Instant, Key)>,
     lingering: VecDeque<(Instant, Key)>,
@@ -72,28 +72,28 @@ impl Shared {
         key
     }
 
-    /// Tells of input that a backend put into the turn's memory.
+    /// Reports input that a backend put into the turn's memory.
     pub(super) fn received_window(&mut self, key: Key, window: Window) {
         let Some(connection) = self.table.get_mut(key) else { return };
         connection.input.set_window(window);
-        connection.told = self.turns;
+        connection.reported_turn = self.turns;
         self.turn.push(key);
         self.windows += 1;
         self.events.push_back(Event::Received(key));
     }
 
-    /// Tells of input that was appended to a connection's own buffer, unless there is too much of it.
+    /// Reports input appended to a connection's own buffer, unless it exceeds the limit.
     pub(super) fn received_own(&mut self, key: Key) {
         let Some(connection) = self.table.get_mut(key) else { return };
         if connection.input.len() > self.limits.input_bytes {
             self.lose(key, CloseReason::InputLimit);
-        } else if connection.told != self.turns {
-            connection.told = self.turns;
+        } else if connection.reported_turn != self.turns {
+            connection.reported_turn = self.turns;
             self.events.push_back(Event::Received(key));
         }
     }
 
-    /// Appends to a connection's own buffer, after what it has in the turn's memory.
+    /// Appends to a connection's own buffer, after its bytes in the turn's memory.
     pub(super) fn append<'a>(&mut self, key: Key, bytes: &[u8], slice: impl FnOnce(Window) -> &'a [u8]) {
         let Some(connection) = self.table.get_mut(key) else { return };
         let before = slice(connection.input.window());
@@ -113,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// Ends a turn: its memory is used anew, so what was not consumed is copied.
+    /// Ends a turn: its memory is reused, so unconsumed input is copied.
     pub(super) fn settle<'a>(&mut self, slice: impl Fn(Window) -> &'a [u8]) {
         while self.windows > 0
             && let Some(key) = self.turn.pop()
@@ -134,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// The peer sends no more.
+    /// The peer closed its sending side.
     pub(super) fn ended(&mut self, key: Key) {
         let Some(connection) = self.table.get_mut(key) else { return };
         connection.ended = true;
@@ -145,7 +145,7 @@ impl Shared {
         }
     }
 
-    /// Ends a connection for whatever reason, and tells the caller unless it was told.
+    /// Ends a connection for any reason, and reports it unless it was reported before.
     pub(super) fn lose(&mut self, key: Key, reason: CloseReason) {
         let Some(connection) = self.table.get(key) else { return };
         if !matches!(connection.phase, Phase::Lingering | Phase::Dead) {
@@ -154,9 +154,9 @@ impl Shared {
         self.release(key);
     }
 
-    /// All output of a connection that the caller closed is sent. True if it is to be read on until the peer closes.
+    /// All output of a closed connection is sent. True if input is to be read until the peer closes.
     pub(super) fn flushed(&mut self, key: Key) -> bool {
-        self.events.push_back(Event::Closed(key, CloseReason::Asked));
+        self.events.push_back(Event::Closed(key, CloseReason::Requested));
         let Some(connection) = self.table.get_mut(key) else { return false };
         let ended = connection.ended || self.limits.linger_time.is_zero();
         if ended || shutdown(&connection.socket, Shutdown::Write).is_err() {
@@ -169,7 +169,7 @@ impl Shared {
         true
     }
 
-    /// The caller closes a connection that has output.
+    /// The caller closes a connection that has pending output.
     pub(super) fn begin_flushing(&mut self, key: Key) {
         if let Some(connection) = self.table.get_mut(key) {
             connection.phase = Phase::Flushing;
@@ -185,21 +185,21 @@ impl Shared {
         }
     }
 
-    /// Gives a connection's buffers and socket back, the socket once the kernel holds no buffer for it.
+    /// Releases a connection's buffers and its socket, the latter once the kernel holds no buffer of it.
     fn release(&mut self, key: Key) {
         self.drop_input(key);
         let Some(connection) = self.table.get_mut(key) else { return };
         connection.output.give_back(&mut self.pool);
         if connection.is_busy() {
             connection.phase = Phase::Dead;
-            // Ends what is under way.
+            // // Ends operations in progress.
             let _ = shutdown(&connection.socket, Shutdown::Both);
         } else {
             self.table.remove(key);
         }
     }
 
-    /// A request to the kernel came back (io_uring): a dead connection whose last it was is gone.
+    /// An operation has completed (io_uring): removes a dead connection without further operations.
     pub(super) fn reap(&mut self, key: Key) {
         let over = |connection: &Connection| connection.phase == Phase::Dead && !connection.is_busy();
         if self.table.get(key).is_some_and(over) {
@@ -207,7 +207,7 @@ impl Shared {
         }
     }
 
-    /// Ends what took too long to be closed.
+    /// Ends connections whose closing timed out.
     pub(super) fn expire(&mut self) {
         if self.flushing.is_empty() && self.lingering.is_empty() {
             return;
@@ -231,13 +231,13 @@ impl Shared {
         if phase == Phase::Flushing { &mut self.flushing } else { &mut self.lingering }
     }
 
-    /// When something is due by itself.
+    /// The next deadline.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let ending = [self.flushing.front(), self.lingering.front()].into_iter().flatten().map(|(at, _)| *at);
         ending.chain(self.listeners.next_attempt()).min()
     }
 
-    /// How long a wait may take: what the caller asked, or until something is due.
+    /// Length of a wait: the requested time, or until the next deadline.
     pub(super) fn timeout(&self, asked: Option<Duration>) -> Option<Duration> {
         if asked == Some(Duration::ZERO) {
             return asked;

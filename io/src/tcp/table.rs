@@ -1,8 +1,8 @@
-//! Connections by number. A number is used again, with another generation.
+//! Connections by index. A reused index has a new generation.
 
 use super::connection::Connection;
 
-/// Names a connection, and no later one: a key that outlives its connection does nothing.
+/// Identifies a connection. A key that outlives its connection has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     index: u32,
@@ -10,12 +10,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// Its place: small, and used again once the connection is gone. For tables beside the reactor's.
+    /// Its index: small, and reused once the connection is gone. For tables parallel to the reactor's.
     pub fn index(self) -> usize {
         self.index as usize
     }
 
-    /// As one number, different for every connection of a reactor (until 2^32 have had the same place).
+    /// The key as one number, unique per reactor (until 2^32 connections have used the same index).
     pub fn bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
@@ -39,7 +39,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Connections, those included that the caller was told are closed.
+    /// Number of connections, including those reported as closed.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -47,7 +47,7 @@ impl Table {
     pub(super) fn insert(&mut self, connection: Connection) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
-            // Descriptors are fewer than this, and each connection has one.
+            // // Each connection has a descriptor, and there are fewer descriptors than this.
             self.slots.len() as u32 - 1
         });
         let slot = &mut self.slots[index as usize];
@@ -70,13 +70,13 @@ impl Table {
     pub(super) fn remove(&mut self, key: Key) -> Option<Connection> {
         let slot = self.slots.get_mut(key.index()).filter(|slot| slot.generation == key.generation)?;
         let connection = slot.connection.take()?;
-        // The highest is left out: backends use it for what is no connection.
+        // // The highest generation is reserved: backends use it for other event sources.
         slot.generation = (slot.generation + 1) % u32::MAX;
         self.free.push(key.index);
         Some(connection)
     }
 
-    /// The key of whatever has this place now.
+    /// The key of the current connection at this index.
     pub(super) fn key_at(&self, index: u32) -> Option<Key> {
         let slot = self.slots.get(index as usize).filter(|slot| slot.connection.is_some())?;
         Some(Key { index, generation: slot.generation })

@@ -1,4 +1,4 @@
-//! The command line as typed. What it means is resolved by the verbs in [`crate::cmd`].
+//! Command-line arguments as typed. The verbs in [`crate::cmd`] resolve them.
 
 mod authors;
 mod doctor;
@@ -34,23 +34,23 @@ use values::{
 #[derive(Debug, Parser)]
 #[command(name = "netdyno", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    about = "A dynamometer for network stacks: builds several implementations of the same network job, runs them under \
-the same conditions, proves that each did the work, and says which is faster, by how much, and how sure that is."
+    about = "A dynamometer for network stacks: builds several implementations of the same network workload, runs them \
+under the same conditions, verifies that each did the work, and reports which is faster, by how much, and with what confidence."
 )]
 #[command(after_help = "Examples:
-  netdyno run datachannel --preset quick      a first answer in four minutes once built
-  netdyno run datachannel pion rustrtc        only these two
-  netdyno list                                what there is, and what can run here
-  netdyno doctor                              what this machine lacks, and the remedy
-  netdyno show last --format json             the newest run, for a program
+  netdyno run datachannel --preset quick      compare with little effort
+  netdyno run datachannel pion rustrtc        compare two contenders
+  netdyno list                                list workloads and contenders
+  netdyno doctor                              check this machine, print remedies
+  netdyno show last --format json             print the newest run as JSON
 
-Exit codes: 0 good, 1 unlike itself (doctor) or what was printed (replay), 2 usage or environment, 3 a cell failed, 4 nothing could run, \
-5 a regression (--fail-on), 130 interrupted.
-Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (as --contenders, parted by `:`), \
+Exit codes: 0 success, 1 a contender differs from itself (doctor) or a verdict from its stored one (replay), 2 usage or environment error, \
+3 a cell failed, 4 nothing could run, 5 a regression (--fail-on), 130 interrupted.
+Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (like --contenders, separated by `:`), \
 NETDYNO_CACHE (builds), NETDYNO_STORE (results), \
-NO_COLOR, COLUMNS (width of tables and prose), NETDYNO_LOG (log filter: error, warn, info, debug).")]
+NO_COLOR (disable colour), COLUMNS (width of tables and text), NETDYNO_LOG (log level: error, warn, info, debug, trace).")]
 pub struct Cli {
-    /// A folder with contenders of one's own, in <WORKLOAD>/<NAME>, and workloads of one's own, in <WORKLOAD>.toml; may be said again
+    /// Also load contenders (DIR/WORKLOAD/NAME/) and workloads (DIR/WORKLOAD.toml) from this folder; repeatable
     #[arg(
         long = "contenders",
         value_name = "DIR",
@@ -60,91 +60,91 @@ pub struct Cli {
         hide_env = true
     )]
     pub folders: Vec<PathBuf>,
-    /// What to do.
+    /// The verb and its arguments.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What to do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Build, measure and compare contenders
     Run(Box<RunArgs>),
     /// List workloads and contenders, their versions, and whether they can run here
     List(ListArgs),
-    /// Say what this machine lacks for good measurements, each with its remedy
+    /// Report what makes this machine unsuitable for measurements, with remedies
     Doctor(DoctorArgs),
-    /// Check that a contender keeps the protocol and passes the gate
+    /// Check that contenders follow the protocol and pass the gate
     Check(CheckArgs),
-    /// Make a new contender that passes `check`, to put a library into
+    /// Create a contender that passes `check`, as a template for a library
     New(NewArgs),
-    /// Show a stored run again, computed anew from its samples
+    /// Print the report of a stored run, recomputed from its samples
     Show(ShowArgs),
-    /// Draw a stored run as SVG or PNG: ratios, latency curves, a sweep, costs, shares of the ceiling, a matrix
+    /// Draw a stored run as SVG or PNG: ratios, latency curves, a sweep, costs, shares of the ceiling or a matrix
     Plot(PlotArgs),
     /// Compare two revisions of a contender, or two stored runs
     Compare(Box<CompareArgs>),
-    /// Put published claims to the test: by the article's own method, then by one that treats both sides alike
+    /// Test published claims, first by the article's method, then under equal conditions for both sides
     Replicate(ReplicateArgs),
-    /// Say where the difference between two contenders comes from: time, system calls, allocations, functions
+    /// Attribute the difference between two contenders to CPU time, system calls, allocations and functions
     Explain(ExplainArgs),
     /// List the stored runs
     History(HistoryArgs),
-    /// Show the stored runs in a browser, and runs that go on as they go on
+    /// Serve the stored runs as web pages, with live progress of running ones
     Serve(ServeArgs),
-    /// Write the stored runs as a folder of web pages
+    /// Write the stored runs as static web pages
     Site(SiteArgs),
-    /// Remove builds that are out of date and, if asked to, old runs
+    /// Remove outdated builds and, with --keep or --older-than, old runs
     Prune(PruneArgs),
-    /// Write a stored run into a file
+    /// Write a stored run to a file
     Export(ExportArgs),
-    /// Take a run from a file into the store
+    /// Add exported runs to the store
     Import(ImportArgs),
-    /// Compute every verdict of a run or a file again, and hold it against what was printed then
+    /// Recompute the verdicts of a run or an exported file and compare them with the stored ones
     Replay(ReplayArgs),
-    /// Print a JSON Schema: of reports, comparisons and exports, or of the contender protocol
+    /// Print the JSON Schema of an output format or of the contender protocol
     Schema(SchemaArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(CompletionsArgs),
-    /// Start, meter and relay one contender (used by the lab itself)
+    /// Start, meter and relay one contender (internal)
     #[command(hide = true)]
     Agent,
-    /// Keep a private network (used by the lab itself)
+    /// Hold a private network (internal)
     #[command(hide = true)]
     Holder,
-    /// Play a role that does nothing, or does it wrong (used by `doctor --self-test` and the tests)
+    /// Play a role of the dummy workload, optionally with a fault (used by `doctor --self-test` and tests)
     #[command(hide = true)]
     Dummy(DummyArgs),
 }
 
-/// The option of `run` that no user types.
+/// The hidden option that `replicate` passes to `run`.
 pub const ASK: &str = "--ask";
-/// What `--resume` without a run stands for.
+/// The value of `--resume` when no run is named.
 pub const UNFINISHED: &str = "the newest unfinished run";
 
 /// How to print a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A table, for people.
+    /// A table.
     #[default]
     Table,
     /// JSON.
     Json,
-    /// Markdown, for a README or an issue.
+    /// Markdown.
     Markdown,
 }
 
 /// How to print a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    /// A table with bars and verdicts, for people.
+    /// A table with bars and verdicts.
     #[default]
     Table,
-    /// One JSON object; `netdyno schema report` is its schema.
+    /// One JSON object; `netdyno schema report` prints its schema.
     Json,
-    /// Markdown, for a README or an issue.
+    /// Markdown.
     Markdown,
-    /// A page for a browser: one file with all of it, that needs no network.
+    /// A self-contained web page.
     Html,
 }
 
@@ -157,90 +157,90 @@ pub enum ReportFormat {
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
   netdyno run datachannel --net veth,rate=100mbit,delay=50ms,loss=1% --no-ceiling
-  netdyno run rtt --against c-blocking        each as ping and as pong, with the same peer
-  netdyno run mjpeg --role sender             the senders, all with one receiver
-  netdyno run --resume                        go on with the newest unfinished run
+  netdyno run rtt --against c-blocking        each contender in each role, same peer
+  netdyno run mjpeg --role sender             compare senders, with one receiver
+  netdyno run --resume                        resume the newest unfinished run
 
-Where builds take long, a first look at what is built is shown meanwhile, on stderr.")]
+If builds take long, a first look at the contenders built so far is printed to stderr.")]
 pub struct RunArgs {
-    /// The workload, as `netdyno list` names it [default: that of netdyno.toml]
+    /// Workload to run; see `netdyno list` [default: the one in netdyno.toml]
     pub workload: Option<String>,
-    /// Only these contenders [default: all that can run here]
+    /// Compare only these contenders [default: all that can run here]
     pub contenders: Vec<String>,
-    /// Parameters and effort chosen together; `netdyno list WORKLOAD` names them [default: standard]
+    /// Use a predefined set of parameters and limits; see `netdyno list WORKLOAD` [default: standard]
     #[arg(long, short)]
     pub preset: Option<String>,
-    /// Set a parameter: `--set pairs=1`
+    /// Set a parameter, such as `pairs=1`; repeatable
     #[arg(long = "set", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
     pub set: Vec<(String, String)>,
-    /// Measure at each of several values: `--sweep message_bytes=64,1024`
+    /// Measure at several values of a parameter, such as `message_bytes=64,1024`; repeatable
     #[arg(long, value_name = "PARAM=A,B,..", value_parser = parse_assignment)]
     pub sweep: Vec<(String, String)>,
-    /// Every contender of one role with every contender of the other
+    /// Combine every contender of one role with every contender of the other
     #[arg(long)]
     pub matrix: bool,
-    /// Each contender in each role, with this one in the others: on which side is the cost?
+    /// Measure each contender in each role against this one, to find which side limits
     #[arg(long, value_name = "CONTENDER", conflicts_with = "matrix")]
     pub against: Option<String>,
-    /// Compare only who plays this role: the workload's stand-in plays the other for all
+    /// Compare only this role; the workload's stand-in plays the other role for all contenders
     #[arg(long, value_name = "ROLE", conflicts_with_all = ["matrix", "against"])]
     pub role: Option<String>,
-    /// The contender that ratios are to [default: that of netdyno.toml, else the workload's]
+    /// Report ratios relative to this contender [default: from netdyno.toml, else the workload's]
     #[arg(long, value_name = "CONTENDER")]
     pub baseline: Option<String>,
-    /// Begin no block after this time of measuring: `90s`, `15m`, `1h`
+    /// Stop starting blocks or sessions after this much measuring: `90s`, `15m`, `1h`
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub budget: Option<Duration>,
-    /// Blocks at the most
+    /// Measure at most N blocks or sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_blocks: Option<u32>,
-    /// Go on until every interval is this narrow: `5%` or `0.05`
+    /// Measure until every confidence interval is this narrow: `5%` or `0.05`
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub precision: Option<f64>,
-    /// Seed of the order and of the payloads [default: from the clock, printed]
+    /// Seed for trial order and payloads [default: from the clock, printed]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53))]
     pub seed: Option<u64>,
-    /// `apart`: one role a core; `shared`: all roles on all cores [default: the preset's, else apart]
+    /// Place one role per core (`apart`) or all roles on all cores (`shared`) [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement)]
     pub placement: Option<Placement>,
-    /// `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]` (each way) or `host` [default: the workload's, else
-    /// loopback]
+    /// Use `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]` (in each direction) or `host`
+    /// [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net)]
     pub net: Option<Net>,
-    /// Leave the workload's ceiling out
+    /// Do not measure the workload's ceiling
     #[arg(long)]
     pub no_ceiling: bool,
-    /// Memory a role may take: `2GiB`, `512MiB` [default: none]
+    /// Limit the memory of each role: `2GiB`, `512MiB` [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory_limit: Option<u64>,
-    /// Keep idle CPUs from sleeping, so that waking them is not in the latencies; needs root
+    /// Keep CPUs out of idle states, to exclude wake-up latency; needs root
     #[arg(long)]
     pub awake: bool,
-    /// Compare by blocks, each contender on its own, even where duels can be held; needed for tails beyond p99
+    /// Compare in blocks even where duels are possible; needed for percentiles beyond p99
     #[arg(long)]
     pub blocks: bool,
-    /// Multiply the time that a role has for each answer, on slow machines or for very many connections
+    /// Multiply the response timeouts of contenders, for slow machines or very many connections
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     pub time_limits: f64,
-    /// Fail on `regression=3%`: a contender that is slower than the baseline; and, said again, on `undecided`
+    /// Exit with 5 on a regression against the baseline (`regression=3%`); repeat with `undecided` to fail on that too
     #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
     pub fail_on: Vec<FailOn>,
-    /// Marks a second while measuring; 0: only at the window's ends [default: the workload's]
+    /// Marks per second during the window; 0: only at its ends [default: the workload's]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MARKS_HZ_MAX)))]
     pub marks_hz: Option<u32>,
-    /// Go on with an unfinished run, as it was asked for; with --budget, for so much more time, also with one that its budget ended
+    /// Resume an unfinished run with its settings; with --budget, extend a run by this much measuring
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "role", "seed", "baseline",
               "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
               "fail_on", "marks_hz"])]
     pub resume: Option<String>,
-    /// What `replicate` wants to know of a run, as JSON (used by the lab itself)
+    /// The questions of `replicate`, as JSON (internal)
     #[arg(long, hide = true, value_parser = parse_asked)]
     pub ask: Option<Asked>,
-    /// How to print the report
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// Write the report as a page for a browser, too: one file with all of it, that needs no network
+    /// Also write the report as a self-contained web page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -248,12 +248,12 @@ pub struct RunArgs {
 /// `list`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  netdyno list\n  netdyno list datachannel        its roles, parameters, presets and contract"
+    after_help = "Examples:\n  netdyno list\n  netdyno list datachannel        show roles, parameters, presets and contract"
 )]
 pub struct ListArgs {
-    /// Tell all of this workload
+    /// Show this workload in full
     pub workload: Option<String>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -264,13 +264,13 @@ pub struct ListArgs {
     after_help = "Examples:\n  netdyno check pion\n  netdyno check datachannel/pion datachannel/str0m\n  netdyno check --all"
 )]
 pub struct CheckArgs {
-    /// Contenders: `NAME`, or `WORKLOAD/NAME` where a name stands in several
+    /// Contenders to check: `NAME`, or `WORKLOAD/NAME` if several workloads have one of that name
     #[arg(required_unless_present = "all")]
     pub contenders: Vec<String>,
-    /// Every contender that can be built here
+    /// Check every contender that can be built here
     #[arg(long, conflicts_with = "contenders")]
     pub all: bool,
-    /// `loopback`, `veth` or `host` [default: the workload's, else loopback]
+    /// Use `loopback`, `veth` or `host` [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net)]
     pub net: Option<Net>,
 }
@@ -281,13 +281,13 @@ pub struct CheckArgs {
     after_help = "Example:\n  netdyno new --workload datachannel --language rust my-stack && netdyno check my-stack"
 )]
 pub struct NewArgs {
-    /// The workload it is for
+    /// Workload that the contender implements
     #[arg(long)]
     pub workload: String,
-    /// Its programming language
+    /// Programming language
     #[arg(long)]
     pub language: String,
-    /// Its name: lower-case letters, digits, `-` and `.`
+    /// Name of the contender: lower-case letters, digits, `-` and `.`
     pub name: String,
 }
 
@@ -296,12 +296,12 @@ pub struct NewArgs {
 #[command(after_help = "Examples:
   netdyno show last
   netdyno show 20260131 --format markdown
-  netdyno show last --format html > report.html      a page with pictures, logs and samples")]
+  netdyno show last --format html > report.html      plots, logs and samples")]
 pub struct ShowArgs {
-    /// A run's id, the start of one, or `last`
+    /// Run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
 }
@@ -309,70 +309,70 @@ pub struct ShowArgs {
 /// `plot`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netdyno plot last                           each one's ratio to the baseline, with its interval
+  netdyno plot last                           ratios to the baseline, with intervals
   netdyno plot last --y cpu_per_message -o cpu.svg
-  netdyno plot last --chart cost -o cost.png  CPU time, memory, bytes on the wire, for a paper
-  netdyno plot last --chart matrix            all of one role with all of the other
+  netdyno plot last --chart cost -o cost.png  CPU time, memory, bytes on the wire
+  netdyno plot last --chart matrix            every pair of contenders
   netdyno plot last --x rate --y service_p50 --where transport=udp -o rates.svg
   netdyno plot last --x tasks c-epoll tokio
   netdyno plot last --curve ping.latency --where rate=1000
 
-With --x, lines join the values of a contender, bars show the least and the greatest trial; a hollow point did not hold the load \
-that was asked for.")]
+With --x, a line joins the values of a contender, and bars show the minimum and maximum over trials. A hollow point did not sustain \
+the requested load.")]
 pub struct PlotArgs {
-    /// A run's id, the start of one, or `last`
+    /// Run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Only these contenders [default: all of the run]
+    /// Draw only these contenders [default: all of the run]
     pub contenders: Vec<String>,
-    /// What to draw [default: ratios; sweep with --x, latency with --curve]
+    /// Chart type [default: ratios; with --x sweep, with --curve latency]
     #[arg(long, value_enum)]
     pub chart: Option<Chart>,
-    /// The parameter along the x axis of a sweep [default: the only one that was swept over]
+    /// Parameter on the x axis of a sweep [default: the swept one, if there is only one]
     #[arg(long, value_name = "PARAM", conflicts_with = "curve")]
     pub x: Option<String>,
-    /// The metric: along the y axis of a sweep, what contenders are ranked by, what of the cost [default: the primary one; of the cost,
-    /// all]
+    /// Metric to draw: the y axis of a sweep, the ranking or the cost [default: the primary metric; for costs, all]
     #[arg(long, value_name = "METRIC", conflicts_with = "curve")]
     pub y: Option<String>,
-    /// Of latency curves: a role and its histogram [default: the one that the primary metric reads]
+    /// Role and histogram of the latency curves [default: the primary metric's]
     #[arg(long, value_name = "ROLE.HISTOGRAM")]
     pub curve: Option<String>,
-    /// Only cells with this value of a parameter
+    /// Draw only cells with this parameter value; repeatable
     #[arg(long = "where", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
     pub only: Vec<(String, String)>,
-    /// Headline of the picture [default: the run's]
+    /// Title of the chart [default: the run's]
     #[arg(long)]
     pub title: Option<String>,
-    /// The SVG or PNG file to write [default: RUN.svg]
+    /// SVG or PNG file to write [default: RUN.svg]
     #[arg(long, short, value_name = "FILE", value_parser = parse_picture)]
     pub output: Option<PathBuf>,
 }
 
-/// A picture of a run.
+/// A chart of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Chart {
-    /// Each contender's ratio to the baseline, with its interval.
+    /// Ratio of each contender to the baseline, with its interval.
     Ratios,
     /// Latency curves.
     Latency,
     /// A metric against a parameter.
     Sweep,
-    /// What the work cost: CPU time, memory, what went over the wire.
+    /// CPU time, memory and bytes on the wire.
     Cost,
     /// Shares of the ceiling.
     Ceiling,
-    /// Every contender of one role with every one of the other.
+    /// Every contender of one role with every contender of the other.
     Matrix,
 }
 
 /// `history`
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  netdyno history\n  netdyno history -n 5 --format json")]
 pub struct HistoryArgs {
-    /// At most this many, newest first
-    #[arg(long, short = 'n', default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    /// List at most N runs, newest first
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub most: usize,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// Of help that is read by way of a pipe; on a terminal it is as wide as that.
+    /// Width of help that is written to a pipe; on a terminal, help has the terminal's width.
     const HELP_COLUMNS: usize = 100;
 
     #[test]
@@ -390,9 +390,9 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Prose is wrapped to the terminal, so that a line that ends by itself in a paragraph would be ragged; examples stay whole.
+    /// clap wraps prose to the terminal, so a line break within a paragraph would look ragged. Examples are not wrapped.
     #[test]
-    fn what_stands_below_the_help_is_as_wide_as_the_terminal() {
+    fn text_after_the_help_fits_the_terminal() {
         let command = Cli::command();
         for verb in std::iter::once(&command).chain(command.get_subcommands()) {
             let below = verb.get_after_help().map(ToString::to_string).unwrap_or_default();

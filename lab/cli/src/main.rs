@@ -9,7 +9,7 @@ use netdyno_lab::{cmd, dummy};
 fn main() -> ExitCode {
     let Cli { folders, verb } = Cli::parse();
     cmd::place::also_in(folders);
-    // These speak on their stdout and stderr for others, and must not have started a thread.
+    // A parent process reads stdout and stderr of these, and they must start single-threaded.
     if !matches!(verb, Verb::Agent | Verb::Holder | Verb::Dummy(_)) {
         cmd::log_as_asked();
     }

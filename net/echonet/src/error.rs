@@ -1,4 +1,4 @@
-//! Errors of the faces; those of a request are its own.
+//! Errors of the blocking and Tokio APIs.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,59 +6,59 @@ use std::net::{IpAddr, SocketAddr};
 use netdyno_echonet_core::{AnswerError, DescriptionError, RequestError};
 use netdyno_io::Interface;
 
-/// Why a controller or a device was not made.
+/// An error that keeps a controller or device from being created, or ends it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The UDP port could not be bound.
-    #[error("no UDP port at {address}: {source}; {remedy}")]
+    #[error("cannot bind UDP port at {address}: {source}; {remedy}")]
     Bind {
         /// The address and port.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What helps.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// TCP connections cannot be taken at the port.
-    #[error("no TCP port at {address}: {source}; {remedy}")]
+    /// The TCP port could not be opened for listening.
+    #[error("cannot listen on TCP port at {address}: {source}; {remedy}")]
     Listen {
         /// The address and port.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What helps.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A group could not be joined.
-    #[error("the group {group} cannot be joined at {interface}: {source}; choose another interface")]
+    #[error("cannot join multicast group {group} on {interface}: {source}; choose another interface")]
     Join {
         /// The group.
         group: IpAddr,
         /// The interface.
         interface: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no interface of that name or address.
+    /// No interface has that name or address.
     #[error("{0}")]
     Interface(String),
-    /// None of the interfaces has an address of the IP version.
+    /// No selected interface has an address of the IP version.
     #[error(
-        "no interface with an address of this IP version ({0}): choose another one, or the other version"
+        "no interface has an address of this IP version ({0}): choose another interface or the other version"
     )]
     NoAddress(String),
-    /// The description of the node.
+    /// The node's description is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// The system: no socket, no thread.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It was ended.
+    /// The controller or device was closed.
     #[error("the controller or device is closed")]
     Closed,
-    /// The Tokio face was opened outside a runtime.
-    #[error("no Tokio runtime here: open it within one, by block_on or in a task")]
+    /// The Tokio API was used outside a runtime.
+    #[error("no Tokio runtime: open the controller or device inside block_on or a task")]
     NoRuntime,
 }
 
@@ -76,33 +76,33 @@ impl Error {
     pub(crate) fn no_interface(asked: &[Interface]) -> Self {
         let names: Vec<_> = asked.iter().map(ToString::to_string).collect();
         Self::NoAddress(if names.is_empty() {
-            "none that is up carries multicast".to_owned()
+            "no active interface supports multicast".to_owned()
         } else {
             names.join(", ")
         })
     }
 }
 
-/// What helps where a port cannot be had.
+/// The remedy for a port that cannot be bound.
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program here speaks ECHONET Lite: end it, give each an address of its own, or share the port"
+            "another ECHONET Lite program uses it: stop it, give each a different address, or share the port"
         }
-        io::ErrorKind::AddrNotAvailable => "bind an address of this machine",
-        io::ErrorKind::PermissionDenied => "the system forbids it: run it where sockets are permitted",
-        _ => "bind another address, or find out why the system does not give this one",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+        io::ErrorKind::PermissionDenied => "run the program with permission to open sockets",
+        _ => "choose another address",
     }
 }
 
-/// Why a call of a controller gave no answer.
+/// Why a controller call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The request was not taken.
+    /// The request was rejected before it was sent.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// There is no answer.
+    /// The node did not answer, or answered with an error.
     #[error(transparent)]
     Answer(#[from] AnswerError),
     /// The controller was closed.

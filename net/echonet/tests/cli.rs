@@ -128,7 +128,7 @@ fn what_goes_wrong_is_told_with_a_remedy() {
         // Two on one port.
         let output = Command::new(TOOL).args(["-i", "lo", "scan", "--wait", "0.1"]).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("another program here speaks ECHONET Lite"), "{told}");
+        assert!(told.contains("another ECHONET Lite program uses it"), "{told}");
     });
 }
 

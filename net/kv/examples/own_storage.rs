@@ -129,6 +129,6 @@ pub(crate) fn start(directory: PathBuf, port: u16) -> std::result::Result<Server
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).ok_or("usage: own_storage DIRECTORY")?;
     let server = start(directory.into(), 7000)?;
-    println!("listens at {}", server.addresses()[0]);
+    println!("listening on {}", server.addresses()[0]);
     Ok(server.wait()?)
 }

@@ -1,4 +1,4 @@
-//! The command line, as typed and as meant.
+//! Command-line arguments, and the server settings they resolve to.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -11,130 +11,130 @@ use netdyno_kv::{
 
 /// A Redis-compatible server.
 ///
-/// Without options it serves this machine alone, at port 6379, and keeps everything in memory.
+/// Without options it listens on 127.0.0.1, port 6379, and keeps all data in memory.
 #[derive(Debug, Parser)]
 #[command(name = "netdyno-kv", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// Address to listen at; may be given several times
+    /// Listen on this address; repeat for several
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", num_args = 1..)]
     bind: Vec<IpAddr>,
 
-    /// Port; 0 lets the kernel choose, or is none beside --tls-port
+    /// Listen on this port; 0 picks a free port, or disables plain TCP if --tls-port is set
     #[arg(long, default_value_t = 6379)]
     port: u16,
 
-    /// Port for clients that speak TLS; 0 lets the kernel choose
+    /// Accept TLS clients on this port; 0 picks a free port
     #[arg(long, value_name = "PORT", requires_all = ["tls_cert_file", "tls_key_file"])]
     tls_port: Option<u16>,
 
-    /// The server's certificate, in PEM, and those between it and the authority
+    /// Read the server's certificate chain from this PEM file
     #[arg(long, value_name = "FILE", requires = "tls_port")]
     tls_cert_file: Option<PathBuf>,
 
-    /// Its private key, in PEM
+    /// Read the server's private key from this PEM file
     #[arg(long, value_name = "FILE", requires = "tls_port")]
     tls_key_file: Option<PathBuf>,
 
-    /// Certificates of the authorities whose clients are served, in PEM
+    /// Verify client certificates against the CA certificates in this PEM file
     #[arg(long, value_name = "FILE", requires = "tls_port")]
     tls_ca_cert_file: Option<PathBuf>,
 
-    /// Whether clients have to show a certificate
+    /// Require a client certificate
     #[arg(long, value_enum, default_value_t = TlsAuth::Yes)]
     tls_auth_clients: TlsAuth,
 
-    /// Threads that read, parse and write; commands are executed by one at a time
+    /// Use this many threads for I/O and parsing; commands execute one at a time
     #[arg(long, default_value_t = 1)]
     threads: usize,
 
-    /// How the kernel is asked
+    /// Select the kernel interface for network I/O
     #[arg(long, value_enum, default_value_t = Io::Auto)]
     io: Io,
 
-    /// Clients at a time
+    /// Limit the number of connected clients
     #[arg(long, default_value_t = Limits::default().clients)]
     maxclients: usize,
 
-    /// Seconds after which a silent client is closed; 0: never
+    /// Disconnect clients that are idle for this many seconds; 0 disables the timeout
     #[arg(long, default_value_t = 0)]
     timeout: u64,
 
-    /// Refuse clients of other machines while there is no password
+    /// Refuse clients from other machines if no password is set
     #[arg(long, value_enum, default_value_t = YesNo::Yes)]
     protected_mode: YesNo,
 
-    /// Password that clients have to give
+    /// Require this password from clients
     #[arg(long, value_name = "PASSWORD")]
     requirepass: Option<String>,
 
-    /// Databases
+    /// Set the number of databases
     #[arg(long, default_value_t = 16)]
     databases: u32,
 
-    /// Bytes that keys and values may take, for example 100mb; 0: as many as there are
+    /// Limit the memory used by keys and values, for example 100mb; 0 means no limit
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = memory)]
     maxmemory: String,
 
-    /// Which keys go when they take more
+    /// Select which keys to evict at the memory limit
     #[arg(long, value_name = "POLICY", default_value = "noeviction", value_parser = policy)]
     maxmemory_policy: String,
 
-    /// Write every change to a file, and read it at the start
+    /// Log every write to the append-only file, and replay it on startup
     #[arg(long, value_enum, default_value_t = YesNo::No)]
     appendonly: YesNo,
 
-    /// Directory of that file, and of snapshots
+    /// Store the append-only file and snapshots in this directory
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     dir: PathBuf,
 
-    /// Name of that file
+    /// Set the name of the append-only file
     #[arg(long, value_name = "NAME", default_value = "appendonly.aof")]
     appendfilename: String,
 
-    /// Name of the snapshot's file
+    /// Set the name of the snapshot file
     #[arg(long, value_name = "NAME", default_value = "dump.rdb")]
     dbfilename: String,
 
-    /// Make a snapshot once so many seconds went by and so many changes were made; may be given several times
+    /// Save a snapshot after this many seconds if at least this many changes were made; repeat for several rules
     #[arg(long, value_name = "SECONDS CHANGES", num_args = 1..)]
     save: Vec<String>,
 
-    /// Have the keys of this server, and follow what it changes: its address in digits, and its port
+    /// Replicate this primary, given as IP address and port
     #[arg(long, value_names = ["ADDRESS", "PORT"], num_args = 2)]
     replicaof: Vec<String>,
 
-    /// Password that its clients have to give
+    /// Authenticate to the primary with this password
     #[arg(long, value_name = "PASSWORD")]
     masterauth: Option<String>,
 
-    /// User of that password, if it is not the default one's
+    /// Authenticate to the primary as this user instead of the default user
     #[arg(long, value_name = "USER")]
     masteruser: Option<String>,
 
-    /// Whether CONFIG SET may change where files are written
+    /// Allow CONFIG SET to change the directory and names of files
     #[arg(long, value_enum, default_value_t = YesNo::No)]
     enable_protected_configs: YesNo,
 
-    /// When the append-only file is synced to the disk
+    /// Select when to sync the append-only file to disk
     #[arg(long, value_enum, default_value_t = Sync::Everysec)]
     appendfsync: Sync,
 
-    /// Rewrite it once it has grown by so many percent; 0: only by BGREWRITEAOF
+    /// Rewrite the append-only file after it has grown by this much; 0 disables automatic rewrites
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     auto_aof_rewrite_percentage: u64,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  netdyno-kv                                                  serve this machine, in memory
-  netdyno-kv --maxmemory 100mb --maxmemory-policy allkeys-lru as a cache
-  netdyno-kv --appendonly yes --dir /var/lib/kv               keep what was written, but for the last second of a power cut
-  netdyno-kv --appendonly yes --appendfsync always            keep all that was answered
-  netdyno-kv --save 3600 1 --save 60 10000 --dir /var/lib/kv  make a snapshot now and then, and at the end
-  netdyno-kv --bind 0.0.0.0 --requirepass secret              serve other machines
+  netdyno-kv                                                  serve local clients, in memory
+  netdyno-kv --maxmemory 100mb --maxmemory-policy allkeys-lru run as a cache
+  netdyno-kv --appendonly yes --dir /var/lib/kv               persist writes; a power failure loses at most about 1 s
+  netdyno-kv --appendonly yes --appendfsync always            persist each write before replying
+  netdyno-kv --save 3600 1 --save 60 10000 --dir /var/lib/kv  save snapshots periodically and on shutdown
+  netdyno-kv --bind 0.0.0.0 --requirepass secret              serve clients on other machines
   netdyno-kv --port 0 --tls-port 6379 --tls-cert-file kv.crt --tls-key-file kv.key --tls-auth-clients no
-                                                              speak TLS, and nothing else
-  netdyno-kv --threads 4                                      for hundreds of busy clients
+                                                              accept TLS clients only
+  netdyno-kv --threads 4                                      use four threads, for hundreds of busy clients
 
 Then, from another terminal: redis-cli set greeting hello";
 
@@ -148,13 +148,13 @@ enum YesNo {
 enum TlsAuth {
     Yes,
     No,
-    /// They may, and then it has to be right
+    /// Accept clients without a certificate; verify it if one is sent
     Optional,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Io {
-    /// The faster that the kernel has
+    /// Use io_uring if the kernel supports it, otherwise epoll
     Auto,
     Epoll,
     #[value(name = "io_uring")]
@@ -163,40 +163,40 @@ enum Io {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sync {
-    /// Before a change is answered
+    /// Before replying to a write
     Always,
     /// Once a second
     Everysec,
-    /// When the kernel likes
+    /// Leave it to the kernel
     No,
 }
 
 fn memory(text: &str) -> Result<String, String> {
-    taken("maxmemory", text, "a number of bytes, with kb, mb or gb behind it if you like: 100mb")
+    validated("maxmemory", text, "a number of bytes with an optional unit kb, mb or gb, for example 100mb")
 }
 
 fn policy(text: &str) -> Result<String, String> {
-    let rule = "noeviction, or lru, lfu or random behind allkeys- or volatile-, or volatile-ttl";
-    taken("maxmemory-policy", text, rule)
+    let rule = "noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl";
+    validated("maxmemory-policy", text, rule)
 }
 
-/// What the configuration takes; otherwise what it would take.
-fn taken(name: &str, text: &str, rule: &str) -> Result<String, String> {
+/// The text if the configuration accepts it, else an error with the rule.
+fn validated(name: &str, text: &str, rule: &str) -> Result<String, String> {
     let config = core::Config::default().with(name, text);
-    config.map(|_| text.to_owned()).map_err(|_| format!("it takes {rule}"))
+    config.map(|_| text.to_owned()).map_err(|_| format!("expected {rule}"))
 }
 
 impl Cli {
-    /// How many clients are to fit.
+    /// The limit on connected clients.
     pub(crate) fn clients(&self) -> usize {
         self.maxclients
     }
 
-    /// The server that is meant.
+    /// The server that these arguments describe.
     ///
     /// # Errors
     ///
-    /// A value is none that its option takes.
+    /// The value of an option is invalid.
     pub(crate) fn builder(&self) -> Result<Builder, core::Error> {
         let mut limits = Limits::default();
         limits.clients = self.maxclients;
@@ -217,7 +217,7 @@ impl Cli {
         if let [address, port] = &self.replicaof[..] {
             let primary = format!("{address}:{port}").replace("localhost", "127.0.0.1").parse::<SocketAddr>();
             let wrong = || {
-                core::Error::new("--replicaof: must be an address in digits and a port, as in 127.0.0.1 6379")
+                core::Error::new("--replicaof: must be an IP address and a port, for example 127.0.0.1 6379")
             };
             builder = builder.replica_of(primary.map_err(|_| wrong())?);
         }
@@ -258,7 +258,7 @@ impl Cli {
         aof
     }
 
-    /// What the commands want to know, and `CONFIG GET` shows.
+    /// The configuration that commands read and `CONFIG GET` returns.
     fn config(&self) -> Result<core::Config, core::Error> {
         let yes_no = |value| if value == YesNo::Yes { "yes" } else { "no" };
         let fsync = match self.appendfsync {
@@ -295,10 +295,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_an_option_does_not_take_is_refused_in_its_words() {
+    fn an_invalid_value_is_rejected_with_the_rule_of_its_option() {
         for (option, value, part) in [
-            ("--maxmemory", "lots", "'--maxmemory <BYTES>': it takes a number of bytes"),
-            ("--maxmemory-policy", "lru", "'--maxmemory-policy <POLICY>': it takes noeviction"),
+            ("--maxmemory", "lots", "'--maxmemory <BYTES>': expected a number of bytes"),
+            ("--maxmemory-policy", "lru", "'--maxmemory-policy <POLICY>': expected noeviction"),
         ] {
             let told = Cli::try_parse_from(["netdyno-kv", option, value]).unwrap_err().to_string();
             assert!(told.contains(part) && told.contains(value) && !told.contains("CONFIG"), "{told}");

@@ -1,4 +1,4 @@
-//! Why a server does not start, or ends. Each names the cause and the remedy.
+//! Errors that keep a server from starting or end it. Each message names the cause and a remedy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,46 +8,50 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Something cannot be as it was set.
+    /// A setting is invalid.
     #[error("{field}: must be {rule}")]
     Setting {
-        /// What was set.
+        /// The setting.
         field: &'static str,
-        /// What it must be.
+        /// The rule it violates.
         rule: &'static str,
     },
-    /// Somebody else listens there.
+    /// Another program listens on this address.
     #[error(
-        "{0} is taken by another program: end it, or choose another port (--port, --tls-port; 0 lets the kernel choose)"
+        "{0} is in use by another program: stop it or choose another port (--port, --tls-port; 0 picks a free one)"
     )]
     AddressInUse(SocketAddr),
-    /// Ports below 1024 need a right.
-    #[error("{0} needs a right that this user has not: choose a port from 1024 on (--port, --tls-port)")]
+    /// Ports below 1024 require a privilege.
+    #[error(
+        "{0} requires a privilege that this user does not have: choose a port of 1024 or above (--port, --tls-port)"
+    )]
     AddressDenied(SocketAddr),
-    /// No address of this machine.
-    #[error("{0} is no address of this machine: choose one of `ip address`, or 127.0.0.1 (--bind)")]
+    /// The address is not assigned to this machine.
+    #[error(
+        "{0} is not an address of this machine: choose one listed by `ip address`, or 127.0.0.1 (--bind)"
+    )]
     AddressNotAvailable(SocketAddr),
-    /// The kernel refused, for another reason.
+    /// The kernel refused for another reason.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// A reactor or thread could not be made.
+    /// A reactor or thread could not be created.
     #[error("cannot start a thread that serves clients: {0}")]
     Reactor(#[source] io::Error),
-    /// The kernel has no io_uring, or forbids it.
+    /// io_uring is missing or forbidden.
     #[error(
-        "this kernel or container permits no io_uring, or an older one than Linux 6.1's ({0}): choose --io epoll"
+        "io_uring is unavailable: the kernel is older than Linux 6.1 or the container forbids it ({0}); use --io epoll"
     )]
     NoUring(#[source] io::Error),
-    /// The append-only file.
+    /// The append-only file cannot be used.
     #[error(transparent)]
     Aof(#[from] AofError),
-    /// The snapshot.
+    /// The snapshot cannot be loaded.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// What a storage of your own says.
-    #[error("cannot load what was kept: {0}")]
+    /// A custom storage failed to load its data.
+    #[error("cannot load the stored data: {0}")]
     Storage(#[source] crate::storage::StorageError),
-    /// Certificates and keys.
+    /// A certificate or key is unusable.
     #[cfg(feature = "tls")]
     #[error(transparent)]
     Tls(#[from] crate::TlsError),
@@ -68,18 +72,18 @@ impl StartError {
     }
 }
 
-/// What is wrong with an append-only file.
+/// An error with the append-only file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AofError {
-    /// The file system refused.
-    #[error("cannot {action} {}: {source}. Its directory (--dir) must exist, with room in it, and be this user's to write to", path.display())]
+    /// A file operation failed.
+    #[error("cannot {action} {}: {source}. Its directory (--dir) must exist, be writable and have free space", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// Another server has it open.
@@ -88,62 +92,63 @@ pub enum AofError {
         /// The file.
         path: PathBuf,
     },
-    /// Something in its midst is no command. What a crash leaves is cut off at the end; this is something else.
+    /// Bytes before the end of the file are not a command. A crash only leaves an incomplete command at the end, which is
+    /// truncated.
     #[error(
-        "{} is damaged at byte {offset}: {reason}. Restore it from a copy, or lose all from there on: truncate -s {offset} {}",
+        "{} is damaged at byte {offset}: {reason}. Restore it from a backup, or discard everything after that byte: truncate -s {offset} {}",
         path.display(), path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where the first thing begins that cannot be read.
+        /// Offset of the first unreadable byte.
         offset: u64,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
 
-/// What is wrong with a snapshot that was to be read.
+/// An error while loading a snapshot.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The file system refused.
-    #[error("cannot {action} {}: {source}. It must be this user's to read, or be moved away", path.display())]
+    /// A file operation failed.
+    #[error("cannot {action} {}: {source}. Make the file readable, or move it away", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// It is damaged, or has what cannot be kept here.
+    /// The file is damaged, or holds a type that is not supported.
     #[error(
-        "{} cannot be read at {source}. Restore it from a copy, or move it away to start without what it has",
+        "{} cannot be read at {source}. Restore it from a backup, or move it away to start without its data",
         path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its position.
         source: netdyno_kv_core::RdbError,
     },
 }
 
-/// Why a server ended that nobody stopped.
+/// Why a running server failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The kernel refused to wait or to send.
-    #[error("cannot serve clients any more: {0}")]
+    #[error("cannot continue to serve clients: {0}")]
     Reactor(#[from] io::Error),
-    /// The storage failed at the end.
-    #[error("the last changes could not be kept: nobody had an answer to them, or standard error has why")]
+    /// The storage failed on shutdown.
+    #[error("the last writes could not be stored; see earlier messages on standard error")]
     NotDurable,
-    /// The snapshot at the end could not be made.
-    #[error("what was changed since the last snapshot is lost: {0}")]
+    /// The snapshot on shutdown failed.
+    #[error("changes since the last snapshot are lost: {0}")]
     NotSaved(String),
-    /// A bug, in the server or in a command of yours: standard error has where.
+    /// A bug in the server or in a custom command; standard error has the location.
     #[error("a thread panicked, in the server or in a command that was added to it")]
     Panicked,
 }

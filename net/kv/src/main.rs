@@ -1,4 +1,4 @@
-//! `netdyno-kv`: the server as a program.
+//! The program `netdyno-kv`.
 
 mod cli;
 
@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// For listeners, files, and clients that are told that there are too many.
+/// Reserved for listeners, files, and clients that are refused because of the client limit.
 const OTHER_DESCRIPTORS: u64 = 256;
 
 fn main() -> ExitCode {
@@ -27,20 +27,22 @@ fn main() -> ExitCode {
 
 fn run(cli: &cli::Cli) -> Result<(), Box<dyn Error>> {
     let builder = cli.builder().map_err(|error| error.text().to_owned())?;
-    make_room_for_descriptors(cli.clients());
-    // Before clients can connect: from then on a signal is a wish to end in order.
+    raise_descriptor_limit(cli.clients());
+    // Installed before clients can connect: from then on a signal requests a graceful shutdown.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let server = builder.start()?;
     let stopper = server.stopper();
-    std::thread::Builder::new().name("signals".into()).spawn(move || obey(&mut signals, &stopper))?;
-    greet(&server);
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || handle_signals(&mut signals, &stopper))?;
+    report_start(&server);
     server.wait()?;
-    eprintln!("netdyno-kv: ended in order");
+    eprintln!("netdyno-kv: shut down");
     Ok(())
 }
 
-/// Each client is a descriptor, and by default a process may have 1,024 of them; asked for, it gets more.
-fn make_room_for_descriptors(clients: usize) {
+/// Raises the soft limit on open files: each client needs a descriptor, and the default limit is often 1,024.
+fn raise_descriptor_limit(clients: usize) {
     let wanted = clients as u64 + OTHER_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= wanted) {
@@ -52,42 +54,44 @@ fn make_room_for_descriptors(clients: usize) {
     if has < wanted {
         let fit = has.saturating_sub(OTHER_DESCRIPTORS);
         eprintln!(
-            "netdyno-kv: about {fit} clients fit instead of {clients}: raise `ulimit -n`, or lower --maxclients"
+            "netdyno-kv: the limit on open files allows about {fit} clients, not {clients}: raise `ulimit -n` or lower --maxclients"
         );
     }
 }
 
-/// The first signal ends the server in order, the second at once.
-fn obey(signals: &mut Signals, stopper: &Stopper) {
+/// Shuts the server down gracefully on the first signal, and exits immediately on the second.
+fn handle_signals(signals: &mut Signals, stopper: &Stopper) {
     for (count, signal) in signals.forever().enumerate() {
         if count > 0 {
             std::process::exit(128 + signal);
         }
-        eprintln!("netdyno-kv: ends, once what it has is written; again to end at once");
+        eprintln!(
+            "netdyno-kv: shutting down after pending writes; send the signal again to exit immediately"
+        );
         stopper.stop();
     }
 }
 
-fn greet(server: &Server) {
+fn report_start(server: &Server) {
     if let Some(Replayed { commands, bytes, cut_bytes, refused, first_refusal }) = server.replayed() {
-        eprintln!("netdyno-kv: {commands} commands of {bytes} bytes read from the append-only file");
+        eprintln!("netdyno-kv: replayed {commands} commands ({bytes} bytes) from the append-only file");
         if *cut_bytes > 0 {
             eprintln!(
-                "netdyno-kv: its last {cut_bytes} bytes were no whole command, to which nobody had an answer: cut off"
+                "netdyno-kv: truncated {cut_bytes} bytes of an incomplete command at its end; no client had received a reply to it"
             );
         }
         if let Some(text) = first_refusal {
-            eprintln!("netdyno-kv: {refused} of them failed; the first said: {text}");
+            eprintln!("netdyno-kv: {refused} of them failed; first error: {text}");
         }
     }
     if let Some(loaded) = server.loaded() {
         eprintln!(
-            "netdyno-kv: {} keys read from the snapshot, {} were past their time",
+            "netdyno-kv: loaded {} keys from the snapshot; skipped {} expired keys",
             loaded.keys, loaded.expired
         );
     }
     let plain = server.addresses().iter().map(ToString::to_string);
     let tls = server.tls_addresses().iter().map(|address| format!("{address} (TLS)"));
     let addresses = plain.chain(tls).collect::<Vec<_>>().join(", ");
-    eprintln!("netdyno-kv: listens at {addresses}; Ctrl-C ends it");
+    eprintln!("netdyno-kv: listening on {addresses}; press Ctrl-C to stop");
 }

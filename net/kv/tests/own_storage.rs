@@ -39,7 +39,7 @@ impl Program {
         program.args(["--exact", "a_server_to_be_killed", "--ignored", "--nocapture"]);
         let mut child = program.env(DIRECTORY, directory).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let address = lines.find_map(|line| Some(line.split_once("listens at ")?.1.to_owned())).unwrap();
+        let address = lines.find_map(|line| Some(line.split_once("listening on ")?.1.to_owned())).unwrap();
         Self { child, address }
     }
 
@@ -60,7 +60,7 @@ impl Drop for Program {
 fn a_server_to_be_killed() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let server = example::start(directory.into(), 0).unwrap();
-    println!("listens at {}", server.addresses()[0]);
+    println!("listening on {}", server.addresses()[0]);
     server.wait().unwrap();
 }
 

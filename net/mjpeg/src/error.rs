@@ -1,65 +1,65 @@
-//! Errors of senders and receivers. What happens to single datagrams is no error: it is counted.
+//! Errors of senders and receivers. Faults of single datagrams are counted instead.
 
 use std::io;
 use std::net::SocketAddr;
 
 use netdyno_mjpeg_core::{ConfigError, FrameError, JpegError};
 
-/// Why a sender or a receiver was not made.
+/// An error that keeps a sender or receiver from being created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// No socket at this address.
-    #[error("no UDP ports for RTP and RTCP at {address}: {error}; name another address or port")]
+    /// The UDP ports at this address could not be bound.
+    #[error("cannot bind UDP ports for RTP and RTCP at {address}: {error}; choose another address or port")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
-    /// The group could not be joined, or not be sent to by the interface.
-    #[error("multicast group {group}: {error}; name an interface that carries multicast")]
+    /// The multicast group could not be joined, or the interface cannot send to it.
+    #[error("cannot use multicast group {group}: {error}; choose an interface that supports multicast")]
     Group {
         /// The group.
         group: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
-    /// Settings that cannot work.
+    /// The settings are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// RTP and RTCP on one port are for one receiver alone.
+    /// RTP and RTCP cannot share a port for a multicast group.
     #[error(
-        "{0} is a group: RTP and RTCP have a port each there (RFC 5761 section 5.2); leave muxed RTCP out"
+        "RTP and RTCP cannot share a port for the multicast group {0} (RFC 5761 section 5.2); disable RTCP multiplexing"
     )]
     MuxedGroup(SocketAddr),
-    /// Such packets of RTP cannot be told from RTCP where both have one port.
+    /// RTP packets of this payload type cannot be distinguished from RTCP on a shared port.
     #[error(
-        "payload type {0} cannot go with muxed RTCP (RFC 5761 section 4); it takes 0 to 63, or 96 to 127"
+        "payload type {0} cannot be used with RTCP multiplexing (RFC 5761 section 4); use 0 to 63 or 96 to 127"
     )]
     MuxedPayloadType(u8),
-    /// Another thing that the system did not give, such as random numbers.
+    /// Another operation of the system failed, such as reading random numbers.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Why a picture was not sent. The next one may be fine.
+/// Why a frame was not sent. Later frames are unaffected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
-    /// RFC 2435 cannot carry it, or it is damaged.
+    /// RFC 2435 cannot carry this JPEG, or it is damaged.
     #[error(transparent)]
     Jpeg(#[from] JpegError),
-    /// It is too long.
+    /// The frame is too long.
     #[error(transparent)]
     Frame(#[from] FrameError),
 }
 
-/// Why a description (SDP) is of no use.
+/// An invalid session description (SDP).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the description (SDP): {rule}")]
+#[error("invalid session description (SDP): {rule}")]
 pub struct SdpError {
     pub(crate) rule: String,
 }

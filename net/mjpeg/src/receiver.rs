@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use netdyno_io::{Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket, wait_exactly};
+use netdyno_io::{Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket, enable_precise_waits};
 use netdyno_mjpeg_core::{Depacketizer, DepacketizerConfig, DepacketizerStats, Event, Frame};
 use netdyno_rtp::rtcp::{ItemKind, RtcpPacket};
 use netdyno_rtp::{Kind, Packet, ReceptionStats, Ssrc, kind};
@@ -150,12 +150,12 @@ impl Receiver {
     }
 
     /// The next frame or loss; none if there was none by the deadline, or a signal came. The thread that calls it is woken up as soon as
-    /// packets are there, also where others keep its CPU busy ([`wait_exactly`]).
+    /// packets are there, also where others keep its CPU busy ([`enable_precise_waits`]).
     ///
     /// # Errors
     /// What the system says of the sockets.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Option<Event>> {
-        wait_exactly();
+        enable_precise_waits();
         loop {
             if let Some(event) = self.take_batch() {
                 return Ok(Some(event));
@@ -248,7 +248,7 @@ impl Receiver {
         if let Some((info, from)) = heard.report {
             self.depacketizer.handle_sender_report(self.arrived, &info);
             self.reports_from = Some(from);
-            self.control.muxed = heard.muxed.then(|| self.rtp.single());
+            self.control.muxed = heard.muxed.then(|| self.rtp.datagram_socket());
         }
         if heard.name.is_some() {
             self.source_name = heard.name;

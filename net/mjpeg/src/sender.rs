@@ -5,7 +5,9 @@ use std::ops::{Range, RangeInclusive};
 use std::slice;
 use std::time::{Duration, Instant};
 
-use netdyno_io::{DatagramSocket, Interface, SocketOptions, UdpSocket, max_segments_of, wait_exactly};
+use netdyno_io::{
+    DatagramSocket, Interface, SocketOptions, UdpSocket, enable_precise_waits, max_segments_for,
+};
 use netdyno_mjpeg_core::{CLOCK_RATE_HZ, FramePackets, Jpeg, Packetizer, PacketizerConfig};
 use netdyno_rtp::rtcp::{ReportBlock, RtcpPacket};
 use netdyno_rtp::{MediaClock, Sending, Sequence, Ssrc, Timestamp, round_trip};
@@ -136,7 +138,7 @@ impl Sender {
         let options = SocketOptions::default();
         let (rtp, rtcp) = if config.rtcp_mux {
             let rtp = ports::bind_one(local, &options)?;
-            let rtcp = rtp.single();
+            let rtcp = rtp.datagram_socket();
             (rtp, rtcp)
         } else {
             ports::bind(local, &options)?
@@ -212,7 +214,7 @@ impl Sender {
                 not_before = Instant::now() + gap;
             }
             last_due = due;
-            let run = max_segments_of(self.packet_bytes);
+            let run = max_segments_for(self.packet_bytes);
             for begin in packets.clone().step_by(run) {
                 self.send_packets(&frame, begin..packets.end.min(begin + run));
             }
@@ -230,9 +232,9 @@ impl Sender {
     }
 
     /// Waits until then, takes reports of receivers, and sends those that are due. Goes on through signals. The thread's timers are set to end
-    /// when they are due ([`wait_exactly`]).
+    /// when they are due ([`enable_precise_waits`]).
     pub fn wait(&mut self, until: Instant) {
-        wait_exactly();
+        enable_precise_waits();
         loop {
             let now = Instant::now();
             self.report_if_due(now);

@@ -1,6 +1,6 @@
-//! What some publish, all watch: one endpoint, and a handler for as many peers as there are. Signalling is by HTTP, after the manner of WHIP
-//! (RFC 9725) and WHEP: an offer is POSTed, the answer is the body of the response, and a DELETE of its Location ends the connection.
-//! `cargo run --release --example broadcast -- --help`.
+//! Broadcast from publishers to watchers: one endpoint and one handler for all peers. Signalling uses HTTP,
+//! as in WHIP (RFC 9725) and WHEP: an offer is POSTed, the response contains the answer, and a DELETE of its
+//! Location ends the connection. `cargo run --release --example broadcast -- --help`.
 #![allow(missing_docs, unreachable_pub)]
 
 #[path = "support/http.rs"]
@@ -20,17 +20,17 @@ use netdyno_rtc::{
     Settings, Waker, blocking,
 };
 
-const HELP: &str = "Broadcast: what publishers send goes to all who watch.
+const HELP: &str = "Broadcast: send every message of a publisher to all watchers.
 
-usage: broadcast serve ADDRESS    serves POST /whip (publish) and POST /whep (watch)
-       broadcast publish ADDRESS  sends the lines of stdin
-       broadcast watch ADDRESS    prints what comes
+usage: broadcast serve ADDRESS    serve POST /whip (publish) and POST /whep (watch)
+       broadcast publish ADDRESS  send the lines of stdin
+       broadcast watch ADDRESS    print received messages
 
 example: broadcast serve 127.0.0.1:8080";
 
-/// How long who asks by HTTP waits for the endpoint, and a client for its connection.
+/// How long an HTTP request waits for the endpoint, and a client for its connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests that wait for the endpoint.
+/// Limit of requests waiting for the endpoint.
 const WAITING_MAX: usize = 64;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -50,7 +50,7 @@ fn main() -> Outcome<()> {
             for line in std::io::stdin().lines() {
                 client.channel.send_text(&line?)?;
             }
-            // What was sent has arrived when this returns.
+            // Everything sent has been delivered when `wait_closed` returns.
             client.channel.close();
             Ok(client.channel.wait_closed()?)
         }
@@ -67,29 +67,29 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// What the thread of HTTP asks of the endpoint's, and where the answer goes.
-enum Ask {
+/// A request from the HTTP thread to the endpoint's thread, with the channel for the reply.
+enum Command {
     Begin { watches: bool, offer: String, reply: SyncSender<Result<(u64, String), String>> },
     End { session: u64, reply: SyncSender<bool> },
 }
 
-/// Serves both until the system fails.
+/// Serves HTTP and the endpoint until the system fails.
 fn serve(listener: TcpListener, mut endpoint: Endpoint) -> Outcome<()> {
-    let (asks, asked) = mpsc::sync_channel(WAITING_MAX);
+    let (commands, inbox) = mpsc::sync_channel(WAITING_MAX);
     let waker = endpoint.waker();
-    thread::spawn(move || http::serve(&listener, |request| respond(request, &asks, &waker)));
+    thread::spawn(move || http::serve(&listener, |request| respond(request, &commands, &waker)));
     let mut all = Broadcast::default();
     loop {
         endpoint.poll(None, &mut all)?;
-        for ask in asked.try_iter() {
-            // Whoever asked may have gone.
-            match ask {
-                Ask::Begin { watches, offer, reply } => {
+        for command in inbox.try_iter() {
+            // The requester may be gone.
+            match command {
+                Command::Begin { watches, offer, reply } => {
                     let begun = endpoint.answer(&offer).map_err(|error| error.to_string());
                     let _ =
                         reply.send(begun.map(|(id, answer)| (all.begin(&mut endpoint, id, watches), answer)));
                 }
-                Ask::End { session, reply } => {
+                Command::End { session, reply } => {
                     let connection = all.sessions.get(&session).and_then(|&id| endpoint.connection(id));
                     let _ = reply.send(connection.map(|mut connection| connection.close()).is_some());
                 }
@@ -98,14 +98,14 @@ fn serve(listener: TcpListener, mut endpoint: Endpoint) -> Outcome<()> {
     }
 }
 
-fn respond(request: Request, asks: &SyncSender<Ask>, waker: &Waker) -> Response {
-    let busy = || Response::new("503 Service Unavailable", "text/plain", "too busy\n");
+fn respond(request: Request, commands: &SyncSender<Command>, waker: &Waker) -> Response {
+    let busy = || Response::new("503 Service Unavailable", "text/plain", "server busy\n");
     let (method, path) = (request.method.as_str(), request.path.as_str());
     match (method, path, path.strip_prefix("/session/").map(str::parse)) {
         ("POST", "/whip" | "/whep", _) => {
             let (reply, begun) = mpsc::sync_channel(1);
-            let ask = Ask::Begin { watches: path == "/whep", offer: request.body, reply };
-            if asks.try_send(ask).is_err() {
+            let command = Command::Begin { watches: path == "/whep", offer: request.body, reply };
+            if commands.try_send(command).is_err() {
                 return busy();
             }
             waker.wake();
@@ -120,7 +120,7 @@ fn respond(request: Request, asks: &SyncSender<Ask>, waker: &Waker) -> Response 
         }
         ("DELETE", _, Some(Ok(session))) => {
             let (reply, ended) = mpsc::sync_channel(1);
-            if asks.try_send(Ask::End { session, reply }).is_err() {
+            if commands.try_send(Command::End { session, reply }).is_err() {
                 return busy();
             }
             waker.wake();
@@ -134,12 +134,12 @@ fn respond(request: Request, asks: &SyncSender<Ask>, waker: &Waker) -> Response 
     }
 }
 
-/// Who is there.
+/// Publishers and watchers.
 #[derive(Default)]
 struct Broadcast {
-    /// By a number that nobody guesses: who knows it may end the connection.
+    /// By an unguessable number, which authorises a client to end the connection.
     sessions: BTreeMap<u64, ConnectionId>,
-    /// And the channel that each has opened.
+    /// Each watcher with the channel that it has opened.
     watchers: BTreeMap<ConnectionId, Option<ChannelId>>,
 }
 
@@ -166,7 +166,7 @@ impl Handler for Broadcast {
             Event::State(PeerState::Closed | PeerState::Failed) => {
                 self.sessions.remove(&connection.session_id());
                 self.watchers.remove(&id);
-                // Nobody here would restart ICE.
+                // No ICE restart.
                 connection.close();
             }
             _ => {}
@@ -179,14 +179,14 @@ impl Handler for Broadcast {
         }
         for (&id, channel) in &self.watchers {
             if let (Some(mut watcher), &Some(channel)) = (connection.other(id), channel) {
-                // Who takes nothing, so that its buffer is full, misses this; nobody waits for it.
+                // A watcher whose send buffer is full misses the message; the others do not wait.
                 let _ = watcher.send(channel, message.kind, &message.data);
             }
         }
     }
 }
 
-/// One that publishes or watches.
+/// A publisher or a watcher.
 struct Client {
     channel: blocking::DataChannel,
     server: SocketAddr,
@@ -205,7 +205,7 @@ impl Client {
         let (session, answer) = request(server, "POST", path, &peer.create_offer()?)?;
         peer.accept_answer(&answer)?;
         if !peer.wait_connected_timeout(PATIENCE)? {
-            return Err("not connected in time".into());
+            return Err("no connection within 10 s".into());
         }
         Ok(Self { channel, server, session, _peer: peer })
     }
@@ -213,12 +213,12 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // If the server has gone there is nothing to end.
+        // The server may be gone.
         let _ = request(self.server, "DELETE", &self.session, "");
     }
 }
 
-/// Gives the Location and the body of the response.
+/// Returns the Location and the body of the response.
 fn request(server: SocketAddr, method: &str, path: &str, body: &str) -> Outcome<(String, String)> {
     let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -230,7 +230,7 @@ fn request(server: SocketAddr, method: &str, path: &str, body: &str) -> Outcome<
     )?;
     let mut response = String::new();
     stream.read_to_string(&mut response)?;
-    let (head, body) = response.split_once("\r\n\r\n").ok_or("the response is no HTTP")?;
+    let (head, body) = response.split_once("\r\n\r\n").ok_or("the response is not HTTP")?;
     if !head.starts_with("HTTP/1.1 20") {
         return Err(format!("{method} {path}: {} {body}", head.lines().next().unwrap_or_default()).into());
     }
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_publishes_many_watch() {
+    fn many_watch_one_publisher() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), Settings::new().unwrap()).unwrap();
@@ -251,7 +251,7 @@ mod tests {
 
         let publisher = Client::connect(server, "/whip").unwrap();
         let watchers: Vec<_> = (0..20).map(|_| Client::connect(server, "/whep").unwrap()).collect();
-        // A watcher is one when the server has heard of its channel: what is published until then passes it by.
+        // A watcher receives messages published after the server has learned of its channel.
         let is_there =
             |watcher: &Client| watcher.channel.recv_timeout(Duration::from_millis(20)).unwrap().is_some();
         for watcher in &watchers {
@@ -272,7 +272,7 @@ mod tests {
             assert_eq!(heard, lines);
         }
 
-        // A session ends by a DELETE, once; offers that are none are refused, and so are other paths.
+        // A DELETE ends a session, once. Invalid offers and other paths are refused.
         request(server, "DELETE", &watchers[0].session, "").unwrap();
         watchers[0].channel.wait_closed().unwrap_err();
         for (method, path, body, expected) in

@@ -1,5 +1,5 @@
-//! A room to chat in: every browser tab has a data channel to this server, which passes on what each says.
-//! `cargo run --release --example chat`, then open the page that it names in several tabs.
+//! A chat room: every browser tab has a data channel to this server, which forwards each message to all tabs.
+//! `cargo run --release --example chat`, then open the page at the printed address in several tabs.
 #![allow(missing_docs, unreachable_pub)]
 
 #[path = "support/http.rs"]
@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 use netdyno_rtc::{ChannelId, Connection, ConnectionId, Error, Event, Handler, Kind, Message, PeerState};
 use serde_json::{Value, json};
 
-const HELP: &str = "Chat: a room for browser tabs.
+const HELP: &str = "Chat: a chat room for browser tabs.
 
 usage: chat [--http ADDRESS] [--udp ADDRESS]
 
-  --http ADDRESS  where to serve the page [127.0.0.1:8080]
-  --udp ADDRESS   where data channels come in, one port for all [127.0.0.1:0];
-                  for other machines, and for Firefox: 0.0.0.0:0
-  --help          this";
+  --http ADDRESS  address of the page [127.0.0.1:8080]
+  --udp ADDRESS   address of all data channels [127.0.0.1:0];
+                  use 0.0.0.0:0 for other machines and for Firefox
+  --help          print this help";
 
-/// Characters of a name, and of what is said.
+/// Maximum characters of a name and of a message.
 const MAX_NAME_CHARS: usize = 32;
 const MAX_TEXT_CHARS: usize = 2000;
 
@@ -30,7 +30,7 @@ fn main() -> Result<(), Error> {
     server::run(&options, include_str!("pages/chat.html"), &mut Room::default())
 }
 
-/// Who is there.
+/// The guests in the room.
 #[derive(Default)]
 struct Room {
     guests: BTreeMap<ConnectionId, Guest>,
@@ -38,7 +38,7 @@ struct Room {
 
 struct Guest {
     channel: ChannelId,
-    /// None until it has said who it is.
+    /// `None` until the guest has sent a name.
     name: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Handler for Room {
             }
             Event::State(PeerState::Closed | PeerState::Failed) => {
                 self.leave(connection);
-                // Nobody here would restart ICE: a page that comes back makes a new connection.
+                // No ICE restart: a page that returns creates a new connection.
                 connection.close();
             }
             _ => {}
@@ -66,17 +66,17 @@ impl Handler for Room {
 
     fn on_message(&mut self, connection: &mut Connection<'_>, message: Message) {
         let Some(guest) = self.guests.get_mut(&connection.id()) else { return };
-        // What is not understood is passed over.
+        // Unknown messages are ignored.
         let Ok(Value::Object(said)) = serde_json::from_slice(&message.data) else { return };
         if let Some(name) = said.get("name").and_then(Value::as_str)
             && guest.name.is_none()
         {
             let name = cut(name, MAX_NAME_CHARS);
-            guest.name = Some(if name.is_empty() { "somebody".to_owned() } else { name });
-            self.tell_who_is_there(connection);
+            guest.name = Some(if name.is_empty() { "anonymous".to_owned() } else { name });
+            self.announce_guests(connection);
         } else if let (Some(text), Some(name)) = (said.get("text").and_then(Value::as_str), &guest.name) {
             let line = json!({"from": name, "text": cut(text, MAX_TEXT_CHARS)});
-            self.tell_all(connection, &line);
+            self.broadcast(connection, &line);
         }
     }
 }
@@ -84,18 +84,18 @@ impl Handler for Room {
 impl Room {
     fn leave(&mut self, connection: &mut Connection<'_>) {
         if self.guests.remove(&connection.id()).is_some_and(|guest| guest.name.is_some()) {
-            self.tell_who_is_there(connection);
+            self.announce_guests(connection);
         }
     }
 
-    fn tell_who_is_there(&self, connection: &mut Connection<'_>) {
+    fn announce_guests(&self, connection: &mut Connection<'_>) {
         let names: Vec<_> = self.guests.values().filter_map(|guest| guest.name.as_ref()).collect();
-        println!("{} in the room", names.len());
-        self.tell_all(connection, &json!({"here": names}));
+        println!("guests: {}", names.len());
+        self.broadcast(connection, &json!({"here": names}));
     }
 
-    /// A guest who takes nothing, so that its buffer is full, misses this.
-    fn tell_all(&self, connection: &mut Connection<'_>, line: &Value) {
+    /// Guests whose send buffer is full miss the message.
+    fn broadcast(&self, connection: &mut Connection<'_>, line: &Value) {
         let line = line.to_string();
         for (&id, guest) in self.guests.iter().filter(|(_, guest)| guest.name.is_some()) {
             if let Some(mut other) = connection.other(id) {

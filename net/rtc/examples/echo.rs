@@ -1,4 +1,4 @@
-//! Sends back whatever comes. `cargo run --release --example echo`, then open the page that it names.
+//! Echoes every message. `cargo run --release --example echo`, then open the page at the printed address.
 #![allow(missing_docs, unreachable_pub)]
 
 #[path = "support/http.rs"]
@@ -16,10 +16,10 @@ const HELP: &str = "Echo: sends every message of every data channel back.
 
 usage: echo [--http ADDRESS] [--udp ADDRESS]
 
-  --http ADDRESS  where to serve the page [127.0.0.1:8080]
-  --udp ADDRESS   where data channels come in, one port for all [127.0.0.1:0];
-                  for other machines, and for Firefox: 0.0.0.0:0
-  --help          this";
+  --http ADDRESS  address of the page [127.0.0.1:8080]
+  --udp ADDRESS   address of all data channels [127.0.0.1:0];
+                  use 0.0.0.0:0 for other machines and for Firefox
+  --help          print this help";
 
 fn main() -> Result<(), Error> {
     let options = server::Options::read(HELP);
@@ -28,7 +28,8 @@ fn main() -> Result<(), Error> {
 
 #[derive(Default)]
 struct Echo {
-    /// Echoes that found no room, by connection. While there are any it is not read: this is all of the backpressure.
+    /// Unsent echoes by connection. While there are any, the connection is not read: that is all that
+    /// backpressure needs.
     waiting: HashMap<ConnectionId, VecDeque<Message>>,
 }
 
@@ -41,7 +42,7 @@ impl Handler for Echo {
             Event::Failed(error) => println!("connection {}: {error}", connection.id()),
             Event::State(PeerState::Closed | PeerState::Failed) => {
                 self.waiting.remove(&connection.id());
-                // Nobody here would restart ICE: a page that comes back makes a new connection.
+                // No ICE restart: a page that returns creates a new connection.
                 connection.close();
             }
             _ => {}

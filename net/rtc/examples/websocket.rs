@@ -1,5 +1,6 @@
-//! Signalling by a plain WebSocket: JSON messages `{"offer": SDP}`, `{"answer": SDP}` and `{"candidate": LINE}`, which a browser's page sends and takes with a
-//! few lines. The server sends back what comes by data channels. `cargo run --release --features tokio --example websocket -- --help`.
+//! Signalling over a plain WebSocket with JSON messages `{"offer": SDP}`, `{"answer": SDP}` and
+//! `{"candidate": LINE}`, which a web page can handle in a few lines. The server echoes data channels. `cargo
+//! run --release --features tokio --example websocket -- --help`.
 #![allow(missing_docs)]
 
 use std::error::Error;
@@ -16,14 +17,14 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{accept_async_with_config, client_async_with_config};
 
-const HELP: &str = "WebSocket: signalling by a WebSocket, then an echo by a data channel.
+const HELP: &str = "WebSocket: signalling over a WebSocket, then an echo over a data channel.
 
-usage: websocket serve ADDRESS           takes offers, and sends back what comes
-       websocket connect ADDRESS TEXT..  sends each text, and prints what comes back
+usage: websocket serve ADDRESS           accept offers, and echo all messages
+       websocket connect ADDRESS TEXT..  send each text, and print the echo
 
 example: websocket serve 127.0.0.1:9000";
 
-/// Bytes of a message of signalling.
+/// Limit of a signalling message in bytes.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// How long a set-up may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,7 +54,7 @@ async fn main() -> Result<(), Failure> {
     }
 }
 
-/// Serves until the system fails: one endpoint for all, a task for each WebSocket.
+/// Serves until the system fails, with one endpoint and a task for each WebSocket.
 async fn serve(listener: TcpListener) -> Result<(), Failure> {
     let endpoint = Endpoint::bind((listener.local_addr()?.ip(), 0).into(), Settings::new()?)?;
     loop {
@@ -67,7 +68,8 @@ async fn serve(listener: TcpListener) -> Result<(), Failure> {
     }
 }
 
-/// Takes offers and candidates for as long as the WebSocket or the connection is there; each may outlive the other.
+/// Handles offers and candidates until the WebSocket and the connection have ended; each may outlive the
+/// other.
 async fn signal(stream: TcpStream, peer: &PeerConnection) -> Result<(), Failure> {
     let mut socket = timeout(PATIENCE, accept_async_with_config(stream, Some(limits()))).await??;
     let echoing = tokio::spawn(echo(peer.clone()));
@@ -79,15 +81,15 @@ async fn signal(stream: TcpStream, peer: &PeerConnection) -> Result<(), Failure>
         }
     }
     if peer.state() == PeerState::New {
-        // Nobody will ever offer.
+        // No offer can arrive any more.
         peer.close();
     }
     Ok(echoing.await?)
 }
 
-/// Sends back what comes, by all channels of a connection, until it is over.
+/// Echoes all channels of a connection until it is over.
 async fn echo(peer: PeerConnection) {
-    async fn one(channel: DataChannel) -> Result<(), Failure> {
+    async fn echo_channel(channel: DataChannel) -> Result<(), Failure> {
         loop {
             let message = channel.recv().await?;
             channel.send_many(message.kind, &[message.data]).await?;
@@ -95,13 +97,13 @@ async fn echo(peer: PeerConnection) {
     }
     while let Ok(channel) = peer.accept_channel().await {
         tokio::spawn(async move {
-            // It ends when the channel does.
-            let _ = one(channel).await;
+            // It returns an error when the channel ends.
+            let _ = echo_channel(channel).await;
         });
     }
 }
 
-/// Connects by the WebSocket at `server`; gives what came back for each text.
+/// Connects through the WebSocket at `server`; returns the echo of each text.
 async fn connect(server: SocketAddr, texts: &[String]) -> Result<Vec<String>, Failure> {
     let stream = TcpStream::connect(server).await?;
     let local = stream.local_addr()?.ip();
@@ -113,14 +115,15 @@ async fn connect(server: SocketAddr, texts: &[String]) -> Result<Vec<String>, Fa
     let channel = peer.create_channel("echo", ChannelOptions::default())?;
     say(&mut socket, &json!({"offer": peer.create_offer()?})).await?;
     loop {
-        let message = timeout(PATIENCE, next(&mut socket)).await??.ok_or("the server has hung up")?;
+        let message =
+            timeout(PATIENCE, next(&mut socket)).await??.ok_or("the server closed the WebSocket")?;
         if let Some(answer) = message["answer"].as_str() {
             peer.accept_answer(answer)?;
             break;
         }
     }
     timeout(PATIENCE, peer.wait_connected()).await??;
-    // The path is there: signalling has done its part.
+    // Connected: signalling is complete.
     socket.close(None).await?;
 
     let mut echoes = Vec::new();
@@ -133,7 +136,7 @@ async fn connect(server: SocketAddr, texts: &[String]) -> Result<Vec<String>, Fa
     Ok(echoes)
 }
 
-/// The next message that is JSON; `None` at the end.
+/// The next JSON message; `None` at the end.
 async fn next(socket: &mut WebSocket) -> Result<Option<Value>, Failure> {
     while let Some(message) = socket.next().await {
         if let Message::Text(text) = message? {
@@ -172,7 +175,7 @@ mod tests {
         for client in clients {
             assert_eq!(timeout(PATIENCE, client).await.unwrap().unwrap().unwrap(), texts);
         }
-        // Nonsense ends one WebSocket, and nothing else.
+        // An invalid message ends only its WebSocket.
         let stream = TcpStream::connect(server).await.unwrap();
         let (mut socket, _) =
             client_async_with_config(format!("ws://{server}/"), stream, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! A thread that turns a hub.
+//! A thread that drives a hub.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,24 +8,28 @@ use std::thread::{self, JoinHandle};
 use netdyno_io::{Events, Poller};
 
 use crate::error::Error;
-use crate::face::{EndOnDrop, Hub};
+use crate::handle::{EndOnDrop, Hub};
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// A hub and the thread that turns it. Dropping it ends both.
+/// A hub and the thread that drives it. Dropping it ends both.
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) hub: Arc<Hub>,
-    /// Joined when the hub has been ended, by `drop`.
+    /// Joined by `drop`, after the hub was ended.
     _thread: Thread,
 }
 
 impl Driver {
-    pub(crate) fn start(address: SocketAddr, settings: Settings, seat: Option<Seat>) -> Result<Self, Error> {
+    pub(crate) fn start(
+        address: SocketAddr,
+        settings: Settings,
+        member: Option<PortMember>,
+    ) -> Result<Self, Error> {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
         let waker = poller.waker();
         let kick = Arc::new(move || waker.wake());
-        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, seat)?);
+        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, member)?);
         let turned = EndOnDrop(hub.clone());
         let thread = Thread::spawn(move || drive(&turned.0, &poller))?;
         Ok(Self { hub, _thread: thread })
@@ -38,7 +42,7 @@ impl Drop for Driver {
     }
 }
 
-/// A thread that takes turns. Dropping it waits until it has ended: it must have been told to.
+/// A driver thread. Dropping it joins the thread, which must have been asked to end before.
 #[derive(Debug)]
 pub(crate) struct Thread(Option<JoinHandle<()>>);
 
@@ -50,16 +54,16 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // A waker that it calls may drop the last handle: then it ends by itself.
+        // The driver itself may drop the last handle, by calling a waker; it then ends on its own.
         let thread = self.0.take().filter(|handle| handle.thread().id() != thread::current().id());
         if let Some(thread) = thread {
-            // A panic of the thread has been told by itself.
+            // The panic hook has already reported a panic of the thread.
             let _ = thread.join();
         }
     }
 }
 
-/// Turns the hub until it is over, or the system fails.
+/// Runs turns of the hub until it is over or the system fails.
 fn drive(hub: &Hub, poller: &Poller) {
     let mut events = Events::default();
     while let Ok(rest) = hub.turn(&events) {
@@ -75,10 +79,10 @@ mod tests {
 
     use super::*;
     use crate::engine::Port;
-    use crate::face::{Peer, block};
+    use crate::handle::{Peer, block};
 
     #[test]
-    fn who_waits_survives_a_panic_of_the_driver() {
+    fn waiting_calls_survive_a_panic_of_the_driver() {
         let poller = Arc::new(Poller::new().unwrap());
         let address = "127.0.0.1:0".parse().unwrap();
         let hub = Hub::bind(address, Settings::new().unwrap(), poller, Arc::new(|| ()), None).unwrap();

@@ -1,4 +1,4 @@
-//! An endpoint that the application drives by itself: the fastest face.
+//! An endpoint that the application drives itself: the fastest interface.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use netdyno_io::{Events, Poller, Waker};
 use crate::engine::{Connection, ConnectionId, Engine, Handler, Port};
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// Any number of connections on one port, driven by the thread that calls [`poll`](Self::poll). No locks, no tasks.
+/// Any number of connections on one port, driven by the thread that calls [`poll`](Self::poll). It uses no
+/// locks and no tasks.
 ///
-/// In one turn it receives what came, lets time pass, tells the handler, and sends what there is to send, each
-/// connection a batch at a time, one after the other.
+/// Each turn receives datagrams, handles expired timers, calls the handler and sends. Connections take turns
+/// in sending, one batch at a time.
 #[derive(Debug)]
 pub struct Endpoint {
     engine: Engine,
@@ -30,44 +31,44 @@ impl Endpoint {
         Self::bind_at(address, settings, None)
     }
 
-    /// As one of several at a port, if it has a seat there.
+    /// Binds as a member of a shared port if `member` is given.
     pub(crate) fn bind_at(
         address: SocketAddr,
         settings: Settings,
-        seat: Option<Seat>,
+        member: Option<PortMember>,
     ) -> Result<Self, Error> {
         let poller = Arc::new(Poller::with_spin(settings.spin)?);
-        if let Some(seat) = &seat {
+        if let Some(member) = &member {
             let waker = poller.waker();
-            seat.set_kick(Arc::new(move || waker.wake()));
+            member.set_kick(Arc::new(move || waker.wake()));
         }
-        let engine = Engine::bind(address, settings, poller.clone(), seat)?;
+        let engine = Engine::bind(address, settings, poller.clone(), member)?;
         Ok(Self { engine, poller, events: Events::default(), rest: Some(Duration::ZERO) })
     }
 
-    /// The address that it is bound to.
+    /// The bound address.
     pub fn local_address(&self) -> SocketAddr {
         self.engine.local_address()
     }
 
-    /// Connections that exist.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.engine.len()
     }
 
-    /// Whether there is no connection.
+    /// Whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.engine.len() == 0
     }
 
-    /// A new connection, with nothing begun.
+    /// Creates a connection. Nothing is sent until it has an offer or an answer.
     pub fn add(&mut self, port: Port) -> Result<ConnectionId, Error> {
         self.rest = Some(Duration::ZERO);
         self.engine.add(port)
     }
 
-    /// A new connection and its offer, with one data channel of this label, for the peer to answer. The answer goes
-    /// to [`Connection::accept_answer`].
+    /// Creates a connection and an offer with one data channel of this label. Pass the peer's answer to
+    /// [`Connection::accept_answer`].
     pub fn offer(&mut self, port: Port, label: &str) -> Result<(ConnectionId, String), Error> {
         self.begin(port, |connection| {
             connection.create_channel(label, Default::default())?;
@@ -75,32 +76,32 @@ impl Endpoint {
         })
     }
 
-    /// A new connection on the endpoint's port, by a peer's offer, and the answer to it.
+    /// Creates a connection on the endpoint's port from a peer's offer. Returns its id and the answer.
     pub fn answer(&mut self, offer: &str) -> Result<(ConnectionId, String), Error> {
         self.begin(Port::Shared, |connection| Ok(connection.accept_offer(offer)?))
     }
 
-    /// A connection, if it still is one.
+    /// The connection with this id, if it exists.
     pub fn connection(&mut self, id: ConnectionId) -> Option<Connection<'_>> {
         self.engine.refresh();
-        // Whatever is done with it may leave something to send.
+        // Any call on it may leave something to send.
         self.rest = Some(Duration::ZERO);
         self.engine.connection(id)
     }
 
-    /// Ends a [`poll`](Self::poll) from another thread.
+    /// A waker that ends a [`poll`](Self::poll) from another thread.
     pub fn waker(&self) -> Waker {
         self.poller.waker()
     }
 
-    /// The time until [`poll`](Self::poll) has something to do, whatever comes until then; `None`: only what comes does. For event loops of
-    /// others, which wait by its file descriptor.
+    /// Time until [`poll`](Self::poll) must be called even if nothing arrives; `None`: no limit. For event
+    /// loops that wait on the endpoint's file descriptor.
     pub fn due_within(&self) -> Option<Duration> {
         self.rest
     }
 
-    /// Waits until there is something to do, at most for `timeout` (`None`: without end), and does one turn of it.
-    /// Sends first what was left to send since the last call.
+    /// Sends what is pending, waits until there is something to do, for at most `timeout` (`None`: no limit),
+    /// and runs one turn.
     pub fn poll(&mut self, timeout: Option<Duration>, handler: &mut impl Handler) -> Result<(), Error> {
         let rest = match (self.rest, timeout) {
             (Some(rest), Some(timeout)) => Some(rest.min(timeout)),
@@ -128,7 +129,7 @@ impl Endpoint {
     }
 }
 
-/// Readable when [`poll`](Endpoint::poll) has something to receive, or can send again.
+/// Readable when [`poll`](Endpoint::poll) has something to receive or can send again.
 #[cfg(target_os = "linux")]
 impl std::os::fd::AsFd for Endpoint {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
@@ -137,7 +138,7 @@ impl std::os::fd::AsFd for Endpoint {
 }
 
 impl Drop for Endpoint {
-    /// Tells every peer.
+    /// Closes all connections and notifies the peers.
     fn drop(&mut self) {
         self.engine.close();
     }

@@ -1,75 +1,75 @@
-//! Errors of the faces; those of a peer connection are its core's.
+//! Errors of endpoints and handles; errors of a peer connection are those of the core.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use netdyno_rtc_core as core;
 
-/// Why an endpoint or a connection was not made, or did not come to be.
+/// An endpoint or connection could not be created, or a connection failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The endpoint's UDP port could not be bound.
-    #[error("no UDP port at {address}: {source}; {remedy}")]
+    #[error("cannot bind UDP port {address}: {source}; {remedy}")]
     Bind {
-        /// The address and port: of several reactors', the one at fault.
+        /// The address and port; with several reactors, those of the reactor that failed.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What helps.
+        /// What to do about it.
         remedy: String,
     },
-    /// The endpoint could not accept connections by TCP (`tcp_port`).
-    #[error("no TCP port at {address}: {source}; {remedy}")]
+    /// The endpoint could not listen on `tcp_port`.
+    #[error("cannot listen on TCP port {address}: {source}; {remedy}")]
     Listen {
-        /// The address and port: of several reactors', the one at fault.
+        /// The address and port; with several reactors, those of the reactor that failed.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What helps.
+        /// What to do about it.
         remedy: &'static str,
     },
-    /// The system: no socket, no thread.
+    /// A system call failed, for example because no socket or thread could be created.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The peer connection failed.
     #[error(transparent)]
     Peer(#[from] core::Error),
-    /// A description or candidate was not taken.
+    /// A description or candidate was rejected.
     #[error(transparent)]
     Signaling(#[from] core::SignalingError),
-    /// A channel was not made.
+    /// A data channel could not be created.
     #[error(transparent)]
     Channel(#[from] core::ChannelError),
-    /// More connections than `max_connections`.
-    #[error("more connections than the limit")]
+    /// The endpoint has `max_connections` connections.
+    #[error("too many connections (limit: `max_connections`)")]
     Limit,
-    /// One of `addresses` cannot be reached, since the endpoint is bound to another one.
+    /// One of `addresses` is unreachable because the endpoint is bound to another address.
     #[error(
-        "addresses: {0} is not the address that the endpoint is bound to; bind all addresses (0.0.0.0 or ::), or leave it out"
+        "addresses: {0} is not the address that the endpoint is bound to; bind all addresses (0.0.0.0 or ::), or remove it"
     )]
     Address(IpAddr),
-    /// One of `ice_servers` cannot be used.
-    #[error("ice_servers: {url}: {why}")]
+    /// An entry of `ice_servers` is invalid.
+    #[error("ice_servers: {url}: {reason}")]
     IceServer {
-        /// As it was given.
+        /// The URL as given.
         url: String,
-        /// What is wrong, and what would not be.
-        why: &'static str,
+        /// What is wrong, and how to fix it.
+        reason: &'static str,
     },
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,
-    /// The Tokio face was bound outside a runtime.
-    #[error("no Tokio runtime here: bind the endpoint within one, by block_on or in a task")]
+    /// The Tokio endpoint was bound outside a runtime.
+    #[error("no Tokio runtime: bind the endpoint within one, in a task or by `block_on`")]
     NoRuntime,
-    /// The system has no random numbers.
-    #[error("no random numbers from the system")]
+    /// The system's random number generator failed.
+    #[error("the system's random number generator failed")]
     Random,
 }
 
 impl Error {
-    /// An address that could not be bound.
+    /// The error for an address that could not be bound.
     pub(crate) fn bind(address: SocketAddr, source: io::Error) -> Self {
         let remedy = match source.kind() {
             io::ErrorKind::AddrInUse => "bind another port, or 0 for any that is free",
@@ -77,19 +77,19 @@ impl Error {
                 "bind an address of this machine, or all of them (0.0.0.0 or ::)"
             }
             io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege: bind a higher one",
-            _ => "bind another address, or find out why the system does not give this one",
+            _ => "bind another address, or check why the system refuses this one",
         };
         Self::Bind { address, source, remedy: remedy.to_owned() }
     }
 
-    /// An address at which nobody can connect.
+    /// The error for an address that could not be listened on.
     pub(crate) fn listen(address: SocketAddr, source: io::Error) -> Self {
         let remedy = match source.kind() {
             io::ErrorKind::AddrInUse => {
                 "set another `tcp_port`, not the number of the UDP port, or 0 for any that is free"
             }
             io::ErrorKind::PermissionDenied => {
-                "ports below 1024 need a privilege: set a higher `tcp_port`, and have the firewall lead 443 there"
+                "ports below 1024 need a privilege: set a higher `tcp_port`, and redirect port 443 to it in the firewall"
             }
             _ => "set another `tcp_port`, or none",
         };
@@ -97,14 +97,15 @@ impl Error {
     }
 }
 
-/// Why no message will come any more.
+/// No further message will arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvError {
-    /// The channel is closed, and all that came before has been taken.
+    /// The channel is closed, and all received messages have been taken.
     #[error("the data channel is closed")]
     Closed,
-    /// The connection failed, and all that came before has been taken. `wait_closed` of the connection says why it failed.
+    /// The connection failed, and all received messages have been taken. Its `wait_closed` returns the
+    /// reason.
     #[error("the connection failed")]
     Failed,
 }

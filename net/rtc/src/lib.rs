@@ -3,21 +3,22 @@
 //! | does | does not |
 //! |---|---|
 //! | any number of connections on one UDP port, segmented sends and coalesced receives | audio and video |
-//! | backpressure both ways, on every face | queues without end |
-//! | UDP, and TCP where a peer gets through by that alone ([`Settings::tcp_port`]) | connect by TCP to peers |
-//! | offers and answers as text, to carry as you like; candidates from STUN servers, from TURN servers by UDP, TCP and TLS (the feature `tls`), and behind names of multicast DNS | be such a server, or one for signalling |
-//! | statistics as W3C names them; with the feature `tracing` a log of why a connection did not come up | metrics of an exporter's kind |
+//! | backpressure in both directions, in every interface | unbounded queues |
+//! | UDP; TCP from peers that cannot use UDP ([`Settings::tcp_port`]) | connect to peers over TCP |
+//! | offers and answers as text, for any signalling channel; candidates from STUN servers, from TURN servers over UDP, TCP and TLS (feature `tls`), and from mDNS names | act as a STUN, TURN or signalling server |
+//! | statistics by W3C's names; with the feature `tracing`, log events that say why a connection failed | export metrics |
 //!
-//! There are three faces of one engine:
-//! - [`Endpoint`]: you call [`poll`](Endpoint::poll), and a [`Handler`] of yours is told what happens. One thread,
-//!   no locks: the fastest, and right for a server.
-//! - [`blocking`]: calls wait; a thread drives the endpoint.
-//! - `tokio` (the feature `tokio`): the same names, awaited; a task drives the endpoint.
+//! One engine has three interfaces:
+//! - [`Endpoint`]: the application calls [`poll`](Endpoint::poll), which calls its [`Handler`]. One thread,
+//!   no locks: the fastest interface, suited to servers.
+//! - [`blocking`]: calls wait; a background thread drives the endpoint.
+//! - `tokio` (feature `tokio`): the same names, awaited; a task drives the endpoint.
 //!
-//! One thread drives an endpoint, unless [`Settings::reactors`] says more: then each has a share of the connections, at a port of its own or, by
-//! [`Settings::one_port`], all at one. [`Reactors`] is the first face on several threads.
+//! One thread drives an endpoint, unless [`Settings::reactors`] asks for more. Each reactor then has a share
+//! of the connections, on a separate port or, with [`Settings::one_port`], on a shared one. [`Reactors`]
+//! runs the first interface on several threads.
 //!
-//! Two connected in one program, by the blocking face:
+//! Two connected peers in one program, with the blocking interface:
 //!
 //! ```
 //! use netdyno_rtc::blocking::{Endpoint, PeerConnection};
@@ -31,7 +32,7 @@
 //! let channel = offerer.create_channel("greetings", ChannelOptions::default())?;
 //! let offer = offerer.create_offer()?;
 //!
-//! // The offer travels to the other side, and the answer back, by any way you have.
+//! // Send the offer to the other side, and the answer back, over any channel you have.
 //! let answerer = PeerConnection::new(&there)?;
 //! let answer = answerer.accept_offer(&offer)?;
 //! offerer.accept_answer(&answer)?;
@@ -43,7 +44,7 @@
 //! # }
 //! ```
 //!
-//! An echo server, by the fastest face:
+//! An echo server, with the fastest interface:
 //!
 //! ```
 //! use netdyno_rtc::{Connection, Endpoint, Event, Handler, Message, Settings};
@@ -55,14 +56,14 @@
 //!         println!("{event:?}");
 //!     }
 //!     fn on_message(&mut self, connection: &mut Connection<'_>, message: Message) {
-//!         // A server that cares keeps what finds no room, and reads no more meanwhile: see the example `echo`.
+//!         // A server should keep what cannot be sent and stop reading meanwhile: see the example `echo`.
 //!         let _ = connection.send(message.channel, message.kind, &message.data);
 //!     }
 //! }
 //!
 //! # fn main() -> Result<(), netdyno_rtc::Error> {
 //! let mut endpoint = Endpoint::bind(([127, 0, 0, 1], 0).into(), Settings::new()?)?;
-//! // For each offer that comes: `let (id, answer) = endpoint.answer(&offer)?`, and the answer goes back.
+//! // For each offer received: `let (id, answer) = endpoint.answer(&offer)?`, then send the answer back.
 //! # let some_time = Some(std::time::Duration::ZERO);
 //! for _ in 0..3 {
 //!     endpoint.poll(some_time, &mut Echo)?;
@@ -71,9 +72,10 @@
 //! # }
 //! ```
 //!
-//! Nothing in a datagram of DTLS tells which of several connections between the same two ports it is for. So a
-//! program that makes many connections to one port of another takes a port of its own for each: see [`Port`]. A second
-//! connection between two ports takes the place of the first, which fails and says so.
+//! A DTLS datagram does not say which of several connections between the same two ports it belongs to. A
+//! program that makes many connections to one port of another program must therefore use a separate port for
+//! each: see [`Port`]. A second connection between two ports replaces the first, which fails with an error
+//! that says so.
 #![forbid(unsafe_code)]
 
 pub mod blocking;
@@ -81,14 +83,15 @@ mod driver;
 mod endpoint;
 mod engine;
 mod error;
-mod face;
+mod handle;
 mod limits;
+mod reactor_set;
 mod reactors;
 mod rehearsal;
 mod servers;
 mod settings;
-mod spread;
 mod streams;
+mod stun;
 mod switch;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -96,7 +99,7 @@ pub mod tokio;
 pub use endpoint::Endpoint;
 pub use engine::{Connection, ConnectionId, Handler, Port};
 pub use error::{Error, RecvError};
-pub use face::{Channel, Peer};
+pub use handle::{Channel, Peer};
 pub use netdyno_io::{SocketOptions, Waker};
 pub use netdyno_rtc_core as core;
 pub use netdyno_rtc_core::{
@@ -104,11 +107,11 @@ pub use netdyno_rtc_core::{
     Fingerprint, Kind, Message, PeerState, Reliability, Report, SelectedPair, SendError, SignalingError,
     Stats,
 };
-pub use reactors::{Place, Reactors};
+pub use reactors::{ReactorConnectionId, Reactors};
 pub use servers::IceServer;
 pub use settings::Settings;
 
-/// The example of the README, compiled and run.
+/// The README's example, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,107 +1,108 @@
-//! Everything has a limit, and every limit a name. What a single connection may hold is in
-//! [`Limits`](netdyno_rtc_core::Limits) of its configuration.
+//! Limits. Those of a single connection are in [`Limits`](netdyno_rtc_core::Limits), a part of its
+//! configuration.
 
 use std::time::Duration;
 
-/// Addresses of a peer that lead to one connection; the one not heard of for longest gives way.
+/// Peer addresses that lead to one connection; the address that was silent for longest is replaced.
 pub(crate) const ADDRESSES_PER_CONNECTION: usize = 8;
 
-/// Checks of a connection whose answers are awaited; the oldest gives way.
+/// Unanswered checks of a connection; the oldest is dropped.
 pub(crate) const CHECKS_PER_CONNECTION: usize = 64;
 
-/// Connections that are asked, for one datagram from an unknown address, whether it is their peer's, who has moved.
+/// Connections tried for one datagram from an unknown address, in case their peer has moved.
 pub(crate) const TRIALS_PER_DATAGRAM: usize = 64;
 
-/// The same in a second, at the most, of each reactor: each takes a microsecond or two.
+/// Such trials per second and reactor. Each takes one or two microseconds.
 pub(crate) const TRIALS_PER_S: u32 = 2000;
 
-/// After so many checks to strangers a connection leaves half of [`Settings::stranger_checks_at_once`](crate::Settings::stranger_checks_at_once)
-/// to others, and before less in proportion.
-pub(crate) const STRANGERS_ASKED_MAX: u32 = 64;
+/// After this many checks to strangers, a connection leaves half of
+/// [`Settings::stranger_checks_at_once`](crate::Settings::stranger_checks_at_once) to others; before, a
+/// proportional part.
+pub(crate) const STRANGERS_CHECKED_MAX: u32 = 64;
 
-/// How long a connection then waits that wanted to make one more and might not, if nothing comes for it.
+/// How long a connection waits after a refused check to a stranger, unless something arrives for it.
 pub(crate) const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// User name fragments that lead to one connection: the one in use, and those of restarts of ICE under way and offered.
+/// ICE username fragments that lead to one connection: the current one and those of pending ICE restarts.
 pub(crate) const UFRAGS_PER_CONNECTION: usize = 3;
 
-/// Bytes of received messages that the blocking and the Tokio face keep for one connection while the application
-/// does not take them. Beyond, they stay in the connection, whose receive window holds the peer back.
+/// Bytes of unread messages that the blocking and Tokio interfaces keep for one connection. Further messages
+/// stay in the connection, whose receive window then stops the peer.
 pub(crate) const WAITING_BYTES: usize = 1 << 20;
 
-/// What a waiting message is charged beyond its bytes: a peer can send empty ones.
+/// Charged for each waiting message in addition to its bytes, because a peer can send empty messages.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 128;
 
-/// Bytes of datagrams that wait at a reactor, handed over by others at its port: as many as its socket holds. What is beyond is
-/// lost, as there.
+/// Bytes of datagrams handed over to a reactor and not processed yet; as many as its socket buffer holds.
+/// Further datagrams are dropped.
 pub(crate) const HANDED_OVER_BYTES: usize = 4 << 20;
 
-/// What is charged for each hand-over beyond its bytes.
+/// Charged for each handed-over batch in addition to its bytes.
 pub(crate) const HANDED_OVER_OVERHEAD_BYTES: usize = 256;
 
-/// Batches that are handed over for a connection before it gets a socket of its own: it takes as long as two or three hand-overs to make one.
-/// A set-up needs fewer, and who is mostly silent never gets there.
+/// Batches handed over for a connection before it gets a separate socket. Creating the socket takes as long
+/// as two or three hand-overs. Set-ups and mostly idle connections stay below this.
 pub(crate) const STEERED_AFTER: u32 = 16;
 
-/// Batches at the beginning of a connection that its engine looks for without sleeping, if they come soon
+/// Batches at the start of a connection for which its engine may spin
 /// ([`Settings::setup_spin`](crate::Settings::setup_spin)): those of a set-up.
 pub(crate) const SETUP_BATCHES: u8 = 12;
 
-/// Incoming channels that nobody has accepted. Further ones are closed.
+/// Incoming channels not accepted yet. Further ones are closed.
 pub(crate) const WAITING_CHANNELS: usize = 1024;
 
-/// Servers of [`Settings::ice_servers`](crate::Settings::ice_servers).
+/// Servers in [`Settings::ice_servers`](crate::Settings::ice_servers).
 pub(crate) const ICE_SERVERS: usize = 8;
 
-/// What is kept of what was the matter with servers, of one connection.
+/// Server failures kept for one connection.
 pub(crate) const SERVER_FAILURES: usize = 16;
 
-/// Addresses of a server that are asked: one of each family.
+/// Addresses used of one server: one of each family.
 pub(crate) const ADDRESSES_PER_SERVER: usize = 2;
 
-/// Addresses of a peer that something is sent to by way of one TURN server: as many as a connection checks.
+/// Peer addresses reachable through one TURN relay; as many as a connection checks.
 pub(crate) const PEERS_PER_RELAY: usize = 64;
 
-/// Candidates of all connections whose addresses are names of multicast DNS, and are being asked for; further ones are passed over.
+/// Candidates with mDNS names that are being resolved, over all connections; further ones are ignored.
 pub(crate) const NAMES_PENDING: usize = 256;
 
-/// The same of one connection: browsers have one or two.
+/// The same for one connection: browsers use one or two.
 pub(crate) const NAMES_PER_CONNECTION: usize = 8;
 
-/// Questions for such names in a second, and at once, of each reactor.
+/// mDNS queries per second, and in one burst, for each reactor.
 pub(crate) const NAMES_ASKED_PER_S: u32 = 50;
 
-/// Addresses of this machine that are offered, where it is not said which.
+/// Local addresses offered when the settings name none.
 pub(crate) const LOCAL_ADDRESSES: usize = 16;
 
-/// How long a server's first answer is waited for, before it is said that there will be no more candidates. STUN servers are asked on,
-/// TURN servers are not.
+/// How long to wait for a server's first answer before gathering counts as complete. STUN servers are queried
+/// further, TURN servers are not.
 pub(crate) const GATHERING_TIME: Duration = Duration::from_secs(10);
 
-/// Bytes that have come by a stream to a server and are no whole frame yet, beside what one read takes.
+/// Bytes received on a stream to a server that do not form a complete frame, in addition to one read.
 pub(crate) const STREAM_INPUT_BYTES: usize = 512 << 10;
 
-/// Bytes that wait in this process for room in a stream to a server. What would be more is lost, as a datagram is in a full socket: the
-/// connection's congestion control has to hear of it, and what waits long is of no use to it.
+/// Bytes waiting to be written to a stream to a server. Further frames are dropped, as datagrams are by a
+/// full socket: congestion control must see the loss, and late data is useless.
 pub(crate) const STREAM_OUTPUT_BYTES: usize = 256 << 10;
 
-/// After so long a server whose connection could not be made, or was lost, is tried again; doubled each time, as long as a first answer is
-/// waited for ([`GATHERING_TIME`]): what RFC 8489 section 6.2.1 has for requests by UDP.
+/// Delay before a failed or lost stream to a server is opened again. It doubles with each attempt within
+/// [`GATHERING_TIME`], like the retransmission timeout of RFC 8489, section 6.2.1.
 pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);
 
-/// Connections by TCP at a time that have been made to an endpoint ([`Settings::tcp_port`](crate::Settings::tcp_port)) and have not shown whose peer is
-/// there. The oldest gives way: who means it sends a check at once.
+/// Accepted TCP connections ([`Settings::tcp_port`](crate::Settings::tcp_port)) whose peer is not identified
+/// yet. The oldest is closed: a real peer sends a check at once.
 pub(crate) const STRANGERS: usize = 128;
 
 /// How long such a connection is kept.
 pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(10);
 
-/// Bytes of such a connection that are taken: a check or some, which have 600 bytes at the most.
+/// Bytes accepted from such a connection: a few checks of at most 600 bytes.
 pub(crate) const STRANGER_BYTES: usize = 4 << 10;
 
-/// Connections by TCP that a peer may have to one connection: browsers make one from each network of theirs to each address of ours. The oldest
-/// that is not in use gives way.
+/// TCP connections of one peer to one connection: browsers open one from each of their networks to each local
+/// address. The oldest unused one is closed.
 pub(crate) const STREAMS_PER_CONNECTION: usize = 16;
 
-/// How long what was sent may take to leave a stream that is closed.
+/// How long a closed stream may take to flush its output.
 pub(crate) const STREAM_FLUSH_TIME: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! An [`Endpoint`] on each of several threads: all cores for one server.
+//! An [`Endpoint`] on each of several threads, so that one server can use all cores.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use crate::driver::Thread;
 use crate::endpoint::Endpoint;
 use crate::engine::{ConnectionId, Handler, Port};
 use crate::error::Error;
+use crate::reactor_set::start_each;
 use crate::settings::Settings;
-use crate::spread::start_each;
 
-/// What a reactor is asked to do between two turns.
+/// What a reactor executes between two turns.
 type Task<H> = Box<dyn FnOnce(&mut Endpoint, &mut H) + Send>;
 
-/// As many endpoints as [`Settings::reactors`] says, each with a thread, a port and a handler of its own. They share nothing, so
-/// that what one does costs the others nothing; a connection stays with the one that it was made on, whose port its candidates
-/// name. With [`Settings::one_port`] they share the port, and hand over what comes to the wrong one.
+/// As many endpoints as [`Settings::reactors`] says, each with its own thread, port and handler. They share
+/// no state. A connection stays with the reactor on which it was created, whose port is in its candidates.
+/// With [`Settings::one_port`] all reactors share one port, and a reactor hands over datagrams that belong to
+/// another.
 ///
-/// Dropping it ends all connections, and tells the peers.
+/// Dropping it closes all connections and notifies the peers.
 #[derive(Debug)]
 pub struct Reactors<H> {
     all: Vec<Reactor<H>>,
@@ -31,29 +32,30 @@ pub struct Reactors<H> {
 struct Reactor<H> {
     address: SocketAddr,
     waker: Waker,
-    /// Connections that it has had after its last turn; [`ENDED`] once it has none and will have none.
+    /// Its number of connections after its last turn; [`ENDED`] once it has ended.
     connections: Arc<AtomicUsize>,
-    /// None: it is to end.
+    /// `None`: it must end.
     tasks: Option<Sender<Task<H>>>,
-    /// Joined when it has been told to end, by `drop`.
+    /// Joined by `drop`, after it was asked to end.
     _thread: Thread,
 }
 
-/// In place of a count: more than all that live.
+/// Stands for a reactor that has ended, in place of a count: larger than any count.
 const ENDED: usize = usize::MAX;
 
-/// A connection of one of several reactors.
+/// Identifies a connection of one of several reactors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The number of its reactor, from 0.
+pub struct ReactorConnectionId {
+    /// The index of its reactor.
     pub reactor: usize,
-    /// What it is called there.
+    /// Its id within that reactor.
     pub connection: ConnectionId,
 }
 
 impl<H: Handler + Send + 'static> Reactors<H> {
-    /// Binds the UDP ports, and starts the threads. With a port of 0 the kernel chooses all; else `address` has the first, and the
-    /// others have those behind it, or the same ([`Settings::one_port`]). `make` gives the handler of each.
+    /// Binds the UDP ports and starts the threads. With port 0 the kernel chooses all ports; otherwise the
+    /// first reactor gets the port of `address` and the others the following ports, or all share it
+    /// ([`Settings::one_port`]). `make` creates the handler of each.
     pub fn start(
         address: SocketAddr,
         settings: &Settings,
@@ -65,25 +67,28 @@ impl<H: Handler + Send + 'static> Reactors<H> {
         Ok(Self { all: all.collect::<Result<_, _>>()? })
     }
 
-    /// The addresses that they are bound to, in the order of their numbers.
+    /// The bound addresses, in the order of the reactors' indices.
     pub fn local_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.all.iter().map(|reactor| reactor.address)
     }
 
-    /// A new connection by a peer's offer, where there are fewest, and the answer to it.
-    pub fn answer(&self, offer: &str) -> Result<(Place, String), Error> {
+    /// Creates a connection from a peer's offer, on the reactor with the fewest connections. Returns its id
+    /// and the answer.
+    pub fn answer(&self, offer: &str) -> Result<(ReactorConnectionId, String), Error> {
         let offer = offer.to_owned();
         self.begin(move |endpoint| endpoint.answer(&offer))
     }
 
-    /// A new connection where there are fewest, and its offer, with one data channel of this label; see [`Endpoint::offer`].
-    pub fn offer(&self, port: Port, label: &str) -> Result<(Place, String), Error> {
+    /// Creates a connection and its offer, on the reactor with the fewest connections, with one data channel
+    /// of this label; see [`Endpoint::offer`].
+    pub fn offer(&self, port: Port, label: &str) -> Result<(ReactorConnectionId, String), Error> {
         let label = label.to_owned();
         self.begin(move |endpoint| endpoint.offer(port, &label))
     }
 
-    /// Has the reactor with this number do something with its endpoint and its handler, between two turns, and waits for what comes
-    /// of it. `Closed` if there is none, or it has ended; not to be called by a handler, whose reactor would wait for itself.
+    /// Runs a closure on a reactor, between two turns, with its endpoint and handler, and returns the result.
+    /// Returns `Closed` if the reactor does not exist or has ended. A handler must not call this for its own
+    /// reactor: that is a deadlock.
     pub fn run<T: Send + 'static>(
         &self,
         reactor: usize,
@@ -94,9 +99,9 @@ impl<H: Handler + Send + 'static> Reactors<H> {
         let connections = reactor.connections.clone();
         let task: Task<H> = Box::new(move |endpoint, handler| {
             let outcome = act(endpoint, handler);
-            // Before who asked goes on: what it asks for next must not go by what was before.
+            // Stored before the caller continues, so that its next call sees the new count.
             connections.store(endpoint.len(), Ordering::Relaxed);
-            // Nobody takes it if who asked is gone.
+            // The caller may be gone.
             let _ = give.send(outcome);
         });
         reactor.tasks.as_ref().ok_or(Error::Closed)?.send(task).map_err(|_| Error::Closed)?;
@@ -107,11 +112,11 @@ impl<H: Handler + Send + 'static> Reactors<H> {
     fn begin(
         &self,
         act: impl FnOnce(&mut Endpoint) -> Result<(ConnectionId, String), Error> + Send + 'static,
-    ) -> Result<(Place, String), Error> {
+    ) -> Result<(ReactorConnectionId, String), Error> {
         let fewest = |&reactor: &usize| self.all[reactor].connections.load(Ordering::Relaxed);
         let reactor = (0..self.all.len()).min_by_key(fewest).ok_or(Error::Closed)?;
         let (connection, description) = self.run(reactor, |endpoint, _| act(endpoint))??;
-        Ok((Place { reactor, connection }, description))
+        Ok((ReactorConnectionId { reactor, connection }, description))
     }
 }
 
@@ -121,7 +126,7 @@ impl<H: Handler + Send + 'static> Reactor<H> {
         let connections = Arc::new(AtomicUsize::new(0));
         let (tasks, inbox) = channel();
         let counted = Counted(connections.clone());
-        // A system that fails has ended the connections; who asks is told that they are closed.
+        // If the system fails, the connections have ended; callers get `Closed`.
         let turn = move || drop(drive(endpoint, handler, &inbox, counted));
         Ok(Self { address, waker, connections, tasks: Some(tasks), _thread: Thread::spawn(turn)? })
     }
@@ -134,8 +139,8 @@ impl<H> Drop for Reactor<H> {
     }
 }
 
-/// Takes turns until it is to end, or the system fails. `counted` is the last, and so the first to go: nobody hears of the end who
-/// could still be sent here.
+/// Runs turns until the reactor must end or the system fails. `counted` is the last parameter and so dropped
+/// first: no caller learns of the end while the count still attracts new connections.
 fn drive<H: Handler>(
     mut endpoint: Endpoint,
     mut handler: H,
@@ -155,7 +160,7 @@ fn drive<H: Handler>(
     }
 }
 
-/// The count of a reactor, which says so when that ends, also by a panic of its handler.
+/// The connection count of a reactor. Its drop marks the reactor as ended, even after a panic of the handler.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {

@@ -1,16 +1,16 @@
-//! A connection with ourselves, in memory, before the first one with a peer.
+//! A connection between two local peers, in memory, before the first real one.
 
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use netdyno_rtc_core::{Arena, ChannelOptions, Config, Kind, PeerConnection};
 
-/// Turns of a rehearsal at the most; fewer than ten do.
+/// Maximum number of turns of a rehearsal; fewer than ten are needed.
 const TURNS_MAX: usize = 100;
 
-/// The first handshake of a process takes three times as long as the next: its code is not mapped, the tables of its curves are in no
-/// cache, the random numbers are not seeded. So the first endpoint connects two of its kind with each other, which takes a millisecond.
-/// What comes of it does not matter.
+/// Connects two peers in memory, once per process. The first handshake of a process is slower than later
+/// ones: code pages are not mapped, curve tables are not cached, and the random number generator is not
+/// seeded. The outcome is ignored.
 pub(crate) fn once(config: &Arc<Config>) {
     static REHEARSED: Once = Once::new();
     REHEARSED.call_once(|| {
@@ -18,13 +18,13 @@ pub(crate) fn once(config: &Arc<Config>) {
     });
 }
 
-/// Connects two, and passes a message. None if it does not get that far.
+/// Connects two peers and passes a message. `None` if that fails.
 fn connect(config: &Arc<Config>) -> Option<()> {
     let mut now = Instant::now();
     let mut arena = Arena::default();
     let mut peers = [1, 2].map(|side| {
         let mut peer = PeerConnection::new(config.clone(), [side; 32], now).ok()?;
-        // Addresses for documentation (RFC 5737): nothing is sent.
+        // Addresses for documentation (RFC 5737); nothing is sent.
         peer.add_local_address(now, ([192, 0, 2, side], 9).into());
         Some(peer)
     });
@@ -60,11 +60,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_gets_as_far_as_a_message() {
+    fn a_rehearsal_passes_a_message() {
         let mut config = Config::new(Arc::new(Certificate::generate().unwrap()));
         assert_eq!(connect(&Arc::new(config.clone())), Some(()));
         config.ice_lite = true;
-        // Two that make no checks find no path: then nothing is rehearsed, and nothing is lost.
+        // Two ICE-lite agents make no checks and find no path: nothing is rehearsed.
         assert_eq!(connect(&Arc::new(config)), None);
     }
 }

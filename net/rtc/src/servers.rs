@@ -1,6 +1,7 @@
-//! STUN and TURN servers as they are named: URLs of RFC 7064 and RFC 7065, and what they resolve to.
+//! STUN and TURN servers: URLs (RFC 7064, RFC 7065) and the addresses that they resolve to.
 //!
-//! Does not talk to them (`engine/gather.rs` does), and asks the system's name service alone: no SRV records.
+//! Sends nothing to the servers (`engine/gather.rs` does). Resolves names through the system only, without
+//! SRV records.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -14,32 +15,33 @@ use crate::error::Error;
 use crate::limits::{ADDRESSES_PER_SERVER, ICE_SERVERS};
 use crate::streams::Secure;
 
-/// The port of a URL that names none (RFC 7064 section 3.2, RFC 7065 section 3.2), and of one with TLS.
+/// Default ports (RFC 7064, section 3.2; RFC 7065, section 3.2), without and with TLS.
 const PORT: u16 = 3478;
 const TLS_PORT: u16 = 5349;
 
-const FORMS: &str = "write stun:host:port, turn:host:port or turns:host:port";
+const FORMS: &str = "expected stun:host:port, turn:host:port or turns:host:port";
 
-/// A server as W3C's RTCIceServer has it.
+/// A STUN or TURN server (W3C RTCIceServer).
 #[derive(Clone, PartialEq, Eq)]
 pub struct IceServer {
-    /// `stun:host:port`, `turn:host:port?transport=udp` or `=tcp`, `turns:host:port?transport=tcp` (TLS, with the feature `tls`). The port
-    /// may be left out (3478, with TLS 5349), and so may the transport (UDP, with TLS TCP); IPv6 addresses stand in brackets. TCP is for where
-    /// UDP is not let through: what is lost on the way holds up all that follows. On Linux only.
+    /// `stun:host:port`, `turn:host:port?transport=udp` or `=tcp`, or `turns:host:port?transport=tcp` (TLS,
+    /// with the feature `tls`). The port defaults to 3478, with TLS to 5349; the transport defaults to UDP,
+    /// with TLS to TCP. IPv6 addresses are written in brackets. TCP is for networks that block UDP: a lost
+    /// packet delays everything behind it. TCP and TLS are available on Linux only.
     pub url: String,
-    /// The name that the TURN server knows us by (RFC 8489 section 9.2). Empty for STUN.
+    /// The username for a TURN server (RFC 8489, section 9.2). Empty for STUN.
     pub username: String,
-    /// The password that goes with it, at the most 763 bytes.
+    /// The password for a TURN server, at most 763 bytes.
     pub credential: String,
 }
 
 impl IceServer {
-    /// A STUN server, which tells what address it sees us at.
+    /// A STUN server, which reports the address from which it receives our datagrams.
     pub fn stun(url: impl Into<String>) -> Self {
         Self { url: url.into(), username: String::new(), credential: String::new() }
     }
 
-    /// A TURN server, which tells the same, and relays what finds no other way.
+    /// A TURN server, which reports that address and relays when no other path works.
     pub fn turn(url: impl Into<String>, username: impl Into<String>, credential: impl Into<String>) -> Self {
         Self { url: url.into(), username: username.into(), credential: credential.into() }
     }
@@ -55,7 +57,7 @@ impl fmt::Debug for IceServer {
     }
 }
 
-/// How a server is spoken to.
+/// The transport to a server.
 #[derive(Debug, Clone)]
 pub(crate) enum Transport {
     Udp,
@@ -64,7 +66,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// As candidates tell it.
+    /// The protocol as reported in candidates.
     pub(crate) fn relay_protocol(&self) -> RelayProtocol {
         match self {
             Self::Udp => RelayProtocol::Udp,
@@ -74,9 +76,9 @@ impl Transport {
     }
 }
 
-/// What a URL says.
+/// The parts of a URL.
 #[derive(Debug, Clone)]
-struct Place {
+struct ServerUrl {
     is_turn: bool,
     host: String,
     port: u16,
@@ -89,69 +91,70 @@ pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) transport: Transport,
-    /// Name and password, of one that relays.
+    /// Username and password of a TURN server.
     pub(crate) relays_for: Option<(String, String)>,
 }
 
-/// What has become of the names of all servers of an endpoint.
+/// The resolved servers of an endpoint.
 #[derive(Default)]
 pub(crate) struct Resolved {
     pub(crate) servers: Vec<Server>,
-    /// Of those whose names nobody knows, the URL, and what the name service said.
+    /// URLs whose names could not be resolved, with the resolver's error.
     pub(crate) unknown: Vec<(String, String)>,
 }
 
-/// The servers of an endpoint, whose names are being resolved.
+/// The servers of an endpoint, while their names are being resolved.
 #[derive(Debug)]
 pub(crate) struct Resolving(Receiver<Resolved>);
 
 impl Resolving {
-    /// Reads the URLs, and asks for their addresses, on a thread of its own if any is a name. `waker` is called when there is an answer.
+    /// Parses the URLs and resolves their hosts, on a separate thread if any of them is a name. Calls `waker`
+    /// when done.
     pub(crate) fn start(
         servers: &[IceServer],
         roots: Option<&str>,
         waker: Waker,
     ) -> Result<Option<Self>, Error> {
-        let places = servers.iter().map(|server| Ok((place(server, roots)?, server.clone())));
-        let places: Vec<_> = places.collect::<Result<_, Error>>()?;
+        let urls = servers.iter().map(|server| Ok((parse(server, roots)?, server.clone())));
+        let urls: Vec<_> = urls.collect::<Result<_, Error>>()?;
         if let Some(beyond) = servers.get(ICE_SERVERS) {
-            let why = "there are more servers than 8: two or three will do";
-            return Err(Error::IceServer { url: beyond.url.clone(), why });
+            let reason = "too many servers (limit 8): two or three are enough";
+            return Err(Error::IceServer { url: beyond.url.clone(), reason });
         }
-        if places.is_empty() {
+        if urls.is_empty() {
             return Ok(None);
         }
         let (give, result) = channel();
-        let are_known = places.iter().all(|(place, _)| place.host.parse::<std::net::IpAddr>().is_ok());
+        let are_known = urls.iter().all(|(place, _)| place.host.parse::<std::net::IpAddr>().is_ok());
         let resolve = move || {
             let mut resolved = Resolved::default();
-            places.iter().for_each(|(place, server)| resolved.add(place, server));
-            // Nobody takes it if the endpoint is gone.
+            urls.iter().for_each(|(place, server)| resolved.add(place, server));
+            // The endpoint may be gone.
             let _ = give.send(resolved);
             waker.wake();
         };
         if are_known {
             resolve();
         } else {
-            // It ends by itself, when the name service has answered or given up.
+            // The thread ends when the resolver has answered or given up.
             thread::Builder::new().name("netdyno-rtc-names".to_owned()).spawn(resolve)?;
         }
         Ok(Some(Self(result)))
     }
 
-    /// The servers, once.
+    /// The servers; `Some` once.
     pub(crate) fn poll(&self) -> Option<Resolved> {
         self.0.try_recv().ok()
     }
 }
 
 impl Resolved {
-    /// Asks for the addresses of one, and takes the first of each family.
-    fn add(&mut self, place: &Place, server: &IceServer) {
+    /// Resolves one host and keeps the first address of each family.
+    fn add(&mut self, place: &ServerUrl, server: &IceServer) {
         let mut found: Vec<SocketAddr> = match (place.host.as_str(), place.port).to_socket_addrs() {
             Ok(found) => found.collect(),
             Err(error) => {
-                let why = format!("{error}: is the name right, and has this machine a name service?");
+                let why = format!("{error}: check the name and this machine's resolver");
                 return self.unknown.push((server.url.clone(), why));
             }
         };
@@ -168,14 +171,14 @@ impl Resolved {
     }
 }
 
-fn place(server: &IceServer, roots: Option<&str>) -> Result<Place, Error> {
-    let wrong = |why| Error::IceServer { url: server.url.clone(), why };
+fn parse(server: &IceServer, roots: Option<&str>) -> Result<ServerUrl, Error> {
+    let wrong = |reason| Error::IceServer { url: server.url.clone(), reason };
     let (scheme, rest) = server.url.split_once(':').ok_or_else(|| wrong(FORMS))?;
     let (is_turn, is_secure) = match scheme.to_ascii_lowercase().as_str() {
         "stun" => (false, false),
         "turn" => (true, false),
         "turns" => (true, true),
-        "stuns" => return Err(wrong("how TLS is seen tells nothing of UDP: use stun:")),
+        "stuns" => return Err(wrong("STUN over TLS says nothing about UDP: use stun:")),
         _ => return Err(wrong(FORMS)),
     };
     let (place, query) = match rest.split_once('?') {
@@ -186,39 +189,39 @@ fn place(server: &IceServer, roots: Option<&str>) -> Result<Place, Error> {
         None => is_secure,
         Some("transport=tcp") if is_turn => true,
         Some("transport=udp") if is_secure => {
-            return Err(wrong("DTLS to the server is not spoken: use turns: with ?transport=tcp"));
+            return Err(wrong("DTLS to TURN servers is not supported: use turns: with ?transport=tcp"));
         }
         Some("transport=udp") => false,
-        Some("transport=tcp") => return Err(wrong("how TCP is seen tells nothing of UDP: use stun: alone")),
-        Some(_) => return Err(wrong("all that may follow the ? is transport=udp or transport=tcp")),
+        Some("transport=tcp") => return Err(wrong("STUN over TCP says nothing about UDP: use stun: alone")),
+        Some(_) => return Err(wrong("only transport=udp or transport=tcp may follow the ?")),
     };
     if is_stream && !cfg!(target_os = "linux") {
-        return Err(wrong("TCP to servers is for Linux only: use turn: with ?transport=udp"));
+        return Err(wrong("TCP to servers is supported on Linux only: use turn: with ?transport=udp"));
     }
     if is_turn && (server.username.is_empty() || server.credential.is_empty()) {
-        return Err(wrong("a TURN server wants a username and a credential"));
+        return Err(wrong("a TURN server needs a username and a credential"));
     }
     if server.username.len() > 512 || server.credential.len() > 763 {
-        return Err(wrong("a username has up to 512 bytes, a credential up to 763"));
+        return Err(wrong("the limits are 512 bytes for a username and 763 for a credential"));
     }
     let is_bare_v6 = place.starts_with('[') && place.ends_with(']');
     let (host, port) = match place.rsplit_once(':').filter(|_| !is_bare_v6) {
         Some((host, port)) => {
-            (host, port.parse().map_err(|_| wrong("the port is a number from 1 to 65535"))?)
+            (host, port.parse().map_err(|_| wrong("the port must be a number from 1 to 65535"))?)
         }
         None => (place, if is_secure { TLS_PORT } else { PORT }),
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let is_v6 = host.contains(':');
     if host.is_empty() || port == 0 || (is_v6 && !place.starts_with('[')) {
-        return Err(wrong("write stun:host:port, with an IPv6 address in brackets"));
+        return Err(wrong("expected stun:host:port, with an IPv6 address in brackets"));
     }
     let transport = match (is_stream, is_secure) {
         (false, _) => Transport::Udp,
         (true, false) => Transport::Tcp,
         (true, true) => Transport::Tls(Secure::new(host, roots).map_err(wrong)?),
     };
-    Ok(Place { is_turn, host: host.to_owned(), port, transport })
+    Ok(ServerUrl { is_turn, host: host.to_owned(), port, transport })
 }
 
 #[cfg(test)]
@@ -255,9 +258,9 @@ mod tests {
             ("stun:", None),
             ("example.org", None),
         ] {
-            let read = place(&IceServer::turn(url, "name", "password"), Some(&root));
+            let read = parse(&IceServer::turn(url, "name", "password"), Some(&root));
             match (read, expected) {
-                (Ok(Place { is_turn, host, port, transport }), Some(expected)) => {
+                (Ok(ServerUrl { is_turn, host, port, transport }), Some(expected)) => {
                     let transport = transport.relay_protocol().name();
                     assert_eq!((is_turn, host.as_str(), port, transport), expected, "{url}");
                 }
@@ -265,7 +268,7 @@ mod tests {
                 (read, expected) => panic!("{url}: {read:?}, not {expected:?}"),
             }
         }
-        assert!(place(&IceServer::stun("turn:192.0.2.1"), None).is_err(), "without a name and a password");
+        assert!(parse(&IceServer::stun("turn:192.0.2.1"), None).is_err(), "without a name and a password");
         let text = format!("{:?}", IceServer::turn("turn:192.0.2.1", "name", "secret"));
         assert!(text.contains("name") && !text.contains("secret"), "{text}");
     }

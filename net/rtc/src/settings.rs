@@ -1,4 +1,4 @@
-//! What a user of an endpoint may set.
+//! Settings of an endpoint.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -11,93 +11,103 @@ use netdyno_rtc_core::{Certificate, Config};
 use crate::error::Error;
 use crate::servers::IceServer;
 
-/// Settings of an endpoint. [`Settings::new`] is right for most.
+/// Settings of an endpoint. [`Settings::new`] suits most applications.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Of every connection.
+    /// The configuration of every connection.
     pub peer: Arc<Config>,
-    /// Addresses of this machine to offer as candidates; of an endpoint that is bound to one address, that one only. Empty: the
-    /// one that the endpoint is bound to or, if that is all addresses, all of interfaces that are up, as they come and go (looked at every
-    /// 10 s, and when a datagram cannot be sent), but no loopback and no link-local ones; 16 at the most. The
-    /// address that a NAT shows to the world is none of them, but one of `public_addresses`: ICE knows no datagram that was sent there.
+    /// Local addresses to offer as candidates. If the endpoint is bound to one address, only that one is
+    /// allowed. Empty (the default): the bound address or, if that is unspecified, up to 16 addresses of
+    /// interfaces that are up, without loopback and link-local ones. They are looked up every 10 s and after
+    /// a failed send. Put an address that a NAT shows to the outside in `public_addresses` instead.
     pub addresses: Vec<IpAddr>,
-    /// Addresses at which the world sees those of `addresses`, where a NAT leads each port there to the same one here (1:1, as of machines
-    /// in a cloud, or by port forwarding). The first of a family stands for all addresses of that family. They are offered beside
-    /// those, as server-reflexive candidates (by ICE lite, as host candidates).
+    /// Public addresses of this machine behind a NAT that forwards each port to the same local port (1:1 NAT
+    /// in a cloud, or port forwarding). The first address of a family stands for all local addresses of that
+    /// family. They are offered in addition, as server-reflexive candidates (as host candidates with ICE
+    /// lite).
     pub public_addresses: Vec<IpAddr>,
-    /// Servers that help to find a way through NATs, at the most 8 (W3C iceServers). Each is asked as soon as the endpoint is
-    /// bound, for as long as it is; what it says becomes candidates of all connections, told by [`Event::Candidate`](crate::Event::Candidate)
-    /// to those that have described themselves already.
+    /// STUN and TURN servers, at most 8 (W3C iceServers). They are queried as long as the endpoint is bound.
+    /// Their answers become candidates of all connections; connections that already have a description are
+    /// told by [`Event::Candidate`](crate::Event::Candidate).
     pub ice_servers: Vec<IceServer>,
-    /// Certificates in PEM of the authorities that may have signed those of TURN servers which are spoken to by TLS (`turns:`). None: whom
+    /// Certificates (PEM) of the authorities trusted for TURN servers with TLS (`turns:`). `None`: those that
     /// the system trusts.
     pub server_roots: Option<String>,
-    /// Takes no way but by a TURN server, so that the peer learns no address of this machine (W3C iceTransportPolicy `relay`).
+    /// Uses TURN relays only, so that the peer does not learn any address of this machine (W3C
+    /// iceTransportPolicy `relay`).
     pub relay_only: bool,
-    /// Whether names of multicast DNS in a peer's candidates, behind which browsers hide their addresses, are asked for on the links of this machine (those of
-    /// the address that the endpoint is bound to, if it is one). True by default: a peer on the same link may be found by that alone. Not by ICE
-    /// lite, and not with `relay_only`.
+    /// Whether to resolve mDNS names in a peer's candidates, behind which browsers hide their addresses, on
+    /// the local links (those of the bound address, if it is specified). Default: true, because a peer on the
+    /// same link may be reachable in no other way. Has no effect with ICE lite or `relay_only`.
     pub resolve_names: bool,
-    /// Whether the addresses of this machine stand in descriptions and candidates as names of multicast DNS, as browsers do it: random ones, a
-    /// name for each address, which peers on the same link find out. False by default. Public addresses and those at TURN servers are told all the same.
+    /// Whether local addresses are replaced by random mDNS names in descriptions and candidates, as browsers
+    /// do. Peers on the same link can resolve them. Public and relayed addresses are still disclosed.
+    /// Default: false.
     pub hide_addresses: bool,
-    /// Checks a second, on and on, that all connections of the endpoint together send to addresses which have not answered any, so that whoever makes
-    /// it offers cannot have it flood an address that is another's. 1,000 by default, which is 1 Mbit/s; 0 is taken as 1. What is beyond is
-    /// not sent, and tried again by ICE after half a second and more. An answer to a check of the peer's own, one for one, is not counted: a peer that reaches
-    /// us is never held up.
+    /// Checks per second that all connections of the endpoint together send to addresses which have not
+    /// answered yet. It prevents a peer that makes offers from flooding a third party. Default: 1,000, about
+    /// 1 Mbit/s; 0 counts as 1. ICE retries suppressed checks after 0.5 s or later. Replies to a peer's own
+    /// checks are not counted.
     pub stranger_checks_per_s: u32,
-    /// So many of them may go out at once, after a time with fewer: 4,000 by default, 0 is taken as 1. A connection that has made many leaves up to half of that to others.
+    /// How many of these checks may be sent in one burst. Default: 4,000; 0 counts as 1. A connection that
+    /// has sent many leaves up to half of the burst to others.
     pub stranger_checks_at_once: u32,
-    /// The ports that [`Port::Own`](crate::Port::Own) and TURN by UDP take, for a firewall that lets only those through. None: the kernel
-    /// chooses. The port of the endpoint itself is the one that it is bound to.
+    /// The ports for [`Port::Own`](crate::Port::Own) and TURN over UDP, for a firewall that admits only
+    /// those. `None`: chosen by the kernel. The endpoint's own port is the one it is bound to.
     pub ports: Option<RangeInclusive<u16>>,
-    /// A TCP port at which peers may connect (ICE over TCP, RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; 0:
-    /// whichever the kernel gives. It is offered beside UDP, which is preferred where it gets through; `public_addresses` hold for it too. Not the number of
-    /// the endpoint's UDP port. Of several reactors each has its own: this one and those behind it. None: no TCP, as at first. Linux only.
+    /// A TCP port on which peers may connect (ICE over TCP, RFC 6544, passive candidates), for browsers
+    /// behind firewalls that block UDP; 0: chosen by the kernel. UDP is preferred where it works;
+    /// `public_addresses` apply too. It must differ from the endpoint's UDP port. Several reactors use this
+    /// port and those that follow. `None` (the default): no TCP. Linux only.
     pub tcp_port: Option<u16>,
-    /// Buffers of the sockets.
+    /// Socket buffers.
     pub socket: SocketOptions,
-    /// How long to look for datagrams before going to sleep. Saves the time to wake a thread (5 to 50 us), costs a
-    /// core. The Tokio face does not spin where a task drives it (Linux): its runtime does the waiting.
+    /// How long to poll for datagrams before sleeping. It saves the time to wake a thread (5 to 50 us) and
+    /// occupies a core. Has no effect on the Tokio interface on Linux, where the runtime waits.
     pub spin: Duration,
-    /// How long to look for the next datagram of a connection that is being set up, whose peer has answered the one before in that time; as
-    /// `spin` for the first dozen. A set-up within one machine or one room takes half a dozen waits, and each would put a core to sleep
-    /// that takes as long to wake as the datagram does to come. Zero: never.
+    /// How long to poll for the next datagram of a connection that is being set up, if its peer has answered
+    /// the previous one within that time; at most for the first 12 batches. It avoids sleeping in each of the
+    /// half dozen round trips of a set-up on a fast network. Zero: never.
     pub setup_spin: Duration,
-    /// How long to leave datagrams where they are while they come fast, one by one, and nothing of ours goes out but acknowledgements: several are
-    /// taken at once then, and whoever sends need not wake us for each. A quarter of a round trip at the most. Zero: never. Not on the
-    /// Tokio face of Linux.
+    /// How long to leave datagrams in the socket while they arrive fast, one by one, and only
+    /// acknowledgements are sent. Several are then received at once, with fewer wake-ups. At most a quarter
+    /// of a round trip. Zero: never. Has no effect on the Tokio interface on Linux.
     pub receive_rest: Duration,
-    /// How many threads (tasks, on the Tokio face) drive an endpoint of the blocking or the Tokio face, or a
-    /// [`Reactors`](crate::Reactors); 0: one for each CPU that this process may use. Each has a UDP port of its own: with a port asked
-    /// for, that one and those behind it; or all have one (`one_port`). A new connection goes where there are fewest, and stays there. An
-    /// [`Endpoint`](crate::Endpoint) is one by itself.
+    /// How many threads (tasks with Tokio) drive an endpoint of the blocking or Tokio interface, or a
+    /// [`Reactors`](crate::Reactors); 0: one for each CPU that this process may use. Each has its own UDP
+    /// port, the bound one and those that follow, or all share one (`one_port`). A new connection goes to the
+    /// reactor with the fewest connections and stays there. Has no effect on an
+    /// [`Endpoint`](crate::Endpoint).
     pub reactors: usize,
-    /// Whether several reactors have one UDP port together, so that a firewall has to let through no more. The kernel deals out what comes by
-    /// a secret of its own, so that it comes to the wrong reactor first, which hands it over (`steering_sockets`). And between one port of a peer and
-    /// this endpoint there can be one connection then, not one to each reactor. Off by default: a port each costs nothing
-    /// of that. Linux only; elsewhere each has a port of its own all the same.
+    /// Whether several reactors share one UDP port, so that a firewall needs to admit only one. The kernel
+    /// distributes datagrams by a secret hash; a reactor hands over what belongs to another (see
+    /// `steering_sockets`). Between one port of a peer and this endpoint there can then be only one
+    /// connection, not one for each reactor. Default: false, because separate ports have none of these costs.
+    /// Linux only; has no effect elsewhere.
     pub one_port: bool,
-    /// With `one_port`: sockets, of all reactors together, that have the kernel bring what a peer sends to the right reactor. A connection gets one
-    /// after a few hand-overs, as long as there are any left; what it costs is a file descriptor and some 3 KB in the kernel. For all others
-    /// each batch that comes goes by way of another thread, which takes a copy and may have to wake one (5 to 50 us).
+    /// With `one_port`: how many sockets all reactors together may use to make the kernel deliver a peer's
+    /// datagrams to the right reactor. A connection gets one after a few hand-overs, while any are left. Each
+    /// costs a file descriptor and about 3 KB in the kernel. Datagrams of other connections are copied and
+    /// passed to another thread.
     pub steering_sockets: usize,
-    /// Whether the first endpoint of a process connects two of its kind in memory before anything else, which takes about a millisecond,
-    /// and takes more than half of one from the first connection.
+    /// Whether the first endpoint of a process connects two peers in memory when it is bound. That takes
+    /// about a millisecond and makes the first real connection faster.
     pub rehearse: bool,
-    /// Connections at a time, of each reactor.
+    /// Maximum number of connections of each reactor.
     pub max_connections: usize,
-    /// 64 KiB buffers that one receive call may fill, 1 to 32. Of datagrams that the kernel does not put together it takes up to 32 in any case.
+    /// Buffers of 64 KiB that one receive call may fill, 1 to 32. Up to 32 datagrams that the kernel does not
+    /// coalesce are received in any case.
     pub receive_buffers: usize,
-    /// Sends of up to 64 datagrams in one turn, of all connections together, before the socket is read again.
+    /// Sends of up to 64 datagrams in one turn, over all connections, before the socket is read again.
     pub sends_per_turn: usize,
-    /// Datagrams that a connection may send before it is another one's turn, 1 to 64.
+    /// Datagrams that a connection may send before the next connection's turn, 1 to 64.
     pub segments_per_send: usize,
 }
 
 impl Settings {
-    /// Who brings a certificate that has expired is told so (W3C RTCPeerConnection's constructor), though no peer looks at it.
+    /// Rejects an expired certificate, as W3C's RTCPeerConnection constructor does, although no peer checks
+    /// the date.
     pub(crate) fn check_certificate(&self) -> Result<(), Error> {
         let expires = self.peer.certificate.expires();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -105,7 +115,7 @@ impl Settings {
             None => Ok(()),
             Some(since) => {
                 let days = since.as_secs() / (24 * 3600);
-                let why = format!("it expired {days} days ago: take a newer one, or Certificate::generate");
+                let why = format!("it expired {days} days ago: use a newer one, or Certificate::generate");
                 Err(netdyno_rtc_core::Error::Certificate(why).into())
             }
         }

@@ -1,11 +1,9 @@
-//! Connections by TCP, with TLS where that is asked for: what stands in for a socket where datagrams go in a stream.
+//! TCP connections, optionally with TLS, that carry datagrams as frames.
 //!
-//! Frames go in and come out; what is in them is for others: of those to TURN servers `engine/gather/streaming.rs`, of those that peers
-//! have made `engine/tcp.rs`. Nothing here waits: a turn takes what is there.
+//! The contents of frames are handled elsewhere: those of TURN servers in `engine/gather/streaming.rs`, those
+//! of peers in `engine/tcp.rs`. Nothing here waits: a turn processes what is available.
 
-#[cfg(any(not(target_os = "linux"), test))]
-#[cfg_attr(target_os = "linux", allow(dead_code))]
-mod elsewhere;
+mod event;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(feature = "tls")]
@@ -13,62 +11,13 @@ mod tls;
 #[cfg(not(feature = "tls"))]
 #[path = "streams/without_tls.rs"]
 mod tls;
+#[cfg(any(not(target_os = "linux"), test))]
+#[cfg_attr(target_os = "linux", allow(dead_code))]
+mod unsupported;
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{StreamId, Streams};
+pub(crate) use event::{Frames, Owner, STREAMS, StreamError, StreamEvent};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{StreamId, Streams};
 pub(crate) use tls::Secure;
-
-use std::ops::Range;
-
-use netdyno_rtc_core::framing::Framing;
-
-/// The key that a poller tells of streams under; no socket has it.
-pub(crate) const STREAMS: u32 = u32::MAX;
-
-/// Who is at the other end of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A TURN server, for the relay with this number.
-    Relay(u32),
-    /// Somebody who has connected, and has not shown yet whose peer he is.
-    Stranger,
-    /// The peer of the connection with this index.
-    Peer(u32),
-}
-
-impl Owner {
-    fn framing(self) -> Framing {
-        match self {
-            Self::Relay(_) => Framing::Turn,
-            Self::Stranger | Self::Peer(_) => Framing::Length,
-        }
-    }
-}
-
-/// What happened to a stream.
-#[derive(Debug)]
-pub(crate) enum News {
-    /// Frames can be sent.
-    Open,
-    /// These frames have come.
-    Frames(Frames),
-    /// It is gone.
-    Lost(Loss),
-}
-
-/// Frames side by side, all of them whole, and where the datagrams stand in them.
-#[derive(Debug, Default)]
-pub(crate) struct Frames {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) datagrams: Vec<Range<usize>>,
-}
-
-/// Why a stream is gone, or could not be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Loss {
-    pub(crate) why: String,
-    /// It would be the same again.
-    pub(crate) is_final: bool,
-}
+#[cfg(not(target_os = "linux"))]
+pub(crate) use unsupported::{StreamId, Streams};

@@ -1,11 +1,13 @@
-//! Several reactors at one port: whose connection is where, and what came for another's.
+//! Several reactors that share a port: who owns which connection, and hand-over of datagrams that arrived at
+//! the wrong reactor.
 //!
-//! The kernel deals what comes out to the sockets of the port by a hash of both addresses, with a secret of its own: nobody can say beforehand
-//! where a peer's datagrams will come, and where they come changes with the peer's address. So each reactor says here what leads to
-//! its connections, and hands what is for another one over to it. It is asked here only what it does not know itself.
+//! The kernel distributes datagrams over the sockets of the port by a secret hash of both addresses. Where a
+//! peer's datagrams arrive is unpredictable and changes with the peer's address. So each reactor registers
+//! here what identifies its connections, and hands over datagrams that belong to another reactor. The table
+//! is consulted only for datagrams that a reactor does not recognise.
 //!
-//! Does not look into datagrams (`engine/stun.rs` does), and does not move connections: what is sent often to the wrong reactor gets a socket
-//! of its own at the right one (`engine/steering.rs`).
+//! This module does not parse datagrams (`stun.rs` does) and does not move connections. A connection with
+//! many hand-overs gets a separate socket (`engine/steering.rs`).
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,37 +17,37 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use netdyno_io::{Received, SocketOptions, UdpSocket};
 
-use crate::engine::TransactionId;
 use crate::limits::{HANDED_OVER_BYTES, HANDED_OVER_OVERHEAD_BYTES};
+use crate::stun::TransactionId;
 
-/// What leads to a connection.
+/// Identifies a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// The peer's address.
     Path(SocketAddr),
-    /// A user name fragment of ours.
+    /// A local ICE username fragment.
     Ufrag(String),
-    /// A check of ours whose answer is awaited.
+    /// An unanswered check.
     Check(TransactionId),
 }
 
-/// What one reactor has for another.
+/// A message from one reactor to another.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum Handover {
     /// Datagrams of one sender, as in [`Received`].
     Datagrams { local: SocketAddr, remote: SocketAddr, segment_bytes: usize, bytes: Vec<u8> },
-    /// The path is another reactor's now; `answered`: the peer has proven it.
+    /// The path now belongs to the sending reactor; `answered`: the peer has proven it.
     PathTaken { remote: SocketAddr, answered: bool },
 }
 
-/// Ends a reactor's wait.
+/// Wakes a reactor.
 pub(crate) type Kick = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Switch {
-    /// Where all are, once the first has bound it.
+    /// The shared address, once the first reactor has bound it.
     address: OnceLock<SocketAddr>,
-    /// Which reactor has what. Of each connection as much as its trail in the engine has, which is bounded.
+    /// The owner of each key. Each connection has a bounded number of keys.
     owners: RwLock<HashMap<Key, u32>>,
     inboxes: Box<[Inbox]>,
 }
@@ -58,7 +60,7 @@ struct Inbox {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    list: VecDeque<Mail>,
+    list: VecDeque<Handover>,
     bytes: usize,
     is_closed: bool,
 }
@@ -75,27 +77,28 @@ impl Inbox {
     }
 }
 
-/// One reactor's place at the port. Once it is dropped, nothing leads there any more.
+/// A reactor's membership in a shared port. Dropping it removes all of its keys.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct PortMember {
     switch: Arc<Switch>,
     number: u32,
 }
 
-impl Seat {
-    /// Places for so many reactors.
-    pub(crate) fn row(count: usize) -> Vec<Self> {
+impl PortMember {
+    /// Members for this many reactors.
+    pub(crate) fn group(count: usize) -> Vec<Self> {
         let inboxes = (0..count).map(|_| Inbox::default()).collect();
         let switch = Arc::new(Switch { inboxes, ..Switch::default() });
         (0..).take(count).map(|number| Self { switch: switch.clone(), number }).collect()
     }
 
-    /// How many there are.
+    /// The number of members.
     pub(crate) fn count(&self) -> usize {
         self.switch.inboxes.len()
     }
 
-    /// Binds the port: the first as if it were alone, so that a port that another program shares is refused; the others beside it.
+    /// Binds the port. The first bind is exclusive, so that a port shared by another program is refused; the
+    /// others reuse it.
     pub(crate) fn bind(&self, address: SocketAddr, options: &SocketOptions) -> io::Result<UdpSocket> {
         if let Some(&address) = self.switch.address.get() {
             let mut options = options.clone();
@@ -104,30 +107,30 @@ impl Seat {
         }
         let socket = UdpSocket::bind(address, options)?;
         socket.share_port()?;
-        // Nobody else has: they are bound one after the other.
+        // Not set before: reactors bind one after the other.
         let _ = self.switch.address.set(socket.local_address());
         Ok(socket)
     }
 
-    /// How to wake this reactor when there is mail for it.
+    /// Sets how to wake this reactor when something is handed over to it.
     pub(crate) fn set_kick(&self, kick: Kick) {
-        // It has one driver, which says so once.
+        // A reactor has one driver, which calls this once.
         let _ = self.own_inbox().kick.set(kick);
     }
 
-    /// From now on this leads here. Gives whom it led to before, if that is another.
+    /// Assigns a key to this reactor. Returns its previous owner, if that was another reactor.
     pub(crate) fn claim(&self, key: Key) -> Option<u32> {
         let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
         owners.insert(key, self.number).filter(|&before| before != self.number)
     }
 
-    /// From now on this leads here, unless it leads to another: then false.
+    /// Assigns a key to this reactor unless another one owns it. Returns whether this reactor owns it.
     pub(crate) fn claim_if_free(&self, key: Key) -> bool {
         let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
         *owners.entry(key).or_insert(self.number) == self.number
     }
 
-    /// This does not lead here any more; if it leads elsewhere, it goes on doing so.
+    /// Releases a key if this reactor owns it.
     pub(crate) fn release(&self, key: &Key) {
         let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
         if owners.get(key) == Some(&self.number) {
@@ -135,16 +138,16 @@ impl Seat {
         }
     }
 
-    /// The other reactor that this leads to.
+    /// The other reactor that owns a key.
     pub(crate) fn other_owner(&self, key: &Key) -> Option<u32> {
         let owners = self.switch.owners.read().unwrap_or_else(PoisonError::into_inner);
         owners.get(key).copied().filter(|&owner| owner != self.number)
     }
 
-    /// Hands datagrams over, by a copy. Where too much waits already they are lost, as at a socket whose buffer is full.
+    /// Hands over a copy of the datagrams. They are dropped if the queue is full, as by a full socket.
     pub(crate) fn hand_over(&self, to: u32, received: &Received<'_>) {
         let Received { local, remote, segment_bytes, ref datagrams } = *received;
-        self.send(to, datagrams.len() + HANDED_OVER_OVERHEAD_BYTES, || Mail::Datagrams {
+        self.send(to, datagrams.len() + HANDED_OVER_OVERHEAD_BYTES, || Handover::Datagrams {
             local,
             remote,
             segment_bytes,
@@ -152,18 +155,19 @@ impl Seat {
         });
     }
 
-    /// Hands datagrams over to all others: any of them may have asked for them.
+    /// Hands datagrams over to all other reactors: any of them may have sent the request.
     pub(crate) fn hand_to_others(&self, received: &Received<'_>) {
         (0..self.count() as u32).filter(|&to| to != self.number).for_each(|to| self.hand_over(to, received));
     }
 
-    /// Tells another that a path of its is ours now. It finds room always: there is one of it for each claim of the other's.
+    /// Tells another reactor that this one has taken over a path. Never dropped: at most one is sent for each
+    /// claim.
     pub(crate) fn tell_taken(&self, to: u32, remote: SocketAddr, answered: bool) {
-        self.send(to, 0, || Mail::PathTaken { remote, answered });
+        self.send(to, 0, || Handover::PathTaken { remote, answered });
     }
 
-    /// All that has come.
-    pub(crate) fn collect(&self) -> VecDeque<Mail> {
+    /// Takes all messages received.
+    pub(crate) fn collect(&self) -> VecDeque<Handover> {
         let mut mail = self.own_inbox().lock();
         mail.bytes = 0;
         std::mem::take(&mut mail.list)
@@ -173,7 +177,7 @@ impl Seat {
         &self.switch.inboxes[self.number as usize]
     }
 
-    fn send(&self, to: u32, charge: usize, make: impl FnOnce() -> Mail) {
+    fn send(&self, to: u32, charge: usize, make: impl FnOnce() -> Handover) {
         let Some(inbox) = self.switch.inboxes.get(to as usize) else { return };
         let mut mail = inbox.lock();
         if mail.is_closed || (charge > 0 && mail.bytes + charge > HANDED_OVER_BYTES) {
@@ -183,14 +187,14 @@ impl Seat {
         let is_first = mail.list.is_empty();
         mail.list.push_back(make());
         drop(mail);
-        // Who has not looked since the first has been woken by that.
+        // Only the first message wakes the reactor; until it looks, the others need not.
         if is_first && let Some(kick) = inbox.kick.get() {
             kick();
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for PortMember {
     fn drop(&mut self) {
         let mut owners = self.switch.owners.write().unwrap_or_else(PoisonError::into_inner);
         owners.retain(|_, owner| *owner != self.number);
@@ -210,52 +214,55 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_whom_is_known_to_all_until_he_leaves() {
-        let mut row = Seat::row(3);
+    fn keys_are_known_to_all_members_until_their_owner_leaves() {
+        let mut members = PortMember::group(3);
         let (path, ufrag, check) = (Key::Path(address(7)), Key::Ufrag("seven".into()), Key::Check([7; 12]));
         for key in [&path, &ufrag, &check] {
-            assert_eq!(row[0].claim(key.clone()), None);
-            assert_eq!([0, 1, 2].map(|seat: usize| row[seat].other_owner(key)), [None, Some(0), Some(0)]);
+            assert_eq!(members[0].claim(key.clone()), None);
+            assert_eq!(
+                [0, 1, 2].map(|member: usize| members[member].other_owner(key)),
+                [None, Some(0), Some(0)]
+            );
         }
-        assert_eq!(row[0].claim(path.clone()), None, "its own");
-        assert_eq!(row[2].claim(path.clone()), Some(0));
-        row[0].release(&path);
-        assert_eq!(row[1].other_owner(&path), Some(2), "it is not the first's any more");
-        row.remove(0);
-        assert_eq!([&path, &ufrag, &check].map(|key| row[0].other_owner(key)), [Some(2), None, None]);
-        row[1].release(&path);
-        assert!(row[0].switch.owners.read().unwrap().is_empty());
+        assert_eq!(members[0].claim(path.clone()), None, "its own");
+        assert_eq!(members[2].claim(path.clone()), Some(0));
+        members[0].release(&path);
+        assert_eq!(members[1].other_owner(&path), Some(2), "it is not the first's any more");
+        members.remove(0);
+        assert_eq!([&path, &ufrag, &check].map(|key| members[0].other_owner(key)), [Some(2), None, None]);
+        members[1].release(&path);
+        assert!(members[0].switch.owners.read().unwrap().is_empty());
     }
 
     #[test]
-    fn mail_is_bounded_wakes_once_and_ends_with_its_reader() {
-        let mut row = Seat::row(2);
+    fn hand_overs_are_bounded_and_wake_once() {
+        let mut members = PortMember::group(2);
         let kicks = Arc::new(AtomicUsize::new(0));
         let counted = kicks.clone();
-        row[1].set_kick(Arc::new(move || {
+        members[1].set_kick(Arc::new(move || {
             counted.fetch_add(1, Ordering::Relaxed);
         }));
         let (fits, mut bytes) = (HANDED_OVER_BYTES / (60_000 + HANDED_OVER_OVERHEAD_BYTES), vec![7; 60_000]);
         for round in 1..3 {
             for _ in 0..fits + 9 {
                 let (local, remote, datagrams) = (address(1), address(2), &mut bytes[..]);
-                row[0].hand_over(1, &Received { local, remote, datagrams, segment_bytes: 1200 });
+                members[0].hand_over(1, &Received { local, remote, datagrams, segment_bytes: 1200 });
             }
-            row[0].tell_taken(1, address(2), true);
-            let mail = row[1].collect();
+            members[0].tell_taken(1, address(2), true);
+            let mail = members[1].collect();
             assert_eq!((mail.len(), kicks.load(Ordering::Relaxed)), (fits + 1, round));
-            assert!(matches!(mail.back(), Some(Mail::PathTaken { answered: true, .. })));
-            assert!(row[1].collect().is_empty());
+            assert!(matches!(mail.back(), Some(Handover::PathTaken { answered: true, .. })));
+            assert!(members[1].collect().is_empty());
         }
-        row.remove(1);
-        row[0].tell_taken(1, address(2), true);
-        assert!(row[0].switch.inboxes[1].lock().list.is_empty());
+        members.remove(1);
+        members[0].tell_taken(1, address(2), true);
+        assert!(members[0].switch.inboxes[1].lock().list.is_empty());
     }
 
     #[test]
     fn a_port_that_another_program_shares_is_refused() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (ours, theirs) = (Seat::row(2), Seat::row(2));
+        let (ours, theirs) = (PortMember::group(2), PortMember::group(2));
         let first = ours[0].bind(any, &SocketOptions::default()).unwrap();
         let second = ours[1].bind(any, &SocketOptions::default()).unwrap();
         assert_eq!(first.local_address(), second.local_address());

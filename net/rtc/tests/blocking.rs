@@ -1,4 +1,4 @@
-//! The blocking face over the loopback interface.
+//! The blocking interface over the loopback interface.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -84,14 +84,14 @@ fn a_reader_that_rests_holds_the_sender_back() {
                 *sent.lock().unwrap() += 1;
             }
         });
-        // Nobody reads: sending comes to a stop.
+        // Without a reader, sending blocks eventually.
         let mut before = usize::MAX;
         let stopped = until(|| {
             thread::sleep(Duration::from_millis(200));
             let now = *sent.lock().unwrap();
             (std::mem::replace(&mut before, now) == now && now > 0).then_some(now)
         });
-        assert!(stopped < MESSAGES, "{stopped} messages were taken though nobody reads");
+        assert!(stopped < MESSAGES, "{stopped} messages were taken without a reader");
         assert!(answerer.stats().unwrap().sctp.held_bytes <= 64 << 20);
         for number in 0..MESSAGES {
             let message = other.recv_timeout(PATIENCE).unwrap().expect("a message in time");
@@ -121,7 +121,7 @@ fn many_channels_open_at_once_and_lose_nothing() {
 }
 
 #[test]
-fn a_full_buffer_says_so_to_who_does_not_wait() {
+fn a_full_buffer_refuses_calls_that_do_not_wait() {
     let (here, there) = (endpoint(), endpoint());
     let (_offerer, _answerer, channel, _other) = pair(&here, &there);
     channel.wait_open().unwrap();
@@ -158,7 +158,7 @@ fn closing_a_channel_delivers_what_was_sent() {
     assert_eq!(channel.try_recv(), Err(RecvError::Closed));
 }
 
-/// Who waits in `send` or `recv` need not wait for the peer to read.
+/// A call blocked in `send` or `recv` returns without the peer reading.
 #[test]
 fn closing_a_channel_wakes_its_own_waiters() {
     let (here, there) = (endpoint(), endpoint());
@@ -172,7 +172,7 @@ fn closing_a_channel_wakes_its_own_waiters() {
             }
         });
         let reader = scope.spawn(|| channel.recv());
-        // Nobody reads at the other end: the writer is stuck soon.
+        // Without a reader at the other end, the writer soon blocks.
         thread::sleep(Duration::from_millis(300));
         assert!(channel.is_open() && !writer.is_finished() && !reader.is_finished());
         channel.close();
@@ -180,7 +180,7 @@ fn closing_a_channel_wakes_its_own_waiters() {
         assert_eq!(writer.join().unwrap(), SendError::Closed);
         assert_eq!(reader.join().unwrap(), Err(RecvError::Closed));
     });
-    assert!(matches!(channel.wait_closed_timeout(Duration::from_millis(50)), Ok(false)), "nobody has read");
+    assert!(matches!(channel.wait_closed_timeout(Duration::from_millis(50)), Ok(false)), "nothing was read");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn waits_have_limits_of_time() {
     assert!(answerer.accept_channel_timeout(short).unwrap().is_none());
     assert!(channel.wait_open_timeout(PATIENCE).unwrap());
     assert_eq!(channel.recv_many_timeout(&mut Vec::new(), 10, short), Ok(0));
-    // Until there is no more room.
+    // Until the send buffer is full.
     until(|| (!channel.send_timeout(&[1; 60_000], short).unwrap()).then_some(()));
     let several = [[2; 60_000]; 10];
     until(|| (channel.send_many_timeout(Kind::Binary, &several, short).unwrap() == 0).then_some(()));
@@ -232,7 +232,7 @@ fn waits_have_limits_of_time() {
 }
 
 #[test]
-fn how_a_channel_ended_is_told() {
+fn the_end_of_a_channel_is_reported() {
     let (here, there) = (endpoint(), endpoint());
     let (offerer, answerer, channel, other) = pair(&here, &there);
     offerer.wait_connected().unwrap();
@@ -244,7 +244,7 @@ fn how_a_channel_ended_is_told() {
             (scope.spawn(|| answerer.wait_state(PeerState::Connected)), scope.spawn(|| other.wait_closed()));
         offerer.close();
         assert_eq!(state.join().unwrap(), PeerState::Closed);
-        // Whether all had arrived nobody knows.
+        // Whether everything was delivered is unknown.
         assert!(matches!(closed.join().unwrap(), Err(Error::Closed)));
     });
     assert_eq!(other.send(b"late"), Err(SendError::Closed));
@@ -284,11 +284,11 @@ fn a_channel_that_is_over_can_be_accepted_by_its_label() {
 }
 
 #[test]
-fn a_writer_hears_of_the_end_though_nobody_reads() {
+fn a_blocked_writer_gets_the_end_without_a_reader() {
     let (here, there) = (endpoint(), endpoint());
     let (offerer, _answerer, channel, other) = pair(&here, &there);
     thread::scope(|scope| {
-        // Both send what the other does not read, until both are stuck.
+        // Both send without reading, until both are blocked.
         let writers = [&channel, &other].map(|channel| {
             scope.spawn(|| {
                 loop {
@@ -299,7 +299,7 @@ fn a_writer_hears_of_the_end_though_nobody_reads() {
             })
         });
         thread::sleep(Duration::from_millis(500));
-        assert!(writers.iter().all(|writer| !writer.is_finished()), "nobody reads");
+        assert!(writers.iter().all(|writer| !writer.is_finished()), "there is no reader");
         offerer.close();
         for writer in writers {
             assert_eq!(writer.join().unwrap(), SendError::Closed);
@@ -309,13 +309,13 @@ fn a_writer_hears_of_the_end_though_nobody_reads() {
 }
 
 #[test]
-fn a_dropped_connection_is_gone_though_nobody_read_it() {
+fn a_dropped_connection_ends_with_unread_messages() {
     let mut settings = settings();
     settings.max_connections = 1;
     let (here, there) = (endpoint(), Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap());
     let (offerer, answerer, _channel, other) = pair(&here, &there);
     let unaccepted = offerer.create_channel("unaccepted", ChannelOptions::default()).unwrap();
-    // More than the face takes, so that it stops reading.
+    // More than the unread limit, so that reading stops.
     for _ in 0..20 {
         unaccepted.send(&[1; 60_000]).unwrap();
     }
@@ -330,7 +330,7 @@ fn a_dropped_connection_is_gone_though_nobody_read_it() {
 
 #[test]
 fn dropping_everything_leaves_no_thread() {
-    // Other tests run beside this one: it looks at threads of its own number only by waiting for fewer.
+    // Other tests run at the same time, so it only waits for fewer threads.
     let begin = Instant::now();
     for _ in 0..20 {
         let (here, there) = (endpoint(), endpoint());
@@ -363,7 +363,7 @@ fn one_endpoint_serves_many_threads() {
     });
 }
 
-/// Every call that waits has one that ends in time, and says whether it did.
+/// Every waiting call has a variant with a timeout, which reports whether it timed out.
 #[test]
 fn no_wait_need_be_endless() {
     let short = Duration::from_millis(20);
@@ -388,7 +388,7 @@ fn no_wait_need_be_endless() {
     assert!(channel.send_text_timeout("hello", PATIENCE).unwrap());
     assert_eq!(other.recv_many_timeout(&mut messages, 9, PATIENCE).unwrap(), 1);
     assert_eq!(messages[0].text(), Some("hello"));
-    // Nobody reads: at some time there is no room, and the first so many are said to have been sent.
+    // Without a reader the send buffer fills; the first messages are reported as sent.
     let many = vec![vec![7; 60_000]; 1000];
     let sent = channel.send_many_timeout(Kind::Binary, &many, Duration::from_millis(500)).unwrap();
     assert!((1..1000).contains(&sent), "{sent}");
@@ -403,7 +403,7 @@ fn no_wait_need_be_endless() {
     assert_eq!(channel.wait_buffered_below_timeout(0, PATIENCE), Err(SendError::Closed));
 }
 
-/// One that is kept is the same in the next run; one that has expired is refused, and says when it did.
+/// A stored certificate is reused in the next run; an expired one is refused with the time of expiry.
 #[test]
 fn a_certificate_that_is_kept() {
     let kept = Certificate::generate().unwrap().to_pem().unwrap();

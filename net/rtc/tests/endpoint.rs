@@ -1,4 +1,4 @@
-//! Two endpoints over the loopback interface, each driven by the test itself.
+//! Two endpoints on the loopback interface, both driven by the test.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use netdyno_rtc::{ChannelId, ConnectionId, Endpoint, Error, Event, Kind, PeerState, Port, SendError};
 use support::{Ignore, On, endpoint, settings, until};
 
-/// A turn that waits no longer than it takes to look at the other endpoint.
+/// The wait of a turn, short enough to alternate between the endpoints.
 const SHORT: Option<Duration> = Some(Duration::from_micros(200));
 
-/// Connects `from` to `to`, with one channel, and gives both ids and the offerer's channel.
+/// Connects `from` to `to` with one channel; returns both ids and the offerer's channel.
 fn connect(from: &mut Endpoint, to: &mut Endpoint, port: Port) -> (ConnectionId, ConnectionId) {
     let (here, offer) = from.offer(port, "test").unwrap();
     let (there, answer) = to.answer(&offer).unwrap();
@@ -73,7 +73,11 @@ fn two_hundred_connections_share_a_port() {
             }
         },
         |connection: &mut netdyno_rtc::Connection<'_>, message: netdyno_rtc::Message| {
-            assert_eq!(message.data, format!("{:?}", connection.id()), "nobody gets what is another's");
+            assert_eq!(
+                message.data,
+                format!("{:?}", connection.id()),
+                "messages reach only their connection"
+            );
             done.borrow_mut().insert(connection.id());
         },
     );
@@ -139,13 +143,13 @@ fn closing_ends_both_sides() {
 }
 
 #[test]
-fn who_does_not_read_holds_the_sender_back() {
+fn without_a_reader_the_sender_is_stopped() {
     let (mut client, mut server) = (endpoint(), endpoint());
     let (_, there, _, taken) = connect_and_fill(&mut client, &mut server);
     let held = server.connection(there).unwrap().stats().sctp.held_bytes;
     assert!(held <= 64 << 20, "the receiver holds {held} bytes");
 
-    // And all of it comes once it is read.
+    // Everything arrives once it is read.
     let received = Cell::new(0);
     let mut on_server = On(
         |_: &mut netdyno_rtc::Connection<'_>, _| {},
@@ -162,8 +166,8 @@ fn who_does_not_read_holds_the_sender_back() {
     });
 }
 
-/// Connects, and fills the receive window of a server that does not read; gives both ids, the
-/// sender's channel, and the number of messages.
+/// Connects, and fills the receive window of a server that does not read. Returns both ids, the sender's
+/// channel, and the number of messages.
 fn connect_and_fill(
     client: &mut Endpoint,
     server: &mut Endpoint,
@@ -189,11 +193,11 @@ fn connect_and_fill(
 }
 
 #[test]
-fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
+fn a_paused_reader_gets_the_end_after_earlier_messages() {
     for is_cut_off in [false, true] {
         let mut settings = settings();
         let mut peer = (*settings.peer).clone();
-        // Longer than any machine takes until the end, and all that the cut off one has to wait for.
+        // Longer than any machine needs for the messages, so that the connection fails meanwhile.
         peer.consent_timeout = Duration::from_secs(15);
         peer.restart_timeout = Duration::ZERO;
         settings.peer = peer.into();
@@ -227,7 +231,7 @@ fn who_rests_hears_of_the_end_behind_the_messages_of_before() {
 }
 
 #[test]
-fn who_pulls_hears_of_the_end_once_all_is_pulled() {
+fn a_pulling_reader_gets_the_end_after_all_messages() {
     let (mut client, mut server) = (endpoint(), endpoint());
     let (here, there, channel, taken) = connect_and_fill(&mut client, &mut server);
     let is_closed = Cell::new(false);
@@ -251,10 +255,10 @@ fn who_pulls_hears_of_the_end_once_all_is_pulled() {
     assert_eq!(pulled, taken);
 }
 
-/// Sends until nothing is taken for a while; gives how many messages were.
+/// Sends until nothing is accepted for a while; returns the number of messages.
 fn fill(client: &mut Endpoint, server: &mut Endpoint, here: ConnectionId, channel: ChannelId) -> usize {
     let (mut taken, mut refused, mut quiet) = (0, 0, Instant::now());
-    // Both: time alone also passes while a busy machine runs somebody else.
+    // Both conditions: on a busy machine, time may pass without either endpoint running.
     while refused < 100 || quiet.elapsed() < Duration::from_millis(300) {
         match client.connection(here).unwrap().send(channel, Kind::Binary, &[1; 60_000]) {
             Ok(()) => (taken, refused, quiet) = (taken + 1, 0, Instant::now()),

@@ -1,4 +1,5 @@
-//! ICE over TCP: a peer that connects, by the core's own ICE over a stream of this test; and strangers of all kinds.
+//! ICE over TCP: a peer that connects through the core's own ICE over a stream of this test; and strangers of
+//! all kinds.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -20,14 +21,14 @@ fn endpoint() -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap()
 }
 
-/// Where the passive candidate of these lines is.
+/// The address of the passive candidate in these lines.
 fn passive(lines: &[String]) -> SocketAddr {
     let line = lines.iter().find(|line| line.contains(" tcp ") && line.contains(" tcptype passive")).unwrap();
     let words: Vec<_> = line.split(' ').collect();
     format!("{}:{}", words[4], words[5]).parse().unwrap()
 }
 
-/// A peer that goes by one connection. Its core takes what it does for UDP.
+/// A peer that uses one TCP connection, which its core takes for UDP.
 struct Client {
     core: Core,
     arena: Arena,
@@ -35,9 +36,9 @@ struct Client {
     held: Vec<u8>,
     channel: ChannelId,
     is_open: bool,
-    /// Bytes that it writes at a time.
+    /// Bytes per write.
     pieces: usize,
-    /// The first frame that it sent: a check.
+    /// The first frame sent: a check.
     check: Vec<u8>,
 }
 
@@ -53,7 +54,7 @@ impl Client {
         Self { core, arena, stream, held, channel, is_open: false, pieces, check }
     }
 
-    /// By another connection, and so from another address of its own.
+    /// Through another connection, and so from another local address.
     fn reconnect(&mut self) {
         let remote = self.stream.peer_addr().unwrap();
         self.stream = connected(remote);
@@ -61,11 +62,11 @@ impl Client {
         self.core.add_local_address(Instant::now(), self.stream.local_addr().unwrap());
     }
 
-    /// With the passive candidate of the answer, as if it were UDP's.
+    /// The answer with its passive candidate presented as UDP.
     fn signal(&mut self, server: &PeerConnection, restart: bool) {
         let now = Instant::now();
         let offer = self.core.create_offer(now, restart).unwrap();
-        // What stands there as UDP's is none.
+        // Its UDP candidates are removed.
         let offer = offer.lines().filter(|line| !line.starts_with("a=candidate:")).collect::<Vec<_>>();
         let answer = server.accept_offer(&(offer.join("\r\n") + "\r\n")).unwrap();
         let lines = answer.lines().filter(|line| !line.contains(" udp ")).map(|line| match line {
@@ -119,7 +120,7 @@ impl Client {
     }
 }
 
-/// A peer of the endpoint that is connected by TCP, and their channel.
+/// A peer connected to the endpoint by TCP, and their channel.
 fn peers(endpoint: &Endpoint, pieces: usize) -> (PeerConnection, Client, DataChannel) {
     let server = PeerConnection::new(endpoint).unwrap();
     let mut client = Client::new(passive(&server.local_candidates()), pieces);
@@ -140,7 +141,7 @@ fn connected(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Messages of all lengths, both ways.
+/// Messages of all lengths in both directions.
 fn exchange(client: &mut Client, channel: &DataChannel) {
     for length in [0, 1, 1200, 100_000] {
         let message: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
@@ -173,7 +174,7 @@ fn a_peer_that_connects_is_found_wherever_its_frames_are_cut() {
         let pair = server.selected_pair().unwrap();
         assert_eq!((pair.local.protocol, pair.remote.protocol), ("tcp", "tcp"));
         assert_eq!(pair.remote.socket_address(), client.stream.local_addr().unwrap());
-        // A line that is lost is followed by another, and what was on its way is sent again.
+        // A lost TCP connection is replaced, and data in flight is sent again.
         let message = vec![7; 250_000];
         channel.send(&message).unwrap();
         client.turn();
@@ -193,7 +194,7 @@ fn a_peer_that_connects_is_found_wherever_its_frames_are_cut() {
     }
 }
 
-/// Whether the other end closes it, at once or in a time.
+/// Whether the remote end closes the stream, at once or within a time.
 fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
     stream.set_read_timeout(Some(within)).unwrap();
     match stream.read(&mut [0; 1]) {
@@ -209,7 +210,7 @@ fn strangers_are_sent_away() {
     let address = passive(&server.local_candidates());
     let offer = server.create_offer().unwrap();
     let ufrag = offer.lines().find_map(|line| line.strip_prefix("a=ice-ufrag:")).unwrap();
-    // A check for this connection, but for its integrity.
+    // A check for this connection with invalid integrity.
     let name = format!("{ufrag}:them");
     let mut attributes =
         [&6_u16.to_be_bytes()[..], &(name.len() as u16).to_be_bytes(), name.as_bytes()].concat();
@@ -226,25 +227,26 @@ fn strangers_are_sent_away() {
         forged,
     ] {
         let mut stranger = TcpStream::connect(address).unwrap();
-        // It may be closed before all is written.
+        // The stream may be closed before everything is written.
         let _ = stranger.write_all(&bytes);
         assert!(is_closed(&mut stranger, LONG), "{:?}", &bytes[..bytes.len().min(20)]);
     }
-    // More than are kept of those that say nothing: the first go, the last may still speak, until its time is over.
+    // More silent streams than the limit: the oldest are closed; the latest may still identify itself until
+    // its time is over.
     let began = Instant::now();
     let mut silent: Vec<_> = (0..140).map(|_| TcpStream::connect(address).unwrap()).collect();
     assert!(is_closed(&mut silent[0], LONG) && is_closed(&mut silent[11], LONG));
     let last = silent.last_mut().unwrap();
     assert!(!is_closed(last, Duration::from_millis(50)));
     assert!(is_closed(last, LONG) && began.elapsed() >= Duration::from_secs(9), "{:?}", began.elapsed());
-    // Nobody is in the way of a peer.
+    // Strangers do not block a peer.
     let server = PeerConnection::new(&endpoint).unwrap();
     let mut client = Client::new(address, usize::MAX);
     client.signal(&server, false);
     client.until(|client| client.is_open);
 }
 
-/// Browsers connect from each network of theirs to each address of ours. Frames with nothing in them are nothing.
+/// Browsers connect from each of their networks to each local address. Empty frames are ignored.
 #[test]
 fn however_many_streams_a_peer_makes_the_one_in_use_stays() {
     let endpoint = endpoint();
@@ -268,9 +270,9 @@ fn however_many_streams_a_peer_makes_the_one_in_use_stays() {
     assert!(is_gone(0) && !is_gone(39), "the oldest give way");
 }
 
-/// Who may be reached by a relay alone does not listen.
+/// Relay-only endpoints do not listen.
 #[test]
-fn nobody_listens_where_relays_alone_are_allowed() {
+fn relay_only_endpoints_do_not_listen() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut settings = Settings::new().unwrap();
     (settings.tcp_port, settings.relay_only) = (Some(free.port()), true);
@@ -285,8 +287,8 @@ fn a_port_that_cannot_be_had_is_named() {
     let mut settings = Settings::new().unwrap();
     settings.tcp_port = Some(taken.port());
     let error = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings.clone()).unwrap_err().to_string();
-    assert!(error.contains(&format!("no TCP port at {taken}")) && error.contains("tcp_port"), "{error}");
-    // Which of the two came from there could not be told.
+    assert!(error.contains(&format!("TCP port {taken}")) && error.contains("tcp_port"), "{error}");
+    // The two ports could not be distinguished.
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     settings.tcp_port = Some(free.port());
     let error = Endpoint::bind(free, settings).unwrap_err().to_string();

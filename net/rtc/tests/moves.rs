@@ -1,4 +1,4 @@
-//! A NAT gives a client another port, over the loopback interface: the server goes on where the client's data comes from.
+//! A NAT gives a client another port, on the loopback interface: the server follows the client's data.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "support/mod.rs"]
@@ -15,7 +15,7 @@ use netdyno_rtc::ChannelOptions;
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use support::{PATIENCE, settings};
 
-/// Peers of the server, so that it has to find out whose.
+/// Peers of the server, among which it must find the right one.
 const OTHERS: usize = 8;
 
 fn socket() -> Arc<UdpSocket> {
@@ -24,14 +24,14 @@ fn socket() -> Arc<UdpSocket> {
     socket.into()
 }
 
-/// Stands between a client and a server, who see it as the other.
+/// A NAT between a client and a server, each of which sees it as the other.
 struct Nat {
     inside: Arc<UdpSocket>,
     outside: Mutex<Arc<UdpSocket>>,
     client: Mutex<Option<SocketAddr>>,
     server: SocketAddr,
     delay: Duration,
-    /// Checks of the client do not get through.
+    /// Drops the client's checks.
     shuts_checks: AtomicBool,
     is_over: AtomicBool,
 }
@@ -54,12 +54,12 @@ impl Nat {
         nat
     }
 
-    /// Another port; what goes to the old one is lost.
+    /// Uses another port; datagrams to the old one are lost.
     fn rebind(&self) {
         *self.outside.lock().unwrap() = socket();
     }
 
-    /// Takes what comes from one side, and has it sent to the other when it is due.
+    /// Receives from one side and forwards to the other when due.
     fn carry(self: &Arc<Self>, inwards: bool) {
         let (queue, due) = channel::<(Instant, Vec<u8>)>();
         let nat = Arc::clone(self);
@@ -88,7 +88,7 @@ impl Nat {
         }
     }
 
-    /// A description whose only address is that of this.
+    /// A description with this address only.
     fn stands_in(&self, description: &str, at: SocketAddr) -> String {
         let lines = description.lines().filter(|line| !line.starts_with("a=candidate"));
         let lines: String = lines.map(|line| format!("{line}\r\n")).collect();
@@ -123,7 +123,7 @@ fn carry(from: &DataChannel, to: &DataChannel, text: &str) {
     assert_eq!(to.recv_timeout(PATIENCE).unwrap().unwrap().text(), Some(text));
 }
 
-/// No check of the client comes to the server after the change: its data alone says where it is.
+/// No check of the client reaches the server after the change: only its data shows the new address.
 #[test]
 fn a_client_is_followed_by_its_data() {
     let server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings()).unwrap();

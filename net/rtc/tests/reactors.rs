@@ -1,4 +1,4 @@
-//! Several reactors behind one endpoint, on all faces: at a port each, and at one.
+//! Several reactors behind one endpoint, in all interfaces: with a port each, and with a shared one.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -8,8 +8,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use netdyno_rtc::{
-    ChannelOptions, Connection, Endpoint, Error, Event, Handler, Kind, Message, Place, Port, Reactors,
-    Settings, blocking,
+    ChannelOptions, Connection, Endpoint, Error, Event, Handler, Kind, Message, Port, ReactorConnectionId,
+    Reactors, Settings, blocking,
 };
 use support::{Ignore, On, endpoint, settings, until};
 
@@ -28,7 +28,7 @@ fn at_one_port() -> Settings {
     settings
 }
 
-/// Sends back what comes, with its number before it; fails where it is told to.
+/// Echoes messages, preceded by the reactor's index; panics on request.
 #[derive(Debug)]
 struct Echo(usize);
 
@@ -42,14 +42,14 @@ impl Handler for Echo {
     }
 }
 
-fn connect(client: &mut Endpoint, server: &Reactors<Echo>) -> Place {
+fn connect(client: &mut Endpoint, server: &Reactors<Echo>) -> ReactorConnectionId {
     let (here, offer) = client.offer(Port::Own, "test").unwrap();
     let (place, answer) = server.answer(&offer).unwrap();
     client.connection(here).unwrap().accept_answer(&answer).unwrap();
     place
 }
 
-/// Sends `text` on each channel that opens, until `count` answers are there: by whom.
+/// Sends `text` on each channel that opens, until there are `count` answers; collects who answered.
 fn ask(client: &mut Endpoint, text: &'static str, count: usize) -> BTreeMap<u8, usize> {
     let answers = std::cell::RefCell::new(BTreeMap::new());
     let mut handler = On(
@@ -76,12 +76,12 @@ fn connections_are_spread_and_answered_where_they_are() {
     let addresses: Vec<_> = server.local_addresses().collect();
     assert!(addresses.len() == REACTORS && addresses[0] != addresses[1], "{addresses:?}");
     let mut client = endpoint();
-    let places: Vec<Place> = (0..CONNECTIONS).map(|_| connect(&mut client, &server)).collect();
+    let places: Vec<ReactorConnectionId> = (0..CONNECTIONS).map(|_| connect(&mut client, &server)).collect();
     let answered = ask(&mut client, "hello", CONNECTIONS);
     let even: BTreeMap<u8, usize> = (0..REACTORS as u8).map(|n| (n, CONNECTIONS / REACTORS)).collect();
     assert_eq!(answered, even);
 
-    // Acts on a connection where it is.
+    // Acts on a connection at its reactor.
     let place = places[4];
     let state =
         server.run(place.reactor, move |endpoint, _| endpoint.connection(place.connection).unwrap().state());
@@ -116,7 +116,7 @@ fn one_port_is_enough_for_all() {
     assert_eq!(answered, even, "each answers on the connections that were made there");
 }
 
-/// A translator of addresses between a client and a server, which may give the client another port.
+/// A NAT between a client and a server, which can give the client another port.
 struct Nat {
     inside: UdpSocket,
     outside: UdpSocket,
@@ -131,7 +131,7 @@ impl Nat {
         socket
     }
 
-    /// Carries what waits.
+    /// Forwards waiting datagrams.
     fn carry(&self) {
         let mut bytes = [0; 65_536];
         while let Ok((length, _)) = self.inside.recv_from(&mut bytes) {
@@ -160,14 +160,14 @@ fn a_peer_that_changes_its_port_is_found_wherever_it_comes() {
         assert!(text.contains(&named(from)), "{text}");
         text.replace(&named(from), &named(to))
     };
-    // A port that nobody has: the client can be reached by the translator alone.
+    // An unused port: the client can be reached only through the NAT.
     let hidden = "127.0.0.1:9".parse().unwrap();
     let (here, offer) = client.offer(Port::Shared, "test").unwrap();
     let (place, answer) = server.answer(&replace(&offer, nat.client, hidden)).unwrap();
     let answer = replace(&answer, address, nat.inside.local_addr().unwrap());
     client.connection(here).unwrap().accept_answer(&answer).unwrap();
 
-    // By chance in as many as 3^8 to 3 tests it comes to one reactor always.
+    // By chance, one run in 3^7 would use one reactor only.
     for round in 0..8_u8 {
         let (opened, heard) = (std::cell::Cell::new(round > 0), std::cell::Cell::new(None));
         let mut handler = On(
@@ -229,7 +229,7 @@ fn panics_alone(settings: &Settings) {
 
 #[test]
 fn the_face_of_threads_has_several() {
-    // From one port of ours there can be one connection to each of theirs.
+    // Between one local port and one remote port there can be only one connection.
     for (settings, port) in [(of_three(), Port::Shared), (at_one_port(), Port::Own)] {
         threads_have_several(settings, port);
     }

@@ -1,4 +1,5 @@
-//! A path that is lost until ICE has failed, and a restart, on all faces: all at once, for it takes 15 s to lose consent.
+//! A path that is lost until ICE has failed, followed by a restart, in all interfaces. All at once, because
+//! losing consent takes 15 s.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -12,7 +13,7 @@ use netdyno_rtc::{
 };
 use support::{On, PATIENCE, Relay, settings, until};
 
-/// As short as it may be.
+/// The shortest allowed timeout.
 const CONSENT_TIMEOUT: Duration = Duration::from_secs(15);
 
 fn impatient(restart_timeout: Duration) -> Settings {
@@ -26,7 +27,7 @@ fn impatient(restart_timeout: Duration) -> Settings {
 fn a_path_that_was_lost_for_long() {
     std::thread::scope(|scope| {
         scope.spawn(by_handlers);
-        scope.spawn(who_is_not_brought_back_is_told_why);
+        scope.spawn(a_connection_without_restart_reports_its_failure);
         #[cfg(feature = "tokio")]
         scope.spawn(by_threads_and_tasks);
     });
@@ -139,7 +140,7 @@ fn by_threads_and_tasks() {
     }
 }
 
-fn who_is_not_brought_back_is_told_why() {
+fn a_connection_without_restart_reports_its_failure() {
     let relay = Relay::start();
     let endpoints = [0, 1].map(|_| {
         let settings = impatient(Duration::from_millis(200));

@@ -1,6 +1,6 @@
-//! How long it takes to connect two processes. Not a test of right or wrong, so not run with the others:
-//! `cargo test --release --all-features --test setup -- --ignored --nocapture setup_time_of_two`. The kernel may run
-//! both on one core, where nothing overlaps: `taskset` puts them on two.
+//! The time to connect two processes. It asserts nothing, so it is not run by default: `cargo test --release
+//! --all-features --test setup -- --ignored --nocapture setup_time_of_two`. The kernel may run both on one
+//! core, where nothing overlaps; use `taskset` to separate them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -18,7 +18,7 @@ fn endpoint() -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), tuned()).unwrap()
 }
 
-/// Offer to first message, with signalling by a TCP connection; the answerer speaks first, as in the lab.
+/// From the offer to the first message, with signalling over TCP; the answerer sends first, as in the lab.
 #[test]
 #[ignore = "a measurement"]
 fn setup_time_of_two() {
@@ -60,7 +60,7 @@ fn setup_time_of_two() {
     }
 }
 
-/// The other process of [`setup_time_of_two`]; by itself nothing.
+/// The other process of [`setup_time_of_two`]; does nothing when run alone.
 #[test]
 #[ignore = "a measurement"]
 fn answerer() {
@@ -86,13 +86,13 @@ fn answerer() {
     }
 }
 
-/// A description, behind its length.
+/// Writes a description, preceded by its length.
 fn tell(to: &mut TcpStream, description: &str) {
     let length = (description.len() as u32).to_be_bytes();
     to.write_all(&[&length, description.as_bytes()].concat()).unwrap();
 }
 
-/// The next one; none when the other has gone.
+/// The next description; `None` at the end.
 fn hear(from: &mut BufReader<TcpStream>) -> Option<String> {
     let mut length = [0; 4];
     from.read_exact(&mut length).ok()?;

@@ -1,4 +1,4 @@
-//! Both sides offer at once, and one gives way, on all faces.
+//! Both sides offer at once and one gives way, in all interfaces.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -34,7 +34,7 @@ fn by_handlers() {
             },
             |_: &mut netdyno_rtc::Connection<'_>, _| messages.set(messages.get() + 1),
         );
-        // Each has a channel of its own and one of the other's.
+        // Each has its own channel and one of the other's.
         until(|| {
             endpoints
                 .iter_mut()
@@ -116,7 +116,7 @@ fn a_port_that_is_taken_is_named_and_so_is_the_remedy() {
     several.reactors = 2;
     let Some(before) = address.port().checked_sub(1) else { return };
     let text = match blocking::Endpoint::bind((address.ip(), before).into(), several) {
-        // The one before may be taken as well: then it is the one that is named.
+        // The port before may be in use too; then that one is reported.
         Err(error) => error.to_string(),
         Ok(_) => panic!("the second port is taken"),
     };

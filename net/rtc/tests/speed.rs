@@ -1,6 +1,6 @@
-//! How fast it is over the loopback interface, on two threads. Not a test of right or wrong, so not run with the
-//! others: `cargo test --release --all-features --test speed -- --ignored --nocapture --test-threads 1`.
-//! Environment variables change the load; their names and defaults are below.
+//! Performance on the loopback interface, with two threads. It asserts nothing, so it is not run by default:
+//! `cargo test --release --all-features --test speed -- --ignored --nocapture --test-threads 1`. Environment
+//! variables change the load; their names and defaults are below.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -87,7 +87,7 @@ fn throughput() {
     });
 }
 
-/// Sends on what it has offered, and counts what comes to what it has answered.
+/// Sends on its offered connections, and counts what arrives on its answered ones.
 struct Both {
     source: Source,
     received: &'static AtomicU64,
@@ -95,7 +95,7 @@ struct Both {
 
 impl Handler for Both {
     fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
-        // What was answered says `Open` of no channel: the peer made it.
+        // On answered connections no `Open` is raised: the peer created the channel.
         self.source.on_event(connection, event);
     }
 
@@ -104,8 +104,8 @@ impl Handler for Both {
     }
 }
 
-/// Both ends of ten connections a reactor, in that reactor: each fills a core, and what `REACTORS` of them do is so many times
-/// what one does, unless they share something.
+/// Both ends of ten connections per reactor, within that reactor. Each reactor fills a core, and `REACTORS`
+/// of them achieve that many times the throughput of one unless they share something.
 #[test]
 #[ignore = "a measurement"]
 fn reactors() {
@@ -200,7 +200,7 @@ fn round_trips() {
         times.push(begin.elapsed());
     }
     times.sort_unstable();
-    println!("64 B round trip, blocking face: {}", percentiles(&times));
+    println!("64 B round trip, blocking interface: {}", percentiles(&times));
 }
 
 #[test]
@@ -225,10 +225,10 @@ fn blocking_throughput() {
         bytes += received.drain(..).map(|message| message.data.len()).sum::<usize>();
     }
     let rate = bytes as f64 / begin.elapsed().as_secs_f64() / 1e6;
-    println!("blocking face, {batch} messages a call, {message_bytes} B: {rate:.1} MB/s");
+    println!("blocking interface, {batch} messages a call, {message_bytes} B: {rate:.1} MB/s");
 }
 
-/// The other end of [`memory`], in a process of its own: answers offers, a line each, and takes what comes.
+/// The other end of [`memory`], in a separate process: answers one offer per line and reads everything.
 #[test]
 #[ignore = "the other end of a measurement"]
 fn memory_answerer() {
@@ -249,7 +249,7 @@ fn memory_answerer() {
     }
 }
 
-/// Memory of a sender whose channels are kept full, beside what is buffered in them: what waits, and what is in flight.
+/// Memory of a sender whose channels are kept full, beyond the payload in them.
 #[test]
 #[ignore = "a measurement"]
 fn memory() {
@@ -276,14 +276,14 @@ fn memory() {
     let (mut most, mut resident) = ((0, 0), 0);
     while begin.elapsed() < Duration::from_secs(number("SECONDS", 6) as u64) {
         endpoint.poll(Some(Duration::from_millis(10)), &mut source).unwrap();
-        // Looking at all of them takes a hundredth of the time.
+        // Checking all channels would take longer than it matters.
         if looked.elapsed() > Duration::from_micros(10) * connections as u32 {
             looked = Instant::now();
             let (mut waiting, mut in_flight) = (0, 0);
             for &id in &ids {
                 let connection = endpoint.connection(id).unwrap();
                 waiting += connection.buffered_amount(ChannelId(0));
-                // Without the headers of I-DATA.
+                // Without I-DATA headers.
                 in_flight += connection.stats().sctp.in_flight_bytes * message_bytes / (message_bytes + 20);
             }
             most = most.max((waiting + in_flight, in_flight));
@@ -349,7 +349,7 @@ fn pings_of_many() {
             endpoint.poll(Some(Duration::from_millis(1)), &mut handler).unwrap();
         }
         println!("{connections} connections in {:?}", zero.elapsed());
-        // What set-up needed is given back after a second without data.
+        // Memory needed for set-up is released after a second without data.
         let idle = Instant::now();
         while idle.elapsed() < Duration::from_secs(3) {
             endpoint.poll(Some(Duration::from_millis(10)), &mut handler).unwrap();
@@ -359,7 +359,7 @@ fn pings_of_many() {
             "idle: {} bytes of resident memory a connection (both ends are here)",
             grown / (2 * connections)
         );
-        // Each pings every 100 ms, spread evenly.
+        // Each pings every 100 ms, evenly spread.
         let (begin, step) = (Instant::now(), Duration::from_millis(100) / connections as u32);
         let (mut next, mut message) = (0_u32, [0; 64]);
         while begin.elapsed() < Duration::from_secs(5) {

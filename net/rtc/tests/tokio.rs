@@ -1,4 +1,4 @@
-//! The Tokio face over the loopback interface.
+//! The Tokio interface over the loopback interface.
 #![cfg(feature = "tokio")]
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -60,7 +60,7 @@ async fn a_reader_that_rests_holds_the_sender_back() {
         channel.wait_closed().await.unwrap();
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(!sender.is_finished(), "nobody reads");
+    assert!(!sender.is_finished(), "there is no reader");
     assert!(answerer.stats().unwrap().sctp.held_bytes <= 64 << 20);
     for number in 0..MESSAGES {
         let message = timeout(PATIENCE, other.recv()).await.unwrap().unwrap();
@@ -120,6 +120,6 @@ fn handles_that_outlive_the_runtime_end() {
 #[test]
 fn outside_a_runtime_it_is_an_error() {
     let bound = Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings());
-    // Where a thread drives it none is needed.
+    // Where a thread drives the endpoint, no runtime is needed.
     assert!(matches!(bound, Err(Error::NoRuntime)) || cfg!(not(target_os = "linux")), "{bound:?}");
 }

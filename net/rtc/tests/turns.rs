@@ -1,4 +1,4 @@
-//! One turn of an endpoint is bounded, so that what one connection does holds up no other.
+//! One turn of an endpoint is bounded, so that one connection cannot delay the others.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod support;
@@ -11,10 +11,10 @@ use support::{On, endpoint, settings, until};
 
 const CONNECTIONS: usize = 100;
 const CHANNELS: usize = 10;
-/// Kept in each channel.
+/// Messages kept in each channel.
 const FULL_BYTES: usize = 64 << 10;
 const PINGS: usize = 41;
-/// Of the turns that it takes until each of a hundred connections has sent a batch, a small part.
+/// A small part of the turns needed until each of a hundred connections has sent a batch.
 const TURNS_MOST: usize = 4;
 
 fn connect(from: &mut Endpoint, to: &mut Endpoint, channels: usize) -> (ConnectionId, ChannelId) {
@@ -28,10 +28,10 @@ fn connect(from: &mut Endpoint, to: &mut Endpoint, channels: usize) -> (Connecti
     (id, last)
 }
 
-/// A ping that comes back has been sent, received, answered and received: four turns, if nobody is in its way.
+/// A ping is sent, received, answered and received: four turns, without interference.
 #[test]
 fn a_ping_comes_back_beside_a_thousand_full_channels() {
-    // As much a turn as the receiving socket takes while its owner waits for this thread.
+    // As much per turn as the receiving socket holds while its owner waits for this thread.
     let mut few = settings();
     few.sends_per_turn = 2;
     let mut client = Endpoint::bind("127.0.0.1:0".parse().unwrap(), few).unwrap();
@@ -82,7 +82,7 @@ fn a_ping_comes_back_beside_a_thousand_full_channels() {
             let begin = Instant::now();
             client.poll(now, &mut on_client).unwrap();
             longest = longest.max(begin.elapsed());
-            // It keeps up by more turns: one receives as little as one sends.
+            // It keeps up with more turns: one turn receives as little as one sends.
             for _ in 0..8 {
                 let begin = Instant::now();
                 server.poll(now, &mut on_server).unwrap();
@@ -95,6 +95,6 @@ fn a_ping_comes_back_beside_a_thousand_full_channels() {
     }
     turns.sort_unstable();
     println!("turns until a ping was back: {turns:?}; the longest turn {longest:?}");
-    // The median: a socket that is full loses datagrams, and with them a ping now and then.
+    // The median, because a full socket drops datagrams, and with them a ping now and then.
     assert!(turns[PINGS / 2] <= TURNS_MOST, "{turns:?}");
 }

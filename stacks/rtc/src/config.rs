@@ -1,4 +1,4 @@
-//! What a user of a peer connection may set.
+//! Configuration of a peer connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,32 +10,35 @@ use crate::limits::{Limits, RESTART_TIMEOUT};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// Our certificate; one a process will do.
+    /// The local certificate; one per process suffices.
     pub certificate: Arc<Certificate>,
-    /// Which versions of DTLS to speak; both by default, the newer one with a peer that has it.
+    /// The supported DTLS versions; both by default. The newer one is preferred.
     pub dtls_versions: Versions,
-    /// Longest UDP payload to send before the path has shown that it takes more.
+    /// Initial limit for UDP payloads, until path MTU discovery has shown that the path carries longer ones.
     pub datagram_bytes: usize,
-    /// Path MTU discovery looks for UDP payloads of up to this length. `datagram_bytes` turns it off.
+    /// Upper limit of path MTU discovery for UDP payloads. A value equal to `datagram_bytes` disables it.
     pub max_datagram_bytes: usize,
-    /// The longest message that we take, told to the peer (`a=max-message-size`).
+    /// Longest message accepted, as announced to the peer (`a=max-message-size`).
     pub max_message_bytes: usize,
-    /// Answer checks, make none (RFC 8445 section 2.5): for servers with an address that all can reach.
+    /// Answer checks but send none (RFC 8445 section 2.5): for servers with a public address.
     pub ice_lite: bool,
-    /// Without a consent response for so long the connection has failed (RFC 7675 section 5.1: 30 s); also the time for the first
-    /// pair of candidates to be found. Not below 15 s, since consent is asked for every 4 to 6 s: less is taken as that.
+    /// Time without a consent response after which the connection fails (RFC 7675 section 5.1: 30 s); also
+    /// the time allowed for finding the first candidate pair. Values below 15 s count as 15 s, since consent
+    /// is requested every 4 to 6 s.
     pub consent_timeout: Duration,
-    /// How long a connection that failed for want of a path (no consent, no pair of candidates that works) is kept with all that it
-    /// holds, so that a restart of ICE can bring it back (W3C restartIce). Then it is closed; zero: at once.
+    /// How long a connection that failed for lack of a path (no consent, or no working candidate pair) is
+    /// kept with all its data, so that an ICE restart can revive it (W3C restartIce). Then it is closed;
+    /// zero: at once.
     pub restart_timeout: Duration,
-    /// Settings of the association, its limits among them; what the fields above decide is overwritten.
+    /// Settings of the association, including its limits. The fields above override the corresponding ones
+    /// here.
     pub sctp: netdyno_sctp::Config,
-    /// What a peer can make us hold, beside what `sctp.limits` says.
+    /// Limits on what a peer can make us hold, in addition to `sctp.limits`.
     pub limits: Limits,
 }
 
 impl Config {
-    /// The defaults, with this certificate.
+    /// The defaults with this certificate.
     pub fn new(certificate: Arc<Certificate>) -> Self {
         Self {
             certificate,

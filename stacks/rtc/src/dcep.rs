@@ -1,4 +1,5 @@
-//! The Data Channel Establishment Protocol (RFC 8832): two messages, on the stream of the channel itself.
+//! The Data Channel Establishment Protocol (RFC 8832): two messages, sent on the stream of the channel
+//! itself.
 
 use std::time::Duration;
 
@@ -20,15 +21,15 @@ use netdyno_sctp::Reliability;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Open<'a> {
-    /// Whether messages arrive in order.
+    /// Whether messages are delivered in order.
     pub ordered: bool,
-    /// When the sender gives up on a message.
+    /// When the sender abandons a message.
     pub reliability: Reliability,
     /// RFC 8831 section 6.4.
     pub priority: u16,
-    /// Name of the channel.
+    /// Label of the channel.
     pub label: &'a str,
-    /// Name of a subprotocol.
+    /// Name of the subprotocol.
     pub protocol: &'a str,
 }
 
@@ -37,7 +38,7 @@ pub struct Open<'a> {
 pub enum Dcep<'a> {
     /// The peer opens a channel.
     Open(Open<'a>),
-    /// DATA_CHANNEL_ACK: the peer has it too (RFC 8832 section 5.2).
+    /// DATA_CHANNEL_ACK: the peer has opened it too (RFC 8832 section 5.2).
     Ack,
 }
 
@@ -46,14 +47,14 @@ pub const ACK: [u8; 1] = [0x02];
 
 const OPEN: u8 = 0x03;
 const HEADER_BYTES: usize = 12;
-/// Bit of the channel type: the order does not matter.
+/// Bit of the channel type: unordered delivery.
 const UNORDERED: u8 = 0x80;
 
 impl<'a> Dcep<'a> {
-    /// Reads a message. `None`: malformed, or of a type yet unknown.
+    /// Parses a message. `None`: malformed, or of an unknown type.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         match bytes {
-            // One byte, by RFC 8832 section 5.2; Pion sends four.
+            // // One byte by RFC 8832 section 5.2; Pion sends four.
             [0x02, ..] => Some(Self::Ack),
             [OPEN, ..] => Open::parse(bytes).map(Self::Open),
             _ => None,
@@ -67,9 +68,9 @@ impl<'a> Open<'a> {
         let [_, channel_type, p0, p1, r0, r1, r2, r3, l0, l1, n0, n1] = *header;
         let parameter = u32::from_be_bytes([r0, r1, r2, r3]);
         let reliability = match channel_type & !UNORDERED {
-            // The parameter is ignored then.
+            // // The parameter is ignored in this case.
             0 => Reliability::Reliable,
-            // More than the API can say: as good as 65,535.
+            // // Exceeds the API's range: equivalent to 65,535.
             1 => Reliability::MaxRetransmits(u16::try_from(parameter).unwrap_or(u16::MAX)),
             2 => Reliability::MaxLifetime(Duration::from_millis(parameter.into())),
             _ => return None,
@@ -88,7 +89,7 @@ impl<'a> Open<'a> {
         })
     }
 
-    /// The message as bytes. Label and protocol are at most 65,535 bytes each; what is beyond is cut off.
+    /// Serialises the message. Label and protocol are truncated to 65,535 bytes each.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (channel_type, parameter) = match self.reliability {
             Reliability::Reliable => (0, 0),
@@ -118,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A message as bytes, written by hand, and what it says.
+    /// A hand-written message and its meaning.
     fn check(bytes: &[u8], open: Open<'_>) {
         assert_eq!(Dcep::parse(bytes), Some(Dcep::Open(open)));
         assert_eq!(open.to_bytes(), bytes);
@@ -167,12 +168,12 @@ mod tests {
             &[0],
             &[3],
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
-            // A label that is longer than the message.
+            // // A label longer than the message.
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, b'a', b'b'],
-            // A protocol that is longer, bytes behind it.
+            // // A protocol longer than the message, and trailing bytes.
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 2, b'a', b'b'],
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, b'a', b'b'],
-            // A channel type yet unknown, a label that is not UTF-8.
+            // // An unknown channel type, and a label that is not UTF-8.
             &[3, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0xff],
         ] {

@@ -1,42 +1,42 @@
-//! Datagrams in a stream of bytes: as TURN has them over TCP and TLS (RFC 8656), and as ICE has them over TCP (RFC 4571).
+//! Datagrams in a byte stream: TURN over TCP and TLS (RFC 8656), and ICE over TCP (RFC 4571).
 //!
-//! Does not hold what is not whole yet, and does not look into datagrams further than to find their ends.
+//! Does not buffer incomplete frames, and inspects datagrams only to find their ends.
 
 use std::ops::Range;
 
-/// The magic cookie of STUN, and where it stands (RFC 8489 section 5).
+/// The STUN magic cookie and its position (RFC 8489 section 5).
 const COOKIE: ([u8; 4], Range<usize>) = ([0x21, 0x12, 0xa4, 0x42], 4..8);
 const STUN_HEADER_BYTES: usize = 20;
 const CHANNEL_HEADER_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 2;
 
-/// The most bytes that a frame has: a message of STUN of the greatest length.
+/// Longest frame: a STUN message of maximum length.
 pub const FRAME_BYTES_MAX: usize = STUN_HEADER_BYTES + 65_532;
 
-/// How the end of a datagram is found.
+/// The framing format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Messages of STUN and ChannelData, by the lengths in them; ChannelData is followed by up to three bytes of padding (RFC 8656
-    /// sections 12.4 and 12.5).
+    /// STUN messages and ChannelData, delimited by their length fields; ChannelData is followed by up to
+    /// three bytes of padding (RFC 8656 sections 12.4 and 12.5).
     Turn,
-    /// Sixteen bits of length before each (RFC 4571 section 2).
+    /// A 16-bit length before each datagram (RFC 4571 section 2).
     Length,
 }
 
-/// Where a datagram stands, in bytes from where its frame begins.
+/// Position of a datagram, in bytes from the start of its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Where it begins.
+    /// Start of the datagram.
     pub start: usize,
-    /// Where it ends.
+    /// End of the datagram.
     pub end: usize,
-    /// Where the next frame begins.
+    /// Start of the next frame.
     pub next: usize,
 }
 
 impl Framing {
-    /// The frame that these bytes begin with; `None` if that cannot be told yet, or it is not whole. An error tells what it is not: then
-    /// nothing that follows can be read.
+    /// The frame at the start of these bytes; `None` if it is incomplete. An error states what is invalid:
+    /// the rest of the stream cannot be read then.
     pub fn first(self, bytes: &[u8]) -> Result<Option<Frame>, &'static str> {
         let frame = match self {
             Self::Turn => turn(bytes)?,
@@ -48,8 +48,8 @@ impl Framing {
         Ok(frame.filter(|frame| frame.next <= bytes.len()))
     }
 
-    /// Adds where the datagrams stand in these bytes, as far as their frames are whole. Gives how many bytes those frames are, or what it is
-    /// that is none.
+    /// Appends the positions of all complete datagrams in these bytes. Returns the total length of their
+    /// frames, or why a frame is invalid.
     pub fn datagrams(self, bytes: &[u8], found: &mut Vec<Range<usize>>) -> Result<usize, &'static str> {
         let mut at = 0;
         while let Some(frame) = self.first(&bytes[at..])? {
@@ -59,7 +59,7 @@ impl Framing {
         Ok(at)
     }
 
-    /// Appends a datagram as a frame. One that is too long for a frame is left out, as a network would.
+    /// Appends a datagram as a frame. One that is too long for a frame is dropped.
     pub fn append(self, datagram: &[u8], into: &mut Vec<u8>) {
         match self {
             Self::Turn => {
@@ -74,7 +74,7 @@ impl Framing {
         }
     }
 
-    /// Bytes that follow a datagram of this length in its frame. Messages of STUN are multiples of four bytes long.
+    /// Padding after a datagram of this length. STUN messages are multiples of four bytes long.
     pub fn padding(self, datagram_bytes: usize) -> usize {
         match self {
             Self::Turn => datagram_bytes.next_multiple_of(4) - datagram_bytes,
@@ -83,14 +83,16 @@ impl Framing {
     }
 }
 
-/// The frame that these bytes begin, whole or not. What cannot be one is refused with its first byte that shows that.
+/// The TURN frame at the start of these bytes, complete or not. Invalid frames are refused at the first byte
+/// that shows it.
 fn turn(bytes: &[u8]) -> Result<Option<Frame>, &'static str> {
     let Some(&first) = bytes.first() else { return Ok(None) };
-    // The two highest bits tell them apart (RFC 8656 section 12), and of the rest few are channels' numbers.
+    // // The two highest bits distinguish STUN from ChannelData (RFC 8656 section 12), and only part of the
+    // remaining range is valid channel numbers.
     let is_stun = match first {
         0..0x40 => true,
         0x40..0x50 => false,
-        _ => return Err("neither a message of STUN nor one of a channel's"),
+        _ => return Err("neither a STUN message nor ChannelData"),
     };
     let Some(&[_, _, high, low]) = bytes.first_chunk::<CHANNEL_HEADER_BYTES>() else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes([high, low]));
@@ -99,11 +101,11 @@ fn turn(bytes: &[u8]) -> Result<Option<Frame>, &'static str> {
         return Ok(Some(Frame { start: 0, end, next: end.next_multiple_of(4) }));
     }
     if length % 4 != 0 {
-        return Err("a message of STUN whose length is no multiple of four (RFC 8489 section 5)");
+        return Err("a STUN message whose length is not a multiple of four (RFC 8489 section 5)");
     }
     let cookie = &bytes[COOKIE.1.start..bytes.len().min(COOKIE.1.end)];
     if !COOKIE.0.starts_with(cookie) {
-        return Err("a message of STUN without its magic cookie (RFC 8489 section 5)");
+        return Err("a STUN message without the magic cookie (RFC 8489 section 5)");
     }
     let end = STUN_HEADER_BYTES + length;
     Ok(Some(Frame { start: 0, end, next: end }))
@@ -124,7 +126,7 @@ mod tests {
         [&[0x40, 0x01][..], &(payload.len() as u16).to_be_bytes(), payload].concat()
     }
 
-    /// All datagrams of what came in these parts, held as a user would: what is whole is taken.
+    /// All datagrams of a stream received in these parts, buffered as a caller would.
     fn read(framing: Framing, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, &'static str> {
         let (mut held, mut found) = (Vec::new(), Vec::new());
         for part in parts {
@@ -135,7 +137,7 @@ mod tests {
             found.extend(datagrams.into_iter().map(|datagram| held[datagram].to_vec()));
             held.drain(..whole);
         }
-        assert!(held.len() < FRAME_BYTES_MAX, "what is held is less than a frame");
+        assert!(held.len() < FRAME_BYTES_MAX, "what is buffered is less than a frame");
         Ok(found)
     }
 
@@ -162,7 +164,7 @@ mod tests {
                 at.sort_unstable();
                 let parts: Vec<&[u8]> = at.windows(2).map(|cut| &stream[cut[0]..cut[1]]).collect();
                 prop_assert_eq!(read(framing, &parts), Ok(datagrams.clone()));
-                // Byte by byte too.
+                // // Byte by byte too.
                 let parts: Vec<&[u8]> = stream.chunks(1).collect();
                 prop_assert_eq!(read(framing, &parts), Ok(datagrams));
             }

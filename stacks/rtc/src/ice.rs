@@ -1,21 +1,25 @@
-//! ICE (RFC 8445, RFC 8838): the agent of crate `is`, with our limits, consent (RFC 7675) and restarts around it.
+//! ICE (RFC 8445, RFC 8838): wraps the agent of crate `is` with limits, consent (RFC 7675) and restarts.
 //!
-//! What the agent is not left to do alone:
-//! - It keeps every address that an authenticated peer shows it; here the number is bounded, and the oldest are forgotten.
-//! - It sends only on a nominated pair; here data may go out on the first pair that is valid (RFC 8445 section 12.1),
-//!   which saves the controlled side a round trip.
-//! - It stays with a nominated pair until that has failed; here another valid one takes over when it is silent, as after
-//!   a NAT gave the peer another address.
-//! - It counts the peer's own checks as a sign of life; consent needs a response to ours (RFC 7675 section 5.1).
-//! - A restart makes it forget the old pair at once; here the old session goes on until the new one has a pair, and a restart that
-//!   was offered and not answered can be withdrawn.
-//! - It sends a check again after its own time only; here the peer's check brings ours again (RFC 8445 section 7.3.1.4).
-//! - It stays with the pair that was nominated when the peer turns up elsewhere; here it is followed (`moves`).
-//! - It keeps the priority of a candidate that it first heard a check from; here the one counts that the peer names it with, also if that comes later.
+//! Differences from the agent's own behaviour:
+//! - The agent keeps every address that an authenticated peer shows it. Here the number is bounded, and the
+//!   oldest are dropped.
+//! - The agent sends only on a nominated pair. Here data may be sent on the first valid pair (RFC 8445
+//!   section 12.1), which saves the controlled side a round trip.
+//! - The agent stays with a nominated pair until that has failed. Here another valid pair replaces a silent
+//!   one, such as after a NAT rebinding.
+//! - The agent counts the peer's own checks as a sign of life. Consent requires a response to ours (RFC 7675
+//!   section 5.1).
+//! - On a restart the agent drops the old pair at once. Here the old session continues until the new one has
+//!   a pair, and a restart that was offered but not answered can be withdrawn.
+//! - The agent repeats a check only when its timer expires. Here the peer's check triggers ours again (RFC
+//!   8445 section 7.3.1.4).
+//! - The agent stays with the nominated pair when the peer appears elsewhere. Here the peer is followed
+//!   (`moves`).
+//! - The agent keeps the priority of a candidate that it first learned of from a check. Here the priority
+//!   that the peer signals is used, even if it arrives later.
 //!
-//! Known: the agent draws its transaction ids from a generator that is not cryptographic and not seeded by us. They
-//! are no secret, since a response is believed for its MESSAGE-INTEGRITY alone, which the agent compares in constant
-//! time; but two runs of one seed differ in these bytes.
+//! Limitation: the agent's transaction ids come from a non-cryptographic generator outside this crate's seed. They need
+//! not be secret, because MESSAGE-INTEGRITY authenticates responses, but they differ between runs with one seed.
 
 mod locals;
 mod moves;
@@ -41,14 +45,15 @@ use crate::error::{Error, SignalingError};
 use crate::limits::UFRAG_CHARS;
 use crate::sdp::Candidate;
 
-/// STUN datagrams waiting to be sent; more are dropped, as the network would.
+/// Most STUN datagrams waiting to be sent; further ones are dropped.
 const TRANSMITS_MAX: usize = 256;
 
-/// After so long without consent another valid pair is used: longer than any interval between two requests for it.
+/// Time without consent after which another valid pair is used: longer than any interval between consent
+/// requests.
 const PATH_SILENCE: Duration = Duration::from_secs(7);
 
-/// The least time without consent after which a connection fails. Requests are 4 to 6 s apart, and must not be closer (RFC 7675
-/// section 5.1): in this time one may be lost, and most often two.
+/// Shortest time without consent after which a connection fails. Requests are 4 to 6 s apart and must not be
+/// closer (RFC 7675 section 5.1), so one and usually two may be lost in this time.
 const CONSENT_TIMEOUT_MIN: Duration = Duration::from_secs(15);
 
 /// State of ICE (W3C RTCIceConnectionState, without `completed` and `closed`).
@@ -56,11 +61,11 @@ const CONSENT_TIMEOUT_MIN: Duration = Duration::from_secs(15);
 pub enum IceState {
     /// No checks yet.
     New,
-    /// Checks are under way.
+    /// Checks are in progress.
     Checking,
     /// A pair works.
     Connected,
-    /// No answer for a while.
+    /// No response for a while.
     Disconnected,
     /// No pair was found in time, or consent was lost; a restart may find one.
     Failed,
@@ -78,24 +83,24 @@ pub(crate) struct Ice {
     controlling: bool,
     locals: Vec<Candidate>,
     session: Session,
-    /// The session of a restart that both sides know of, until it has a pair.
+    /// The session of a restart that both sides have signalled, until it has a pair.
     restarted: Option<Box<Session>>,
-    /// The session of a restart that we offered, until there is an answer.
+    /// The session of a restart that was offered, until it is answered.
     offered: Option<Box<Session>>,
     selected: Option<Path>,
-    /// Where the peer may have gone.
+    /// Where the peer may have moved.
     moving: Option<Move>,
-    /// Where data went before it followed the peer to where it may not have gone.
+    /// Where data was sent before it followed the peer to an unconfirmed location.
     left: Option<Path>,
-    /// Data has followed it there.
+    /// Data has followed the peer there.
     has_moved: bool,
-    /// The address that we send from is ours no more.
+    /// The local address in use has been removed.
     is_lost: bool,
-    /// When we last had a response from where we send to; before there is a pair, when the checks began. None: no checks are made.
+    /// Last response from the remote address in use, or the start of checks. `None`: no checks are sent.
     consent_at: Option<Instant>,
     state: IceState,
     failure: Option<&'static str>,
-    /// It failed, and no restart has found a pair since.
+    /// ICE failed, and no restart has found a pair since.
     is_down: bool,
     transmits: VecDeque<Datagram>,
 }
@@ -140,43 +145,43 @@ impl Ice {
         self.selected
     }
 
-    /// Whether there was a path, or time enough to find one, and it takes a restart to have one.
+    /// Whether there was a path, or enough time to find one, and only a restart can establish one.
     pub(crate) fn is_down(&self) -> bool {
         self.is_down
     }
 
-    /// User name fragment and password that a description of ours carries now.
+    /// The credentials in our current description.
     pub(crate) fn credentials(&self) -> &IceCreds {
         self.offered.as_deref().unwrap_or_else(|| self.newest()).credentials()
     }
 
-    /// User name fragments of ours that the peer's checks may carry.
+    /// Our user name fragments that the peer's checks may carry.
     pub(crate) fn local_ufrags(&self) -> impl Iterator<Item = &str> + Clone {
         self.sessions().map(|session| session.credentials().ufrag.as_str())
     }
 
-    /// Candidates of ours, for a description or for trickling.
+    /// Local candidates, for a description or for trickling.
     pub(crate) fn local_candidates(&self) -> &[Candidate] {
         &self.locals
     }
 
-    /// Candidates of the peer: named in a description, trickled, or seen by its checks.
+    /// The peer's candidates: from a description, trickled, or learned from its checks.
     pub(crate) fn remote_candidates(&self) -> Vec<Candidate> {
         self.sessions().flat_map(Session::remote_candidates).collect()
     }
 
-    /// Whether we choose the pair, once checks have begun.
+    /// Whether this side selects the pair, once checks have begun.
     pub(crate) fn is_controlling(&self) -> bool {
         self.controlling
     }
 
-    /// The peer's user name fragment that checks are made with.
+    /// The peer's user name fragment used in checks.
     pub(crate) fn remote_ufrag(&self) -> Option<&str> {
         self.newest().remote_ufrag()
     }
 
-    /// Whether a check with the right MESSAGE-INTEGRITY, or a response to one, came from there: only then DTLS is taken
-    /// from it.
+    /// Whether a check or response with a valid MESSAGE-INTEGRITY came from `remote`: DTLS is only accepted
+    /// from there.
     pub(crate) fn is_validated(&self, remote: SocketAddr) -> bool {
         self.sessions().any(|session| session.is_validated(remote))
     }
@@ -190,7 +195,7 @@ impl Ice {
         self.session.round_trip()
     }
 
-    /// Whether the datagram is a STUN message for us with a valid MESSAGE-INTEGRITY.
+    /// Whether the datagram is a STUN message for this connection with a valid MESSAGE-INTEGRITY.
     pub(crate) fn accepts(&self, datagram: &[u8]) -> bool {
         StunMessage::parse(datagram)
             .is_ok_and(|message| self.sessions().any(|session| session.accepts(&message)))
@@ -198,7 +203,7 @@ impl Ice {
 
     // -- commands --
 
-    /// New credentials, in force with the next pair of descriptions (RFC 8445 section 9).
+    /// Creates new credentials, which take effect with the next offer and answer (RFC 8445 section 9).
     pub(crate) fn restart(&mut self) {
         let credentials = credentials(&mut self.rng);
         let session = self.session_with(credentials);
@@ -209,7 +214,7 @@ impl Ice {
         }
     }
 
-    /// An offer of ours is withdrawn: the credentials that it was the first to carry are forgotten.
+    /// Withdraws our offer: credentials first sent in it are discarded.
     pub(crate) fn roll_back(&mut self) {
         if self.session.remote_ufrag().is_none() {
             self.restart();
@@ -217,9 +222,10 @@ impl Ice {
         self.offered = None;
     }
 
-    /// Both descriptions are known: checks begin. `controlling`: we made the offer. A lite side is always controlled
-    /// (RFC 8445 section 6.1.1). `candidates` are those of the description: they are known before the checks are looked at that came
-    /// before it, since one that is first heard of by its check has the priority of that (section 7.3.1.3), for good.
+    /// Both descriptions are known: checks begin. `controlling`: this side made the offer. A lite side is
+    /// always controlled (RFC 8445 section 6.1.1). `candidates` are those of the description. They are added
+    /// before earlier checks are processed, since a candidate learned from a check permanently has the
+    /// priority of that check (section 7.3.1.3).
     pub(crate) fn start(
         &mut self,
         now: Instant,
@@ -246,21 +252,22 @@ impl Ice {
             (self.consent_at, self.state) = (Some(now), IceState::Checking);
         }
         for candidate in candidates {
-            // The description kept to the limit. What was heard of in other ways may have taken the room of some.
+            // // The description kept to the limit, but candidates learned otherwise may have used part of
+            // it.
             let _ = self.newest_mut().add_remote(candidate);
         }
         self.run(now);
     }
 
-    /// A candidate of the peer for the newest session. While a restart of ours waits for its answer, candidates belong to
-    /// the session before.
+    /// Adds a candidate of the peer to the newest session. While our restart waits for its answer, candidates
+    /// belong to the previous session.
     pub(crate) fn add_remote(&mut self, now: Instant, candidate: &Candidate) -> Result<(), SignalingError> {
         self.newest_mut().add_remote(candidate)?;
         self.run(now);
         Ok(())
     }
 
-    /// Makes no more checks and answers none.
+    /// Stops sending and answering checks.
     pub(crate) fn close(&mut self) {
         self.transmits = VecDeque::new();
         self.selected = None;
@@ -270,10 +277,10 @@ impl Ice {
 
     // -- input --
 
-    /// Takes a datagram that may be STUN. Nothing changes unless its MESSAGE-INTEGRITY is right.
+    /// Handles a datagram that may be STUN. Nothing changes unless its MESSAGE-INTEGRITY is valid.
     pub(crate) fn handle_stun(&mut self, now: Instant, path: Path, datagram: &[u8]) {
         let Ok(message) = StunMessage::parse(datagram) else { return };
-        // It waits there for the answer that it has overtaken.
+        // // It waits there for the answer that it has overtaken.
         if let Some(offered) = &mut self.offered
             && offered.handle(now, path, message).is_some()
         {
@@ -285,7 +292,7 @@ impl Ice {
         if let Some(restarted) = &mut self.restarted
             && let Some(heard) = restarted.handle(now, path, message)
         {
-            // The old path may be gone before the peer has nominated one in the new session.
+            // // The old path may fail before the peer has nominated one in the new session.
             if heard == Heard::Response && restarted.is_valid(path.remote) && self.is_silent(now) {
                 self.adopt_restarted(now, path);
             }
@@ -293,10 +300,10 @@ impl Ice {
         }
         self.make_room(now, path.remote, Some(&message));
         let Some(heard) = self.session.handle(now, path, message) else { return };
-        // A lite side makes no checks: it has the peer's alone.
+        // // A lite side sends no checks, so only the peer's count.
         let consents = heard == Heard::Response || self.lite;
-        // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the nominated one is
-        // silent: the agent would stay with it until it has failed.
+        // // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the
+        // nominated one is silent: the agent would stay with it until it has failed.
         if consents && (self.selected.is_none() || self.is_silent(now)) && self.session.is_valid(path.remote)
         {
             self.select(now, path);
@@ -323,7 +330,7 @@ impl Ice {
         self.transmits.pop_front()
     }
 
-    /// Why it failed, until a restart has begun: no pair, or no consent for too long.
+    /// Why ICE failed, until a restart has begun: no pair, or no consent for too long.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.map(Error::Ice)
     }
@@ -345,7 +352,7 @@ impl Ice {
         std::iter::once(&self.session).chain(self.restarted.as_deref()).chain(self.offered.as_deref())
     }
 
-    /// The newest session of which both sides know.
+    /// The newest session that both sides have signalled.
     fn newest(&self) -> &Session {
         self.restarted.as_deref().unwrap_or(&self.session)
     }
@@ -354,12 +361,13 @@ impl Ice {
         self.restarted.as_deref_mut().unwrap_or(&mut self.session)
     }
 
-    /// Silence after which the peer counts as disconnected: never what lies between two requests for consent.
+    /// Silence after which the peer counts as disconnected: always longer than the interval between consent
+    /// requests.
     fn patience(&self) -> Duration {
         (self.consent_timeout / 3).max(PATH_SILENCE)
     }
 
-    /// Lets the agents act, and takes what they say.
+    /// Runs the agents and processes their output.
     fn run(&mut self, now: Instant) {
         if self.consent_at.is_none() {
             return;
@@ -381,20 +389,20 @@ impl Ice {
     /// The restart has a pair: the old session ends.
     fn adopt_restarted(&mut self, now: Instant, path: Path) {
         let Some(mut restarted) = self.restarted.take() else { return };
-        // What is on its way from the old address is still the peer's.
+        // // Datagrams in flight from the old address are still the peer's.
         if let Some(old) = self.selected {
             restarted.validate(old.remote);
         }
         (self.session, self.moving, self.left) = (*restarted, None, None);
         self.select(now, path);
-        // It was answered just now, also where it is the old one.
+        // // It was answered just now, even if it is the old one.
         self.consent_at = Some(now);
     }
 
-    /// The time for consent is over. Who has none does not send (RFC 7675 section 5.1).
+    /// Consent has expired. Without consent nothing may be sent (RFC 7675 section 5.1).
     fn fail(&mut self) {
         self.failure = Some(match self.selected.take() {
-            None => "no pair of candidates works",
+            None => "no candidate pair works",
             Some(_) => "the peer's consent was lost (RFC 7675)",
         });
         (self.state, self.is_down) = (IceState::Failed, true);
@@ -402,7 +410,8 @@ impl Ice {
         self.transmits = VecDeque::new();
     }
 
-    /// The old session has failed, and there is the one of a restart: it has as much time as the first had.
+    /// The old session has failed while a restart is in progress: the restart has as much time as the first
+    /// session had.
     fn go_on_restarted(&mut self) {
         let Some(restarted) = self.restarted.take() else { return };
         self.consent_at = restarted.started_at();
@@ -430,7 +439,7 @@ impl Ice {
     }
 }
 
-/// With 144 bits of password (RFC 8445 section 5.3 asks for 128).
+/// With a password of 144 bits (RFC 8445 section 5.3 asks for 128).
 fn credentials(rng: &mut ChaCha20Rng) -> IceCreds {
     IceCreds { ufrag: ice_chars(rng, UFRAG_CHARS), pass: ice_chars(rng, 24) }
 }

@@ -1,13 +1,13 @@
-//! WebRTC data channels as a core without I/O: ICE, DTLS, SCTP, DCEP and SDP in one [`PeerConnection`].
+//! WebRTC data channels as a sans-I/O core: ICE, DTLS, SCTP, DCEP and SDP in one [`PeerConnection`].
 //!
 //! | does | does not |
 //! |---|---|
-//! | offer and answer, rollback, trickle and not, ICE restart also after a failure, consent, data channels with backpressure both ways, statistics, a log (feature `tracing`) | open sockets, read clocks, spawn, lock |
-//! | take batches of received datagrams, fill batches to send; find datagrams in streams ([`framing`]) | audio and video |
-//! | host, server-reflexive, relayed and passive TCP candidates that it is given | gather them from STUN and TURN servers, ask name services |
+//! | offer and answer, rollback, trickle ICE, ICE restart even after a failure, consent, data channels with backpressure in both directions, statistics, logging (feature `tracing`) | open sockets, read clocks, spawn threads, lock |
+//! | accepts batches of received datagrams, fills batches to send; finds datagrams in byte streams ([`framing`]) | audio and video |
+//! | host, server-reflexive, relayed and passive TCP candidates provided by the caller | query STUN and TURN servers, resolve names |
 //!
-//! A user of a [`PeerConnection`] tells it what happened and when (`handle_*`, and the commands), then asks what there
-//! is to do (`poll_*`, `recv`) until there is nothing more, and sleeps until [`PeerConnection::next_deadline`] or the
+//! Pass inputs and their times to a [`PeerConnection`] (`handle_*` and commands), then poll for output
+//! (`poll_*`, `recv`) until nothing is returned, and sleep until [`PeerConnection::next_deadline`] or the
 //! next datagram:
 //!
 //! ```
@@ -53,13 +53,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Left out of the standards, with reasons: active TCP candidates (a server accepts); the asking for mDNS names (whoever has sockets does it, and
-//! gives the candidate with its address); several sections of data, and a second DTLS or SCTP association on one peer
-//! connection (no peer asks for them); `a=identity`.
-// Tests begin at some moment, and measure.
+//! Not implemented: active TCP candidates (a server accepts connections); mDNS resolution (the caller, who
+//! has sockets, resolves names and passes the candidate with its address); several data sections, or a second
+//! DTLS or SCTP association per peer connection (peers do not request them); `a=identity`.
+// // Tests read the clock and measure time.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
-/// The tests' network is one for those in here and those in `tests/`, and names this crate as the latter do.
+/// The simulated network is used by the unit tests and by `tests/`, and names this crate as the latter do.
 #[cfg(test)]
 extern crate self as netdyno_rtc_core;
 

@@ -1,30 +1,30 @@
-//! Everything has a limit, and every limit a name.
+//! All limits of a peer connection, by name.
 
 use std::time::Duration;
 
-/// Characters of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
+/// Length of our user name fragment: 48 bits (RFC 8445 section 5.3 asks for 24).
 pub(crate) const UFRAG_CHARS: usize = 8;
 
-/// How long a connection whose path was lost waits for a restart of ICE, unless set otherwise: as long again as it takes to lose the
-/// path, twice. All that it holds, its buffers too, is held for that time.
+/// Default time that a connection whose path was lost waits for an ICE restart: twice the time it takes to
+/// lose the path. Its buffers are kept during that time.
 pub(crate) const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a peer, or the application, can make a peer connection hold. What the association holds is limited in
-/// [`Config::sctp`](crate::Config::sctp).
+/// Bounds on what a peer or the application can make a peer connection hold.
+/// [`Config::sctp`](crate::Config::sctp) limits the association.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of a session description.
+    /// Longest session description in bytes.
     pub max_sdp_bytes: usize,
-    /// Remote candidates of one description and what is trickled after it; as many of our own.
+    /// Most remote candidates per description including those trickled after it, and most local ones.
     pub max_remote_candidates: usize,
-    /// Candidate pairs that are checked.
+    /// Most candidate pairs that are checked.
     pub max_candidate_pairs: usize,
-    /// Data channels at a time.
+    /// Most data channels at a time.
     pub max_channels: usize,
-    /// Bytes of a label, and of a protocol name, in DCEP.
+    /// Longest label, and longest protocol name, in DCEP.
     pub max_label_bytes: usize,
-    /// Events waiting to be polled.
+    /// Most events waiting to be polled.
     pub max_events: usize,
 }
 

@@ -1,15 +1,16 @@
-//! Log events, with the feature `tracing`: what a connection did, and why it did not come up or went. Without the feature nothing is left of
-//! them.
+//! Log events of the feature `tracing`: what a connection does, and why it failed or could not be
+//! established. Without the feature they compile to nothing.
 //!
-//! They leave the core straight for the caller's subscriber, not by way of its own events: those are for programs, have a limit, and would have to carry
-//! texts for people. None is made for each packet, and none says a password, a key or a message's content. Each names its connection: `session`, the number
-//! in the `o=` line of our descriptions ([`session_id`](crate::PeerConnection::session_id)). Levels: WARN for what ended or may end a
-//! connection, INFO for its states, DEBUG for what led there.
+//! They go directly to the caller's subscriber, separate from the core's own events, which are for programs
+//! and limited in number. None is logged per packet, and none contains a password, a key or message content.
+//! Each names its connection as `session`, the number in the `o=` line of our descriptions
+//! ([`session_id`](crate::PeerConnection::session_id)). Levels: WARN for what ended or may end a connection,
+//! INFO for state changes, DEBUG for their causes.
 
 #[cfg(feature = "tracing")]
 use std::net::IpAddr;
 
-/// An event of a connection: level, session, and a text as for `format!`.
+/// Logs an event of a connection: level, session, and a text as for `format!`.
 #[cfg(feature = "tracing")]
 macro_rules! log {
     ($level:ident, $session:expr, $($text:tt)+) => {
@@ -28,7 +29,8 @@ macro_rules! log {
 
 pub(crate) use log;
 
-/// Does what a library would log in more words than it should, at level TRACE. Where nobody listens to that it costs nothing.
+/// Suppresses a library's log output, which exceeds what it should reveal, at level TRACE. Free of cost if no
+/// subscriber listens at that level.
 pub(crate) fn in_silence<T>(act: impl FnOnce() -> T) -> T {
     use tracing::level_filters::LevelFilter;
     if LevelFilter::current() < LevelFilter::TRACE {
@@ -37,11 +39,11 @@ pub(crate) fn in_silence<T>(act: impl FnOnce() -> T) -> T {
     tracing::dispatcher::with_default(&tracing::Dispatch::none(), act)
 }
 
-/// Characters of a line of a peer that are logged.
+/// Most characters logged of a peer's line.
 #[cfg(feature = "tracing")]
 const LINE_CHARS_MAX: usize = 160;
 
-/// Tells which candidates of a description, or of a trickled line, are taken, and which are not, and why.
+/// Logs which candidates of a description or trickled line are accepted, and why others are not.
 #[cfg(feature = "tracing")]
 pub(crate) fn candidates(session: u64, text: &str) {
     use crate::sdp::Candidate;
@@ -52,26 +54,24 @@ pub(crate) fn candidates(session: u64, text: &str) {
         }
         let shown: String = line.chars().take(LINE_CHARS_MAX).collect();
         match Candidate::parse(line) {
-            Ok(Some(_)) => log!(DEBUG, session, "candidate taken: {shown:?}"),
-            Ok(None) => log!(DEBUG, session, "candidate passed over, {}: {shown:?}", why_not(line)),
-            Err(rule) => log!(DEBUG, session, "candidate refused, {rule}: {shown:?}"),
+            Ok(Some(_)) => log!(DEBUG, session, "candidate accepted: {shown:?}"),
+            Ok(None) => log!(DEBUG, session, "candidate ignored, {}: {shown:?}", why_not(line)),
+            Err(rule) => log!(DEBUG, session, "candidate rejected, {rule}: {shown:?}"),
         }
     }
 }
 
-/// Why a well-formed line is none for us.
+/// Why a well-formed line is ignored.
 #[cfg(feature = "tracing")]
 fn why_not(line: &str) -> &'static str {
     let mut words = line.split_ascii_whitespace().skip(1);
     let (component, transport, address) = (words.next(), words.next(), words.nth(1));
     match (component, transport, address) {
-        (Some(component), _, _) if component != "1" => "of another component",
-        (_, Some(transport), _) if !transport.eq_ignore_ascii_case("udp") => "not by UDP",
-        (_, _, Some(name)) if name.ends_with(".local") => {
-            "a multicast DNS name: the peer is found by its own checks"
-        }
-        (_, _, Some(address)) if address.parse::<IpAddr>().is_err() => "a name or a zone, no address",
-        _ => "of a kind unknown, or nothing can be sent there",
+        (Some(component), _, _) if component != "1" => "different component",
+        (_, Some(transport), _) if !transport.eq_ignore_ascii_case("udp") => "not UDP",
+        (_, _, Some(name)) if name.ends_with(".local") => "mDNS name: the peer is found by its own checks",
+        (_, _, Some(address)) if address.parse::<IpAddr>().is_err() => "name or zone instead of an address",
+        _ => "unknown type, or an address that cannot be sent to",
     }
 }
 

@@ -1,8 +1,8 @@
-//! All statistics of a peer connection at one moment, named as the W3C's webrtc-stats names them, in snake_case.
+//! A snapshot of all statistics of a peer connection, named as in W3C webrtc-stats, in snake_case.
 //!
-//! What W3C calls an id is the place in a vector of the same [`Report`] here. Units: bytes are those of UDP's payload, times are
-//! [`Duration`]s. What does not exist here (media, and what only a browser knows) is left out, and so are time stamps: a report is of the
-//! moment that it is asked for.
+//! A W3C id is an index into a vector of the same [`Report`] here. Bytes are UDP payload bytes, times are
+//! [`Duration`]s. Statistics without a counterpart here (media, browser internals) and time stamps are
+//! omitted.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -14,9 +14,10 @@ use crate::sdp::{Candidate, CandidateKind, RelayProtocol};
 
 /// RTCStatsReport.
 ///
-/// It is put together when it is asked for, at a cost that grows with the number of candidates, pairs and channels. On the path of data it
-/// costs nothing that was not there before: a transport's datagrams and a channel's messages are counted anyway, those of a pair are the
-/// difference between two of these counts, and what else is counted of a pair is counted when a check goes or comes. A pair takes some 200 bytes.
+/// It is created on request, at a cost proportional to the number of candidates, pairs and channels. It adds
+/// no cost to the data path: datagrams per transport and messages per channel are counted anyway, those of a
+/// pair are differences between two readings, and other counters of a pair change only with checks. A pair
+/// uses some 200 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -24,16 +25,16 @@ pub struct Report {
     pub peer_connection: PeerConnectionStats,
     /// RTCTransportStats.
     pub transport: TransportStats,
-    /// RTCIceCandidatePairStats, of the pairs that a check was sent or received on; at most
+    /// RTCIceCandidatePairStats of pairs on which a check was sent or received; at most
     /// [`Limits::max_candidate_pairs`](crate::Limits::max_candidate_pairs).
     pub candidate_pairs: Vec<CandidatePairStats>,
-    /// RTCIceCandidateStats of ours ("local-candidate").
+    /// RTCIceCandidateStats of local candidates ("local-candidate").
     pub local_candidates: Vec<CandidateStats>,
-    /// Those of the peer ("remote-candidate"), also of what its checks have shown.
+    /// RTCIceCandidateStats of the peer ("remote-candidate"), including those learned from its checks.
     pub remote_candidates: Vec<CandidateStats>,
-    /// RTCCertificateStats: ours first, then the peer's once it has shown it.
+    /// RTCCertificateStats: the local one, then the peer's once verified.
     pub certificates: Vec<CertificateStats>,
-    /// RTCDataChannelStats, of the channels that are not closed.
+    /// RTCDataChannelStats of channels that are not closed.
     pub data_channels: Vec<DataChannelStats>,
 }
 
@@ -47,7 +48,7 @@ pub struct PeerConnectionStats {
     pub data_channels_closed: u64,
 }
 
-/// RTCTransportStats. Datagrams and bytes of ICE are left out, as W3C says; [`Stats`](crate::Stats) has all.
+/// RTCTransportStats. Excludes ICE traffic, as W3C specifies; [`Stats`](crate::Stats) includes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TransportStats {
@@ -61,21 +62,21 @@ pub struct TransportStats {
     pub bytes_received: u64,
     /// iceRole.
     pub ice_role: IceRole,
-    /// iceLocalUsernameFragment, of the session in use.
+    /// iceLocalUsernameFragment of the session in use.
     pub ice_local_username_fragment: String,
     /// iceState.
     pub ice_state: IceState,
     /// dtlsState.
     pub dtls_state: DtlsState,
-    /// dtlsRole; None (W3C "unknown") until it is agreed upon.
+    /// dtlsRole; `None` (W3C "unknown") until negotiated.
     pub dtls_role: Option<Role>,
-    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. None until it is decided, and after the end.
+    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. `None` until negotiated, and after the end.
     pub tls_version: Option<&'static str>,
-    /// selectedCandidatePairId: the place in [`Report::candidate_pairs`].
+    /// selectedCandidatePairId: an index into [`Report::candidate_pairs`].
     pub selected_candidate_pair_id: Option<usize>,
-    /// selectedCandidatePairChanges: how often another pair was chosen, the first time too.
+    /// selectedCandidatePairChanges: how often a pair was selected, including the first time.
     pub selected_candidate_pair_changes: u32,
-    /// localCertificateId: the place in [`Report::certificates`].
+    /// localCertificateId: an index into [`Report::certificates`].
     pub local_certificate_id: usize,
     /// remoteCertificateId.
     pub remote_certificate_id: Option<usize>,
@@ -86,14 +87,14 @@ pub struct TransportStats {
 pub enum IceRole {
     /// Not known yet.
     Unknown,
-    /// Chooses the pair.
+    /// This side selects the pair.
     Controlling,
-    /// The peer chooses.
+    /// The peer selects the pair.
     Controlled,
 }
 
 impl IceRole {
-    /// As W3C names it.
+    /// The W3C name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -104,7 +105,7 @@ impl IceRole {
 }
 
 impl IceState {
-    /// As W3C names it.
+    /// The W3C name.
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -119,20 +120,20 @@ impl IceState {
 /// RTCDtlsTransportState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DtlsState {
-    /// Nothing begun.
+    /// Not started.
     New,
-    /// The handshake is under way.
+    /// The handshake is in progress.
     Connecting,
-    /// It is done, and the peer's certificate is the one that its description promised.
+    /// The handshake is complete, and the peer's certificate matches its description.
     Connected,
-    /// Over.
+    /// Closed.
     Closed,
-    /// Over by an error of DTLS.
+    /// Ended by a DTLS error.
     Failed,
 }
 
 impl DtlsState {
-    /// As W3C names it.
+    /// The W3C name.
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -144,14 +145,14 @@ impl DtlsState {
     }
 }
 
-/// RTCIceCandidatePairStats. Packets and bytes are those of data: DTLS, no checks. What comes while this pair is the selected one is counted here,
-/// also where it comes from another address of the peer.
+/// RTCIceCandidatePairStats. Packets and bytes count data (DTLS) without checks. Data received while this
+/// pair is selected is counted here, even from another address of the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CandidatePairStats {
-    /// localCandidateId: the place in [`Report::local_candidates`].
+    /// localCandidateId: an index into [`Report::local_candidates`].
     pub local_candidate_id: usize,
-    /// remoteCandidateId: the place in [`Report::remote_candidates`].
+    /// remoteCandidateId: an index into [`Report::remote_candidates`].
     pub remote_candidate_id: usize,
     /// state.
     pub state: CandidatePairState,
@@ -165,37 +166,38 @@ pub struct CandidatePairStats {
     pub bytes_sent: u64,
     /// bytesReceived.
     pub bytes_received: u64,
-    /// totalRoundTripTime: of all checks whose round trip was measured; divided by `responses_received` about the mean.
+    /// totalRoundTripTime of all measured checks; the mean is this divided by `responses_received`,
+    /// approximately.
     pub total_round_trip_time: Duration,
-    /// currentRoundTripTime: of the last check, in steps of the turns that the caller takes.
+    /// currentRoundTripTime of the last check; its resolution is the caller's polling interval.
     pub current_round_trip_time: Option<Duration>,
-    /// requestsReceived, from an address that ICE has authenticated.
+    /// requestsReceived from addresses that ICE has authenticated.
     pub requests_received: u64,
-    /// requestsSent, those for consent included (W3C has them apart only).
+    /// requestsSent, including consent requests (which W3C counts separately).
     pub requests_sent: u64,
     /// responsesReceived.
     pub responses_received: u64,
     /// responsesSent.
     pub responses_sent: u64,
-    /// consentRequestsSent (RFC 7675): requests on the pair while it was the selected one.
+    /// consentRequestsSent (RFC 7675): requests on the pair while it was selected.
     pub consent_requests_sent: u64,
 }
 
 /// RTCStatsIceCandidatePairState, without `frozen`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CandidatePairState {
-    /// The peer has made a check, and ours has not gone yet.
+    /// The peer has sent a check, and ours is still to be sent.
     Waiting,
-    /// A check was sent, and not answered yet.
+    /// A check was sent and not answered yet.
     InProgress,
-    /// ICE has failed, and so this pair.
+    /// ICE has failed, and so has this pair.
     Failed,
     /// A check was answered.
     Succeeded,
 }
 
 impl CandidatePairState {
-    /// As W3C names it.
+    /// The W3C name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -214,9 +216,9 @@ pub struct CandidateStats {
     pub address: IpAddr,
     /// port.
     pub port: u16,
-    /// protocol: between the two peers.
+    /// protocol between the two peers.
     pub protocol: &'static str,
-    /// relayProtocol: how we speak to the TURN server, of a relayed one of ours.
+    /// relayProtocol between us and the TURN server, for a local relayed candidate.
     pub relay_protocol: Option<&'static str>,
     /// candidateType.
     pub candidate_type: CandidateKind,
@@ -224,12 +226,12 @@ pub struct CandidateStats {
     pub priority: u32,
     /// foundation (RFC 8445 section 5.1.1.3).
     pub foundation: String,
-    /// relatedAddress and relatedPort: the base of a reflexive or relayed one.
+    /// relatedAddress and relatedPort: the base of a reflexive or relayed candidate.
     pub related_address: Option<SocketAddr>,
 }
 
 impl CandidateStats {
-    /// Where datagrams go to or come from.
+    /// The address and port as one value.
     pub fn socket_address(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
     }
@@ -250,13 +252,13 @@ impl From<&Candidate> for CandidateStats {
     }
 }
 
-/// RTCIceCandidatePair: who talks to whom.
+/// RTCIceCandidatePair: the selected candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SelectedPair {
-    /// Ours.
+    /// The local candidate.
     pub local: CandidateStats,
-    /// The peer's.
+    /// The peer's candidate.
     pub remote: CandidateStats,
 }
 
@@ -276,13 +278,13 @@ pub struct CertificateStats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataChannelStats {
-    /// Which one it is.
+    /// The channel.
     pub channel: ChannelId,
     /// label.
     pub label: String,
     /// protocol.
     pub protocol: String,
-    /// dataChannelIdentifier: the SCTP stream, once it is known.
+    /// dataChannelIdentifier: the SCTP stream, once known.
     pub data_channel_identifier: Option<u16>,
     /// state.
     pub state: ChannelState,

@@ -1,8 +1,9 @@
-//! Statistics, named as the W3C's `getStats` names them (webrtc-stats).
+//! Statistics, named as in W3C `getStats` (webrtc-stats).
 
 use std::time::Duration;
 
-/// Of a peer connection: RTCPeerConnectionStats, RTCTransportStats, RTCIceCandidatePairStats and RTCSctpTransportStats.
+/// Statistics of a peer connection: RTCPeerConnectionStats, RTCTransportStats, RTCIceCandidatePairStats and
+/// RTCSctpTransportStats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -18,15 +19,15 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// bytesReceived.
     pub bytes_received: u64,
-    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. None until it is decided, and after the end.
+    /// tlsVersion: "FEFC" is DTLS 1.3, "FEFD" 1.2. `None` until negotiated, and after the end.
     pub tls_version: Option<&'static str>,
-    /// currentRoundTripTime of the selected pair, by STUN.
+    /// currentRoundTripTime of the selected pair, measured by STUN.
     pub current_round_trip_time: Option<Duration>,
-    /// The association's.
+    /// Statistics of the association.
     pub sctp: netdyno_sctp::Stats,
 }
 
-/// Of a data channel: RTCDataChannelStats.
+/// Statistics of a data channel: RTCDataChannelStats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChannelStats {

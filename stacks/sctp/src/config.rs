@@ -1,32 +1,32 @@
-//! What a user of an association may set.
+//! Configuration of an association.
 
 use std::time::Duration;
 
 use crate::error::ConfigError;
 use crate::limits::Limits;
 
-/// Settings of an association. `Config::default()` is right for WebRTC.
+/// Settings of an association. `Config::default()` suits WebRTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// SCTP port of ours; 5000 by convention (RFC 8841 section 5).
+    /// Local SCTP port; 5000 by convention (RFC 8841 section 5).
     pub local_port: u16,
-    /// SCTP port of the peer.
+    /// The peer's SCTP port.
     pub remote_port: u16,
-    /// SCTP packets are at most this long until discovery has shown that the path takes more. 1,163 bytes fill a UDP
-    /// payload of 1,200 bytes with DTLS 1.2 and AES-GCM.
+    /// Initial limit for SCTP packets, until path MTU discovery has shown that the path carries longer ones.
+    /// 1,163 bytes fill a UDP payload of 1,200 bytes with DTLS 1.2 and AES-GCM.
     pub packet_bytes: usize,
-    /// Path MTU discovery (RFC 8899) looks for SCTP packets of up to this length; `packet_bytes` turns it off.
+    /// Upper limit of path MTU discovery (RFC 8899); a value equal to `packet_bytes` disables it.
     pub max_packet_bytes: usize,
-    /// The largest message that the peer takes (`a=max-message-size`, RFC 8841 section 6), below 4 GiB.
+    /// Largest message that the peer accepts (`a=max-message-size`, RFC 8841 section 6), below 4 GiB.
     pub max_send_message_bytes: usize,
-    /// Offer I-DATA (RFC 8260), so that a large message does not hold up the others.
+    /// Offer I-DATA (RFC 8260), so that a large message does not block others.
     pub interleaving: bool,
-    /// Offer and use zero checksums (RFC 9653); DTLS protects the packets already.
+    /// Offer and use zero checksums (RFC 9653); DTLS already protects the packets.
     pub zero_checksum: bool,
-    /// Congestion control.
+    /// Congestion control algorithm.
     pub congestion: Congestion,
-    /// How the streams share what may be sent.
+    /// How streams share the available bandwidth.
     pub schedule: Schedule,
     /// RTO.Initial (RFC 9260 section 16).
     pub rto_initial: Duration,
@@ -34,34 +34,35 @@ pub struct Config {
     pub rto_min: Duration,
     /// RTO.Max.
     pub rto_max: Duration,
-    /// Time that an idle association goes without a HEARTBEAT.
+    /// Idle time before a HEARTBEAT is sent.
     pub heartbeat_interval: Duration,
-    /// Longest time that a SACK waits for company (RFC 9260 section 6.2: at most 500 ms).
+    /// Longest delay of a SACK (RFC 9260 section 6.2: at most 500 ms).
     pub sack_delay: Duration,
-    /// What a peer can make us hold, and how long we try.
+    /// Resource limits and retry counts.
     pub limits: Limits,
 }
 
 /// Congestion control algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Congestion {
-    /// BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path's rate and round trip, with pacing, in place of a window that
-    /// shrinks by loss.
+    /// BBR, version 3 (draft-ietf-ccwg-bbr): paces by a model of the path's bandwidth and round trip, instead
+    /// of reducing a window after each loss.
     #[default]
     Bbr,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     Cubic,
-    /// NewReno as of RFC 9260 section 7.2.
+    /// NewReno as in RFC 9260 section 7.2.
     NewReno,
 }
 
-/// How the streams share what may be sent (RFC 8260 section 3).
+/// How streams share the available bandwidth (RFC 8260 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// A message each in turn (section 3.2); with I-DATA a chunk each.
+    /// One message per turn (section 3.2); with I-DATA, one chunk per turn.
     #[default]
     RoundRobin,
-    /// Bytes in proportion to the streams' weights (section 3.6); weights are the priorities of RFC 8831 section 6.4.
+    /// Bandwidth in proportion to the streams' weights (section 3.6); weights are the priorities of RFC 8831
+    /// section 6.4.
     WeightedFair,
 }
 
@@ -88,7 +89,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether the settings can work together.
+    /// Checks that the settings are valid and consistent.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let rows = [
             ("packet_bytes", (508..=16_384).contains(&self.packet_bytes), "508 to 16,384"),

@@ -1,62 +1,62 @@
-//! Errors: who is at fault, and what it ends.
+//! Errors: who caused them, and what they end.
 
 use crate::types::StreamId;
 
-/// Our caller set something that cannot work. Nothing was created.
+/// The caller passed an invalid setting. Nothing was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: must be {rule}")]
 pub struct ConfigError {
-    /// The field at fault.
+    /// The invalid field.
     pub field: &'static str,
-    /// What it must be.
+    /// Its constraint.
     pub rule: &'static str,
 }
 
-/// Why a message was not taken. The association goes on.
+/// Why a message was not accepted. The association continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The send buffer is full: try again after `Event::Writable`.
-    #[error("the send buffer is full; wait until it is writable again")]
+    /// The send buffer is full: retry after `Event::Writable`.
+    #[error("the send buffer is full; retry after Event::Writable")]
     WouldBlock,
-    /// Longer than the peer takes.
-    #[error("the message has {length} bytes, the peer takes {limit}")]
+    /// The message exceeds the peer's limit.
+    #[error("the message has {length} bytes, but the peer accepts at most {limit}")]
     TooLong {
-        /// Bytes of the message.
+        /// Length of the message.
         length: usize,
-        /// Bytes that the peer takes.
+        /// The peer's limit.
         limit: usize,
     },
-    /// SCTP has no empty messages (RFC 9260 section 3.3.1); WebRTC has PPIDs for them.
-    #[error("an empty message; send one byte with the PPID for empty messages")]
+    /// SCTP has no empty messages (RFC 9260 section 3.3.1); WebRTC defines PPIDs for them.
+    #[error("the message is empty; send one byte with the PPID for empty messages")]
     Empty,
-    /// The peer has fewer streams, or a reset of this one is under way.
-    #[error("stream {0:?} does not exist, or is being reset")]
+    /// The stream exceeds the peer's stream count, or is being reset.
+    #[error("stream {0:?} does not exist or is being reset")]
     NoSuchStream(StreamId),
-    /// Not set up, shutting down, or ended.
-    #[error("the association is not open")]
+    /// Not established, shutting down, or ended.
+    #[error("the association is not established")]
     NotOpen,
 }
 
-/// Why streams were not reset. The association goes on.
+/// Why streams were not reset. The association continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResetError {
-    /// The peer does not know RE-CONFIG (RFC 6525).
-    #[error("the peer cannot reset streams")]
+    /// The peer does not support RE-CONFIG (RFC 6525).
+    #[error("the peer does not support stream resets")]
     Unsupported,
-    /// Not set up, shutting down, or ended.
-    #[error("the association is not open")]
+    /// Not established, shutting down, or ended.
+    #[error("the association is not established")]
     NotOpen,
 }
 
-/// The peer broke a rule that it must not break. Ends the association with an ABORT that names it.
+/// The peer violated a protocol requirement. Ends the association with an ABORT that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the peer broke {section}: {rule}")]
+#[error("the peer violated {section}: {rule}")]
 pub struct ProtocolViolation {
-    /// Where the rule stands, for example "RFC 9260 section 6.2".
+    /// The section with the requirement, for example "RFC 9260 section 6.2".
     pub section: &'static str,
-    /// The rule.
+    /// The requirement.
     pub rule: &'static str,
 }
 
@@ -70,10 +70,10 @@ pub enum AssociationError {
     /// The peer aborted.
     #[error("the peer aborted the association: {0}")]
     Aborted(String),
-    /// The peer is at fault.
+    /// The peer violated the protocol.
     #[error(transparent)]
     Violation(#[from] ProtocolViolation),
-    /// The peer needs what we do not have.
-    #[error("the peer needs {0}, which is not supported")]
+    /// The peer requires something that is not supported.
+    #[error("the peer requires {0}, which is not supported")]
     Unsupported(&'static str),
 }

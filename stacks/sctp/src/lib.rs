@@ -1,17 +1,17 @@
-//! SCTP over DTLS for WebRTC data channels (RFC 9260, RFC 8261, RFC 8831), as a core without I/O.
+//! SCTP over DTLS for WebRTC data channels (RFC 9260, RFC 8261, RFC 8831), as a sans-I/O core.
 //!
 //! | does | does not |
 //! |---|---|
-//! | association set-up, data both ways, partial reliability, stream reset, path MTU discovery, shutdown | open sockets, read clocks, draw randomness, spawn, lock |
-//! | give the bytes of each SCTP packet, one a call | encrypt them: that is DTLS' part |
-//! | DATA and I-DATA (RFC 8260), FORWARD-TSN (RFC 3758), RE-CONFIG for streams (RFC 6525) | reset of all TSNs, addition of streams: refused |
+//! | sets up associations, transfers data with partial reliability, resets streams, discovers the path MTU, shuts down | open sockets, read clocks, draw randomness, spawn threads, lock |
+//! | produces the bytes of each SCTP packet, one per call | encrypt them: that is the DTLS layer's task |
+//! | DATA and I-DATA (RFC 8260), FORWARD-TSN (RFC 3758), RE-CONFIG for streams (RFC 6525) | TSN reset and stream addition: refused |
 //! | zero checksums (RFC 9653), PAD (RFC 4820), path MTU discovery (RFC 8899) | ECN, SCTP authentication |
-//! | one path | multi-homing (RFC 8831 section 5 forbids it) |
+//! | a single path | multi-homing (forbidden by RFC 8831 section 5) |
 //!
-//! An [`Association`] has four kinds of method: getters; `handle_*`, which take what happened and when; commands
-//! ([`connect`](Association::connect), [`send`](Association::send) and the like); and `poll_*` with
-//! [`next_deadline`](Association::next_deadline). They may be called in any order. After any of the first three, poll
-//! until there is nothing more, then sleep until the next deadline or input.
+//! An [`Association`] has four kinds of method: getters; `handle_*`, which take an input and its time;
+//! commands ([`connect`](Association::connect), [`send`](Association::send) and others); and `poll_*` with
+//! [`next_deadline`](Association::next_deadline). They may be called in any order. After input or commands,
+//! poll until nothing is returned, then sleep until the next deadline or input.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -43,7 +43,7 @@
 //! assert_eq!(bob.poll_event(), Some(Event::Connected));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-// Tests begin at some moment, and measure.
+// // Tests read the clock and measure time.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod association;

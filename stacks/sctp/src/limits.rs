@@ -1,38 +1,40 @@
-//! Everything has a limit, and every limit a name.
+//! All limits of an association, by name.
 
-/// What a peer, or the application, can make an association hold, and how often it tries.
+/// Bounds on what a peer or the application can make an association hold, and on retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Receive window at the start, bytes. It is charged until the application takes the data.
+    /// Initial receive window in bytes. Data is charged to it until the application receives it.
     pub receive_window_bytes: usize,
-    /// Most that autotuning lets the receive window grow to.
+    /// Upper limit of the autotuned receive window.
     pub max_receive_window_bytes: usize,
-    /// Most bytes that `send` takes before it says "not now", unsent and unacknowledged together. From 1 MiB on it says so as
-    /// soon as more is unsent than can be in flight. Who has been told so is faster than the path, and until nothing was to be sent for
-    /// a while it is taken as much as was in flight last, at least 128 KiB and one message beside another: the rest would only wait.
+    /// Most bytes that `send` accepts, unsent and unacknowledged together. From 1 MiB on, `send` returns
+    /// `WouldBlock` as soon as more is unsent than can be in flight. After that, until the send queue has
+    /// been empty for a while, it accepts as much unsent data as was recently in flight, at least 128 KiB and
+    /// two messages. More would only lengthen the queue.
     pub send_buffer_bytes: usize,
-    /// Largest message that is put together; a longer one ends the association.
+    /// Largest message that is reassembled; a longer one ends the association.
     pub max_message_bytes: usize,
-    /// Messages that can be in pieces at a time.
+    /// Most incomplete messages at a time.
     pub max_partial_messages: usize,
-    /// Chunks held out of order; more are dropped, to be sent again.
+    /// Most chunks held out of order; further ones are dropped, to be retransmitted.
     pub max_held_chunks: usize,
-    /// Messages waiting for the application; a peer that sends tiny ones is held back by this.
+    /// Most messages waiting for the application; bounds a peer that sends tiny ones.
     pub max_waiting_messages: usize,
-    /// Streams each way (RFC 8831 section 6.2 asks for 65,535).
+    /// Streams per direction (RFC 8831 section 6.2 asks for 65,535).
     pub max_streams: u16,
-    /// Unacknowledged chunks.
+    /// Most unacknowledged chunks.
     pub max_in_flight_chunks: usize,
-    /// Chunks looked at in one packet.
+    /// Most chunks processed per packet.
     pub max_chunks_per_packet: usize,
-    /// Gap blocks written into a SACK, and believed in one.
+    /// Most gap blocks written into a SACK, and processed from one.
     pub max_gap_blocks: usize,
-    /// Events waiting to be polled.
+    /// Most events waiting to be polled.
     pub max_events: usize,
-    /// INIT and COOKIE ECHO are sent this often at the most (Max.Init.Retransmits, RFC 9260 section 16).
+    /// Most transmissions of INIT and COOKIE ECHO (Max.Init.Retransmits, RFC 9260 section 16).
     pub max_init_retransmits: u32,
-    /// Retransmissions in a row without an answer before the peer counts as gone (Association.Max.Retrans).
+    /// Consecutive unanswered retransmissions before the peer counts as unreachable
+    /// (Association.Max.Retrans).
     pub max_retransmits: u32,
 }
 

@@ -1,27 +1,27 @@
-//! Protocol numbers. Each has its own type, and its wraparound with it.
+//! Protocol numbers: one type each, including its wraparound.
 
 /// Transmission sequence number (RFC 9260 section 1.6): serial arithmetic modulo 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Tsn(pub u32);
 
 impl Tsn {
-    /// The one after this.
+    /// The next number.
     pub fn next(self) -> Self {
         self.add(1)
     }
 
-    /// The one before this.
+    /// The previous number.
     pub fn previous(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
 
-    /// `count` further on.
+    /// This number plus `count`.
     #[allow(clippy::should_implement_trait)]
     pub fn add(self, count: u32) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
-    /// How far this is after `other`; negative if before. Exact for distances below 2^31.
+    /// The distance from `other`; negative if this is earlier. Exact for distances below 2^31.
     pub fn since(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
@@ -32,8 +32,8 @@ impl Tsn {
     }
 }
 
-/// How far two SSNs can be apart to be compared: half of their numbers (RFC 9260 section 1.6), less one. Chunks that are farther
-/// apart than this are never on their way at the same time, unless they are I-DATA.
+/// Largest distance at which two SSNs can be compared: half of their range (RFC 9260 section 1.6), less one.
+/// DATA chunks farther apart are never in flight at the same time.
 pub(crate) const SSN_REACH: usize = (1 << 15) - 1;
 
 /// Stream sequence number of a DATA chunk (RFC 9260 section 1.6): modulo 2^16.
@@ -41,7 +41,7 @@ pub(crate) const SSN_REACH: usize = (1 << 15) - 1;
 pub struct Ssn(pub u16);
 
 impl Ssn {
-    /// The one after this.
+    /// The next number.
     pub fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
@@ -58,7 +58,7 @@ impl Ssn {
 pub struct Mid(pub u32);
 
 impl Mid {
-    /// The one after this.
+    /// The next number.
     pub fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
@@ -77,7 +77,7 @@ pub struct Fsn(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StreamId(pub u16);
 
-/// Payload protocol identifier (RFC 9260 section 3.3.1): what the payload is, for the layer above.
+/// Payload protocol identifier (RFC 9260 section 3.3.1): the type of the payload, for the layer above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ppid(pub u32);
 
@@ -88,8 +88,8 @@ impl Ppid {
     pub const STRING: Self = Self(51);
     /// WebRTC Binary.
     pub const BINARY: Self = Self(53);
-    /// WebRTC String Empty: one zero byte stands for an empty string.
+    /// WebRTC String Empty: an empty string, sent as one zero byte.
     pub const STRING_EMPTY: Self = Self(56);
-    /// WebRTC Binary Empty: one zero byte stands for an empty message.
+    /// WebRTC Binary Empty: an empty message, sent as one zero byte.
     pub const BINARY_EMPTY: Self = Self(57);
 }

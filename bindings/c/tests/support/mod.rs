@@ -1,4 +1,4 @@
-//! C programs: compiled, started, and talked to by a pipe.
+//! Compiles and starts C programs, and talks to them through pipes.
 #![allow(dead_code, clippy::unwrap_used)]
 
 pub(crate) mod header;
@@ -13,23 +13,23 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Long enough for the slowest machine; no test waits for it unless it fails.
+/// Long enough for slow machines; only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The library in two forms, as cargo made them for these tests.
+/// The shared and the static library, as built by cargo for these tests.
 #[derive(Clone, Copy)]
 pub(crate) enum Library {
     Shared,
     Static,
 }
 
-/// With them, a read of what is freed, a leak or an overflow ends the C program.
+/// Options that make a use after free, a leak or an overflow abort the C program.
 const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// The flags that the README gives.
+/// The flags given in the README.
 const FLAGS: [&str; 4] = ["-std=gnu17", "-Wall", "-Wextra", "-Werror"];
 
-/// The sanitizers, where the compiler has them.
+/// The sanitizer flags, if the compiler supports them.
 pub(crate) fn sanitizers() -> &'static [&'static str] {
     let source = scratch("sanitizers").join(format!("none-{}.c", std::process::id()));
     fs::write(&source, "int main(void) { return 0; }").unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn sanitizers() -> &'static [&'static str] {
     if has(tried.status.success(), "address and undefined behaviour sanitizers") { &SANITIZERS } else { &[] }
 }
 
-/// Whether what a test needs is there; if not it is skipped, or fails if `NETDYNO_REQUIRE=all`.
+/// Whether a test's requirements are met. If not, the test is skipped, or fails if `NETDYNO_REQUIRE=all`.
 pub(crate) fn has(it: bool, what: &str) -> bool {
     if !it {
         assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {what}");
@@ -52,12 +52,12 @@ pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where cargo put the library: beside this test.
+/// The folder of the built library, which is also that of this test.
 pub(crate) fn built() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
 }
 
-/// A folder for what a test makes.
+/// A temporary folder for a test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rtc-c-{name}"));
     fs::create_dir_all(&folder).unwrap();
@@ -74,7 +74,7 @@ pub(crate) fn run(command: &mut Command) -> String {
 /// Compiles a program against the checked-in header.
 pub(crate) fn compile(source: &Path, library: Library, flags: &[&str]) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    // What takes memory and time: one at a time.
+    // One at a time, because compiling needs memory and time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
     let name = format!("{}-{}", source.file_stem().unwrap().display(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -101,7 +101,7 @@ pub(crate) fn compile(source: &Path, library: Library, flags: &[&str]) -> PathBu
     program
 }
 
-/// A C program that runs. It is ended when dropped.
+/// A running C program. It is killed when dropped.
 pub(crate) struct Program {
     file: PathBuf,
     process: Child,
@@ -125,7 +125,7 @@ impl Program {
         Self { file, process, stdin, said }
     }
 
-    /// As `put` and `get` of pipe.h.
+    /// The counterparts of `put` and `get` of pipe.h.
     pub(crate) fn put(&mut self, text: &str) {
         write!(self.stdin.as_mut().unwrap(), "{}\n{text}", text.len()).unwrap();
     }
@@ -135,7 +135,7 @@ impl Program {
         said.unwrap_or_else(|_| panic!("nothing came; it is {:?}", self.process.try_wait()))
     }
 
-    /// It ends by itself, and well.
+    /// The program exits on its own, with success.
     pub(crate) fn ends(mut self) {
         self.stdin = None;
         let status = self.process.wait().unwrap();
@@ -143,7 +143,7 @@ impl Program {
     }
 }
 
-/// The next text; `None` at the end.
+/// The next text; `None` at the end of the output.
 fn read(stdout: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     stdout.read_line(&mut line).ok()?;
@@ -154,7 +154,7 @@ fn read(stdout: &mut impl BufRead) -> Option<String> {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Ended already, unless the test has failed.
+        // It has exited already, unless the test has failed.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_file(&self.file);
@@ -166,10 +166,10 @@ pub(crate) fn digest(hash: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Of nothing.
+/// The hash of no bytes.
 pub(crate) const NO_BYTES: u32 = 0x811c_9dc5;
 
-/// What peer.c gives as message `number`.
+/// Message `number` as peer.c generates it.
 pub(crate) fn bytes(length: usize, number: usize) -> Vec<u8> {
     (0..length).map(|at| (number + 7 * at) as u8).collect()
 }

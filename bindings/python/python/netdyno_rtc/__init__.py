@@ -1,7 +1,7 @@
 """Fast WebRTC data channels for asyncio, by netdyno-rtc.
 
-Names and behaviour are those of W3C's WebRTC API as far as data channels go, and those of aiortc. What is more: ``RTCDataChannel.send_async``,
-``receive``, ``receive_many`` and ``async for``, with backpressure both ways.
+Names and behaviour are those of W3C's WebRTC API for data channels, and of aiortc. In addition, ``RTCDataChannel`` has
+``send_async``, ``send_many``, ``receive``, ``receive_many`` and ``async for``, with backpressure in both directions.
 """
 
 from ._native import InvalidStateError, OperationError

@@ -11,29 +11,30 @@ from .loop import CLOSED, LOW, OPEN, READABLE, ROOM, Emitter, Hub, Waiters
 if TYPE_CHECKING:
     from ._native import _Data as Data, _Message as Message
 
-#: Messages that handlers are given before the event loop sees to others.
+#: Messages passed to handlers before the event loop runs other tasks.
 BATCH = 256
 
 
 class RTCDataChannel(Emitter):
-    """W3C's RTCDataChannel, and what asyncio has more.
+    """W3C's RTCDataChannel, with coroutines for asyncio.
 
-    Events: ``open``, ``message``, ``bufferedamountlow``, ``close``. Messages go to the handlers of ``message``; while there is none they wait
-    for one, or for ``receive`` and ``async for``. What nobody takes holds the peer back, on all channels of the connection.
+    Events: ``open``, ``message``, ``bufferedamountlow``, ``close``. Messages are passed to the handlers of ``message``.
+    Without a handler they are kept for ``receive`` and ``async for``. More than 1 MiB of unread messages stops the peer,
+    on all channels of the connection.
     """
 
     def __init__(self, hub: Hub, native: Channel) -> None:
         super().__init__()
         self._hub, self._native = hub, native
         self._readers, self._writers, self._watchers = Waiters(hub.loop), Waiters(hub.loop), Waiters(hub.loop)
-        self._ahead: deque[Message] = deque()  # taken in a batch, and not yet given
-        self._delivers = self._is_told = False
-        #: Bytes that may be buffered before ``send_async`` waits.
+        self._ahead: deque[Message] = deque()  # taken from the native half in a batch, and not yet returned
+        self._delivers = self._has_closed = False
+        #: ``send_async`` waits while more bytes than this are buffered.
         self.highWaterMark = 1 << 20
         hub.add(native.number, self)
         self.on("new_listener", self._on_listener)
 
-    # -- as W3C has it --
+    # -- W3C --
 
     @property
     def label(self) -> str:
@@ -71,12 +72,12 @@ class RTCDataChannel(Emitter):
 
     @property
     def bufferedAmount(self) -> int:
-        """Bytes that were given to ``send`` and have not been sent for the first time. An empty message counts as one."""
+        """Bytes passed to ``send`` that have not been sent for the first time. An empty message counts as one byte."""
         return self._native.buffered
 
     @property
     def bufferedAmountLowThreshold(self) -> int:
-        """When the buffered amount falls to this or below, there is an event ``bufferedamountlow``."""
+        """The buffered amount at or below which ``bufferedamountlow`` is raised."""
         return self._native.low
 
     @bufferedAmountLowThreshold.setter
@@ -86,42 +87,43 @@ class RTCDataChannel(Emitter):
         self._native.low = value
 
     def send(self, data: Data) -> None:
-        """Send ``str`` as text, and what has the buffer protocol as bytes. Does not wait: another thread sends it.
+        """Send ``str`` as text, and objects with the buffer protocol as bytes. Returns at once; another thread sends.
 
-        ``InvalidStateError`` if the channel is not open, ``ValueError`` if the message is longer than the peer takes, ``OperationError`` if more than
-        64 MiB would be buffered.
+        Raises ``InvalidStateError`` if the channel is not open, ``ValueError`` if the message is longer than the peer
+        accepts, and ``OperationError`` if more than 64 MiB would be buffered.
         """
         self._native.send(data)
 
     def close(self) -> None:
-        """Close it once all that is buffered has been sent. Who closes reads no more: what waits is thrown away, and what comes."""
+        """Close the channel once everything buffered has been sent. Unread and later messages are discarded."""
         self._native.close()
 
-    # -- what asyncio has more --
+    # -- asyncio --
 
     async def send_async(self, data: Data) -> None:
-        """As ``send``, but waits while more than ``highWaterMark`` bytes are buffered, or until the channel is open."""
+        """As ``send``, but wait until the channel is open and while more than ``highWaterMark`` bytes are buffered."""
         await self._room()
         self._native.send(data)
 
     async def send_many(self, messages: Sequence[Data]) -> None:
-        """As ``send_async`` for each, at the cost of one."""
+        """As ``send_async`` for each message, in one call of the native half."""
         await self._room()
         self._native.send_many(messages)
 
     async def receive(self) -> Message:
-        """The next message; ``InvalidStateError`` once the channel is closed and all that came has been taken."""
+        """The next message. Raises ``InvalidStateError`` once the channel is closed and all messages have been taken."""
         messages = await self.receive_many(1)
         if not messages:
             raise InvalidStateError("the data channel is closed")
         return messages[0]
 
     async def receive_many(self, max: int = BATCH) -> list[Message]:
-        """Waits for a message, and gives all that are there, up to ``max``. None are left of a closed channel if it gives none."""
+        """Wait for a message, and return up to ``max`` available ones. An empty list: the channel is closed, and all
+        messages have been taken."""
         while True:
             if self._ahead:
                 return [self._ahead.popleft() for _ in range(min(max, len(self._ahead)))]
-            # In this order: what came stands there before the end does.
+            # In this order, because messages are queued before the channel is marked as closed.
             is_closed = self.readyState == "closed"
             messages = self._native.receive(max)
             if messages or is_closed:
@@ -132,7 +134,7 @@ class RTCDataChannel(Emitter):
         return self
 
     async def __anext__(self) -> Message:
-        """The next message, until the channel is closed and all that came has been taken."""
+        """The next message, until the channel is closed and all messages have been taken."""
         if not self._ahead:
             self._ahead.extend(await self.receive_many())
         if not self._ahead:
@@ -140,14 +142,15 @@ class RTCDataChannel(Emitter):
         return self._ahead.popleft()
 
     async def wait_open(self) -> None:
-        """Waits until it is open; ``InvalidStateError`` if it never will be."""
+        """Wait until the channel is open. Raises ``InvalidStateError`` if it never will be."""
         while self.readyState == "connecting":
             await self._watchers.wait()
         if self.readyState != "open":
             raise InvalidStateError(f"the data channel is {self.readyState}")
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed, by either side. After a close of ours, of a connection that lives on, all has arrived then."""
+        """Wait until either side has closed the channel. After a local close, everything was delivered if the connection
+        lives on."""
         while self.readyState != "closed":
             await self._watchers.wait()
 
@@ -161,27 +164,27 @@ class RTCDataChannel(Emitter):
             **self._native.stats(),
         }
 
-    # -- what happens --
+    # -- events --
 
     async def _room(self) -> None:
         if self.readyState == "connecting":
             await self.wait_open()
         if not self._native.has_room(self.highWaterMark):
-            # Not at each message that leaves: half of it is a batch.
+            # Wake at half of it, so that messages are sent in batches.
             while not self._native.has_room(self.highWaterMark // 2):
                 await self._writers.wait()
 
-    def _on_news(self, news: int) -> None:
-        if news & (OPEN | CLOSED):
+    def _on_events(self, events: int) -> None:
+        if events & (OPEN | CLOSED):
             self._watchers.wake()
-        if news & OPEN:
-            self._tell("open")
-        if news & (READABLE | CLOSED):
+        if events & OPEN:
+            self._emit_safely("open")
+        if events & (READABLE | CLOSED):
             self._readers.wake()
             self._deliver()
-        if news & LOW:
-            self._tell("bufferedamountlow")
-        if news & ROOM:
+        if events & LOW:
+            self._emit_safely("bufferedamountlow")
+        if events & ROOM:
             self._writers.wake()
 
     def _on_listener(self, event: str, _: Callable[..., Any]) -> None:
@@ -189,7 +192,7 @@ class RTCDataChannel(Emitter):
             self._hub.loop.call_soon(self._deliver)
 
     def _deliver(self) -> None:
-        """Give the handlers what waits, and the end behind it."""
+        """Pass waiting messages to the handlers, followed by ``close``."""
         if self._delivers:
             return
         is_closed = self.readyState == "closed"
@@ -198,15 +201,15 @@ class RTCDataChannel(Emitter):
             self._ahead.extend(taken)
             self._delivers = True
             try:
-                # A handler may be the last: what is left waits for the next.
-                while self._ahead and self._tell("message", self._ahead[0]):
+                # A handler may remove itself: the remaining messages wait for the next one.
+                while self._ahead and self._emit_safely("message", self._ahead[0]):
                     self._ahead.popleft()
             finally:
                 self._delivers = False
             if len(taken) == BATCH:
                 self._hub.loop.call_soon(self._deliver)
                 return
-        if is_closed and not self._is_told:
-            self._is_told = True
+        if is_closed and not self._has_closed:
+            self._has_closed = True
             self._hub.remove(self._native.number)
-            self._tell("close")
+            self._emit_safely("close")

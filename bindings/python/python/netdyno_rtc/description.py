@@ -1,4 +1,4 @@
-"""What the two sides tell each other, and how a connection is made."""
+"""Session descriptions, candidates and the configuration of connections."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import NamedTuple, Optional, Sequence, Union
 
 @dataclass
 class RTCSessionDescription:
-    """An offer, an answer, or the word that takes an offer back ("rollback")."""
+    """An offer, an answer, or a "rollback", which withdraws an offer."""
 
     sdp: str
     type: str
 
     def __post_init__(self) -> None:
         if self.type not in ("offer", "answer", "rollback"):
-            raise ValueError(f"type: {self.type!r} is none of 'offer', 'answer', 'rollback'")
+            raise ValueError(f"type: {self.type!r} is not 'offer', 'answer' or 'rollback'")
 
 
 @dataclass
 class RTCIceCandidate:
-    """A candidate as text, from "candidate:" on, as browsers have it; empty is the end of candidates."""
+    """A candidate as text, from "candidate:" on, as in browsers; an empty one ends the candidates."""
 
     candidate: str
     sdpMid: Optional[str] = None
@@ -31,41 +31,42 @@ class RTCIceCandidate:
 
 
 class RTCIceTransportPolicy(Enum):
-    """Which ways may be taken."""
+    """Which candidates may be used."""
 
     ALL = "all"
-    #: By a TURN server alone, so that the peer learns no address of this machine.
+    #: TURN relays only, so that the peer does not learn any address of this machine.
     RELAY = "relay"
 
 
 @dataclass
 class RTCIceServer:
-    """A STUN or TURN server: ``stun:host:port``, ``turn:host:port?transport=udp`` or ``=tcp``, ``turns:host:port?transport=tcp`` (TLS), or a list of
-    such URLs. The port may be left out (3478, with TLS 5349), and so may the transport (UDP, with TLS TCP). TURN wants both of the others.
-    TCP and TLS are for where UDP is not let through, and on Linux only."""
+    """A STUN or TURN server: ``stun:host:port``, ``turn:host:port?transport=udp`` or ``=tcp``,
+    ``turns:host:port?transport=tcp`` (TLS), or a list of such URLs. The port defaults to 3478, with TLS to 5349; the
+    transport defaults to UDP, with TLS to TCP. TURN requires ``username`` and ``credential``. TCP and TLS are for
+    networks that block UDP, on Linux only."""
 
     urls: Union[str, list[str]]
     username: Optional[str] = None
     credential: Optional[str] = field(default=None, repr=False)
-    #: There is no other.
+    #: The only supported type.
     credentialType: str = "password"
 
     def __post_init__(self) -> None:
         if self.credentialType != "password":
-            raise ValueError(f"credentialType: {self.credentialType!r} is not 'password', and no other is known")
+            raise ValueError(f"credentialType: {self.credentialType!r} is not 'password', the only supported type")
 
 
 @dataclass(frozen=True)
 class RTCPeerConnectionIceErrorEvent:
-    """A server was of no use, or is not any more."""
+    """A STUN or TURN server failed."""
 
     url: str
-    #: What happened, and what may help.
+    #: The reason, and a possible remedy.
     errorText: str
 
 
 class Settings(NamedTuple):
-    """What a driver is made with."""
+    """The arguments of a driver."""
 
     address: str
     port: int
@@ -79,25 +80,28 @@ class Settings(NamedTuple):
 
 @dataclass
 class RTCConfiguration:
-    """Where a connection is made, and what helps it to get through NATs. It is read when the connection begins, and errors in it show then."""
+    """The local address of a connection and settings for NAT traversal. Values are checked when the first channel or
+    description is created."""
 
-    #: 8 URLs at the most. None: no server is asked (aiortc asks a public one then).
+    #: At most 8 URLs. ``None``: no servers (aiortc uses a public one by default).
     iceServers: Optional[list[RTCIceServer]] = None
-    #: The IP address to bind. All of this machine's by default; then those that it reaches the world from are offered. ``"::"`` has IPv6 too.
+    #: The IP address to bind. By default all IPv4 addresses; those of interfaces that are up are then offered. ``"::"``
+    #: includes IPv6.
     address: str = "0.0.0.0"
-    #: The UDP port that all connections by a peer's offer share; 0: the system chooses one. Offers of ours take a port of their own each.
+    #: The UDP port that all connections from a peer's offer share; 0: chosen by the system. Each local offer uses a
+    #: separate port.
     port: int = 0
-    #: A member, or its value.
+    #: A member of the enum, or its value.
     iceTransportPolicy: Union[RTCIceTransportPolicy, str] = RTCIceTransportPolicy.ALL
-    #: Addresses at which the world sees this machine, where a NAT leads each port there to the same one here (as of machines in a cloud).
+    #: Public addresses of this machine behind a NAT that forwards each port to the same local port (1:1 NAT in a cloud).
     publicAddresses: Sequence[str] = ()
-    #: The first and the last of the ports that offers of ours and TURN take, for a firewall that lets only those through. None: any.
+    #: The first and the last port for local offers and TURN, for a firewall that admits only a range. ``None``: any.
     ports: Optional[tuple[int, int]] = None
-    #: A TCP port at which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls that let no UDP through; 0: the system
-    #: chooses one. Not the number of ``port``. None: no TCP. Linux only.
+    #: A TCP port on which peers may connect (RFC 6544, passive candidates), for browsers behind firewalls that block UDP;
+    #: 0: chosen by the system. It must differ from ``port``. ``None``: no TCP. Linux only.
     tcpPort: Optional[int] = None
-    #: Who may have signed the certificates of ``turns:`` servers: certificates in PEM, or the path of a file of them (``pathlib.Path("roots.pem")``).
-    #: None: whom the system trusts.
+    #: The authorities trusted for ``turns:`` servers: certificates in PEM, or the path of a file with them
+    #: (``pathlib.Path("roots.pem")``). ``None``: those that the system trusts.
     serverRoots: Union[str, bytes, os.PathLike[str], None] = None
 
     def __post_init__(self) -> None:
@@ -115,7 +119,7 @@ class RTCConfiguration:
         if isinstance(roots, os.PathLike):
             roots = pathlib.Path(roots).read_bytes()
         if isinstance(roots, bytes):
-            # What is no certificate may be anything.
+            # A file that contains no certificates may have any encoding.
             roots = roots.decode(errors="replace")
         addresses = tuple(self.publicAddresses)
         return Settings(self.address, self.port, tuple(servers), relay_only, addresses, self.ports, self.tcpPort, roots)

@@ -1,4 +1,4 @@
-"""One driver for each event loop and settings: who has news is told by one readable file descriptor."""
+"""One driver for each event loop and settings. A readable file descriptor signals pending events."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pyee.asyncio import AsyncIOEventEmitter
 from ._native import Driver, Peer
 from .description import Settings
 
-# Bits of news, as `src/bell.rs` has them.
+# Bits of events, as in `src/events.rs`.
 OPEN, READABLE, LOW, ROOM, CLOSED, STATE, INCOMING, GATHERED = (1 << bit for bit in range(8))
 
 
 class Member(Protocol):
-    """What can have news."""
+    """A channel or connection that handles events."""
 
-    def _on_news(self, news: int) -> None: ...
+    def _on_events(self, events: int) -> None: ...
 
 
 class Hub:
-    """A driver, and those who wait for its news. It lives while it has connections."""
+    """A driver and the members to which it dispatches events. It exists while it has connections."""
 
     _all: dict[tuple[asyncio.AbstractEventLoop, Settings], Hub] = {}
 
     @classmethod
-    def of(cls, settings: Settings) -> Hub:
-        """The hub of the event loop that this is called in."""
+    def for_running_loop(cls, settings: Settings) -> Hub:
+        """The hub of the running event loop for these settings."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError as error:
@@ -45,10 +45,10 @@ class Hub:
         self._key = key
         self._members: dict[int, Member] = {}
         self._peers = 0
-        self.loop.add_reader(self.driver.fileno(), self._look)
+        self.loop.add_reader(self.driver.fileno(), self._dispatch)
 
     def add_peer(self, own_port: bool, member: Member) -> Peer:
-        """A new connection."""
+        """Create a connection."""
         try:
             peer = self.driver.add(own_port)
             self.add(peer.number, member)
@@ -73,18 +73,18 @@ class Hub:
             self.loop.remove_reader(self.driver.fileno())
             self.driver.end()
 
-    def _look(self) -> None:
-        for number, news in self.driver.take():
+    def _dispatch(self) -> None:
+        for number, events in self.driver.take():
             member = self._members.get(number)
             if member is not None:
-                member._on_news(news)
+                member._on_events(events)
 
 
 class Emitter(AsyncIOEventEmitter):
-    """An emitter whose handlers' failures are the event loop's to report, and keep nobody else from being told."""
+    """An emitter that reports exceptions of handlers to the event loop and continues."""
 
-    def _tell(self, event: str, *args: object) -> bool:
-        """Whether there is a handler."""
+    def _emit_safely(self, event: str, *args: object) -> bool:
+        """Call the handlers; return whether there are any."""
         try:
             return self.emit(event, *args)
         except Exception as error:
@@ -94,7 +94,7 @@ class Emitter(AsyncIOEventEmitter):
 
 
 class Waiters:
-    """Coroutines that wait for something; all are woken at a time, and look for themselves."""
+    """Coroutines that wait for one condition. They are woken together, and each checks the condition."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

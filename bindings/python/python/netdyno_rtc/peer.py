@@ -1,4 +1,4 @@
-"""A connection."""
+"""A peer connection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .stats import RTCStatsReport, report_of
 class RTCPeerConnection(Emitter):
     """W3C's RTCPeerConnection, for data channels.
 
-    Events: ``datachannel``, ``connectionstatechange``, ``iceconnectionstatechange``, ``icegatheringstatechange``, ``signalingstatechange``;
-    ``icecandidateerror``, with an ``RTCPeerConnectionIceErrorEvent``, for a server that is of no use.
-    ``localDescription`` carries all candidates, for which ``setLocalDescription`` waits; the peer's may come one by one.
+    Events: ``datachannel``, ``connectionstatechange``, ``iceconnectionstatechange``, ``icegatheringstatechange``,
+    ``signalingstatechange``; and ``icecandidateerror``, with an ``RTCPeerConnectionIceErrorEvent``, for a server that
+    failed. ``setLocalDescription`` waits until ``localDescription`` contains all candidates. The peer's candidates may be
+    trickled.
     """
 
     def __init__(self, configuration: Optional[RTCConfiguration] = None) -> None:
@@ -47,7 +48,7 @@ class RTCPeerConnection(Emitter):
 
     @property
     def iceGatheringState(self) -> str:
-        """``new``, ``gathering`` (while servers are asked) or ``complete``."""
+        """``new``, ``gathering`` (while servers are queried) or ``complete``."""
         return self._gathering
 
     @property
@@ -57,7 +58,7 @@ class RTCPeerConnection(Emitter):
 
     @property
     def failure(self) -> Optional[str]:
-        """Why it failed, if it did."""
+        """The reason why the connection failed, if it did."""
         return self._failure
 
     @property
@@ -70,10 +71,10 @@ class RTCPeerConnection(Emitter):
 
     @property
     def maxMessageSize(self) -> int:
-        """The longest message that the peer takes, in bytes: 65,536 until its description is known."""
+        """The longest message that the peer accepts, in bytes: 65,536 until its description is known."""
         return self._native.max_message_bytes if self._native else 65_536
 
-    # -- what is done with it --
+    # -- methods --
 
     def createDataChannel(
         self,
@@ -85,20 +86,21 @@ class RTCPeerConnection(Emitter):
         negotiated: bool = False,
         id: Optional[int] = None,
     ) -> RTCDataChannel:
-        """A new channel. ``id`` is for ``negotiated`` ones, which both sides create."""
+        """Create a data channel. ``id`` is for ``negotiated`` channels, which both sides create."""
         if maxPacketLifeTime is not None and maxRetransmits is not None:
-            raise ValueError("maxPacketLifeTime and maxRetransmits: only one of them")
+            raise ValueError("maxPacketLifeTime and maxRetransmits: only one of them is allowed")
         if negotiated and id is None:
-            raise ValueError("id: a channel that is negotiated needs one, 0 to 65534, the same on both sides")
+            raise ValueError("id: a negotiated channel needs one, 0 to 65534, the same on both sides")
         hub, native = self._begin(own_port=True)
         stream = id if negotiated else None
         channel = native.create_channel(label, ordered, maxPacketLifeTime, maxRetransmits, protocol, stream)
         return RTCDataChannel(hub, channel)
 
     async def createOffer(self) -> RTCSessionDescription:
-        """An offer, with the candidates that are known already. Create a channel first, or the peer has no reason to connect."""
+        """Create an offer with the candidates known so far. Create a channel first; without one there is nothing to
+        connect for."""
         if self._signaling not in ("stable", "have-local-offer"):
-            raise InvalidStateError(f"no offer can be made: the signaling state is {self._signaling}")
+            raise InvalidStateError(f"cannot create an offer: the signaling state is {self._signaling}")
         _, native = self._begin(own_port=True)
         if self._has_offered and self._restarts:
             native.rollback()
@@ -107,15 +109,16 @@ class RTCPeerConnection(Emitter):
         return RTCSessionDescription(sdp=sdp, type="offer")
 
     async def createAnswer(self) -> RTCSessionDescription:
-        """The answer to the offer that was set."""
+        """The answer to the remote offer."""
         if self._signaling != "have-remote-offer" or self._answer is None:
-            raise InvalidStateError(f"no offer waits for an answer: the signaling state is {self._signaling}")
+            raise InvalidStateError(f"no remote offer to answer: the signaling state is {self._signaling}")
         return self._answer
 
     async def setLocalDescription(self, sessionDescription: Optional[RTCSessionDescription] = None) -> None:
-        """Set what ``createOffer`` or ``createAnswer`` gave; without an argument, what is due.
+        """Set the result of ``createOffer`` or ``createAnswer``. Without an argument, create the one that is due.
 
-        Waits until all STUN and TURN servers have answered, or have not in 10 s. Then ``localDescription`` has what they said.
+        Waits until every STUN and TURN server has answered or 10 s have passed. ``localDescription`` then contains all
+        candidates.
         """
         description = sessionDescription
         if description is None:
@@ -126,18 +129,18 @@ class RTCPeerConnection(Emitter):
             return
         due = "have-remote-offer" if description.type == "answer" else "stable"
         if self._signaling != due and not (description.type == "offer" and self._signaling == "have-local-offer"):
-            raise InvalidStateError(f"an {description.type} cannot be set: the signaling state is {self._signaling}")
+            raise InvalidStateError(f"cannot set an {description.type}: the signaling state is {self._signaling}")
         self._local = description
         self._signal("stable" if description.type == "answer" else "have-local-offer")
         await self._gather()
 
     async def setRemoteDescription(self, sessionDescription: RTCSessionDescription) -> None:
-        """Take the peer's offer or answer. An offer that crosses one of ours takes ours back."""
+        """Set the peer's offer or answer. A remote offer withdraws a pending local one."""
         description = sessionDescription
         if self._signaling == "closed":
             raise InvalidStateError("the peer connection is closed")
         if description.type == "rollback":
-            raise InvalidStateError("an offer that was taken cannot be given back: answer it")
+            raise InvalidStateError("a remote offer cannot be rolled back: answer it")
         if description.type == "offer":
             _, native = self._begin(own_port=False)
             if self._has_offered:
@@ -147,27 +150,29 @@ class RTCPeerConnection(Emitter):
             self._signal("have-remote-offer")
             return
         if self._signaling != "have-local-offer" or self._native is None:
-            raise InvalidStateError(f"no offer of ours waits for an answer: the signaling state is {self._signaling}")
+            raise InvalidStateError(f"no local offer awaits an answer: the signaling state is {self._signaling}")
         self._native.accept_answer(description.sdp)
         self._has_offered, self._remote = False, description
         self._signal("stable")
 
     async def addIceCandidate(self, candidate: Optional[RTCIceCandidate]) -> None:
-        """A candidate of the peer that came after its description; ``None``: there are no more."""
+        """Add a trickled candidate of the peer; ``None`` ends the candidates."""
         if self._native is None or self._remote is None:
-            raise InvalidStateError("a candidate belongs to a description of the peer: set that first")
+            raise InvalidStateError("a candidate needs a remote description: set that first")
         self._native.add_candidate(candidate.candidate if candidate else "")
 
     def restartIce(self) -> None:
-        """The next offer looks for a new path: also for a connection that has failed, within a minute."""
+        """Make the next offer restart ICE. This also recovers a connection within a minute after it failed."""
         self._restarts = True
 
     async def getStats(self) -> RTCStatsReport:
-        """All statistics of a connection that has begun, by W3C's names; ``InvalidStateError`` once it is over."""
+        """All statistics, by W3C's names; empty before the first channel or description. Raises ``InvalidStateError``
+        once the connection is over."""
         return report_of(self._native.report() if self._native else ())
 
     async def close(self) -> None:
-        """Tell the peer, and end it. What is buffered is lost: close the channels first, and wait for that, to have it delivered."""
+        """Close the connection and notify the peer. Buffered data is lost: to have it delivered, close the channels first
+        and wait until they are closed."""
         self._signal("closed")
         if self._native is None or self._watchers is None:
             self._connection = self._ice = "closed"
@@ -175,21 +180,21 @@ class RTCPeerConnection(Emitter):
         self._native.close()
         while not self._native.is_over:
             await self._watchers.wait()
-        self._on_news(STATE)
+        self._on_events(STATE)
 
-    # -- what happens --
+    # -- events --
 
     def _begin(self, own_port: bool) -> tuple[Hub, Peer]:
         if self._signaling == "closed":
             raise InvalidStateError("the peer connection is closed")
         if self._hub is None or self._native is None:
-            self._hub = Hub.of(self._configuration._settings())
+            self._hub = Hub.for_running_loop(self._configuration._settings())
             self._native = self._hub.add_peer(own_port, self)
             self._watchers = Waiters(self._hub.loop)
         return self._hub, self._native
 
     async def _gather(self) -> None:
-        """Until no more candidates are to come; those that came meanwhile are put into the description."""
+        """Wait until gathering is complete, and add the new candidates to the description."""
         if self._native is None or self._watchers is None:
             return
         described = self._local
@@ -204,11 +209,11 @@ class RTCPeerConnection(Emitter):
     def _gathers(self, state: str) -> None:
         if state != self._gathering:
             self._gathering = state
-            self._tell("icegatheringstatechange")
+            self._emit_safely("icegatheringstatechange")
 
     def _roll_back(self) -> None:
         if not self._has_offered or self._native is None:
-            raise InvalidStateError("no offer of ours to take back")
+            raise InvalidStateError("no local offer to roll back")
         self._native.rollback()
         self._has_offered = False
         self._signal("stable")
@@ -216,30 +221,30 @@ class RTCPeerConnection(Emitter):
     def _signal(self, state: str) -> None:
         if state != self._signaling:
             self._signaling = state
-            self._tell("signalingstatechange")
+            self._emit_safely("signalingstatechange")
 
-    def _on_news(self, news: int) -> None:
+    def _on_events(self, events: int) -> None:
         if self._native is None or self._hub is None or self._watchers is None:
             return
-        if news & STATE:
+        if events & STATE:
             connection, ice, self._failure = self._native.state
             if ice != self._ice:
                 self._ice = ice
-                self._tell("iceconnectionstatechange")
+                self._emit_safely("iceconnectionstatechange")
             if connection != self._connection:
                 self._connection = connection
-                self._tell("connectionstatechange")
+                self._emit_safely("connectionstatechange")
             if self._native.is_over:
                 self._signal("closed")
                 self._watchers.wake()
                 self._hub.remove_peer(self._native)
-        if news & GATHERED:
+        if events & GATHERED:
             for failure in self._native.server_failures():
-                self._tell("icecandidateerror", RTCPeerConnectionIceErrorEvent(*failure))
+                self._emit_safely("icecandidateerror", RTCPeerConnectionIceErrorEvent(*failure))
             self._watchers.wake()
-        if news & INCOMING:
+        if events & INCOMING:
             for native in self._native.incoming():
                 self._announce(self._hub, native)
 
     def _announce(self, hub: Hub, native: Channel) -> None:
-        self._tell("datachannel", RTCDataChannel(hub, native))
+        self._emit_safely("datachannel", RTCDataChannel(hub, native))

@@ -1,4 +1,5 @@
-"""Statistics, by the names of W3C's webrtc-stats. Bytes are those of UDP's payload (of a channel those of its messages), times are seconds."""
+"""Statistics, by the names of W3C's webrtc-stats. Bytes are UDP payload (for a channel, message payload); times are in
+seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RTCStats:
-    """What all have. An ``id`` names the same thing in every report of its connection."""
+    """The common fields. An ``id`` identifies the same object in every report of its connection."""
 
     timestamp: datetime
     type: str
@@ -29,7 +30,7 @@ class RTCPeerConnectionStats(RTCStats):
 
 @dataclass(frozen=True)
 class RTCTransportStats(RTCStats):
-    """``transport``: ICE and DTLS. Datagrams and bytes of ICE itself are left out."""
+    """``transport``: ICE and DTLS. Packets and bytes of ICE itself are not counted."""
 
     packetsSent: int
     packetsReceived: int
@@ -56,13 +57,14 @@ class RTCSctpTransportStats(RTCStats):
     smoothedRoundTripTime: Optional[float]
     congestionWindow: int
     receiverWindow: int
-    #: DATA chunks that were sent again; not W3C's.
+    #: Retransmitted DATA chunks; not part of W3C's statistics.
     chunksRetransmitted: int
 
 
 @dataclass(frozen=True)
 class RTCIceCandidatePairStats(RTCStats):
-    """``candidate-pair``: one that a check was sent or received on. Packets and bytes are those of data, without checks."""
+    """``candidate-pair``: a pair on which a check was sent or received. Packets and bytes are those of data, without
+    checks."""
 
     transportId: str
     localCandidateId: str
@@ -77,7 +79,7 @@ class RTCIceCandidatePairStats(RTCStats):
     totalRoundTripTime: float
     currentRoundTripTime: Optional[float]
     requestsReceived: int
-    #: Those for consent included.
+    #: Includes consent checks.
     requestsSent: int
     responsesReceived: int
     responsesSent: int
@@ -92,7 +94,7 @@ class RTCIceCandidateStats(RTCStats):
     address: str
     port: int
     protocol: str
-    #: How we speak to the TURN server of a relayed one of ours: ``udp``, ``tcp`` or ``tls``.
+    #: For a local relayed candidate, the protocol to the TURN server: ``udp``, ``tcp`` or ``tls``.
     relayProtocol: Optional[str]
     #: ``host``, ``srflx``, ``prflx`` or ``relay``.
     candidateType: str
@@ -104,7 +106,7 @@ class RTCIceCandidateStats(RTCStats):
 
 @dataclass(frozen=True)
 class RTCCertificateStats(RTCStats):
-    """``certificate``: ours, and the peer's once it has shown it."""
+    """``certificate``: the local one, and the peer's once it is known."""
 
     fingerprint: str
     fingerprintAlgorithm: str
@@ -113,7 +115,7 @@ class RTCCertificateStats(RTCStats):
 
 @dataclass(frozen=True)
 class RTCDataChannelStats(RTCStats):
-    """``data-channel``: one that is not closed."""
+    """``data-channel``: a channel that is not closed."""
 
     label: str
     protocol: str
@@ -126,7 +128,7 @@ class RTCDataChannelStats(RTCStats):
 
 
 class RTCStatsReport(dict[str, RTCStats]):
-    """All statistics of a connection at one moment, by their ids."""
+    """All statistics of a connection at one moment, by id."""
 
 
 _CLASSES: dict[Value, type[RTCStats]] = {
@@ -142,7 +144,7 @@ _CLASSES: dict[Value, type[RTCStats]] = {
 
 
 def report_of(entries: Iterable[dict[str, Value]]) -> RTCStatsReport:
-    """What the native half gives, each as its class, whose fields bear the same names."""
+    """Convert the entries of the native half to their classes, whose fields have the same names."""
     now = datetime.now(timezone.utc)
     found = (_CLASSES[entry["type"]](timestamp=now, **entry) for entry in entries)  # type: ignore[arg-type]
     return RTCStatsReport((stats.id, stats) for stats in found)

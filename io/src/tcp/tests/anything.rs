@@ -1,4 +1,4 @@
-//! Peers that do anything at any time, and a caller that does too: what has to hold all the same.
+//! Randomised peers and callers, with invariants that must hold in every case.
 
 use std::collections::BTreeMap;
 use std::net::Shutdown;
@@ -6,8 +6,8 @@ use std::thread;
 
 use super::*;
 
-/// A peer that sends and reads in random portions and goes away in a random way. What it read has to be what it sent,
-/// from the begin on.
+/// A peer that sends and reads in random portions and closes in a random way. What it reads must be a prefix
+/// of what it sent.
 fn peer(address: SocketAddr, mut random: Random) {
     let mut stream = dial(address);
     let (mut sent, mut came) = (Vec::new(), Vec::new());
@@ -16,7 +16,7 @@ fn peer(address: SocketAddr, mut random: Random) {
             0..4 => {
                 let length = 1 << random.below(17);
                 let line: Vec<u8> = (0..length).map(|_| b'a' + random.below(26) as u8).collect();
-                // Fails when we were closed.
+                // // Fails if the connection was closed.
                 let limit = Some(Duration::from_millis(5));
                 stream.set_write_timeout(limit).unwrap();
                 let Ok(count) = stream.write(&line) else { break };
@@ -40,11 +40,11 @@ fn peer(address: SocketAddr, mut random: Random) {
     if random.below(4) == 0 {
         rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
     }
-    assert!(sent.starts_with(&came), "{} bytes sent, {} came, others", sent.len(), came.len());
+    assert!(sent.starts_with(&came), "{} bytes sent, {} received, others", sent.len(), came.len());
 }
 
 #[test]
-fn every_connection_ends_once_and_nobody_reads_what_he_did_not_send() {
+fn every_connection_ends_once_and_peers_read_only_their_own_bytes() {
     for seed in [1, 2, 3] {
         println!("seed {seed}");
         let linger_time = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Accepting, connecting, waking, keys, and what order things are told in.
+//! Accepting, connecting, waking, keys, and the order of events.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -30,7 +30,7 @@ fn a_reactor_may_move_to_its_thread() {
 }
 
 #[test]
-fn tells_who_came_and_where() {
+fn reports_peer_and_listener() {
     on_each(&Limits::default(), |mut reactor| {
         let (one, two) = (listen(&mut reactor), listen(&mut reactor));
         for (address, listener) in [(one, Listener(0)), (two, Listener(1))] {
@@ -55,7 +55,7 @@ fn silent_peers_are_asked_whether_they_are_there() {
         let minute = Duration::from_secs(60);
         reactor.set_keepalive(Some(minute)).unwrap();
         let address = listen(&mut reactor);
-        // One that listens already takes it, too.
+        // // Also applies to an existing listener.
         for silence in [Some(minute), None, Some(Duration::ZERO), Some(Duration::from_secs(1 << 40))] {
             reactor.set_keepalive(silence).unwrap();
             let _client = dial(address);
@@ -95,7 +95,7 @@ fn two_reactors_share_a_port() {
             settle(&mut one);
             settle(&mut two);
         }
-        // By a hash of addresses and ports: all at one of them is as likely as 2^-63.
+        // // The kernel hashes addresses and ports: all at one listener has a probability of 2^-63.
         assert!(one.connections() > 0 && two.connections() > 0);
         drop(one.listen(address, &ListenOptions::default()).expect_err("taken"));
     });
@@ -130,7 +130,7 @@ fn a_key_that_outlived_its_connection_does_nothing() {
         let old = next(&mut reactor, accepted);
         reactor.output(old).extend_from_slice(b"never sent");
         reactor.close(old, false);
-        assert_eq!(next(&mut reactor, closed), CloseReason::Asked);
+        assert_eq!(next(&mut reactor, closed), CloseReason::Requested);
         settle(&mut reactor);
         assert_eq!(reactor.connections(), 0);
 
@@ -160,17 +160,17 @@ fn events_of_what_was_closed_meanwhile_are_left_out() {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
         client.write_all(b"hello").unwrap();
-        // Received, but not taken yet.
+        // // Received, but its event is not taken yet.
         while reactor.input(key).is_empty() {
             reactor.wait(None).unwrap();
         }
         reactor.close(key, false);
-        assert_eq!(settle(&mut reactor), [Event::Closed(key, CloseReason::Asked)]);
+        assert_eq!(settle(&mut reactor), [Event::Closed(key, CloseReason::Requested)]);
     });
 }
 
 #[test]
-fn others_end_a_wait() {
+fn a_waker_ends_a_wait() {
     on_each(&Limits::default(), |mut reactor| {
         let waker = reactor.waker();
         for _ in 0..100 {
@@ -188,7 +188,7 @@ fn others_end_a_wait() {
         });
         let mut woken = 0;
         while !other.is_finished() || woken == 0 {
-            // The last one may have come before the last wait.
+            // // The last wake-up may have come before the last wait.
             reactor.wait(Some(Duration::from_millis(100))).unwrap();
             woken +=
                 std::iter::from_fn(|| reactor.next_event()).filter(|event| *event == Event::Woken).count();
@@ -202,7 +202,7 @@ fn others_end_a_wait() {
 fn waits_as_long_as_asked() {
     on_each(&Limits::default(), |mut reactor| {
         listen(&mut reactor);
-        // What has to be begun is begun.
+        // // Completes pending start-up work.
         settle(&mut reactor);
         for millis in [0, 3, 30] {
             let begin = Instant::now();
@@ -214,7 +214,7 @@ fn waits_as_long_as_asked() {
 }
 
 #[test]
-fn connects_and_says_if_it_cannot() {
+fn connects_or_reports_the_failure() {
     on_each(&Limits::default(), |mut reactor| {
         let there = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = there.local_addr().unwrap();
@@ -231,18 +231,18 @@ fn connects_and_says_if_it_cannot() {
         next(&mut reactor, |event| (event == Event::Ended(key)).then_some(()));
         server.join().unwrap();
 
-        // The listener is gone.
+        // // The listener is gone.
         let key = reactor.connect(address).unwrap();
         let refused = Event::Closed(key, CloseReason::Lost(ErrorKind::ConnectionRefused));
         next(&mut reactor, |event| (event == refused).then_some(()));
         let key = reactor.connect(address).unwrap();
         reactor.close(key, true);
-        next(&mut reactor, |event| (event == Event::Closed(key, CloseReason::Asked)).then_some(()));
+        next(&mut reactor, |event| (event == Event::Closed(key, CloseReason::Requested)).then_some(()));
     });
 }
 
 #[test]
-fn a_reset_is_told() {
+fn a_reset_is_reported() {
     on_each(&Limits::default(), |mut reactor| {
         let client = dial(listen(&mut reactor));
         next(&mut reactor, accepted);

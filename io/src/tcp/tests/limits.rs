@@ -1,4 +1,4 @@
-//! What a peer cannot make us hold, and what happens when the process itself is at its limit.
+//! Limits on what a peer can make the reactor hold, and behaviour when the process reaches its own limits.
 
 use std::io::ErrorKind;
 use std::process::Command;
@@ -32,7 +32,7 @@ fn too_much_input_or_output_ends_a_connection() {
 }
 
 #[test]
-fn the_kernel_takes_no_more_than_asked_for_a_slow_peer() {
+fn the_kernel_buffers_no_more_than_requested_for_a_slow_peer() {
     const OUTPUT: usize = 16 << 20;
     on_each(&Limits::default(), |mut reactor| {
         reactor.set_unsent_bytes(64 << 10).unwrap();
@@ -41,7 +41,7 @@ fn the_kernel_takes_no_more_than_asked_for_a_slow_peer() {
         let key = next(&mut reactor, accepted);
         reactor.output(key).resize(OUTPUT, 7);
         settle(&mut reactor);
-        // What the client's own kernel took is on its way.
+        // // What the client's kernel accepted has been sent.
         let held = OUTPUT - reactor.pending_output(key);
         assert!(held < 1 << 20, "{held}; without a limit it is some 4 MB");
         let client = std::thread::spawn(move || read_exactly(&mut client, OUTPUT));
@@ -50,7 +50,7 @@ fn the_kernel_takes_no_more_than_asked_for_a_slow_peer() {
 }
 
 #[test]
-fn who_is_one_too_many_waits() {
+fn an_excess_connection_waits() {
     let limits = Limits { connections: 3, ..Limits::default() };
     on_each(&limits, |mut reactor| {
         let address = listen(&mut reactor);
@@ -80,8 +80,9 @@ fn a_close_does_not_wait_without_end() {
     let limits = Limits { flush_time: time, linger_time: time, ..Limits::default() };
     on_each(&limits, |mut reactor| {
         let address = listen(&mut reactor);
-        // One that never reads, and one that never closes.
-        for (bytes, reason) in [(16 << 20, CloseReason::Lost(ErrorKind::TimedOut)), (10, CloseReason::Asked)]
+        // // One peer never reads, and one never closes.
+        for (bytes, reason) in
+            [(16 << 20, CloseReason::Lost(ErrorKind::TimedOut)), (10, CloseReason::Requested)]
         {
             let _client = dial(address);
             let key = next(&mut reactor, accepted);
@@ -92,7 +93,7 @@ fn a_close_does_not_wait_without_end() {
             while reactor.connections() > 0 {
                 assert!(begin.elapsed() < GUARD);
                 reactor.wait(None).unwrap();
-                assert_eq!(reactor.next_event(), None, "told once");
+                assert_eq!(reactor.next_event(), None, "reported once");
             }
         }
     });
@@ -136,17 +137,17 @@ fn more_receives_than_buffers_are_all_served() {
     });
 }
 
-/// Runs in a process of its own, with few descriptors.
+/// Runs in a separate process with few descriptors.
 #[test]
 #[ignore = "run by `without_descriptors_the_longest_waiting_are_refused`"]
 fn with_few_descriptors() {
     on_each(&Limits::default(), |mut reactor| {
         let address = listen(&mut reactor);
         let mut clients = Vec::new();
-        // As many as there are descriptors; each has two ends in this process.
+        // // As many as there are descriptors; each has both ends in this process.
         while let Ok(client) = std::net::TcpStream::connect(address) {
             clients.push(client);
-            assert!(clients.len() < 1000, "the limit was set");
+            assert!(clients.len() < 1000, "the descriptor limit applies");
         }
         let (begin, mut turns) = (Instant::now(), 0);
         while begin.elapsed() < Duration::from_millis(300) {
@@ -154,8 +155,8 @@ fn with_few_descriptors() {
             while reactor.next_event().is_some() {}
             turns += 1;
         }
-        assert!(turns < 100, "{turns} turns: spins");
-        // Those who could not be accepted were refused, and those who come when there is room are served.
+        assert!(turns < 100, "{turns} turns: busy loop");
+        // // Connections that could not be accepted were refused, and later ones are served.
         let refused = clients.iter().filter(|client| {
             client.set_nonblocking(true).unwrap();
             let mut client: &TcpStream = client;

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use super::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
 
-/// Only guards against hanging.
+/// Guards against hanging.
 const GUARD: Duration = Duration::from_secs(60);
 
-/// Runs a test on each backend that there is.
+/// Runs a test on each available backend.
 fn on_each(limits: &Limits, test: impl Fn(TcpReactor)) {
     test(TcpReactor::new(Backend::Epoll, limits.clone()).unwrap());
     match TcpReactor::new(Backend::Uring, limits.clone()) {
@@ -41,7 +41,7 @@ fn dial(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Turns until `done`; every event goes to `handle`.
+/// Performs turns until `done`; every event goes to `handle`.
 fn turn_until(
     reactor: &mut TcpReactor,
     mut handle: impl FnMut(&mut TcpReactor, Event),
@@ -58,7 +58,7 @@ fn turn_until(
     }
 }
 
-/// The first event that `pick` picks.
+/// The first event for which `pick` returns a value.
 fn next<T>(reactor: &mut TcpReactor, pick: impl Fn(Event) -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
@@ -81,7 +81,7 @@ fn closed(event: Event) -> Option<CloseReason> {
     if let Event::Closed(_, reason) = event { Some(reason) } else { None }
 }
 
-/// Events of a few turns in which nothing in particular is expected.
+/// The events of a few turns in which nothing in particular is expected.
 fn settle(reactor: &mut TcpReactor) -> Vec<Event> {
     let mut events = Vec::new();
     for _ in 0..10 {
@@ -92,7 +92,7 @@ fn settle(reactor: &mut TcpReactor) -> Vec<Event> {
     events
 }
 
-/// Sends every whole line back, and closes what has ended.
+/// Sends every complete line back, and closes connections that the peer has ended.
 fn echo_lines(reactor: &mut TcpReactor, event: Event) {
     match event {
         Event::Received(key) => {
@@ -106,13 +106,13 @@ fn echo_lines(reactor: &mut TcpReactor, event: Event) {
     }
 }
 
-/// Joins a client while the reactor turns.
+/// Joins a client thread while the reactor runs.
 fn join<T>(reactor: &mut TcpReactor, client: JoinHandle<T>, handle: impl FnMut(&mut TcpReactor, Event)) -> T {
     turn_until(reactor, handle, |_| client.is_finished());
     client.join().unwrap()
 }
 
-/// A small generator of numbers from a seed.
+/// A small seeded random number generator.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! A reactor that a poller has.
+//! A reactor added to a poller.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use crate::{Events, Poller};
 
 const KEY: u32 = 9;
 
-/// One turn, once the poller or the reactor's own time says that there is something to do.
+/// Performs one turn, once the poller reports the reactor or its deadline is due.
 fn turn(poller: &Poller, reactor: &mut TcpReactor, mut handle: impl FnMut(&mut TcpReactor, Event)) {
     let mut found = Events::default();
     let due = reactor
@@ -16,7 +16,7 @@ fn turn(poller: &Poller, reactor: &mut TcpReactor, mut handle: impl FnMut(&mut T
         .map_or(GUARD, |at| at.saturating_duration_since(Instant::now()));
     let begin = Instant::now();
     poller.wait(&mut found, Some(due)).unwrap();
-    assert!(begin.elapsed() < GUARD, "nothing is told");
+    assert!(begin.elapsed() < GUARD, "nothing is reported");
     assert!(found.iter().all(|ready| ready.key == KEY));
     reactor.wait(Some(Duration::ZERO)).unwrap();
     while let Some(event) = reactor.next_event() {
@@ -26,14 +26,14 @@ fn turn(poller: &Poller, reactor: &mut TcpReactor, mut handle: impl FnMut(&mut T
 }
 
 #[test]
-fn a_poller_tells_of_all_that_a_reactor_has_to_do() {
+fn a_poller_reports_all_work_of_a_reactor() {
     const CLIENTS: usize = 40;
     const BYTES: usize = 300_000;
     let (poller, mut reactor) =
         (Poller::new().unwrap(), TcpReactor::new(Backend::Epoll, Limits::default()).unwrap());
     poller.add_reactor(&reactor, KEY).unwrap();
     let address = listen(&mut reactor);
-    // More than one turn reads, of more than its memory has room for.
+    // // More clients than one turn reads, and more bytes than its memory holds.
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             std::thread::spawn(move || {
@@ -68,7 +68,7 @@ fn a_poller_tells_of_all_that_a_reactor_has_to_do() {
 }
 
 #[test]
-fn what_takes_too_long_to_be_closed_is_due() {
+fn a_close_that_takes_too_long_is_due() {
     let limits = Limits { linger_time: Duration::from_millis(20), ..Limits::default() };
     let (poller, mut reactor) = (Poller::new().unwrap(), TcpReactor::new(Backend::Epoll, limits).unwrap());
     poller.add_reactor(&reactor, KEY).unwrap();
@@ -82,7 +82,7 @@ fn what_takes_too_long_to_be_closed_is_due() {
             told.push(event);
         });
     }
-    assert!(matches!(told[1], Event::Closed(_, CloseReason::Asked)), "{told:?}");
+    assert!(matches!(told[1], Event::Closed(_, CloseReason::Requested)), "{told:?}");
     while reactor.connections() > 0 {
         assert!(reactor.next_deadline(Instant::now()).is_some());
         turn(&poller, &mut reactor, |_, event| panic!("{event:?}"));
@@ -112,9 +112,9 @@ fn io_uring_waits_by_itself() {
     });
 }
 
-/// Edge-triggered, the kernel tells of both at once, and once.
+/// Edge-triggered, the kernel reports both at once, and only once.
 #[test]
-fn what_comes_together_with_the_connection_is_told() {
+fn data_that_arrives_with_the_connection_is_reported() {
     for ends in [false, true] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut reactor = TcpReactor::new(Backend::Epoll, Limits::default()).unwrap();
@@ -127,7 +127,7 @@ fn what_comes_together_with_the_connection_is_told() {
         let (mut received, mut ended) = (false, false);
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !received || ended != ends {
-            assert!(std::time::Instant::now() < deadline, "it is never told");
+            assert!(std::time::Instant::now() < deadline, "never reported");
             reactor.wait(Some(std::time::Duration::from_millis(10))).unwrap();
             while let Some(event) = reactor.next_event() {
                 received |= event == Event::Received(key) && reactor.input(key) == b"first";

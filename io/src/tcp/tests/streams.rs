@@ -8,7 +8,7 @@ use super::*;
 fn lines(random: &mut Random, count: usize, longest: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..count {
-        // Short ones mostly.
+        // // Mostly short ones.
         let limit = 1 << random.below(longest.ilog2().into());
         let length = random.below(limit);
         bytes.extend((0..length).map(|_| b'a' + random.below(26) as u8));
@@ -53,7 +53,7 @@ fn lines_come_back_however_they_are_split() {
     });
 }
 
-/// Buffers that connections hold.
+/// Number of buffers that connections hold.
 fn holding(reactor: &TcpReactor) -> usize {
     let connections = (0..reactor.connections() as u32)
         .filter_map(|index| reactor.shared.table.get(reactor.shared.table.key_at(index)?));
@@ -85,7 +85,7 @@ fn a_thousand_connections_hold_no_buffer_while_they_are_idle() {
     });
 }
 
-/// Bytes that differ from place to place: a block of odd length, again and again.
+/// Bytes that differ by position: a block of odd length, repeated.
 fn pattern(count: usize) -> Vec<u8> {
     let block: Vec<u8> = (0..10_007_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut bytes = block.repeat(count.div_ceil(block.len()));
@@ -102,7 +102,7 @@ fn a_slow_reader_gets_all_of_a_large_output() {
         let expected = pattern(BYTES);
         reactor.output(key).extend_from_slice(&expected[..BYTES / 2]);
         settle(&mut reactor);
-        assert!(reactor.pending_output(key) > 0, "more than the socket takes");
+        assert!(reactor.pending_output(key) > 0, "more than the socket accepts");
         reactor.output(key).extend_from_slice(&expected[BYTES / 2..]);
         reactor.flush().unwrap();
         let client = thread::spawn(move || {
@@ -128,13 +128,13 @@ fn output_comes_before_the_close_whatever_the_peer_sends() {
     on_each(&limits, |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
-        // It goes on talking: what is not read would be answered by a reset.
+        // // It keeps sending: unread data would cause a reset.
         let mut writer = client.try_clone().unwrap();
         writer.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
         let talking = thread::spawn(move || while writer.write(&[0; 4096]).is_ok() {});
         reactor.output(key).extend_from_slice(&pattern(BYTES));
         reactor.close(key, true);
-        assert!(reactor.input(key).is_empty(), "the key does nothing any more");
+        assert!(reactor.input(key).is_empty(), "the key is no longer valid");
         let client = thread::spawn(move || {
             let came = read_exactly(&mut client, BYTES);
             let ended = client.read(&mut [0; 1]).unwrap();
@@ -143,14 +143,14 @@ fn output_comes_before_the_close_whatever_the_peer_sends() {
         let mut events = Vec::new();
         let (came, ended) = join(&mut reactor, client, |_, event| events.push(event));
         assert!(came == pattern(BYTES));
-        assert_eq!((ended, events), (0, vec![Event::Closed(key, CloseReason::Asked)]));
+        assert_eq!((ended, events), (0, vec![Event::Closed(key, CloseReason::Requested)]));
         turn_until(&mut reactor, |_, _| {}, |reactor| reactor.connections() == 0);
         talking.join().unwrap();
     });
 }
 
 #[test]
-fn who_ends_only_his_side_gets_his_answers() {
+fn a_half_closed_connection_gets_its_answers() {
     on_each(&Limits::default(), |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         client.write_all(b"one\ntwo\nthr").unwrap();
@@ -168,7 +168,7 @@ fn who_ends_only_his_side_gets_his_answers() {
         else {
             panic!("{events:?}")
         };
-        assert_eq!((key, reason), (last, CloseReason::Asked));
+        assert_eq!((key, reason), (last, CloseReason::Requested));
     });
 }
 
@@ -191,7 +191,7 @@ fn a_paused_connection_is_not_read() {
             client.write_all(&pattern(BYTES)).unwrap();
             client
         });
-        // Now in the middle of it.
+        // // In the middle of the transfer.
         let mut came = Vec::new();
         let mut take = |reactor: &mut TcpReactor, event| {
             if let Event::Received(key) = event {
@@ -238,7 +238,7 @@ fn what_is_left_unconsumed_stays_in_place() {
 }
 
 #[test]
-fn a_reactor_may_go_while_much_is_under_way() {
+fn a_reactor_may_be_dropped_with_operations_in_progress() {
     on_each(&Limits::default(), |mut reactor| {
         let address = listen(&mut reactor);
         let mut clients: Vec<_> = (0..20).map(|_| dial(address)).collect();
@@ -256,14 +256,14 @@ fn a_reactor_may_go_while_much_is_under_way() {
         reactor.wait(Some(Duration::from_millis(5))).unwrap();
         drop(reactor);
         for client in &mut clients {
-            // To the end, or to the reset that unread bytes cause.
+            // // Until the end, or the reset that unread bytes cause.
             let _ = client.read_to_end(&mut Vec::new());
         }
     });
 }
 
 #[test]
-fn what_was_flushed_goes_out_before_the_reactor_goes() {
+fn flushed_output_is_sent_before_the_reactor_is_dropped() {
     on_each(&Limits::default(), |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
@@ -288,12 +288,12 @@ fn a_wait_ends_when_a_paused_connection_has_taken_its_output() {
             reactor.wait(Some(GUARD)).unwrap();
             assert_eq!(reactor.next_event(), None);
         }
-        assert!(begin.elapsed() < GUARD / 2, "told by nothing but the clock");
+        assert!(begin.elapsed() < GUARD / 2, "reported by the timer alone");
         assert_eq!(reading.join().unwrap(), 16 << 20);
     });
 }
 
-/// Who sends long lines is read in another way than who sends short ones, and may change at any time.
+/// Connections with long lines use another read path than those with short ones, and may switch at any time.
 #[test]
 fn long_and_short_in_turn() {
     on_each(&Limits::default(), |mut reactor| {
@@ -314,7 +314,7 @@ fn long_and_short_in_turn() {
             if let Event::Received(key) = event {
                 let long = reactor.shared.table.get(key).unwrap().long;
                 (was_long, was_short) = (was_long || long, was_short || was_long && !long);
-                // Some are not read for a moment.
+                // // Some are paused for a moment.
                 if let Some(key) = paused.take() {
                     reactor.resume(key);
                 } else if long && reactor.input(key).len().is_multiple_of(3) {
@@ -330,6 +330,6 @@ fn long_and_short_in_turn() {
             }
         };
         join(&mut reactor, client, handle);
-        assert!(was_long && was_short, "both ways were gone");
+        assert!(was_long && was_short, "both paths were used");
     });
 }

@@ -1,5 +1,5 @@
-//! io_uring: one receive a connection that goes on by itself and draws from shared buffers, one accept a listener, and
-//! sends that are handed over together with the next wait.
+//! io_uring: one multishot receive per connection from shared buffers, one accept per listener, and sends
+//! submitted together with the next wait.
 
 mod sys;
 
@@ -12,10 +12,10 @@ use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, sockopt};
 
-use self::sys::{Answer, Chunk, Ring, Sent};
+use self::sys::{Chunk, Completion, Ring, Sent};
 use super::connection::{Phase, Read, Window};
 use super::limits::{TURN_EVENTS, URING_ACCEPT_ROOM};
-use super::listener::{Accepted, Listener, failed, peer_of};
+use super::listener::{Accepted, Listener, classify_error, peer_of};
 use super::shared::Shared;
 use super::{CloseReason, Event, Key, kind_of};
 use crate::poller::SystemWaker;
@@ -24,11 +24,11 @@ use crate::poller::SystemWaker;
 pub(super) struct Uring {
     ring: Ring,
     wakeup: Arc<OwnedFd>,
-    /// The kernel watches `wakeup`.
+    /// The kernel polls `wakeup`.
     watching: bool,
-    /// Connections whose receive is to be started with the next call.
+    /// Connections whose receive starts with the next call.
     starting: Vec<Key>,
-    /// Buffers that the caller may be looking at.
+    /// Buffers that the caller may still read.
     held: Vec<u16>,
 }
 
@@ -44,7 +44,7 @@ impl Uring {
         Ok(Self { ring, wakeup: Arc::new(wakeup), watching: false, starting, held })
     }
 
-    /// Blocking: on sockets that are not, io_uring tells that nothing is there instead of waiting for it.
+    /// Blocking: on non-blocking sockets io_uring returns EAGAIN instead of waiting.
     pub(super) fn socket_flags(&self) -> SocketFlags {
         SocketFlags::CLOEXEC
     }
@@ -58,7 +58,7 @@ impl Uring {
         self.ring.slice(window.at, window.length)
     }
 
-    /// Accepting begins with the next wait.
+    /// Accepting starts with the next wait.
     pub(super) fn add_listener(&mut self, _: &mut Shared, _: usize) -> io::Result<()> {
         Ok(())
     }
@@ -82,21 +82,23 @@ impl Uring {
     }
 
     pub(super) fn wait(&mut self, shared: &mut Shared, timeout: Option<Duration>) -> io::Result<()> {
-        // A time too far to be told is no end at all.
+        // // A time too large to represent means no limit.
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut left = timeout;
         loop {
             self.start(shared);
-            let idle = shared.events.is_empty() && !self.ring.has_answers() && left != Some(Duration::ZERO);
+            let idle =
+                shared.events.is_empty() && !self.ring.has_completions() && left != Some(Duration::ZERO);
             self.ring.enter(usize::from(idle), left)?;
             let (mut sends, mut others) = (0, 0);
             for _ in 0..TURN_EVENTS {
-                let Some(answer) = self.ring.next_answer() else { break };
-                let is_send = matches!(&answer, Answer::Sent { index, .. } if !is_awaited(shared, *index));
+                let Some(completion) = self.ring.next_completion() else { break };
+                let is_send =
+                    matches!(&completion, Completion::Sent { index, .. } if !is_awaited(shared, *index));
                 (sends, others) = if is_send { (sends + 1, others) } else { (sends, others + 1) };
-                self.answered(shared, answer);
+                self.handle_completion(shared, completion);
             }
-            // Answers to sends alone are nothing to tell, unless somebody waits for one: we wait on.
+            // // Completed sends alone are not reported unless a connection is waiting for one: keep waiting.
             if sends == 0 || others > 0 || !shared.events.is_empty() || left == Some(Duration::ZERO) {
                 return Ok(());
             }
@@ -104,7 +106,7 @@ impl Uring {
         }
     }
 
-    /// Asks for what the kernel no longer does by itself.
+    /// Restarts operations that the kernel has ended.
     fn start(&mut self, shared: &mut Shared) {
         if !self.watching {
             self.watching = true;
@@ -125,7 +127,7 @@ impl Uring {
         }
     }
 
-    /// Many at a time while there is room for many; otherwise no more than there is room for.
+    /// Accepts many at a time while there is capacity for many; otherwise no more than the capacity.
     fn start_accepting(&mut self, shared: &mut Shared) {
         for index in 0..shared.listeners.sockets.len() {
             if shared.listeners.sockets[index].active || !shared.listeners.may_accept(index) {
@@ -141,10 +143,10 @@ impl Uring {
         }
     }
 
-    fn answered(&mut self, shared: &mut Shared, answer: Answer) {
-        match answer {
-            Answer::Accepted { listener, socket, more } => self.accepted(shared, listener, socket, more),
-            Answer::Received { index, chunk, more } => match (shared.table.key_at(index), chunk) {
+    fn handle_completion(&mut self, shared: &mut Shared, completion: Completion) {
+        match completion {
+            Completion::Accepted { listener, socket, more } => self.accepted(shared, listener, socket, more),
+            Completion::Received { index, chunk, more } => match (shared.table.key_at(index), chunk) {
                 (Some(key), chunk) => {
                     self.received(shared, key, chunk, more);
                     shared.reap(key);
@@ -152,23 +154,23 @@ impl Uring {
                 (None, Ok(Some(chunk))) => self.ring.give_back(chunk.buffer),
                 (None, _) => {}
             },
-            Answer::Sent { index, sent } => {
+            Completion::Sent { index, sent } => {
                 if let Some(key) = shared.table.key_at(index) {
                     self.sent(shared, key, sent);
                     shared.reap(key);
                 }
             }
-            Answer::Polled { index } => {
+            Completion::Polled { index } => {
                 if let Some(key) = shared.table.key_at(index) {
                     self.polled(shared, key);
                     shared.reap(key);
                 }
             }
-            Answer::Woken { more } => {
+            Completion::Woken { more } => {
                 self.watching = more;
                 let _ = rustix::io::read(&*self.wakeup, &mut [0; 8]);
             }
-            Answer::Other => {}
+            Completion::Other => {}
         }
     }
 
@@ -176,7 +178,7 @@ impl Uring {
         let index = listener as usize;
         shared.listeners.sockets[index].active = more;
         match socket {
-            // Came in before the kernel had heard that there are enough; or is gone again.
+            // // Accepted before the kernel was told to stop, or already gone.
             Ok(socket) if !shared.is_full() => {
                 let Some(peer) = peer_of(&socket) else { return };
                 let key = shared.accepted(socket, Listener(listener as u16), peer);
@@ -187,7 +189,7 @@ impl Uring {
             }
             Ok(_) => {}
             Err(error) => {
-                if let Accepted::Exhausted = failed(error) {
+                if let Accepted::Exhausted = classify_error(error) {
                     shared.listeners.exhausted(index);
                 }
             }
@@ -213,7 +215,7 @@ impl Uring {
                 }
             }
             Ok(None) => return shared.ended(key),
-            // Buffers ran out, or it was cancelled: it is started again if it is still wanted.
+            // // Out of buffers, or cancelled: restarted if still needed.
             Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
         }
@@ -244,7 +246,8 @@ impl Uring {
         }
     }
 
-    /// Who sends something long is read by ourselves from now on: the kernel's buffers are not where it is to stay.
+    /// Connections with long frames are read by this process from now on, because their data would have to be
+    /// copied out of the ring's buffers.
     fn look_at_length(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         connection.note_length(0);
@@ -293,7 +296,7 @@ impl Uring {
         }
     }
 
-    /// Begins a send, unless one is under way.
+    /// Starts a send unless one is in progress.
     pub(super) fn send(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         let sends = matches!(connection.phase, Phase::Open | Phase::Flushing);
@@ -314,7 +317,7 @@ impl Uring {
         }
     }
 
-    /// Has a receive started with the next call, unless one goes on.
+    /// Starts a receive with the next call, unless one is in progress.
     pub(super) fn resume(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         if !connection.receiving && !connection.queued {
@@ -324,7 +327,7 @@ impl Uring {
     }
 }
 
-/// Whether the caller waits for this connection to take its output: he paused it.
+/// Whether the caller waits for this connection's output to be accepted, that is, has paused it.
 fn is_awaited(shared: &Shared, index: u32) -> bool {
     let connection = shared.table.key_at(index).and_then(|key| shared.table.get(key));
     connection.is_some_and(|connection| connection.paused)

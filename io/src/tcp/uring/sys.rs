@@ -1,4 +1,5 @@
-//! io_uring behind a safe face: what the kernel reads or writes by itself is owned here until it has answered.
+//! A safe interface to io_uring: memory that the kernel reads or writes asynchronously is owned here until
+//! the operation completes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,14 +18,14 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::tcp::limits::{TURN_EVENTS, URING_ANSWERS, URING_BUFFER_BYTES, URING_BUFFERS, URING_REQUESTS};
 
-/// The group of buffers that receives draw from.
+/// The buffer group of the receives.
 const GROUP: u16 = 0;
-/// Buffers lie this far apart: with a cache line between them, or all would begin in the same few lines of the cache.
+/// Distance of the buffers. The extra cache line keeps them from all starting in the same few cache sets.
 const STRIDE: usize = URING_BUFFER_BYTES + 64;
-/// How often we ask for the answers to what was cancelled, before its memory is given up.
+/// How often the completions of cancelled operations are requested before their memory is leaked.
 const CANCEL_ATTEMPTS: usize = 100;
 
-/// The kernel tries again by itself when a socket took a part.
+/// The kernel retries after a partial send.
 const MSG_WAITALL: i32 = 0x100;
 /// IORING_ENTER_GETEVENTS.
 const GETEVENTS: u32 = 1;
@@ -37,16 +38,16 @@ const WAKE: u64 = 5 << 56;
 const CANCEL: u64 = 6 << 56;
 const KIND: u64 = 0xff << 56;
 
-/// A send that the kernel has answered, with the buffer that it owned.
+/// A completed send, with the buffer that it owned.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) buffer: Vec<u8>,
-    /// Where the bytes to be sent began.
+    /// Offset of the first byte sent.
     pub(super) from: usize,
     pub(super) count: Result<usize, Errno>,
 }
 
-/// Bytes in one of the buffers of the ring. The buffer is ours until it is given back.
+/// Bytes in a buffer of the ring. The buffer belongs to this process until it is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) buffer: u16,
@@ -54,21 +55,21 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Where it begins, counted from the first buffer's begin.
+    /// Its start, counted from the start of the first buffer.
     pub(super) fn at(self) -> u32 {
         u32::from(self.buffer) * STRIDE as u32
     }
 }
 
-/// What the kernel says. `more`: it goes on with the same request.
+/// A completion. `more`: the operation continues.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum Completion {
     Accepted {
         listener: u32,
         socket: Result<OwnedFd, Errno>,
         more: bool,
     },
-    /// No chunk: the peer sends no more.
+    /// No chunk: the peer closed its sending side.
     Received {
         index: u32,
         chunk: Result<Option<Chunk>, Errno>,
@@ -93,21 +94,21 @@ pub(super) struct Ring {
     enabled: bool,
     /// Requests that found the queue full.
     waiting: VecDeque<squeue::Entry>,
-    /// Requests that the kernel has not answered for good, those not handed over included.
+    /// Requests without a final completion, including those not submitted yet.
     open: usize,
-    answers: VecDeque<cqueue::Entry>,
-    /// What the kernel reads buffers' addresses from.
+    completions: VecDeque<cqueue::Entry>,
+    /// The shared ring from which the kernel takes buffer addresses.
     entries: Memory,
     tail: u16,
     buffers: Memory,
-    /// Which buffers are ours just now.
-    ours: Box<[bool]>,
-    /// Buffers of sends under way, by connection.
+    /// Which buffers this process owns at present.
+    owned: Box<[bool]>,
+    /// Buffers of sends in progress, by connection.
     sends: Vec<Option<(Vec<u8>, usize)>>,
 }
 
 impl Ring {
-    /// Refused where the kernel is older than 6.1, or forbids io_uring.
+    /// Fails if the kernel is older than 6.1 or forbids io_uring.
     #[allow(unsafe_code)]
     pub(super) fn new() -> io::Result<Self> {
         let mut builder = IoUring::builder();
@@ -117,23 +118,24 @@ impl Ring {
         let ring: IoUring = builder.build(URING_REQUESTS)?;
         let entries = Memory::new(usize::from(URING_BUFFERS) * size_of::<BufRingEntry>())?;
         let buffers = Memory::new(usize::from(URING_BUFFERS) * STRIDE)?;
-        // SAFETY: the memory is aligned to pages, has room for so many entries, and lives as long as the ring: Drop
-        // gives it up only after the ring has nothing under way.
+        // // SAFETY: the memory is page-aligned, holds this many entries, and lives as long as the ring: Drop
+        // releases it only after all operations have completed.
         unsafe {
             let address = entries.pointer.as_ptr() as u64;
             ring.submitter().register_buf_ring_with_flags(address, URING_BUFFERS, GROUP, 0)?;
         }
-        let ours = vec![true; URING_BUFFERS.into()].into_boxed_slice();
-        let (waiting, answers) = (VecDeque::new(), VecDeque::with_capacity(URING_ANSWERS as usize));
+        let owned = vec![true; URING_BUFFERS.into()].into_boxed_slice();
+        let (waiting, completions) = (VecDeque::new(), VecDeque::with_capacity(URING_ANSWERS as usize));
         let (enabled, open, tail, sends) = (false, 0, 0, Vec::new());
-        let mut ring = Self { ring, enabled, waiting, open, answers, entries, tail, buffers, ours, sends };
+        let mut ring =
+            Self { ring, enabled, waiting, open, completions, entries, tail, buffers, owned, sends };
         for buffer in 0..URING_BUFFERS {
             ring.give_back(buffer);
         }
         Ok(ring)
     }
 
-    /// Bytes that were received, `at` as a chunk told. They must lie in a buffer that is ours.
+    /// Received bytes, with `at` as the chunk reported it. They must lie in an owned buffer.
     #[inline]
     #[allow(unsafe_code)]
     pub(super) fn slice(&self, at: u32, length: u32) -> &[u8] {
@@ -142,22 +144,25 @@ impl Ring {
             return &[];
         }
         let within = at % STRIDE + length <= URING_BUFFER_BYTES;
-        assert!(within && self.ours[at / STRIDE], "bytes of a buffer that was given back");
-        // SAFETY: in bounds, as the buffer exists and the bytes lie within it; the kernel does not write to a buffer
-        // that is ours, and giving it back needs the ring alone.
+        assert!(within && self.owned[at / STRIDE], "the buffer was already returned");
+        // // SAFETY: in bounds, because the buffer exists and the bytes lie within it; the kernel does not
+        // write to an owned buffer, and returning it needs exclusive access to the ring.
         unsafe { std::slice::from_raw_parts(self.buffers.pointer.as_ptr().add(at), length) }
     }
 
-    /// Lets the kernel write to a buffer again.
+    /// Returns a buffer to the kernel.
     #[allow(unsafe_code)]
     pub(super) fn give_back(&mut self, buffer: u16) {
         let place = usize::from(self.tail & (URING_BUFFERS - 1));
-        assert!(std::mem::replace(&mut self.ours[usize::from(buffer)], false), "given back twice");
+        assert!(
+            std::mem::replace(&mut self.owned[usize::from(buffer)], false),
+            "the buffer was already returned"
+        );
         self.tail = self.tail.wrapping_add(1);
         let base = self.entries.pointer.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the place lies within the entries. The kernel reads no entry beyond the tail that it knows, and there
-        // are as many entries as buffers, so it is done with this one. The tail is where the kernel's interface puts
-        // it, aligned, and the kernel reads it atomically.
+        // // SAFETY: the index lies within the entries. The kernel reads no entry beyond the tail that it
+        // knows, and there are as many entries as buffers, so it has finished with this one. The tail is
+        // where the kernel's interface puts it, aligned, and the kernel reads it atomically.
         unsafe {
             let entry = &mut *base.add(place);
             let address = self.buffers.pointer.as_ptr().add(usize::from(buffer) * STRIDE);
@@ -194,10 +199,10 @@ impl Ring {
         self.cancel(RECEIVE | u64::from(index));
     }
 
-    /// Sends `buffer` from `from` on. One at a time and connection.
+    /// Sends `buffer` from offset `from`. One send per connection at a time.
     pub(super) fn send(&mut self, socket: BorrowedFd<'_>, index: u32, buffer: Vec<u8>, from: usize) {
         let bytes = &buffer[from..];
-        // What does not fit is told as a short send.
+        // // The excess is reported as a short send.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let flags = rustix::net::SendFlags::NOSIGNAL.bits() as i32 | MSG_WAITALL;
         let entry = opcode::Send::new(Fd(socket.as_raw_fd()), bytes.as_ptr(), length).flags(flags).build();
@@ -205,19 +210,19 @@ impl Ring {
         if self.sends.len() <= place {
             self.sends.resize_with(place + 1, || None);
         }
-        // Its bytes do not move with it, and nobody gets it before the answer.
+        // // Moving the Vec does not move its bytes, and it is not accessible before the completion.
         let before = self.sends[place].replace((buffer, from));
-        assert!(before.is_none(), "one send at a time");
+        assert!(before.is_none(), "a send is already in progress");
         self.push(entry.user_data(SEND | u64::from(index)));
     }
 
-    /// Tells once when a socket is writable, or readable.
+    /// Reports once when a socket becomes writable or readable.
     pub(super) fn poll(&mut self, socket: BorrowedFd<'_>, index: u32, flags: PollFlags) {
         let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), flags.bits().into()).build();
         self.push(entry.user_data(POLL | u64::from(index)));
     }
 
-    /// Tells whenever somebody writes to an eventfd.
+    /// Reports every write to an eventfd.
     pub(super) fn watch(&mut self, eventfd: BorrowedFd<'_>) {
         let flags = PollFlags::IN.bits();
         let entry = opcode::PollAdd::new(Fd(eventfd.as_raw_fd()), flags.into()).multi(true).build();
@@ -237,12 +242,12 @@ impl Ring {
 
     #[allow(unsafe_code)]
     fn queue(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: all that an entry points to is owned by `sends`, from which it is taken only after the answer. The
-        // sockets are open: a connection with open requests is kept by the reactor.
+        // // SAFETY: everything that an entry points to is owned by `sends` and removed only after the
+        // completion. The sockets are open: the reactor keeps a connection while it has open requests.
         unsafe { self.ring.submission().push(entry).is_ok() }
     }
 
-    /// Hands all requests over and waits for at least `want` answers, or for as long as `timeout`.
+    /// Submits all requests and waits for at least `want` completions or for `timeout`.
     pub(super) fn enter(&mut self, want: usize, timeout: Option<Duration>) -> io::Result<()> {
         if !self.enabled {
             self.ring.submitter().register_enable_rings()?;
@@ -262,7 +267,7 @@ impl Ring {
         self.enter_once(want, timeout).map(drop)
     }
 
-    /// False if the kernel has no room for more answers before some are taken.
+    /// False if completions must be taken before the kernel accepts more.
     fn enter_once(&mut self, want: usize, timeout: Option<Duration>) -> io::Result<bool> {
         let time = timeout.map(timespec);
         let args = SubmitArgs::new();
@@ -271,87 +276,87 @@ impl Ring {
             _ => args,
         };
         let result = self.ring.submitter().submit_with_args(want, &args);
-        // The others stay with the kernel, which bounds what waits here.
-        if self.answers.len() < TURN_EVENTS {
-            self.answers.extend(self.ring.completion());
+        // // The rest stay with the kernel, which bounds what is buffered here.
+        if self.completions.len() < TURN_EVENTS {
+            self.completions.extend(self.ring.completion());
         }
         match result.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(_) | Err(Errno::TIME | Errno::INTR) => Ok(true),
             Err(Errno::BUSY | Errno::AGAIN) => Ok(false),
-            Err(Errno::EXIST) => {
-                Err(io::Error::other("with io_uring a reactor stays in the thread that first waited with it"))
-            }
+            Err(Errno::EXIST) => Err(io::Error::other(
+                "with io_uring, use a reactor only in the thread that first waited with it",
+            )),
             Err(error) => Err(error.into()),
         }
     }
 
-    pub(super) fn has_answers(&self) -> bool {
-        !self.answers.is_empty()
+    pub(super) fn has_completions(&self) -> bool {
+        !self.completions.is_empty()
     }
 
-    /// The next answer.
+    /// The next completion.
     #[allow(unsafe_code)]
-    pub(super) fn next_answer(&mut self) -> Option<Answer> {
-        let answer = self.answers.pop_front()?;
-        let (data, flags) = (answer.user_data(), answer.flags());
+    pub(super) fn next_completion(&mut self) -> Option<Completion> {
+        let completion = self.completions.pop_front()?;
+        let (data, flags) = (completion.user_data(), completion.flags());
         let (more, index) = (cqueue::more(flags), (data & !KIND) as u32);
         if !more {
             self.open -= 1;
         }
-        let result = match answer.result() {
-            // Negated errors: the range is the kernel's.
+        let result = match completion.result() {
+            // // A negated errno: the range is the kernel's.
             error @ ..0 => Err(Errno::from_raw_os_error(-error)),
             count => Ok(count as u32),
         };
         Some(match data & KIND {
             ACCEPT => {
-                // SAFETY: the kernel made this descriptor for us, and tells of it once.
+                // // SAFETY: the kernel created this descriptor for this process and reports it once.
                 let own = |socket| unsafe { OwnedFd::from_raw_fd(socket as i32) };
-                Answer::Accepted { listener: index, socket: result.map(own), more }
+                Completion::Accepted { listener: index, socket: result.map(own), more }
             }
             RECEIVE => {
                 let mut chunk = None;
                 if let Some(buffer) = cqueue::buffer_select(flags) {
-                    self.ours[usize::from(buffer)] = true;
+                    self.owned[usize::from(buffer)] = true;
                     match result {
                         Ok(length @ 1..) => chunk = Some(Chunk { buffer, length }),
                         _ => self.give_back(buffer),
                     }
                 }
-                Answer::Received { index, chunk: result.map(|_| chunk), more }
+                Completion::Received { index, chunk: result.map(|_| chunk), more }
             }
             SEND => match self.sends.get_mut(index as usize).and_then(Option::take) {
                 Some((buffer, from)) => {
                     let count = result.map(|count| count as usize);
-                    Answer::Sent { index, sent: Sent { buffer, from, count } }
+                    Completion::Sent { index, sent: Sent { buffer, from, count } }
                 }
-                None => Answer::Other,
+                None => Completion::Other,
             },
-            POLL => Answer::Polled { index },
-            WAKE => Answer::Woken { more },
-            _ => Answer::Other,
+            POLL => Completion::Polled { index },
+            WAKE => Completion::Woken { more },
+            _ => Completion::Other,
         })
     }
 
-    /// Ends what is under way, and waits until the kernel has said so.
+    /// Cancels all operations and waits until they have completed.
     #[allow(unsafe_code)]
     fn quiesce(&mut self) -> bool {
         let unsent = self.ring.submission().len() + self.waiting.len();
         let under_way = |ring: &Self| ring.open > unsent;
         for _ in 0..CANCEL_ATTEMPTS {
-            while self.next_answer().is_some() {}
+            while self.next_completion().is_some() {}
             if !under_way(self) {
                 return true;
             }
             let limit = Timespec::new().nsec(10_000_000);
-            // Fails if the thread is another one than that which used the ring: then nothing can be collected.
+            // // Fails in a thread other than the one that used the ring: then nothing can be collected.
             let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
             if cancelled.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::EXIST)) {
                 return false;
             }
-            // SAFETY: nothing is handed over, no argument is given; the kernel only runs what it has put off.
+            // // SAFETY: submits nothing and passes no argument; the kernel only runs deferred work.
             let _ = unsafe { self.ring.submitter().enter::<()>(0, 0, GETEVENTS, None) };
-            self.answers.extend(self.ring.completion());
+            self.completions.extend(self.ring.completion());
         }
         false
     }
@@ -367,10 +372,10 @@ impl Drop for Ring {
         if !self.enabled {
             return;
         }
-        // What was flushed goes out as with epoll, as far as the sockets take it at once.
+        // // Flushed output is sent as with epoll, as far as the sockets accept it at once.
         let _ = self.enter(0, Some(Duration::ZERO));
         if !self.quiesce() {
-            // The kernel may still write there: rather lost than written to when they are somebody else's.
+            // // The kernel may still write there: leak the memory rather than let it be reused.
             self.entries.leak();
             self.buffers.leak();
             forget(take(&mut self.sends));
@@ -384,13 +389,13 @@ impl fmt::Debug for Ring {
     }
 }
 
-/// Memory from the kernel, in whole pages, all zeros.
+/// Zeroed memory from the kernel, in whole pages.
 struct Memory {
     pointer: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: it is memory, and no thread's own.
+// // SAFETY: plain memory, not bound to a thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Memory {}
 
@@ -398,13 +403,13 @@ impl Memory {
     #[allow(unsafe_code)]
     fn new(bytes: usize) -> io::Result<Self> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // SAFETY: a new mapping, wherever the kernel has room for it.
+        // // SAFETY: a new mapping at an address that the kernel chooses.
         let pointer = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags)? };
         let pointer = NonNull::new(pointer.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { pointer, bytes })
     }
 
-    /// Never unmaps it.
+    /// Never unmaps the memory.
     fn leak(&mut self) {
         self.bytes = 0;
     }
@@ -414,7 +419,7 @@ impl Drop for Memory {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: mapped by us, with this size, and nobody refers to it any more.
+            // // SAFETY: mapped by us with this size, and no longer referenced.
             let _ = unsafe { munmap(self.pointer.as_ptr().cast(), self.bytes) };
         }
     }

@@ -1,4 +1,4 @@
-//! The verbs for authors of a library: comparing, and runs as files.
+//! Verbs for authors of a library: `compare`, `export`, `import` and `replay`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,49 +14,49 @@ use netdyno_lab_manifest::Placement;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   netdyno compare datachannel my-lib --rev main --rev HEAD --fail-on regression=3%
-  netdyno compare datachannel my-lib --rev v1.2          the working tree against a tag
-  netdyno compare --rev main --format markdown           of netdyno.toml, as a comment on a change
-  netdyno compare 20260131-120000-ab12 last              two stored runs, by what both have
+  netdyno compare datachannel my-lib --rev v1.2          compare the working tree with a tag
+  netdyno compare --rev main --format markdown           names from netdyno.toml, output for a PR
+  netdyno compare 20260131-120000-ab12 last              compare the common cells of two runs
 
-Revisions are built side by side, with whatever of their repository they depend on, and duelled in one run. Where both come \
-to the same build nothing is measured. The first revision is what the second is held against. \
---fail-on regression=3% fails (exit code 5) where the second is slower for sure (the whole interval) and by more than 3 % \
-(the estimate): a rate by what the same takes longer. docs/CI.md has it all.")]
+Both revisions are built together with the code of their repository that they depend on, and compared by duels in one run. If both \
+give the same build, nothing is measured. The first revision is the baseline. --fail-on regression=3% exits with 5 if the second is slower by more than \
+3 % (the estimate) and significantly so (the whole interval). For a rate, the slowdown is the increase in time per unit of work. \
+See docs/CI.md.")]
 pub struct CompareArgs {
-    /// A workload and a contender, with --rev [default: those of netdyno.toml]; without it two stored runs, the older first
+    /// With --rev, a workload and a contender [default: from netdyno.toml]; without, two stored runs, the baseline first
     #[arg(value_name = "WORKLOAD CONTENDER | RUN RUN", num_args = 0..=2)]
     pub what: Vec<String>,
-    /// A revision of the contender's repository as git names it, or `.` for the working tree; twice [default of the second: .]
+    /// Git revision of the contender's repository, or `.` for the working tree; given once or twice [default of the second: .]
     #[arg(long = "rev", value_name = "REV")]
     pub revisions: Vec<String>,
-    /// Fail on `regression=3%`; and, said again, on `undecided`
+    /// Exit with 5 on `regression=3%`; repeat with `undecided` to fail on that too
     #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
     pub fail_on: Vec<FailOn>,
-    /// Parameters and effort chosen together [default: quick, where the workload has it]
+    /// Use a predefined set of parameters and limits [default: quick, if the workload has it]
     #[arg(long, short, requires = "revisions")]
     pub preset: Option<String>,
-    /// Set a parameter: `--set pairs=1`
+    /// Set a parameter, such as `pairs=1`; repeatable
     #[arg(long = "set", value_name = "PARAM=VALUE", value_parser = parse_assignment, requires = "revisions")]
     pub set: Vec<(String, String)>,
-    /// Begin no session after this time of measuring [default: 60s]
+    /// Stop starting sessions after this much measuring [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "revisions")]
     pub budget: Option<Duration>,
-    /// Sessions or blocks at the most
+    /// Measure at most N sessions or blocks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "revisions")]
     pub max_blocks: Option<u32>,
-    /// Seed of the order and of the payloads [default: from the clock, printed]
+    /// Seed for trial order and payloads [default: from the clock, printed]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53), requires = "revisions")]
     pub seed: Option<u64>,
-    /// `apart`: one role a core; `shared`: all roles on all cores [default: the preset's, else apart]
+    /// Place one role per core (`apart`) or all roles on all cores (`shared`) [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement, requires = "revisions")]
     pub placement: Option<Placement>,
-    /// `loopback`, `veth[,..]` or `host`, as for `run` [default: the workload's, else loopback]
+    /// Use `loopback`, `veth[,..]` or `host`, as in `run` [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net, requires = "revisions")]
     pub net: Option<Net>,
-    /// Keep idle CPUs from sleeping; needs root
+    /// Keep CPUs out of idle states; needs root
     #[arg(long, requires = "revisions")]
     pub awake: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -67,12 +67,12 @@ pub struct CompareArgs {
   netdyno export last -o run.netdyno
   netdyno export 20260131 -o - | ssh elsewhere netdyno import -
 
-The file is compressed (gzip) lines of JSON: `netdyno schema export` is the schema of a line.")]
+The file holds gzip-compressed JSON lines; `netdyno schema export` prints the schema of a line.")]
 pub struct ExportArgs {
-    /// A run's id, the start of one, or `last`
+    /// Run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// The file to write; `-` for stdout [default: RUN.netdyno]
+    /// File to write; `-` for stdout [default: RUN.netdyno]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -83,9 +83,9 @@ pub struct ExportArgs {
   netdyno import run.netdyno && netdyno show last
   netdyno import *.netdyno
 
-A file is taken whole or not at all. A run that is there already is left as it is; another one of the same id is refused.")]
+A file is imported completely or not at all. An identical stored run is kept; a different run with the same id is an error.")]
 pub struct ImportArgs {
-    /// Files that `export` wrote; `-` for stdin
+    /// Exported files; `-` for stdin
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
 }
@@ -93,12 +93,12 @@ pub struct ImportArgs {
 /// `replay`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netdyno replay run.netdyno        whether its figures come to what was printed then
+  netdyno replay run.netdyno        verify the verdicts of an exported run
   netdyno replay last
 
-Exit code 1 where a verdict is not what was printed.")]
+Exits with 1 if a verdict differs from the stored one.")]
 pub struct ReplayArgs {
-    /// A file that `export` wrote, or a run's id, the start of one, or `last`
+    /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub what: String,
 }

@@ -1,4 +1,4 @@
-//! What keeps the lab in order, what describes it to programs, and what it starts itself, as typed.
+//! Arguments of `prune`, `schema`, `completions` and `dummy`.
 
 use std::time::Duration;
 
@@ -9,30 +9,31 @@ use super::values::parse_duration;
 /// `prune`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  netdyno prune --dry-run                      what is out of date, and what it takes
-  netdyno prune --keep 20                      also all runs but the newest 20
-  netdyno prune --keep 20 --older-than 30d     of those only the ones older than 30 days")]
+  netdyno prune --dry-run                      list outdated builds and their sizes
+  netdyno prune --keep 20                      also remove all runs except the newest 20
+  netdyno prune --keep 20 --older-than 30d     of those, only runs older than 30 days")]
 pub struct PruneArgs {
-    /// Also remove runs, but for the newest N
+    /// Also remove runs, except the newest N
     #[arg(long, value_name = "N")]
     pub keep: Option<usize>,
-    /// Also remove runs that began longer ago than this: `30d`, `12h`
+    /// Also remove runs started longer ago than this: `30d`, `12h`; with --keep, both must apply
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub older_than: Option<Duration>,
-    /// Say what would be removed, and remove nothing
+    /// List what would be removed, without removing it
     #[arg(long)]
     pub dry_run: bool,
 }
 
 /// `schema`
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  netdyno schema report > report.schema.json")]
 pub struct SchemaArgs {
-    /// Of what
+    /// The format to describe
     #[arg(value_enum)]
     pub of: SchemaOf,
 }
 
-/// What has a schema.
+/// A format with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
     /// A report: `run --format json`, `show --format json`.
@@ -41,33 +42,36 @@ pub enum SchemaOf {
     Comparison,
     /// A line of an exported run.
     Export,
-    /// What came out of claims: `replicate --format json`.
+    /// The result of a replication: `replicate --format json`.
     Replication,
-    /// What `explain --format json` prints.
+    /// An explanation: `explain --format json`.
     Explanation,
-    /// A line from the lab to a contender.
+    /// A message from the lab to a contender.
     LabMessage,
-    /// A line from a contender to the lab.
+    /// A message from a contender to the lab.
     ContenderMessage,
 }
 
 /// `completions`
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  netdyno completions bash > ~/.local/share/bash-completion/completions/netdyno"
+)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to print the script for
     pub shell: clap_complete::Shell,
 }
 
 /// `dummy`
 #[derive(Debug, Args)]
 pub struct DummyArgs {
-    /// What to do wrong
+    /// Fault to inject
     #[arg(long, value_enum)]
     pub fault: Option<crate::dummy::Fault>,
-    /// What to do beside, once a message; may be repeated
+    /// Extra work per message; repeatable
     #[arg(long = "cost", value_enum)]
     pub costs: Vec<crate::dummy::Cost>,
-    /// Steps of arithmetic that make a message: more are a program that is slower by a known share
+    /// Arithmetic steps per message; more steps make the program slower by a known share
     #[arg(long, value_name = "N", default_value_t = crate::dummy::STEPS_PER_MESSAGE, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 }

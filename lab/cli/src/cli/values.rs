@@ -1,4 +1,4 @@
-//! Values as typed: what they must look like, and what they are.
+//! Parsers for argument values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,14 +12,14 @@ pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// `90`, `90s`, `15m`, `1h`, `30d`; more than nothing.
+/// `90`, `90s`, `15m`, `1h`, `30d`; greater than zero.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     time(text)
         .filter(|time| !time.is_zero())
         .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
 }
 
-/// From 0 on.
+/// Like [`parse_duration`], but accepts zero.
 fn time(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
     let unit = match &text[digits.len()..] {
@@ -34,24 +34,24 @@ fn time(text: &str) -> Option<Duration> {
 }
 
 pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
-    serde_json::from_str(text).map_err(|e| format!("not what `netdyno replicate` asks: {e}"))
+    serde_json::from_str(text).map_err(|e| format!("not questions of `netdyno replicate`: {e}"))
 }
 
-/// `5%` or `0.05`; more than nothing.
+/// `5%` or `0.05`; greater than zero.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     share(text)
         .filter(|share| *share > 0.0)
         .ok_or_else(|| format!("{text:?} is not a share such as 5% or 0.05"))
 }
 
-/// From 0 on, below 1.
+/// At least 0 and below 1.
 fn share(text: &str) -> Option<f64> {
     let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |d| (d, 100.0));
     let share = digits.trim().parse::<f64>().ok()? / unit;
     (0.0..1.0).contains(&share).then_some(share)
 }
 
-/// `512MiB`, `2GiB`. A bare number is refused: whoever types 10 does not mean bytes.
+/// `512MiB`, `2GiB`. A bare number is an error: `10` hardly means bytes.
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     const LEAST_BYTES: u64 = 1 << 20;
@@ -62,7 +62,7 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     let bytes = given.and_then(|(digits, unit)| digits.trim().parse::<u64>().ok()?.checked_mul(unit));
     match bytes {
         Some(n) if n >= LEAST_BYTES => Ok(n),
-        Some(_) => Err(format!("{text:?} is less than any program needs: at least 1MiB")),
+        Some(_) => Err(format!("{text:?} is too small: at least 1MiB")),
         None => Err(format!("{text:?} is not a size such as 512MiB or 2GiB")),
     }
 }
@@ -73,12 +73,12 @@ pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| format!("{text:?} is not a factor from 0.01 to 1000"))
 }
 
-/// What makes a verb fail beside failures.
+/// A condition for exit code 5.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FailOn {
-    /// A regression by more than this share.
+    /// A regression of more than this share.
     Regression(f64),
-    /// That nothing can be said of it.
+    /// Undecided whether there is a regression.
     Undecided,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn parse_net(text: &str) -> Result<Net, String> {
     }
 }
 
-/// `1gbit`, `100mbit`, as tc(8) writes rates.
+/// `1gbit`, `100mbit`, in the notation of tc(8).
 fn parse_rate(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 4] =
         [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000), ("bit", 1)];
@@ -148,12 +148,12 @@ fn parse_rate(text: &str) -> Result<u64, String> {
     parsed.filter(|r| *r > 0).ok_or_else(|| format!("rate={text}: not a rate such as 1gbit or 100mbit"))
 }
 
-/// A file whose name does not claim to be another kind of picture.
+/// A file name without an extension, or with `.svg` or `.png`.
 pub(super) fn parse_picture(text: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(text);
     match file.extension().map(|e| e.to_string_lossy().to_lowercase()) {
         Some(kind) if kind != "svg" && kind != "png" => Err(format!(
-            "pictures are SVG or PNG, not {kind}: name it {}",
+            "cannot write {kind}, only SVG or PNG: name it {}",
             file.with_extension("svg").display()
         )),
         _ => Ok(file),

@@ -1,4 +1,4 @@
-//! `netdyno check`: does a contender keep the protocol, and does it do the work?
+//! `netdyno check`: verifies that contenders follow the protocol and do the work.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -25,7 +25,7 @@ use netdyno_lab_protocol::{ContenderMessage, LabMessage};
 
 /// Parameters that make a trial short, where the workload has them.
 const SHORT: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
-/// Time for a probe: an interpreter may import for seconds.
+/// Time limit of a probe. The imports of an interpreter may take seconds.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const MARKS_HZ: u32 = 10;
 const SEED: u64 = 20_260_101;
@@ -33,7 +33,7 @@ const SEED: u64 = 20_260_101;
 /// Checks contenders one after the other.
 ///
 /// # Errors
-/// When a name is unknown, or there is no checkout.
+/// If a name is unknown, or there is no catalogue.
 pub fn run(args: &CheckArgs) -> Outcome {
     let catalog = catalog(&args.contenders.iter().map(String::as_str).collect::<Vec<_>>())?;
     let cancel = cancel_on_signal()?;
@@ -78,7 +78,7 @@ pub fn run(args: &CheckArgs) -> Outcome {
     })
 }
 
-/// `NAME` where it stands in one workload only, else `WORKLOAD/NAME`.
+/// Finds a contender by `WORKLOAD/NAME`, or by `NAME` if only one workload has it.
 fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestError> {
     if let Some((workload, name)) = name.split_once('/') {
         catalog.workload(workload)?;
@@ -89,7 +89,7 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestE
         (Some(one), None) => Ok(one),
         (Some(_), Some(_)) => {
             let ids = catalog.contenders.values().filter(|c| c.name == name).map(Contender::id);
-            Err(ManifestError::unknown("contender (it stands in several workloads)", name, ids))
+            Err(ManifestError::unknown("contender (several workloads have one of that name)", name, ids))
         }
         (None, _) => {
             let known = catalog.contenders.values().map(|c| &c.name);
@@ -100,10 +100,11 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Contender, ManifestE
     }
 }
 
-/// Who plays each role in the checks of a contender.
+/// The contender for each role in the checks.
 type Cast<'a> = Vec<(&'a String, &'a Contender)>;
 
-/// It plays all that it can; the rest is played by the workload's partner, stand-in, baseline or ceiling, whoever comes first and is here.
+/// Assigns the checked contender to every role it can play. The other roles go to the first available of the workload's partner,
+/// stand-in, baseline and ceiling.
 fn cast<'a>(
     catalog: &'a Catalog,
     builder: &Builder,
@@ -116,7 +117,7 @@ fn cast<'a>(
         }
         let others = workload.partners.get(role).into_iter().chain(workload.stand_ins.get(role));
         let names = others.chain(&workload.baseline).chain(&workload.ceiling);
-        let mut why = format!("does not play the role {role}, and check has nobody else for it");
+        let mut why = format!("does not play the role {role}, and no other contender for it is available");
         for other in names.filter_map(|name| catalog.contender(&workload.name, name).ok()) {
             match builder.availability(other) {
                 _ if !other.plays(role) => {}
@@ -131,7 +132,7 @@ fn cast<'a>(
     Ok(workload.roles.iter().map(player).collect::<Result<_, _>>()?)
 }
 
-/// The checks of one contender, each printed with what was seen.
+/// The checks of one contender. Each is printed with its outcome.
 struct Checks {
     good: bool,
 }
@@ -207,15 +208,15 @@ fn check(
     spec.extra_setup = false;
     let own = spec.roles.iter().find(|role| role.contender == contender.name);
     match (silent, own) {
-        // It would fail each of them for the same reason, and print the same.
-        (Some(role), _) => print(&format!("  skip  odd lines: the {role} does not start\n")),
+        // Each of these probes would fail for the same reason.
+        (Some(role), _) => print(&format!("  skip  invalid messages: the {role} does not start\n")),
         (None, Some(role)) => odd_lines(&mut checks, &spec, role, &arena)?,
         (None, None) => {}
     }
     Ok(checks.good)
 }
 
-/// What to check at, made short: the first preset, then whatever the presets sweep over.
+/// Parameter sets to check with, made short: the first preset, then each set that a preset sweeps over.
 fn params(workload: &Workload) -> Result<Vec<Params>, ManifestError> {
     let preset = workload.presets.keys().next().map(String::as_str);
     let mut params = workload.resolve(preset, &[])?;
@@ -232,7 +233,7 @@ fn params(workload: &Workload) -> Result<Vec<Params>, ManifestError> {
     Ok([vec![params], swept].concat())
 }
 
-/// A whole trial, with fields in `setup` that no contender knows, at the first of these parameters that the contender does not refuse.
+/// Runs a trial with unknown fields in `setup`, at the first parameter set that the contender supports.
 fn accepted<'a>(
     sets: &'a [Params],
     spec: impl Fn(&'a Params) -> Result<TrialSpec<'a>, BuildError>,
@@ -251,12 +252,12 @@ fn accepted<'a>(
             _ => return Ok((next, report)),
         };
         let Some(other) = spec_of()? else { return Ok((next, report)) };
-        print(&format!("  not for it: {refused}\n"));
+        print(&format!("  unsupported: {refused}\n"));
         next = other;
     }
 }
 
-/// What a whole trial shows. Gives the role that failed before it was `ready`.
+/// Notes the outcome of the trial. Returns the role that failed before it was `ready`.
 fn whole_trial(
     checks: &mut Checks,
     spec: &TrialSpec<'_>,
@@ -266,7 +267,7 @@ fn whole_trial(
     let (good, seen) = match &report.record.outcome {
         netdyno_lab_store::Outcome::Ok => (true, String::new()),
         netdyno_lab_store::Outcome::Skipped { role, reason } => {
-            (false, format!("the {role} says unsupported: {reason}"))
+            (false, format!("the {role} replied `unsupported`: {reason}"))
         }
         netdyno_lab_store::Outcome::Failed { role, reason, stderr } => {
             (false, with_stderr(format!("the {role}: {reason}"), stderr))
@@ -275,7 +276,7 @@ fn whole_trial(
     };
     checks.note(
         good,
-        "a whole trial: connected, gate passed, marks answered, clean exit, nothing left behind",
+        "complete trial: connected, gate passed, marks answered, clean exit, no process left",
         &seen,
     );
     let wanted = &contender.implementation.version;
@@ -284,8 +285,8 @@ fn whole_trial(
         let got = &implementation.version;
         checks.note(
             version_matches(wanted, got),
-            &format!("the {role}'s version is the manifest's"),
-            &format!("{got}, not {wanted}"),
+            &format!("version of the {role} matches the manifest"),
+            &format!("got {got}, expected {wanted}"),
         );
     }
     match &report.record.outcome {
@@ -296,12 +297,12 @@ fn whole_trial(
     }
 }
 
-/// What was seen, and below it what the role wrote to stderr.
+/// Appends the stderr of the role.
 fn with_stderr(seen: String, stderr: &str) -> String {
     if stderr.trim().is_empty() { seen } else { format!("{seen}\n{}", stderr.trim_end()) }
 }
 
-/// What no well-behaved lab sends.
+/// Sends messages that a correct lab never sends.
 fn odd_lines(
     checks: &mut Checks,
     spec: &TrialSpec<'_>,
@@ -316,23 +317,23 @@ fn odd_lines(
     let unsupported = matches!(probed.messages.as_slice(), [Ok(ContenderMessage::Unsupported { .. })]);
     checks.note(
         unsupported && probed.code == Some(127),
-        &format!("an unknown role is `unsupported`, exit 127 (asked as the {})", role.name),
-        &told(&probed),
+        &format!("an unknown role gets `unsupported` and exit 127 (the {})", role.name),
+        &describe(&probed),
     );
     for (what, line) in
         [("an unknown message type", r#"{"type":"nonsense"}"#), ("a line that is not JSON", "{nonsense")]
     {
         let probed = probe(arena, role, std::slice::from_ref(&good_setup), Some(line), PROBE_LIMIT)?;
         let failed = matches!(probed.messages.last(), Some(Ok(ContenderMessage::Failed { .. })));
-        let what = format!("{what} to the {} is `failed`, exit 1", role.name);
-        checks.note(failed && probed.code == Some(1), &what, &told(&probed));
+        let what = format!("{what} gets `failed` and exit 1 (the {})", role.name);
+        checks.note(failed && probed.code == Some(1), &what, &describe(&probed));
     }
     Ok(())
 }
 
-/// What a probe saw, for the contender's author.
-fn told(probed: &Probed) -> String {
-    let said: Vec<String> = probed
+/// Describes the outcome of a probe.
+fn describe(probed: &Probed) -> String {
+    let replies: Vec<String> = probed
         .messages
         .iter()
         .map(|m| match m {
@@ -341,11 +342,11 @@ fn told(probed: &Probed) -> String {
         })
         .collect();
     let limit = PROBE_LIMIT.as_secs();
-    let seen = match (said.as_slice(), &probed.ended) {
-        ([], None) => format!("nothing within {limit} s"),
-        ([], Some(ended)) => format!("said nothing, {ended}"),
-        (said, None) => format!("said [{}], did not end within {limit} s", said.join(", ")),
-        (said, Some(ended)) => format!("said [{}], {ended}", said.join(", ")),
+    let seen = match (replies.as_slice(), &probed.ended) {
+        ([], None) => format!("no reply within {limit} s"),
+        ([], Some(ended)) => format!("no reply, {ended}"),
+        (replies, None) => format!("replied [{}], did not exit within {limit} s", replies.join(", ")),
+        (replies, Some(ended)) => format!("replied [{}], {ended}", replies.join(", ")),
     };
     with_stderr(seen, &probed.stderr)
 }

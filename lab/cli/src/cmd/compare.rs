@@ -1,4 +1,4 @@
-//! `netdyno compare`: two revisions of a contender, or two stored runs.
+//! `netdyno compare`: compares two revisions of a contender, or two stored runs.
 
 use super::gate::Gate;
 use super::place;
@@ -15,17 +15,17 @@ use netdyno_lab_engine::run::{Display, Ended, Engine, Request};
 use netdyno_lab_manifest::Catalog;
 use netdyno_lab_store::Store;
 
-/// Preset, where the workload has it and no other was named.
+/// Default preset, if the workload has it.
 const PRESET: &str = "quick";
-/// Seconds of measuring, unless told otherwise.
+/// Default measuring time in seconds.
 const BUDGET_S: f64 = 60.0;
-/// Sessions at the most, unless told otherwise: the budget ends it before.
+/// Default limit of sessions. The budget is normally exhausted first.
 const SESSIONS_MAX: u32 = 1000;
 
-/// Compares, prints what changed, and fails on what it was told to fail on.
+/// Compares, prints the changes, and applies the conditions of `--fail-on`.
 ///
 /// # Errors
-/// When a name or revision is unknown, the two cannot be compared, or the environment does not let a run begin.
+/// If a name or revision is unknown, the two cannot be compared, or the run cannot start.
 pub fn run(args: &CompareArgs) -> Outcome {
     let project = place::project()?.unwrap_or_default();
     let asked = match args.fail_on.as_slice() {
@@ -44,28 +44,28 @@ pub fn run(args: &CompareArgs) -> Outcome {
         what.splice(0..0, project.workload);
     }
     match (args.revisions.as_slice(), what.as_slice()) {
-        ([], _) => Err("compare two stored runs, or two revisions of a contender: netdyno compare RUN RUN, or netdyno \
-                        compare WORKLOAD CONTENDER --rev main --rev HEAD"
+        ([], _) => Err("nothing to compare: name two stored runs (netdyno compare RUN RUN) or two revisions (netdyno \
+                        compare WORKLOAD CONTENDER --rev main --rev HEAD)"
             .into()),
         (revisions, [workload, contender]) => match revisions {
             [from] => duel(args, gate, (workload, contender), (from, WORKING_TREE)),
             [from, to] if from != to => duel(args, gate, (workload, contender), (from, to)),
-            [from, _] => Err(format!("both revisions are {from}: name two").into()),
-            _ => Err(format!("{} revisions: name two, or one to compare the working tree with", revisions.len()).into()),
+            [from, _] => Err(format!("both revisions are {from}: name two different ones").into()),
+            _ => Err(format!("{} revisions: name one or two (with one, the working tree is compared with it)", revisions.len()).into()),
         },
-        (_, _) => Err("which contender? netdyno compare WORKLOAD CONTENDER --rev main --rev HEAD, or a netdyno.toml that \
-                       names both"
+        (_, _) => Err("no contender named: use netdyno compare WORKLOAD CONTENDER --rev main --rev HEAD, or set workload \
+                       and contender in netdyno.toml"
             .into()),
     }
 }
 
-/// Two stored runs.
+/// Compares two stored runs.
 fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let load = |wanted: &str| store.load(&store.find(wanted)?);
     let (from, to) = (load(from)?, load(to)?);
     if from.header.id == to.header.id {
-        return Err(format!("both are run {}: name two", from.header.id).into());
+        return Err(format!("both are run {}: name two different runs", from.header.id).into());
     }
     let comparison = comparison::across(&from, &to, gate.limit)?;
     let details = match args.format {
@@ -78,7 +78,7 @@ fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
     Ok(comparison.claim.map_or(GOOD, |claim| gate.code(claim)))
 }
 
-/// Two revisions of a contender, in one run.
+/// Compares two revisions of a contender in one run.
 fn duel(
     args: &CompareArgs,
     gate: Gate,
@@ -92,7 +92,7 @@ fn duel(
     let mut add = |revision| revisions::add(&mut catalog, builder.cache(), (workload, contender), revision);
     let (from, to) = (add(from)?, add(to)?);
     let mut display = Progress::new();
-    match are_one(&catalog, &builder, workload, [&from, &to], &mut display) {
+    match are_identical(&catalog, &builder, workload, [&from, &to], &mut display) {
         Ok(false) => {}
         Ok(true) => {
             display.end();
@@ -129,22 +129,22 @@ fn duel(
     })
 }
 
-/// Builds both, and says whether they are one: built from the same files, and started in the same way.
-fn are_one(
+/// Builds both. True if they are identical: built from the same inputs and started in the same way.
+fn are_identical(
     catalog: &Catalog,
     builder: &Builder,
     workload: &str,
     names: [&String; 2],
     display: &mut Progress,
 ) -> Result<bool, BuildError> {
-    let mut seen = Vec::new();
+    let mut identities = Vec::new();
     for (index, name) in names.into_iter().enumerate() {
         let Ok(contender) = catalog.contender(workload, name) else { return Ok(false) };
         let built =
             builder.build(contender, &mut |event| display.building(name, index, names.len(), &event))?;
-        seen.push((built.record.key, contender.roles.clone()));
+        identities.push((built.record.key, contender.roles.clone()));
     }
-    Ok(seen[0] == seen[1])
+    Ok(identities[0] == identities[1])
 }
 
 fn request(

@@ -8,7 +8,7 @@ use crate::cli::{Cli, CompletionsArgs};
 /// Prints a completion script.
 ///
 /// # Errors
-/// None that is known.
+/// None is expected.
 pub fn run(args: &CompletionsArgs) -> Outcome {
     clap_complete::generate(args.shell, &mut Cli::command(), "netdyno", &mut std::io::stdout());
     Ok(GOOD)

@@ -24,7 +24,7 @@ use netdyno_lab_manifest::Net;
 use netdyno_lab_report::{columns, wrapped};
 use netdyno_stats::Verdict;
 
-/// Below the text of a line, which stands beside its grade.
+/// Indent of continuation lines: the width of the grade.
 const INDENT: &str = "      ";
 const COST_SECONDS: f64 = 5.0;
 const MARKS_PAIRS: u32 = 25;
@@ -32,11 +32,11 @@ const MARKS_TRIALS: u32 = 6;
 const DUELS: u32 = 20;
 const SESSIONS: u32 = 6;
 
-/// Prints what was found; with `--self-test`, measures the lab itself; with `--against-itself`, how often it is wrong; with `--resolve`, how
-/// small a loss of speed is found here.
+/// Prints the findings. With `--self-test`, tests the lab itself; with `--against-itself`, measures its false-positive rate; with
+/// `--resolve`, finds the smallest slowdown that it detects.
 ///
 /// # Errors
-/// When there is no checkout.
+/// If there is no catalogue, or a mode cannot run here.
 pub fn run(args: &DoctorArgs) -> Outcome {
     let cancel = cancel_on_signal()?;
     if args.self_test {
@@ -65,7 +65,7 @@ pub fn run(args: &DoctorArgs) -> Outcome {
         }
     }
     if let Some(command) = install_all(findings.iter().map(|f| f.remedy.as_str())) {
-        print(&format!("all that is not installed: {command}\n"));
+        print(&format!("to install everything missing: {command}\n"));
     }
     Ok(if bad { super::USAGE } else { GOOD })
 }
@@ -81,7 +81,7 @@ fn verdict(good: bool, what: &str, found: &str) -> bool {
     good
 }
 
-/// Whether an effect of known size is found again with its size, in each workload that can put one in.
+/// Checks that an injected effect is measured with its true size, in each workload that supports injection.
 fn resolution(cancel: &Arc<AtomicBool>) -> bool {
     let catalog = match catalog(&[]) {
         Ok(catalog) => catalog,
@@ -97,13 +97,13 @@ fn resolution(cancel: &Arc<AtomicBool>) -> bool {
     let shown = |i: &Injected| {
         let good = i.is_found();
         let found = format!(
-            "{} {} put in, {:.0} found ({:.0} - {:.0}), {} blocks",
+            "{} {} injected, {:.0} measured ({:.0} - {:.0}), {} blocks",
             i.value, i.unit, i.found.estimate, i.found.low, i.found.high, i.blocks
         );
-        verdict(good, &format!("resolves {} of {}", i.metric, i.workload), &found)
+        verdict(good, &format!("detects a change of {} in {}", i.metric, i.workload), &found)
     };
     match found {
-        // No short-circuit: every line is shown.
+        // No short-circuit: every line is printed.
         Ok(found) => found.iter().map(shown).filter(|good| !good).count() == 0,
         Err(e) => verdict(false, "resolution", &e),
     }
@@ -115,7 +115,7 @@ fn cost(what: &str, when: &str, share: Result<f64, String>) -> bool {
             share < COST_MOST,
             what,
             &format!(
-                "{:.3} % of a CPU {when}, agents included (most: {} %)",
+                "{:.3} % of a CPU {when}, including agents (limit: {} %)",
                 100.0 * share,
                 100.0 * COST_MOST
             ),
@@ -126,11 +126,11 @@ fn cost(what: &str, when: &str, share: Result<f64, String>) -> bool {
 
 fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
     let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
-    let mut good = cost("the lab's own cost", "while measuring", self_test::cost(COST_SECONDS, cancel));
+    let mut good = cost("overhead of the lab", "while measuring", self_test::cost(COST_SECONDS, cancel));
     if cancelled() {
         return Ok(INTERRUPTED);
     }
-    good &= cost("its cost in duels", "within turns", self_duels::cost(cancel));
+    good &= cost("overhead in duels", "during turns", self_duels::cost(cancel));
     if cancelled() {
         return Ok(INTERRUPTED);
     }
@@ -143,7 +143,7 @@ fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
             j.verdict == Verdict::NoDifference,
             "marks at 10 Hz",
             &format!(
-                "{:.4}x the count without ({:.4} - {:.4}), {} pairs (within {} %)",
+                "{:.4}x the count without marks ({:.4} - {:.4}), {} pairs (limit: {} %)",
                 j.ratio,
                 j.low,
                 j.high,
@@ -163,7 +163,7 @@ fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
         }
         let name = fault.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
         let (caught, how) = self_test::catches(fault, part, cancel)?;
-        good &= verdict(caught, &format!("catches {name}"), &how);
+        good &= verdict(caught, &format!("detects {name}"), &how);
     }
     Ok(if good { GOOD } else { CELL_FAILED })
 }

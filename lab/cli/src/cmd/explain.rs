@@ -1,4 +1,4 @@
-//! `netdyno explain`: where the difference between two contenders comes from.
+//! `netdyno explain`: attributes the difference between two contenders.
 
 mod equalise;
 
@@ -25,16 +25,16 @@ use netdyno_lab_report::explain::{picture, text};
 use netdyno_lab_store::probe::{Probe, ProbeKind};
 use netdyno_lab_store::{CellRecord, Settings, Store};
 
-/// Explains, and looks at what is not stored.
+/// Explains the difference, profiling whatever is not stored.
 ///
 /// # Errors
-/// When there is no such run, workload or contender, or the environment lets nothing be measured.
+/// If there is no such run, workload or contender, or nothing can be measured here.
 pub fn run(args: &ExplainArgs) -> Outcome {
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let id = match store.find(&args.of) {
         Ok(id) => id,
-        // No run: a workload, or a typing error of either.
+        // Not a run: a workload, or a misspelt name of either.
         Err(no_run) => {
             let catalog = catalog(&[&args.of, &args.a, &args.b])?;
             let workload = catalog.workload(&args.of);
@@ -70,7 +70,7 @@ pub fn run(args: &ExplainArgs) -> Outcome {
     }
     let mut explanation = explain(&pair, &probes)?;
     explanation.equalised = equalised;
-    explanation.warnings.extend(unseen.map(|why| format!("not looked at: {why}")));
+    explanation.warnings.extend(unseen.map(|why| format!("not profiled: {why}")));
     match args.format {
         ExplainFormat::Table => print(&text(&explanation, columns())),
         ExplainFormat::Json => print(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
@@ -84,7 +84,7 @@ pub fn run(args: &ExplainArgs) -> Outcome {
 }
 
 fn request(args: &ExplainArgs, workload: &Workload) -> Request {
-    // The bound is measured beside contenders, and is nobody's baseline.
+    // A ceiling is measured like contenders, but cannot be the baseline.
     let is_bound = |name: &String| workload.ceiling.as_ref() == Some(name);
     let bounds = is_bound(&args.a) || is_bound(&args.b);
     Request {
@@ -101,7 +101,7 @@ fn request(args: &ExplainArgs, workload: &Workload) -> Request {
     }
 }
 
-/// What is known from earlier looks.
+/// The stored probes.
 fn stored(store: &Store, run: &str, cells: [usize; 2]) -> Result<Probes, Box<dyn std::error::Error>> {
     let mut probes = Probes::default();
     for (side, cell) in cells.into_iter().enumerate() {
@@ -111,19 +111,19 @@ fn stored(store: &Store, run: &str, cells: [usize; 2]) -> Result<Probes, Box<dyn
     Ok(probes)
 }
 
-/// A name of a file for two contenders, whatever they are called.
+/// A file name for two contenders, safe for any names.
 fn default_picture(run: &str, a: &str, b: &str) -> PathBuf {
     let plain =
         |name: &str| name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect::<String>();
     Path::new(&format!("{run}-{}-{}.svg", plain(a), plain(b))).to_owned()
 }
 
-/// The language of the program of each role, as it says itself.
+/// The language of each role, as reported by the program.
 fn languages(cell: &CellRecord) -> BTreeMap<String, String> {
     cell.implementations.iter().map(|(role, i)| (role.clone(), i.language.to_lowercase())).collect()
 }
 
-/// What looks at both cells.
+/// Profiles both cells.
 struct Looker<'a> {
     catalog: &'a Catalog,
     builder: &'a Builder,
@@ -132,7 +132,7 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// Runs the trials that are looked at, one kind of both sides after the other, and keeps what they find.
+    /// Runs the profiling trials, each kind for both sides in turn, and stores the results.
     fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Result<(), String> {
         let run = self.pair.run;
         let unit = Unit::of(self.pair.workload)?;
@@ -149,7 +149,7 @@ impl Looker<'_> {
                 }
                 let record = &run.cells[cell];
                 progress.note(&format!(
-                    "looking at {}: {}",
+                    "profiling {}: {}",
                     record.label(&self.pair.workload.roles),
                     kind.as_str()
                 ));
@@ -165,7 +165,7 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// One trial of a cell, as its run had it but for its seed, which is that of the first block.
+    /// Runs one trial of a cell, as in its run, with the seed of the first block.
     fn trial(
         &self,
         bench: &Bench<'_>,
@@ -179,8 +179,8 @@ impl Looker<'_> {
             let contender = self.catalog.contender(&workload.name, name).map_err(|e| e.to_string())?;
             let built = self.builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
             if cell.builds.get(name).is_some_and(|measured| measured.key != built.record.key) {
-                let (a, b) = ("is another build than the one that was measured", "netdyno explain");
-                return Err(format!("{name} {a}: {b} {} .. measures what is there now", workload.name));
+                let (a, b) = ("has changed since it was measured", "to measure it now: netdyno explain");
+                return Err(format!("{name} {a}; {b} {} ...", workload.name));
             }
             builds.insert(name.clone(), built);
         }

@@ -10,17 +10,17 @@ use netdyno_lab_store::Printed;
 use netdyno_lab_store::export::{self, Exported};
 use netdyno_lab_store::{Run, Store};
 
-/// Writes a stored run into a file, with what was printed of it.
+/// Writes a stored run and its printed verdicts to a file.
 ///
 /// # Errors
-/// When there is no such run, or the file cannot be written: then it is not there.
+/// If there is no such run, or the file cannot be written; no partial file is left.
 pub fn run(args: &ExportArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let id = store.find(&args.run)?;
     let run = store.load(&id)?;
     let printed = match printed(&store, &id)? {
         Some(printed) => printed,
-        // Of an older netdyno's run nothing was kept: then it is what this one prints.
+        // Older versions did not store the verdicts: compute them.
         None => Printed::of(&netdyno_lab_analysis::report::build(&run)?.verdicts),
     };
     let exported = Exported { run, printed };
@@ -29,26 +29,26 @@ pub fn run(args: &ExportArgs) -> Outcome {
         output => {
             let file = output.map_or_else(|| PathBuf::from(format!("{id}.netdyno")), Path::to_owned);
             write(&exported, &file).map_err(|e| format!("{}: {e}", file.display()))?;
-            say(&format!("{}: {}", file.display(), told(&exported.run)));
+            say(&format!("{}: {}", file.display(), summary(&exported.run)));
         }
     }
     Ok(GOOD)
 }
 
-/// What was printed of a stored run, if that was kept.
+/// The printed verdicts of a stored run, if they were stored.
 pub(super) fn printed(store: &Store, id: &str) -> Result<Option<Printed>, Box<dyn std::error::Error>> {
     Ok(store.printed(id)?.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
 /// `run 20260131-120000-ab12, datachannel, 12 cells, 96 trials`.
-pub(super) fn told(run: &Run) -> String {
+pub(super) fn summary(run: &Run) -> String {
     let (id, workload) = (&run.header.id, &run.header.workload);
     format!("run {id}, {workload}, {} cells, {} trials", run.cells.len(), run.trials.len())
 }
 
-/// Under another name first: a file of this name is a whole one.
+/// Writes to a temporary name first, so that a file of this name is always complete.
 fn write(exported: &Exported, file: &Path) -> std::io::Result<()> {
-    // A device or a pipe is written to as it is.
+    // Devices and pipes are written to directly.
     if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
         return export::write(exported, File::options().write(true).open(file)?);
     }

@@ -1,35 +1,34 @@
-//! What `--fail-on` makes of a verdict: an exit code.
+//! `--fail-on`: converts a verdict to an exit code.
 
 use super::{GOOD, REGRESSION};
 use crate::cli::FailOn;
 use netdyno_stats::Claim;
 
-/// What a verb fails on beside failures.
+/// The conditions of `--fail-on`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Gate {
-    /// The regression that is put up with, relative.
+    /// The largest tolerated regression, relative.
     pub(super) limit: Option<f64>,
     undecided: bool,
 }
 
 impl Gate {
-    /// What was asked for.
+    /// Combines the conditions.
     ///
     /// # Errors
-    /// The caller's: to fail on what is undecided, without saying of what.
+    /// If `undecided` is given without a regression limit.
     pub(super) fn of(asked: &[FailOn]) -> Result<Gate, String> {
         let mut gate = Gate::default();
-        for one in asked {
-            match one {
+        for condition in asked {
+            match condition {
                 FailOn::Regression(share) => gate.limit = Some(*share),
                 FailOn::Undecided => gate.undecided = true,
             }
         }
         match gate {
-            Gate { limit: None, undecided: true } => Err(
-                "--fail-on undecided: whether it is a regression of how much? add --fail-on regression=3%"
-                    .to_owned(),
-            ),
+            Gate { limit: None, undecided: true } => {
+                Err("--fail-on undecided needs a limit: add --fail-on regression=3%".to_owned())
+            }
             gate => Ok(gate),
         }
     }
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_undecided_passes_unless_it_was_asked_for() {
+    fn undecided_fails_only_on_request() {
         let lenient = Gate::of(&[FailOn::Regression(0.03)]).unwrap();
         let strict = Gate::of(&[FailOn::Undecided, FailOn::Regression(0.03)]).unwrap();
         for (claim, codes) in [

@@ -11,7 +11,7 @@ use netdyno_lab_store::{Listed, Listing, Store};
 /// Lists the stored runs, newest first.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub fn run(args: &HistoryArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(args.most))?;
@@ -46,7 +46,7 @@ fn as_json(run: &Listed) -> serde_json::Value {
     })
 }
 
-/// As it was typed, but for where the program stands.
+/// The command as typed, without the path of the program.
 fn command(run: &Listed) -> String {
     let arguments = run.command.iter().skip(1).map(String::as_str);
     ["netdyno"].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")

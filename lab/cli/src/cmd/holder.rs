@@ -1,4 +1,4 @@
-//! `netdyno holder`: keeps a private network.
+//! `netdyno holder`: holds a private network.
 
 use std::process::ExitCode;
 

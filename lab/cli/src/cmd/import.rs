@@ -3,16 +3,16 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::export::told;
+use super::export::summary;
 use super::{GOOD, Outcome, say};
 use crate::cli::ImportArgs;
 use netdyno_lab_store::export::{self, Exported};
 use netdyno_lab_store::{Imported, Store};
 
-/// Takes runs from files into the store, each whole or not at all; what came before a file that is refused stays.
+/// Adds runs from files to the store, each completely or not at all. Files before a rejected one stay imported.
 ///
 /// # Errors
-/// When a file is no exported run, or another run of its id is there.
+/// If a file is not an exported run, or the store has a different run with the same id.
 pub fn run(args: &ImportArgs) -> Outcome {
     let mut store = Store::open(&Store::default_path())?;
     for file in &args.files {
@@ -22,9 +22,9 @@ pub fn run(args: &ImportArgs) -> Outcome {
             store.import(run, &printed.to_json()).map_err(|e| format!("{}: {e}", file.display()))?;
         let word = match imported {
             Imported::Added => "imported",
-            Imported::AlreadyThere => "is there already",
+            Imported::AlreadyThere => "already in the store",
         };
-        say(&format!("{}: {word}: {}", file.display(), told(run)));
+        say(&format!("{}: {word}: {}", file.display(), summary(run)));
     }
     Ok(GOOD)
 }

@@ -1,15 +1,14 @@
-//! Progress without a terminal: plain lines, and no long silence.
+//! Progress without a terminal: plain lines, at least one every [`SILENCE_MAX`].
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest silence while something goes on that may be told.
+/// The longest silence during an announced activity.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Lines on stderr. What takes long is told again and again by a thread of its own, which sleeps while nothing is
-/// [`doing`](Self::doing).
+/// Lines on stderr. A thread repeats the announced [activity](Self::doing) if it takes long, and sleeps if there is none.
 pub(super) struct Lines {
     shared: Arc<Shared>,
 }
@@ -22,10 +21,10 @@ struct Shared {
 
 struct State {
     out: Box<dyn Write + Send>,
-    /// What goes on, and since when.
+    /// The current activity and its start.
     doing: Option<(String, Instant)>,
     /// When the last line was written.
-    said: Instant,
+    last_line: Instant,
     ended: bool,
 }
 
@@ -35,7 +34,7 @@ impl Lines {
     }
 
     fn new(out: Box<dyn Write + Send>, silence_max: Duration) -> Lines {
-        let state = State { out, doing: None, said: Instant::now(), ended: false };
+        let state = State { out, doing: None, last_line: Instant::now(), ended: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), silence_max });
         let beating = Arc::clone(&shared);
         thread::spawn(move || beating.beat());
@@ -47,30 +46,30 @@ impl Lines {
         self.shared.lock().say(line);
     }
 
-    /// From now on this goes on: told whenever nothing was said for long.
+    /// Announces an activity, which is repeated after each silence.
     pub(super) fn doing(&self, what: impl Into<String>) {
         self.shared.lock().doing = Some((what.into(), Instant::now()));
         self.shared.changed.notify_one();
     }
 
-    /// From now on nothing is told by itself.
+    /// Ends the activity: no more lines are printed automatically.
     pub(super) fn rest(&self) {
         self.shared.lock().doing = None;
-        // So that the thread lies down now, and not when its time is up.
+        // Let the thread go to sleep now instead of after its timeout.
         self.shared.changed.notify_one();
     }
 
-    /// Whether something goes on that is told.
+    /// Whether an activity is announced.
     pub(super) fn is_doing(&self) -> bool {
         self.shared.lock().doing.is_some()
     }
 
-    /// For how long nothing was said.
+    /// Time since the last line.
     pub(super) fn silence(&self) -> Duration {
-        self.shared.lock().said.elapsed()
+        self.shared.lock().last_line.elapsed()
     }
 
-    /// Whether nothing was said for long.
+    /// Whether the last line is older than the longest permitted silence.
     pub(super) fn is_silent(&self) -> bool {
         self.silence() >= self.shared.silence_max
     }
@@ -85,7 +84,7 @@ impl Drop for Lines {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A line that was not written to its end leaves the state whole.
+        // A partially written line does not corrupt the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,8 +95,8 @@ impl Shared {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            // Since the last line, however often what goes on has changed meanwhile.
-            let left = self.silence_max.saturating_sub(state.said.elapsed());
+            // Measured from the last line, even if the activity has changed since.
+            let left = self.silence_max.saturating_sub(state.last_line.elapsed());
             if left.is_zero() {
                 let line = format!("still {what}, {:.0} s", since.elapsed().as_secs_f64());
                 state.say(&line);
@@ -110,9 +109,9 @@ impl Shared {
 
 impl State {
     fn say(&mut self, line: &str) {
-        // A reader that went away is not an error.
+        // A closed pipe is not an error.
         let _ = writeln!(self.out, "{line}");
-        self.said = Instant::now();
+        self.last_line = Instant::now();
     }
 }
 
@@ -120,11 +119,11 @@ impl State {
 mod tests {
     use super::*;
 
-    /// What was written, for all to see.
+    /// Collects the output.
     #[derive(Clone, Default)]
-    struct Seen(Arc<Mutex<Vec<u8>>>);
+    struct Output(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Seen {
+    impl Write for Output {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -135,31 +134,31 @@ mod tests {
         }
     }
 
-    impl Seen {
+    impl Output {
         fn lines(&self) -> Vec<String> {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap().lines().map(str::to_owned).collect()
         }
     }
 
     #[test]
-    fn what_takes_long_is_told_again_and_rest_is_quiet() {
-        let seen = Seen::default();
-        let lines = Lines::new(Box::new(seen.clone()), Duration::from_millis(20));
+    fn long_activities_are_repeated_and_rest_is_silent() {
+        let output = Output::default();
+        let lines = Lines::new(Box::new(output.clone()), Duration::from_millis(20));
         lines.say("build 1 of 2: slow");
         lines.doing("building slow");
         let deadline = Instant::now() + Duration::from_secs(20);
-        while seen.lines().len() < 3 && Instant::now() < deadline {
+        while output.lines().len() < 3 && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
         lines.rest();
-        let told = seen.lines();
-        assert_eq!(told[0], "build 1 of 2: slow");
+        let printed = output.lines();
+        assert_eq!(printed[0], "build 1 of 2: slow");
         assert!(
-            told.len() >= 3 && told[1..].iter().all(|line| line == "still building slow, 0 s"),
-            "{told:?}"
+            printed.len() >= 3 && printed[1..].iter().all(|line| line == "still building slow, 0 s"),
+            "{printed:?}"
         );
         thread::sleep(Duration::from_millis(100));
-        assert_eq!(seen.lines(), told, "nothing is told while nothing goes on");
+        assert_eq!(output.lines(), printed, "no lines without an activity");
         assert!(lines.is_silent() && !lines.is_doing());
     }
 }

@@ -11,10 +11,10 @@ use netdyno_lab_engine::build::{Availability, Builder};
 use netdyno_lab_manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Workload};
 use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
 
-/// Lists workloads and contenders, or tells all of one workload.
+/// Lists workloads and contenders, or prints one workload in full.
 ///
 /// # Errors
-/// When there is no checkout, or no such workload.
+/// If there is no catalogue, or no such workload.
 pub fn run(args: &ListArgs) -> Outcome {
     let catalog = catalog(&args.workload.as_deref().into_iter().collect::<Vec<_>>())?;
     let builder = builder(&catalog, &Arc::new(AtomicBool::new(false)))?;
@@ -36,14 +36,14 @@ pub fn run(args: &ListArgs) -> Outcome {
     Ok(GOOD)
 }
 
-const HEAD: [&str; 6] = ["contender", "version", "language", "tuning", "here", "about"];
+const HEAD: [&str; 6] = ["contender", "version", "language", "tuning", "available", "about"];
 
-/// Why one cannot run here stands below what it is: reasons are long.
+/// The reason why a contender is unavailable gets its own line, since it may be long.
 fn row(builder: &Builder, w: &Workload, c: &Contender) -> Vec<String> {
     let (here, about) = match builder.availability(c) {
         Availability::Available => ("yes", c.about.clone()),
         Availability::Unavailable { reason, remedy } => {
-            ("no", format!("{}\nnot here: {reason}; {remedy}", c.about))
+            ("no", format!("{}\nunavailable: {reason}; {remedy}", c.about))
         }
     };
     let name = format!("{}{}", c.name, part(w, c));
@@ -51,39 +51,37 @@ fn row(builder: &Builder, w: &Workload, c: &Contender) -> Vec<String> {
     vec![name, c.implementation.version.clone(), c.language.clone(), tuning, here.to_owned(), about]
 }
 
-/// What it is beside the others: the bound, or one of those that work them.
+/// A suffix for contenders that are not compared: the ceiling and partners.
 fn part(w: &Workload, c: &Contender) -> String {
     let compared = w.compared().any(|role| c.plays(role));
     match w.roles.iter().find(|role| c.plays(role)) {
-        _ if c.ceiling => " (the bound)".to_owned(),
-        Some(role) if w.partners.get(role) == Some(&c.name) => format!(" (the {role})"),
-        Some(role) if !compared => format!(" (a {role})"),
+        _ if c.ceiling => " (ceiling)".to_owned(),
+        Some(role) if w.partners.get(role) == Some(&c.name) => format!(" (partner: {role})"),
+        Some(role) if !compared => format!(" ({role} only)"),
         _ => String::new(),
     }
 }
 
-/// Who plays a role for all, or for those who lack it.
+/// Describes the partners and stand-ins of a workload.
 fn partners(w: &Workload) -> Vec<String> {
     let compared: Vec<&str> = w.compared().map(String::as_str).collect();
     let compared = compared.join(", ");
     let of = |(role, name): (&String, &String)| {
-        format!(
-            "For all contenders {name} plays the {role}, unless --matrix is given; compared is the {compared}."
-        )
+        format!("{name} plays the {role} for all contenders, unless --matrix is given. Compared: {compared}.")
     };
     let stand_in = |(role, name): (&String, &String)| {
         format!(
-            "Who does not play the {role} is measured with {name} in that role; who plays all, with itself."
+            "{name} plays the {role} for contenders that lack it. Other contenders play every role themselves."
         )
     };
     w.partners.iter().map(of).chain(w.stand_ins.iter().map(stand_in)).collect()
 }
 
-/// Why its trials need a network a role.
+/// States why the trials need a network per role.
 fn network(w: &Workload) -> String {
-    w.networks_apart
-        .as_ref()
-        .map_or(String::new(), |why| format!("Each role has a network of its own, joined by a link: {why}."))
+    w.networks_apart.as_ref().map_or(String::new(), |why| {
+        format!("Each role runs in its own network, connected by a link: {why}.")
+    })
 }
 
 fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) -> String {
@@ -115,9 +113,9 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     };
     entries(&mut out, w.params.iter().map(param), width);
     if !w.inputs.is_empty() {
-        out.push_str("\ninputs (made before the trials, and kept):\n");
+        out.push_str("\ninputs (generated before the trials and cached):\n");
         let input = |(name, input): (&String, &InputSpec)| {
-            (name.clone(), format!("{}, by {}", input.about, input.params.join(", ")))
+            (name.clone(), format!("{}, depends on {}", input.about, input.params.join(", ")))
         };
         entries(&mut out, w.inputs.iter().map(input), width);
     }
@@ -126,7 +124,7 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     out.push_str("\nmetrics:\n");
     let metric = |m: &Metric| {
         let better = format!("{:?}", m.better).to_lowercase();
-        let primary = if m.primary { " (verdicts are of this one)" } else { "" };
+        let primary = if m.primary { " (primary: decides the verdicts)" } else { "" };
         (m.name.clone(), format!("{}, {better} is better{primary}", m.unit))
     };
     entries(&mut out, w.metrics.iter().map(metric), width);
@@ -134,7 +132,7 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     out
 }
 
-/// Names, and what they are: beside them, or below where that would leave less than half of the width.
+/// Appends names with their descriptions, next to each other or, if that leaves less than half of the width, below.
 fn entries(out: &mut String, entries: impl Iterator<Item = (String, String)>, width: usize) {
     let entries: Vec<(String, String)> = entries.collect();
     let names = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -148,13 +146,13 @@ fn entries(out: &mut String, entries: impl Iterator<Item = (String, String)>, wi
     }
 }
 
-/// Paragraphs and points of a list in lines of another width.
+/// Rewraps paragraphs and list items to another width.
 fn reflowed(text: &str, width: usize) -> String {
     let mut parts: Vec<String> = Vec::new();
     for line in text.lines() {
         match parts.last_mut() {
             Some(part) if !part.is_empty() && !line.is_empty() && !line.starts_with("- ") => {
-                // What goes on at the margin after a point is a paragraph of its own.
+                // An unindented line after a list item starts a new paragraph.
                 if part.starts_with("- ") && !line.starts_with(' ') {
                     parts.push(line.to_owned());
                 } else {

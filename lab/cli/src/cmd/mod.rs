@@ -1,4 +1,4 @@
-//! The verbs, one file each, each with one `run`.
+//! The verbs. Each is a file with one `run` function.
 
 pub mod agent;
 pub mod check;
@@ -40,54 +40,54 @@ use netdyno_lab_report::pages::Studies;
 use netdyno_lab_store::Printed;
 use netdyno_lab_store::{CellStatus, Run, Store, StoreError};
 
-/// Everything went well.
+/// Success.
 pub const GOOD: u8 = 0;
-/// A contender differs from itself more often than verdicts may be wrong; a verdict is not what was printed.
+/// A contender differs from itself more often than the false-positive rate permits, or a verdict differs from the stored one.
 pub const DIFFERS: u8 = 1;
-/// The command line, or the environment, is at fault.
+/// A usage or environment error.
 pub const USAGE: u8 = 2;
 /// A cell failed.
 pub const CELL_FAILED: u8 = 3;
 /// Nothing could run.
 pub const NOTHING_RAN: u8 = 4;
-/// Slower than is put up with: `--fail-on`.
+/// A regression beyond the limit of `--fail-on`.
 pub const REGRESSION: u8 = 5;
-/// Ctrl-C, as shells have it: 128 + SIGINT.
+/// Interrupted by Ctrl-C: 128 + SIGINT, the convention of shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// What a verb gives back: an exit code, or an error that is printed and becomes [`USAGE`].
+/// The result of a verb: an exit code, or an error that is printed and becomes [`USAGE`].
 pub type Outcome = Result<u8, Box<dyn std::error::Error>>;
 
-/// Logs to stderr what `NETDYNO_LOG` asks for (error, warn, info, debug, trace); warnings unless it is set.
+/// Logs to stderr at the level of `NETDYNO_LOG` (error, warn, info, debug, trace; default: warn).
 pub fn log_as_asked() {
     let asked = std::env::var("NETDYNO_LOG").ok();
     let level = asked.as_deref().and_then(|l| l.parse().ok()).unwrap_or(tracing::Level::WARN);
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false).init();
 }
 
-/// Prints to stdout, without colour where it is not wanted. A reader that went away is not an error.
+/// Prints to stdout, with colour only if stdout supports it. A closed pipe is not an error.
 pub(crate) fn print(text: &str) {
     let _ = write!(anstream::stdout(), "{text}");
 }
 
-/// A sentence on stdout.
+/// Prints a sentence to stdout, wrapped.
 pub(crate) fn say(text: &str) {
     print(&format!("{}\n", netdyno_lab_report::wrapped(text, netdyno_lab_report::columns(), "", "  ")));
 }
 
-/// A sentence on stderr: what goes on, or what else there is to know.
+/// Prints a progress message or a note to stderr.
 pub(crate) fn tell(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", for_stderr(text));
 }
 
-/// As wide as the terminal of stderr; whole in a log.
+/// Wraps text to the width of the terminal on stderr; leaves it unwrapped if stderr is not a terminal.
 fn for_stderr(text: &str) -> String {
     netdyno_lab_report::error_columns()
         .map_or_else(|| text.to_owned(), |width| netdyno_lab_report::wrapped(text, width, "", "  "))
 }
 
-/// Reads the repository. Broken manifests are told, and do not stop the others; those that were `named` on the command
-/// line are left to the error that they become.
+/// Loads the catalogue and prints a warning for each broken manifest. Manifests `named` on the command line get no warning:
+/// they become errors.
 pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Error>> {
     let catalog = quiet_catalog()?;
     for problem in catalog.problems_beside(named) {
@@ -96,12 +96,12 @@ pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Err
     Ok(catalog)
 }
 
-/// The same, for a verb that tells of broken manifests itself.
+/// Loads the catalogue without warnings, for verbs that report broken manifests themselves.
 pub(crate) fn quiet_catalog() -> Result<Catalog, Box<dyn std::error::Error>> {
     place::catalog(&Builder::default_cache()?)
 }
 
-/// The studies of a folder; of the checkout's unless one is named, if there is one.
+/// The studies in the named folder, else those of the checkout, if there is one.
 fn studies(named: Option<&Path>) -> Option<Studies> {
     let of_checkout = || Some(find_root().ok()??.join("docs/studies")).filter(|folder| folder.is_dir());
     named.map(Path::to_owned).or_else(of_checkout).map(|folder| Studies::of(&folder))
@@ -111,8 +111,8 @@ pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Bui
     Builder::new(&Builder::default_cache()?, &catalog.root, Arc::clone(cancel))
 }
 
-/// Becomes true on Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once. What runs meanwhile hangs by pipes, and
-/// ends with us.
+/// A flag that SIGINT and SIGTERM set; a second signal ends the program at once. Child processes end when their pipes to this
+/// process close.
 pub(crate) fn cancel_on_signal() -> std::io::Result<Arc<AtomicBool>> {
     let cancel = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -123,7 +123,7 @@ pub(crate) fn cancel_on_signal() -> std::io::Result<Arc<AtomicBool>> {
     Ok(cancel)
 }
 
-/// A stored run in the format asked for.
+/// The report of a stored run, with its text in the given format.
 pub(crate) fn render(run: &Run, format: ReportFormat) -> Result<(Report, String), StoreError> {
     let report = netdyno_lab_analysis::report::build(run)?;
     let workload = run.header.parsed_workload()?;
@@ -137,14 +137,14 @@ pub(crate) fn render(run: &Run, format: ReportFormat) -> Result<(Report, String)
     Ok((report, text))
 }
 
-/// Keeps with a run what was printed of it, for `replay`.
+/// Stores the printed verdicts with the run, for `replay`.
 pub(crate) fn keep_printed(store: &mut Store, report: &Report) -> Result<(), StoreError> {
     store.keep_printed(&report.run.id, &Printed::of(&report.verdicts).to_json())
 }
 
-/// The exit code that a report stands for.
+/// The exit code for a report.
 pub(crate) fn code_of(report: &Report) -> u8 {
-    // A bound alone is no answer, unless nothing else was asked for.
+    // A successful ceiling does not count unless only ceilings were measured.
     let bound_only = report.cells.iter().all(|c| c.ceiling);
     let any = |status| {
         report
@@ -159,7 +159,7 @@ pub(crate) fn code_of(report: &Report) -> u8 {
     }
 }
 
-/// An outcome as the program's exit code.
+/// Converts an outcome to the program's exit code, printing the error if there is one.
 #[must_use]
 pub fn exit(outcome: Outcome) -> ExitCode {
     match outcome {

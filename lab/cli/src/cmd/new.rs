@@ -1,8 +1,8 @@
-//! `netdyno new`: a contender that passes `check`, to put a library into.
+//! `netdyno new`: creates a contender that passes `check`, as a template for a library.
 //!
-//! Templates are `contenders/sdk/<language>/templates/<workload>/`: every file, its `.j2` taken off, is rendered with
-//! `name` into `contenders/<workload>/<name>/` of a checkout. Outside of one, into the folder that `netdyno.toml` names, or into
-//! `netdyno/` here with a `netdyno.toml` that names it; the SDK goes with it, so that the repository builds by itself.
+//! Templates are in `contenders/sdk/<language>/templates/<workload>/`. Each file is rendered with `name`, without its `.j2`
+//! extension, to `contenders/<workload>/<name>/` of a checkout. Outside a checkout, the target is the folder that `netdyno.toml` names,
+//! else `netdyno/` with a new `netdyno.toml`. The SDK is copied there, so that the repository builds without a checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use crate::cli::NewArgs;
 use netdyno_lab_manifest::project;
 use netdyno_lab_manifest::{Catalog, Contender, ManifestError};
 
-/// Folders of an SDK that who uses it does not need.
+/// Folders of an SDK that are not copied.
 const NOT_VENDORED: [&str; 5] = ["templates", "tests", "target", "node_modules", "__pycache__"];
-/// Files of a template at the most.
+/// Limit of files in a template.
 const FILES_MAX: usize = 100;
 
-/// Makes the contender's folder.
+/// Creates the contender's folder.
 ///
 /// # Errors
-/// When the workload or the template is unknown, the name is taken or not allowed, or the folder cannot be written.
+/// If the workload or the template is unknown, the name is taken or invalid, or the folder cannot be written.
 pub fn run(args: &NewArgs) -> Outcome {
     let catalog = catalog(&[&args.workload])?;
     let workload = catalog.workload(&args.workload)?;
@@ -35,7 +35,7 @@ pub fn run(args: &NewArgs) -> Outcome {
         return Err(format!("{} exists: choose another name, or remove it", folder.display()).into());
     }
     let rendered = render(&template, &args.name)?;
-    // What a wrong name would break, before anything is written.
+    // Reject an invalid name before anything is written.
     if let Some((file, text)) = rendered.iter().find(|(file, _)| file == Path::new("contender.toml")) {
         Contender::parse(&folder.join(file), text)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
@@ -51,11 +51,11 @@ pub fn run(args: &NewArgs) -> Outcome {
         vendor(&catalog, &args.language, contenders)?;
         if let Some(file) = project {
             fs::write(file, project_file(&workload.name, &args.name))?;
-            print(&format!("made {}, which names what there is here\n", file.display()));
+            print(&format!("created {}, which names this contender\n", file.display()));
         }
     }
     print(&format!(
-        "made {}\nnext: netdyno check {}/{name}, put your library into it, netdyno run {} {name}\n",
+        "created {}\nnext: netdyno check {}/{name}, add your library, netdyno run {} {name}\n",
         folder.display(),
         workload.name,
         workload.name,
@@ -64,7 +64,7 @@ pub fn run(args: &NewArgs) -> Outcome {
     Ok(GOOD)
 }
 
-/// Copies an SDK to where templates look for it, beside the contenders, if it is not there.
+/// Copies the SDK to where templates expect it, next to the contenders, unless it exists there.
 fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Result<()> {
     let to = contenders.join("sdk").join(language);
     if to.exists() {
@@ -86,26 +86,26 @@ fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Resu
             fs::copy(entry.path(), to.join(&relative))?;
         }
     }
-    // Above it there may be a workspace that does not know it.
+    // A parent folder may hold a workspace without this member.
     let manifest = to.join("Cargo.toml");
     if manifest.exists() {
         let text = fs::read_to_string(&manifest)?;
         fs::write(&manifest, format!("[workspace]\n\n{text}"))?;
     }
-    print(&format!("made {}, the SDK that it uses\n", to.display()));
+    print(&format!("created {}, the SDK it uses\n", to.display()));
     Ok(())
 }
 
-/// What a repository tells the lab, to begin with.
+/// The content of a new `netdyno.toml`.
 fn project_file(workload: &str, name: &str) -> String {
     format!(
-        "# What `netdyno` finds here: its docs/CI.md says what else can stand here.\nworkload = \"{workload}\"\ncontender = \"{name}\"\n\
+        "# Settings for netdyno; all keys are described in its docs/CI.md.\nworkload = \"{workload}\"\ncontender = \"{name}\"\n\
          contenders = [\"{}\"]\nfail-on = [\"regression=3%\"]\n",
         project::FOLDER
     )
 }
 
-/// The folder of a template; where there is none, says which languages have one.
+/// The folder of a template. The error lists the languages that have one.
 fn template(catalog: &Catalog, language: &str, workload: &str) -> Result<PathBuf, ManifestError> {
     let sdk = catalog.root.join("contenders/sdk");
     let folder = |language: &str| sdk.join(language).join("templates").join(workload);
@@ -123,7 +123,7 @@ fn template(catalog: &Catalog, language: &str, workload: &str) -> Result<PathBuf
     Err(ManifestError::unknown("language", language, known))
 }
 
-/// Every file of the template, rendered, by its path.
+/// The rendered files of the template, with their paths.
 fn render(template: &Path, name: &str) -> Result<Vec<(PathBuf, String)>, Box<dyn std::error::Error>> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -139,7 +139,7 @@ fn render(template: &Path, name: &str) -> Result<Vec<(PathBuf, String)>, Box<dyn
             if files.len() >= FILES_MAX {
                 return Err(format!("{}: more than {FILES_MAX} files", template.display()).into());
             }
-            // Rendering drops a file's last newline.
+            // Rendering drops the last newline.
             let text =
                 format!("{}\n", environment.render_str(&fs::read_to_string(&path)?, context! { name })?);
             let relative = path.strip_prefix(template)?;

@@ -1,4 +1,4 @@
-//! Where a verb finds workloads and contenders: a checkout, or the catalogue that the program carries; and folders beside it.
+//! Locates workloads and contenders: a checkout or the embedded catalogue, and additional folders.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,35 +7,35 @@ use crate::catalogue;
 use netdyno_lab_manifest::project::{self, Project};
 use netdyno_lab_manifest::{Catalog, ManifestError, find_root};
 
-/// What was typed before or after the verb: `--contenders`.
+/// The values of `--contenders`.
 static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
-/// Notes the folders of contenders that were typed; once, before any verb.
+/// Sets the values of `--contenders`. Called once, before any verb.
 pub fn also_in(folders: Vec<PathBuf>) {
-    // A second call would be the program's own mistake, and changes nothing.
+    // A second call has no effect.
     let _ = FOLDERS.set(folders);
 }
 
-/// The project that the working directory is in, if it is in one.
+/// The project that contains the working directory, if any.
 pub(super) fn project() -> Result<Option<Project>, ManifestError> {
     Project::find(&std::env::current_dir().unwrap_or_default())
 }
 
-/// Everything that there is here.
+/// All available workloads and contenders.
 pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error>> {
     let root = match find_root()? {
         Some(root) => root,
         None => {
             let unpacked = catalogue::unpacked(cache).map_err(|e| {
                 format!(
-                    "the cache {}: {e}. Set NETDYNO_CACHE to a folder that can be written",
+                    "cannot unpack the catalogue to the cache {}: {e}. Set NETDYNO_CACHE to a writable folder",
                     cache.display()
                 )
             })?;
             let root = unpacked.ok_or(ManifestError::NoRoot)?;
             let version = env!("CARGO_PKG_VERSION");
             super::tell(&format!(
-                "no checkout here: using the catalogue of netdyno {version}, in {}",
+                "not in a checkout: using the catalogue of netdyno {version}, in {}",
                 root.display()
             ));
             root
@@ -54,16 +54,16 @@ pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error
     Ok(catalog)
 }
 
-/// Where a new contender is put.
+/// The location of a new contender.
 #[derive(Debug)]
 pub(super) enum Home {
-    /// Into a checkout, which has the SDKs.
+    /// A checkout, which has the SDKs.
     Checkout(PathBuf),
-    /// Into a folder of one's own, which gets the SDK that it uses.
+    /// Another folder, to which the SDK is copied.
     Own {
         /// The folder of contenders.
         folder: PathBuf,
-        /// The file that will name it, where there is none yet.
+        /// The project file to create, if there is none.
         project: Option<PathBuf>,
     },
 }
@@ -73,7 +73,11 @@ pub(super) fn home() -> Result<Home, Box<dyn std::error::Error>> {
     if let Some(project) = project()? {
         let folder = project.folders().next().ok_or_else(|| {
             let file = project.folder.join(project::FILE);
-            format!("{} names no folder for it: add contenders = [\"{}\"]", file.display(), project::FOLDER)
+            format!(
+                "{} has no folder for contenders: add contenders = [\"{}\"]",
+                file.display(),
+                project::FOLDER
+            )
         })?;
         return Ok(Home::Own { folder, project: None });
     }

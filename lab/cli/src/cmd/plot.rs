@@ -1,4 +1,4 @@
-//! `netdyno plot`: a stored run as a picture.
+//! `netdyno plot`: draws a stored run.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use netdyno_lab_manifest::Workload;
 use netdyno_lab_report::plot::{self, Picture};
 use netdyno_lab_store::Store;
 
-/// Draws who is how far from the baseline, or what else was asked for, into an SVG or PNG file.
+/// Draws ratios to the baseline, or another chart, to an SVG or PNG file.
 ///
 /// # Errors
-/// When there is no such run, there is nothing to plot, or the file cannot be written.
+/// If there is no such run, nothing to plot, or the file cannot be written.
 pub fn run(args: &PlotArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let run = store.load(&store.find(&args.run)?)?;
@@ -49,7 +49,7 @@ fn draw(
     ] {
         if given && !of.contains(&chart) {
             return Err(format!(
-                "{option} says nothing of this chart: leave it out, or choose another --chart"
+                "{option} does not apply to this chart: remove it, or choose another --chart"
             )
             .into());
         }

@@ -1,4 +1,4 @@
-//! What the user sees while a run goes on: one line that changes on a terminal, plain lines elsewhere.
+//! Progress of a run: one updated line on a terminal, plain lines otherwise.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use netdyno_lab_engine::run::{Display, Position};
 use netdyno_lab_engine::trial;
 use netdyno_lab_store::Run;
 
-/// A window longer than this is announced with its length where there is no terminal.
+/// Without a terminal, a window longer than this is announced with its length.
 const LONG_WINDOW: Duration = Duration::from_secs(5);
-/// Nothing is told while a window up to this is measured. In a longer one a line every ten seconds costs the figures nothing
-/// that shows.
+/// Nothing is printed during a window up to this length. In longer windows, one line every ten seconds has no visible effect on the
+/// figures.
 const QUIET_MAX: Duration = Duration::from_secs(10);
 
-/// A spinner on stderr, or lines. A thread of its own draws it a few times a second, too seldom to be felt by what is
-/// measured; while a window is measured nothing is drawn.
+/// A spinner on stderr, or lines. A separate thread draws the spinner a few times per second. Nothing is drawn during a measured
+/// window.
 pub(super) enum Progress {
     Terminal(ProgressBar),
     Plain(Lines),
@@ -38,7 +38,7 @@ impl Progress {
         Progress::Terminal(bar)
     }
 
-    /// A line that stays, after which nothing goes on.
+    /// Prints a permanent line and stops the spinner.
     pub(super) fn note(&self, text: &str) {
         match self {
             Progress::Terminal(bar) => {
@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    /// What goes on now, on a terminal alone.
+    /// Shows the current activity, on a terminal only.
     pub(super) fn show(&self, text: String) {
         if let Progress::Terminal(bar) = self {
             bar.disable_steady_tick();
@@ -81,7 +81,7 @@ impl Display for Progress {
                 lines.say(&place);
                 lines.doing(format!("building {contender}"));
             }
-            // Before the start: it waits for another lab.
+            // Before `Started`, the build waits for another lab.
             (BuildEvent::Line(line), Progress::Plain(lines)) if !lines.is_doing() => {
                 lines.say(&format!("{place}: {line}"));
                 lines.doing(line.clone());
@@ -90,7 +90,7 @@ impl Display for Progress {
         }
     }
 
-    /// On stderr, as all progress: stdout has the report of the whole run alone.
+    /// On stderr, like all progress: stdout is reserved for the final report.
     fn first_look(&mut self, run: &Run, how_far: &str) {
         let table = match render(run, ReportFormat::Table) {
             Ok((_, table)) => table,
@@ -109,7 +109,7 @@ impl Display for Progress {
     }
 
     fn left_out(&mut self, contender: &str, reason: &str) {
-        self.note(&format!("{contender} is left out: {reason}"));
+        self.note(&format!("{contender} skipped: {reason}"));
     }
 
     fn trial(&mut self, at: &Position<'_>, progress: trial::Progress) {
@@ -148,13 +148,13 @@ fn show(bar: &ProgressBar, text: String) {
     bar.tick();
 }
 
-/// A line at the begin of each block, of each trial that is long, and of any after a long silence.
+/// Prints a line at the start of each block, of each long trial, and after a long silence.
 fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str) {
     let begins = progress == trial::Progress::Launching;
     let is_quiet = progress == trial::Progress::Measuring && at.window <= QUIET_MAX;
     if begins && at.trial == 0 {
         lines.say(&format!(
-            "{} {} of at most {}: {} to measure, {}",
+            "{} {} of at most {}: {} trials, {}",
             unit(at),
             at.block + 1,
             at.max_blocks,
@@ -168,7 +168,7 @@ fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str
         lines.say(&format!("{} · {doing}", place(at)));
     }
     if is_quiet {
-        // Nothing wakes up meanwhile.
+        // No thread wakes up during the window.
         lines.rest();
     } else {
         lines.doing(format!("{doing} {}", at.label));

@@ -8,18 +8,18 @@ use crate::cli::PruneArgs;
 use netdyno_lab_manifest::Contender;
 use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
 
-/// Runs that are looked at: more than a store ever has.
+/// Limit of listed runs, more than a store ever holds.
 const RUNS_MAX: usize = 1 << 24;
 
-/// Removes builds of another state than the current one, inputs that such programs made and, where asked to, old runs; says what that frees.
+/// Removes outdated builds, the inputs that outdated programs generated and, on request, old runs. Prints the freed space.
 ///
 /// # Errors
-/// When there is no checkout, or the store or the cache cannot be read or written.
+/// If there is no catalogue, or the store or the cache cannot be read or written.
 pub fn run(args: &PruneArgs) -> Outcome {
     let catalog = catalog(&[])?;
     let mut store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(RUNS_MAX))?;
-    // It needs its builds until its end.
+    // A running run needs its builds until it ends.
     let busy = |run: &&Listed| {
         run.status == RunStatus::Running && matches!(store.claim(&run.id), Err(StoreError::Busy(_)))
     };
@@ -36,14 +36,18 @@ pub fn run(args: &PruneArgs) -> Outcome {
             (count, bytes) = (count + 1, bytes + stale.bytes);
         }
     }
-    print(&format!("builds and inputs: {count}, {}, in {}\n", mebibytes(bytes), builder.cache().display()));
+    print(&format!(
+        "{word} {count} builds and inputs, {}, in {}\n",
+        mebibytes(bytes),
+        builder.cache().display()
+    ));
     if args.keep.is_some() || args.older_than.is_some() {
         prune_runs(args, &mut store, &runs, word)?;
     }
     Ok(GOOD)
 }
 
-/// Removes the runs that are neither among the newest to keep nor young enough.
+/// Removes the runs that are neither among the newest to keep nor young enough to keep.
 fn prune_runs(args: &PruneArgs, store: &mut Store, runs: &[Listed], word: &str) -> Result<(), StoreError> {
     let now = Timestamp::now();
     let is_old = |started_at: Timestamp| {
@@ -60,7 +64,7 @@ fn prune_runs(args: &PruneArgs, store: &mut Store, runs: &[Listed], word: &str) 
         count += 1;
     }
     let freed = if args.dry_run { String::new() } else { format!(", {}", mebibytes(store.compact()?)) };
-    print(&format!("runs: {count}{freed}, in {}\n", Store::default_path().display()));
+    print(&format!("{word} {count} runs{freed}, in {}\n", Store::default_path().display()));
     Ok(())
 }
 

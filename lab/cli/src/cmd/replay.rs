@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::export::{printed, told};
+use super::export::{printed, summary};
 use super::import::read;
 use super::{DIFFERS, GOOD, Outcome, print, say};
 use crate::cli::ReplayArgs;
@@ -10,10 +10,10 @@ use netdyno_lab_report::{self, wrapped};
 use netdyno_lab_store::Store;
 use netdyno_lab_store::export::Exported;
 
-/// Computes every verdict of a file or a stored run again, and says whether they are what was printed then.
+/// Recomputes the verdicts of a file or a stored run and compares them with the stored ones.
 ///
 /// # Errors
-/// When there is no such file or run, or it cannot be read.
+/// If there is no such file or run, or it cannot be read.
 pub fn run(args: &ReplayArgs) -> Outcome {
     let file = Path::new(&args.what);
     let (run, printed) = if file.exists() {
@@ -21,24 +21,24 @@ pub fn run(args: &ReplayArgs) -> Outcome {
         (run, Some(printed))
     } else {
         let store = Store::open(&Store::default_path())?;
-        let id = store.find(&args.what).map_err(|e| format!("{e}; nor is there a file of that name"))?;
+        let id = store.find(&args.what).map_err(|e| format!("{e}; no file of that name either"))?;
         (store.load(&id)?, printed(&store, &id)?)
     };
     let report = netdyno_lab_analysis::report::build(&run)?;
-    let computed = format!("{}: {} verdicts computed again", told(&run), report.verdicts.len());
+    let computed = format!("{}: {} verdicts recomputed", summary(&run), report.verdicts.len());
     let Some(printed) = printed else {
         say(&format!(
-            "{computed}; what was printed of it was not kept, it is a run of an older netdyno or one that did not end"
+            "{computed}; no stored verdicts to compare with (the run did not finish, or is of an older netdyno)"
         ));
         return Ok(GOOD);
     };
     let differences = printed.differences(&report.verdicts);
     let by = format!("by netdyno {}", printed.netdyno);
     if differences.is_empty() {
-        say(&format!("{computed}, all as they were printed {by}"));
+        say(&format!("{computed}, all identical to those printed {by}"));
         return Ok(GOOD);
     }
-    say(&format!("{computed}, {} not as printed {by}:", differences.len()));
+    say(&format!("{computed}, {} different from those printed {by}:", differences.len()));
     let width = netdyno_lab_report::columns();
     differences.iter().for_each(|line| print(&format!("{}\n", wrapped(line, width, "  ", "    "))));
     Ok(DIFFERS)

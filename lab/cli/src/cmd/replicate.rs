@@ -1,4 +1,4 @@
-//! `netdyno replicate`: published claims, put to the test.
+//! `netdyno replicate`: tests published claims.
 
 mod course;
 mod plans;
@@ -18,12 +18,12 @@ use netdyno_lab_manifest::{Catalog, ManifestError};
 use netdyno_lab_report::{columns, grid, plot, wrapped};
 use netdyno_lab_store::Store;
 
-/// One article and what was asked of it.
+/// One article and the claims to test.
 struct Asked {
     loaded: Loaded,
     /// Ids of its claims, in the order of the file.
     claims: Vec<String>,
-    /// The methods that test these, in the order of the file.
+    /// The methods that test them, in the order of the file.
     plans: IndexMap<String, Resolved>,
 }
 
@@ -33,10 +33,10 @@ impl Asked {
     }
 }
 
-/// Runs each method that the claims need, or takes stored runs, and prints what they say.
+/// Runs the methods that the claims need, or loads stored runs, and prints the results.
 ///
 /// # Errors
-/// When a file of claims is broken, there is no such claim or run, or a file cannot be written.
+/// If a file of claims is invalid, there is no such claim or run, or a file cannot be written.
 pub fn run(args: &ReplicateArgs) -> Outcome {
     let catalog = quiet_catalog()?;
     let asked = asked(&args.claims, &catalog)?;
@@ -46,10 +46,10 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     }
     if (args.into.is_some() || args.picture.is_some()) && asked.len() != 1 {
         return Err(
-            format!("--into and --picture are of one article, not of {}: name it", asked.len()).into()
+            format!("--into and --picture need exactly one article, not {}: name one", asked.len()).into()
         );
     }
-    // Before minutes of measuring, not after.
+    // Detect an unusable document before measuring.
     let document = args.into.as_deref().map(Document::read).transpose()?;
     let cancel = cancel_on_signal()?;
     let found = if args.from.is_empty() {
@@ -85,7 +85,7 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     })
 }
 
-/// The picture, and the document with its block, which shows the picture.
+/// Writes the picture, and the block of the document with a link to the picture.
 fn write_files(
     args: &ReplicateArgs,
     replication: &Replication,
@@ -108,7 +108,7 @@ fn write_files(
     Ok(())
 }
 
-/// A document with a place for what comes out.
+/// A document with markers for the generated block.
 struct Document<'a> {
     file: &'a Path,
     text: String,
@@ -127,9 +127,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What was named, each article once, in the order of naming.
+/// The named articles and claims, each article once, in the order of the arguments.
 fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std::error::Error>> {
-    // A file of one's own does not depend on those of the repository.
+    // A file outside the repository does not depend on those inside.
     let all_files = !names.is_empty() && names.iter().all(|name| is_file(name));
     let known = if all_files { Vec::new() } else { claims::load_all(&catalog.root)? };
     let mut wanted: Vec<(Loaded, Vec<String>)> = Vec::new();
@@ -141,9 +141,11 @@ fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std:
         }
     }
     if wanted.is_empty() {
-        return Err(
-            format!("no claims in {}: name a file of them", claims::folder(&catalog.root).display()).into()
-        );
+        return Err(format!(
+            "no claims in {}: name a file of claims",
+            claims::folder(&catalog.root).display()
+        )
+        .into());
     }
     let asked = wanted.into_iter().map(|(loaded, claims)| {
         let all = plans::of(&loaded, catalog)?;
@@ -158,12 +160,12 @@ fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std:
     asked.collect::<Result<Vec<_>, ManifestError>>().map_err(Into::into)
 }
 
-/// Articles with the claim that was named of each, if one was.
+/// The articles, each with its named claim, if any.
 fn chosen(names: &[String], known: &[Loaded]) -> Result<Vec<(Loaded, Option<String>)>, ManifestError> {
     if names.is_empty() {
         return Ok(known.iter().map(|loaded| (loaded.clone(), None)).collect());
     }
-    let one = |name: &String| {
+    let parse = |name: &String| {
         if is_file(name) {
             return Ok((claims::load(Path::new(name))?, None));
         }
@@ -174,14 +176,14 @@ fn chosen(names: &[String], known: &[Loaded]) -> Result<Vec<(Loaded, Option<Stri
         let found = found.ok_or_else(|| ManifestError::unknown("article", article, ids()))?;
         Ok((found.clone(), claim))
     };
-    names.iter().map(one).collect()
+    names.iter().map(parse).collect()
 }
 
 fn is_file(name: &str) -> bool {
     name.ends_with(".toml")
 }
 
-/// The claims, and the runs that would test them.
+/// Lists the claims and the runs that test them.
 fn listed(asked: &[Asked], width: usize) -> String {
     let mut out = Vec::new();
     for one in asked {
@@ -210,5 +212,5 @@ fn listed(asked: &[Asked], width: usize) -> String {
     out.join("\n")
 }
 
-/// Runs by method, of each article.
+/// For each article, the runs by method.
 type Found = Vec<BTreeMap<String, Result<netdyno_lab_store::Run, String>>>;

@@ -20,7 +20,7 @@ use netdyno_lab_store::Store;
 /// Measures, and prints the report.
 ///
 /// # Errors
-/// When the request makes no sense, or the environment does not let a run begin.
+/// If the request is invalid, or the run cannot start.
 pub fn run(args: &RunArgs) -> Outcome {
     let gate = Gate::of(&args.fail_on)?;
     let catalog = catalog(&named(args))?;
@@ -55,24 +55,24 @@ pub fn run(args: &RunArgs) -> Outcome {
     let (report, text) = render(&run, args.format)?;
     print(&text);
     keep_printed(&mut store, &report)?;
-    // For lists and histories, while it is at hand; they can make it again.
+    // A cache for lists and histories, which can recompute it.
     if let Err(error) = history::keep(&store, &run, &report) {
-        tracing::warn!(%error, "what the run says is not kept for lists");
+        tracing::warn!(%error, "cannot cache the summary of the run");
     }
     if let Some(file) = &args.html {
         let page = render(&run, ReportFormat::Html)?.1;
         std::fs::write(file, page).map_err(|e| {
             format!(
-                "{}: {e}; what was measured is kept: netdyno show {id} --format html > FILE",
+                "cannot write {}: {e}; the run is stored: netdyno show {id} --format html > FILE",
                 file.display()
             )
         })?;
     }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
-        let _ = writeln!(anstream::stderr(), "to measure also what was skipped:\n  {command}");
+        let _ = writeln!(anstream::stderr(), "to measure the skipped contenders too:\n  {command}");
     }
     if ended == Ended::Interrupted {
-        tell(&format!("interrupted; what was measured is kept: netdyno run --resume {id}"));
+        tell(&format!("interrupted; to continue: netdyno run --resume {id}"));
         return Ok(INTERRUPTED);
     }
     let code = code_of(&report);
@@ -84,13 +84,13 @@ pub fn run(args: &RunArgs) -> Outcome {
     Ok(gate.code(comparison::worst(&claims)))
 }
 
-/// Every name on the command line.
+/// The names on the command line.
 fn named(args: &RunArgs) -> Vec<&str> {
-    let one = [&args.workload, &args.against, &args.baseline].into_iter().flatten();
-    one.chain(&args.contenders).map(String::as_str).collect()
+    let names = [&args.workload, &args.against, &args.baseline].into_iter().flatten();
+    names.chain(&args.contenders).map(String::as_str).collect()
 }
 
-/// The command line, but for what no user types.
+/// The command line without the internal option [`ASK`].
 fn command_line() -> Vec<String> {
     let mut words: Vec<String> = std::env::args().collect();
     if let Some(at) = words.iter().position(|word| word == ASK) {
@@ -107,16 +107,17 @@ fn casting(args: &RunArgs) -> Casting {
     }
 }
 
-/// What was typed, as a request; a project says what was not.
+/// Converts the arguments to a request, with defaults from the project.
 pub(super) fn request(
     args: &RunArgs,
     regression: Option<f64>,
     project: Project,
 ) -> Result<Request, &'static str> {
     let typed = args.workload.clone().or_else(|| project.workload.clone());
-    let workload =
-        typed.ok_or("which WORKLOAD? `netdyno list` names them; or a netdyno.toml here or above")?;
-    // Whom one's own are held against, in that workload.
+    let workload = typed.ok_or(
+        "no WORKLOAD named: see `netdyno list`, or set one in a netdyno.toml in this folder or above",
+    )?;
+    // The project's baseline applies to the project's workload only.
     let usual =
         project.baseline.filter(|_| project.workload.as_ref() == Some(&workload) && args.against.is_none());
     Ok(Request {

@@ -9,7 +9,7 @@ use netdyno_lab_store::export;
 /// Prints a JSON Schema.
 ///
 /// # Errors
-/// None that is known.
+/// None is expected.
 pub fn run(args: &SchemaArgs) -> Outcome {
     let of_protocol =
         |name: &str| netdyno_lab_protocol::schemas().into_iter().find(|(n, _)| *n == name).map(|(_, s)| s);

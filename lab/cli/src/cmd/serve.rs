@@ -10,10 +10,10 @@ use netdyno_lab_store::Store;
 /// Serves the pages of the store until Ctrl-C.
 ///
 /// # Errors
-/// When the store cannot be read, the address is taken, or the token file holds none.
+/// If the store cannot be read, the address is in use, or the token file is invalid.
 pub fn run(args: &ServeArgs) -> Outcome {
     let store = Store::default_path();
-    // Told here, once, and not on each page.
+    // Report an unreadable store here once, not on each page.
     drop(Store::open(&store)?);
     let (token, text) = match &args.token_file {
         Some(file) => (Some(Token::of_file(file)?), None),
@@ -23,8 +23,9 @@ pub fn run(args: &ServeArgs) -> Outcome {
             (Some(token), Some(text))
         }
     };
-    let server = Server::bind(args.listen)
-        .map_err(|e| format!("{}: {e}; --listen ADDRESS:PORT names another one", args.listen))?;
+    let server = Server::bind(args.listen).map_err(|e| {
+        format!("cannot listen on {}: {e}; choose another address with --listen ADDRESS:PORT", args.listen)
+    })?;
     let (end, stop) = UnixStream::pair()?;
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
@@ -34,7 +35,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         print(&format!("token: {text}\n"));
     }
     if !args.listen.ip().is_loopback() {
-        print("not encrypted: over a network that you do not trust, listen on loopback and use `ssh -L`\n");
+        print("connections are not encrypted: on untrusted networks, listen on loopback and use `ssh -L`\n");
     }
     let settings =
         Settings { store, studies: studies(args.studies.as_deref()), token, names: args.name.clone() };

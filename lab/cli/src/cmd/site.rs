@@ -5,10 +5,10 @@ use crate::cli::SiteArgs;
 use netdyno_lab_report::site;
 use netdyno_lab_store::Store;
 
-/// Writes the pages of the store into a folder.
+/// Writes the pages of the store to a folder.
 ///
 /// # Errors
-/// When the store cannot be read, the folder cannot be written, or a file of somebody else is in the way.
+/// If the store cannot be read, the folder cannot be written, or a page would replace a file that this command did not write.
 pub fn run(args: &SiteArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let written = site::write(&store, studies(args.studies.as_deref()).as_ref(), &args.folder, args.runs)?;

@@ -189,7 +189,7 @@ fn what_an_input_says_is_never_run() {
     let odd = "$(touch owned) `touch owned` ; touch owned \" ' *";
     let seen =
         runner.step("Compare", &[("inputs.base", "main"), ("inputs.head", odd), ("inputs.budget", "1s")]);
-    assert!(seen.code == 0 && seen.stderr.contains("which contender?"), "{seen:?}");
+    assert!(seen.code == 0 && seen.stderr.contains("no contender named"), "{seen:?}");
     assert_eq!(runner.output("code"), "2");
     for input in ["inputs.workload", "inputs.contender", "inputs.fail-on", "inputs.budget"] {
         let seen = runner.step("Compare", &[("inputs.base", "main"), (input, odd)]);

@@ -85,7 +85,7 @@ fn a_slower_revision_fails_and_the_files_stay_as_they_are() {
     let shown = bench.netdyno(&["show", "last"]);
     assert!(shown.stdout.contains("one@HEAD") && shown.stdout.contains("one@."), "{shown:?}");
     let replayed = bench.netdyno(&["replay", "last"]);
-    assert!(replayed.code == 0 && replayed.stdout.contains("all as they were"), "{replayed:?}");
+    assert!(replayed.code == 0 && replayed.stdout.contains("all identical"), "{replayed:?}");
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn what_cannot_be_compared_is_said_with_its_remedy() {
     bench.add("late", None);
     for (arguments, part) in [
         (&["compare"][..], "netdyno compare WORKLOAD CONTENDER --rev main --rev HEAD"),
-        (&["compare", "last"], "compare two stored runs, or two revisions"),
+        (&["compare", "last"], "name two stored runs"),
         (&["compare", "last", "last"], "no run"),
-        (&["compare", "--rev", "main"], "which contender?"),
+        (&["compare", "--rev", "main"], "no contender named"),
         (&["compare", "dummy", "one", "--rev", "mian"], "no revision \"mian\""),
         (&["compare", "dummy", "one", "--rev", "main", "--rev", "main"], "both revisions are main"),
         (&["compare", "dummy", "one", "--rev", "a", "--rev", "b", "--rev", "c"], "3 revisions"),
@@ -187,16 +187,16 @@ fn a_run_travels_as_a_file() {
     let seen = bench.netdyno(&["export", "last", "-o", file]);
     assert!(seen.code == 0 && seen.stdout.contains("2 cells, 6 trials"), "{seen:?}");
     let again = bench.netdyno(&["import", file]);
-    assert!(again.code == 0 && again.stdout.contains("is there already"), "{again:?}");
+    assert!(again.code == 0 && again.stdout.contains("already in the store"), "{again:?}");
 
     let elsewhere = Bench::new(&[]);
     let replayed = elsewhere.netdyno(&["replay", file]);
-    assert!(replayed.code == 0 && replayed.stdout.contains("all as they were"), "{replayed:?}");
+    assert!(replayed.code == 0 && replayed.stdout.contains("all identical"), "{replayed:?}");
     let imported = elsewhere.netdyno(&["import", file]);
     assert!(imported.code == 0 && imported.stdout.contains(": imported: run "), "{imported:?}");
     assert_eq!(elsewhere.last(), report);
     let replayed = elsewhere.netdyno(&["replay"]);
-    assert!(replayed.code == 0 && replayed.stdout.contains("all as they were"), "{replayed:?}");
+    assert!(replayed.code == 0 && replayed.stdout.contains("all identical"), "{replayed:?}");
 
     // What somebody bent, and sealed again, is not what its figures come to.
     let mut text = String::new();
@@ -211,7 +211,7 @@ fn a_run_travels_as_a_file() {
     std::fs::write(bench.path("cut.netdyno"), &whole[..whole.len() / 2]).unwrap();
     let path = |name: &str| bench.path(name).to_str().unwrap().to_owned();
     let replayed = elsewhere.netdyno(&["replay", &path("bent.netdyno")]);
-    assert!(replayed.code == 1 && replayed.stdout.contains("1 not as printed"), "{replayed:?}");
+    assert!(replayed.code == 1 && replayed.stdout.contains("1 different from those printed"), "{replayed:?}");
     let other = Bench::new(&[]);
     for (name, part) in [
         ("cut.netdyno", "is cut short"),
@@ -234,7 +234,7 @@ fn outside(bench: &Bench, folder: &std::path::Path, arguments: &[&str]) -> Seen 
 fn outside_of_a_checkout_the_programs_own_catalogue_is_used_and_said() {
     let (bench, elsewhere) = (Bench::new(&[]), tempfile::tempdir().unwrap());
     let seen = outside(&bench, elsewhere.path(), &["list", "nonsense"]);
-    assert!(seen.code == 2 && seen.stderr.starts_with("no checkout here: using the catalogue"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.starts_with("not in a checkout: using the catalogue"), "{seen:?}");
     assert!(seen.stderr.contains("datachannel"), "{seen:?}");
     assert!(bench.path("cache/catalogues").is_dir());
     let made = outside(

@@ -107,7 +107,7 @@ fn check_takes_what_a_preset_sweeps_over_where_the_usual_is_refused() {
     let bench = Bench::new(&[("picky", Some("picky"))]);
     let seen = bench.netdyno(&["check", "picky"]);
     assert_eq!(seen.code, 3, "{seen:?}");
-    assert!(seen.stdout.contains("the sink says unsupported: message_bytes=64"), "{seen:?}");
+    assert!(seen.stdout.contains("the sink replied `unsupported`: message_bytes=64"), "{seen:?}");
     let swept = "budget_seconds = 60.0\nsweep = [{ message_bytes = [64, 65] }]\n";
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     bench.write("workloads/dummy.toml", &manifest.replace("budget_seconds = 60.0\n", swept));
@@ -130,5 +130,5 @@ fn check_prints_once_why_a_role_does_not_start() {
     assert_eq!(seen.stdout.matches("ImportError").count(), 1, "{}", seen.stdout);
     // Which of the two ends first, nobody knows.
     assert!(seen.stdout.contains(": ended early") && seen.stdout.contains("the sink"), "{}", seen.stdout);
-    assert!(seen.stdout.contains("skip  odd lines: the s"), "{}", seen.stdout);
+    assert!(seen.stdout.contains("skip  invalid messages: the s"), "{}", seen.stdout);
 }

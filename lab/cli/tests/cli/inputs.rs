@@ -143,7 +143,7 @@ fn prune_removes_inputs_of_another_program() {
     let Some(bench) = bench() else { return };
     assert_eq!(run(&bench, &[]).code, 0);
     let current = bench.netdyno(&["prune"]);
-    assert!(current.stdout.contains("builds and inputs: 0, "), "{current:?}");
+    assert!(current.stdout.contains("removed 0 builds and inputs, "), "{current:?}");
     bench.write("workloads/dummy/words/main.c", &format!("{PROGRAM}\nint changed;\n"));
     let seen = bench.netdyno(&["prune", "--dry-run"]);
     assert!(seen.stdout.contains("would remove input words-"), "{seen:?}");

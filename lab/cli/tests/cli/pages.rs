@@ -34,7 +34,7 @@ fn a_page_is_written_and_what_a_contender_printed_is_text_in_it() {
         "--html",
         &nowhere,
     ]);
-    assert!(lost.code == 2 && lost.stderr.contains("what was measured is kept: netdyno show"), "{lost:?}");
+    assert!(lost.code == 2 && lost.stderr.contains("the run is stored: netdyno show"), "{lost:?}");
 }
 
 #[test]

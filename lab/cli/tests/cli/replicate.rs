@@ -90,7 +90,7 @@ fn claims_are_measured_judged_again_and_written_down() {
     let report: Value = serde_json::from_str(&foreign.stdout).unwrap();
     let misfit = bench.netdyno(&["replicate", "X", "--from", report["run"]["id"].as_str().unwrap()]);
     assert_eq!(misfit.code, 2, "{misfit:?}");
-    assert!(misfit.stderr.contains("is of no method") && misfit.stderr.contains("--placement"), "{misfit:?}");
+    assert!(misfit.stderr.contains("fits no method") && misfit.stderr.contains("--placement"), "{misfit:?}");
 }
 
 /// What is not asked for is not measured, what is answered gets no more time, and a second one goes on where the first ended.
@@ -154,7 +154,11 @@ fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
             "dummy one tow --max",
             "methods.fair.run: unknown contender \"tow\"; did you mean \"two\"?",
         ),
-        ("dummy one two --max", "dummy one two --budget 3s --max", "--budget is said by `seconds`"),
+        (
+            "dummy one two --max",
+            "dummy one two --budget 3s --max",
+            "--budget, --resume and --format are not allowed here",
+        ),
         ("dummy one two --max", "dummy one two --mxa", "methods.fair.run"),
         (
             "b = { contender = \"two\" }",

@@ -268,7 +268,8 @@ fn prune_removes_what_is_out_of_date_and_nothing_else() {
 
     let seen = bench.netdyno(&["prune", "--keep", "1", "--dry-run"]);
     assert!(
-        seen.stdout.contains("would remove build one-") && seen.stdout.contains("builds and inputs: 1, "),
+        seen.stdout.contains("would remove build one-")
+            && seen.stdout.contains("would remove 1 builds and inputs, "),
         "{seen:?}"
     );
     assert!(seen.stdout.contains(&format!("would remove run {first}")), "{seen:?}");
@@ -278,7 +279,7 @@ fn prune_removes_what_is_out_of_date_and_nothing_else() {
     assert_eq!(builds(), 1);
     let seen = bench.netdyno(&["prune", "--keep", "1"]);
     assert!(
-        seen.stdout.contains("builds and inputs: 0, ")
+        seen.stdout.contains("removed 0 builds and inputs, ")
             && seen.stdout.contains(&format!("removed run {first}")),
         "{seen:?}"
     );

@@ -74,8 +74,8 @@ fn nothing_that_can_run() {
             .replace("program = \"netdyno\", apt = \"netdyno\"", "program = \"no-such\", apt = \"other\""),
     );
     let both = "apt-get install netdyno other\n";
-    check(&bench, &["run", "dummy"], 4, &format!("to measure also what was skipped:\n  {both}"));
-    check(&bench, &["doctor"], 0, "all that is not installed: apt-get install ");
+    check(&bench, &["run", "dummy"], 4, &format!("to measure the skipped contenders too:\n  {both}"));
+    check(&bench, &["doctor"], 0, "to install everything missing: apt-get install ");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The command line, as typed.
+//! Command-line arguments.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,8 +10,7 @@ use netdyno_echonet::{Family, Settings};
 
 use super::{Failure, parse};
 
-/// ECHONET Lite from the command line: find, read, write and watch the devices of a home, simulate one, and put it beside an
-/// MQTT broker.
+/// Find, read, write and watch ECHONET Lite devices, simulate them, and bridge them to an MQTT broker.
 #[derive(Debug, Parser)]
 #[command(name = "netdyno-echonet", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -25,51 +24,51 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  netdyno-echonet scan                                    which devices are there
-  netdyno-echonet get 192.168.1.20                        all that a node can tell
-  netdyno-echonet get 192.168.1.20 029101 80 B0           two properties of one object
+  netdyno-echonet scan                                    find devices
+  netdyno-echonet get 192.168.1.20                        read all properties of a node
+  netdyno-echonet get 192.168.1.20 029101 80 B0           read two properties of one object
   netdyno-echonet set 192.168.1.20 029101 80=30           switch a light on
-  netdyno-echonet --tcp get 192.168.1.20                  the same by TCP, where the node speaks it
-  netdyno-echonet -i eth1 --json watch --poll 60          every change, as JSON lines
-  netdyno-echonet simulate home.toml                      a virtual home
-  netdyno-echonet bridge --mqtt mqtt://localhost          devices as topics of an MQTT broker
-  netdyno-echonet names home_air_conditioner              what a class has, and how to write it";
+  netdyno-echonet --tcp get 192.168.1.20                  read over TCP, if the node supports it
+  netdyno-echonet -i eth1 --json watch --poll 60          print every change as JSON lines
+  netdyno-echonet simulate home.toml                      simulate a home
+  netdyno-echonet bridge --mqtt mqtt://localhost          publish devices to an MQTT broker
+  netdyno-echonet names home_air_conditioner              list the properties and values of a class";
 
 #[derive(Debug, Args)]
 pub(crate) struct Network {
-    /// Name or address of the interface to be on; may be given several times. Without it: all that carry multicast
+    /// Use this interface, by name or address; repeat for several; default: all that support multicast
     #[arg(long, short, value_name = "NAME|ADDRESS", global = true)]
     interface: Vec<String>,
 
-    /// Own address, where several programs on this machine speak ECHONET Lite: each needs one
+    /// Bind this local address; each ECHONET Lite program on one machine needs a different one
     #[arg(long, value_name = "ADDRESS", global = true)]
     address: Option<IpAddr>,
 
-    /// IP version
+    /// Select the IP version
     #[arg(long, value_enum, default_value_t = Ip::V4, global = true)]
     ip: Ip,
 
-    /// Bind port 3610 though another program has it: what is sent to an address goes to one of them
+    /// Share port 3610 with another program; each unicast datagram then reaches only one of them
     #[arg(long, global = true)]
     share_port: bool,
 
-    /// Seconds to wait for an answer
+    /// Wait this long for a response
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds, global = true)]
     timeout: Duration,
 
-    /// How often a request without an answer is sent again; with --tcp, how often another connection is tried
+    /// Retry a request without a response this many times; with --tcp, retry the connection
     #[arg(long, default_value_t = 2, global = true)]
     retries: u8,
 
-    /// Seconds between two requests to one node, for devices that cannot take them faster
+    /// Wait this long between two requests to the same node, for slow devices
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds, global = true)]
     gap: Duration,
 
-    /// Ask nodes by TCP, which few of them speak; searches stay with UDP. With `simulate`: take TCP connections too
+    /// Send requests over TCP, which few nodes support; searches still use UDP. With `simulate`: also accept TCP
     #[arg(long, global = true)]
     pub(crate) tcp: bool,
 
-    /// With --tcp: ask by datagrams where no connection can be made, and try one again after ten minutes
+    /// With --tcp: fall back to UDP if a connection fails, and retry TCP after ten minutes
     #[arg(long, requires = "tcp", global = true)]
     or_udp: bool,
 }
@@ -85,24 +84,24 @@ enum Ip {
 
 #[derive(Debug, Args)]
 pub(crate) struct Output {
-    /// One JSON object a line, for programs
+    /// Print one JSON object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Folder of the ECHONET Consortium's Machine Readable Appendix, unpacked, for the names of all classes
+    /// Read the names of all classes from this folder, an unpacked Machine Readable Appendix of the ECHONET Consortium
     #[arg(long, value_name = "FOLDER", global = true)]
     pub(crate) mra: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Find nodes, and say what they are
+    /// Find nodes and list their objects
     Scan {
-        /// Seconds to wait for answers
+        /// Wait this long for responses
         #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
         wait: Duration,
     },
-    /// Read properties: of all objects, of one, or those named
+    /// Read properties of a node, of one object, or the given ones only
     Get {
         /// Address of the node
         node: String,
@@ -122,61 +121,61 @@ pub(crate) enum Verb {
         #[arg(value_name = "PROPERTY=VALUE", required = true)]
         values: Vec<String>,
     },
-    /// List the classes that are known, or the properties of one: names as `get` and `set` take them, and values
+    /// List known classes, or the properties of a class with the names and values that `get` and `set` accept
     Names {
         /// A class: four hexadecimal digits, or its name
         class: Option<String>,
     },
-    /// Tell what nodes tell, until Ctrl-C
+    /// Print property notifications, until Ctrl-C
     Watch {
-        /// Addresses of nodes; without any: all
+        /// Addresses of nodes; default: all
         nodes: Vec<String>,
-        /// Read what can be read every so many seconds too, and tell what changed
+        /// Also read all readable properties at this interval, and print changes
         #[arg(long, value_name = "SECONDS", value_parser = seconds)]
         poll: Option<Duration>,
     },
-    /// Be a home of one node or thousands, until Ctrl-C
+    /// Simulate the nodes of a home, until Ctrl-C
     Simulate {
-        /// What the home has: see docs/ECHONET.md
+        /// Description of the home; see docs/ECHONET.md
         file: PathBuf,
-        /// Milliseconds over which 1,000 answers to a search are spread
+        /// Spread 1,000 responses to a search over this time
         #[arg(long, value_name = "MILLISECONDS", default_value_t = 250)]
         spread: u64,
     },
-    /// Publish states to an MQTT broker, and take commands from it, until Ctrl-C
+    /// Publish device states to an MQTT broker and execute commands from it, until Ctrl-C
     Bridge {
-        /// The broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT], or mqtts:// for TLS. MQTT_PASSWORD in the environment keeps a
-        /// password out of sight
+        /// Connect to this broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT], or mqtts:// for TLS. Set MQTT_PASSWORD in the
+        /// environment to keep the password off the command line
         #[arg(long, value_name = "URL")]
         mqtt: String,
-        /// With mqtts://: certificates of who may have signed the broker's, in PEM. Without it: those whom the system trusts
+        /// With mqtts://: verify the broker against the CA certificates in this PEM file; default: the system's
         #[arg(long, value_name = "FILE")]
         mqtt_ca: Option<PathBuf>,
-        /// With mqtts://: our own certificate, where the broker asks for one, and those between it and its authority, in PEM
+        /// With mqtts://: read the client certificate chain from this PEM file, if the broker requires one
         #[arg(long, value_name = "FILE", requires = "mqtt_key")]
         mqtt_cert: Option<PathBuf>,
-        /// The key of --mqtt-cert, in PEM, not encrypted
+        /// Read the unencrypted private key of --mqtt-cert from this PEM file
         #[arg(long, value_name = "FILE", requires = "mqtt_cert")]
         mqtt_key: Option<PathBuf>,
-        /// What all topics begin with
+        /// Set the prefix of all topics
         #[arg(long, default_value = "echonet")]
         topic: String,
-        /// What Home Assistant's discovery topics begin with; empty: none are published
+        /// Set the prefix of Home Assistant discovery topics; an empty prefix disables discovery
         #[arg(long, value_name = "PREFIX", default_value = "homeassistant")]
         discovery: String,
-        /// Seconds between two readings of each device; what it tells by itself is published at once
+        /// Read each device at this interval; notifications are published immediately
         #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
         poll: Duration,
-        /// Seconds between two searches
+        /// Search for nodes at this interval
         #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
         search: Duration,
     },
 }
 
-/// A number of seconds, a fraction allowed.
+/// Parses a number of seconds, which may be fractional.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.filter(|seconds| seconds.as_secs() <= 86_400).ok_or("it takes seconds, 0 to 86400".to_owned())
+    seconds.filter(|seconds| seconds.as_secs() <= 86_400).ok_or("expected seconds, 0 to 86400".to_owned())
 }
 
 impl Network {
@@ -193,21 +192,21 @@ impl Network {
         settings
     }
 
-    /// A node that can be asked.
+    /// Parses a node address of an enabled IP version.
     pub(crate) fn node(&self, text: &str) -> Result<NodeAddress, Failure> {
         let node = parse::node(text)?;
         match (self.ip, node.ip) {
             (Ip::V4, IpAddr::V6(_)) => {
-                Err(Failure::told(format!("{text} is an address of IPv6: add --ip 6, or --ip both")))
+                Err(Failure::told(format!("{text} is an IPv6 address: add --ip 6 or --ip both")))
             }
             (Ip::V6, IpAddr::V4(_)) => {
-                Err(Failure::told(format!("{text} is an address of IPv4: leave --ip 6 out")))
+                Err(Failure::told(format!("{text} is an IPv4 address: remove --ip 6")))
             }
             _ => Ok(node),
         }
     }
 
-    /// Controllers of the tool say that they are experimental: its makers have no code.
+    /// Uses the experimental manufacturer code, since the project has none assigned.
     pub(crate) fn controller(&self) -> ControllerConfig {
         let mut config = ControllerConfig::new([0xFF, 0xFF, 0xFE], *b"netdyno-tools");
         let mut defaults = NodeSettings::default();
@@ -223,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_is_meant() {
+    fn arguments_are_parsed() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
         let cli =
@@ -232,7 +231,7 @@ mod tests {
         assert_eq!(cli.network.controller().defaults.timeout, Duration::from_secs(9));
         for wrong in ["-1", "x", "1e9", ""] {
             let told = Cli::try_parse_from(["x", "scan", "--wait", wrong]).unwrap_err().to_string();
-            assert!(wrong == "-1" || told.contains("it takes seconds"), "{told}");
+            assert!(wrong == "-1" || told.contains("expected seconds"), "{told}");
         }
     }
 }

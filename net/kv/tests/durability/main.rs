@@ -123,7 +123,7 @@ impl Program {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = lines.find_map(|line| {
             let line = line.unwrap();
-            Some(line.split_once("listens at ")?.1.split_once(';')?.0.to_owned())
+            Some(line.split_once("listening on ")?.1.split_once(';')?.0.to_owned())
         });
         // What it says later is not to block it.
         std::thread::spawn(move || lines.for_each(drop));

@@ -262,7 +262,7 @@ fn program(directory: &Path, options: &[&str]) -> (Child, SocketAddr) {
         .unwrap();
     let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
     let line =
-        lines.find_map(|line| line.unwrap().split_once("listens at ").map(|(_, rest)| rest.to_owned()));
+        lines.find_map(|line| line.unwrap().split_once("listening on ").map(|(_, rest)| rest.to_owned()));
     let address = line.unwrap().split(';').next().unwrap().parse().unwrap();
     std::thread::spawn(move || lines.for_each(drop));
     (child, address)

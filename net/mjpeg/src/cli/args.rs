@@ -7,14 +7,14 @@ use clap::{Args, Parser, Subcommand};
 
 use super::source::SourceArgs;
 
-/// Motion JPEG over RTP (RFC 2435): send, serve by RTSP, receive.
+/// Send, serve (RTSP) and receive Motion JPEG over RTP (RFC 2435).
 #[derive(Debug, Parser)]
 #[command(name = "netdyno-mjpeg", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 
-    /// One JSON object a line and second, for programs; on stderr where pictures go to stdout
+    /// Print statistics as JSON, one object per second; on stderr if frames go to stdout
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -32,16 +32,16 @@ Examples:
   netdyno-mjpeg receive --listen 5004 --into frames/
   netdyno-mjpeg receive --sdp clip.sdp --stdout | ffplay -f mjpeg -
 
-A player opens what `send` sends by its description: ffplay -protocol_whitelist file,udp,rtp clip.sdp";
+To play a stream from `send`, open its SDP file: ffplay -protocol_whitelist file,udp,rtp clip.sdp";
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Send pictures to one address or group by RTP over UDP, until they end or Ctrl-C
+    /// Send frames to a unicast or multicast address by RTP over UDP, until the source ends or Ctrl-C
     Send(SendArgs),
-    /// Serve pictures by RTSP, to many clients at a time, by UDP or TCP, until Ctrl-C
+    /// Serve frames to RTSP clients over UDP or TCP, until Ctrl-C
     Serve(super::serve::ServeArgs),
-    /// Receive pictures: as files, as one stream, or for the statistics alone, until Ctrl-C
+    /// Receive frames and write them to files, a stream or a web page, or print statistics only, until Ctrl-C
     Receive(ReceiveArgs),
 }
 
@@ -50,90 +50,90 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 
-    /// Where to: an address or name and the port of RTP; RTCP goes to the next one. A group is sent to by multicast
+    /// Send RTP to this host and port, and RTCP to the next port; a group address selects multicast
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) to: String,
 
-    /// Pictures a second; 0: as fast as they go. What comes at its own time, as from a camera, is sent as it comes
+    /// Send this many frames per second; 0 sends as fast as possible. Live sources keep their own rate
     #[arg(long, value_name = "N", default_value = "30", value_parser = fps)]
     pub(crate) fps: f64,
 
-    /// Bytes of a packet, its RTP header included, 300 to 65507; UDP and IP take 28 more
+    /// Limit RTP packets to this size, RTP header included, 300 to 65507; UDP and IPv4 add 28 bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1400)]
     pub(crate) packet_bytes: usize,
 
-    /// RTCP goes from and to RTP's own port (RFC 5761), for a receiver behind a firewall that lets one port through; not to a group
+    /// Send RTP and RTCP over one port (RFC 5761), for receivers behind a firewall; unicast only
     #[arg(long)]
     pub(crate) rtcp_mux: bool,
 
-    /// Write the stream's description there, for ffplay, VLC, GStreamer and `receive`
+    /// Write the session description (SDP) to this file, for ffplay, VLC, GStreamer and `receive`
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
 
-    /// Send so many pictures, then end
+    /// Stop after sending this many frames
     #[arg(long, value_name = "N")]
     pub(crate) frames: Option<u64>,
 
-    /// Routers that multicast may pass, and one more
+    /// Set the TTL of multicast packets; 1 keeps them on the local network
     #[arg(long, value_name = "HOPS", default_value_t = 1)]
     pub(crate) ttl: u8,
 
-    /// Name or address of the interface for multicast; without it the system chooses
+    /// Use this interface for multicast, by name or address; default: chosen by the system
     #[arg(long, value_name = "NAME|ADDRESS")]
     pub(crate) interface: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReceiveArgs {
-    /// Port of RTP to listen at, with an address of this machine, or a group; RTCP has the next one
+    /// Receive RTP on this port, optionally of a local or group address, and RTCP on the next port
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen, required_unless_present = "sdp")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// The stream's description: port, group, payload type, and sizes that packets cannot tell
+    /// Read the port, group, payload type and frame size from this session description (SDP)
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
 
-    /// Write each picture into this folder, which is made: 00000001.jpg and so on, after those that are there
+    /// Write frames to this folder as 00000001.jpg and so on, numbered after existing files; create it if missing
     #[arg(long, value_name = "FOLDER", conflicts_with = "stdout")]
     pub(crate) into: Option<PathBuf>,
 
-    /// Write pictures to stdout, one JPEG file after the other
+    /// Write frames to stdout as consecutive JPEG files
     #[arg(long)]
     pub(crate) stdout: bool,
 
-    /// Show pictures and statistics on a page for browsers, here: 8080 is 127.0.0.1:8080. Whoever reaches the address may look
+    /// Serve a web page with frames and statistics on this address, 127.0.0.1 by default; it has no access control
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = web)]
     pub(crate) web: Option<SocketAddr>,
 
-    /// Take so many pictures, then end
+    /// Stop after receiving this many frames
     #[arg(long, value_name = "N")]
     pub(crate) frames: Option<u64>,
 
-    /// End when the sender says goodbye
+    /// Stop when the sender sends an RTCP BYE
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// Milliseconds that a picture with missing packets is waited for
+    /// Wait this long for the missing packets of a frame
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     pub(crate) wait: u64,
 
-    /// Name or address of the interface for multicast; without it the system chooses
+    /// Use this interface for multicast, by name or address; default: chosen by the system
     #[arg(long, value_name = "NAME|ADDRESS")]
     pub(crate) interface: Option<String>,
 }
 
-/// A rate, 0 to 1,000.
+/// Parses a frame rate, 0 to 1,000.
 fn fps(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| *rate == 0.0 || (0.001..=1000.0).contains(rate));
-    rate.ok_or_else(|| "it takes pictures a second, 0.001 to 1000, or 0".to_owned())
+    rate.ok_or_else(|| "expected frames per second: 0.001 to 1000, or 0".to_owned())
 }
 
-/// A port alone is one of all addresses.
+/// Parses a listening address; a port alone means all addresses.
 fn listen(text: &str) -> Result<SocketAddr, String> {
     address(text, Ipv4Addr::UNSPECIFIED)
 }
 
-/// A port alone is one of this machine's own.
+/// Parses the web page's address; a port alone means 127.0.0.1.
 fn web(text: &str) -> Result<SocketAddr, String> {
     address(text, Ipv4Addr::LOCALHOST)
 }
@@ -143,20 +143,17 @@ fn address(text: &str, default: Ipv4Addr) -> Result<SocketAddr, String> {
     let with_port = |port| SocketAddr::new(IpAddr::V4(default), port);
     text.parse()
         .or_else(|_| text.parse().map(with_port))
-        .map_err(|_| "it takes a port, or ADDRESS:PORT".to_owned())
+        .map_err(|_| "expected PORT or ADDRESS:PORT".to_owned())
 }
 
 impl SendArgs {
-    /// The first address that the name has.
+    /// Resolves the destination to its first address.
     pub(crate) fn address(&self) -> Result<SocketAddr, String> {
-        let told = |why: String| {
-            format!(
-                "--to {}: {why}; it takes an address or name and a port, such as 192.168.1.20:5004",
-                self.to
-            )
+        let error_for = |cause: String| {
+            format!("--to {}: {cause}; expected HOST:PORT, for example 192.168.1.20:5004", self.to)
         };
-        let mut found = self.to.to_socket_addrs().map_err(|error| told(error.to_string()))?;
-        found.next().ok_or_else(|| told("no address".to_owned()))
+        let mut found = self.to.to_socket_addrs().map_err(|error| error_for(error.to_string()))?;
+        found.next().ok_or_else(|| error_for("the name has no address".to_owned()))
     }
 }
 
@@ -165,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_is_meant() {
+    fn arguments_are_parsed() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
         for (text, expected) in [

@@ -101,7 +101,7 @@ fn left_out(feature: &str) -> Failure {
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parse = |(width, height): (&str, &str)| Some((width.parse().ok()?, height.parse().ok()?));
     let size = text.split_once('x').and_then(parse).filter(|(width, height)| *width > 0 && *height > 0);
-    size.ok_or_else(|| "it takes width and height in pixels, each 1 to 65535, such as 1280x720".to_owned())
+    size.ok_or_else(|| "expected WIDTHxHEIGHT in pixels, each 1 to 65535, for example 1280x720".to_owned())
 }
 
 #[cfg(test)]

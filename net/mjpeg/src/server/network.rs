@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netdyno_io::tcp::TcpReactor;
-use netdyno_io::{ReceiveBatch, wait_exactly};
+use netdyno_io::{ReceiveBatch, enable_precise_waits};
 use netdyno_mjpeg_core::CLOCK_RATE_HZ;
 use netdyno_rtp::{MediaClock, Timestamp};
 use rand_chacha::ChaCha20Rng;
@@ -80,7 +80,7 @@ impl Network {
 
     /// Serves, until the source or somebody ends it.
     pub(super) fn run(&mut self, told: Told<'_>) -> Result<Figures, ServerError> {
-        wait_exactly();
+        enable_precise_waits();
         self.feeder.order(Vec::new());
         if let Some(fed) = self.feeder.first() {
             self.take(Instant::now(), fed, told)?;

@@ -1,8 +1,8 @@
-// The picture comes by itself; this keeps it coming, and writes down what the statistics say.
+// The browser renders the image stream itself. This script reconnects it and displays the statistics.
 'use strict'
 
 const MINUTE_MS = 60_000
-// Without anything new for so long, the sender is said to be silent.
+// After this long without a new frame, the sender is shown as silent.
 const SILENCE_MS = 2_000
 const STEPS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000]
 
@@ -30,13 +30,13 @@ function watch () {
 function showState () {
   const isSilent = performance.now() - lastFrame > SILENCE_MS
   const [state, text] = !isConnected
-    ? (wasConnected ? ['lost', 'receiver is gone'] : ['waiting', 'connecting'])
-    : frames === 0 ? ['waiting', 'waiting for a sender'] : isSilent ? ['silent', 'sender is silent'] : ['live', 'live']
+    ? (wasConnected ? ['lost', 'connection lost'] : ['waiting', 'connecting'])
+    : frames === 0 ? ['waiting', 'waiting for a sender'] : isSilent ? ['silent', 'no data from sender'] : ['live', 'live']
   const place = element('state')
   place.dataset.state = state
   if (place.textContent !== text) place.textContent = text
   const isShown = picture.naturalWidth > 0
-  write('hint', isShown ? '' : frames === 0 ? 'No picture has come yet.' : 'The picture is gone with its receiver.')
+  write('hint', isShown ? '' : frames === 0 ? 'No frame received yet.' : 'The connection to the receiver was lost.')
   picture.classList.toggle('absent', !isShown)
 }
 
@@ -50,28 +50,28 @@ function showGraph () {
   write('most', `0 to ${whole.format(top)} ms`)
 }
 
-function show (told) {
-  if (told.frames !== frames) lastFrame = performance.now()
-  frames = told.frames
-  write('rate', one.format(told.frames_per_s))
-  write('bandwidth', one.format(told.bits_per_s / 1e6))
-  write('frames', whole.format(told.frames))
-  write('dropped', whole.format(told.dropped))
-  write('lost', whole.format(told.lost_packets))
-  write('jitter', two.format(told.jitter_ms))
-  write('interval', two.format(told.interval_jitter_ms))
-  write('size', told.width > 0 ? `${told.width} × ${told.height}` : '–')
-  write('sender', told.sender === '' ? '' : `from ${told.sender}`)
-  element('dropped').classList.toggle('bad', told.dropped > 0)
-  element('lost').classList.toggle('bad', told.lost_packets > 0)
-  points.push([performance.now(), told.interval_jitter_ms])
+function show (update) {
+  if (update.frames !== frames) lastFrame = performance.now()
+  frames = update.frames
+  write('rate', one.format(update.frames_per_s))
+  write('bandwidth', one.format(update.bits_per_s / 1e6))
+  write('frames', whole.format(update.frames))
+  write('dropped', whole.format(update.dropped))
+  write('lost', whole.format(update.lost_packets))
+  write('jitter', two.format(update.jitter_ms))
+  write('interval', two.format(update.interval_jitter_ms))
+  write('size', update.width > 0 ? `${update.width} × ${update.height}` : '–')
+  write('sender', update.sender === '' ? '' : `from ${update.sender}`)
+  element('dropped').classList.toggle('bad', update.dropped > 0)
+  element('lost').classList.toggle('bad', update.lost_packets > 0)
+  points.push([performance.now(), update.interval_jitter_ms])
   showGraph()
   showState()
 }
 
 const statistics = new EventSource('statistics')
 statistics.onopen = () => {
-  // After a loss the stream of pictures is another one, too.
+  // After a reconnect the image stream must be opened again, too.
   if (wasConnected) watch()
   isConnected = wasConnected = true
   showState()

@@ -90,11 +90,11 @@ fn the_picture_moves_and_so_do_statistics() {
     rooms(&mut browser, &mut show);
 
     // Nothing comes any more, then the receiver ends, and comes back at the same place.
-    browser.wait_until("document.getElementById('state').textContent === 'sender is silent'", || {});
+    browser.wait_until("document.getElementById('state').textContent === 'no data from sender'", || {});
     let address = show.web.address();
     assert_eq!(browser.complaints, Vec::<String>::new());
     drop(show.web);
-    browser.wait_until("document.getElementById('state').textContent === 'receiver is gone'", || {});
+    browser.wait_until("document.getElementById('state').textContent === 'connection lost'", || {});
     let last = browser.evaluate(PIXELS);
     show.web = Web::open(address).unwrap();
     browser.wait_until("document.getElementById('state').textContent === 'live'", || show.next());

@@ -1,4 +1,4 @@
-//! Base64 (RFC 4648 section 4), for descriptions that people copy.
+//! Base64 (RFC 4648, section 4), for descriptions that are copied by hand.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -15,7 +15,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Passes over white space, which copying adds. `None` if it is not Base64.
+/// Ignores white space, which copying may add. `None` if the text is not Base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);

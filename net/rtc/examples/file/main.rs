@@ -1,4 +1,4 @@
-//! Sends a file from one terminal to another, and goes on where it was broken off. See `--help`.
+//! Sends a file from one terminal to another, and resumes interrupted transfers. See `--help`.
 #![allow(missing_docs)]
 
 mod base64;
@@ -15,26 +15,26 @@ use netdyno_rtc::{Port, Settings};
 use sha2::{Digest, Sha256};
 use signaling::Signaling;
 
-const HELP: &str = "File: sends a file over a data channel, from one terminal to another.
+const HELP: &str = "File: send a file over a data channel, from one terminal to another.
 
 usage: file send PATH [options]
        file receive [options]
 
   --rendezvous DIR  exchange descriptions through files in this directory;
                     without it, copy and paste them between the terminals
-  --into DIR        where to put what is received [.]
-  --udp ADDRESS     where datagrams come in [0.0.0.0:0]
-  --help            this
+  --into DIR        directory for received files [.]
+  --udp ADDRESS     local UDP address [0.0.0.0:0]
+  --help            print this help
 
-What was received before a transfer was broken off is kept beside its place as
-NAME.DIGEST.part. Send the same file again, and it goes on from there. The SHA-256
-digest of the whole is checked in the end.";
+An interrupted transfer leaves NAME.DIGEST.part in the target directory. Send the
+same file again to resume it. The SHA-256 digest of the whole file is verified at
+the end.";
 
-/// Anything that can go wrong here is told, and ends the program.
+/// Any error is printed and ends the program.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 struct Arguments {
-    /// The file to send; none to receive.
+    /// The file to send; `None`: receive.
     send: Option<PathBuf>,
     rendezvous: Option<PathBuf>,
     into: PathBuf,
@@ -56,8 +56,8 @@ async fn main() -> ExitCode {
     };
     let done = tokio::select! {
         done = run(arguments) => done,
-        // What is being received is on the disk already; dropping the connection tells the peer.
-        _ = tokio::signal::ctrl_c() => Err("broken off; do the same again to go on".into()),
+        // Received data is already on disk; dropping the connection notifies the peer.
+        _ = tokio::signal::ctrl_c() => Err("interrupted; repeat the command to resume".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,19 +83,19 @@ fn read_arguments() -> Result<Option<Arguments>, String> {
     let mut arguments =
         Arguments { send: None, rendezvous: None, into: PathBuf::from("."), udp: ([0, 0, 0, 0], 0).into() };
     match words.next().as_deref() {
-        Some("send") => arguments.send = Some(words.next().ok_or("send what?")?.into()),
+        Some("send") => arguments.send = Some(words.next().ok_or("send: missing PATH")?.into()),
         Some("receive") => {}
         Some("-h" | "--help") => return Ok(None),
-        other => return Err(format!("{}: send or receive?", other.unwrap_or_default())),
+        other => return Err(format!("{:?}: expected send or receive", other.unwrap_or_default())),
     }
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word}: a value is missing"));
+        let mut value = || words.next().ok_or_else(|| format!("{word}: missing value"));
         match word.as_str() {
             "-h" | "--help" => return Ok(None),
             "--rendezvous" => arguments.rendezvous = Some(value()?.into()),
             "--into" => arguments.into = value()?.into(),
             "--udp" => arguments.udp = value()?.parse().map_err(|error| format!("{word}: {error}"))?,
-            _ => return Err(format!("{word}: not understood")),
+            _ => return Err(format!("{word}: unknown option")),
         }
     }
     Ok(Some(arguments))

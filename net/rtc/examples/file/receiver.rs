@@ -1,4 +1,4 @@
-//! Receives a file: beside its place first, then checked, then put there.
+//! Receives a file into a partial file, verifies it and renames it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,34 +9,34 @@ use netdyno_rtc::tokio::{DataChannel, PeerConnection};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::progress::{Progress, shown};
-use crate::sender::hear;
+use crate::progress::{Progress, format_bytes};
+use crate::sender::receive_json;
 use crate::signaling::Signaling;
 use crate::{Outcome, hex};
 
-/// Bytes of a name.
+/// Limit of a file name in bytes.
 const MAX_NAME_BYTES: usize = 200;
-/// Digits of the digest that tell one half-received file from another of the same name.
+/// Digits of the digest in the name of a partial file, to distinguish files of one name.
 const DIGITS: usize = 16;
 
 pub(crate) async fn receive(connection: &PeerConnection, signaling: &Signaling, into: &Path) -> Outcome<()> {
     let offer = signaling.wait_for_offer().await?;
     signaling.answer(&connection.accept_offer(&offer)?)?;
     let channel = connection.accept_channel().await?;
-    let announced = Announced::read(&hear(&channel).await?)?;
+    let announced = Announced::read(&receive_json(&channel).await?)?;
     let received = take(&channel, &announced, into).await;
     let verdict = match &received {
         Ok(()) => json!({"ok": true}),
         Err(error) => json!({"error": error.to_string()}),
     };
     channel.send_text(&verdict.to_string()).await?;
-    // Closed means that the verdict has arrived. A sender that is gone does not need it.
+    // Closed means that the verdict was delivered. A sender that is gone does not need it.
     channel.close();
     let _ = channel.wait_closed().await;
     received
 }
 
-/// What the sender says of its file.
+/// The announcement of a file by the sender.
 #[derive(Debug)]
 struct Announced {
     name: String,
@@ -46,19 +46,19 @@ struct Announced {
 
 impl Announced {
     fn read(value: &Value) -> Outcome<Self> {
-        let text = |key: &str| value[key].as_str().ok_or(format!("the sender does not say its {key}"));
+        let text = |key: &str| value[key].as_str().ok_or(format!("the announcement lacks {key}"));
         let (name, sha256) = (text("name")?, text("sha256")?);
-        let bytes = value["bytes"].as_u64().ok_or("the sender does not say how many bytes there are")?;
-        // A name, not a path: it must not lead elsewhere.
+        let bytes = value["bytes"].as_u64().ok_or("the announcement lacks bytes")?;
+        // Only a plain name, so that the file is created in the target directory.
         let is_plain = !name.is_empty()
             && name.len() <= MAX_NAME_BYTES
             && !name.starts_with('.')
             && !name.contains(|c: char| c.is_control() || "/\\:".contains(c));
         if !is_plain {
-            return Err("the name is not one that a file may have".into());
+            return Err("the announced file name is not allowed".into());
         }
         if sha256.len() != 64 || !sha256.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err("the digest is none".into());
+            return Err("the announced digest is invalid".into());
         }
         Ok(Self { name: name.to_owned(), bytes, sha256: sha256.to_ascii_lowercase() })
     }
@@ -68,44 +68,44 @@ async fn take(channel: &DataChannel, announced: &Announced, into: &Path) -> Outc
     let Announced { name, bytes, sha256 } = announced;
     let place = into.join(name);
     if place.try_exists()? {
-        return Err(format!("{} exists already", place.display()).into());
+        return Err(format!("{} already exists", place.display()).into());
     }
     let part = into.join(format!("{name}.{}.part", &sha256[..DIGITS]));
-    // The connection lives on while a long part is read.
+    // Hashing a long partial file must not block the connection.
     let path = part.clone();
     let (mut file, mut digest, offset) = tokio::task::spawn_blocking(move || resume(&path)).await??;
     if offset > *bytes {
-        return Err(format!("{} is longer than what it is a part of", part.display()).into());
+        return Err(format!("{} is longer than the announced file", part.display()).into());
     }
-    eprintln!("{name}: {}, from byte {offset}", shown(*bytes as f64));
+    eprintln!("{name}: {}, from byte {offset}", format_bytes(*bytes as f64));
     channel.send_text(&json!({"offset": offset}).to_string()).await?;
 
-    let (mut progress, mut there, mut messages) = (Progress::new(offset, *bytes), offset, Vec::new());
-    progress.tell(there);
-    while there < *bytes {
+    let (mut progress, mut received, mut messages) = (Progress::new(offset, *bytes), offset, Vec::new());
+    progress.update(received);
+    while received < *bytes {
         channel.recv_many(&mut messages, 64).await?;
         for message in messages.drain(..) {
-            there += message.data.len() as u64;
-            if message.kind != Kind::Binary || there > *bytes {
-                return Err("the sender sends other than it said".into());
+            received += message.data.len() as u64;
+            if message.kind != Kind::Binary || received > *bytes {
+                return Err("the sender does not send what it announced".into());
             }
             digest.update(&message.data);
             file.write_all(&message.data)?;
         }
-        progress.tell(there);
+        progress.update(received);
     }
     file.sync_all()?;
     if hex(digest) != *sha256 {
-        // Nothing to go on from.
+        // The partial file is useless.
         fs::remove_file(&part)?;
-        return Err("the digest is not what the sender said; all of it must be sent again".into());
+        return Err("the digest differs from the announced one; send the whole file again".into());
     }
     fs::rename(&part, &place)?;
-    eprintln!("\n{}: all has arrived, and is right", place.display());
+    eprintln!("\n{}: complete, digest verified", place.display());
     Ok(())
 }
 
-/// Opens what an earlier transfer left, to go on at its end; gives its digest and length too.
+/// Opens the partial file of an earlier transfer for appending; returns its digest state and length too.
 fn resume(part: &Path) -> io::Result<(File, Sha256, u64)> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(part)?;
     let (mut digest, mut length) = (Sha256::new(), 0);

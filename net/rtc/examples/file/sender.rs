@@ -1,6 +1,6 @@
-//! Sends a file. What is said on the channel, in texts of JSON: the sender announces `{"name", "bytes", "sha256"}`;
-//! the receiver asks for the rest by `{"offset"}`; then the bytes, in binary messages; in the end the receiver says
-//! `{"ok": true}`, or `{"error"}` at any time.
+//! Sends a file. The protocol on the channel, in JSON text messages: the sender announces `{"name", "bytes",
+//! "sha256"}`; the receiver requests the rest with `{"offset"}`; the bytes follow in binary messages; finally
+//! the receiver sends `{"ok": true}`. It may send `{"error"}` at any time.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,28 +11,30 @@ use netdyno_rtc::{ChannelOptions, Kind};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::progress::{Progress, shown};
+use crate::progress::{Progress, format_bytes};
 use crate::signaling::Signaling;
 use crate::{Outcome, hex};
 
-/// Bytes of one message.
+/// Bytes of a binary message.
 const MESSAGE_BYTES: usize = 64 * 1024;
 
 pub(crate) async fn send(connection: &PeerConnection, signaling: &Signaling, path: &Path) -> Outcome<()> {
-    let name = path.file_name().and_then(|name| name.to_str()).ok_or("this has no name")?;
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut file = File::open(path).map_err(told)?;
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or("the path has no file name")?;
+    let with_path = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut file = File::open(path).map_err(with_path)?;
     eprintln!("reading {}", path.display());
-    let (sha256, bytes) = digest(&mut file).map_err(told)?;
+    let (sha256, bytes) = digest(&mut file).map_err(with_path)?;
 
     let channel = connection.create_channel("file", ChannelOptions::default())?;
     let answer = signaling.offer(&connection.create_offer()?).await?;
     connection.accept_answer(&answer)?;
     channel.send_text(&json!({"name": name, "bytes": bytes, "sha256": sha256}).to_string()).await?;
-    let reply = hear(&channel).await?;
-    let offset =
-        reply["offset"].as_u64().filter(|&offset| offset <= bytes).ok_or("not the answer of a receiver")?;
-    eprintln!("{name}: {}, from byte {offset}", shown(bytes as f64));
+    let reply = receive_json(&channel).await?;
+    let offset = reply["offset"]
+        .as_u64()
+        .filter(|&offset| offset <= bytes)
+        .ok_or("unexpected reply from the receiver")?;
+    eprintln!("{name}: {}, from byte {offset}", format_bytes(bytes as f64));
 
     file.seek(SeekFrom::Start(offset))?;
     let (mut progress, mut sent) = (Progress::new(offset, bytes), offset);
@@ -40,31 +42,31 @@ pub(crate) async fn send(connection: &PeerConnection, signaling: &Signaling, pat
     while sent < bytes {
         let length = file.read(&mut buffer)?;
         if length == 0 {
-            return Err("the file has become shorter".into());
+            return Err("the file was truncated".into());
         }
         tokio::select! {
             sending = channel.send(&buffer[..length]) => sending?,
-            // The receiver says something only if it cannot go on.
-            complaint = hear(&channel) => {
+            // The receiver replies here only if it cannot continue.
+            complaint = receive_json(&channel) => {
                 complaint?;
-                return Err("the receiver has stopped".into());
+                return Err("the receiver has stopped the transfer".into());
             }
         }
         sent += length as u64;
-        progress.tell(sent);
+        progress.update(sent);
     }
-    match hear(&channel).await?["ok"].as_bool() {
-        Some(true) => eprintln!("\nall has arrived, and is right"),
-        _ => return Err("not the answer of a receiver".into()),
+    match receive_json(&channel).await?["ok"].as_bool() {
+        Some(true) => eprintln!("\ncomplete, digest verified by the receiver"),
+        _ => return Err("unexpected reply from the receiver".into()),
     }
     Ok(())
 }
 
-/// The next text of the other side; an error if that is what it tells.
-pub(crate) async fn hear(channel: &DataChannel) -> Outcome<Value> {
+/// The next JSON text of the other side; an `{"error"}` becomes an error.
+pub(crate) async fn receive_json(channel: &DataChannel) -> Outcome<Value> {
     let message = channel.recv().await?;
     if message.kind != Kind::Text {
-        return Err("bytes where a text should be".into());
+        return Err("expected a text message, received a binary one".into());
     }
     let value: Value = serde_json::from_slice(&message.data)?;
     match value["error"].as_str() {

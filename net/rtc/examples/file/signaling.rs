@@ -1,4 +1,4 @@
-//! How two terminals come to know each other's descriptions.
+//! Exchanges descriptions between two terminals.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::{Outcome, base64};
 
-/// How often the rendezvous is looked at.
+/// How often the rendezvous directory is polled.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Bytes of a description.
+/// Limit of a description in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Through files in a directory, or through people who copy.
+/// Signalling through files in a directory, or by copy and paste.
 pub(crate) struct Signaling {
     rendezvous: Option<PathBuf>,
 }
@@ -22,17 +22,17 @@ impl Signaling {
         Self { rendezvous }
     }
 
-    /// Gives an offer to the other side, and its answer back.
+    /// Passes an offer to the other side and returns its answer.
     pub(crate) async fn offer(&self, offer: &str) -> Outcome<String> {
         let Some(folder) = &self.rendezvous else {
             show("offer", "receive", offer);
             return ask("answer").await;
         };
-        // An answer that lies there is to an older offer.
+        // An existing answer belongs to an older offer.
         let (offer_path, answer_path) = (folder.join("offer"), folder.join("answer"));
         remove(&answer_path)?;
         write(&offer_path, offer)?;
-        eprintln!("waiting for a receiver at {}", folder.display());
+        eprintln!("waiting for a receiver in {}", folder.display());
         let _offer = RemoveOnDrop(offer_path);
         take(&answer_path).await
     }
@@ -41,14 +41,14 @@ impl Signaling {
     pub(crate) async fn wait_for_offer(&self) -> Outcome<String> {
         match &self.rendezvous {
             Some(folder) => {
-                eprintln!("waiting for a sender at {}", folder.display());
+                eprintln!("waiting for a sender in {}", folder.display());
                 take(&folder.join("offer")).await
             }
             None => ask("offer").await,
         }
     }
 
-    /// Gives the answer to the other side.
+    /// Passes the answer to the other side.
     pub(crate) fn answer(&self, answer: &str) -> Outcome<()> {
         match &self.rendezvous {
             Some(folder) => Ok(write(&folder.join("answer"), answer)?),
@@ -60,12 +60,12 @@ impl Signaling {
     }
 }
 
-/// An offer that nobody can answer any more must not be found.
+/// Removes an offer that can no longer be answered.
 struct RemoveOnDrop(PathBuf);
 
 impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
-        // There is nobody to tell.
+        // The error cannot be reported.
         let _ = remove(&self.0);
     }
 }
@@ -82,18 +82,18 @@ async fn ask(what: &str) -> Outcome<String> {
     print!("paste the {what} here: ");
     io::stdout().flush()?;
     let (reply, line) = tokio::sync::oneshot::channel();
-    // A thread that is left reading at the end ends with the program.
+    // A thread that is still reading ends with the program.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::Read::take(io::stdin().lock(), 2 * MAX_BYTES).read_line(&mut line);
-        // Nobody may wait any more.
+        // The receiver may be gone.
         let _ = reply.send(read.map(|_| line));
     });
-    let bytes = base64::decode(&line.await??).ok_or("this is no Base64")?;
+    let bytes = base64::decode(&line.await??).ok_or("the line is not Base64")?;
     Ok(String::from_utf8(bytes)?)
 }
 
-/// Written beside its place first, so that nobody reads half of it.
+/// Writes to a temporary file first, so that no reader sees half of it.
 fn write(path: &Path, description: &str) -> io::Result<()> {
     let beside = path.with_extension("new");
     fs::write(&beside, description)?;
@@ -105,7 +105,7 @@ async fn take(path: &Path) -> Outcome<String> {
     loop {
         match fs::metadata(path) {
             Ok(found) if found.len() > MAX_BYTES => {
-                return Err(format!("{}: too long", path.display()).into());
+                return Err(format!("{}: too long for a description", path.display()).into());
             }
             Ok(_) => break,
             Err(error) if error.kind() == io::ErrorKind::NotFound => tokio::time::sleep(INTERVAL).await,

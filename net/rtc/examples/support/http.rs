@@ -1,30 +1,30 @@
-//! As much HTTP/1.1 as it takes to serve one page and to exchange descriptions. One request a connection, and each
-//! has a bound and a time limit. For examples; a real server has its own.
+//! A minimal HTTP/1.1 server for one page and the exchange of descriptions. It handles one request per
+//! connection, with limits of size and time. For examples only.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Bytes of request line and headers.
+/// Limit of request line and headers in bytes.
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
-/// Bytes of a body: a description.
+/// Limit of a body in bytes, enough for a description.
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// Longest time for a request and its answer.
+/// Time limit for a request and its response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is asked for.
+/// A request.
 pub struct Request {
     pub method: String,
     pub path: String,
     pub body: String,
 }
 
-/// What comes of it.
+/// A response.
 pub struct Response {
-    /// Number and words.
+    /// Status code and reason phrase.
     pub status: &'static str,
     pub content_type: &'static str,
-    /// Where what was made is found.
+    /// The Location header, for created resources.
     pub location: Option<String>,
     pub body: String,
 }
@@ -34,22 +34,22 @@ impl Response {
         Self { status, content_type, location: None, body: body.into() }
     }
 
-    /// For what is not there.
+    /// A 404 response.
     pub fn not_found() -> Self {
-        Self::new("404 Not Found", "text/plain", "there is nothing here\n")
+        Self::new("404 Not Found", "text/plain", "not found\n")
     }
 }
 
-/// Answers one request after the other. Never returns, but for an error of the listening socket.
+/// Answers one request after the other. Returns only if the listening socket fails.
 pub fn serve(listener: &TcpListener, mut respond: impl FnMut(Request) -> Response) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept()?;
-        // A client that errs is its own problem.
+        // Errors of a client concern only that client.
         let _ = answer(Timed { stream, deadline: Instant::now() + TIMEOUT }, &mut respond);
     }
 }
 
-/// One deadline for all reads and writes: a client that sends byte by byte holds up the others no longer.
+/// A stream with one deadline for all reads and writes, which limits clients that send byte by byte.
 struct Timed {
     stream: TcpStream,
     deadline: Instant,
@@ -81,7 +81,7 @@ impl Write for Timed {
 }
 
 fn answer(mut stream: Timed, respond: &mut impl FnMut(Request) -> Response) -> io::Result<()> {
-    let bad = "this is not a request, or it is too long\n";
+    let bad = "invalid or too long request\n";
     let response = match read(&mut stream)? {
         Some(request) => respond(request),
         None => Response::new("400 Bad Request", "text/plain", bad),
@@ -97,7 +97,7 @@ fn answer(mut stream: Timed, respond: &mut impl FnMut(Request) -> Response) -> i
     stream.write_all(body.as_bytes())
 }
 
-/// `None` if it is too long, or none.
+/// `None` if the request is invalid or too long.
 fn read(stream: &mut Timed) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream.take(MAX_HEAD_BYTES));
     let (mut request, mut length) = (String::new(), 0);

@@ -1,4 +1,4 @@
-//! An endpoint that takes offers from another thread: what both browser examples are built on.
+//! An endpoint that receives offers from an HTTP thread: the base of both browser examples.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::mpsc;
@@ -9,19 +9,19 @@ use netdyno_rtc::{Endpoint, Error, Handler, Settings};
 
 use crate::http::{self, Request, Response};
 
-/// How long a browser waits for its answer.
+/// How long an HTTP request waits for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the command line says.
+/// The command-line options.
 pub struct Options {
-    /// Where the page is served.
+    /// Address of the page.
     pub http: SocketAddr,
-    /// Where datagrams come in; port 0: any.
+    /// Local UDP address; port 0: any.
     pub udp: SocketAddr,
 }
 
 impl Options {
-    /// Reads the command line; prints `help` and exits if asked to, or if it cannot be read.
+    /// Parses the command line. Prints `help` and exits if requested or if an option is invalid.
     pub fn read(help: &str) -> Self {
         let mut options = Self { http: ([127, 0, 0, 1], 8080).into(), udp: ([127, 0, 0, 1], 0).into() };
         let mut arguments = std::env::args().skip(1);
@@ -40,7 +40,7 @@ impl Options {
                 _ => None,
             };
             if value.is_none() {
-                eprintln!("{argument}: not understood\n\n{help}");
+                eprintln!("{argument}: unknown option or invalid value\n\n{help}");
                 std::process::exit(2);
             }
         }
@@ -48,27 +48,27 @@ impl Options {
     }
 }
 
-/// An offer, and where its answer goes.
-type Asked = (String, mpsc::SyncSender<Result<String, String>>);
+/// An offer, with the channel for its answer.
+type PendingOffer = (String, mpsc::SyncSender<Result<String, String>>);
 
-/// Serves `page`, and drives an endpoint whose connections `handler` deals with. Returns only with an error.
+/// Serves `page` and drives an endpoint with `handler`. Returns only with an error.
 pub fn run(options: &Options, page: &'static str, handler: &mut impl Handler) -> Result<(), Error> {
     let mut settings = Settings::new()?;
-    // A browser tab that is closed without a word is gone soon.
+    // Detect closed browser tabs soon.
     let mut peer = (*settings.peer).clone();
     peer.consent_timeout = Duration::from_secs(15);
     settings.peer = peer.into();
     let mut endpoint = Endpoint::bind(options.udp, settings)?;
-    println!("data channels on {}", shown(endpoint.local_address()));
+    println!("data channels on {}", describe(endpoint.local_address()));
 
-    let (requests, incoming) = mpsc::sync_channel::<Asked>(64);
+    let (requests, incoming) = mpsc::sync_channel::<PendingOffer>(64);
     let (http, waker) = (options.http, endpoint.waker());
     thread::spawn(move || {
         let answer = |offer: String| {
             let (reply, answer) = mpsc::sync_channel(1);
-            requests.try_send((offer, reply)).map_err(|_| "too busy".to_owned())?;
+            requests.try_send((offer, reply)).map_err(|_| "server busy".to_owned())?;
             waker.wake();
-            answer.recv_timeout(PATIENCE).map_err(|_| "too busy".to_owned())?
+            answer.recv_timeout(PATIENCE).map_err(|_| "server busy".to_owned())?
         };
         let respond = |request: Request| match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/") => Response::new("200 OK", "text/html", page),
@@ -92,19 +92,19 @@ pub fn run(options: &Options, page: &'static str, handler: &mut impl Handler) ->
         endpoint.poll(None, handler)?;
         while let Ok((offer, reply)) = incoming.try_recv() {
             let answer = endpoint.answer(&offer);
-            // The browser may have gone.
+            // The browser may be gone.
             let _ = reply.send(answer.map(|(_, answer)| answer).map_err(|error| error.to_string()));
         }
     }
 }
 
-fn shown(address: SocketAddr) -> String {
+fn describe(address: SocketAddr) -> String {
     let everywhere = match address.ip() {
         IpAddr::V4(ip) => ip.is_unspecified(),
         IpAddr::V6(ip) => ip.is_unspecified(),
     };
     if everywhere {
-        format!("UDP port {} of all addresses", address.port())
+        format!("UDP port {} on all addresses", address.port())
     } else {
         format!("UDP {address}")
     }

@@ -1,35 +1,35 @@
-//! So many of something a second, and so many at once.
+//! A rate limit with bursts.
 
 use std::time::{Duration, Instant};
 
 /// A token bucket.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The time that one takes to come back.
+    /// Time in which one token returns.
     each: Duration,
-    /// No more than so many are saved up.
+    /// The maximum number of tokens.
     burst: u32,
-    /// When all will have come back that were spent.
+    /// When all tokens will have returned.
     full_at: Instant,
 }
 
 impl Budget {
-    /// `rate_per_s` on and on, `burst` at once; both at least 1.
+    /// `rate_per_s` on average and `burst` at once; both at least 1.
     pub(crate) fn new(rate_per_s: u32, burst: u32, now: Instant) -> Self {
         Self { each: Duration::from_secs(1) / rate_per_s.max(1), burst: burst.max(1), full_at: now }
     }
 
-    /// How many there are at the most.
+    /// The maximum number of tokens.
     pub(crate) fn burst(&self) -> u32 {
         self.burst
     }
 
-    /// Takes one, if there is one.
+    /// Takes a token, if there is one.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         self.take_leaving(now, 0)
     }
 
-    /// Takes one, if there is one beside so many that are left for others.
+    /// Takes a token, if `left` others remain.
     pub(crate) fn take_leaving(&mut self, now: Instant, left: u32) -> bool {
         let after = self.full_at.max(now) + self.each * left.saturating_add(1);
         let is_there = after <= now + self.each * self.burst;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_at_once_and_then_so_many_a_second() {
+    fn a_burst_and_then_a_steady_rate() {
         let begin = Instant::now();
         let mut budget = Budget::new(100, 7, begin);
         let taken = |budget: &mut Budget, ms| {
@@ -54,7 +54,7 @@ mod tests {
         };
         assert_eq!([0, 5, 10, 19, 35, 10_000].map(|ms| taken(&mut budget, ms)), [7, 0, 1, 0, 2, 7]);
         assert_eq!((0..9).filter(|_| budget.take_leaving(begin + Duration::from_secs(15), 3)).count(), 4);
-        // Over ten seconds, however it is asked.
+        // Over ten seconds, whatever the pattern of requests.
         let total: usize = (0..10_000).map(|ms| taken(&mut budget, 20_000 + ms)).sum();
         assert_eq!(total, 7 + 999);
     }

@@ -1,159 +1,63 @@
-//! Asks STUN and TURN servers for candidates, for all connections of an engine: `binding.rs` how the world sees a port of ours,
-//! `relay.rs` an address at a server, which a connection has for itself, by UDP or in a stream (`streaming.rs`).
+//! Gathers candidates from STUN and TURN servers for all connections of an engine. `binding.rs` learns the
+//! public address of a local port. `relay.rs` allocates an address at a server, for one connection, over UDP
+//! or in a stream (`streaming.rs`).
 //!
-//! The messages, their retransmission and their authentication are the library's (turn-client-proto, and the stun-proto within); here
-//! is when they are asked for, by which socket, and whom it concerns. What comes from a server is looked at only if it comes from the
-//! address that was asked.
+//! Messages, retransmission and authentication are those of turn-client-proto and its stun-proto. This module
+//! decides when to send, on which socket, and which connections are concerned. Datagrams count as a server's
+//! only if they come from its address.
 
 mod binding;
 mod relay;
 mod relaying;
+pub(super) mod state;
 mod streaming;
 
-use std::collections::HashMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
-use std::{fmt, io};
 
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
-use slab::Slab;
-use turn_client_proto::stun::Instant as StunTime;
 
-use super::Engine;
-use super::inbound::Way;
+use super::inbound::Arrival;
 use super::ports::candidate_addresses;
-use super::stun::{self, Stun};
-use super::timers::Timers;
-use crate::servers::{Resolved, Resolving, Server, Transport};
+use super::state::Engine;
+use crate::servers::{Resolving, Server, Transport};
+use crate::stun::{self, Stun};
 use binding::Binding;
 use relay::Relay;
-
-/// So often it is looked which addresses this machine has.
-const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// And no more often than so, where datagrams cannot be sent.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
-
-/// What is asked, and what is known.
-pub(crate) struct Gathering {
-    /// Names that are still being resolved.
-    resolving: Option<Resolving>,
-    resolved: Resolved,
-    /// What the servers are asked by the port with this number, from each of its addresses.
-    bindings: HashMap<u32, Vec<Binding>>,
-    /// When the port with this number has something to do.
-    timers: Timers,
-    /// Addresses at TURN servers.
-    relays: Slab<Relay>,
-    /// When the relay with this number has something to do.
-    relay_timers: Timers,
-    /// When to look which addresses this machine has, if they are all offered.
-    looks_at: Option<Instant>,
-    /// When that was last done.
-    looked_at: Instant,
-    /// The library counts time from here.
-    epoch: Instant,
-}
-
-impl fmt::Debug for Gathering {
-    /// Without the servers' passwords, and so without all that may have them.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathering").field("relays", &self.relays.len()).finish_non_exhaustive()
-    }
-}
-
-impl Gathering {
-    /// `looks`: whether all addresses of this machine are offered.
-    pub(super) fn new(resolving: Option<Resolving>, looks: bool, epoch: Instant) -> Self {
-        Self {
-            resolving,
-            resolved: Resolved::default(),
-            bindings: HashMap::new(),
-            timers: Timers::default(),
-            relays: Slab::new(),
-            relay_timers: Timers::default(),
-            looks_at: looks.then(|| epoch + LOOK_INTERVAL),
-            looked_at: epoch,
-            epoch,
-        }
-    }
-
-    /// When there is something to do next.
-    pub(super) fn next(&self) -> Option<Instant> {
-        let others = [self.relay_timers.next(), self.looks_at];
-        self.timers.next().into_iter().chain(others.into_iter().flatten()).min()
-    }
-
-    /// Whether there are servers to ask.
-    fn is_of_use(&self) -> bool {
-        let Resolved { servers, unknown } = &self.resolved;
-        self.resolving.is_some() || !servers.is_empty() || !unknown.is_empty()
-    }
-
-    /// Servers that have told this port nothing, and why. Of TURN servers their relays tell.
-    fn failures(&self, port: u32) -> impl Iterator<Item = (&str, String)> {
-        let Resolved { servers, unknown } = &self.resolved;
-        let asked = self.bindings.get(&port).map_or(&[][..], Vec::as_slice);
-        let silent = servers.iter().filter(|server| server.relays_for.is_none()).filter_map(move |server| {
-            // From each of our addresses: one may be of no use for it.
-            let answers = asked.iter().filter(|binding| binding.server() == server.address);
-            let why = answers.map(Binding::failure).collect::<Option<Vec<_>>>()?.pop()?;
-            Some((server.url.as_str(), format!("{}: {why}", server.address)))
-        });
-        unknown.iter().map(|(url, why)| (url.as_str(), why.clone())).chain(silent)
-    }
-
-    fn time(&self, now: Instant) -> StunTime {
-        StunTime::from_nanos(i64::try_from((now - self.epoch).as_nanos()).unwrap_or(i64::MAX))
-    }
-
-    fn moment(&self, time: StunTime) -> Instant {
-        self.epoch + Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
-    }
-
-    /// How the world sees this port, as (address, base).
-    fn mapped(&self, port: u32) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
-        self.bindings.get(&port).into_iter().flatten().filter_map(|one| Some((one.mapped()?, one.base())))
-    }
-
-    /// Whether all that were asked by this port have answered, or will not.
-    fn is_settled(&self, port: u32) -> bool {
-        self.resolving.is_none()
-            && self.bindings.get(&port).is_none_or(|all| all.iter().all(Binding::is_settled))
-    }
-}
+use state::{LOOK_INTERVAL, LOOK_PAUSE};
 
 impl Engine {
-    /// A new connection: what is known becomes its candidates, and what is not is asked for.
+    /// For a new connection: adds known candidates, and queries servers for the others.
     pub(super) fn gather_for(&mut self, index: u32) {
         let Some(slot) = self.slots.get(index as usize) else { return };
         let port = slot.port;
-        self.offer_stated(index);
+        self.offer_public_addresses(index);
         if !self.gathering.is_of_use() {
             return;
         }
         self.slots[index as usize].peer.set_gathering(self.now, true);
-        self.ask_by(port);
+        self.query_from(port);
         self.allocate(index);
-        self.offer_found(index);
+        self.offer_gathered(index);
     }
 
-    /// Asks what there is to ask at this time; takes the servers' addresses once they are known.
+    /// Sends due requests; takes over the servers' addresses once they are resolved.
     pub(super) fn gather(&mut self) -> io::Result<()> {
         if let Some(resolved) = self.gathering.resolving.as_ref().and_then(Resolving::poll) {
             (self.gathering.resolving, self.gathering.resolved) = (None, resolved);
-            self.ask_by(0);
+            self.query_from(0);
             let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
             for index in indices {
-                self.ask_by(self.slots[index as usize].port);
+                self.query_from(self.slots[index as usize].port);
                 self.allocate(index);
-                self.offer_found(index);
+                self.offer_gathered(index);
             }
         }
-        if self.gathering.looks_at.is_some_and(|at| at <= self.now) {
-            (self.gathering.looked_at, self.gathering.looks_at) = (self.now, Some(self.now + LOOK_INTERVAL));
-            self.have_addresses(candidate_addresses(self.local_address().ip(), &[]));
+        if self.gathering.lookup_at.is_some_and(|at| at <= self.now) {
+            (self.gathering.last_lookup_at, self.gathering.lookup_at) =
+                (self.now, Some(self.now + LOOK_INTERVAL));
+            self.set_addresses(candidate_addresses(self.local_address().ip(), &[]));
         }
         while let Some(port) = self.gathering.timers.expired(self.now) {
             self.work_on_bindings(port)?;
@@ -164,26 +68,27 @@ impl Engine {
         Ok(())
     }
 
-    /// This machine has these addresses now. Those that are new become candidates of all connections; what is gone is none of new ones.
-    fn have_addresses(&mut self, addresses: Vec<IpAddr>) {
+    /// Updates the local addresses. New ones become candidates of all connections; removed ones are not
+    /// offered to new connections.
+    fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
         if self.addresses == addresses {
             return;
         }
         let mut gone = std::mem::replace(&mut self.addresses, addresses);
         gone.retain(|address| !self.addresses.contains(address));
-        self.have_links();
+        self.update_links();
         let indices: Vec<u32> = self.slots.iter().map(|(index, _)| index as u32).collect();
         for &index in &indices {
             self.withdraw_addresses(index, &gone);
             self.offer_addresses(index);
             self.touch(index);
         }
-        // Known ones are asked anew, which costs a datagram each.
+        // Known addresses are queried again, at the cost of one datagram each.
         let ports: Vec<u32> = self.gathering.bindings.drain().map(|(port, _)| port).collect();
-        ports.into_iter().for_each(|port| self.ask_by(port));
+        ports.into_iter().for_each(|port| self.query_from(port));
     }
 
-    /// These addresses are this machine's no more.
+    /// Removes addresses that this machine no longer has.
     fn withdraw_addresses(&mut self, index: u32, gone: &[IpAddr]) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
@@ -194,15 +99,15 @@ impl Engine {
         }
     }
 
-    /// Looks at once which addresses this machine has, if a datagram could not be sent: where the one that it was to leave from is gone, that is why.
+    /// Looks up the local addresses after a failed send, because its source address may be gone.
     pub(super) fn look_after_errors(&mut self) {
         if self.ports.take_failed() {
-            let at = self.now.max(self.gathering.looked_at + LOOK_PAUSE);
-            self.gathering.looks_at = self.gathering.looks_at.map(|planned| planned.min(at));
+            let at = self.now.max(self.gathering.last_lookup_at + LOOK_PAUSE);
+            self.gathering.lookup_at = self.gathering.lookup_at.map(|planned| planned.min(at));
         }
     }
 
-    /// Addresses of this machine become candidates of a connection.
+    /// Adds the local addresses as candidates of a connection.
     pub(super) fn offer_addresses(&mut self, index: u32) {
         self.hide_addresses(index);
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
@@ -215,8 +120,8 @@ impl Engine {
         }
     }
 
-    /// Whether these datagrams are from a server that this port has asked. If so, they are taken.
-    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>, way: Way) -> bool {
+    /// Whether these datagrams come from a server queried from this port. If so, they are consumed.
+    pub(super) fn take_from_server(&mut self, port: u32, received: &Received<'_>, arrival: Arrival) -> bool {
         let time = self.gathering.time(self.now);
         let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return false };
         if !bindings.iter().any(|binding| binding.server() == received.remote) {
@@ -228,18 +133,20 @@ impl Engine {
         }
         if is_taken {
             self.gathering.timers.arm(port, Some(self.now));
-            self.tell_of(port);
+            self.update_connections(port);
         }
-        // The kernel brings what others at the port have asked for to whichever it likes.
+        // The kernel delivers responses to other members of the port to any of them.
         let is_answer = matches!(stun::read(received.datagrams), Some(Stun::Response(_)));
-        if let Some(seat) = self.routes.seat().filter(|_| !is_taken && is_answer && way == Way::Straight) {
-            seat.hand_to_others(received);
+        if let Some(member) =
+            self.routes.port_member().filter(|_| !is_taken && is_answer && arrival == Arrival::Direct)
+        {
+            member.hand_to_others(received);
         }
-        // A server may be a peer too.
+        // A server may also be a peer.
         is_taken
     }
 
-    /// Nothing is asked by this port any more.
+    /// Stops all queries from this port.
     pub(super) fn forget_port(&mut self, port: u32) {
         if port != 0 {
             self.gathering.bindings.remove(&port);
@@ -247,8 +154,8 @@ impl Engine {
         }
     }
 
-    /// Begins to ask all servers how they see this port, if that has not begun.
-    fn ask_by(&mut self, port: u32) {
+    /// Starts to query all servers from this port, unless that has started.
+    fn query_from(&mut self, port: u32) {
         if self.settings.relay_only || self.gathering.bindings.contains_key(&port) {
             return;
         }
@@ -260,7 +167,7 @@ impl Engine {
             let (from, to) = (base.ip(), server.address.ip());
             from.is_ipv4() == to.is_ipv4() && (to.is_loopback() || !from.is_loopback())
         };
-        // What others than UDP get through, and from where it comes, tells nothing of this port.
+        // What a server sees through TCP says nothing about this UDP port.
         let by_udp = |server: &&Server| matches!(server.transport, Transport::Udp);
         let each = self.gathering.resolved.servers.iter().filter(by_udp).flat_map(|server| {
             bases.iter().filter(|base| reaches(base, server)).map(|&base| Binding::new(base, server.address))
@@ -272,7 +179,7 @@ impl Engine {
         }
     }
 
-    /// Sends what is due from a port to its servers.
+    /// Sends due requests from a port to its servers.
     fn work_on_bindings(&mut self, port: u32) -> io::Result<()> {
         let time = self.gathering.time(self.now);
         let Some(bindings) = self.gathering.bindings.get_mut(&port) else { return Ok(()) };
@@ -286,28 +193,28 @@ impl Engine {
         let next = next.map(|next| self.gathering.moment(next));
         self.gathering.timers.arm(port, next);
         for ((local, remote), request) in due {
-            // As on the way, a request may be lost.
+            // Dropping a request is equivalent to losing it on the network.
             if self.ports.get(port).is_some_and(|port| !port.is_blocked()) {
                 let (length, segment_bytes) = (request.len(), request.len());
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, &request)?;
             }
         }
-        self.tell_of(port);
+        self.update_connections(port);
         Ok(())
     }
 
-    /// What is known of this port concerns all connections that use it.
-    fn tell_of(&mut self, port: u32) {
+    /// Updates all connections that use this port.
+    fn update_connections(&mut self, port: u32) {
         let all = self.slots.iter().filter(|(_, slot)| slot.port == port && slot.peer.is_gathering());
         let all: Vec<u32> = all.map(|(index, _)| index as u32).collect();
-        all.into_iter().for_each(|index| self.offer_found(index));
+        all.into_iter().for_each(|index| self.offer_gathered(index));
     }
 
-    /// What servers have said by now becomes candidates of a connection.
-    pub(super) fn offer_found(&mut self, index: u32) {
+    /// Adds what servers have answered so far as candidates of a connection.
+    pub(super) fn offer_gathered(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         for (address, base) in self.gathering.mapped(slot.port) {
-            // Where there is no NAT it is the host candidate.
+            // Without a NAT it equals the host candidate.
             if address != base {
                 slot.peer.add_reflexive_address(self.now, address, base);
             }
@@ -328,8 +235,8 @@ impl Engine {
         self.touch(index);
     }
 
-    /// What the settings say of a NAT.
-    fn offer_stated(&mut self, index: u32) {
+    /// Adds the public addresses of the settings.
+    fn offer_public_addresses(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         let number = self.ports.get(slot.port).map_or(0, |port| port.socket.local_address().port());
         for &public in self.settings.public_addresses.iter().filter(|_| !self.settings.relay_only) {

@@ -6,30 +6,33 @@ use std::time::Duration;
 use netdyno_io::Received;
 use netdyno_rtc_core::{Event, PeerState};
 
+use super::connection::{Connection, Handler};
 use super::ports::Port;
 use super::routes::Path;
-use super::stun::{self, Stun};
-use super::{Connection, ConnectionId, Engine, Handler};
+use super::slot::{ConnectionId, Slot};
+use super::state::Engine;
+use crate::stun::{self, Stun};
 
-/// What one turn receives, of all ports together, before the application hears of it and something is sent: 24 buffers of 64 KiB of
-/// messages, as many as still lie in the caches then; or eight times as many with a datagram each, which take no longer.
+/// Limit of the cost of receiving in one turn, over all ports, before delivery and sending: 24 buffers of 64
+/// KiB of messages, which still fit in caches, or eight times as many buffers with one datagram each, which
+/// take as long.
 pub(super) const COST_PER_TURN: usize = 24 * FULL_COST;
 const FULL_COST: usize = 8;
-/// What a datagram costs that belongs to a set-up: it takes 50 to 200 us. Few a turn, so that the first of many that come at once are done
-/// before the last have begun.
+/// The cost of a datagram of a set-up, which takes 50 to 200 us. Few per turn, so that the first of many
+/// concurrent set-ups finish before the last begin.
 const SETUP_COST: usize = COST_PER_TURN / 2;
 
-/// How datagrams came to this engine.
+/// How datagrams reached this engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// By a socket of its own.
-    Straight,
-    /// By another reactor at the port, which found them to be for this one: they are handed on no further.
-    ByAnother,
+pub(super) enum Arrival {
+    /// Through one of its own sockets.
+    Direct,
+    /// Handed over by another reactor that shares the port; they are not handed over again.
+    HandedOver,
 }
 
 impl Engine {
-    /// A port may have something to receive.
+    /// Queues a port that may have something to receive.
     pub(super) fn queue_port(&mut self, index: u32) {
         let Some(port) = self.ports.get_mut(index) else { return };
         if !std::mem::replace(&mut port.readable, true) {
@@ -37,17 +40,17 @@ impl Engine {
         }
     }
 
-    /// Takes what has come, one batch of each port after the other, as far as one turn goes; what others at the port have handed over
-    /// is half of it at the most.
+    /// Receives one batch from each queued port in turn, up to the turn's limit. Datagrams handed over by
+    /// other reactors get at most half of it.
     pub(super) fn receive_queued(&mut self) -> io::Result<()> {
-        let mut cost = self.open_mail(COST_PER_TURN / 2);
+        let mut cost = self.take_handovers(COST_PER_TURN / 2);
         while cost < COST_PER_TURN
             && let Some(index) = self.readable.pop_front()
         {
             let Some(port) = self.ports.get_mut(index) else { continue };
             port.readable = false;
             let (spent, may_have_more) = self.receive(index)?;
-            // To find nothing is work too.
+            // Finding nothing costs time too.
             cost += spent.max(1);
             if may_have_more {
                 self.queue_port(index);
@@ -56,18 +59,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes one batch from a port. Gives what it cost, and whether there may be more.
+    /// Receives one batch from a port. Returns its cost, and whether there may be more.
     fn receive(&mut self, port: u32) -> io::Result<(usize, bool)> {
         let Some(Port { socket, stands_for, relay, is_of_names, .. }) = self.ports.get(port) else {
             return Ok((0, false));
         };
-        // Put back below; there is no way out between.
+        // Put back below; there is no return in between.
         let Some(mut batch) = self.batch.take() else { return Ok((0, false)) };
         let received = socket.receive(&mut batch);
         let (port, relay, is_of_names, mut cost) = (*stands_for, *relay, *is_of_names, batch.len());
         for received in batch.iter() {
             cost += match (relay, is_of_names) {
-                (None, false) => self.dispatch(port, received, Way::Straight),
+                (None, false) => self.dispatch(port, received, Arrival::Direct),
                 (Some(relay), _) => self.receive_relayed(relay, received),
                 (None, true) => {
                     self.receive_names(&received);
@@ -76,7 +79,7 @@ impl Engine {
             };
         }
         if !batch.is_single() {
-            // The system saves us as much.
+            // The kernel batches already.
             self.patience = Some(Duration::ZERO);
         }
         let may_have_more = batch.is_full();
@@ -84,24 +87,24 @@ impl Engine {
         received.map(|_| (cost, may_have_more))
     }
 
-    /// Gives datagrams of one sender to their connection; tells what that cost.
-    pub(super) fn dispatch(&mut self, port: u32, received: Received<'_>, way: Way) -> usize {
+    /// Passes datagrams of one sender to their connection; returns the cost.
+    pub(super) fn dispatch(&mut self, port: u32, received: Received<'_>, arrival: Arrival) -> usize {
         let path = (port, received.remote);
         if !stun::is_stun(received.datagrams) {
             if let Some(index) = self.routes.by_path(path) {
-                if way == Way::ByAnother {
+                if arrival == Arrival::HandedOver {
                     self.steer(index, received.local, received.remote);
                 }
                 return self.hand_over(index, received);
             }
-            if way == Way::Straight && self.pass_on(path, &received) {
+            if arrival == Arrival::Direct && self.pass_on(path, &received) {
                 return 1;
             }
         }
-        if self.take_from_server(port, &received, way) {
+        if self.take_from_server(port, &received, arrival) {
             return 1;
         }
-        // A stranger's datagrams are looked at one by one: a check among them makes him known.
+        // Datagrams of an unknown sender are handled one by one: a check among them identifies it.
         let Received { local, remote, datagrams, segment_bytes } = received;
         let mut cost = 0;
         for datagram in datagrams.chunks_mut(segment_bytes) {
@@ -110,14 +113,14 @@ impl Engine {
             let received = Received { local, remote, datagrams: datagram, segment_bytes };
             if let Some(index) = owner {
                 cost += self.hand_over(index, received);
-            } else if is_stun && way == Way::Straight {
+            } else if is_stun && arrival == Arrival::Direct {
                 cost += usize::from(self.pass_on(path, &received));
             }
         }
         cost
     }
 
-    /// Whose datagram this is. A check whose integrity holds makes its path known.
+    /// Finds the connection of a datagram. A check with valid integrity makes its path known.
     fn connection_for(&mut self, path: Path, datagram: &[u8]) -> Option<u32> {
         if !stun::is_stun(datagram) {
             return self.routes.by_path(path).or_else(|| self.find_moved(path, datagram));
@@ -137,15 +140,16 @@ impl Engine {
         if let Some((id, _)) = answered {
             self.routes.remove_check(&id);
         }
-        // Who answers has got what was sent there. The source of a request may be forged, by a peer that would have what is
-        // another's: the check that it triggers finds out. An agent that makes no checks has nothing better to go by.
+        // A response proves the address to which the request was sent. The source of a request may be forged
+        // by a peer that wants another connection's path; the triggered check verifies it. An ICE-lite agent
+        // makes no checks and has to trust the request.
         let is_proven = answered.is_some_and(|(_, asked)| asked == path.1) || self.settings.peer.ice_lite;
         if is_proven || !self.is_taken(index, path) {
             let before = self.routes.other_owner(index, path).filter(|_| answered.is_some());
             let slot = self.slots.get_mut(index as usize)?;
             let elsewhere = self.routes.add_path(index, &mut slot.trail, path);
-            if let (Some(reactor), Some(seat)) = (elsewhere, self.routes.seat()) {
-                seat.tell_taken(reactor, path.1, answered.is_some());
+            if let (Some(reactor), Some(member)) = (elsewhere, self.routes.port_member()) {
+                member.tell_taken(reactor, path.1, answered.is_some());
             }
             if let Some(slot) = before.and_then(|before| self.slots.get_mut(before as usize)) {
                 slot.peer.handle_path_taken(self.now, path.1);
@@ -155,14 +159,14 @@ impl Engine {
         Some(index)
     }
 
-    /// Whether the path leads to another connection, which is not over.
+    /// Whether the path leads to another connection that is not over.
     fn is_taken(&self, index: u32, path: Path) -> bool {
         let owner = self.routes.other_owner(index, path);
         self.routes.other_reactor(path).is_some()
             || owner.and_then(|owner| self.slots.get(owner as usize)).is_some_and(|owner| !owner.is_ending())
     }
 
-    /// Gives datagrams to a connection; tells what that cost.
+    /// Passes datagrams to a connection; returns the cost.
     pub(super) fn hand_over(&mut self, index: u32, received: Received<'_>) -> usize {
         let Some(slot) = self.slots.get_mut(index as usize) else { return 0 };
         let Received { local, remote, datagrams, segment_bytes } = received;
@@ -173,41 +177,41 @@ impl Engine {
         };
         self.awaits_more |= slot.is_quick(self.settings.setup_spin);
         slot.peer.handle_datagrams(self.now, local, remote, datagrams, segment_bytes);
-        let patience = slot.peer.patience();
+        let patience = slot.peer.max_receive_delay();
         self.patience = Some(self.patience.map_or(patience, |others| others.min(patience)));
         self.touch(index);
         cost
     }
 
-    /// Tells the handler of the events and messages of one connection. Messages of before the end of a channel
-    /// come before that end.
+    /// Delivers the events and messages of one connection. Messages received before the end of a channel are
+    /// delivered before that end.
     pub(crate) fn deliver_one(&mut self, id: ConnectionId, handler: &mut impl Handler) {
         self.deliver_events(id, handler);
         let all_taken = self.deliver_messages(id, handler);
-        // Behind the last message something may have been that is none for the application.
+        // Behind the last message there may be chunks that only raise events.
         self.deliver_events(id, handler);
         if all_taken {
             self.deliver_ends(id, handler);
         }
         if let Some(slot) = self.slot_mut(id)
-            && slot.told
-            && !slot.over
+            && slot.end_reported
+            && !slot.is_finished
             && slot.held.is_empty()
         {
-            // It goes when it has nothing more to send.
-            slot.over = true;
+            // It is removed once it has nothing more to send.
+            slot.is_finished = true;
             self.touch(id.index);
         }
     }
 
-    /// Hands over events; ends are kept until all messages of before were taken.
+    /// Delivers events; ends wait until all earlier messages were taken.
     fn deliver_events(&mut self, id: ConnectionId, handler: &mut impl Handler) {
         while let Some(slot) = self.slot_mut(id)
             && let Some(event) = slot.peer.poll_event()
         {
             if is_end(&event, slot.is_ending()) {
                 slot.held.push_back(event);
-                // Nobody is left to hold back, and what is left is bounded by the receive window.
+                // The peer is gone, so reading cannot be paused; the rest is bounded by the receive window.
                 if slot.is_ending() && !std::mem::replace(&mut slot.reading, true) {
                     self.touch(id.index);
                 }
@@ -217,7 +221,7 @@ impl Engine {
         }
     }
 
-    /// Hands over messages; true if none is left.
+    /// Delivers messages; returns whether none is left.
     fn deliver_messages(&mut self, id: ConnectionId, handler: &mut impl Handler) -> bool {
         let mut channel = None;
         loop {
@@ -227,7 +231,7 @@ impl Engine {
             }
             let Some(message) = slot.peer.recv() else { return true };
             if channel != Some(message.channel) {
-                // To take it, its channel may have been opened.
+                // Taking the message may have opened its channel.
                 channel = Some(message.channel);
                 self.deliver_events(id, handler);
                 if self.slot_mut(id).is_none() {
@@ -242,17 +246,17 @@ impl Engine {
         while let Some(slot) = self.slot_mut(id)
             && let Some(event) = slot.held.pop_front()
         {
-            slot.told |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
+            slot.end_reported |= matches!(event, Event::State(PeerState::Closed | PeerState::Failed));
             handler.on_event(&mut Connection::new(self, id), event);
         }
     }
 
-    fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut super::Slot> {
+    fn slot_mut(&mut self, id: ConnectionId) -> Option<&mut Slot> {
         self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)
     }
 }
 
-/// Whether no message comes any more after the event, of a connection that is over or not.
+/// Whether no message follows the event, depending on whether the connection is over.
 fn is_end(event: &Event, is_over: bool) -> bool {
     match event {
         Event::ChannelClosed(_) => true,

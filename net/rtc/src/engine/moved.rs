@@ -1,18 +1,21 @@
-//! Whose peer a stranger is: one that has moved, or whose NAT has given it another address, goes on with DTLS, which names no connection.
+//! Finds the connection of a datagram from an unknown address: a peer that has moved, or whose NAT assigned a
+//! new address, continues with DTLS, which does not identify the connection.
 //!
-//! The connections that it could be of are asked, which is to try their keys: the one that has the port for itself; else those that have a
-//! peer at the same address, since a NAT mostly changes the port alone; and where there are few, all. How many are asked is bounded, for a datagram
-//! and for a second: beyond that, and behind other reactors at the port, a peer is known by its next check.
+//! Candidate connections try their keys: the owner of a separate port; otherwise connections with a peer at
+//! the same address, because NATs mostly change only the port; and all connections if there are few. The
+//! number of trials is limited per datagram and per second. Beyond that, and behind other reactors of a
+//! shared port, the next check identifies the peer.
 
-use super::Engine;
 use super::routes::Path;
+use super::state::Engine;
 use crate::limits::TRIALS_PER_DATAGRAM;
 
 impl Engine {
-    /// The connection whose peer has sent this datagram. Until a check has proven where it is, all that it sends from there is led by this alone.
+    /// The connection whose peer has sent this datagram. Until a check proves the new address, only this
+    /// route leads there.
     #[cold]
     pub(super) fn find_moved(&mut self, path: Path, datagram: &[u8]) -> Option<u32> {
-        // Handshakes come from where checks came from.
+        // Handshakes come from addresses that have sent checks.
         if !is_protected(datagram) || self.routes.other_reactor(path).is_some() {
             return None;
         }
@@ -36,8 +39,8 @@ impl Engine {
     }
 }
 
-/// Whether a datagram begins with a record of DTLS that is encrypted, as application data is: of DTLS 1.2, epoch 1 (RFC 6347 section 4.1), or of
-/// DTLS 1.3 (RFC 9147 section 4).
+/// Whether a datagram begins with an encrypted DTLS record: epoch 1 of DTLS 1.2 (RFC 6347, section 4.1), or
+/// the unified header of DTLS 1.3 (RFC 9147, section 4).
 fn is_protected(datagram: &[u8]) -> bool {
     match datagram.first() {
         Some(20..=26) => datagram.get(3..5) == Some(&[0, 1]),

@@ -1,80 +1,41 @@
-//! Candidates that hide their addresses behind names of multicast DNS (draft-ietf-mmusic-mdns-ice-candidates, RFC 6762): those of peers, as
-//! browsers have them, are asked for on the links of this machine, and addresses of ours are offered so where the settings say it.
+//! Candidates that hide their addresses behind mDNS names (draft-ietf-mmusic-mdns-ice-candidates, RFC 6762).
+//! Names in a peer's candidates are resolved on the local links; local addresses are offered by name if the
+//! settings ask for it.
 //!
 //! | does | does not |
 //! |---|---|
-//! | ask for each name once at a time, three times, and give it up after 7 s | remember answers, ask by IPv6 (AAAA records come by IPv4 too) |
-//! | take the first address that anybody on the link tells: a check finds out who is there | believe that it is the peer's |
-//! | answer for names of ours, 122 random bits each, on the link of the address | probe for or announce them: nobody else has them |
+//! | query each name once at a time, three times, and give up after 7 s | cache answers, query over IPv6 (AAAA records also arrive over IPv4) |
+//! | use the first address that any host on the link answers: a check verifies it | trust that it belongs to the peer |
+//! | answer for local names, with 122 random bits each, on the link of the address | probe or announce them: no other host has them |
 //!
-//! There is one socket, at the group itself and its port, beside those of whoever else on this machine speaks multicast DNS; it is opened when there
-//! is a name to ask for, or to answer for. Who has that port for himself has us ask from another, and be answered there (RFC 6762 section 6.7).
+//! One socket is bound to the multicast group and its port, shared with other mDNS programs of this machine.
+//! It is opened when there is a name to query or to answer. If another program holds the port exclusively,
+//! queries are sent from a different port, to which answers are then sent (RFC 6762, section 6.7).
 
 mod pending;
+pub(super) mod state;
 mod wire;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Instant;
 
 use netdyno_io::{Interface, Received, SocketOptions, UdpSocket};
 
-use super::{Engine, Slot};
+use super::slot::{ConnectionId, Slot};
+use super::state::Engine;
 use crate::limits::LOCAL_ADDRESSES;
-use pending::{Named, Questions};
+use pending::Named;
+use state::OwnName;
 use wire::Message;
 
-/// Where multicast DNS is spoken (RFC 6762 section 3).
+/// The multicast group and port (RFC 6762, section 3).
 const GROUP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 251)), 5353);
-/// The IP TTL of what is sent there (section 11).
+/// The IP TTL of mDNS messages (section 11).
 const HOPS: u8 = 255;
 
-/// A name of ours.
-#[derive(Debug)]
-struct Own {
-    name: String,
-    address: IpAddr,
-}
-
-/// What is asked for, and what is answered.
-#[derive(Debug)]
-pub(crate) struct Names {
-    questions: Questions,
-    own: Vec<Own>,
-    /// The port of the group, and the links that it is joined on.
-    port: Option<(u32, Vec<Interface>)>,
-}
-
-impl Names {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { questions: Questions::new(now), own: Vec::new(), port: None }
-    }
-
-    /// When there is something to do next.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.questions.next()
-    }
-
-    /// The name that stands for an address of ours.
-    fn of(&mut self, address: IpAddr) -> Option<&str> {
-        let known = self.own.iter().position(|own| own.address == address);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                if self.own.len() >= LOCAL_ADDRESSES {
-                    self.own.remove(0);
-                }
-                self.own.push(Own { name: random_name()?, address });
-                self.own.len() - 1
-            }
-        };
-        self.own.get(at).map(|own| own.name.as_str())
-    }
-}
-
 impl Engine {
-    /// Asks for the names in what a peer has said: a description, or a line from "candidate:" on.
-    pub(super) fn ask_for_names(&mut self, index: u32, said: &str) {
+    /// Queries the names in a peer's description or in a line from "candidate:" on.
+    pub(super) fn query_names(&mut self, index: u32, said: &str) {
         if !self.settings.resolve_names || self.settings.peer.ice_lite || self.settings.relay_only {
             return;
         }
@@ -86,7 +47,7 @@ impl Engine {
         }
     }
 
-    /// Sends the questions that are due.
+    /// Sends due queries.
     pub(super) fn work_on_names(&mut self) -> io::Result<()> {
         if self.names.next().is_none_or(|at| at > self.now) {
             return Ok(());
@@ -94,43 +55,45 @@ impl Engine {
         let mut due = Vec::new();
         self.names.questions.work(self.now, |question| due.push(question.to_vec()));
         if due.is_empty() || self.open_names().is_err() {
-            // Without a socket nobody is asked, as nobody would answer where there is no link.
+            // Without a socket nothing is queried, as if nothing answered.
             return Ok(());
         }
         for question in due {
-            self.tell_links(&question, |_| true);
+            self.send_to_links(&question, |_| true);
         }
         Ok(())
     }
 
-    /// The addresses of this machine are hidden from whom this connection talks to.
+    /// Replaces the local addresses by names for this connection.
     pub(super) fn hide_addresses(&mut self, index: u32) {
         if !self.settings.hide_addresses || self.settings.relay_only {
             return;
         }
-        // Names stand in descriptions, whether they can be answered for or not.
+        // Descriptions contain names even if they cannot be answered.
         let _ = self.open_names();
         for address in self.addresses.clone() {
-            if let (Some(name), Some(slot)) = (self.names.of(address), self.slots.get_mut(index as usize)) {
+            if let (Some(name), Some(slot)) =
+                (self.names.name_for(address), self.slots.get_mut(index as usize))
+            {
                 slot.peer.hide_address(address, name);
             }
         }
     }
 
-    /// The links of this machine may have changed.
-    pub(super) fn have_links(&mut self) {
+    /// The local links may have changed.
+    pub(super) fn update_links(&mut self) {
         if let Some((port, _)) = self.names.port.take() {
             self.ports.close_own(port);
             let _ = self.open_names();
         }
     }
 
-    /// Takes what came from the group.
+    /// Processes datagrams from the group.
     pub(super) fn receive_names(&mut self, received: &Received<'_>) {
         for datagram in received.datagrams.chunks(received.segment_bytes.max(1)) {
             match wire::read(datagram) {
                 Some(Message::Answers(answers)) if received.remote.port() == GROUP.port() => {
-                    answers.iter().for_each(|(name, address)| self.have_name(name, *address));
+                    answers.iter().for_each(|(name, address)| self.handle_name(name, *address));
                 }
                 Some(Message::Questions(number, asked)) => {
                     self.answer_for_names(received.remote, number, &asked)
@@ -140,20 +103,20 @@ impl Engine {
         }
     }
 
-    /// Somebody says that a name has this address.
-    fn have_name(&mut self, name: &str, address: IpAddr) {
+    /// Processes an answer: a name has this address.
+    fn handle_name(&mut self, name: &str, address: IpAddr) {
         for (id, line) in self.names.questions.answer(name, address) {
             if let Some(mut connection) = self.connection(id) {
-                // What the peer made of it that is no candidate is passed over, as its names are if nobody answers.
+                // An invalid candidate is ignored, like a name without an answer.
                 let _ = connection.add_resolved_candidate(&line);
             }
         }
     }
 
-    /// Answers for names of ours: on the link of the address, or to whoever speaks no multicast DNS himself.
+    /// Answers for local names: on the link of the address, or directly to a host that does not speak mDNS.
     fn answer_for_names(&mut self, asker: SocketAddr, number: u16, asked: &[String]) {
         let legacy = (asker.port() != GROUP.port()).then_some(number);
-        let is_asked = |own: &&Own| asked.iter().any(|name| name.eq_ignore_ascii_case(&own.name));
+        let is_asked = |own: &&OwnName| asked.iter().any(|name| name.eq_ignore_ascii_case(&own.name));
         let answers: Vec<_> =
             self.names.own.iter().filter(is_asked).map(|own| (own.name.clone(), own.address)).collect();
         for (name, address) in answers {
@@ -161,28 +124,28 @@ impl Engine {
             match legacy {
                 Some(_) => {
                     let port = self.names.port.as_ref().and_then(|(port, _)| self.ports.get(*port));
-                    // As on the way, an answer may be lost.
+                    // Dropping an answer is equivalent to losing it on the network.
                     let _ = port.map(|port| port.socket.send_one(GROUP, asker, &answer));
                 }
-                None => self.tell_links(&answer, |link| {
+                None => self.send_to_links(&answer, |link| {
                     [link.v4.map(IpAddr::V4), link.v6.map(IpAddr::V6)].contains(&Some(address))
                 }),
             }
         }
     }
 
-    /// Sends to the group, on these links.
-    fn tell_links(&self, message: &[u8], is_told: impl Fn(&Interface) -> bool) {
+    /// Sends to the group on these links.
+    fn send_to_links(&self, message: &[u8], is_told: impl Fn(&Interface) -> bool) {
         let Some((port, links)) = &self.names.port else { return };
         let Some(port) = self.ports.get(*port) else { return };
         for link in links.iter().filter(|link| is_told(link)) {
-            // As on the way, it may be lost; it is sent again.
+            // A lost message is sent again.
             let _ = port.socket.set_multicast_interface(link);
             let _ = port.socket.send_one(port.socket.local_address(), GROUP, message);
         }
     }
 
-    /// Opens the socket, if it is not.
+    /// Opens the socket, unless it is open.
     fn open_names(&mut self) -> io::Result<()> {
         if self.names.port.is_some() {
             return Ok(());
@@ -213,20 +176,9 @@ impl Engine {
 }
 
 impl Slot {
-    fn id(&self, index: u32) -> super::ConnectionId {
-        super::ConnectionId { index, generation: self.generation }
+    fn id(&self, index: u32) -> ConnectionId {
+        ConnectionId { index, generation: self.generation }
     }
-}
-
-/// A UUID of version 4 (RFC 9562 section 5.4) below "local". None: the system has no random numbers.
-fn random_name() -> Option<String> {
-    let mut bytes = [0; 16];
-    aws_lc_rs::rand::fill(&mut bytes).ok()?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
-    Some(format!("{}.local", parts.join("-")))
 }
 
 #[cfg(test)]

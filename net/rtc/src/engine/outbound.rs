@@ -4,21 +4,22 @@ use std::io;
 use std::time::Instant;
 
 use super::slot::SHARE_DATAGRAMS;
-use super::{Engine, stun};
+use super::state::Engine;
 use crate::limits::{REFUSED_PAUSE, SETUP_BATCHES};
+use crate::stun;
 
-/// What a send from a connection came to.
+/// The result of sending once from a connection.
 enum Sent {
-    /// A batch; there may be more.
+    /// A batch was sent; there may be more.
     Some,
-    /// There was nothing left.
+    /// There was nothing left to send.
     All,
-    /// The socket is full; the connection is queued again once it is not.
+    /// The socket is full; the connection is queued again once there is space.
     Blocked,
 }
 
 impl Engine {
-    /// Sends from the connections in the queue, one batch each at a time, at most so many batches.
+    /// Sends from the queued connections, one batch each in turn, up to this many batches.
     pub(super) fn send_queued(&mut self, batches: usize) -> io::Result<()> {
         for _ in 0..batches {
             let Some(index) = self.dirty.pop() else { break };
@@ -31,12 +32,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Sends once from a connection: up to so many datagrams, in one system call.
+    /// Sends once from a connection: a batch of datagrams in one system call.
     fn send_from(&mut self, index: u32) -> io::Result<Sent> {
         let Some(slot) = self.slots.get_mut(index as usize) else { return Ok(Sent::All) };
-        let Some(port) = self.ports.get_mut(slot.way) else { return Ok(Sent::All) };
+        let Some(port) = self.ports.get_mut(slot.send_port) else { return Ok(Sent::All) };
         if port.is_blocked() {
-            // It stays dirty, so that nobody queues it, and stalls it, again.
+            // It stays dirty, so that it is not queued and stalled twice.
             port.stalled.push(index);
             return Ok(Sent::Blocked);
         }
@@ -47,13 +48,13 @@ impl Engine {
                 slot.dirty = false;
                 return Ok(Sent::All);
             };
-            if !slot.peer.is_to_stranger() || self.may_ask_stranger(index) {
+            if !slot.peer.is_to_stranger() || self.may_check_stranger(index) {
                 break transmit;
             }
         };
         let slot = &mut self.slots[index as usize];
         slot.share = slot.share.saturating_sub(transmit.length.div_ceil(transmit.segment_bytes.max(1)));
-        // A TURN server may give us an address with this number, too.
+        // A TURN server may allocate an address with this port number too.
         if self.tcp_port == Some(transmit.local.port()) && self.addresses.contains(&transmit.local.ip()) {
             self.send_by_tcp(index, transmit)?;
             return Ok(Sent::Some);
@@ -74,7 +75,7 @@ impl Engine {
         Ok(Sent::Some)
     }
 
-    /// A connection has sent a batch.
+    /// Queues a connection again after it has sent a batch.
     fn requeue(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         if slot.share > 0 {
@@ -84,23 +85,24 @@ impl Engine {
         self.dirty.push_behind(index);
     }
 
-    /// A connection has sent all that it could: what it waits for now.
+    /// Arms the timer of a connection that has nothing more to send.
     fn settle(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
-        if slot.over {
+        if slot.is_finished {
             return self.remove(index);
         }
-        // Who has only strangers to ask, which he may not now, need not be asked at each step of ICE whether he would.
+        // A connection that may only send to strangers, and was refused, is not polled again at each step of
+        // ICE.
         let pause = std::mem::take(&mut slot.is_refused).then(|| self.now + REFUSED_PAUSE);
         self.timers.arm(index, slot.peer.next_deadline().max(pause));
-        // Sending may have brought events.
+        // Sending may have raised events.
         if !slot.touched {
             slot.touched = true;
             self.touched.push(index);
         }
     }
 
-    /// Forgets a connection. Queues may still name it; what is not there is passed over.
+    /// Removes a connection. Queues may still contain its index; missing indices are skipped.
     pub(super) fn remove(&mut self, index: u32) {
         let Some(slot) = self.slots.try_remove(index as usize) else { return };
         self.routes.remove(index, &slot.trail);

@@ -1,4 +1,4 @@
-//! The sockets of an endpoint, and what waits for room in one.
+//! The sockets of an endpoint, and datagrams that wait for them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,27 +12,28 @@ use slab::Slab;
 
 use crate::limits::LOCAL_ADDRESSES;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
 /// One socket.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) socket: UdpSocket,
-    /// What comes here came for this one: itself, or the shared one if the socket is one for a single peer.
+    /// The port for which its datagrams count: itself, or the shared port if it is connected to a single
+    /// peer.
     pub(crate) stands_for: u32,
-    /// Datagrams that did not fit into the socket's buffer.
+    /// Datagrams that did not fit in the socket's buffer.
     backlog: Option<(Transmit, Vec<u8>)>,
-    /// Connections that wait for that.
+    /// Connections waiting for space.
     pub(crate) stalled: Vec<u32>,
     /// Queued to be received from.
     pub(crate) readable: bool,
-    /// What comes here comes from a TURN server, for the relay with this number.
+    /// If it belongs to a TURN relay, the relay's index.
     pub(crate) relay: Option<u32>,
-    /// Sends that had failed when it was looked at last.
+    /// Failed sends at the last check.
     errors: u64,
-    /// What comes here is of multicast DNS.
+    /// Whether it receives mDNS messages.
     pub(crate) is_of_names: bool,
-    /// The connection that has it for itself.
+    /// The connection that owns it.
     pub(crate) owner: Option<u32>,
 }
 
@@ -43,18 +44,18 @@ impl Port {
     }
 }
 
-/// All sockets; index 0 is the one that connections share.
+/// All sockets; index 0 is the shared one.
 #[derive(Debug)]
 pub(crate) struct Ports {
     slab: Slab<Port>,
     poller: Arc<Poller>,
     options: SocketOptions,
     bound: SocketAddr,
-    /// Those to take, if not whichever the kernel gives, and the one to begin with.
+    /// The range of ports to use, if not chosen by the kernel, and the next one to try.
     range: Option<(RangeInclusive<u16>, u16)>,
-    /// Something could not be sent, for another reason than a full buffer.
+    /// A send failed for another reason than a full buffer.
     has_failed: bool,
-    /// One that none is to have.
+    /// A port that must not be used.
     left_out: Option<u16>,
 }
 
@@ -64,11 +65,11 @@ impl Ports {
         address: SocketAddr,
         settings: &Settings,
         poller: Arc<Poller>,
-        seat: Option<&Seat>,
+        member: Option<&PortMember>,
     ) -> io::Result<Self> {
         let options = settings.socket.clone();
-        let socket = match seat {
-            Some(seat) => seat.bind(address, &options)?,
+        let socket = match member {
+            Some(member) => member.bind(address, &options)?,
             None => UdpSocket::bind(address, &options)?,
         };
         let bound = socket.local_address();
@@ -79,23 +80,23 @@ impl Ports {
         Ok(ports)
     }
 
-    /// No socket is to have this number from now on.
+    /// Excludes a port from now on.
     pub(crate) fn leave_out(&mut self, port: Option<u16>) {
         self.left_out = port;
     }
 
-    /// Where the socket is, or was, that connections share.
+    /// The address of the shared socket, even if it is closed.
     pub(crate) fn bound(&self) -> SocketAddr {
         self.bound
     }
 
-    /// Opens one more, beside the shared one, on a port that the kernel chooses, or the next in the range that is free.
+    /// Opens another socket, on a port chosen by the kernel or on the next free one in the range.
     pub(crate) fn open_own(&mut self) -> io::Result<u32> {
         let bind = |port| UdpSocket::bind(SocketAddr::new(self.bound.ip(), port), &self.options);
         let Some((range, next)) = &mut self.range else {
             let mut socket = bind(0)?;
             if Some(socket.local_address().port()) == self.left_out {
-                // It is open until there is another, so that the kernel gives that.
+                // The first socket is still open, so that the kernel chooses another port.
                 socket = bind(0)?;
             }
             return self.add(socket, None);
@@ -115,18 +116,18 @@ impl Ports {
             }
         }
         let why = format!(
-            "all UDP ports from {} to {} are taken: allow more by `ports`",
+            "all UDP ports from {} to {} are in use: allow more by `ports`",
             range.start(),
             range.end()
         );
         Err(io::Error::new(io::ErrorKind::AddrInUse, why))
     }
 
-    /// Opens one towards a TURN server, as the one before.
+    /// Opens a socket towards a TURN server, like `open_own`.
     ///
     /// # Errors
     ///
-    /// The same, and where the endpoint is bound to an address of the other family.
+    /// As `open_own`, and if the endpoint is bound to an address of the other family.
     pub(crate) fn open_relay(&mut self, server: SocketAddr, relay: u32) -> io::Result<u32> {
         if !self.reaches(server) {
             return Err(io::ErrorKind::AddrNotAvailable.into());
@@ -136,7 +137,7 @@ impl Ports {
         Ok(index)
     }
 
-    /// Whether a server's address is of a family that we are bound to.
+    /// Whether the endpoint is bound to the address family of a server.
     pub(crate) fn reaches(&self, server: SocketAddr) -> bool {
         let is_dual = self.bound.is_ipv6() && self.bound.ip().is_unspecified();
         self.bound.is_ipv4() == server.is_ipv4() || is_dual
@@ -146,46 +147,46 @@ impl Ports {
         &self.poller
     }
 
-    /// Opens one for what a peer sends to the shared one.
+    /// Opens a socket connected to a peer, for datagrams to the shared port.
     pub(crate) fn open_for_peer(&mut self, local: SocketAddr, remote: SocketAddr) -> io::Result<u32> {
         let socket = UdpSocket::for_peer(local, remote, &self.options)?;
         self.add(socket, Some(0))
     }
 
-    /// Takes one for multicast DNS.
+    /// Adds the mDNS socket.
     pub(crate) fn add_names(&mut self, socket: UdpSocket) -> io::Result<u32> {
         let index = self.add(socket, None)?;
         self.slab[index as usize].is_of_names = true;
         Ok(index)
     }
 
-    /// Whether something could not be sent since this was asked last.
+    /// Whether a send has failed since the last call.
     pub(crate) fn take_failed(&mut self) -> bool {
         std::mem::take(&mut self.has_failed)
     }
 
-    /// Closes all.
+    /// Closes all sockets.
     pub(crate) fn close(&mut self) {
-        // The kernel forgets a closed socket by itself.
+        // The kernel removes a closed socket from the poller.
         self.slab.clear();
     }
 
-    /// Something is likely to come within so long.
+    /// Something is likely to arrive within this time.
     pub(crate) fn expect_within(&self, time: Duration) {
-        self.poller.expect_within(time);
+        self.poller.spin_at_least(time);
     }
 
-    /// What comes may be left in the sockets for so long.
+    /// Arriving datagrams may stay in the sockets for this time.
     pub(crate) fn rest_for(&self, time: Duration) {
-        self.poller.rest_for(time);
+        self.poller.sleep_at_least(time);
     }
 
-    /// Closes one that a connection has for itself.
+    /// Closes a socket other than the shared one.
     pub(crate) fn close_own(&mut self, index: u32) {
         if index != 0
             && let Some(port) = self.slab.try_remove(index as usize)
         {
-            // The kernel forgets a closed socket by itself.
+            // The kernel removes a closed socket from the poller.
             let _ = self.poller.remove(&port.socket);
         }
     }
@@ -198,7 +199,7 @@ impl Ports {
         self.slab.get_mut(index as usize)
     }
 
-    /// Sends, or keeps what there is no room for; then the port is blocked.
+    /// Sends, or keeps what does not fit; the port is then blocked.
     pub(crate) fn send(&mut self, index: u32, transmit: Transmit, datagrams: &[u8]) -> io::Result<()> {
         let Some(port) = self.slab.get_mut(index as usize) else { return Ok(()) };
         let sent = port.socket.send(transmit.local, transmit.remote, datagrams, transmit.segment_bytes);
@@ -211,13 +212,13 @@ impl Ports {
         Ok(())
     }
 
-    /// As a send would leave it that found no room.
+    /// Leaves the state of a send that did not fit.
     #[cfg(test)]
     pub(crate) fn block(&mut self, index: u32, transmit: Transmit, datagrams: Vec<u8>) {
         self.slab[index as usize].backlog = Some((transmit, datagrams));
     }
 
-    /// There is room again: sends what waited. Gives the connections that were held up, unless it blocked again.
+    /// Sends the backlog of a writable socket. Returns the stalled connections, unless it is blocked again.
     pub(crate) fn resume(&mut self, index: u32) -> io::Result<Vec<u32>> {
         let Some(port) = self.slab.get_mut(index as usize) else { return Ok(Vec::new()) };
         if let Some((transmit, datagrams)) = port.backlog.take() {
@@ -248,8 +249,9 @@ impl Ports {
     }
 }
 
-/// Addresses to offer as candidates for a socket bound to `bound`: the ones asked for, or its own, or those that
-/// this machine would use to reach the world, and behind them all others that it has. No datagram is sent to find out.
+/// Addresses to offer as candidates for a socket bound to `bound`: those in the settings, or the bound one,
+/// or the source addresses of routes to the internet, followed by all other local addresses. No datagram is
+/// sent to find out.
 pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr> {
     if !asked.is_empty() {
         return asked.to_vec();
@@ -257,7 +259,7 @@ pub(crate) fn candidate_addresses(bound: IpAddr, asked: &[IpAddr]) -> Vec<IpAddr
     if !bound.is_unspecified() {
         return vec![bound];
     }
-    // Addresses for documentation (RFC 5737, RFC 3849): any that leads out will do.
+    // Addresses for documentation (RFC 5737, RFC 3849); any global address serves.
     let mut worlds = vec![(IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::from([192, 0, 2, 1]))];
     if bound.is_ipv6() {
         let world = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
@@ -282,12 +284,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_found_no_room_goes_first_once_there_is() {
+    fn the_backlog_is_sent_first() {
         let (poller, address) = (Arc::new(Poller::new().unwrap()), "127.0.0.1:0".parse().unwrap());
         let mut ports = Ports::bind(address, &Settings::new().unwrap(), poller.clone(), None).unwrap();
         let receiver = UdpSocket::bind(address, &SocketOptions::default()).unwrap();
         let (local, remote) = (ports.bound(), receiver.local_address());
-        // As a send would leave it that found room for none of three datagrams.
+        // The state of a send that fitted none of three datagrams.
         let transmit = Transmit { local, remote, length: 2500, segment_bytes: 1000 };
         let port = ports.get_mut(0).unwrap();
         (port.backlog, port.stalled) = (Some((transmit, vec![7; 2500])), vec![3, 5]);

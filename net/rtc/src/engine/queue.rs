@@ -1,12 +1,13 @@
-//! Whose turn it is to send.
+//! The order in which connections send.
 
 use std::collections::VecDeque;
 
 /// Connections that may have datagrams to send, each once.
 ///
-/// Deficit round robin (M. Shreedhar, G. Varghese, 1995) with two queues, as FQ-CoDel has it (RFC 8290 section 4.2): who has sent its
-/// share stands behind all others who have, and those who have some of it left go first. So who has little to send waits for no more than
-/// others who have little. Nobody is left out: a new share takes a turn in the queue of those without one.
+/// Deficit round robin (M. Shreedhar, G. Varghese, 1995) with two queues, as in FQ-CoDel (RFC 8290, section
+/// 4.2). A connection that has used up its share is queued behind all others that have; connections with a
+/// remaining share go first. A connection with little to send therefore waits only for others with little to
+/// send. No connection starves: a refilled share is used in the queue of those without one.
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
     with_share: VecDeque<u32>,
@@ -14,17 +15,17 @@ pub(super) struct SendQueue {
 }
 
 impl SendQueue {
-    /// This connection has something to send, and some of its share left.
+    /// Queues a connection that has some of its share left.
     pub(super) fn push(&mut self, index: u32) {
         self.with_share.push_back(index);
     }
 
-    /// This connection may have more to send, and has had its share.
+    /// Queues a connection that has used up its share.
     pub(super) fn push_behind(&mut self, index: u32) {
         self.without.push_back(index);
     }
 
-    /// Who sends next.
+    /// The next connection to send.
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.with_share.pop_front().or_else(|| self.without.pop_front())
     }
@@ -39,14 +40,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_share_goes_first_and_nobody_is_left_out() {
+    fn connections_with_a_share_go_first_and_none_starves() {
         let mut queue = SendQueue::default();
         for index in [0, 1, 2] {
             queue.push_behind(index);
         }
         queue.push(7);
         let mut order = Vec::new();
-        // Each has more, and its share is one batch.
+        // Each has more to send, and its share is one batch.
         while order.len() < 9 {
             let index = queue.pop().unwrap();
             order.push(index);

@@ -1,56 +1,56 @@
-//! Which connection a datagram is for, where many share a port.
+//! Finds the connection of a datagram when many share a port.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use super::stun::TransactionId;
 use crate::limits::{ADDRESSES_PER_CONNECTION, CHECKS_PER_CONNECTION, UFRAGS_PER_CONNECTION};
-use crate::switch::{Key, Seat};
+use crate::stun::TransactionId;
+use crate::switch::{Key, PortMember};
 
-/// A port of ours and an address of a peer.
+/// A local port and a peer's address.
 pub(crate) type Path = (u32, SocketAddr);
 
-/// The tables. They are never walked through, so the random order of their maps shows nowhere.
+/// The tables. They are never iterated, so the random order of the maps has no effect.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     paths: HashMap<Path, u32>,
-    /// The same by port of ours and address alone: the connection, and the peer's port.
+    /// The paths by local port and address: the connection, and the peer's port.
     hosts: BTreeSet<(u32, IpAddr, u32, u16)>,
     ufrags: HashMap<String, u32>,
-    /// Who made a check, and where it went.
+    /// Which connection sent a check, and to which address.
     checks: HashMap<TransactionId, (u32, SocketAddr)>,
-    /// The path asked for last: a connection seldom sends one datagram alone.
+    /// The last path looked up: consecutive datagrams often belong to one connection.
     last: Option<(Path, u32)>,
-    /// Where other reactors at the port learn of what leads here.
-    seat: Option<Seat>,
+    /// Where routes are registered for other reactors that share the port.
+    member: Option<PortMember>,
 }
 
-/// What leads to one connection, to be forgotten with it.
+/// The entries of one connection, to be removed with it.
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
     paths: VecDeque<Path>,
-    /// One that leads here though no check has come or was answered there (`moved.rs`).
+    /// A path on which no check has been received or answered yet (`moved.rs`).
     unproven: Option<Path>,
     ufrags: Vec<String>,
     checks: VecDeque<TransactionId>,
 }
 
 impl Routes {
-    pub(crate) fn new(seat: Option<Seat>) -> Self {
-        Self { seat, ..Self::default() }
+    pub(crate) fn new(member: Option<PortMember>) -> Self {
+        Self { member, ..Self::default() }
     }
 
-    /// What connects us with others at the port, if there are any.
-    pub(crate) fn seat(&self) -> Option<&Seat> {
-        self.seat.as_ref()
+    /// The membership in a shared port, if any.
+    pub(crate) fn port_member(&self) -> Option<&PortMember> {
+        self.member.as_ref()
     }
 
-    /// Others at the port find nothing here any more.
+    /// Leaves the shared port: other reactors find no routes here any more.
     pub(crate) fn leave(&mut self) {
-        self.seat = None;
+        self.member = None;
     }
 
-    /// The connection that a proven path leads to.
+    /// The connection of a path.
     pub(crate) fn by_path(&mut self, path: Path) -> Option<u32> {
         if let Some((last, index)) = self.last
             && last == path
@@ -62,38 +62,38 @@ impl Routes {
         Some(index)
     }
 
-    /// Connections with a peer at this address, whatever port it has there; of those with several ports there, several times.
+    /// Connections with a peer at this address, on any port; repeated for peers with several ports.
     pub(crate) fn at_host(&self, port: u32, host: IpAddr) -> impl Iterator<Item = u32> {
         self.hosts.range((port, host, 0, 0)..=(port, host, u32::MAX, u16::MAX)).map(|(_, _, index, _)| *index)
     }
 
-    /// The connection whose user name fragment this is.
+    /// The connection with this username fragment.
     pub(crate) fn by_ufrag(&self, ufrag: &str) -> Option<u32> {
         self.ufrags.get(ufrag).copied()
     }
 
-    /// The connection that made a check, and where it went.
+    /// The connection that sent a check, and its destination.
     pub(crate) fn by_check(&self, id: &TransactionId) -> Option<(u32, SocketAddr)> {
         self.checks.get(id).copied()
     }
 
-    /// The check was answered: another answer does not count.
+    /// Removes an answered check: a second response does not count.
     pub(crate) fn remove_check(&mut self, id: &TransactionId) {
         self.checks.remove(id);
         self.take_back(&Key::Check(*id));
     }
 
-    /// The connection that a path leads to, if it is another one.
+    /// The connection of a path, if it is another one.
     pub(crate) fn other_owner(&self, index: u32, path: Path) -> Option<u32> {
         self.paths.get(&path).copied().filter(|&owner| owner != index)
     }
 
-    /// The other reactor that a path leads to.
+    /// The other reactor that owns a path.
     pub(crate) fn other_reactor(&self, path: Path) -> Option<u32> {
-        self.seat.as_ref()?.other_owner(&shared_key(&path)?)
+        self.member.as_ref()?.other_owner(&shared_key(&path)?)
     }
 
-    /// The path leads to this connection. Gives the other reactor that it led to.
+    /// Assigns a path to this connection. Returns the other reactor that owned it.
     pub(crate) fn add_path(&mut self, index: u32, trail: &mut Trail, path: Path) -> Option<u32> {
         if trail.paths.back() == Some(&path) && self.paths.get(&path) == Some(&index) {
             return None;
@@ -107,14 +107,14 @@ impl Routes {
         {
             self.remove_own_path(index, &oldest);
         }
-        self.seat.as_ref()?.claim(shared_key(&path)?)
+        self.member.as_ref()?.claim(shared_key(&path)?)
     }
 
-    /// The path leads to this connection as long as no other has a better claim, and no other such path leads here. False: another reactor has
-    /// one already.
+    /// Assigns a path until a connection proves it; each connection has at most one such path. Returns false
+    /// if another reactor owns it.
     pub(crate) fn add_unproven(&mut self, index: u32, trail: &mut Trail, path: Path) -> bool {
-        if let (Some(seat), Some(key)) = (&self.seat, shared_key(&path))
-            && !seat.claim_if_free(key)
+        if let (Some(member), Some(key)) = (&self.member, shared_key(&path))
+            && !member.claim_if_free(key)
         {
             return false;
         }
@@ -127,14 +127,14 @@ impl Routes {
         true
     }
 
-    /// The path leads to another reactor.
+    /// Removes a path that now belongs to another reactor.
     pub(crate) fn remove_path(&mut self, index: u32, trail: &mut Trail, path: Path) {
         self.last = None;
         trail.paths.retain(|known| *known != path);
         self.remove_own_path(index, &path);
     }
 
-    /// The user name fragments in force; no others lead to this connection from now on.
+    /// Sets the username fragments of this connection; all others are removed.
     pub(crate) fn set_ufrags<'a>(
         &mut self,
         index: u32,
@@ -153,7 +153,7 @@ impl Routes {
         }
     }
 
-    /// The connection awaits the answer to this check.
+    /// Registers an unanswered check.
     pub(crate) fn add_check(&mut self, index: u32, trail: &mut Trail, id: TransactionId, remote: SocketAddr) {
         if self.checks.insert(id, (index, remote)).is_some_and(|(owner, _)| owner == index) {
             return; // Sent again.
@@ -167,7 +167,7 @@ impl Routes {
         }
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub(crate) fn remove(&mut self, index: u32, trail: &Trail) {
         self.last = None;
         trail.paths.iter().chain(&trail.unproven).for_each(|path| self.remove_own_path(index, path));
@@ -205,29 +205,29 @@ impl Routes {
     }
 
     fn tell(&self, key: Key) {
-        if let Some(seat) = &self.seat {
-            seat.claim(key);
+        if let Some(member) = &self.member {
+            member.claim(key);
         }
     }
 
     fn take_back(&self, key: &Key) {
-        if let Some(seat) = &self.seat {
-            seat.release(key);
+        if let Some(member) = &self.member {
+            member.release(key);
         }
     }
 }
 
-/// A path, as it stands in the table by address.
+/// A path as a key of the table by address.
 fn host_of(index: u32, (port, remote): &Path) -> (u32, IpAddr, u32, u16) {
     (*port, remote.ip(), index, remote.port())
 }
 
-/// Under what other reactors at the port know a path; none if it is not one to that port.
+/// The key of a path among reactors; `None` if it does not use the shared port.
 fn shared_key(&(port, remote): &Path) -> Option<Key> {
     (port == 0).then_some(Key::Path(remote))
 }
 
-/// Removes an entry unless it leads elsewhere by now; tells whether it did.
+/// Removes an entry if it leads to this connection; returns whether it did.
 fn remove_own<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K, index: u32) -> bool {
     let is_own = map.get(key) == Some(&index);
     is_own && map.remove(key).is_some()
@@ -247,7 +247,7 @@ mod tests {
         for port in 0..ADDRESSES_PER_CONNECTION as u16 {
             routes.add_path(5, &mut trail, path(port));
         }
-        // Heard of again: no longer the oldest.
+        // Seen again, so it is no longer the oldest.
         routes.add_path(5, &mut trail, path(0));
         routes.add_path(5, &mut trail, path(100));
         assert_eq!(routes.by_path(path(0)), Some(5));
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!([1, 2].map(|port| routes.by_path(path(port))), [Some(5); 2]);
         routes.add_unproven(5, &mut trail, path(3));
         assert_eq!([1, 2, 3].map(|port| routes.by_path(path(port))), [Some(5), None, Some(5)]);
-        // It was proven, and stays.
+        // Proven now, so it stays.
         routes.add_path(5, &mut trail, path(3));
         routes.add_unproven(5, &mut trail, path(4));
         assert_eq!([1, 3, 4].map(|port| routes.by_path(path(port))), [Some(5); 3]);
@@ -275,16 +275,17 @@ mod tests {
         assert!(routes.paths.is_empty() && routes.hosts.is_empty());
     }
 
-    /// So that what the kernel brings elsewhere is handed over, as from proven ones.
+    /// Datagrams that the kernel delivers elsewhere are handed over, as for proven paths.
     #[test]
     fn others_at_the_port_know_of_an_unproven_path() {
-        let mut sides = Seat::row(2).into_iter().map(|seat| (Routes::new(Some(seat)), Trail::default()));
+        let mut sides =
+            PortMember::group(2).into_iter().map(|member| (Routes::new(Some(member)), Trail::default()));
         let ((mut here, mut trail), (mut there, mut other)) = (sides.next().unwrap(), sides.next().unwrap());
         assert!(here.add_unproven(5, &mut trail, path(2)));
         assert_eq!(there.other_reactor(path(2)), Some(0));
         assert!(here.add_unproven(5, &mut trail, path(3)));
         assert_eq!([2, 3].map(|port| there.other_reactor(path(port))), [None, Some(0)]);
-        // Who has proven it has the better claim, and keeps it.
+        // The connection that has proven the path keeps it.
         assert!(!there.add_unproven(7, &mut other, path(3)), "no better one");
         assert_eq!(there.add_path(7, &mut other, path(3)), Some(0));
         assert!(!here.add_unproven(5, &mut trail, path(3)));

@@ -1,9 +1,9 @@
-//! Datagrams of a buffer, moved side by side where something lay between them, so that they go on as one batch.
+//! Compacts the datagrams of a buffer, so that they can be passed on as one batch.
 
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Datagrams of one sender, side by side: of one length, but the last may be shorter.
+/// Adjacent datagrams of one sender and one length; the last may be shorter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) remote: SocketAddr,
@@ -11,16 +11,16 @@ pub(super) struct Run {
     pub(super) segment_bytes: usize,
 }
 
-/// All of a buffer.
+/// All runs of a buffer.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     list: Vec<Run>,
-    /// The last datagram was no shorter than those before.
+    /// The last datagram was as long as those before.
     is_open: bool,
 }
 
 impl Runs {
-    /// One more, which stands behind all others of the buffer.
+    /// Adds a datagram, which lies behind all others in the buffer.
     pub(super) fn push(&mut self, bytes: &mut [u8], remote: SocketAddr, part: Range<usize>) {
         let length = part.len();
         let takes = |run: &&mut Run| self.is_open && run.remote == remote && length <= run.segment_bytes;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_of_one_length_and_one_sender_is_moved_together() {
+    fn datagrams_of_one_length_and_sender_are_merged() {
         let [one, other]: [SocketAddr; 2] = [1, 2].map(|port| ([192, 0, 2, 1], port).into());
         let mut bytes = *b"..aaa..bbb..c...ddd..ee.fff";
         let mut runs = Runs::default();

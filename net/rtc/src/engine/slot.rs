@@ -11,79 +11,91 @@ use super::routes::Trail;
 use crate::limits::SETUP_BATCHES;
 use crate::streams::StreamId;
 
-/// Names a connection of an endpoint, for as long as the connection lives.
+/// The local port that a connection uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Port {
+    /// The endpoint's port. Peers are distinguished by their addresses, so there can be only one connection
+    /// between two ports. Suits servers and every answering side.
+    #[default]
+    Shared,
+    /// A separate port, as browsers use. Suits programs that make many connections to one address.
+    Own,
+}
+
+/// Identifies a connection of an endpoint, as long as the connection exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
     pub(crate) index: u32,
-    /// Tells a connection from an earlier one at the same index.
+    /// Distinguishes a connection from an earlier one with the same index.
     pub(crate) generation: u32,
 }
 
 impl ConnectionId {
-    /// As a number, for those who cannot keep the type: a program in another language.
+    /// The id as a number, for bindings that cannot keep the type.
     pub fn to_bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// What [`to_bits`](Self::to_bits) gave. A number of nobody's is a connection that is over.
+    /// The id that [`to_bits`](Self::to_bits) returned. An unknown number is treated as a connection that is
+    /// over.
     pub fn from_bits(bits: u64) -> Self {
         Self { index: bits as u32, generation: (bits >> 32) as u32 }
     }
 }
 
 impl fmt::Display for ConnectionId {
-    /// For logs: two numbers.
+    /// For logs: index and generation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.index, self.generation)
     }
 }
 
-/// Datagrams that a connection may send before all others have had the same: one batch.
+/// Datagrams that a connection may send before all others have sent as many: one batch.
 pub(super) const SHARE_DATAGRAMS: usize = netdyno_io::MAX_SEGMENTS;
 
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) peer: PeerConnection,
     pub(crate) generation: u32,
-    /// The socket that it sends from.
+    /// The socket it sends from.
     pub(crate) port: u32,
-    /// Connections by TCP that its peer has made, with where they come from.
+    /// TCP connections made by its peer, with their remote addresses.
     pub(crate) streams: Vec<(SocketAddr, StreamId)>,
-    /// Its relays, by number.
+    /// Its relays, by index.
     pub(crate) relays: Vec<u32>,
-    /// Whether there are such, or were.
+    /// Whether it has or had relays.
     pub(crate) may_relay: bool,
-    /// The socket that it sent its latest data by, unless that went by a stream: its own, or one towards a TURN server.
-    pub(crate) way: u32,
-    /// Checks that it has sent to addresses which had not answered any.
-    pub(crate) strangers_asked: u32,
-    /// It would have made one more, and might not.
+    /// The socket that last sent data for it, unless a stream did: its own, or one to a TURN server.
+    pub(crate) send_port: u32,
+    /// Checks sent to addresses that had not answered any.
+    pub(crate) strangers_checked: u32,
+    /// A check to a stranger was refused.
     pub(crate) is_refused: bool,
-    /// Queued to be polled for datagrams, or waiting for room in its socket.
+    /// Queued for sending, or waiting for its socket.
     pub(crate) dirty: bool,
-    /// Datagrams that it may still send before it stands behind the others.
+    /// Datagrams left of its share before other connections go first.
     pub(crate) share: usize,
-    /// Queued to be polled for events and messages.
+    /// Queued for delivery of events and messages.
     pub(crate) touched: bool,
-    /// Whether messages are taken; else they wait in the connection.
+    /// Whether messages are passed to the handler; otherwise they stay in the connection.
     pub(crate) reading: bool,
-    /// Ends that wait for messages of before to be taken. No more than there are channels: what the peer says of others
-    /// waits in the association, behind the first message that is not taken.
+    /// End events that wait until earlier messages have been taken. At most one for each channel: the peer's
+    /// resets of further channels stay in the association, behind the first message that is not taken.
     pub(crate) held: VecDeque<Event>,
-    /// Batches that have come, of the first [`SETUP_BATCHES`](crate::limits::SETUP_BATCHES).
+    /// Batches received, up to [`SETUP_BATCHES`](crate::limits::SETUP_BATCHES).
     pub(crate) batches: u8,
-    /// When it sent last, of the time until then.
+    /// When it last sent, during set-up.
     pub(crate) sent_at: Option<Instant>,
-    /// The socket of our own for what its peer sends, and to whom that is connected (`steering.rs`).
+    /// The connected socket for its peer's datagrams, and that peer's address (`steering.rs`).
     pub(crate) steered: Option<(u32, SocketAddr)>,
-    /// Batches that others at the port have handed over since.
+    /// Batches handed over since by other reactors.
     pub(crate) handed_over: u32,
-    /// What leads here.
+    /// The route entries that lead here.
     pub(crate) trail: Trail,
-    /// The application knows that it is over.
-    pub(crate) told: bool,
-    /// And has been told all else: it goes when it has nothing more to send.
-    pub(crate) over: bool,
+    /// The application was told that it is over.
+    pub(crate) end_reported: bool,
+    /// Everything was delivered: it is removed when it has nothing more to send.
+    pub(crate) is_finished: bool,
 }
 
 impl Slot {
@@ -95,8 +107,8 @@ impl Slot {
             streams: Vec::new(),
             relays: Vec::new(),
             may_relay: false,
-            way: port,
-            strangers_asked: 0,
+            send_port: port,
+            strangers_checked: 0,
             is_refused: false,
             dirty: false,
             share: SHARE_DATAGRAMS,
@@ -108,12 +120,13 @@ impl Slot {
             steered: None,
             handed_over: 0,
             trail: Trail::default(),
-            told: false,
-            over: false,
+            end_reported: false,
+            is_finished: false,
         }
     }
 
-    /// A batch has come: whether it is one of a set-up, and followed what was sent before within so long, so that the next will too.
+    /// Counts a received batch. Returns whether it belongs to a set-up and followed the previous send within
+    /// this time, so that the next one is likely to do so too.
     pub(crate) fn is_quick(&mut self, within: Duration) -> bool {
         if self.batches >= SETUP_BATCHES {
             return false;
@@ -122,7 +135,7 @@ impl Slot {
         self.sent_at.take().is_some_and(|sent_at| sent_at.elapsed() <= within)
     }
 
-    /// Whether nothing comes or goes any more, though the application may not know.
+    /// Whether the connection is over, even if the application has not been told.
     pub(crate) fn is_ending(&self) -> bool {
         self.peer.is_over()
     }
@@ -137,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_batches_that_answer_at_once_are_followed_by_more() {
+    fn only_quick_answers_during_set_up_count() {
         let config = Arc::new(Config::new(Arc::new(Certificate::generate().unwrap())));
         let peer = PeerConnection::new(config, [7; 32], Instant::now()).unwrap();
         let (mut slot, long, never) = (Slot::new(peer, 1, 0), Duration::from_secs(3600), Duration::ZERO);

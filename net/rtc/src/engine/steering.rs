@@ -1,21 +1,21 @@
-//! Datagrams that the kernel brought to the wrong one of several reactors at a port: they are handed over, and what comes so often
-//! gets a socket of its own, connected to its sender, which the kernel prefers to all others.
+//! Datagrams that the kernel delivered to the wrong reactor of a shared port are handed over. A connection
+//! with many hand-overs gets a socket connected to its peer, which the kernel prefers.
 
 use std::net::SocketAddr;
 
 use netdyno_io::Received;
 
-use super::Engine;
-use super::inbound::Way;
+use super::inbound::Arrival;
 use super::routes::Path;
-use super::stun::{self, Stun};
+use super::state::Engine;
 use crate::limits::STEERED_AFTER;
-use crate::switch::{Key, Mail};
+use crate::stun::{self, Stun};
+use crate::switch::{Handover, Key};
 
 impl Engine {
-    /// Hands datagrams to the reactor that they are for; false if there is none that knows them.
+    /// Hands datagrams over to their reactor; false if none knows them.
     pub(super) fn pass_on(&self, path: Path, received: &Received<'_>) -> bool {
-        let Some(seat) = self.routes.seat().filter(|_| path.0 == 0) else { return false };
+        let Some(member) = self.routes.port_member().filter(|_| path.0 == 0) else { return false };
         let key = if stun::is_stun(received.datagrams) {
             match stun::read(received.datagrams) {
                 Some(Stun::Request { ufrag }) => Key::Ufrag(ufrag.to_owned()),
@@ -26,26 +26,26 @@ impl Engine {
         } else {
             Key::Path(path.1)
         };
-        let Some(owner) = seat.other_owner(&key) else { return false };
-        seat.hand_over(owner, received);
+        let Some(owner) = member.other_owner(&key) else { return false };
+        member.hand_over(owner, received);
         true
     }
 
-    /// Takes what others have handed over, as long as it costs less than `limit`; tells what it cost.
-    pub(super) fn open_mail(&mut self, limit: usize) -> usize {
+    /// Processes what others have handed over, while the cost is below `limit`; returns the cost.
+    pub(super) fn take_handovers(&mut self, limit: usize) -> usize {
         let mut cost = 0;
         while cost < limit {
-            if self.mail.is_empty()
-                && let Some(seat) = self.routes.seat()
+            if self.handovers.is_empty()
+                && let Some(member) = self.routes.port_member()
             {
-                self.mail = seat.collect();
+                self.handovers = member.collect();
             }
-            cost += match self.mail.pop_front() {
-                Some(Mail::Datagrams { local, remote, segment_bytes, mut bytes }) => {
+            cost += match self.handovers.pop_front() {
+                Some(Handover::Datagrams { local, remote, segment_bytes, mut bytes }) => {
                     let received = Received { local, remote, datagrams: &mut bytes, segment_bytes };
-                    self.dispatch(0, received, Way::ByAnother).max(1)
+                    self.dispatch(0, received, Arrival::HandedOver).max(1)
                 }
-                Some(Mail::PathTaken { remote, answered }) => {
+                Some(Handover::PathTaken { remote, answered }) => {
                     self.lose_path((0, remote), answered);
                     1
                 }
@@ -55,9 +55,9 @@ impl Engine {
         cost
     }
 
-    /// Another reactor's connection has taken a path.
+    /// Another reactor's connection has taken over a path.
     fn lose_path(&mut self, path: Path, answered: bool) {
-        // It may be ours again since.
+        // This reactor may own it again.
         if self.routes.other_reactor(path).is_none() {
             return;
         }
@@ -72,22 +72,22 @@ impl Engine {
         self.touch(index);
     }
 
-    /// A batch for a connection was handed over: when there have been so many, it gets a socket for what its peer sends.
+    /// Counts a handed-over batch; after enough of them, opens a socket for the peer.
     pub(super) fn steer(&mut self, index: u32, local: SocketAddr, remote: SocketAddr) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         slot.handed_over = slot.handed_over.saturating_add(1);
-        // What was handed over before there was a socket may come behind.
+        // Datagrams handed over before the socket existed may still follow.
         if slot.handed_over < STEERED_AFTER || slot.steered.is_some_and(|(_, to)| to == remote) {
             return;
         }
         slot.handed_over = 0;
         let before = slot.steered.take();
         self.unsteer(before);
-        let reactors = self.routes.seat().map_or(1, |seat| seat.count());
+        let reactors = self.routes.port_member().map_or(1, |member| member.count());
         if self.steered >= self.settings.steering_sockets / reactors {
             return;
         }
-        // Without one things go on as they are, and after as many batches it is tried again.
+        // On failure, hand-overs continue, and it is tried again after as many batches.
         if let Ok(port) = self.ports.open_for_peer(local, remote)
             && let Some(slot) = self.slots.get_mut(index as usize)
         {

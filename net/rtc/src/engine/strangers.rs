@@ -1,20 +1,22 @@
-//! Checks to addresses that nobody has proven, of all connections together: whoever makes us offers names them, and they may be another's.
+//! Limits checks to unproven addresses, over all connections: whoever makes offers chooses them, and they may
+//! belong to a third party.
 
 use netdyno_rtc_core::PeerState;
 
-use super::Engine;
-use crate::limits::STRANGERS_ASKED_MAX;
+use super::state::Engine;
+use crate::limits::STRANGERS_CHECKED_MAX;
 
 impl Engine {
-    /// Whether a connection may make one more check to an address that nobody has proven. The more of them it has made, the more it has to leave to
-    /// others: so who names many addresses, or comes often, does not take all from who comes later.
+    /// Whether a connection may send one more check to an unproven address. The more it has sent, the more it
+    /// must leave to others. A peer that names many addresses, or makes many offers, therefore cannot use up
+    /// the budget of later ones.
     #[cold]
-    pub(super) fn may_ask_stranger(&mut self, index: u32) -> bool {
-        let asked = &mut self.slots[index as usize].strangers_asked;
+    pub(super) fn may_check_stranger(&mut self, index: u32) -> bool {
+        let asked = &mut self.slots[index as usize].strangers_checked;
         let half = u64::from(self.strangers.burst() / 2);
-        // No more than the half, which is a u32.
+        // At most the half, which fits in a u32.
         let left =
-            (half * u64::from((*asked).min(STRANGERS_ASKED_MAX)) / u64::from(STRANGERS_ASKED_MAX)) as u32;
+            (half * u64::from((*asked).min(STRANGERS_CHECKED_MAX)) / u64::from(STRANGERS_CHECKED_MAX)) as u32;
         let may = self.strangers.take_leaving(self.now, left);
         *asked += u32::from(may);
         let slot = &mut self.slots[index as usize];
@@ -33,11 +35,11 @@ mod tests {
     use crate::engine::Port;
     use crate::engine::support::{Side, connect, settings, signal};
 
-    /// Offers of one who has no peer behind them, and the addresses that each names.
+    /// Offers of an attacker without a peer, and the number of addresses in each.
     const OFFERS: usize = 1000;
     const VICTIMS: usize = 50;
 
-    /// An offer with these victims for candidates, who all are one socket.
+    /// An offer whose candidates are these victims, all of them one socket.
     fn offer(template: &str, number: usize, port: u16) -> String {
         let lines = template.lines().filter(|line| !line.starts_with("a=candidate"));
         let mut offer: String = lines.map(|line| format!("{line}\r\n")).collect();
@@ -49,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_offers_cannot_have_others_flooded() {
+    fn offers_cannot_cause_a_flood() {
         const PER_S: u32 = 500;
         const AT_ONCE: u32 = 1000;
         let mut settings_of_server = settings();
@@ -89,7 +91,7 @@ mod tests {
             settings.peer = peer.into();
             let (mut client, begun) = (Side::new(settings), Instant::now());
             let (here, there) = match is_lite {
-                // It makes no checks: ours are all that there is.
+                // It makes no checks, so only the server's checks connect them.
                 true => signal(&mut server, &mut client),
                 false => connect(&mut client, &mut server),
             };
@@ -105,7 +107,7 @@ mod tests {
         let heard = run(&mut server, Duration::from_secs(2));
         let most = f64::from(AT_ONCE) + begun.elapsed().as_secs_f64() * f64::from(PER_S);
         println!("{heard} checks to {} addresses in {:?}", OFFERS * VICTIMS, begun.elapsed());
-        // Without a bound it would be 256 for each offer.
+        // Without a limit it would be 256 for each offer.
         assert!(
             heard > AT_ONCE as usize / 2 && (heard as f64) <= most + 1.0,
             "{heard}, and at the most {most}"

@@ -1,4 +1,4 @@
-//! Engines over the loopback interface, each turned by hand: for the tests of this folder.
+//! Engines on the loopback interface, driven step by step, for the tests of this folder.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,15 +7,17 @@ use std::time::{Duration, Instant};
 use netdyno_io::{Events, Poller};
 use netdyno_rtc_core::{Event, Message, PeerState};
 
-use super::{Connection, ConnectionId, Engine, Handler, Port};
+use super::connection::{Connection, Handler};
+use super::slot::{ConnectionId, Port};
+use super::state::Engine;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// What was told of whom.
+/// All events with their connections.
 #[derive(Default)]
-pub(super) struct Told(pub(super) Vec<(ConnectionId, Event)>);
+pub(super) struct EventLog(pub(super) Vec<(ConnectionId, Event)>);
 
-impl Handler for Told {
+impl Handler for EventLog {
     fn on_event(&mut self, connection: &mut Connection<'_>, event: Event) {
         self.0.push((connection.id(), event));
     }
@@ -26,7 +28,7 @@ pub(super) struct Side {
     pub(super) engine: Engine,
     pub(super) poller: Arc<Poller>,
     pub(super) events: Events,
-    pub(super) told: Told,
+    pub(super) log: EventLog,
 }
 
 impl Side {
@@ -34,15 +36,15 @@ impl Side {
         Self::at(settings, None)
     }
 
-    pub(super) fn at(settings: Settings, seat: Option<Seat>) -> Self {
+    pub(super) fn at(settings: Settings, member: Option<PortMember>) -> Self {
         let poller = Arc::new(Poller::new().unwrap());
-        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), seat).unwrap();
-        Self { engine, poller, events: Events::default(), told: Told::default() }
+        let engine = Engine::bind("127.0.0.1:0".parse().unwrap(), settings, poller.clone(), member).unwrap();
+        Self { engine, poller, events: Events::default(), log: EventLog::default() }
     }
 
     pub(super) fn turn(&mut self) -> Option<Duration> {
         self.poller.wait(&mut self.events, Some(Duration::from_millis(1))).unwrap();
-        self.engine.turn(&self.events, &mut self.told).unwrap()
+        self.engine.turn(&self.events, &mut self.log).unwrap()
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -58,7 +60,7 @@ pub(super) fn settings() -> Settings {
     Settings::new().unwrap()
 }
 
-/// A connection that has been signaled, between the shared ports of both; nothing was sent yet.
+/// Signals a connection between the shared ports of both; nothing has been sent yet.
 pub(super) fn signal(client: &mut Side, server: &mut Side) -> (ConnectionId, ConnectionId) {
     signal_from(Port::Shared, client, server)
 }

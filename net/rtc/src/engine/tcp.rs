@@ -1,72 +1,49 @@
-//! ICE over TCP (RFC 6544), passive: peers connect to a port of ours, where no UDP is let through.
+//! ICE over TCP (RFC 6544), passive: peers connect to a local port where UDP is blocked.
 //!
-//! Who has connected is a stranger until a check of his has the user name fragment of a connection of ours, and its integrity is right; then
-//! the stream is that connection's. Until then little is taken of him, and not for long (`limits.rs`). We make no such connections ourselves.
+//! A connected peer is a stranger until it sends a check with the username fragment of a connection and valid
+//! integrity; the stream then belongs to that connection. Until then, bytes and time are limited
+//! (`limits.rs`). This endpoint does not open such connections.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
 use netdyno_rtc_core::framing::Framing;
 
-use super::Engine;
 use super::inbound::COST_PER_TURN;
-use super::ports::Ports;
 use super::runs::{Run, Runs};
-use super::stun::{self, Stun};
-use crate::error::Error;
+use super::state::Engine;
 use crate::limits::STREAMS_PER_CONNECTION;
-use crate::streams::{Frames, News, Owner, StreamId, Streams};
-
-/// Listens at this port of the address that the sockets have. Gives the port that it got.
-pub(super) fn listen(streams: &mut Streams, ports: &Ports, port: u16) -> Result<u16, Error> {
-    let bound = ports.bound();
-    let at = |ip, port| SocketAddr::new(ip, port);
-    let mut listen =
-        |address| streams.listen(ports.poller(), address).map_err(|source| Error::listen(address, source));
-    if port == bound.port() {
-        // Which of the two a datagram came by is known by the port.
-        return Err(Error::listen(at(bound.ip(), port), io::ErrorKind::AddrInUse.into()));
-    }
-    let mut taken = listen(at(bound.ip(), port))?.port();
-    if taken == bound.port() {
-        // It is kept, so that the system gives another.
-        taken = listen(at(bound.ip(), port))?.port();
-    }
-    if bound.is_ipv6() && bound.ip().is_unspecified() {
-        listen(at(IpAddr::V4(Ipv4Addr::UNSPECIFIED), taken))?;
-    }
-    Ok(taken)
-}
+use crate::streams::{Frames, Owner, StreamEvent, StreamId};
+use crate::stun::{self, Stun};
 
 impl Engine {
-    /// Takes what came by streams.
+    /// Processes events of streams.
     pub(super) fn receive_streams(&mut self) -> io::Result<()> {
         self.streams.turn(self.now)?;
         let mut cost = 0;
-        // What is left has its turn after the others.
+        // The rest is processed in the next turn, after other work.
         while cost < COST_PER_TURN
-            && let Some((owner, stream, news)) = self.streams.next_news()
+            && let Some((owner, stream, event)) = self.streams.next_event()
         {
-            match (owner, news) {
-                (owner, News::Frames(mut frames)) => {
+            match (owner, event) {
+                (owner, StreamEvent::Frames(mut frames)) => {
                     cost += match owner {
                         Owner::Relay(number) => self.receive_frames(number, stream, &mut frames),
-                        // It may have been claimed by frames before these.
+                        // Earlier frames may have identified it.
                         Owner::Stranger | Owner::Peer(_) => self.receive_by_tcp(stream, &mut frames),
                     };
                     self.streams.take_back(frames);
                 }
-                (Owner::Relay(number), news) => self.take_server_news(number, stream, news),
-                (Owner::Peer(index), News::Lost(_)) => self.lose_stream(index, stream),
-                (Owner::Stranger, News::Lost(_)) | (_, News::Open) => {}
+                (Owner::Relay(number), event) => self.handle_stream_event(number, stream, event),
+                (Owner::Peer(index), StreamEvent::Lost(_)) => self.lose_stream(index, stream),
+                (Owner::Stranger, StreamEvent::Lost(_)) | (_, StreamEvent::Open) => {}
             }
         }
         Ok(())
     }
 
-    /// Sends what is in the arena by the stream that leads there, if it still does.
+    /// Sends the contents of the arena on the stream to that address, if there still is one.
     pub(super) fn send_by_tcp(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
         let leads = slot.streams.iter().rfind(|(remote, _)| *remote == transmit.remote);
@@ -79,7 +56,7 @@ impl Engine {
         self.streams.send(stream, &self.wrapped)
     }
 
-    /// Gives what it cost.
+    /// Returns the cost.
     fn receive_by_tcp(&mut self, stream: StreamId, frames: &mut Frames) -> usize {
         let Some((local, remote)) = self.streams.ends(stream) else { return 0 };
         let Frames { bytes, datagrams } = frames;
@@ -93,7 +70,7 @@ impl Engine {
             };
             let slot = &mut self.slots[index as usize];
             if slot.streams.len() == STREAMS_PER_CONNECTION {
-                // The line may have been cut, and nobody told us; but not that which is in use.
+                // The connection may be dead without notice, but not the one in use.
                 let in_use = slot.peer.remote_address();
                 let oldest = slot.streams.iter().position(|(remote, _)| Some(*remote) != in_use);
                 self.streams.close(slot.streams.remove(oldest.unwrap_or(0)).1);

@@ -1,11 +1,11 @@
-//! One deadline a connection, in one queue.
+//! One deadline per connection, in one queue.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// Deadlines of connections. Each has at most one entry; it is moved only if the new deadline is earlier, since
-/// most of them move later with every datagram. One that comes too early finds its connection with nothing to do,
-/// and is set anew.
+/// Deadlines of connections. Each has at most one entry, which moves only to earlier times, because most
+/// deadlines move later with every datagram. An entry that expires too early finds nothing to do and is armed
+/// again.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     queue: BTreeSet<(Instant, u32)>,
@@ -31,14 +31,14 @@ impl Timers {
         self.queue.insert((deadline, index));
     }
 
-    /// The connection is gone.
+    /// Removes a connection.
     pub(crate) fn disarm(&mut self, index: u32) {
         if let Some(armed) = self.armed.get_mut(index as usize).and_then(Option::take) {
             self.queue.remove(&(armed, index));
         }
     }
 
-    /// Takes a connection whose deadline has come. It must be armed again.
+    /// Takes a connection whose deadline has passed. It must be armed again.
     pub(crate) fn expired(&mut self, now: Instant) -> Option<u32> {
         let &(deadline, index) = self.queue.first().filter(|(deadline, _)| *deadline <= now)?;
         self.queue.remove(&(deadline, index));
@@ -46,7 +46,7 @@ impl Timers {
         Some(index)
     }
 
-    /// The first deadline of all.
+    /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.queue.first().map(|&(deadline, _)| deadline)
     }

@@ -1,4 +1,4 @@
-//! Streams by netdyno-io's reactor for TCP.
+//! Streams on top of netdyno-io's TCP reactor.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,37 +8,38 @@ use std::time::{Duration, Instant};
 use netdyno_io::Poller;
 use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, TcpReactor};
 
-use super::tls::Tls;
-use super::{Frames, Loss, News, Owner, STREAMS, Secure};
+use super::event::{Frames, Owner, STREAMS, StreamError, StreamEvent};
+use super::tls::{Secure, Tls};
 use crate::limits::{
     STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
 };
 
-/// As many as come in a turn of one or two busy streams.
+/// Frame buffers kept for reuse: as many as one or two busy streams need in a turn.
 const SPARE_FRAMES: usize = 4;
 
-/// Names a stream, and no later one.
+/// Identifies a stream; never reused for a later one.
 pub(crate) type StreamId = Key;
 
-/// All streams of an engine. Without any it holds nothing.
+/// All streams of an engine. Allocates nothing before the first stream.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     reactor: Option<TcpReactor>,
-    /// By the reactor's own numbers.
+    /// By the reactor's indices.
     all: Vec<Option<Stream>>,
-    news: VecDeque<(Owner, StreamId, News)>,
-    /// Whose frames were taken: their memory is for the next.
+    events: VecDeque<(Owner, StreamId, StreamEvent)>,
+    /// Empty frame buffers for reuse.
     spare: Vec<Frames>,
-    /// Who has connected, and how long he may take to show whose peer he is; in this order. Some have shown it, or are gone.
+    /// Accepted connections with the deadline for their identification, in this order. Some may be identified
+    /// or closed.
     strangers: VecDeque<(Instant, Key)>,
-    /// The poller has told of them.
+    /// The poller has reported the reactor as ready.
     is_ready: bool,
 }
 
 #[derive(Debug)]
 struct Stream {
     key: Key,
-    /// Whom its news is for.
+    /// The owner of the stream's events.
     owner: Owner,
     remote: SocketAddr,
     tls: Option<Box<Tls>>,
@@ -46,7 +47,7 @@ struct Stream {
 }
 
 impl Streams {
-    /// Begins to connect, from this address of ours if one is given. What comes of it is news for `owner`.
+    /// Starts to connect, from the given local address if any. Events go to `owner`.
     pub(crate) fn open(
         &mut self,
         poller: &Poller,
@@ -54,7 +55,7 @@ impl Streams {
         remote: SocketAddr,
         secure: Option<&Secure>,
         owner: Owner,
-    ) -> Result<StreamId, Loss> {
+    ) -> Result<StreamId, StreamError> {
         let tls = secure.map(Tls::new).transpose()?.map(Box::new);
         let reactor = self.reactor(poller).map_err(|error| lost(&error))?;
         let key = match local {
@@ -66,45 +67,45 @@ impl Streams {
         Ok(key)
     }
 
-    /// Accepts connections at this address from now on. Gives it, with the port that it got.
+    /// Starts to accept connections on this address. Returns it with the port in use.
     pub(crate) fn listen(&mut self, poller: &Poller, address: SocketAddr) -> io::Result<SocketAddr> {
         let reactor = self.reactor(poller)?;
         let listener = reactor.listen(address, &ListenOptions::default())?;
         Ok(reactor.local_address(listener))
     }
 
-    /// A stranger has shown to be the peer of this connection.
+    /// A stranger was identified as the peer of this connection.
     pub(crate) fn claim(&mut self, id: StreamId, index: u32) {
         if let Some((_, stream)) = self.get_mut(id) {
             stream.owner = Owner::Peer(index);
         }
     }
 
-    /// Who is at the other end, if it still is open.
+    /// The owner, if the stream is still open.
     pub(crate) fn owner(&self, id: StreamId) -> Option<Owner> {
         Some(self.get(id)?.owner)
     }
 
-    /// Our address and that of the other end.
+    /// The local and the remote address.
     pub(crate) fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
         Some((self.reactor.as_ref()?.connection_address(id)?, self.get(id)?.remote))
     }
 
-    /// The poller has told of [`STREAMS`].
+    /// The poller has reported [`STREAMS`] as ready.
     pub(crate) fn are_ready(&mut self) {
         self.is_ready = true;
     }
 
-    /// When a turn is due though the poller says nothing.
+    /// When a turn is due even if the poller reports nothing.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
-        if self.is_ready || !self.news.is_empty() {
+        if self.is_ready || !self.events.is_empty() {
             return Some(now);
         }
         let of_reactor = self.reactor.as_mut()?.next_deadline(now);
         self.strangers.front().map(|&(until, _)| until).into_iter().chain(of_reactor).min()
     }
 
-    /// Takes what there is, if there may be something.
+    /// Processes received data and new connections, if there may be any.
     pub(crate) fn turn(&mut self, now: Instant) -> io::Result<()> {
         let is_due = self.next(now).is_some_and(|next| next <= now);
         let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };
@@ -121,7 +122,7 @@ impl Streams {
                     continue;
                 }
                 Event::Connected(key) | Event::Received(key) => (key, Ok(())),
-                Event::Ended(key) => (key, Err(lost("the other end has closed the connection"))),
+                Event::Ended(key) => (key, Err(lost("the remote end closed the connection"))),
                 Event::Closed(key, CloseReason::Lost(kind)) => (key, Err(lost(&kind))),
                 Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
                 Event::Woken => continue,
@@ -130,12 +131,12 @@ impl Streams {
             let Some(stream) = slot.as_mut().filter(|stream| stream.key == key) else { continue };
             let owner = stream.owner;
             if let Err(loss) =
-                received.and_then(|()| stream.advance(reactor, &mut self.news, &mut self.spare))
+                received.and_then(|()| stream.advance(reactor, &mut self.events, &mut self.spare))
             {
                 *slot = None;
-                // What TLS has to say of it goes first.
+                // A TLS alert is sent first.
                 reactor.close(key, true);
-                self.news.push_back((owner, key, News::Lost(loss)));
+                self.events.push_back((owner, key, StreamEvent::Lost(loss)));
             }
         }
         let flushed = reactor.flush();
@@ -144,12 +145,12 @@ impl Streams {
         flushed
     }
 
-    /// The next that happened: for whom, and to which stream; it may be of one that was closed since.
-    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
-        self.news.pop_front()
+    /// The next event with its owner and stream, which may have been closed since.
+    pub(crate) fn next_event(&mut self) -> Option<(Owner, StreamId, StreamEvent)> {
+        self.events.pop_front()
     }
 
-    /// Frames that were dealt with. They are forgotten, but not where they lay.
+    /// Takes back processed frames to reuse their buffer.
     pub(crate) fn take_back(&mut self, mut frames: Frames) {
         if self.spare.len() < SPARE_FRAMES {
             frames.bytes.clear();
@@ -158,7 +159,7 @@ impl Streams {
         }
     }
 
-    /// Sends frames. What does not fit is lost, as a datagram in a full socket: all of them or none.
+    /// Sends frames: all of them, or none if they do not fit, as a full socket drops a datagram.
     pub(crate) fn send(&mut self, id: StreamId, frames: &[u8]) -> io::Result<()> {
         let Some((reactor, stream)) = self.get_mut(id) else { return Ok(()) };
         if stream.is_open && reactor.pending_output(id) + frames.len() <= STREAM_OUTPUT_BYTES {
@@ -171,20 +172,20 @@ impl Streams {
         Ok(())
     }
 
-    /// Ends a stream, once all that was sent has gone; nothing is heard of it any more.
+    /// Closes a stream after its output is flushed. It raises no further events.
     pub(crate) fn close(&mut self, id: StreamId) {
         let Some((reactor, stream)) = self.get_mut(id) else { return };
         if let Some(tls) = stream.tls.as_mut().filter(|_| stream.is_open) {
             tls.end(reactor.output(id));
         }
-        // Nothing was sent to a stranger, and none is to hold anything of ours.
+        // Nothing was sent to a stranger, and a stranger must not occupy resources.
         reactor.close(id, stream.is_open && stream.owner != Owner::Stranger);
-        // It is gone one way or the other.
+        // The stream is closed in any case.
         let _ = reactor.flush();
         self.all[id.index()] = None;
     }
 
-    /// Who has taken too long, and the first of too many, are strangers no more: who means it has something to say at once.
+    /// Closes strangers whose time is over, and the oldest if there are too many.
     fn forget_strangers(&mut self, now: Instant) {
         let mut strangers = std::mem::take(&mut self.strangers);
         strangers.retain(|&(_, key)| self.owner(key) == Some(Owner::Stranger));
@@ -220,13 +221,13 @@ impl Streams {
 }
 
 impl Stream {
-    /// Takes what has come.
+    /// Processes received bytes.
     fn advance(
         &mut self,
         reactor: &mut TcpReactor,
-        news: &mut VecDeque<(Owner, StreamId, News)>,
+        events: &mut VecDeque<(Owner, StreamId, StreamEvent)>,
         spare: &mut Vec<Frames>,
-    ) -> Result<(), Loss> {
+    ) -> Result<(), StreamError> {
         let (input, output) = reactor.buffers(self.key);
         let arrived = input.len();
         let is_ready = match &mut self.tls {
@@ -234,16 +235,17 @@ impl Stream {
             None => true,
         };
         if is_ready && !std::mem::replace(&mut self.is_open, true) {
-            news.push_back((self.owner, self.key, News::Open));
+            events.push_back((self.owner, self.key, StreamEvent::Open));
         }
         let (clear, mut frames) =
             (self.tls.as_ref().map_or(input, |tls| tls.clear()), spare.pop().unwrap_or_default());
-        let whole = self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| Loss {
-            why: format!("what came is {what}: is a TURN server at that port?"),
-            is_final: true,
-        })?;
+        let whole =
+            self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| StreamError {
+                why: format!("received {what}: check that a TURN server uses that port"),
+                is_final: true,
+            })?;
         if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
-            return Err(lost("too much has come of a stranger"));
+            return Err(lost("too much data from an unidentified peer"));
         }
         match &mut self.tls {
             Some(tls) => {
@@ -256,7 +258,7 @@ impl Stream {
             }
         }
         if whole > 0 {
-            news.push_back((self.owner, self.key, News::Frames(frames)));
+            events.push_back((self.owner, self.key, StreamEvent::Frames(frames)));
         } else {
             spare.push(frames);
         }
@@ -272,8 +274,8 @@ fn put(all: &mut Vec<Option<Stream>>, stream: Stream) {
     all[at] = Some(stream);
 }
 
-fn lost(why: &(impl ToString + ?Sized)) -> Loss {
-    Loss { why: why.to_string(), is_final: false }
+fn lost(why: &(impl ToString + ?Sized)) -> StreamError {
+    StreamError { why: why.to_string(), is_final: false }
 }
 
 #[cfg(test)]
@@ -286,9 +288,10 @@ mod tests {
 
     use super::*;
 
-    /// The other end takes nothing until it is over: what does not fit is lost, and what is taken is whole.
+    /// The remote end reads only at the end: frames that do not fit are dropped, and accepted frames arrive
+    /// complete.
     #[test]
-    fn frames_that_find_no_room_are_lost_and_the_stream_is_not() {
+    fn frames_that_do_not_fit_are_dropped_and_the_stream_continues() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (poller, mut events, mut streams) =
             (Poller::new().unwrap(), Events::default(), Streams::default());
@@ -305,15 +308,15 @@ mod tests {
         streams.send(id, &frames(0)).unwrap();
         let news = loop {
             turn(&mut streams);
-            if let Some(news) = streams.next_news() {
+            if let Some(news) = streams.next_event() {
                 break news;
             }
         };
         assert!(
-            matches!(news, (Owner::Peer(7), of, News::Open) if of == id),
+            matches!(news, (Owner::Peer(7), of, StreamEvent::Open) if of == id),
             "nothing goes before it is open"
         );
-        // 65 MB, more than any system takes.
+        // 65 MB, more than any system buffers.
         for number in 1..=1000 {
             streams.send(id, &frames(number)).unwrap();
             assert!(streams.reactor.as_ref().unwrap().pending_output(id) <= STREAM_OUTPUT_BYTES);
@@ -326,9 +329,9 @@ mod tests {
         while streams.reactor.as_ref().unwrap().pending_output(id) > 0 {
             turn(&mut streams);
         }
-        assert!(streams.owner(id).is_some() && streams.next_news().is_none());
+        assert!(streams.owner(id).is_some() && streams.next_event().is_none());
         streams.close(id);
-        // The reactor closes what is flushed.
+        // The reactor closes the stream once it is flushed.
         while !reader.is_finished() {
             turn(&mut streams);
         }

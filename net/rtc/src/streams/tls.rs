@@ -1,4 +1,4 @@
-//! TLS to a server: whom we believe, and one connection's records.
+//! TLS to a server: trusted authorities, and the records of one connection.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -7,25 +7,26 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
 
-use super::Loss;
+use super::event::StreamError;
 
-/// What it takes to speak TLS to a server.
+/// The TLS configuration for one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Secure {
     config: Arc<ClientConfig>,
-    /// What its certificate has to name.
+    /// The name that the server's certificate must have.
     name: ServerName<'static>,
 }
 
 impl Secure {
-    /// TLS 1.2 or 1.3 with the server of this name. `roots`: those who may have signed its certificate, in PEM; `None`: whom the
+    /// TLS 1.2 or 1.3 to the server of this name. `roots`: trusted authorities in PEM; `None`: those that the
     /// system trusts.
     pub(crate) fn new(host: &str, roots: Option<&str>) -> Result<Self, &'static str> {
         let name = ServerName::try_from(host.to_owned());
-        let name = name.map_err(|_| "no certificate can be for that host: write a name or an address")?;
+        let name =
+            name.map_err(|_| "no certificate can be issued for that host: use a name or an address")?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|_| "the cryptography at hand has no TLS 1.2 or 1.3")?;
+        let builder = builder.map_err(|_| "the cryptography library supports neither TLS 1.2 nor 1.3")?;
         let config = builder.with_root_certificates(trusted(roots)?).with_no_client_auth();
         Ok(Self { config: Arc::new(config), name })
     }
@@ -43,51 +44,54 @@ fn trusted(pem: Option<&str>) -> Result<RootCertStore, &'static str> {
         }
         return Ok(roots);
     };
-    let wrong = "`server_roots` has to be certificates of authorities, in PEM";
+    let wrong = "`server_roots` must contain certificates of authorities in PEM";
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         roots.add(certificate.map_err(|_| wrong)?).map_err(|_| wrong)?;
     }
     if roots.is_empty() { Err(wrong) } else { Ok(roots) }
 }
 
-/// One connection's TLS.
+/// The TLS session of one connection.
 #[derive(Debug)]
 pub(super) struct Tls {
     connection: ClientConnection,
-    /// What has come and is not consumed, in clear.
+    /// Decrypted bytes that are not consumed yet.
     clear: Vec<u8>,
 }
 
 impl Tls {
-    pub(super) fn new(secure: &Secure) -> Result<Self, Loss> {
+    pub(super) fn new(secure: &Secure) -> Result<Self, StreamError> {
         let mut connection = ClientConnection::new(secure.config.clone(), secure.name.clone())
             .map_err(|error| loss(&error))?;
-        // What is written is taken at once, and nothing before the handshake is made.
+        // Written data is encrypted at once, and nothing is written before the handshake is complete.
         connection.set_buffer_limit(None);
         Ok(Self { connection, clear: Vec::new() })
     }
 
-    /// Takes all that has arrived, and appends what TLS itself has to say. Gives whether the handshake is made.
-    pub(super) fn receive(&mut self, mut arrived: &[u8], into: &mut Vec<u8>) -> Result<bool, Loss> {
+    /// Decrypts received bytes and appends TLS records to send. Returns whether the handshake is complete.
+    pub(super) fn receive(&mut self, mut arrived: &[u8], into: &mut Vec<u8>) -> Result<bool, StreamError> {
         let mut result = Ok(());
         while !arrived.is_empty() && result.is_ok() {
             result = self.receive_some(&mut arrived);
         }
-        // Also where it is an alert that tells the server why.
+        // After an error too: an alert tells the server the reason.
         self.write_records(into);
         result.map(|()| !self.connection.is_handshaking())
     }
 
-    /// It takes a part each time; what is in clear is taken at once, so that its own bound is never met.
-    fn receive_some(&mut self, arrived: &mut &[u8]) -> Result<(), Loss> {
+    /// rustls takes a part of the input; decrypted data is moved out each time, so that its buffer limit is
+    /// never reached.
+    fn receive_some(&mut self, arrived: &mut &[u8]) -> Result<(), StreamError> {
         let read = self.connection.read_tls(arrived);
-        read.map_err(|error| Loss { why: format!("TLS: {error}"), is_final: true })?;
+        read.map_err(|error| StreamError { why: format!("TLS: {error}"), is_final: true })?;
         let state = self.connection.process_new_packets().map_err(|error| loss(&error))?;
-        // It takes nothing any more then.
+        // Nothing can be read after this.
         let has_closed = state.peer_has_closed();
         self.take_clear();
         match has_closed {
-            true => Err(Loss { why: "TLS: the server has ended it".to_owned(), is_final: false }),
+            true => {
+                Err(StreamError { why: "TLS: the server has closed the session".to_owned(), is_final: false })
+            }
             false => Ok(()),
         }
     }
@@ -96,21 +100,21 @@ impl Tls {
         &self.clear
     }
 
-    /// Moves the first `count` bytes of what is in clear into `to`, which is empty.
+    /// Moves the first `count` decrypted bytes into `to`, which is empty.
     pub(super) fn take(&mut self, count: usize, to: &mut Vec<u8>) {
         to.extend_from_slice(&self.clear[count..]);
         std::mem::swap(&mut self.clear, to);
         to.truncate(count);
     }
 
-    /// Appends this, encrypted; the handshake is made.
+    /// Appends these bytes encrypted; the handshake is complete.
     pub(super) fn send(&mut self, bytes: &[u8], into: &mut Vec<u8>) {
-        // Its buffer has no bound, and is emptied at once.
+        // The buffer has no limit and is emptied at once.
         let _ = self.connection.writer().write_all(bytes);
         self.write_records(into);
     }
 
-    /// Appends that this is the end.
+    /// Appends a close_notify alert.
     pub(super) fn end(&mut self, into: &mut Vec<u8>) {
         self.connection.send_close_notify();
         self.write_records(into);
@@ -129,7 +133,7 @@ impl Tls {
 
     fn write_records(&mut self, into: &mut Vec<u8>) {
         while self.connection.wants_write() {
-            // A vector takes everything.
+            // Writing to a vector cannot fail.
             if self.connection.write_tls(into).is_err() {
                 return;
             }
@@ -137,26 +141,26 @@ impl Tls {
     }
 }
 
-/// What a failure of TLS means, and what helps. To try again does not.
-fn loss(error: &rustls::Error) -> Loss {
+/// Explains a TLS error. Trying again does not help.
+fn loss(error: &rustls::Error) -> StreamError {
     use CertificateError as Bad;
     let remedy = match error {
         rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
-            "give the certificate of the authority that signed the server's by `server_roots`"
+            "put the certificate of the authority that signed the server's certificate in `server_roots`"
         }
         rustls::Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "write the host in the URL as the server's certificate has it"
+            "use the host name that is in the server's certificate"
         }
         rustls::Error::InvalidCertificate(
             Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
         ) => "renew the server's certificate, or set this machine's clock",
-        rustls::Error::InvalidCertificate(_) => "give the server another certificate",
+        rustls::Error::InvalidCertificate(_) => "install another certificate on the server",
         rustls::Error::InvalidMessage(_) => {
-            "that port does not speak TLS: use turn: with ?transport=tcp there, or the server's port for TLS, 5349 as a rule"
+            "that port does not speak TLS: use turn: with ?transport=tcp there, or the server's TLS port, usually 5349"
         }
-        _ => "look into the server's log",
+        _ => "check the server's log",
     };
-    Loss { why: format!("TLS: {error}: {remedy}"), is_final: true }
+    StreamError { why: format!("TLS: {error}: {remedy}"), is_final: true }
 }
 
 #[cfg(test)]
@@ -166,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// A client of `turn.example.org`, and its server.
+    /// A client that expects `turn.example.org`, and a server with a certificate for `name`.
     fn pair(name: &str) -> (Tls, ServerConnection) {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate =
@@ -180,12 +184,12 @@ mod tests {
         (Tls::new(&secure).unwrap(), ServerConnection::new(Arc::new(config)).unwrap())
     }
 
-    /// What the server says to this, and to nothing.
+    /// The output of the server after this input.
     fn answer(server: &mut ServerConnection, mut bytes: &[u8]) -> Vec<u8> {
         let mut said = Vec::new();
         while !bytes.is_empty() {
             server.read_tls(&mut bytes).unwrap();
-            // It may be an alert.
+            // The result may be an alert.
             let _ = server.process_new_packets();
         }
         while server.wants_write() {
@@ -194,8 +198,8 @@ mod tests {
         said
     }
 
-    /// Until nobody has anything to say; what comes is cut in such pieces.
-    fn shake_hands(tls: &mut Tls, server: &mut ServerConnection, pieces: usize) -> Result<bool, Loss> {
+    /// Runs the handshake to its end; the input is split into pieces of this length.
+    fn shake_hands(tls: &mut Tls, server: &mut ServerConnection, pieces: usize) -> Result<bool, StreamError> {
         let mut said = Vec::new();
         let mut is_open = tls.receive(&[], &mut said)?;
         while !said.is_empty() {
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_arrives_wherever_it_is_cut_until_the_server_ends_it() {
+    fn data_arrives_in_any_segmentation_until_the_server_closes() {
         for pieces in [1, 7, usize::MAX] {
             let (mut tls, mut server) = pair("turn.example.org");
             assert_eq!(shake_hands(&mut tls, &mut server, pieces), Ok(true));
@@ -231,22 +235,22 @@ mod tests {
             let mut taken = Vec::new();
             tls.take(39_999, &mut taken);
             assert_eq!((taken, tls.clear()), (vec![9; 39_999], &[9][..]));
-            // What follows the end is not looked at, and holds nobody up.
+            // Data after the close_notify is ignored and does not block.
             server.send_close_notify();
             let mut last = answer(&mut server, &[]);
             last.extend([0; 100]);
             let ended = last.chunks(pieces).find_map(|piece| tls.receive(piece, &mut Vec::new()).err());
-            assert!(ended.is_some_and(|loss| !loss.is_final && loss.why.contains("ended")));
+            assert!(ended.is_some_and(|loss| !loss.is_final && loss.why.contains("closed")));
         }
     }
 
     #[test]
-    fn the_name_and_the_protocol_have_to_be_right() {
+    fn wrong_names_and_protocols_are_refused() {
         let (mut tls, mut server) = pair("other.example.org");
-        let Loss { why, is_final } = shake_hands(&mut tls, &mut server, usize::MAX).unwrap_err();
-        assert!(is_final && why.contains("write the host in the URL"), "{why}");
+        let StreamError { why, is_final } = shake_hands(&mut tls, &mut server, usize::MAX).unwrap_err();
+        assert!(is_final && why.contains("use the host name"), "{why}");
         let (mut tls, _) = pair("turn.example.org");
-        let Loss { why, is_final } =
+        let StreamError { why, is_final } =
             tls.receive(b"HTTP/1.1 400 Bad Request\r\n", &mut Vec::new()).unwrap_err();
         assert!(is_final && why.contains("does not speak TLS"), "{why}");
         assert!(Secure::new("turn.example.org", Some("no certificate")).is_err());

@@ -1,13 +1,13 @@
-//! In place of TLS where it is not built in: nothing can have any.
+//! Stub for builds without TLS.
 
-use super::Loss;
+use super::event::StreamError;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Secure {}
 
 impl Secure {
     pub(crate) fn new(_: &str, _: Option<&str>) -> Result<Self, &'static str> {
-        Err("TLS to servers is not built in: turn on the feature `tls` of netdyno-rtc")
+        Err("TLS to servers is not available: enable the feature `tls` of netdyno-rtc")
     }
 }
 
@@ -15,11 +15,11 @@ impl Secure {
 pub(super) enum Tls {}
 
 impl Tls {
-    pub(super) fn new(secure: &Secure) -> Result<Self, Loss> {
+    pub(super) fn new(secure: &Secure) -> Result<Self, StreamError> {
         match *secure {}
     }
 
-    pub(super) fn receive(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<bool, Loss> {
+    pub(super) fn receive(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<bool, StreamError> {
         match *self {}
     }
 

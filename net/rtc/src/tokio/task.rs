@@ -1,4 +1,4 @@
-//! A task that turns a hub.
+//! A task that drives a hub.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
-use crate::face::{EndOnDrop, Hub};
+use crate::handle::{EndOnDrop, Hub};
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// A hub and the task that turns it. Dropping it ends both.
+/// A hub and the task that drives it. Dropping it ends both.
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) hub: Arc<Hub>,
@@ -23,17 +23,21 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn start(address: SocketAddr, settings: Settings, seat: Option<Seat>) -> Result<Self, Error> {
+    pub(crate) fn start(
+        address: SocketAddr,
+        settings: Settings,
+        member: Option<PortMember>,
+    ) -> Result<Self, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let poller = Arc::new(Poller::new()?);
         let notify = Arc::new(Notify::new());
         let notified = notify.clone();
         let kick = Arc::new(move || notified.notify_one());
-        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, seat)?);
+        let hub = Arc::new(Hub::bind(address, settings, poller.clone(), kick, member)?);
         let poller = AsyncPoller::new(poller)?;
         let turned = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {
-            // Nobody is left to tell of an error; the connections end.
+            // An error cannot be reported; the connections end.
             let _ = drive(&turned.0, &poller, &notify).await;
         });
         Ok(Self { hub, task: task.abort_handle() })
@@ -47,13 +51,13 @@ impl Drop for Driver {
     }
 }
 
-/// Turns the hub until it is over, or the system fails.
+/// Runs turns of the hub until it is over or the system fails.
 async fn drive(hub: &Hub, poller: &AsyncPoller, notify: &Notify) -> std::io::Result<()> {
     let mut events = Events::default();
     loop {
         match hub.turn(&events)? {
             Some(Duration::ZERO) => {
-                // Others have their turn too; what came meanwhile is told by the poller.
+                // Lets other tasks run; the poller reports what arrived meanwhile.
                 tokio::task::yield_now().await;
                 poller.check(&mut events)?;
             }
@@ -62,7 +66,7 @@ async fn drive(hub: &Hub, poller: &AsyncPoller, notify: &Notify) -> std::io::Res
     }
 }
 
-/// Waits for datagrams, for a handle that left something to do, or for time to pass.
+/// Waits for datagrams, for a handle that left something to do, or for a timer.
 async fn wait(
     poller: &AsyncPoller,
     notify: &Notify,

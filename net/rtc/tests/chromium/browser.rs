@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// For everything that a browser on a busy machine may take.
+/// For every operation of a browser on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOCK_FILE: &str = "package-lock.json";
 const FILES: [(&str, &str); 4] = [
@@ -19,18 +19,18 @@ const FILES: [(&str, &str); 4] = [
     (LOCK_FILE, include_str!("package-lock.json")),
 ];
 
-/// Ends the browser when dropped.
+/// A running browser. Dropping it ends the browser.
 pub(crate) struct Browser {
     process: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
-    /// What happened in the page and was not yet asked for.
+    /// Events of the page that have not been taken yet.
     events: Vec<Value>,
     calls: u64,
 }
 
 impl Browser {
-    /// Starts one; `None`, or a failed test if `NETDYNO_REQUIRE=all`, where it cannot be had.
+    /// Starts a browser. Without one: `None`, or a failed test if `NETDYNO_REQUIRE=all`.
     pub(crate) fn start(flags: &[&str]) -> Option<Self> {
         let started = installed().and_then(|(folder, chromium)| Self::launch(&folder, &chromium, flags));
         match started {
@@ -69,7 +69,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Calls a function of the page, and gives what it gives.
+    /// Calls a function of the page and returns its result.
     pub(crate) fn call(&mut self, function: &str, arguments: Value) -> Value {
         self.calls += 1;
         let line = json!({ "id": self.calls, "call": function, "arguments": arguments });
@@ -84,7 +84,7 @@ impl Browser {
         }
     }
 
-    /// Waits for an event with these fields, and takes it.
+    /// Waits for an event with these fields and takes it.
     pub(crate) fn expect(&mut self, fields: &[(&str, Value)]) -> Value {
         let is_it = |event: &Value| fields.iter().all(|(name, value)| event[name] == *value);
         let deadline = Instant::now() + PATIENCE;
@@ -96,7 +96,7 @@ impl Browser {
         }
     }
 
-    /// The next line; an event is also kept.
+    /// The next reply; events are kept.
     fn line(&mut self, deadline: Instant, what: impl FnOnce() -> String) -> Value {
         let left = deadline.saturating_duration_since(Instant::now());
         let Ok(line) = self.lines.recv_timeout(left) else {
@@ -118,7 +118,7 @@ impl Drop for Browser {
     }
 }
 
-/// Where the driver stands with what it needs, and the browser.
+/// The folder of the driver with its packages, and the browser.
 pub(crate) fn installed() -> Result<(PathBuf, PathBuf), String> {
     static ONCE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one_at_a_time = ONCE.lock().unwrap_or_else(|e| e.into_inner());

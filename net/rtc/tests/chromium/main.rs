@@ -1,4 +1,4 @@
-//! With a real browser: a headless Chromium at one end, the blocking interface at the other, both ways round.
+//! A headless Chromium at one end and the blocking interface at the other, each side offering once.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -18,11 +18,11 @@ use netdyno_rtc::{ChannelOptions, Kind, PeerState, Reliability, Settings};
 use serde_json::{Value, json};
 use support::Relay;
 
-/// What `a=max-message-size` says, here and in Chromium.
+/// The value of `a=max-message-size`, here and in Chromium.
 const LARGEST: usize = 262_144;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Chromium shows its addresses to those it does not trust as names of multicast DNS. On loopback it answers for none, so that we learn where it
-/// is from its checks; on a link: `tests/nat/names.rs`.
+/// Chromium hides its addresses behind mDNS names and does not answer for them on loopback, so its checks
+/// reveal its address; for real links see `tests/nat/names.rs`.
 const WITH_ADDRESSES: &str = "--disable-features=WebRtcHideLocalIpsWithMdns";
 
 /// A connection to the page's peer connection "peer".
@@ -47,7 +47,7 @@ fn bytes(length: usize, seed: u8) -> Vec<u8> {
 }
 
 impl Pair {
-    /// Both ends, not yet connected.
+    /// Creates both ends, not connected yet.
     fn new(we_offer: bool, flags: &[&str]) -> Option<Self> {
         Self::with(we_offer, flags, DtlsVersions::Both)
     }
@@ -66,7 +66,7 @@ impl Pair {
         Some(Self { browser, peer, channels: BTreeMap::new(), we_offer, _endpoint: endpoint })
     }
 
-    /// Offer and answer, by whoever offers.
+    /// Exchanges offer and answer.
     fn describe(&mut self, restart: bool) {
         if self.we_offer {
             let offer = if restart { self.peer.restart_ice() } else { self.peer.create_offer() }.unwrap();
@@ -79,7 +79,7 @@ impl Pair {
         }
     }
 
-    /// Makes a channel at the offering end; it is there once [`open`](Self::open) was called for it.
+    /// Creates a channel at the offering end; call [`open`](Self::open) to wait for it.
     fn create(&mut self, label: &str, options: ChannelOptions) {
         if self.we_offer {
             let channel = self.peer.create_channel(label, options).unwrap();
@@ -97,7 +97,7 @@ impl Pair {
         }
     }
 
-    /// Waits until it is open at both ends, and gives what the page says of it.
+    /// Waits until it is open at both ends; returns the page's view of it.
     fn open(&mut self, label: &str) -> Value {
         let seen = self.browser.expect(&[("type", json!("open")), ("label", json!(label))]);
         while !self.channels.contains_key(label) {
@@ -108,7 +108,7 @@ impl Pair {
         seen
     }
 
-    /// A message there and, echoed, back.
+    /// Sends a message and receives its echo.
     fn echo(&mut self, label: &str, kind: Kind, data: &[u8]) {
         let channel = self.channels[label].clone();
         channel.send_many(kind, &[data]).unwrap();
@@ -139,7 +139,7 @@ impl Pair {
     }
 }
 
-/// Everything with one browser, with us as offerer or as answerer.
+/// All checks with one browser, with the local side as offerer or as answerer.
 fn everything(we_offer: bool, flags: &[&str]) {
     let Some(mut pair) = Pair::new(we_offer, flags) else { return };
     pair.create("chat", ChannelOptions { protocol: "proto".into(), ..ChannelOptions::default() });
@@ -152,26 +152,26 @@ fn everything(we_offer: bool, flags: &[&str]) {
     many(&mut pair);
     closing(&mut pair);
 
-    // ICE restart, while a channel is open.
+    // ICE restart while a channel is open.
     let before = pair.browser.call("selectedPair", json!(["peer"]));
     pair.describe(true);
     pair.echo("chat", Kind::Text, b"right after the restart");
     wait_for_another_pair(&mut pair, &before);
     pair.exchange("chat");
 
-    // The end.
+    // Closing.
     if we_offer {
         pair.peer.close();
         pair.browser.expect(&[("type", json!("close")), ("label", json!("chat"))]);
     } else {
         pair.browser.call("close", json!(["peer"]));
-        // Whether all had arrived nobody knows.
+        // Whether everything was delivered is unknown.
         pair.channels["chat"].wait_closed().unwrap_err();
     }
 }
 
 fn kinds_of_channels(pair: &mut Pair) {
-    // So long that no machine loses a message by it.
+    // Long enough for every machine to deliver all messages.
     let lifetime = Reliability::MaxLifetime(Duration::from_secs(60));
     for (label, ordered, reliability, more) in [
         ("unordered", false, Reliability::Reliable, ("maxRetransmits", Value::Null)),
@@ -206,7 +206,7 @@ fn many(pair: &mut Pair) {
     }
 }
 
-/// From either side; and the number of a closed channel serves again.
+/// From either side; the id of a closed channel is reused.
 fn closing(pair: &mut Pair) {
     let stream = pair.channels["many 0"].stream();
     pair.channels["many 0"].close();
@@ -242,7 +242,7 @@ fn chromium_answers() {
     everything(true, &[WITH_ADDRESSES]);
 }
 
-/// It speaks DTLS 1.3 since 2025 or so; older ones, and other browsers, 1.2.
+/// Chromium speaks DTLS 1.3 since about 2025; older versions and other browsers speak 1.2.
 #[test]
 fn chromium_offers_and_answers_with_dtls_1_2() {
     for we_offer in [false, true] {
@@ -255,7 +255,7 @@ fn chromium_offers_and_answers_with_dtls_1_2() {
     }
 }
 
-/// Both offer; first the page gives way, as W3C's setRemoteDescription does by itself, then we do.
+/// Both offer. First the page gives way, as W3C's setRemoteDescription does implicitly, then the local side.
 #[test]
 fn both_offer_at_once() {
     for we_are_polite in [false, true] {
@@ -264,7 +264,7 @@ fn both_offer_at_once() {
         for restart in [false, true] {
             let ours = if restart { pair.peer.restart_ice() } else { pair.peer.create_offer() }.unwrap();
             if !we_are_polite && !restart {
-                // It must have something to offer.
+                // There must be something to offer.
                 pair.browser.call("createChannel", json!(["peer", "theirs", {}]));
             }
             let theirs = pair.browser.call("offer", json!(["peer", false, restart]));
@@ -285,7 +285,7 @@ fn both_offer_at_once() {
     }
 }
 
-/// Nothing gets through until both ends say that they have failed; then a restart, which either end offers.
+/// Nothing gets through until both ends report failure; then either end restarts ICE.
 #[test]
 fn a_path_that_was_lost_for_long() {
     std::thread::scope(|scope| {
@@ -336,7 +336,7 @@ fn lost_for_long(we_restart: bool) {
     }
 }
 
-/// Its candidates are names of multicast DNS, and it trickles: its checks alone say where it is.
+/// Its candidates are mDNS names and it trickles: only its checks reveal its address.
 #[test]
 fn chromium_hides_its_addresses_and_trickles() {
     for we_offer in [false, true] {

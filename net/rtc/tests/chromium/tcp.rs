@@ -1,4 +1,4 @@
-//! A browser that connects by TCP, as behind a firewall that lets no UDP through: neither end is told of a candidate by UDP.
+//! A browser that connects by TCP, as behind a firewall that blocks UDP: neither end receives UDP candidates.
 
 use netdyno_rtc::{ChannelOptions, Settings};
 use serde_json::{Value, json};

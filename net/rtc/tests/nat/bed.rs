@@ -1,7 +1,7 @@
-//! Networks with NATs between them: namespaces joined by veth pairs, and nftables' rules for each kind of NAT.
+//! Networks with NATs: namespaces joined by veth pairs, and nftables rules for each kind of NAT.
 //!
-//! Everything stands in namespaces of the test's own: network, processes and mounts, with a /run of its own for the names that `ip netns` gives.
-//! So all of it, and every process in it, goes with the test, however that ends.
+//! Everything is in namespaces of the test (network, processes and mounts), with its own /run for the names
+//! of `ip netns`. It all ends with the test, however that ends.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,20 +14,20 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
-/// Set in the namespaces of the test's own.
+/// Set within the test's namespaces.
 const INSIDE: &str = "NETDYNO_NAT_INSIDE";
-/// Guards against hanging; after it all is ended.
+/// A guard against hanging, after which everything is ended.
 const TIME_LIMIT: Duration = Duration::from_secs(240);
-/// Programs, and the packages that have them.
+/// Required programs and their packages.
 const NEEDS: [(&str, &str); 4] =
     [("unshare", "util-linux"), ("ip", "iproute2"), ("nft", "nftables"), ("turnserver", "coturn")];
-/// Where a user that is not root has no path to.
+/// Folders that are missing in the PATH of users other than root.
 const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
-/// What runs on the public segment has these addresses (RFC 5737's documentation range): STUN's servers need two.
+/// Addresses of hosts on the public segment (documentation range, RFC 5737); a STUN server needs two.
 pub(crate) const PUBLIC: [Ipv4Addr; 2] = [Ipv4Addr::new(203, 0, 113, 1), Ipv4Addr::new(203, 0, 113, 2)];
 
-/// Says what is missing; a failure where everything is required.
+/// Reports what is missing; fails if everything is required.
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {why}");
     println!("skipped: needs {why}");
@@ -36,7 +36,7 @@ pub(crate) fn skip(why: &str) {
 /// Runs the test of this name in a process that is alone in its namespaces.
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
-        // Should whoever started us be gone, so are we; and, as we are the first of our processes, all of them.
+        // End with the parent; as the first process of the namespace, this ends all others too.
         thread::spawn(|| {
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             println!("ended from outside: it took too long, or its parent is gone");
@@ -84,23 +84,23 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     assert!(status.success(), "{name}, in namespaces of its own: {status}, after {:?}", begun.elapsed());
 }
 
-/// What a NAT does with UDP. Words of RFC 3489; `probe` says what they come to by RFC 4787.
+/// Behaviour of a NAT for UDP, in the terms of RFC 3489; `probe` reports it in those of RFC 4787.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nat {
     FullCone,
     AddressRestricted,
-    /// What Linux does by itself: a port is kept as long as it is free, and only who was spoken to is heard.
+    /// The default of Linux: preserves ports while they are free, and admits only addressed peers.
     PortRestricted,
     Symmetric,
-    /// A full cone that also takes what comes from inside for one of its own mappings.
+    /// A full cone that also accepts datagrams from inside to one of its own mappings (hairpinning).
     Hairpin,
-    /// Lets no UDP out, as some companies' do.
+    /// Blocks UDP.
     NoUdp,
 }
 
 impl Nat {
-    /// Rules of nftables. Linux keeps ports, so that a mapping is the port's owner; what comes unasked for is dropped before connection tracking
-    /// takes it for a flow of the router's own, which would take the port away from its owner.
+    /// The nftables rules. Linux preserves ports, so a mapping belongs to the owner of the port. Unsolicited
+    /// datagrams are dropped before connection tracking, which would otherwise assign the port to the router.
     fn rules(self, address: Ipv4Addr) -> String {
         let cone = |which: &str| {
             let learn = "update @owners { udp sport : ip saddr } update @spoken { udp sport . ip daddr }";
@@ -115,7 +115,7 @@ impl Nat {
             Self::PortRestricted | Self::Symmetric => String::new(),
             Self::FullCone => cone("iifname wan"),
             Self::AddressRestricted => cone("iifname wan udp dport . ip saddr @spoken"),
-            // RFC 4787, 6: who hears of it sees the address and port that the mapping shows.
+            // RFC 4787, 6: the receiver sees the mapped address and port.
             Self::Hairpin => format!(
                 "{}
                 chain back {{ type nat hook postrouting priority srcnat; oifname lan* ct status dnat snat to {address}; }}",
@@ -134,7 +134,7 @@ impl Nat {
     }
 }
 
-/// What a host counts: the datagrams that it sends, by its port and whom they are for.
+/// Counters of a host: datagrams sent, by source port and destination.
 const COUNTING: &str = "table ip wire {
     set sent { type inet_service . ipv4_addr; size 4096; flags dynamic; counter; }
     chain out { type filter hook output priority filter; meta l4proto udp update @sent { udp sport . ip daddr }; }
@@ -144,12 +144,12 @@ const COUNTING: &str = "table ip wire {
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     name: String,
-    /// Towards the public segment.
+    /// The address on the public segment.
     pub(crate) address: Ipv4Addr,
 }
 
 impl Node {
-    /// Does something in there: sockets, threads and processes that it makes stay there.
+    /// Runs a closure within it: sockets, threads and processes created there stay there.
     pub(crate) fn enter<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
         let inside = || {
             let namespace = File::open(format!("/run/netns/{}", self.name)).unwrap();
@@ -161,7 +161,7 @@ impl Node {
         })
     }
 
-    /// What this host has sent from a UDP port of its own, in bytes by address.
+    /// Bytes that this host has sent from a local UDP port, by destination address.
     pub(crate) fn sent(&self, port: u16) -> Vec<(Ipv4Addr, u64)> {
         let list = || Command::new("nft").args(["-j", "list", "set", "ip", "wire", "sent"]).output().unwrap();
         let listed: Value = serde_json::from_slice(&self.enter(list).stdout).unwrap();
@@ -175,13 +175,13 @@ impl Node {
         ours.map(read).collect()
     }
 
-    /// Lines of `ip`, as in `ip -batch`.
+    /// Lines for `ip -batch`.
     pub(crate) fn ip(&self, lines: &str) {
         feed(Command::new("ip").args(["-n", &self.name, "-batch", "-"]), lines);
     }
 }
 
-/// Runs a program with this input, and it has to succeed.
+/// Runs a program with this input; it must succeed.
 pub(crate) fn feed(command: &mut Command, input: &str) {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -189,14 +189,14 @@ pub(crate) fn feed(command: &mut Command, input: &str) {
     assert!(status.success(), "{command:?}: {status}, with\n{input}");
 }
 
-/// All of them.
+/// All namespaces.
 pub(crate) struct Bed {
     pub(crate) public: Node,
     nodes: u8,
 }
 
 impl Bed {
-    /// The public segment, which is a bridge. What is sent from there to a private address is lost without a word, as it mostly is.
+    /// The public segment, a bridge. Datagrams to private addresses are dropped silently, as usual.
     pub(crate) fn new() -> Self {
         let mut bed = Self { public: Node { name: "public".into(), address: PUBLIC[0] }, nodes: 0 };
         bed.namespace(&bed.public.clone());
@@ -210,7 +210,7 @@ impl Bed {
 
     fn namespace(&mut self, node: &Node) {
         feed(Command::new("ip").args(["-batch", "-"]), &format!("netns add {}\n", node.name));
-        // Where there is no IPv6, it need not be turned off.
+        // Without IPv6, there is nothing to disable.
         node.enter(|| {
             for which in ["all", "default"] {
                 let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
@@ -219,7 +219,7 @@ impl Bed {
         node.ip("link set lo up\n");
     }
 
-    /// A host that is directly there, or behind NATs of its own, the innermost first.
+    /// A host on the public segment, or behind its own NATs, the innermost first.
     pub(crate) fn host(&mut self, at: &Node, nats: &[Nat]) -> Node {
         let mut at = at.clone();
         for nat in nats.iter().rev() {
@@ -230,7 +230,7 @@ impl Bed {
         host
     }
 
-    /// A NAT, to put hosts behind.
+    /// A NAT for hosts to be put behind.
     pub(crate) fn nat(&mut self, at: &Node, nat: Nat) -> Node {
         let node = self.node(at);
         node.enter(|| {

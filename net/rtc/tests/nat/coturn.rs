@@ -13,7 +13,7 @@ const USER: &str = "netdyno";
 const PASSWORD: &str = "a test's password";
 const PORT: u16 = 3478;
 
-/// Starts it.
+/// Starts coturn.
 pub(crate) fn start(bed: &Bed) -> Coturn {
     let user = format!("{USER}:{PASSWORD}");
     let spawned = Coturn::start_at((PUBLIC[0], PORT).into(), &user, &["--fingerprint"], |command| {
@@ -22,19 +22,19 @@ pub(crate) fn start(bed: &Bed) -> Coturn {
     spawned.expect("the bed has seen that it is there")
 }
 
-/// The URLs by which it is known (RFC 7064, RFC 7065).
+/// Its URLs (RFC 7064, RFC 7065).
 fn urls() -> [String; 2] {
     let place = format!("{}:{PORT}", PUBLIC[0]);
     [format!("stun:{place}"), format!("turn:{place}?transport=udp")]
 }
 
-/// For us.
+/// For local settings.
 pub(crate) fn servers() -> Vec<IceServer> {
     let [stun, turn] = urls();
     vec![IceServer::stun(stun), IceServer::turn(turn, USER, PASSWORD)]
 }
 
-/// For who gets no UDP through.
+/// For networks that block UDP.
 pub(crate) fn server_by_tcp() -> IceServer {
     IceServer::turn(format!("turn:{}:{PORT}?transport=tcp", PUBLIC[0]), USER, PASSWORD)
 }

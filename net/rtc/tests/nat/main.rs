@@ -25,7 +25,7 @@ use serde_json::json;
 /// 10 MB.
 const BULK_MESSAGES: usize = 160;
 
-/// What a host may be behind of, the innermost NAT first, and what that does.
+/// The NATs in front of a host, the innermost first, and their behaviour.
 const KINDS: [(&str, &[Nat], Behaviour); 6] = [
     ("no NAT", &[], Behaviour::new(Mapping::Independent, Filtering::Independent)),
     ("full cone", &[Nat::FullCone], Behaviour::new(Mapping::Independent, Filtering::Independent)),
@@ -47,7 +47,7 @@ const KINDS: [(&str, &[Nat], Behaviour); 6] = [
     ),
 ];
 
-/// Two that are behind the same NAT, and what each has before it besides.
+/// Two hosts behind the same NAT, and further NATs in front of each.
 const PLACES: [(&str, Nat, &[Nat], Way); 3] = [
     ("both behind one port-restricted NAT", Nat::PortRestricted, &[], Way::Direct),
     (
@@ -83,7 +83,7 @@ fn a_kind_is_what_it_says() {
     });
 }
 
-/// How two are to connect: by what their NATs do, or where they are.
+/// The expected kind of connection, from the NATs' behaviour or the hosts' positions.
 fn expected(one: usize, other: usize) -> Way {
     let [one, other] = [one, other].map(|at| KINDS[at].2);
     if one.meets(other) { Way::Direct } else { Way::Relayed }
@@ -121,7 +121,7 @@ fn every_pairing() {
     });
 }
 
-/// It has a way to us by coturn alone, and takes 10 MB, and sends them back.
+/// Reaches the other side only through coturn; receives 10 MB and sends them back.
 #[test]
 fn chromium_and_we_behind_symmetric_nats() {
     if let Err(reason) = browser::installed() {
@@ -151,7 +151,7 @@ fn chromium_and_we_behind_symmetric_nats() {
                 end.accept_channel().expect("a channel")
             };
             let begun = Instant::now();
-            // What is sent is echoed.
+            // Messages are echoed.
             let way = end.way(MESSAGE_BYTES, || peers::carry(&channel, &channel, BULK_MESSAGES));
             assert_eq!(way, Way::Relayed);
             println!("Chromium {name}: 10 MB there and back in {:?}", begun.elapsed());
@@ -160,7 +160,7 @@ fn chromium_and_we_behind_symmetric_nats() {
     });
 }
 
-/// A NAT gets another address, as it does when a line is dialled anew.
+/// A NAT gets another address, as after a new dial-up.
 #[test]
 fn a_peer_whose_address_changes_is_followed() {
     alone("a_peer_whose_address_changes_is_followed", || {
@@ -187,7 +187,7 @@ fn a_peer_whose_address_changes_is_followed() {
     });
 }
 
-/// A host gets another address, as when it goes to another network. It finds out by what it cannot send.
+/// A host gets another address, as after moving to another network. It notices by failed sends.
 #[test]
 fn an_address_of_ours_that_changes_is_left() {
     alone("an_address_of_ours_that_changes_is_left", || {
@@ -208,7 +208,7 @@ fn an_address_of_ours_that_changes_is_left() {
             peers::carry(&here, &there, 1);
             peers::carry(&there, &here, 1);
             println!("both ways again after {:?}", begun.elapsed());
-            // Else it takes 7 s of silence.
+            // Otherwise it would take 7 s of silence.
             assert!(begun.elapsed().as_secs() < 6);
         }
     });

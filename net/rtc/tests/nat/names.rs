@@ -1,4 +1,5 @@
-//! Chromium and we, who hide our addresses behind names of multicast DNS: one finds the other by its name, where no check of the other gets through before.
+//! Chromium and the local side both hide their addresses behind mDNS names: one must resolve the other's,
+//! because no check gets through before.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -13,7 +14,7 @@ use crate::browser::{self, Browser};
 use crate::peers;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A host lets in, but for multicast DNS, only those that it has spoken to.
+/// A host that admits only mDNS and replies to its own datagrams.
 const GATE: &str = "table ip gate {
     chain in { type filter hook input priority filter; udp dport != 5353 ct state new drop; }
 }\n";
@@ -32,7 +33,7 @@ fn chromium_and_we_find_each_other_by_names() {
         let public = bed.public.clone();
         let [theirs, ours] = [(); 2].map(|()| bed.host(&public, &[]));
         let mut browser = theirs.enter(|| Browser::start(&[])).unwrap();
-        // Whose address has to be found out by its name, and who offers.
+        // Whose address must be resolved by name, and who offers.
         for (hidden, we_offer) in [("theirs", false), ("theirs", true), ("ours", false), ("ours", true)] {
             let gated = if hidden == "theirs" { &ours } else { &theirs };
             nft(gated, GATE);

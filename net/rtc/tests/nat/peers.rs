@@ -1,4 +1,4 @@
-//! Peers of ours, each on a host of its own, and how they come to talk.
+//! Peers on separate hosts, and how they connect.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -10,11 +10,11 @@ use netdyno_rtc::{ChannelOptions, Settings};
 use crate::bed::{Node, PUBLIC};
 use crate::coturn;
 
-/// In what time they connect, on a machine on which many do at once.
+/// The time limit to connect, on a machine that runs many peers.
 const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const MESSAGE_BYTES: usize = 65_536;
 
-/// One end, which knows of coturn.
+/// One peer, configured with coturn.
 pub(crate) struct End {
     peer: PeerConnection,
     host: Node,
@@ -38,7 +38,7 @@ impl End {
         Self { peer, host: host.clone(), endpoint }
     }
 
-    /// Does something with it where it is.
+    /// Runs a closure on its host.
     pub(crate) fn does<T: Send>(&self, run: impl FnOnce(&PeerConnection) -> T + Send) -> T {
         self.host.enter(|| run(&self.peer))
     }
@@ -47,13 +47,14 @@ impl End {
         self.peer.create_channel("bulk", ChannelOptions::default()).unwrap()
     }
 
-    /// The channel that the other end makes; none if they do not connect.
+    /// The channel that the other end creates; `None` if they do not connect.
     pub(crate) fn accept_channel(&self) -> Option<DataChannel> {
         let is_connected = self.peer.wait_connected_timeout(PATIENCE).is_ok_and(|in_time| in_time);
         is_connected.then(|| self.peer.accept_channel_timeout(PATIENCE).unwrap().unwrap())
     }
 
-    /// Does something, and tells by which way so many bytes have gone from here meanwhile, as the host has counted.
+    /// Runs a closure and returns through which path this many bytes have left the host meanwhile, as the
+    /// host counted.
     pub(crate) fn way(&self, bytes: usize, run: impl FnOnce()) -> Way {
         let elsewhere = || {
             let sent = self.host.sent(self.endpoint.local_address().port());
@@ -65,22 +66,22 @@ impl End {
     }
 }
 
-/// How two talk.
+/// How two peers communicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// From address to address, as NATs show them.
+    /// Directly, from address to address, as NATs show them.
     Direct,
-    /// By way of the TURN server.
+    /// Through the TURN server.
     Relayed,
     Not,
 }
 
-/// Connects two; none if they do not come to it.
+/// Connects two peers; `None` if that fails.
 pub(crate) fn connect(offerer: &Node, answerer: &Node) -> Option<([End; 2], [DataChannel; 2])> {
     between([offerer, answerer].map(End::new))
 }
 
-/// The same, of two that are there.
+/// The same for existing peers.
 pub(crate) fn between([one, other]: [End; 2]) -> Option<([End; 2], [DataChannel; 2])> {
     let here = one.create_channel();
     let offer = one.does(|peer| peer.create_offer().unwrap());
@@ -90,8 +91,8 @@ pub(crate) fn between([one, other]: [End; 2]) -> Option<([End; 2], [DataChannel;
     Some(([one, other], [here, there]))
 }
 
-/// Connects two, has each send to the other, and looks at the wire. What connects first may not be what they come to: it is looked until both go the
-/// way that is expected.
+/// Connects two peers, sends in both directions and inspects the traffic. The first path may not be final: it
+/// is checked until both use the expected one.
 pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
     let Some(([one, other], [here, there])) = connect(offerer, answerer) else { return Way::Not };
     let deadline = Instant::now() + PATIENCE;
@@ -111,7 +112,7 @@ pub(crate) fn way(offerer: &Node, answerer: &Node, expected: Way) -> Way {
     }
 }
 
-/// So many messages from one to the other, where they have to come to as they were.
+/// Sends this many messages from one to the other and verifies them.
 pub(crate) fn carry(from: &DataChannel, to: &DataChannel, messages: usize) {
     let data = |number: usize| -> Vec<u8> {
         (0..MESSAGE_BYTES).map(|at| (at * 7 + at / 256 + number) as u8).collect()

@@ -1,4 +1,5 @@
-//! What a NAT does, found out from behind it, as RFC 5780 does: which address and port it shows to whom, and whom it lets in.
+//! Determines the behaviour of NATs from behind them, as RFC 5780 does: the mapped address and port for each
+//! destination, and which sources are admitted.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -7,21 +8,22 @@ use std::time::{Duration, Instant};
 
 use crate::bed::{Bed, Node, PUBLIC};
 
-/// Not to hang; datagrams are not lost here.
+/// A guard against hanging; datagrams are not lost here.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// For a NAT that lets nothing through.
+/// For a NAT that blocks everything.
 const SHORT: Duration = Duration::from_secs(1);
-/// By two addresses and two ports: the first address' first port, its second, the second address' first.
+/// Two addresses and two ports: the first address with the first and the second port, and the second address
+/// with the first port.
 const SERVERS: [(Ipv4Addr, u16); 3] = [(PUBLIC[0], 3490), (PUBLIC[0], 3491), (PUBLIC[1], 3490)];
 
-/// Whether the port that is shown depends on the peer (RFC 4787, 4.1).
+/// Whether the mapped port depends on the destination (RFC 4787, 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mapping {
     Independent,
     Dependent,
 }
 
-/// Who is let in at a port that is shown (RFC 4787, 5).
+/// Which sources are admitted at a mapped port (RFC 4787, 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filtering {
     Independent,
@@ -29,7 +31,7 @@ pub(crate) enum Filtering {
     AddressAndPort,
 }
 
-/// What a host finds out of the NATs before it.
+/// The combined behaviour of the NATs in front of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Behaviour {
     mapping: Mapping,
@@ -41,7 +43,8 @@ impl Behaviour {
         Self { mapping, filtering }
     }
 
-    /// Whether two that try as ICE does get through to each other: from one to the address and port that the other shows to a server, and back.
+    /// Whether two hosts get through to each other as ICE tries: from one host to the address and port that
+    /// the other shows to a server, and back.
     pub(crate) fn meets(self, other: Self) -> bool {
         let passes = |from: Self, to: Self| {
             to.mapping == Mapping::Independent
@@ -51,7 +54,7 @@ impl Behaviour {
     }
 }
 
-/// Answers on the public segment, as long as this process lives.
+/// Answers on the public segment while this process lives.
 pub(crate) fn serve(bed: &Bed) {
     let sockets: Arc<[UdpSocket]> =
         bed.public.enter(|| SERVERS.map(|at| UdpSocket::bind(at).unwrap())).into();
@@ -60,7 +63,8 @@ pub(crate) fn serve(bed: &Bed) {
         thread::spawn(move || {
             let mut request = [0; 8];
             while let Ok((length, from)) = sockets[at].recv_from(&mut request) {
-                // A byte for each socket to answer from, in this order; the answer says which, and whom it is for.
+                // One byte for each socket to answer from, in this order; the answer names the socket and the
+                // destination.
                 for by in &request[..length] {
                     let answer = format!("{by} {from}");
                     sockets[usize::from(*by)].send_to(answer.as_bytes(), from).unwrap();
@@ -76,7 +80,7 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// The answers, by whom and what they say, up to that of the server that was asked.
+/// The answers with their sources, up to that of the queried server.
 fn ask(socket: &UdpSocket, server: usize, by: &[u8]) -> Option<Vec<(usize, SocketAddr)>> {
     socket.send_to(by, SERVERS[server]).unwrap();
     let mut answers = Vec::new();
@@ -89,7 +93,7 @@ fn ask(socket: &UdpSocket, server: usize, by: &[u8]) -> Option<Vec<(usize, Socke
     Some(answers)
 }
 
-/// What this host is behind of; none if no UDP gets through.
+/// The NATs in front of this host; `None` if no UDP gets through.
 pub(crate) fn behaviour(host: &Node) -> Option<Behaviour> {
     host.enter(|| {
         let mapped = socket();
@@ -100,7 +104,7 @@ pub(crate) fn behaviour(host: &Node) -> Option<Behaviour> {
         let is_same = (1..SERVERS.len()).all(|server| shown(server).unwrap() == first);
         let mapping = if is_same { Mapping::Independent } else { Mapping::Dependent };
 
-        // Whoever was not spoken to answers first; what is let in has come before the second answer.
+        // Sources that were not addressed answer first; what is admitted arrives before the second answer.
         let filtered = socket();
         let mut heard = ask(&filtered, 0, &[2, 1, 0]).unwrap();
         heard.extend(ask(&filtered, 0, &[0]).unwrap());
@@ -115,7 +119,8 @@ pub(crate) fn behaviour(host: &Node) -> Option<Behaviour> {
     })
 }
 
-/// Whether one host reaches the other at the address and port that it shows to the world, and is seen there by its own (RFC 4787, 6).
+/// Whether one host reaches the other at its mapped address and port, and is seen there with its own mapped
+/// ones (RFC 4787, 6).
 pub(crate) fn hairpins(from: &Node, to: &Node) -> bool {
     let [(here, shows), (there, at)] = [from, to].map(|host| {
         host.enter(|| {
@@ -124,23 +129,23 @@ pub(crate) fn hairpins(from: &Node, to: &Node) -> bool {
             (socket, shown)
         })
     });
-    // So that no NAT before the other keeps it out.
+    // So that no NAT in front of the other blocks it.
     there.send_to(b"opens", shows).unwrap();
     here.send_to(b"over", at).unwrap();
-    // What was let in is there before an answer to a later question.
+    // What was admitted arrives before the answer to a later request.
     there.send_to(&[0], SERVERS[0]).unwrap();
     let (_, seen) = there.recv_from(&mut [0; 100]).unwrap();
     seen == shows
 }
 
-/// Waits until the world sees this host at another address, by a flow that was there before too.
+/// Waits until this host is mapped to another address, for an existing flow too.
 pub(crate) fn changes_address(host: &Node, change: impl FnOnce() + Send) {
     host.enter(|| {
         let socket = socket();
         let before = ask(&socket, 0, &[0]).unwrap();
         change();
         socket.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
-        // What goes to the old address is lost.
+        // Datagrams to the old address are lost.
         let deadline = Instant::now() + PATIENCE;
         while ask(&socket, 0, &[0]).is_none_or(|now| now == before) {
             assert!(Instant::now() < deadline, "the world sees the host at its old address");

@@ -1,11 +1,11 @@
-//! The table of docs/NAT.md, which is what the test has found.
+//! The table in docs/NAT.md with the test's results.
 
 use std::fs;
 use std::path::Path;
 
 use crate::peers::Way;
 
-/// Set to have the table written; else it has to be there as it was found.
+/// If set, the table is written; otherwise it is compared.
 const WRITE: &str = "NETDYNO_NAT_WRITE";
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/NAT.md");
 const BEGIN: &str = "<!-- pairings:begin -->\n";
@@ -19,7 +19,7 @@ fn word(way: Way) -> &'static str {
     }
 }
 
-/// Those who offer by those who answer.
+/// Offerers in rows, answerers in columns.
 pub(crate) fn of<const N: usize>(names: &[&str; N], ways: &[[Way; N]; N]) -> String {
     let mut table = format!("| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(N));
     for (name, row) in names.iter().zip(ways) {
@@ -28,13 +28,13 @@ pub(crate) fn of<const N: usize>(names: &[&str; N], ways: &[[Way; N]; N]) -> Str
     table
 }
 
-/// Below, where both are in one place.
+/// Below: both behind one NAT.
 pub(crate) fn list(names: &[&str], ways: &[Way]) -> String {
     let rows = names.iter().zip(ways).map(|(name, way)| format!("| {name} | {} |\n", word(*way)));
     format!("\n| | |\n|---|---|\n{}", rows.collect::<String>())
 }
 
-/// Writes it where it belongs, or compares.
+/// Writes the table, or compares it.
 pub(crate) fn check(table: &str) {
     let document = fs::read_to_string(Path::new(DOCUMENT)).unwrap();
     let (before, rest) = document.split_once(BEGIN).unwrap();

@@ -1,4 +1,4 @@
-//! Out of a network that lets no UDP through.
+//! Connections out of a network that blocks UDP.
 
 use netdyno_rtc::Settings;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::coturn;
 use crate::peers::{self, End};
 use crate::{BULK_MESSAGES, probe};
 
-/// One of ours by TCP to coturn, and from there to one behind a symmetric NAT.
+/// A local peer by TCP to coturn, and from there to a peer behind a symmetric NAT.
 #[test]
 fn by_a_turn_server() {
     alone("tcp::by_a_turn_server", || {
@@ -33,7 +33,7 @@ fn by_a_turn_server() {
     });
 }
 
-/// Without any server but ours, which a browser connects to by itself.
+/// Without a TURN server: a browser connects to the endpoint by TCP.
 #[test]
 fn chromium_by_a_port_of_ours() {
     if let Err(reason) = browser::installed() {
@@ -55,7 +55,7 @@ fn chromium_by_a_port_of_ours() {
         assert!(answer.contains(" tcp ") && answer.contains(" 443 typ host tcptype passive"), "{answer}");
         browser.call("acceptAnswer", json!(["offers", answer]));
         let channel = end.accept_channel().expect("a channel");
-        // What is sent is echoed.
+        // Messages are echoed.
         peers::carry(&channel, &channel, BULK_MESSAGES);
         let pair = end.does(|peer| peer.selected_pair()).unwrap();
         assert_eq!((pair.local.protocol, pair.local.port), ("tcp", 443));

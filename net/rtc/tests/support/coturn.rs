@@ -1,4 +1,4 @@
-//! A coturn of a test's own, whose log can be waited for.
+//! A private coturn for a test, whose log can be awaited.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -11,27 +11,28 @@ use std::{env, fs, io, thread};
 use netdyno_rtc::{IceServer, Settings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// Ends when dropped; tells what it said if that is because of a panic.
+/// Ends coturn when dropped; prints its output after a panic.
 pub struct Coturn {
     process: Child,
     address: SocketAddr,
     tls_port: u16,
-    /// Who has signed its certificate, in PEM.
+    /// The authority of its certificate, in PEM.
     pub authority: String,
     log: Arc<(Mutex<String>, Condvar)>,
     folder: PathBuf,
 }
 
 impl Coturn {
-    /// Starts one for "name" and "password" on the loopback interface, by UDP, TCP and TLS, at ports that are free.
+    /// Starts one for "name" and "password" on the loopback interface, by UDP, TCP and TLS, on free ports.
     pub fn start(extra: &[&str]) -> Option<Self> {
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let extra = [&["--allow-loopback-peers"], extra].concat();
         Self::start_at(address, "name:password", &extra, |command| command.spawn())
     }
 
-    /// Starts one for `user` ("name:password"), which relays by the address that it listens at; `extra` goes beside the options that all have, and `spawn`
-    /// starts it, in whatever network. None, and a word about it, or a failed test if `NETDYNO_REQUIRE=all`, where there is none.
+    /// Starts one for `user` ("name:password") that relays at its listening address, with `extra` options;
+    /// `spawn` starts the process, in any network. If coturn is missing: `None` with a message, or a failed
+    /// test if `NETDYNO_REQUIRE=all`.
     pub fn start_at(
         address: SocketAddr,
         user: &str,
@@ -81,14 +82,14 @@ impl Coturn {
         Some(server)
     }
 
-    /// Waits until its log has this; false if it never has.
+    /// Waits until its log contains this text; returns false if it never does.
     pub fn logs(&self, text: &str) -> bool {
         let guard = self.log.0.lock().unwrap();
         let wait = self.log.1.wait_timeout_while(guard, Duration::from_secs(30), |log| !log.contains(text));
         !wait.unwrap().1.timed_out()
     }
 
-    /// Its number, as text.
+    /// Its port as text.
     pub fn process(&self) -> String {
         self.process.id().to_string()
     }
@@ -101,7 +102,7 @@ impl Coturn {
         self.tls_port
     }
 
-    /// Its address by "udp", "tcp" or "tls".
+    /// Its address for "udp", "tcp" or "tls".
     pub fn url(&self, transport: &str) -> String {
         match transport {
             "tls" => format!("turns:{}:{}?transport=tcp", self.address.ip(), self.tls_port),
@@ -109,12 +110,12 @@ impl Coturn {
         }
     }
 
-    /// Settings of one who goes by it alone.
+    /// Settings that use only this server.
     pub fn relayed(&self, password: &str) -> Settings {
         self.relayed_by(&self.url("udp"), password)
     }
 
-    /// The same, by this way.
+    /// The same with this transport.
     pub fn relayed_by(&self, url: &str, password: &str) -> Settings {
         let mut settings = Settings::new().unwrap();
         settings.ice_servers = vec![IceServer::turn(url, "name", password)];
@@ -135,7 +136,7 @@ impl Drop for Coturn {
     }
 }
 
-/// An authority, and a certificate for these hosts that it has signed, with its key; in PEM.
+/// An authority, and a certificate that it has issued for these hosts, with its key; in PEM.
 pub fn certified(hosts: &[&str]) -> (String, String, String) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

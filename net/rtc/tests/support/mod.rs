@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers for several tests.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::net::{SocketAddr, UdpSocket};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use netdyno_rtc::core::DtlsVersions;
 use netdyno_rtc::{ChannelId, Connection, Endpoint, Event, Handler, Kind, Message, Settings};
 
-/// Long enough for the slowest machine; no test waits for it unless it fails.
+/// Long enough for slow machines; only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn settings() -> Settings {
@@ -21,7 +21,7 @@ pub fn endpoint() -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings()).unwrap()
 }
 
-/// A handler of two functions.
+/// A handler made of two functions.
 pub struct On<E, M>(pub E, pub M);
 
 impl<E, M> Handler for On<E, M>
@@ -38,7 +38,7 @@ where
     }
 }
 
-/// Does not care.
+/// Ignores everything.
 pub struct Ignore;
 
 impl Handler for Ignore {
@@ -79,7 +79,7 @@ impl Handler for Source {
     fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
 }
 
-/// Calls `step` until it gives something.
+/// Calls `step` until it returns a value.
 pub fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -90,14 +90,14 @@ pub fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Threads of this process with this name.
+/// The number of threads of this process with this name.
 pub fn threads_named(name: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|found| found.trim_end() == name).count()
 }
 
-/// A relay between two endpoints on the loopback interface, which can stop to.
+/// A relay between two endpoints on the loopback interface that can be paused.
 pub struct Relay {
     sockets: [UdpSocket; 2],
     is_cut: AtomicBool,
@@ -105,7 +105,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Begins; dropping what it gives ends it.
+    /// Starts the relay; dropping the result ends it.
     pub fn start() -> Running {
         let socket = |_| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -117,7 +117,7 @@ impl Relay {
             is_cut: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         });
-        // Who was last heard by each socket.
+        // The last sender seen by each socket.
         let heard: Arc<[Mutex<Option<SocketAddr>>; 2]> = Arc::default();
         for side in 0..2 {
             let (relay, heard) = (relay.clone(), heard.clone());
@@ -139,16 +139,17 @@ impl Relay {
     }
 }
 
-/// A relay that is running.
+/// A running relay.
 pub struct Running(Arc<Relay>);
 
 impl Running {
-    /// Whether nothing comes through from now on.
+    /// Whether everything is dropped from now on.
     pub fn cut(&self, is_cut: bool) {
         self.0.is_cut.store(is_cut, Ordering::Relaxed);
     }
 
-    /// A description of the endpoint with this port, as the other one is to have it. `side`: 0 for who is described to 1.
+    /// A description of the endpoint on this port with the relay's address, for the other side. `side`: 0 for
+    /// the one described to 1.
     pub fn describe(&self, side: usize, port: u16, description: &str) -> String {
         let ours = self.0.sockets[1 - side].local_addr().unwrap().port();
         let there = description.replace(&format!(" 127.0.0.1 {port} "), &format!(" 127.0.0.1 {ours} "));
@@ -158,7 +159,7 @@ impl Running {
 }
 
 impl Running {
-    /// A description without addresses but the relay's, for whoever names many.
+    /// A description without addresses other than the relay's.
     pub fn stands_in(&self, side: usize, description: &str) -> String {
         let ours = self.0.sockets[1 - side].local_addr().unwrap().port();
         let lines = description.lines().filter(|line| !line.starts_with("a=candidate"));
@@ -173,12 +174,12 @@ impl Drop for Running {
     }
 }
 
-/// A number from the environment.
+/// A number from an environment variable.
 pub fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// The defaults, with what the environment changes of them.
+/// The default settings with changes from environment variables.
 pub fn tuned() -> Settings {
     let mut settings = settings();
     settings.receive_buffers = number("RECEIVE_BUFFERS", settings.receive_buffers);
@@ -206,13 +207,13 @@ pub fn tuned() -> Settings {
     settings
 }
 
-/// Of durations in their order.
+/// Of sorted durations.
 pub fn percentiles(sorted: &[Duration]) -> String {
     let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
     format!("p50 {:?}, p90 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.9), at(0.99), at(1.0))
 }
 
-/// Processor time of a process so far, in ticks of 10 ms: by its number, or "self".
+/// CPU time of a process so far, in ticks of 10 ms; by its id, or "self".
 pub fn processor_seconds(process: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! By way of a TURN server: coturn, where it is installed.
+//! Connections through a TURN server: coturn, if installed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../support/coturn.rs"]
@@ -15,7 +15,7 @@ use coturn::Coturn;
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::{ChannelOptions, IceServer, Settings};
 
-/// No test waits longer for anything.
+/// Time limit of every wait.
 const LONG: Duration = Duration::from_secs(60);
 
 fn endpoint(settings: Settings) -> Endpoint {
@@ -37,7 +37,7 @@ fn connected(offerer: &PeerConnection, answerer: &PeerConnection) -> (DataChanne
     (channel, answerer.accept_channel_timeout(LONG).unwrap().unwrap())
 }
 
-/// Messages of all lengths, which the other end has to give back in order.
+/// Messages of all lengths, which the other end returns in order.
 fn exchange(here: &DataChannel, there: &DataChannel, count: usize) {
     let message = |number: usize| vec![number as u8; number * 37 % 5000];
     thread::scope(|scope| {
@@ -55,7 +55,7 @@ fn exchange(here: &DataChannel, there: &DataChannel, count: usize) {
 }
 
 #[test]
-fn two_who_take_no_other_way_find_each_other() {
+fn two_relay_only_peers_connect() {
     let Some(server) = Coturn::start(&[]) else { return };
     let (one, other) = (endpoint(server.relayed("password")), endpoint(server.relayed("password")));
     let (offerer, answerer) = (gathered(&one), gathered(&other));
@@ -103,7 +103,7 @@ fn a_wrong_password_is_no_candidate_and_does_not_keep_anyone_waiting() {
     assert!(peer.create_offer().unwrap().contains("a=end-of-candidates"));
 }
 
-/// RFC 8489 section 9.2.4: 438 with a new nonce is no refusal.
+/// RFC 8489, section 9.2.4: 438 with a new nonce is not a refusal.
 #[test]
 fn a_nonce_that_has_become_stale_is_replaced() {
     let Some(server) = Coturn::start(&["--stale-nonce=1"]) else { return };
@@ -115,14 +115,14 @@ fn a_nonce_that_has_become_stale_is_replaced() {
     assert!(server.logs("Stale nonce") || server.logs("438"));
 }
 
-/// What the server sees of the port itself, not of the socket that is relayed to.
+/// The server's view of the port itself, not of the socket used for relaying.
 #[test]
 fn the_same_server_tells_how_it_sees_the_port() {
     let Some(server) = Coturn::start(&[]) else { return };
     let mut settings = Settings::new().unwrap();
     settings.ice_servers = vec![
         IceServer::stun(format!("stun:127.0.0.1:{}", server.port())),
-        // A name takes longer, and is waited for.
+        // A name takes longer to resolve, and is awaited.
         IceServer::turn(format!("turn:localhost:{}", server.port()), "name", "password"),
     ];
     let one = endpoint(settings);

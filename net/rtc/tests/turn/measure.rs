@@ -1,4 +1,4 @@
-//! What a relay carries: our data channels beside nothing but datagrams, in turn.
+//! The throughput of a relay: data channels and plain datagrams, alternating.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,18 +19,19 @@ use crate::LONG;
 use crate::coturn::Coturn;
 use crate::support::{On, Source, number, processor_seconds, tuned};
 
-/// Of a datagram of ours, as it is at first.
+/// The initial datagram size of data channels.
 const DATAGRAM_BYTES: usize = 1200;
-/// What is kept of our messages in each channel.
+/// Bytes kept buffered in each channel.
 const HIGH_BYTES: usize = 256 << 10;
 const WARM_UP: Duration = Duration::from_millis(300);
-/// What is under way when a load ends does not come into the time of the next.
+/// Pause between loads, so that data in flight is not counted for the next.
 const REST: Duration = Duration::from_millis(100);
-/// Datagrams that may be under way: the best of these, beyond which a server drops.
+/// Datagrams in flight; the best of these is used, beyond which the server drops.
 const WINDOWS: [u64; 4] = [64, 128, 256, 512];
 
-/// Run it alone: `cargo test --release -p netdyno-rtc --all-features --test turn -- --ignored --nocapture`. `TRANSPORTS`, `PAIRS` and
-/// `MESSAGE_BYTES` are lists ("udp,tcp"), `ROUNDS` is how often each has its turn, `MILLISECONDS` how long.
+/// Run it alone: `cargo test --release -p netdyno-rtc --all-features --test turn -- --ignored --nocapture`.
+/// `TRANSPORTS`, `PAIRS` and `MESSAGE_BYTES` are lists ("udp,tcp"); `ROUNDS` is the number of repetitions and
+/// `MILLISECONDS` their duration.
 #[test]
 #[ignore = "a measurement"]
 fn throughput() {
@@ -41,7 +42,7 @@ fn throughput() {
             for transport in
                 list("TRANSPORTS", "udp,tcp,tls").filter(|it| it != "tls" || cfg!(feature = "tls"))
             {
-                // Each has one for itself.
+                // Each has its own.
                 let Some(server) = Coturn::start(&[]) else { return };
                 beside(
                     &server,
@@ -61,7 +62,7 @@ fn list(name: &str, default: &str) -> impl Iterator<Item = String> {
     list.split(',').map(str::to_owned).collect::<Vec<_>>().into_iter()
 }
 
-/// Plain, ours, plain, ours: each of ours beside the mean of the plain ones before and after it.
+/// Alternates plain and ours; each of ours is compared with the mean of the plain ones before and after it.
 fn beside(
     server: &Coturn,
     transport: &str,
@@ -113,12 +114,12 @@ fn beside(
     });
 }
 
-/// What goes as fast as it can while it is to run.
+/// A load at full speed while it runs.
 #[derive(Default)]
 struct Load {
     runs: AtomicBool,
     is_over: AtomicBool,
-    /// Payload that has arrived.
+    /// Payload received.
     bytes: AtomicU64,
 }
 
@@ -131,7 +132,7 @@ impl Load {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// MB that arrive a second, and the cores that these processes take meanwhile.
+    /// MB received per second, and the cores used by these processes meanwhile.
     fn measure(&self, time: Duration, processes: [&str; 2]) -> [f64; 3] {
         let at = || {
             [
@@ -151,7 +152,7 @@ impl Load {
     }
 }
 
-/// Pairs of ours, each from one who goes by the relay to one who does not; it tells what the first has counted.
+/// Pairs of peers, each with one relayed side; returns the bytes counted there.
 fn start<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     load: &'scope Load,
@@ -177,7 +178,7 @@ fn start<'scope>(
             loop {
                 match incoming.try_recv() {
                     Ok(offer) => answers.send(there.answer(&offer).unwrap().1).unwrap(),
-                    // The other end is done.
+                    // The other end has finished.
                     Err(TryRecvError::Disconnected) => break,
                     Err(TryRecvError::Empty) => {}
                 }
@@ -212,7 +213,7 @@ fn start<'scope>(
         here.poll(Some(Duration::from_millis(10)), &mut count).unwrap();
     }
     let run = move || {
-        // The other end goes when this one does.
+        // The other end finishes with this one.
         let _offers = offers;
         let mut ran = false;
         while !load.is_over() {
@@ -236,12 +237,12 @@ fn start<'scope>(
     thread::Builder::new().name("source".to_owned()).spawn_scoped(scope, run).unwrap()
 }
 
-/// A channel at the server, to a socket of its own.
+/// A channel at the server towards a local socket.
 struct Flow {
     socket: UdpSocket,
     sink: UdpSocket,
     server: SocketAddr,
-    /// One that goes by it.
+    /// One that uses it.
     datagram: Vec<u8>,
 }
 
@@ -281,7 +282,7 @@ impl Flow {
     }
 }
 
-/// Datagrams by channels, no more at a time than `window` says, so that the server drops none.
+/// Datagrams on channels, at most `window` in flight, so that the server drops none.
 fn send_plainly(load: &Load, flows: Vec<Flow>, window: &AtomicU64) {
     const AT_ONCE: usize = 16;
     let pause = || thread::sleep(Duration::from_micros(20));

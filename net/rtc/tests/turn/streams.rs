@@ -1,4 +1,4 @@
-//! By TCP and TLS to the server, and what servers do that are none.
+//! TCP and TLS to a TURN server, and servers that do not speak TURN.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use netdyno_rtc::{IceServer, Settings};
 use crate::coturn::Coturn;
 use crate::{LONG, connected, endpoint, exchange, gathered};
 
-/// What the other side of a connection does with each that is made to it.
+/// What the server does with each accepted connection.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,7 +27,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Settings with servers that are none, by these URLs.
+/// Settings with such servers at these URLs.
 fn asking(urls: impl IntoIterator<Item = String>) -> Settings {
     let mut settings = Settings::new().unwrap();
     settings.ice_servers = urls.into_iter().map(|url| IceServer::turn(url, "name", "password")).collect();
@@ -35,7 +35,7 @@ fn asking(urls: impl IntoIterator<Item = String>) -> Settings {
     settings
 }
 
-/// Until there is something; a guard against hanging.
+/// Waits for a value; a guard against hanging.
 fn awaited<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LONG;
     loop {
@@ -64,7 +64,7 @@ fn pairs(kinds: &[[&str; 2]]) {
             assert_eq!(peer.report().unwrap().local_candidates[0].relay_protocol, Some(*kind));
         }
         let (here, there) = connected(&offerer, &answerer);
-        // 5 MB each way.
+        // 5 MB in each direction.
         exchange(&here, &there, 2000);
         assert!(server.logs("peer 127.0.0.1 lifetime updated"), "a channel carries it");
         drop((here, there, offerer, answerer));
@@ -73,19 +73,19 @@ fn pairs(kinds: &[[&str; 2]]) {
 }
 
 #[test]
-fn two_who_take_no_other_way_find_each_other_by_tcp() {
+fn two_relay_only_peers_connect_by_tcp() {
     pairs(&[["tcp", "tcp"], ["tcp", "udp"]]);
 }
 
 #[test]
 #[cfg(feature = "tls")]
-fn two_who_take_no_other_way_find_each_other_by_tls() {
+fn two_relay_only_peers_connect_by_tls() {
     pairs(&[["tls", "tls"], ["tls", "tcp"]]);
 }
 
 #[test]
 #[cfg(feature = "tls")]
-fn a_server_whose_certificate_is_not_right_is_refused() {
+fn a_server_with_an_invalid_certificate_is_refused() {
     let Some(server) = Coturn::start(&[]) else { return };
     let tls_port = server.tls_port();
     let mut of_another = server.relayed_by(&server.url("tls"), "password");
@@ -96,10 +96,10 @@ fn a_server_whose_certificate_is_not_right_is_refused() {
     for (settings, expected) in [
         (of_another, "`server_roots`"),
         (of_the_system, "`server_roots`"),
-        (another_name, "write the host in the URL as the server's certificate has it"),
+        (another_name, "use the host name that is in the server's certificate"),
     ] {
         let began = Instant::now();
-        // Where the system trusts nobody it is refused at once.
+        // Without trusted authorities, it is refused at once.
         let bound = netdyno_rtc::blocking::Endpoint::bind("127.0.0.1:0".parse().unwrap(), settings);
         let Ok(one) = bound.map_err(|error| assert!(error.to_string().contains("server_roots"), "{error}"))
         else {
@@ -113,9 +113,9 @@ fn a_server_whose_certificate_is_not_right_is_refused() {
     }
 }
 
-/// All at once, since one of them is waited for until the time is over.
+/// All at once, because one of them waits for the whole time.
 #[test]
-fn what_is_no_turn_server_is_no_candidate_and_is_told() {
+fn servers_that_do_not_speak_turn_are_reported() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let counted = accepted.clone();
     let silent = server(|mut stream| {
@@ -123,14 +123,14 @@ fn what_is_no_turn_server_is_no_candidate_and_is_told() {
     });
     let closing = server(move |mut stream| {
         counted.fetch_add(1, Ordering::Relaxed);
-        // With nothing left to read, so that it is no reset.
+        // Read everything first, so that closing sends no reset.
         let _ = stream.read(&mut [0; 1500]);
     });
     let garbage = server(|mut stream| {
         let _ = stream.write_all(&[0x99; 4000]);
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    // The length of a message of STUN, and never the message.
+    // The header of a STUN message without its body.
     let endless = server(|mut stream| {
         let header = [&[1, 3, 0xff, 0xfc, 0x21, 0x12, 0xa4, 0x42][..], b"transaction!"].concat();
         let _ = stream.write_all(&header);
@@ -139,13 +139,13 @@ fn what_is_no_turn_server_is_no_candidate_and_is_told() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut expected = vec![
         (format!("turn:{silent}?transport=tcp"), "no address within 10 s"),
-        (format!("turn:{closing}?transport=tcp"), "the other end has closed the connection"),
-        (format!("turn:{garbage}?transport=tcp"), "neither a message of STUN nor one of a channel's"),
+        (format!("turn:{closing}?transport=tcp"), "the remote end closed the connection"),
+        (format!("turn:{garbage}?transport=tcp"), "neither a STUN message nor ChannelData"),
         (format!("turn:{endless}?transport=tcp"), "no address within 10 s"),
         (format!("turn:{nobody}?transport=tcp"), "refused"),
     ];
     if cfg!(feature = "tls") {
-        expected.push((format!("turns:{silent}"), "no connection by TLS within 10 s"));
+        expected.push((format!("turns:{silent}"), "no TLS connection within 10 s"));
         expected.push((format!("turns:{garbage}"), "does not speak TLS"));
     }
     let began = Instant::now();
@@ -160,11 +160,11 @@ fn what_is_no_turn_server_is_no_candidate_and_is_told() {
         let told: Vec<_> = failures.iter().filter(|line| line.starts_with(&format!("{url}: "))).collect();
         assert!(told.len() == 1 && told[0].contains(why), "{url}: {told:?}, not {why}");
     }
-    // Half a second, and twice that, and so on, within 10 s.
+    // Half a second, then doubled, within 10 s.
     assert_eq!(accepted.load(Ordering::Relaxed), 5);
 }
 
-/// Between the two ends and the server, so that the line can be cut; what passes comes in pieces of odd lengths.
+/// A proxy between the two ends and the server, which can cut connections and splits data at odd positions.
 struct Cutter {
     address: SocketAddr,
     streams: Arc<Mutex<Vec<TcpStream>>>,
@@ -207,7 +207,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
 }
 
 #[test]
-fn a_line_that_is_cut_is_told_and_made_anew() {
+fn a_lost_stream_is_reported_and_opened_again() {
     let Some(server) = Coturn::start(&[]) else { return };
     let cutter = Cutter::before(server.port());
     let one = endpoint(server.relayed_by(&format!("turn:{}?transport=tcp", cutter.address), "password"));
@@ -218,8 +218,8 @@ fn a_line_that_is_cut_is_told_and_made_anew() {
     exchange(&here, &there, 200);
     cutter.cut();
     let told = awaited(|| offerer.server_failures().pop());
-    assert!(told.contains("it is tried again"), "{told}");
-    // Another address, which the peer is told of, or finds by itself.
+    assert!(told.contains("trying again"), "{told}");
+    // Another relayed address, which the peer is told or discovers.
     let line = awaited(|| offerer.next_candidate());
     assert!(line.contains("typ relay"), "{line}");
     let offer = offerer.restart_ice().unwrap();

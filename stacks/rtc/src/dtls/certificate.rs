@@ -1,4 +1,4 @@
-//! Our certificate, and fingerprints.
+//! The local certificate, and fingerprints.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,8 +30,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Datagrams of the handshake that are kept while one before them is missing.
 const QUEUE_MAX: usize = 30;
 
-/// A certificate with its key, and its SHA-256 fingerprint: a self-signed one, made once a process for about 1 ms, or one that is
-/// [kept](Self::to_pem) or [brought along](Self::from_pem).
+/// A certificate with its key and SHA-256 fingerprint: self-signed and generated once per process,
+/// [stored](Self::to_pem), or [provided](Self::from_pem).
 pub struct Certificate {
     pub(super) key_pair: Arc<EcdsaKeyPair>,
     pub(super) der: Vec<u8>,
@@ -42,7 +42,8 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// A fresh ECDSA P-256 certificate (RFC 8827 section 6.5). Key and serial number are the system's random bytes.
+    /// Generates an ECDSA P-256 certificate (RFC 8827 section 6.5). Key and serial number are the system's
+    /// random bytes.
     pub fn generate() -> Result<Self, Error> {
         let failed = |what: &dyn fmt::Display| Error::Certificate(what.to_string());
         let key_pair =
@@ -52,19 +53,19 @@ impl Certificate {
         Self::new(key_pair, der)
     }
 
-    /// Of a key and the certificate for it.
+    /// From a key and its certificate.
     pub(super) fn new(key_pair: Arc<EcdsaKeyPair>, der: Vec<u8>) -> Result<Self, Error> {
         let config = config().map_err(|error| Error::Certificate(error.to_string()))?;
         let fingerprint = Fingerprint::of(&der);
         Ok(Self { key_pair, der, config: Arc::new(config), fingerprint })
     }
 
-    /// The certificate in DER, as the peer gets it.
+    /// The certificate in DER, as sent to the peer.
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
-    /// What the peer will see of it.
+    /// Its SHA-256 fingerprint, as the peer verifies it.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }

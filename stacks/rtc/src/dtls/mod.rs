@@ -1,13 +1,13 @@
-//! DTLS 1.3 (RFC 9147) and 1.2 (RFC 6347): the handshake by `dimpl`, the records of application data by our own fast
+//! DTLS 1.3 (RFC 9147) and 1.2 (RFC 6347): the handshake by `dimpl`, application data by a separate fast
 //! path.
 //!
 //! | does | does not |
 //! |---|---|
-//! | ECDHE with ECDSA, AES-GCM and ChaCha20-Poly1305, both sides' certificates, extended master secret | DTLS 1.0, resumption, 0-RTT, renegotiation, authentication after the handshake, connection ids, SRTP |
-//! | retransmission, fragments, ACKs, a replay window of 1,024 records, key updates by either side | cookies of its own: ICE has proved that the peer can be reached |
+//! | ECDHE with ECDSA, AES-GCM and ChaCha20-Poly1305, mutual certificates, extended master secret | DTLS 1.0, resumption, 0-RTT, renegotiation, post-handshake authentication, connection ids, SRTP |
+//! | retransmission, fragmentation, ACKs, a replay window of 1,024 records, key updates by either side | cookies: ICE has proved reachability |
 //!
-//! The bytes of a handshake, and the jitter of its retransmissions, are the one part of a peer connection that is not
-//! a function of its seed: keys, random values and signatures are the system's random bytes, as they must be.
+//! Handshake bytes and retransmission jitter are the only part of a peer connection that is not a function of
+//! its seed: keys, random values and signatures require the system's random bytes.
 
 mod certificate;
 mod deferred;
@@ -45,7 +45,7 @@ use thirteen::session::Session;
 use transmits::{Transmits, push};
 pub use version::{Version, Versions};
 
-/// Who begins the handshake (`a=setup`).
+/// The DTLS role (`a=setup`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Sends ClientHello (`active`).
@@ -55,7 +55,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// As W3C names it (RTCDtlsRole).
+    /// The W3C name (RTCDtlsRole).
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -64,25 +64,25 @@ impl Role {
     }
 }
 
-/// What happened.
+/// Events of a DTLS connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DtlsEvent {
-    /// The handshake is done, and the peer's certificate has the right fingerprint.
+    /// The handshake is complete, and the peer's certificate has the expected fingerprint.
     Connected,
-    /// The peer said close_notify.
+    /// The peer sent close_notify.
     Closed,
-    /// Over.
+    /// The connection has failed.
     Failed(Error),
 }
 
-/// Bytes before the plaintext in a sealed record at the most: record header and explicit nonce of DTLS 1.2.
+/// Most bytes before the plaintext in an encrypted record: record header, and explicit nonce of DTLS 1.2.
 pub const HEADROOM: usize = HEADER_BYTES + 8;
-/// Bytes after it at the most: the content type of DTLS 1.3, and the tag.
+/// Most bytes after the plaintext: content type of DTLS 1.3, and tag.
 pub const TAILROOM: usize = 1 + TAG_BYTES;
-/// Bytes that sealing adds to a plaintext at the most: DTLS 1.2 with AES-GCM.
+/// Most bytes that encryption adds to a plaintext: DTLS 1.2 with AES-GCM.
 pub const OVERHEAD: usize = HEADROOM + TAG_BYTES;
 
-/// One DTLS connection.
+/// A DTLS connection.
 pub struct Dtls {
     state: State,
     transmits: Transmits,
@@ -116,8 +116,8 @@ struct LastFlight {
 }
 
 impl Dtls {
-    /// A connection whose peer must have the certificate with this fingerprint. A client's first flight is ready to be
-    /// polled.
+    /// Creates a connection whose peer must present the certificate with this fingerprint. A client's first
+    /// flight can be polled at once.
     pub fn new(
         certificate: &Arc<Certificate>,
         versions: Versions,
@@ -135,14 +135,14 @@ impl Dtls {
         })
     }
 
-    /// Whether the handshake is done: application data can be sealed, and comes.
+    /// Whether the handshake is complete: application data can be sent and received.
     #[inline]
     pub fn is_connected(&self) -> bool {
         matches!(self.state, State::Connected(_) | State::Connected13(_))
     }
 
-    /// Whether application data can be sealed. A server of DTLS 1.3 can before it is connected: then nobody knows who
-    /// will read it, so it must say nothing that is not for everyone, and nothing is read yet.
+    /// Whether application data can be encrypted. A DTLS 1.3 server can before it is connected, but its reader is
+    /// not authenticated then: send nothing confidential. Nothing is received yet.
     #[inline]
     pub fn can_seal(&self) -> bool {
         match &self.state {
@@ -151,7 +151,7 @@ impl Dtls {
         }
     }
 
-    /// The version, once it is decided and until the end.
+    /// The negotiated version, until the end.
     pub fn version(&self) -> Option<Version> {
         match &self.state {
             State::Handshake(handshake) => handshake.version(),
@@ -161,12 +161,13 @@ impl Dtls {
         }
     }
 
-    /// The peer's certificate (DER), once it has shown one with the right fingerprint.
+    /// The peer's certificate (DER), once it has presented one with the expected fingerprint.
     pub fn remote_certificate(&self) -> Option<&[u8]> {
         self.remote_certificate.as_deref()
     }
 
-    /// Bytes that sealing adds to a plaintext, with the version and suite in use (at most [`OVERHEAD`]).
+    /// Bytes that encryption adds to a plaintext with the current version and cipher suite (at most
+    /// [`OVERHEAD`]).
     #[inline]
     pub fn overhead(&self) -> usize {
         match &self.state {
@@ -177,8 +178,8 @@ impl Dtls {
         }
     }
 
-    /// Bytes before the plaintext with the version and suite in use (5 with DTLS 1.3, 21 with AES-GCM in 1.2, 13 with
-    /// ChaCha20-Poly1305).
+    /// Bytes before the plaintext with the current version and cipher suite (5 with DTLS 1.3, 21 with AES-GCM
+    /// in 1.2, 13 with ChaCha20-Poly1305).
     #[inline]
     pub fn headroom(&self) -> usize {
         match &self.state {
@@ -189,10 +190,10 @@ impl Dtls {
         }
     }
 
-    /// Takes one datagram, decrypts in place, and gives each application record's plaintext to `deliver`. Handshake
-    /// records go to the handshake. Noise, replays and forgeries are dropped without a sign.
+    /// Handles one datagram: decrypts in place and passes each application record's plaintext to `deliver`.
+    /// Invalid, replayed and forged records are dropped silently.
     ///
-    /// A datagram that completes the handshake may deliver data too: what came with it, and before it.
+    /// A datagram that completes the handshake may also deliver data that arrived with or before it.
     #[inline]
     pub fn handle_datagram(
         &mut self,
@@ -233,10 +234,10 @@ impl Dtls {
         }
     }
 
-    /// Seals, in place, one record of application data: the plaintext stands at `headroom()..headroom() + length` of
-    /// `buffer`. Gives the length of the whole record, from the start of `buffer`; 0 if nothing was sealed: not
-    /// connected, more than 2^14 bytes, `buffer` too short, or all 2^48 sequence numbers used, which also ends the
-    /// connection.
+    /// Encrypts one record of application data in place: the plaintext is at `headroom()..headroom() +
+    /// length` of `buffer`. Returns the length of the record from the start of `buffer`. Returns 0 if nothing
+    /// was encrypted: not connected, more than 2^14 bytes, `buffer` too short, or all 2^48 sequence numbers
+    /// used, which also ends the connection.
     #[inline]
     pub fn seal(&mut self, buffer: &mut [u8], length: usize) -> usize {
         let sealed = match &mut self.state {
@@ -253,7 +254,7 @@ impl Dtls {
         }
     }
 
-    /// Says close_notify.
+    /// Sends close_notify.
     pub fn close(&mut self) {
         match &mut self.state {
             State::Handshake(handshake) => handshake.close(&mut self.transmits),
@@ -268,7 +269,7 @@ impl Dtls {
         self.state = State::Over(None);
     }
 
-    /// Time has passed. It may complete the handshake, and then data that came early is delivered.
+    /// Handles expired timers. May complete the handshake and then deliver data that arrived early.
     pub fn handle_timeout(&mut self, now: Instant, deliver: &mut impl FnMut(&mut [u8])) {
         match &mut self.state {
             State::Handshake(handshake) => {
@@ -280,8 +281,8 @@ impl Dtls {
         }
     }
 
-    /// When to call `handle_timeout`; none for a server before the handshake has begun, and none after it but with DTLS
-    /// 1.3 for what is not acknowledged.
+    /// When to call `handle_timeout`; `None` for a server before the handshake has begun, and after the
+    /// handshake, except with DTLS 1.3 for unacknowledged messages.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         match &self.state {
@@ -291,9 +292,7 @@ impl Dtls {
         }
     }
 
-    /// The next datagram of the handshake, or an alert; gives its length, at most 1,150 bytes. It stays if `out` is
-    /// too short for it.
-    #[inline]
+    /// Writes the next handshake datagram or alert and returns its length, at most 1,150 bytes, if `out` suffices.
     pub fn poll_transmit(&mut self, out: &mut [u8]) -> Option<usize> {
         let datagram = self.transmits.front()?;
         out.get_mut(..datagram.len())?.copy_from_slice(datagram);
@@ -306,7 +305,7 @@ impl Dtls {
         Some(length)
     }
 
-    /// Whether there is such a datagram.
+    /// Whether such a datagram is pending.
     #[inline]
     pub fn has_transmits(&self) -> bool {
         !self.transmits.is_empty()

@@ -1,4 +1,4 @@
-//! Candidates of ours: addresses of interfaces, what servers see of them, and addresses at relays.
+//! Local candidates: interface addresses, server-reflexive addresses, and relay addresses.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -12,39 +12,41 @@ use crate::sdp::{Candidate, CandidateKind, CandidateTransport, RelayProtocol};
 /// Type preferences of host and server-reflexive candidates (RFC 8445 section 5.1.2.2).
 const HOST_PREFERENCE: u32 = 126;
 const REFLEXIVE_PREFERENCE: u32 = 100;
-/// The same of TCP, which stands behind UDP (RFC 6544 section 4.2): the agent's, and one below.
+/// The same for TCP, which ranks below UDP (RFC 6544 section 4.2): the agent's value, and one below.
 const TCP_HOST_PREFERENCE: u32 = 90;
 const TCP_REFLEXIVE_PREFERENCE: u32 = 80;
 
 impl Ice {
-    /// A local address becomes a host candidate, unless datagrams cannot come there. False if it is known already, or of no use.
+    /// Adds a host candidate for a local address, unless datagrams cannot arrive there. False if it is known
+    /// already or unusable.
     pub(crate) fn add_local(&mut self, now: Instant, address: SocketAddr) -> bool {
         self.add(now, CandidateKind::Host, CandidateTransport::Udp, address, None, None)
     }
 
-    /// Connections by TCP are accepted at `address`, or come to `base` by way of it. False as above.
+    /// TCP connections are accepted at `address`, or reach `base` through it. False as above.
     pub(crate) fn add_tcp(&mut self, now: Instant, address: SocketAddr, base: Option<SocketAddr>) -> bool {
         let is_host = self.lite || base.is_none();
         let kind = if is_host { CandidateKind::Host } else { CandidateKind::ServerReflexive };
         is_usable(address) && self.add(now, kind, CandidateTransport::TcpPassive, address, base, None)
     }
 
-    /// Others see `base`, which is a host candidate or would be one, as `address`. A lite side has host candidates only (RFC 8445
-    /// section 5.2). False as above.
+    /// Others see `base`, an actual or potential host candidate, as `address`. A lite side has only host
+    /// candidates (RFC 8445 section 5.2). False as above.
     pub(crate) fn add_reflexive(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) -> bool {
         let kind = if self.lite { CandidateKind::Host } else { CandidateKind::ServerReflexive };
         is_usable(address) && self.add(now, kind, CandidateTransport::Udp, address, Some(base), None)
     }
 
-    /// What is sent to `address` is relayed to us, and what has it as its source by us. False as above.
+    /// A relay forwards data sent to `address` to us, and our data from it. False as above.
     pub(crate) fn add_relayed(&mut self, now: Instant, address: SocketAddr, protocol: RelayProtocol) -> bool {
-        // RFC 8839 section 5.1 wants a related address; which one of ours the relay sees is nobody's business.
+        // // RFC 8839 section 5.1 requires a related address; our address as the relay sees it is private.
         let related = SocketAddr::new(if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
         let (kind, transport) = (CandidateKind::Relayed, CandidateTransport::Udp);
         is_usable(address) && self.add(now, kind, transport, address, Some(related), Some(protocol))
     }
 
-    /// Nothing comes to this address of ours any more, nor goes from there. What else works is asked at once, and the first that answers is used.
+    /// A local address is no longer available. All other pairs are checked at once, and the first one that
+    /// answers is used.
     pub(crate) fn remove_local(&mut self, now: Instant, address: SocketAddr) {
         self.locals.retain(|local| local.address != address && local.related != Some(address));
         for session in [&mut self.restarted, &mut self.offered].into_iter().flatten() {
@@ -57,7 +59,7 @@ impl Ice {
         self.run(now);
     }
 
-    /// The connection by TCP from there is over. As above, if it was in use.
+    /// A TCP connection from there has closed. As above, if it was in use.
     pub(crate) fn lose_stream(&mut self, now: Instant, remote: SocketAddr) {
         if self.selected.is_some_and(|path| path.remote == remote && self.session.is_tcp(path.local)) {
             self.leave(now);
@@ -65,7 +67,7 @@ impl Ice {
         }
     }
 
-    /// One with our addresses, and nothing of the peer.
+    /// A session with our addresses and nothing of the peer.
     pub(super) fn session_with(&self, credentials: IceCreds) -> Session {
         let mut session = Session::new(credentials, self.lite);
         session.configure(self.pairs_max, self.remotes_max, self.tie_breaker);
@@ -93,7 +95,8 @@ impl Ice {
             return false;
         }
         let place = self.locals.len() as u32;
-        // Candidates of one kind and base, and of one server and the way to it, have one foundation (RFC 8445 section 5.1.1.3).
+        // // Candidates of the same type, base, server and relay transport have the same foundation (RFC 8445
+        // section 5.1.1.3).
         let is_relayed = kind == CandidateKind::Relayed;
         let base = |address: SocketAddr, related: Option<SocketAddr>| {
             related.filter(|_| !is_relayed).unwrap_or(address).ip()
@@ -110,7 +113,7 @@ impl Ice {
             (_, CandidateKind::Host) => TCP_HOST_PREFERENCE,
             _ => TCP_REFLEXIVE_PREFERENCE,
         };
-        // Behind the host candidates of both families, in the order of their coming.
+        // // Below the host candidates of both families, in order of arrival.
         let priority = preference << 24 | 32_767u32.saturating_sub(place) << 8 | 255;
         let mut candidate = Candidate {
             foundation,
@@ -130,7 +133,7 @@ impl Ice {
                 session.add_local(&candidate);
             }
         }
-        // A stated host address is one that the agent has no socket for.
+        // // For a signalled host address the agent has no socket.
         candidate.related = related.filter(|_| kind != CandidateKind::Host);
         self.locals.push(candidate);
         self.run(now);
@@ -138,7 +141,7 @@ impl Ice {
     }
 }
 
-/// Whether a peer can send there, and RFC 8839 write it.
+/// Whether a peer can send there, and RFC 8839 can represent it.
 fn is_usable(address: SocketAddr) -> bool {
     let ip = address.ip();
     let is_broadcast = matches!(ip, std::net::IpAddr::V4(ip) if ip.is_broadcast());

@@ -1,15 +1,19 @@
-//! A peer that shows up at an address that nobody knows, while data goes to another: it may have moved, or its NAT has given it another one.
+//! A peer that appears at an unknown address while data is sent to another one: it may have moved, or its NAT
+//! has assigned another mapping.
 //!
-//! Nothing is sent there but a check (RFC 8445 section 7.3.1.4), and data follows no sooner than that is answered: whoever copies or
-//! replays what the peer has sent learns nothing and moves nothing, and an address that is another's gets three datagrams. What RFC 9146
-//! section 6 asks of DTLS' connection ids is asked here: the record is authentic, it is newer than all before, and the address answers.
+//! Only a check is sent there (RFC 8445 section 7.3.1.4), and data follows only once that is answered. An
+//! attacker who copies or replays the peer's datagrams therefore learns and redirects nothing, and an
+//! unrelated address receives at most three datagrams. The conditions are those of RFC 9146 section 6 for
+//! DTLS connection ids: the record is authentic, newer than all before, and the address is reachable.
 //!
-//! - A record of DTLS, or a check that nominates, says that the peer sends from there now: it is followed with the answer, one round trip.
-//! - Any other check says only that it can, as one with two interfaces does. The address in use is asked at the same time, and the new one is
-//!   followed if the old one has not answered when it should have. If it answers later, as on a machine that was busy, data goes there again.
-//!   From UDP to TCP, or from straight to a relay, and back, nobody is followed for this.
+//! - A DTLS record, or a check that nominates, shows that the peer sends from there now: data follows with
+//!   the answer, after one round trip.
+//! - Any other check only shows that it can, as with two interfaces. The address in use is checked at the
+//!   same time, and the new one is followed if the old one does not answer in time. If it answers later, as
+//!   on a busy machine, data returns to it. Such a check never causes a change between UDP and TCP or between
+//!   direct and relayed paths.
 //!
-//! ICE lite makes no checks, and follows its peer's alone.
+//! ICE lite sends no checks, and follows the peer's alone.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -20,19 +24,19 @@ use super::session::Asked;
 use super::{Ice, PATH_SILENCE, Path};
 use crate::sdp::{Candidate, CandidateKind};
 
-/// How long an answer from there is waited for.
+/// How long to wait for an answer from the new address.
 const MOVE_TIME: Duration = Duration::from_secs(10);
-/// What the address in use may take longer than it did last, to answer.
+/// Tolerance for the address in use to answer, beyond its last round trip.
 const GRACE: Duration = Duration::from_millis(10);
-/// The last round trip, where it is not known.
+/// Round trip assumed if none was measured.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// Where the peer may have gone.
+/// A possible move of the peer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
     to: Path,
     since: Instant,
-    /// It sends from there, and does not only ask.
+    /// The peer sends from there, and does not merely check.
     is_sure: bool,
     is_answered: bool,
     /// If it is not sure: when the address in use should have answered.
@@ -40,14 +44,15 @@ pub(super) struct Move {
 }
 
 impl Move {
-    /// When something is to be decided.
+    /// When a decision is due.
     pub(super) fn deadline(&self) -> Instant {
         if self.is_answered { self.proves_at } else { self.since + MOVE_TIME }
     }
 }
 
 impl Ice {
-    /// The peer has sent DTLS from where nobody knew it, authentic and newer than all before. Whether it may be taken.
+    /// The peer has sent DTLS from an unknown address, authentic and newer than all before. Returns whether
+    /// to accept it.
     pub(crate) fn follow(&mut self, now: Instant, path: Path) -> bool {
         if self.is_moving_to(path.remote) {
             return true;
@@ -55,24 +60,24 @@ impl Ice {
         self.expect_at(now, path, true)
     }
 
-    /// Whether a datagram of DTLS from there is taken though nothing that came from there is proven.
+    /// Whether to accept a DTLS datagram from there although the address is not validated.
     pub(crate) fn is_moving_to(&self, remote: SocketAddr) -> bool {
         self.moving.is_some_and(|moving| moving.is_sure && moving.to.remote == remote)
     }
 
-    /// Whether data has followed the peer since this was asked last: what was sent before is lost.
+    /// Whether data has followed the peer since the last call: what was sent before is lost.
     pub(crate) fn take_moved(&mut self) -> bool {
         std::mem::take(&mut self.has_moved)
     }
 
-    /// A check came from where nobody knew the peer. Before a pair is nominated that is nothing new.
+    /// A check came from an unknown address. Before a pair is nominated this is normal.
     pub(super) fn heard_at(&mut self, now: Instant, path: Path, nominates: bool) {
         if self.session.is_settled() {
             self.expect_at(now, path, nominates);
         }
     }
 
-    /// The peer is to be asked whether it is there. False: it cannot be.
+    /// Checks whether the peer is at the new address. False: it cannot be.
     fn expect_at(&mut self, now: Instant, to: Path, is_sure: bool) -> bool {
         let Some(in_use) = self.selected.filter(|path| path.remote != to.remote) else { return false };
         if self.lite || self.restarted.is_some() {
@@ -86,7 +91,7 @@ impl Ice {
         self.make_room(now, to.remote, None);
         match self.session.ask(now, to, &mut self.transmits) {
             Asked::All => {}
-            // Nobody has asked the address in use, so that its silence says nothing.
+            // // The address in use was not checked, so its silence says nothing.
             Asked::Lately if is_sure => {}
             Asked::Lately | Asked::NoRoom => return false,
         }
@@ -96,7 +101,8 @@ impl Ice {
         true
     }
 
-    /// Has the session forget addresses of the peer if it has no room for one more, and a message that shows one is the peer's.
+    /// Makes the session drop addresses of the peer if it has no space for another one, provided that the
+    /// message is authentic.
     pub(super) fn make_room(&mut self, now: Instant, remote: SocketAddr, message: Option<&StunMessage<'_>>) {
         if self.session.has_room(remote, message)
             || !self.session.is_renewable(now)
@@ -110,13 +116,13 @@ impl Ice {
         self.session.renew(now, fresh, &in_use);
     }
 
-    /// Whether what goes from this address of ours goes by TCP, and whether by a relay.
+    /// Whether this local address uses TCP, and whether it uses a relay.
     fn way_from(&self, local: SocketAddr) -> (bool, bool) {
         let is_relay = |it: &Candidate| it.kind == CandidateKind::Relayed && it.address == local;
         (self.session.is_tcp(local), self.locals.iter().any(is_relay))
     }
 
-    /// A check of ours over this path was answered.
+    /// Our check over this path was answered.
     pub(super) fn answered(&mut self, now: Instant, path: Path) {
         if self.left == Some(path) && self.session.is_valid(path.remote) {
             self.select(now, path);
@@ -124,14 +130,14 @@ impl Ice {
         }
         let Some(moving) = &mut self.moving else { return };
         if moving.to.remote == path.remote {
-            // What was asked at the old address may be answered from the new one, which proves nothing.
+            // // A check to the old address may be answered from the new one, which proves nothing.
             moving.is_answered |= self.session.is_valid(path.remote);
         } else if self.selected == Some(path) && !moving.is_sure {
             self.moving = None;
         }
     }
 
-    /// Follows, if it is time to.
+    /// Follows the peer if it is time to.
     pub(super) fn move_on(&mut self, now: Instant) {
         let Some(moving) = self.moving.filter(|moving| now >= moving.deadline()) else { return };
         self.moving = None;
@@ -142,7 +148,7 @@ impl Ice {
         }
     }
 
-    /// Data goes by this path from now on.
+    /// Sends data over this path from now on.
     pub(super) fn select(&mut self, now: Instant, path: Path) {
         self.has_moved |= std::mem::take(&mut self.is_lost);
         if self.selected != Some(path) {

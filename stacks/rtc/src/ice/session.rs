@@ -1,4 +1,4 @@
-//! One ICE session: an agent with one pair of credentials, and what it must not grow beyond.
+//! An ICE session: an agent with one set of credentials, and its limits.
 
 mod asking;
 mod hmac;
@@ -19,49 +19,54 @@ use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
 pub(super) use asking::Asked;
 pub(super) use hmac::AwsLcHmac;
 
-/// Ta, the least time between two checks: the least that RFC 8445 section 14.2 allows. The first check goes out at
+/// Ta, the shortest time between two checks: the minimum of RFC 8445 section 14.2. The first check is sent at
 /// once, and a host has few pairs; a longer Ta would only delay the second.
 const TIMING_ADVANCE: Duration = Duration::from_millis(5);
-/// RTO, the time to the first retransmission of a check: this, or Ta for each pair if that is longer (RFC 8445 section 14.3). It
-/// doubles with each. Who was not ready for a check need not be waited for: his own brings ours again.
+/// RTO, the time to the first retransmission of a check: this, or Ta per pair if that is longer (RFC 8445
+/// section 14.3). It doubles with each retransmission. A peer that was not ready need not be waited for: its
+/// own check triggers ours again.
 const RTO_MIN: Duration = Duration::from_millis(500);
-/// The same once a pair has answered: a lost nomination should not cost more.
+/// The same once a pair has answered: losing a nomination should not cost more.
 const ANSWERED_RTO: Duration = Duration::from_millis(100);
-/// Checks to an address that never answers (Rc, RFC 8489 section 6.2.1), and the longest time between two of them.
+/// Checks to an address that never answers (Rc, RFC 8489 section 6.2.1), and the longest time between two of
+/// them.
 const UNANSWERED_CHECKS: usize = 7;
 const UNANSWERED_RTO_MAX: Duration = Duration::from_secs(16);
-/// Once a pair works: after so many requests without an answer the agent forgets a pair, which is longer than consent lasts.
+/// Once a pair works: unanswered requests after which the agent drops a pair, which takes longer than consent
+/// lasts.
 const UNANSWERED_REQUESTS: usize = 9;
-/// Consent is asked for every 5 s, varied by 20 % (RFC 7675 section 5.1), never below 4 s.
+/// Consent is requested every 5 s with 20 % jitter (RFC 7675 section 5.1), never below 4 s.
 const CONSENT_INTERVAL_MS: (u64, u64) = (4000, 2000);
-/// Checks to addresses that have never answered, of one session: 64 candidates of an offer are no reason to send a stranger
-/// seven to each.
+/// Most checks per session to addresses that have never answered: an offer with 64 candidates must not cause
+/// seven checks to each of them.
 const UNANSWERED_MAX: u32 = 256;
-/// By so much the local preference (RFC 8445 section 5.1.2.1) of a relay that is spoken to by TCP stands behind that of one by UDP, and by TLS behind
-/// that: what is lost on the way there holds up all that follows. More than all candidates of a kind take, which the agent counts down by two.
+/// Difference of the local preference (RFC 8445 section 5.1.2.1) between relays over UDP, TCP and TLS: over
+/// TCP and TLS, loss on the way to the relay blocks all later data. It exceeds the range of a candidate type,
+/// in which the agent counts down by two.
 const BEHIND_PREFERENCE: u32 = 4096;
-/// The first bytes of a request for binding (RFC 8489 section 5).
+/// The first bytes of a Binding request (RFC 8489 section 5).
 const BINDING_REQUEST: [u8; 2] = [0, 1];
-/// Steps of the agent in one go: it takes queued checks one by one.
+/// Most steps of the agent per run: it processes queued checks one by one.
 const STEPS_MAX: usize = 128;
 
-/// A pair of addresses that datagrams go over.
+/// A pair of addresses between which datagrams are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
 }
 
-/// A datagram of ICE.
+/// An ICE datagram.
 #[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) path: Path,
     pub(crate) bytes: Vec<u8>,
-    /// A check to an address from which nobody has answered one: see [`Ice::poll_transmit`](super::Ice::poll_transmit).
+    /// A check to an address from which no check was answered: see
+    /// [`Ice::poll_transmit`](super::Ice::poll_transmit).
     pub(crate) is_to_stranger: bool,
 }
 
-/// What the peer's description says about ICE.
+/// The ICE part of the peer's description.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Remote<'a> {
     pub(crate) ufrag: &'a str,
@@ -69,11 +74,11 @@ pub(crate) struct Remote<'a> {
     pub(crate) lite: bool,
 }
 
-/// What an authenticated message was.
+/// Kind of an authenticated message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
     Request,
-    /// The first request from an address that nobody had named.
+    /// The first request from an address that was not signalled.
     Stranger {
         nominates: bool,
     },
@@ -84,46 +89,46 @@ pub(super) enum Heard {
 #[derive(Debug)]
 struct Known {
     address: SocketAddr,
-    /// A description or a trickled line named it.
+    /// It was signalled in a description or trickled.
     signalled: bool,
     /// An authenticated message came from it.
     validated: bool,
-    /// Checks that went there though neither is so.
+    /// Checks sent to it while neither is true.
     asked: u8,
-    /// Checks that may go there for those that came from there.
+    /// Checks that may be sent there in return for checks received from there.
     owed: u8,
 }
 
 #[derive(Debug)]
 pub(super) struct Session {
     agent: IceAgent,
-    /// That which was not heard of for longest first.
+    /// The least recently heard first.
     known: Vec<Known>,
-    /// Addresses that the peer says to see us at.
+    /// Our addresses as the peer sees them.
     mapped: Vec<SocketAddr>,
     known_max: usize,
     pairs_max: usize,
     locals: usize,
-    /// Those of them that are TCP's. No address is that of both.
+    /// Those of them that are TCP's. No address is used for both.
     tcp: Vec<SocketAddr>,
-    /// Checks that may still go to addresses that have not answered.
+    /// Checks that may still be sent to addresses that have not answered.
     unanswered_left: u32,
     /// The latest check of each pair, until one is nominated.
     checks: Vec<Datagram>,
     is_settled: bool,
     /// A check of ours was answered.
     is_answered: bool,
-    /// The peer has made a check there, which ours should follow.
+    /// The peer has sent a check there, which ours should follow.
     triggered: Option<Path>,
-    /// The same where the pair works already, but is not nominated, and when.
+    /// The same for a pair that works already but is not nominated, and when.
     reminder: Option<(Instant, Path)>,
-    /// The longest time between two requests of a pair that works.
+    /// The longest time between two requests on a working pair.
     interval: Duration,
-    /// The last that was measured: the agent knows that of the pair that it has nominated, as long as it has it.
+    /// The last measurement: the agent only has the round trip of the nominated pair, while that exists.
     round_trip: Option<Duration>,
-    /// When all pairs were asked at once.
+    /// When all pairs were checked at once.
     asked_at: Option<Instant>,
-    /// When the agent was renewed.
+    /// When the agent was last replaced.
     renewed_at: Option<Instant>,
     started_at: Option<Instant>,
     deadline: Option<Instant>,
@@ -137,7 +142,7 @@ impl Session {
         agent.set_initial_stun_rto(RTO_MIN);
         agent.set_max_stun_rto(UNANSWERED_RTO_MAX);
         agent.set_max_stun_retransmits(UNANSWERED_CHECKS);
-        // Checks are some 100 bytes; with the longest user name that is taken they still fit.
+        // // Checks have some 100 bytes; with the longest accepted user name they still fit.
         agent.set_mtu(800..=1200);
         Self {
             agent,
@@ -191,18 +196,18 @@ impl Session {
         self.known.iter().any(|known| known.validated)
     }
 
-    /// Whether a check of ours to this address succeeded.
+    /// Whether our check to this address succeeded.
     pub(super) fn is_valid(&self, remote: SocketAddr) -> bool {
         self.agent.has_viable_remote_candidate(remote)
     }
 
-    /// Whether this address of ours is TCP's.
+    /// Whether this local address uses TCP.
     pub(super) fn is_tcp(&self, local: SocketAddr) -> bool {
         self.tcp.contains(&local)
     }
 
     pub(super) fn accepts(&self, message: &StunMessage<'_>) -> bool {
-        // Without remote credentials the agent can check requests only.
+        // // Without remote credentials the agent can only verify requests.
         (message.is_binding_request() || self.remote_ufrag().is_some()) && self.agent.accepts_message(message)
     }
 
@@ -210,10 +215,10 @@ impl Session {
         self.round_trip
     }
 
-    /// Candidates of the peer, of whichever origin.
+    /// Candidates of the peer, of any origin.
     pub(super) fn remote_candidates(&self) -> impl Iterator<Item = Candidate> {
-        // The agent's own type does not say all; what it writes is what we read. The foundation of what a check has shown has an underscore, which
-        // is none of ice-char (RFC 8839 section 5.1).
+        // // The agent's own type lacks some fields, so its text form is parsed. The foundation of a
+        // peer-reflexive candidate contains an underscore, which is not an ice-char (RFC 8839 section 5.1).
         let read = |candidate: is::Candidate| {
             let text = candidate.to_sdp_string().replacen(":tmp_prflx ", ":prflx ", 1);
             Candidate::parse_any(&text).ok().flatten()
@@ -232,8 +237,8 @@ impl Session {
 
     // -- commands --
 
-    /// Gives the priority of the candidate, if the address is one that datagrams can come to. A reflexive one is none of the
-    /// agent's: checks go out from its base (RFC 8445 section 6.1.2.4).
+    /// Adds a candidate and returns its priority, if datagrams can arrive at the address. A reflexive
+    /// candidate is not passed to the agent: checks are sent from its base (RFC 8445 section 6.1.2.4).
     pub(super) fn add_local(&mut self, candidate: &Candidate) -> Option<u32> {
         let address = candidate.address;
         if candidate.transport == CandidateTransport::TcpPassive && !self.tcp.contains(&address) {
@@ -246,7 +251,7 @@ impl Session {
         self.agent.set_local_preference(preference);
         let candidate = match candidate.kind {
             CandidateKind::Host => is::Candidate::host(address, candidate.transport.name()),
-            // It is its own base, and stands for a path of its own.
+            // // A relayed candidate is its own base and a separate path.
             CandidateKind::Relayed => is::Candidate::relayed(address, address, "udp"),
             CandidateKind::ServerReflexive | CandidateKind::PeerReflexive => return None,
         };
@@ -268,7 +273,7 @@ impl Session {
 
     pub(super) fn add_remote(&mut self, candidate: &Candidate) -> Result<(), SignalingError> {
         let address = candidate.address;
-        // The session that the candidate is for may be over.
+        // // The session that the candidate belongs to may have ended.
         let other = candidate.ufrag.as_deref().is_some_and(|ufrag| Some(ufrag) != self.remote_ufrag());
         let again = self.known.iter().any(|known| known.signalled && known.address == address);
         if other || again {
@@ -299,7 +304,8 @@ impl Session {
         Ok(())
     }
 
-    /// There is consent. Draws a new interval to the next request for it, so that connections do not ask in step.
+    /// Consent was received. Draws a new interval until the next request, so that connections do not
+    /// synchronise.
     pub(super) fn vary_interval(&mut self, rng: &mut ChaCha20Rng) {
         let (least, span) = CONSENT_INTERVAL_MS;
         self.interval = Duration::from_millis(least + rng.next_u64() % span);
@@ -309,7 +315,7 @@ impl Session {
 
     // -- input --
 
-    /// Takes a message. `None`: not for this session, or not authentic; nothing has changed then.
+    /// Handles a message. `None`: not for this session or not authentic; nothing has changed then.
     pub(super) fn handle(&mut self, now: Instant, path: Path, message: StunMessage<'_>) -> Option<Heard> {
         let request = message.is_binding_request();
         let has_credentials = self.remote_ufrag().is_some();
@@ -326,7 +332,8 @@ impl Session {
             return None;
         }
         self.round_trip = self.agent.nominated_pair_rtt().or(self.round_trip);
-        // An answer from elsewhere than what it answers went to proves nothing (RFC 8445 section 7.2.5.2.1).
+        // // A response from another address than the request went to proves nothing (RFC 8445 section
+        // 7.2.5.2.1).
         if request || (success && self.is_valid(path.remote)) {
             self.validate(path.remote);
         }
@@ -351,7 +358,7 @@ impl Session {
         })
     }
 
-    /// Lets the agent act. Gives the pair that it has chosen to send on, if it chose one now.
+    /// Runs the agent. Returns the pair that it has newly selected for sending, if any.
     pub(super) fn run(
         &mut self,
         now: Instant,
@@ -377,13 +384,13 @@ impl Session {
                 }
             }
             self.deadline = self.agent.poll_timeout();
-            // None: the agent has come no further than the queue of checks that came before the description.
+            // // None: the agent has not finished the queue of checks that came before the description.
             if self.deadline.is_some_and(|deadline| deadline > now) {
                 break;
             }
         }
-        // A triggered check (RFC 8445 section 7.3.1.4): the one that was sent there and not answered, again. It may have come before
-        // the peer knew of us.
+        // // A triggered check (RFC 8445 section 7.3.1.4): repeats the unanswered check there, which may have
+        // arrived before the peer had our description.
         let again = self.triggered.take().filter(|path| !self.is_valid(path.remote));
         let reminder = self.reminder.filter(|(at, _)| *at <= now).map(|(_, path)| path);
         if let Some(bytes) =
@@ -400,12 +407,13 @@ impl Session {
 
     // -- helpers --
 
-    /// Has the agent do something. When it begins it logs passwords (level TRACE), so until a check is answered it logs nothing.
+    /// Runs an action of the agent. At the start it logs passwords (level TRACE), so its log is suppressed
+    /// until a check is answered.
     fn at_first_in_silence<T>(&mut self, act: impl FnOnce(&mut IceAgent) -> T) -> T {
         if self.is_answered { act(&mut self.agent) } else { in_silence(|| act(&mut self.agent)) }
     }
 
-    /// RTO for as many pairs as there may be (RFC 8445 section 14.3), until one answers.
+    /// Sets the RTO for the maximum number of pairs (RFC 8445 section 14.3), until one answers.
     fn set_rto(&mut self) {
         let pairs = (self.locals * self.known.len()).min(self.pairs_max);
         let before = RTO_MIN.max(TIMING_ADVANCE * pairs as u32);
@@ -417,7 +425,7 @@ impl Session {
         self.checks.iter().find(|check| check.path == path)
     }
 
-    /// A pair is nominated, or the peer was reminded to: checks are the agent's alone from now on.
+    /// A pair is nominated, or the peer was asked to nominate it: from now on only the agent sends checks.
     fn settle(&mut self) {
         (self.is_settled, self.checks, self.reminder) = (true, Vec::new(), None);
     }
@@ -426,7 +434,7 @@ impl Session {
         self.known.iter().any(|known| known.address == address)
     }
 
-    /// The entry of an address, a new one if there is room.
+    /// The entry of an address, created if there is space.
     fn known_mut(&mut self, address: SocketAddr) -> Option<&mut Known> {
         let at = match self.known.iter().position(|known| known.address == address) {
             Some(at) => at,

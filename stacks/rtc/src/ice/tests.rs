@@ -300,7 +300,7 @@ fn checks_without_an_answer_fail() {
     net.run(Duration::from_secs(29));
     assert_eq!(net.sides[0].state(), IceState::Checking);
     net.run(Duration::from_secs(2));
-    assert_eq!(net.sides[0].failure(), Some(Error::Ice("no pair of candidates works")));
+    assert_eq!(net.sides[0].failure(), Some(Error::Ice("no candidate pair works")));
 }
 
 #[test]

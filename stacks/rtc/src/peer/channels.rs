@@ -1,4 +1,4 @@
-//! Data channels: which there are, on which streams, and how they open.
+//! Data channels, their streams, and how they open.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
@@ -22,16 +22,16 @@ pub(super) struct Channel {
     pub(super) state: ChannelState,
     /// The peer opened it.
     pub(super) is_of_peer: bool,
-    /// Until the peer has the channel too, messages keep their order (RFC 8832 section 6).
+    /// Until the peer has acknowledged the channel, messages are sent in order (RFC 8832 section 6).
     pub(super) acknowledged: bool,
     pub(super) low_threshold: usize,
-    /// Bytes of DCEP that stand before the first message on the stream.
+    /// Bytes of DCEP before the first message on the stream.
     pub(super) dcep_bytes: u32,
-    /// Bytes given to the association, DCEP included.
+    /// Bytes passed to the association, including DCEP.
     pub(super) taken_bytes: u64,
-    /// We closed the channel: what still comes is not for the application.
+    /// The channel was closed here: further messages are not delivered.
     pub(super) discards: bool,
-    /// Where the channel stands between open and closed.
+    /// Progress of closing the channel.
     pub(super) resets: Resets,
     pub(super) stats: ChannelStats,
 }
@@ -39,11 +39,11 @@ pub(super) struct Channel {
 /// The two halves of closing (RFC 8831 section 6.7): each side resets its stream.
 #[derive(Debug, Default)]
 pub(super) struct Resets {
-    /// Ours was asked for.
+    /// Our reset was requested.
     pub(super) asked: bool,
-    /// Ours is done.
+    /// Our reset is complete.
     pub(super) ours: bool,
-    /// The peer's is done, and what came before it was taken from the association.
+    /// The peer's reset is complete, and everything before it was received from the association.
     pub(super) theirs: bool,
 }
 
@@ -79,11 +79,11 @@ pub(super) struct Channels {
     next_id: u32,
     /// No stream of our parity below this is free.
     lowest_free: u16,
-    /// Streams of ours whose reset was asked for and is not done.
+    /// Our streams with a pending reset.
     pub(super) resetting: BTreeSet<u16>,
-    /// Channels whose opening, or acknowledgement, found no room to send.
+    /// Channels whose OPEN or ACK could not be sent for lack of space.
     pub(super) owed: VecDeque<u32>,
-    /// After the end: the next channel that the application is to be told of.
+    /// After the end: the next channel to report as closed.
     told_closed: u32,
 }
 
@@ -101,17 +101,17 @@ impl Channels {
         Some((ChannelId(id), self.by_id.get_mut(&id)?))
     }
 
-    /// Channels that there are.
+    /// Number of channels.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether the stream is some channel's.
+    /// Whether a channel uses the stream.
     pub(super) fn uses(&self, stream: u16) -> bool {
         self.by_stream.contains_key(&stream)
     }
 
-    /// Gives a channel its stream.
+    /// Assigns a stream to a channel.
     pub(super) fn assign(&mut self, id: ChannelId, stream: u16) {
         if let Some(channel) = self.by_id.get_mut(&id.0) {
             channel.stream = Some(stream);
@@ -123,14 +123,14 @@ impl Channels {
         self.by_id.keys().copied().map(ChannelId).collect()
     }
 
-    /// After the end: one channel after the other.
+    /// After the end: returns one channel after the other.
     pub(super) fn next_of_all(&mut self) -> Option<ChannelId> {
         let (&id, _) = self.by_id.range(self.told_closed..).next()?;
         self.told_closed = id + 1;
         Some(ChannelId(id))
     }
 
-    /// Removes a channel; its stream is free again, unless it could not be reset.
+    /// Removes a channel; its stream is free again unless it could not be reset.
     pub(super) fn remove(&mut self, id: ChannelId, frees_stream: bool) -> Option<Box<Channel>> {
         let channel = self.by_id.remove(&id.0)?;
         if let Some(stream) = channel.stream.filter(|_| frees_stream) {
@@ -142,7 +142,7 @@ impl Channels {
 
     pub(super) fn insert(&mut self, channel: Channel) -> Result<ChannelId, ChannelError> {
         let id = self.next_id;
-        // The last id stays unused: what comes after a channel can always be named.
+        // // The last id stays unused, so that every id has a successor.
         self.next_id = id.checked_add(1).ok_or(ChannelError::Id)?;
         if let Some(stream) = channel.stream {
             self.by_stream.insert(stream, id);
@@ -151,7 +151,8 @@ impl Channels {
         Ok(ChannelId(id))
     }
 
-    /// The lowest free stream of our parity: even for the DTLS client, odd for the server (RFC 8832 section 6).
+    /// The lowest free stream of our parity: even for the DTLS client, odd for the server (RFC 8832 section
+    /// 6).
     pub(super) fn free_stream(&mut self, role: Role, streams: u16) -> Option<u16> {
         let parity = parity_of(role);
         let mut stream = if self.lowest_free % 2 == parity { self.lowest_free } else { self.lowest_free + 1 };
@@ -166,7 +167,7 @@ impl Channels {
     }
 }
 
-/// Parity of the streams that this side opens channels on.
+/// Parity of the streams on which this side opens channels.
 pub(super) fn parity_of(role: Role) -> u16 {
     match role {
         Role::Client => 0,
@@ -177,7 +178,7 @@ pub(super) fn parity_of(role: Role) -> u16 {
 impl PeerConnection {
     // -- getters of channels --
 
-    /// State of a channel.
+    /// The state of a channel.
     pub fn channel_state(&self, channel: ChannelId) -> ChannelState {
         match self.channels.get(channel) {
             Some(channel) if !self.is_over() => channel.state,
@@ -185,29 +186,30 @@ impl PeerConnection {
         }
     }
 
-    /// Label of a channel; empty if there is none such.
+    /// The label of a channel; empty if the channel does not exist.
     pub fn label(&self, channel: ChannelId) -> &str {
         self.channels.get(channel).map_or("", |channel| &channel.label)
     }
 
-    /// How the channel was made.
+    /// The options of a channel.
     pub fn channel_options(&self, channel: ChannelId) -> Option<&ChannelOptions> {
         self.channels.get(channel).map(|channel| &channel.options)
     }
 
-    /// SCTP stream of a channel, once known (W3C `id`).
+    /// The SCTP stream of a channel, once known (W3C `id`).
     pub fn stream(&self, channel: ChannelId) -> Option<u16> {
         self.channels.get(channel)?.stream
     }
 
-    /// Payload bytes not yet sent for the first time (W3C bufferedAmount). An empty message counts as one byte.
+    /// Payload bytes not yet sent for the first time (W3C bufferedAmount). An empty message counts as one
+    /// byte.
     pub fn buffered_amount(&self, channel: ChannelId) -> usize {
         let found = self.channels.get(channel).and_then(|channel| Some((channel, channel.stream?)));
         let Some(((channel, stream), association)) = found.zip(self.transport.association.as_ref()) else {
             return 0;
         };
         let buffered = association.buffered_amount(StreamId(stream));
-        // What stands first on the stream is DCEP's, and is no payload.
+        // // DCEP precedes all messages on the stream and is not payload.
         let left = channel.taken_bytes.saturating_sub(buffered as u64);
         let of_dcep = u64::from(channel.dcep_bytes).saturating_sub(left);
         buffered.saturating_sub(of_dcep as usize)
@@ -220,7 +222,7 @@ impl PeerConnection {
 
     // -- channels --
 
-    /// A new data channel. May be called at any time; messages can be sent once it is open.
+    /// Creates a data channel. May be called at any time; messages can be sent once it is open.
     pub fn create_channel(
         &mut self,
         now: Instant,
@@ -255,7 +257,7 @@ impl PeerConnection {
         Ok(id)
     }
 
-    /// Takes a message; copies it once.
+    /// Queues a message and copies it once.
     pub fn send(
         &mut self,
         now: Instant,
@@ -278,7 +280,7 @@ impl PeerConnection {
         }
         let association = self.transport.association.as_mut().ok_or(SendError::Closed)?;
         let stream = StreamId(channel.stream.ok_or(SendError::Connecting)?);
-        // SCTP has no empty messages: one byte stands for nothing (RFC 8831 section 6.6).
+        // // SCTP has no empty messages: they are sent as one byte (RFC 8831 section 6.6).
         let (ppid, payload) = match (kind, data.is_empty()) {
             (Kind::Text, false) => (Ppid::STRING, data),
             (Kind::Binary, false) => (Ppid::BINARY, data),
@@ -292,7 +294,8 @@ impl PeerConnection {
         Ok(())
     }
 
-    /// At or below which [`Event::BufferedAmountLow`] is told. 0 at first.
+    /// Sets the threshold of [`Event::BufferedAmountLow`], which occurs when the buffered amount drops to it.
+    /// Initially 0.
     pub fn set_buffered_amount_low_threshold(&mut self, channel: ChannelId, bytes: usize) {
         let Some(channel) = self.channels.get_mut(channel) else { return };
         channel.low_threshold = bytes;
@@ -305,14 +308,14 @@ impl PeerConnection {
 
     pub(super) fn buffered_amount_is_low(&mut self, stream: StreamId) {
         if let Some((id, channel)) = self.channels.at_stream(stream) {
-            // Before the first message only DCEP has gone out.
+            // // Before the first message only DCEP has been sent.
             if channel.stats.messages_sent > 0 {
                 self.tell(Event::BufferedAmountLow(id));
             }
         }
     }
 
-    /// Streams that channels may have: what the peer takes once it has said so.
+    /// Number of streams that channels may use: the peer's limit once it is known.
     pub(super) fn streams(&self) -> u16 {
         let association = self.transport.association.as_ref();
         let known = association.map(|association| association.outbound_streams()).filter(|count| *count > 0);

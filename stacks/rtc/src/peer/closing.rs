@@ -1,4 +1,5 @@
-//! How data channels close: each side resets its stream (RFC 8831 section 6.7), and then both ids are free again.
+//! Closing data channels: each side resets its stream (RFC 8831 section 6.7), and then both ids are free
+//! again.
 
 use std::time::Instant;
 
@@ -8,7 +9,7 @@ use super::channels::Channel;
 use super::{ChannelId, ChannelState, Event, PeerConnection};
 
 impl PeerConnection {
-    /// Closes a channel once what is buffered has been sent. What comes after is dropped.
+    /// Closes a channel once what is buffered has been sent. Messages that arrive later are dropped.
     pub fn close_channel(&mut self, now: Instant, channel: ChannelId) {
         self.now = now;
         let id = channel;
@@ -17,7 +18,7 @@ impl PeerConnection {
         }
         let Some(channel) = self.channels.get_mut(id) else { return };
         match channel.state {
-            // The peer has not heard of it.
+            // // The peer does not know of it yet.
             ChannelState::Connecting if !channel.is_of_peer => self.finish(id, true),
             ChannelState::Connecting | ChannelState::Open => {
                 channel.state = ChannelState::Closing;
@@ -28,13 +29,13 @@ impl PeerConnection {
         }
     }
 
-    /// Asks for the reset of our stream, if that was not done yet and can be done now.
+    /// Requests the reset of our stream, if not done yet and possible now.
     pub(super) fn reset(&mut self, id: ChannelId) {
         let Some(channel) = self.channels.get(id).filter(|channel| !channel.resets.asked) else { return };
         let (Some(stream), Some(association)) = (channel.stream, &mut self.transport.association) else {
             return;
         };
-        // The reset of the channel that had the stream before is still under way: this one's follows it.
+        // // The previous channel's reset of this stream is still pending; this one's follows it.
         if self.channels.resetting.contains(&stream) {
             return;
         }
@@ -45,14 +46,15 @@ impl PeerConnection {
                     channel.resets.asked = true;
                 }
             }
-            // Asked again once the association is open.
+            // // Requested again once the association is established.
             Err(ResetError::NotOpen) => {}
-            // The peer will not hear of it: the stream must not be used again.
+            // // The peer will not be notified: the stream must not be reused.
             Err(_) => self.finish(id, false),
         }
     }
 
-    /// The peer has reset streams, all if none is named. What it sent before was taken from the association.
+    /// The peer has reset these streams, or all if the list is empty. Everything it sent before was received
+    /// from the association.
     pub(super) fn streams_were_reset(&mut self, streams: &[StreamId]) {
         let ids = match streams {
             [] => self.channels.ids(),
@@ -67,7 +69,7 @@ impl PeerConnection {
         }
     }
 
-    /// The peer has taken, or refused, the reset of ours: nothing more goes out there in either case.
+    /// The peer has accepted or refused the reset of our streams: nothing more is sent there in either case.
     pub(super) fn own_streams_are_reset(&mut self, now: Instant, streams: &[StreamId]) {
         for &stream in streams {
             self.channels.resetting.remove(&stream.0);
@@ -79,11 +81,11 @@ impl PeerConnection {
                 self.reset(id);
             }
         }
-        // A channel that the peer opened anew on such a stream could not be acknowledged before.
+        // // A channel that the peer reopened on such a stream could not be acknowledged before.
         self.pay_owed(now);
     }
 
-    /// The channel is closed once both streams are reset and the last message was taken.
+    /// Closes the channel once both streams are reset and the last message was received.
     pub(super) fn finish_if_reset(&mut self, id: ChannelId) {
         let is_reset = |channel: &Channel| channel.resets.ours && channel.resets.theirs;
         let waits = self.transport.waiting.as_ref().is_some_and(|message| message.channel == id);
@@ -100,21 +102,21 @@ impl PeerConnection {
         }
     }
 
-    /// The peer has begun a new association (RFC 9260 section 5.2.4): its channels went with the old one.
+    /// The peer has started a new association (RFC 9260 section 5.2.4): its channels ended with the old one.
     pub(super) fn close_all_channels(&mut self) {
         for id in self.channels.ids() {
             self.finish(id, true);
         }
     }
 
-    /// What the peer says on a stream is no DCEP, or an opening that must not be: the stream is closed (RFC 8832
-    /// section 6), and the channel on it, if there is one.
+    /// The peer sent invalid DCEP or an inadmissible OPEN: the stream is reset (RFC 8832 section 6), and the
+    /// channel on it, if any, is closed.
     pub(super) fn refuse(&mut self, stream: StreamId) {
         if let Some((id, _)) = self.channels.at_stream(stream) {
             return self.close_channel(self.now, id);
         }
         if let Some(association) = &mut self.transport.association {
-            // A peer without resets keeps its half-open channel; there is no other way to tell it.
+            // // A peer without stream resets keeps a half-open channel; there is no other way to notify it.
             if association.reset_streams(&[stream]).is_ok() {
                 self.channels.resetting.insert(stream.0);
             }

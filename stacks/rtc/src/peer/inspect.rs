@@ -1,4 +1,4 @@
-//! What a peer connection tells of itself: statistics, the pair in use, certificates.
+//! Introspection of a peer connection: statistics, the selected pair, certificates.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ use crate::stats::Stats;
 impl PeerConnection {
     // -- getters --
 
-    /// Statistics of the connection: what takes no memory.
+    /// Basic statistics of the connection; allocates nothing.
     pub fn stats(&self) -> Stats {
         let counters = &self.counters;
         Stats {
@@ -35,7 +35,7 @@ impl PeerConnection {
         }
     }
 
-    /// All statistics, as W3C getStats gives them.
+    /// All statistics, as in W3C getStats.
     pub fn report(&self) -> Report {
         let (locals, remotes) = (self.ice.local_candidates(), self.ice.remote_candidates());
         let at = |candidates: &[Candidate], address: SocketAddr| {
@@ -44,7 +44,7 @@ impl PeerConnection {
         let mut selected = None;
         let mut candidate_pairs = Vec::new();
         for pair in self.pairs.iter() {
-            // A pair of before a restart may have no candidates any more.
+            // // The candidates of a pair from before a restart may no longer exist.
             let (Some(local), Some(remote)) = (at(locals, pair.path.local), at(&remotes, pair.path.remote))
             else {
                 continue;
@@ -72,7 +72,7 @@ impl PeerConnection {
         }
     }
 
-    /// The candidates that data goes between now.
+    /// The selected candidate pair.
     pub fn selected_pair(&self) -> Option<SelectedPair> {
         let path = self.ice.selected()?;
         let of = |candidates: &[Candidate], address, is_like: &dyn Fn(&CandidateStats) -> bool| {
@@ -80,29 +80,30 @@ impl PeerConnection {
             there.find_map(|candidate| Some(CandidateStats::from(candidate)).filter(is_like))
         };
         let local = of(self.ice.local_candidates(), path.local, &|_| true)?;
-        // A peer may have the same address by UDP.
+        // // A peer may have the same address for UDP.
         let is_like = |remote: &CandidateStats| remote.protocol == local.protocol;
         let remote = of(&self.ice.remote_candidates(), path.remote, &is_like)?;
         Some(SelectedPair { local, remote })
     }
 
-    /// Where data goes to now.
+    /// The address that data is sent to.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.ice.selected().map(|path| path.remote)
     }
 
-    /// The fingerprint of our certificate.
+    /// The fingerprint of the local certificate.
     pub fn local_fingerprint(&self) -> Fingerprint {
         *self.config.certificate.fingerprint()
     }
 
-    /// The fingerprint that the peer's certificate must have, once its description is taken. Who is
-    /// [`Connected`](super::PeerState::Connected) has proved that it has it.
+    /// The fingerprint required of the peer's certificate, once its description is accepted. A
+    /// [`Connected`](super::PeerState::Connected) peer has proved that it owns it.
     pub fn remote_fingerprint(&self) -> Option<Fingerprint> {
         self.signaling.agreed.map(|agreed| agreed.fingerprint)
     }
 
-    /// The peer's certificate (DER), from the moment that it has shown one with the right fingerprint, until the end.
+    /// The peer's certificate (DER), from its verification against the fingerprint until the end of the
+    /// connection.
     pub fn remote_certificate(&self) -> Option<&[u8]> {
         self.transport.dtls.as_ref()?.remote_certificate()
     }

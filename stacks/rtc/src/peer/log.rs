@@ -1,4 +1,4 @@
-//! What the log says of checks, states and failures.
+//! Log output about checks, states and failures.
 
 use super::PeerConnection;
 use super::pairs::{News, Pair};
@@ -6,13 +6,13 @@ use crate::error::Error;
 use crate::ice::{IceState, Path};
 use crate::log::log;
 
-/// Pairs that are named where none was answered.
+/// Most pairs listed if none was answered.
 const NAMED_MAX: usize = 8;
 
 impl PeerConnection {
     pub(super) fn log_check(&self, path: Path, news: News) {
         let what = match news {
-            News::Asked => "made its first check",
+            News::Asked => "sent its first check",
             News::Answered => "answered a check",
             News::Refused => "refused a check",
         };
@@ -26,7 +26,7 @@ impl PeerConnection {
                 log!(DEBUG, self.session_id(), "ICE: connected, {local} to {remote}");
             }
             (IceState::Disconnected, Some(Path { remote, .. })) => {
-                log!(WARN, self.session_id(), "ICE: no answer from {remote} for a while");
+                log!(WARN, self.session_id(), "ICE: no response from {remote} for a while");
             }
             _ => log!(DEBUG, self.session_id(), "ICE: {state:?}"),
         }
@@ -34,7 +34,7 @@ impl PeerConnection {
 
     pub(super) fn log_move(&self) {
         if let Some(Path { local, remote }) = self.ice.selected() {
-            log!(INFO, self.session_id(), "ICE: the peer has moved to {remote}, asked from {local}");
+            log!(INFO, self.session_id(), "ICE: the peer may have moved to {remote}, checked from {local}");
         }
     }
 
@@ -45,11 +45,7 @@ impl PeerConnection {
         }
         if self.pairs.iter().all(|pair| pair.requests_sent == 0) {
             let (ours, theirs) = (self.ice.local_candidates().len(), self.ice.remote_candidates().len());
-            log!(
-                WARN,
-                self.session_id(),
-                "no check was sent: {ours} candidates of ours, {theirs} of the peer's"
-            );
+            log!(WARN, self.session_id(), "no check was sent: {ours} local and {theirs} remote candidates");
         }
         for Pair {
             path: Path { local, remote }, requests_sent, responses_received, requests_received, ..

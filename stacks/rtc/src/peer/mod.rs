@@ -1,10 +1,10 @@
-//! One peer connection: signalling, ICE, DTLS, the association and its data channels, by static dispatch.
+//! A peer connection: signalling, ICE, DTLS, the association and its data channels, by static dispatch.
 //!
-//! - `signaling`: offers, answers, candidates, and what they agree upon.
-//! - `transport`: DTLS and the association, from the first valid pair to the farewell.
-//! - `channels`: data channels and their streams. `opening`, `closing`: how they come and go.
-//! - `receive`: datagrams in, messages out. `transmit`: datagrams out.
-//! - `inspect`: statistics and the like. `pairs`: what is counted for them. `log`: what is told of failures.
+//! - `signaling`: offers, answers, candidates, and the negotiated parameters.
+//! - `transport`: DTLS and the association, from the first valid pair to the end.
+//! - `channels`: data channels and their streams. `opening`, `closing`: their life cycle.
+//! - `receive`: incoming datagrams and messages. `transmit`: outgoing datagrams.
+//! - `inspect`: statistics. `pairs`: counters per pair. `log`: diagnostics.
 
 mod channels;
 mod closing;
@@ -43,24 +43,25 @@ use crate::log::log;
 
 /// A WebRTC peer connection for data channels.
 ///
-/// The methods are of four kinds, and may be called in any order: getters; `handle_*`, which take what happened and
-/// when; commands ([`create_offer`](Self::create_offer), [`send`](Self::send) and the like); `poll_*`,
-/// [`recv`](Self::recv) and [`next_deadline`](Self::next_deadline), which give what there is to do. After any call
-/// of the first three, poll until there is nothing more, then sleep until the next deadline or input.
+/// There are four kinds of methods, which may be called in any order: getters; `handle_*`, which take an
+/// input and its time; commands ([`create_offer`](Self::create_offer), [`send`](Self::send) and others); and
+/// `poll_*`, [`recv`](Self::recv) and [`next_deadline`](Self::next_deadline), which return output. After
+/// input or commands, poll until nothing is returned, then sleep until the next deadline or input.
 ///
 /// Choices that the standards leave open:
-/// - A channel is [`Open`](ChannelState::Open) at the side that made it as soon as DTLS is up: the first messages then
-///   ride with the packet that ends the set-up of SCTP, a round trip sooner than if the peer were asked. A channel
-///   that the peer opens is open when it is heard of.
-/// - Messages for a stream that has no channel are dropped. They are none of a peer that keeps to RFC 8832, which
-///   sends in order until its channel is acknowledged.
-/// - DCEP comes in the order of arrival with the messages: while one waits to be taken by [`recv`](Self::recv), the
-///   openings behind it wait too.
-/// - While an offer of ours waits for its answer, an offer of the peer is refused, unless ours is withdrawn by
-///   [`rollback`](Self::rollback) before. An offer of the peer is answered in one step, so that there is none to withdraw.
-/// - A connection that [`Failed`](PeerState::Failed) because ICE did is kept for [`Config::restart_timeout`], with its channels and
-///   what was not delivered: a restart of ICE brings it back. Then it is closed. Other failures are its end at once; so
-///   [`is_over`](Self::is_over) says.
+/// - A locally created channel is [`Open`](ChannelState::Open) as soon as DTLS is connected: the first
+///   messages then travel with the packet that completes the SCTP set-up, which saves a round trip. A channel
+///   opened by the peer is open when it is reported.
+/// - Messages for a stream without a channel are dropped. A peer that complies with RFC 8832 sends none,
+///   because it sends in order until its channel is acknowledged.
+/// - DCEP is processed in the order of arrival with the messages: while a message waits for
+///   [`recv`](Self::recv), later channel openings wait too.
+/// - While our offer waits for its answer, an offer of the peer is rejected, unless ours is first withdrawn
+///   by [`rollback`](Self::rollback). An offer of the peer is answered in one step, so it never needs a
+///   rollback.
+/// - A connection that [`Failed`](PeerState::Failed) because of ICE is kept for [`Config::restart_timeout`],
+///   with its channels and undelivered data: an ICE restart revives it. Then it is closed. Other failures end
+///   it at once; [`is_over`](Self::is_over) tells the difference.
 #[derive(Debug)]
 pub struct PeerConnection {
     config: Arc<Config>,
@@ -69,23 +70,23 @@ pub struct PeerConnection {
     transport: Transport,
     channels: Channels,
     events: VecDeque<Event>,
-    /// [`Event::Incoming`] among them.
+    /// The number of [`Event::Incoming`] among them.
     unpolled_incoming: usize,
     state: PeerState,
     failure: Option<Error>,
-    /// Until when a restart of ICE may bring it back.
+    /// Until when an ICE restart may revive the connection.
     kept_until: Option<Instant>,
     is_over: bool,
     ice_told: IceState,
-    /// What was polled last is a check to one who has not answered any.
+    /// The datagram polled last is a check to an address that has not answered any.
     is_to_stranger: bool,
     counters: Counters,
     pairs: Pairs,
-    /// The latest time that we were told: [`recv`](PeerConnection::recv) has none of its own.
+    /// The latest time passed in, for [`recv`](PeerConnection::recv), which takes none.
     now: Instant,
 }
 
-/// All since the beginning.
+/// Counters since the beginning.
 #[derive(Debug, Default)]
 struct Counters {
     traffic: Traffic,
@@ -94,14 +95,15 @@ struct Counters {
 }
 
 impl PeerConnection {
-    /// A new one. All randomness of ours comes from `seed` (32 unguessable bytes); keys of the handshake come from the
-    /// cryptographic library, and transaction ids of STUN from the ICE agent's generator.
+    /// Creates a peer connection. `seed` (32 unpredictable bytes) is the source of this crate's randomness.
+    /// Handshake keys come from the cryptographic library, and STUN transaction ids from the ICE agent's
+    /// generator.
     pub fn new(config: Arc<Config>, seed: [u8; 32], now: Instant) -> Result<Self, Error> {
         let mut rng = ChaCha20Rng::from_seed(seed);
         let mut sctp_seed = [0; 32];
         rng.fill_bytes(&mut sctp_seed);
         let transport = Transport::new(&config, sctp_seed)?;
-        // Below 2^62, as RFC 8829 section 5.2.1 asks for: readers may take it for a signed number.
+        // // Below 2^62, as RFC 8829 section 5.2.1 requires: some parsers use a signed number.
         let session_id = rng.next_u64() >> 2;
         Ok(Self {
             signaling: Signaling::new(session_id),
@@ -125,41 +127,44 @@ impl PeerConnection {
 
     // -- getters --
 
-    /// State of the connection.
+    /// The state of the connection.
     pub fn state(&self) -> PeerState {
         self.state
     }
 
-    /// Whether nothing comes or goes any more. A connection that has failed may not be over: see
+    /// Whether the connection has ended. A failed connection may not have ended: see
     /// [`Config::restart_timeout`].
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Why it failed, if it did and a restart of ICE has not brought it back.
+    /// Why it failed, unless an ICE restart has revived it.
     pub fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
     }
 
     // -- input --
 
-    /// Whether the datagram is a STUN message with a valid MESSAGE-INTEGRITY for us, so that its source may be believed.
+    /// Whether the datagram is a STUN message with a valid MESSAGE-INTEGRITY for this connection, so that its
+    /// source is authentic.
     pub fn accepts_stun(&self, datagram: &[u8]) -> bool {
         !self.is_over() && self.ice.accepts(datagram)
     }
 
-    /// Whether the datagram begins with a record of DTLS that only the peer can have made, newer than all that has come: so that a peer whose
-    /// address has changed is known without a check. It is not taken by this. False until the handshake is done.
+    /// Whether the datagram starts with an authentic DTLS record of the peer that is newer than all before,
+    /// which identifies a peer whose address has changed without a check. Does not process the datagram.
+    /// False until the handshake is complete.
     pub fn accepts_dtls(&self, datagram: &[u8]) -> bool {
         !self.is_over() && self.transport.dtls.as_ref().is_some_and(|dtls| dtls.is_newest(datagram))
     }
 
-    /// Takes datagrams that came from one address in one go: `segment_bytes` each, the last may be shorter. They are
-    /// decrypted in place.
+    /// Handles datagrams received together from one address: `segment_bytes` each, except that the last may
+    /// be shorter. They are decrypted in place.
     ///
-    /// `local` is the address that they were sent to: one that was [added](Self::add_local_address), or ICE will not
-    /// know it. Datagrams of DTLS are dropped unless ICE has authenticated `remote`, or the peer has moved there, as
-    /// [`accepts_dtls`](Self::accepts_dtls) tells: then a check goes to `remote`, and what we send when it was answered.
+    /// `local` is the address that they were sent to, which must have been [added](Self::add_local_address).
+    /// DTLS datagrams are dropped unless ICE has authenticated `remote` or the peer has moved there, as
+    /// [`accepts_dtls`](Self::accepts_dtls) detects. In the latter case a check is sent to `remote`, and our
+    /// data follows once that is answered.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
@@ -175,24 +180,25 @@ impl PeerConnection {
         }
     }
 
-    /// Another connection has proven that `remote`, seen from our port, is its peer. Datagrams of DTLS name no connection, so that
-    /// only one can have the path: if it was this one's, this one has failed.
+    /// Another connection has proved that `remote`, as seen from our port, is its peer. DTLS datagrams do not
+    /// identify a connection, so only one can use the path: if this connection used it, it has failed.
     pub fn handle_path_taken(&mut self, now: Instant, remote: SocketAddr) {
         self.now = now;
         if self.ice.selected().is_some_and(|path| path.remote == remote) {
-            let why = "another connection between the same two ports has taken its place; each needs a port of its own";
+            let why =
+                "another connection between the same two ports has replaced it; use a separate port for each";
             self.end(now, Some(Error::Ice(why)));
         }
     }
 
-    /// Time has passed.
+    /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         if self.is_over() {
             return;
         }
         if self.kept_until.is_some_and(|until| now >= until) {
-            log!(WARN, self.session_id(), "nobody restarted ICE in time (restart_timeout): closed");
+            log!(WARN, self.session_id(), "no ICE restart within restart_timeout: closed");
             return self.end(now, self.failure.clone());
         }
         self.ice.handle_timeout(now);
@@ -213,13 +219,13 @@ impl PeerConnection {
             return Some(Event::ChannelClosed(closed));
         }
         if was_full && !self.is_over() {
-            // What the limit on events held back.
+            // // Events held back by the limit.
             self.settle(self.now);
         }
         event
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
+    /// Latest time to call [`handle_timeout`](Self::handle_timeout).
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.is_over() {
             return None;
@@ -230,7 +236,7 @@ impl PeerConnection {
 
     // -- helpers --
 
-    /// After any input: what each layer has to say, told to the next one and to the application.
+    /// After any input: passes each layer's output to the next one and to the application.
     fn settle(&mut self, now: Instant) {
         self.settle_ice(now);
         self.settle_dtls(now);
@@ -267,7 +273,7 @@ impl PeerConnection {
         self.set_state(state);
     }
 
-    /// ICE has failed. Kept is what a restart of it can bring back.
+    /// ICE has failed. Keeps what a restart can revive.
     fn fail(&mut self, now: Instant, error: Error) {
         let until = now.checked_add(self.config.restart_timeout);
         if self.config.restart_timeout.is_zero() {
@@ -290,7 +296,7 @@ impl PeerConnection {
         }
     }
 
-    /// Queues an event. States beyond the limit take the place of older ones of their kind: the latest counts.
+    /// Queues an event. Beyond the limit, a state replaces an older one of its kind: only the latest matters.
     fn tell(&mut self, event: Event) {
         if self.events.len() >= self.config.limits.max_events {
             let kind = std::mem::discriminant(&event);

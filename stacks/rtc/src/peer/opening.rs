@@ -1,4 +1,4 @@
-//! How data channels open: streams by parity, OPEN and ACK (RFC 8832).
+//! Opening data channels: streams by parity, OPEN and ACK (RFC 8832).
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::dtls::Role;
 use crate::error::ChannelError;
 
 impl PeerConnection {
-    /// DTLS is up: streams are given to those who have none, and everything opens.
+    /// DTLS is connected: assigns streams to channels without one, and opens all channels.
     pub(super) fn open_waiting_channels(&mut self, now: Instant, role: Role) {
         for id in self.channels.ids() {
             let streams = self.streams();
@@ -28,7 +28,8 @@ impl PeerConnection {
         }
     }
 
-    /// The association is open: what the peer has no streams for ends, what could not be reset before is.
+    /// The association is established: closes channels on streams that the peer lacks, and performs postponed
+    /// resets.
     pub(super) fn association_is_open(&mut self, now: Instant) {
         let streams = self.streams();
         for id in self.channels.ids() {
@@ -42,13 +43,13 @@ impl PeerConnection {
         self.pay_owed(now);
     }
 
-    /// The association has room again: for what we owe first, then for the application.
+    /// The association has space again: first for postponed OPENs and ACKs, then for the application.
     pub(super) fn association_is_writable(&mut self, now: Instant) {
         self.pay_owed(now);
         self.tell(Event::Writable);
     }
 
-    /// Says what found no room to be said.
+    /// Sends OPENs and ACKs that were postponed for lack of space.
     pub(super) fn pay_owed(&mut self, now: Instant) {
         for _ in 0..self.channels.owed.len() {
             if let Some(id) = self.channels.owed.pop_front() {
@@ -57,10 +58,11 @@ impl PeerConnection {
         }
     }
 
-    /// The peer opens a channel (RFC 8832 section 6). Its stream should be of its parity. There are peers that have the
-    /// offerer's and the answerer's confused with the DTLS roles'; where the stream is free, no harm comes of it.
+    /// The peer opens a channel (RFC 8832 section 6). Its stream should have the peer's parity. Some peers
+    /// confuse the offerer's and answerer's roles with the DTLS roles; if the stream is free, that does no
+    /// harm.
     pub(super) fn peer_opens(&mut self, stream: StreamId, open: Open<'_>) {
-        // A peer that uses the stream anew has taken our reset, whether we have heard so or not.
+        // // A peer that reuses the stream has accepted our reset, even if its answer has not arrived.
         if let Some((id, channel)) = self.channels.at_stream(stream)
             && channel.resets.theirs
             && channel.resets.asked
@@ -94,7 +96,8 @@ impl PeerConnection {
         }
     }
 
-    /// Says what must be said in band, and declares the channel open; if there is no room to say it, later.
+    /// Sends the in-band message if required, and reports the channel as open; postponed if there is no
+    /// space.
     pub(super) fn open(&mut self, now: Instant, id: ChannelId) {
         let Some(channel) = self.channels.get_mut(id) else { return };
         let (Some(stream), Some(association)) = (channel.stream, &mut self.transport.association) else {
@@ -117,7 +120,7 @@ impl PeerConnection {
     }
 }
 
-/// Sends OPEN or ACK, in order and reliably (RFC 8832 section 6). Gives whether it was taken.
+/// Sends OPEN or ACK in order and reliably (RFC 8832 section 6). Returns whether it was accepted.
 fn say_opening(association: &mut Association, now: Instant, stream: StreamId, channel: &mut Channel) -> bool {
     let message = match (channel.is_of_peer, channel.options.negotiated) {
         (_, Some(_)) => return true,

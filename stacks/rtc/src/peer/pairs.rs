@@ -1,5 +1,5 @@
-//! What went over each pair of candidates, for the statistics: checks one by one, as they come and go, and data by the difference between two
-//! counts of the transport. It decides nothing.
+//! Traffic per candidate pair, for statistics: checks are counted one by one, data as the difference between
+//! two readings of the transport's counters. Has no influence on the connection.
 
 use std::ops::{AddAssign, Sub};
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ impl Sub for Traffic {
     }
 }
 
-/// One of them.
+/// Counters of a pair.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) path: Path,
@@ -51,11 +51,11 @@ pub(super) struct Pair {
     pub(super) current_round_trip: Option<Duration>,
     pub(super) total_round_trip: Duration,
     pub(super) nominated: bool,
-    /// Data, until it was the selected one for the last time.
+    /// Data until it last ceased to be the selected pair.
     data: Traffic,
-    /// The last request: its transaction, and when it went.
+    /// The last request: its transaction id and time.
     asked: Option<([u8; 12], Instant)>,
-    /// The last request named it the one to use: the answer makes it so.
+    /// The last request nominated the pair: the answer completes that.
     is_being_nominated: bool,
 }
 
@@ -78,16 +78,16 @@ impl Pair {
     }
 }
 
-/// All of a connection.
+/// All pairs of a connection.
 #[derive(Debug)]
 pub(super) struct Pairs {
     list: Vec<Pair>,
     max: usize,
     selected: Option<Path>,
     pub(super) changes: u32,
-    /// The transport's data when the selected pair became that.
+    /// The transport's counters when the current pair was selected.
     since: Traffic,
-    /// What ICE has sent and received.
+    /// ICE traffic.
     checks: Traffic,
 }
 
@@ -101,12 +101,12 @@ impl Pairs {
         self.list.iter()
     }
 
-    /// Of all that the transport has carried, what is no check.
+    /// The part of the transport's traffic that is not checks.
     pub(super) fn data(&self, all: Traffic) -> Traffic {
         all - self.checks
     }
 
-    /// The data of one pair, when the transport has carried so much.
+    /// The data of a pair, given the transport's counters.
     pub(super) fn data_of(&self, pair: &Pair, all: Traffic) -> Traffic {
         let mut data = pair.data;
         if self.selected == Some(pair.path) {
@@ -115,7 +115,7 @@ impl Pairs {
         data
     }
 
-    /// Which pair data goes over now, when the transport has carried so much.
+    /// Sets the selected pair, given the transport's counters.
     #[inline]
     pub(super) fn select(&mut self, path: Option<Path>, all: Traffic) {
         if self.selected != path {
@@ -138,7 +138,7 @@ impl Pairs {
         }
     }
 
-    /// A datagram of ICE goes out. True if it is the first check of its pair.
+    /// Counts an outgoing ICE datagram. True if it is the first check of its pair.
     pub(super) fn sent(&mut self, now: Instant, path: Path, datagram: &[u8]) -> bool {
         self.checks.packets_sent += 1;
         self.checks.bytes_sent += datagram.len() as u64;
@@ -157,7 +157,7 @@ impl Pairs {
         false
     }
 
-    /// A datagram of ICE has come; whether from an address that is authenticated. Gives what is new by it.
+    /// Counts an incoming ICE datagram; `authenticated` concerns its source. Returns what is worth logging.
     pub(super) fn received(
         &mut self,
         now: Instant,
@@ -189,7 +189,8 @@ impl Pairs {
         }
     }
 
-    /// The entry of a pair, a new one if need be: then the oldest that is not in use gives way, if there are too many.
+    /// The entry of a pair, created if necessary; if there are too many, it replaces the oldest unselected
+    /// one.
     fn find(&mut self, path: Path) -> Option<&mut Pair> {
         let at = match self.list.iter().position(|pair| pair.path == path) {
             Some(at) => at,
@@ -198,7 +199,7 @@ impl Pairs {
                     let oldest = self.list.iter().position(|pair| Some(pair.path) != self.selected)?;
                     self.list.remove(oldest);
                 }
-                // Most have one or two.
+                // // Most connections have one or two.
                 self.list.reserve_exact(1);
                 self.list.push(Pair::new(path));
                 self.list.len() - 1
@@ -208,18 +209,18 @@ impl Pairs {
     }
 }
 
-/// What the log tells of a pair.
+/// What the log reports about a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    /// The first check of the peer.
+    /// The peer's first check.
     Asked,
-    /// The first answer to ours.
+    /// The first answer to our checks.
     Answered,
-    /// An error in place of an answer: a conflict of roles, most often.
+    /// An error response, usually because of a role conflict.
     Refused,
 }
 
-/// What a datagram of ICE is.
+/// Kind of an ICE datagram.
 enum Kind {
     Request { id: [u8; 12], nominates: bool },
     Success([u8; 12]),
@@ -229,7 +230,7 @@ enum Kind {
 impl Kind {
     fn of(datagram: &[u8]) -> Option<Self> {
         let message = StunMessage::parse(datagram).ok()?;
-        // Where the transaction stands (RFC 8489 section 5).
+        // // The transaction id (RFC 8489 section 5).
         let id = datagram.get(8..20)?.try_into().ok()?;
         Some(match () {
             () if message.is_binding_request() => Self::Request { id, nominates: message.use_candidate() },
@@ -258,7 +259,7 @@ mod tests {
         }
         let kept: Vec<_> = pairs.iter().map(|pair| pair.path.remote.port()).collect();
         assert_eq!(kept, [7, 48, 49]);
-        // Data goes to whoever was in use meanwhile.
+        // // Data counts for the pair selected meanwhile.
         (all.packets_sent, all.bytes_sent) = (5, 500);
         pairs.select(Some(path(48)), all);
         (all.packets_sent, all.bytes_sent) = (7, 700);

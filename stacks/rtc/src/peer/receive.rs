@@ -1,4 +1,4 @@
-//! Datagrams in, messages out.
+//! Incoming datagrams and messages.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use crate::ice::Path;
 use crate::log::log;
 
 impl PeerConnection {
-    /// Sorts the datagrams by their first byte (RFC 7983 section 7) and passes them on. What they cause is settled
-    /// once, by the caller.
+    /// Demultiplexes datagrams by their first byte (RFC 7983 section 7). The caller processes the
+    /// consequences once for all of them.
     pub(super) fn receive(&mut self, now: Instant, path: Path, datagrams: &mut [u8], segment_bytes: usize) {
         self.counters.traffic.bytes_received += datagrams.len() as u64;
         let mut validated = false;
@@ -39,7 +39,7 @@ impl PeerConnection {
         }
     }
 
-    /// Whether a datagram from an address that ICE does not know is the peer's, who may have moved there.
+    /// Whether a datagram from an address unknown to ICE is from the peer, which may have moved there.
     #[cold]
     fn is_from_elsewhere(&mut self, now: Instant, path: Path, datagram: &[u8]) -> bool {
         if self.ice.is_moving_to(path.remote) {
@@ -47,15 +47,18 @@ impl PeerConnection {
         }
         let is_followed = self.accepts_dtls(datagram) && self.ice.follow(now, path);
         if is_followed {
-            log!(DEBUG, self.session_id(), "the peer sends from {}, which is asked", path.remote);
+            log!(DEBUG, self.session_id(), "the peer sends from {}, which is now checked", path.remote);
         }
         is_followed
     }
 
-    /// How long datagrams of the peer may be left where they are, to be handed in together: see
-    /// [`Association::patience`](netdyno_sctp::Association::patience).
-    pub fn patience(&self) -> Duration {
-        self.transport.association.as_ref().map_or(Duration::ZERO, |association| association.patience())
+    /// How long incoming datagrams may be left waiting in order to be handed in together: see
+    /// [`Association::max_receive_delay`](netdyno_sctp::Association::max_receive_delay).
+    pub fn max_receive_delay(&self) -> Duration {
+        self.transport
+            .association
+            .as_ref()
+            .map_or(Duration::ZERO, |association| association.max_receive_delay())
     }
 
     fn receive_dtls(&mut self, now: Instant, datagram: &mut [u8]) {
@@ -69,9 +72,10 @@ impl PeerConnection {
         dtls.handle_datagram(now, datagram, &mut |packet| association.handle_packet(now, packet));
     }
 
-    /// The next message, of any channel, in the order of arrival. Taking it opens the receive window; leaving it holds
-    /// the peer back. What the peer sent before it closed a channel, or the connection, can be taken after. Gives none while
-    /// the next message is of a channel whose [`Event::Incoming`] was not polled yet.
+    /// Returns the next message of any channel, in the order of arrival. Receiving opens the receive window;
+    /// not receiving slows down the peer. Messages sent before the peer closed a channel or the connection
+    /// can still be received afterwards. Returns nothing while the next message belongs to a channel whose
+    /// [`Event::Incoming`] was not polled yet.
     pub fn recv(&mut self) -> Option<Message> {
         if self.transport.waiting.is_none() && self.unpolled_incoming == 0 {
             let message = self.next_of_application();
@@ -81,30 +85,30 @@ impl PeerConnection {
             self.transport.waiting = message;
         }
         self.pull();
-        // The application hears of a channel before it gets a message of it.
+        // // A channel is reported to the application before its messages.
         let announced = |message: &mut Message| !self.events.contains(&Event::Incoming(message.channel));
         let message = self.transport.waiting.take_if(announced)?;
-        // The channel may have waited for this to be taken.
+        // // The channel may have waited for this message to be received.
         self.finish_if_reset(message.channel);
         Some(message)
     }
 
-    /// Whether there is a message to take, of whatever channel. To find out, what stands before it is dealt with: poll
-    /// events after.
+    /// Whether there is a message to receive on any channel. This processes what precedes it: poll events
+    /// afterwards.
     pub fn has_message(&mut self) -> bool {
         self.fetch();
         self.transport.waiting.is_some()
     }
 
-    /// Takes what the association has for us, up to the first message for the application. That one waits here, and
-    /// everything behind it there.
+    /// Processes what the association has received, up to the first message for the application. That one
+    /// waits here, and everything after it in the association.
     pub(super) fn pull(&mut self) {
         if !self.is_over() {
             self.fetch();
         }
     }
 
-    /// The same, whether the connection is over or not.
+    /// The same, whether or not the connection has ended.
     fn fetch(&mut self) {
         if self.transport.waiting.is_none() {
             self.transport.waiting = self.next_of_application();
@@ -116,7 +120,7 @@ impl PeerConnection {
             if !self.has_room_for_events() {
                 return None;
             }
-            // A reset is told between the messages before it and those after it.
+            // // A reset is processed between the messages before it and those after it.
             self.settle_association(self.now);
             let message = self.transport.next_message()?;
             let netdyno_sctp::Message { stream, ppid, data } = message;
@@ -137,7 +141,7 @@ impl PeerConnection {
         let (kind, data) = match ppid {
             Ppid::STRING => (Kind::Text, data),
             Ppid::BINARY => (Kind::Binary, data),
-            // One byte that stands for nothing (RFC 8831 section 6.6).
+            // // The single byte is a placeholder (RFC 8831 section 6.6).
             Ppid::STRING_EMPTY => (Kind::Text, Bytes::new()),
             Ppid::BINARY_EMPTY => (Kind::Binary, Bytes::new()),
             _ => return None,
@@ -147,7 +151,7 @@ impl PeerConnection {
             return None;
         }
         if kind == Kind::Text && std::str::from_utf8(&data).is_err() {
-            // RFC 8831 section 8: a string is UTF-8.
+            // // RFC 8831 section 8: a string is UTF-8.
             self.close_channel(self.now, id);
             return None;
         }

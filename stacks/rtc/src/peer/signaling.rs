@@ -1,4 +1,4 @@
-//! Offers, answers and candidates (RFC 8829, for one section of data), and what the two sides agree upon.
+//! Offers, answers and candidates (RFC 8829, with a single data section), and the negotiated parameters.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -10,27 +10,27 @@ use crate::ice::Remote;
 use crate::log::{self, log};
 use crate::sdp::{Candidate, DataSection, Description, Form, RelayProtocol, Section, Setup, hide};
 
-/// The state of offer and answer (RFC 8829 section 3.2): what RFC 8829 calls `stable`, or `have-local-offer`.
+/// Offer/answer state (RFC 8829 section 3.2): only `stable` or `have-local-offer`.
 #[derive(Debug)]
 pub(super) struct Signaling {
     session_id: u64,
     session_version: u64,
     offered: bool,
-    /// What our last description says of DTLS, unless it was withdrawn.
+    /// The DTLS role in our last description, unless it was withdrawn.
     described: Option<Setup>,
-    /// Whether servers are asked for candidates; None if they never were.
+    /// Whether candidates are being gathered from servers; `None` if they never were.
     gathering: Option<bool>,
-    /// How the sections stand since the first offer; their order never changes (RFC 8829 section 5.2.2).
+    /// The sections since the first offer; their order never changes (RFC 8829 section 5.2.2).
     sections: Vec<Section>,
     mid: Option<String>,
     bundled: bool,
     form: Form,
-    /// What addresses of ours are told as.
+    /// Names that replace local addresses.
     names: Vec<(IpAddr, String)>,
     pub(super) agreed: Option<Agreed>,
 }
 
-/// What the descriptions say about DTLS and SCTP.
+/// DTLS and SCTP parameters from the descriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agreed {
     pub(super) role: Role,
@@ -56,7 +56,7 @@ impl Signaling {
         }
     }
 
-    /// Whether the peer's description can be taken, and what would be agreed upon.
+    /// Checks whether the peer's description is acceptable, and returns what would be negotiated.
     fn agree(
         &self,
         description: &Description,
@@ -65,9 +65,9 @@ impl Signaling {
     ) -> Result<Agreed, SignalingError> {
         let data = &description.data;
         if we_are_lite && description.ice_lite {
-            return Err(SignalingError::State("both sides are ICE-lite: none would make checks"));
+            return Err(SignalingError::State("both sides are ICE-lite: none would send checks"));
         }
-        // RFC 8841 section 6.1: 0 is any length.
+        // // RFC 8841 section 6.1: 0 means any length.
         let max_send_message_bytes = match data.max_message_bytes {
             0 => u64::MAX,
             bytes => bytes,
@@ -76,7 +76,7 @@ impl Signaling {
         let agreed = Agreed { role, fingerprint, sctp_port, max_send_message_bytes };
         match self.agreed {
             Some(before) if before != agreed => Err(SignalingError::State(
-                "it asks for a new DTLS or SCTP association: make a new connection",
+                "the peer requests a new DTLS or SCTP association: create a new connection",
             )),
             _ => Ok(agreed),
         }
@@ -86,8 +86,9 @@ impl Signaling {
 impl PeerConnection {
     // -- signalling --
 
-    /// A local address that datagrams can be sent from: becomes a host candidate. The unspecified address, multicast
-    /// and IPv4 link-local addresses are passed over, and so is what comes after `max_remote_candidates` of them.
+    /// Adds a local address from which datagrams can be sent, as a host candidate. The unspecified address,
+    /// multicast and IPv4 link-local addresses are ignored, and so are addresses beyond
+    /// `max_remote_candidates`.
     pub fn add_local_address(&mut self, now: Instant, address: SocketAddr) {
         self.now = now;
         if !self.is_over() && self.ice.add_local(now, address) {
@@ -95,8 +96,8 @@ impl PeerConnection {
         }
     }
 
-    /// A local address is there no more. If the connection went from there, the first pair of candidates that answers takes its place, also one of an
-    /// address that is added after this; the peer follows by itself, as far as it can, and need not be told.
+    /// Removes a local address. If it was in use, the first candidate pair that answers replaces it, possibly
+    /// with an address added later. The peer follows by itself as far as it can, and need not be signalled.
     pub fn remove_local_address(&mut self, now: Instant, address: SocketAddr) {
         self.now = now;
         if !self.is_over() {
@@ -105,8 +106,8 @@ impl PeerConnection {
         }
     }
 
-    /// The connection by TCP that the peer made from `remote` is over. If it was in use, the first pair of candidates that answers takes its place at
-    /// once.
+    /// The TCP connection that the peer made from `remote` has closed. If it was in use, the first candidate
+    /// pair that answers replaces it.
     pub fn handle_stream_lost(&mut self, now: Instant, remote: SocketAddr) {
         self.now = now;
         if !self.is_over() {
@@ -115,24 +116,27 @@ impl PeerConnection {
         }
     }
 
-    /// The local address `address` is told to the peer as `name`, in all that is described from now on: one of multicast DNS, which whoever may know the
-    /// address finds out (draft-ietf-mmusic-mdns-ice-candidates). Bases of reflexive candidates are told no more, once there is such a name. It answers for
-    /// no names and asks for none, and [`report`](Self::report) shows addresses.
+    /// Replaces the local address `address` by `name` in all later descriptions: an mDNS name, which only
+    /// hosts that may know the address can resolve (draft-ietf-mmusic-mdns-ice-candidates). Once there is
+    /// such a name, bases of reflexive candidates are omitted. This method neither registers nor resolves
+    /// names, and [`report`](Self::report) shows addresses.
     pub fn hide_address(&mut self, address: IpAddr, name: &str) {
         let names = &mut self.signaling.names;
         names.retain(|(known, _)| *known != address);
         if names.len() >= self.config.limits.max_remote_candidates {
-            // There are never more candidates than that: some stand for none any more.
+            // // There are never more local addresses than candidates; some names may be obsolete.
             let locals = self.ice.local_candidates();
             names.retain(|(known, _)| locals.iter().any(|local| local.address.ip() == *known));
         }
         names.push((address, name.to_owned()));
     }
 
-    /// Connections by TCP are accepted at `address` (RFC 6544): becomes a passive candidate, a host's or, where others reach `base` by
-    /// it, a server-reflexive one (of a lite side a host candidate), within the same limit. What comes by a connection, framed as RFC 4571 has it
-    /// ([`framing`](crate::framing)), is to come to [`handle_datagrams`](Self::handle_datagrams) with our end of it as the local address, and a
-    /// [`Transmit`](crate::Transmit) from there is to go by the connection with that remote. No local address may be both UDP's and TCP's.
+    /// TCP connections are accepted at `address` (RFC 6544). Adds a passive candidate within the same limit:
+    /// host, or server-reflexive where others reach `base` through it (host for a lite side). Pass data of
+    /// such a connection, framed as in RFC 4571 ([`framing`](crate::framing)), to
+    /// [`handle_datagrams`](Self::handle_datagrams) with our end of the connection as local address. Send a
+    /// [`Transmit`](crate::Transmit) from that address through the connection with that remote. No local
+    /// address may be used for both UDP and TCP.
     pub fn add_tcp_address(&mut self, now: Instant, address: SocketAddr, base: Option<SocketAddr>) {
         self.now = now;
         if !self.is_over() && self.ice.add_tcp(now, address, base) {
@@ -140,8 +144,8 @@ impl PeerConnection {
         }
     }
 
-    /// Others see the local address `base` as `address`: a STUN server has said so, or the operator of a NAT that leads there. Becomes a
-    /// server-reflexive candidate (of a lite side a host candidate), within the same limit.
+    /// Others see the local address `base` as `address`, according to a STUN server or the operator of a NAT.
+    /// Adds a server-reflexive candidate (host for a lite side) within the same limit.
     pub fn add_reflexive_address(&mut self, now: Instant, address: SocketAddr, base: SocketAddr) {
         self.now = now;
         if !self.is_over() && self.ice.add_reflexive(now, address, base) {
@@ -149,8 +153,9 @@ impl PeerConnection {
         }
     }
 
-    /// A TURN server that we speak to by `protocol` has given us `address`: UDP is preferred to TCP, and that to TLS. What the peer sends there is to come to [`handle_datagrams`](Self::handle_datagrams) with it as
-    /// the local address, and a [`Transmit`](crate::Transmit) from there is to go by way of that server.
+    /// A TURN server reached by `protocol` has allocated `address`. UDP is preferred to TCP, and TCP to TLS.
+    /// Pass what the peer sends there to [`handle_datagrams`](Self::handle_datagrams) with it as the local
+    /// address, and send a [`Transmit`](crate::Transmit) from it through that server.
     pub fn add_relayed_address(&mut self, now: Instant, address: SocketAddr, protocol: RelayProtocol) {
         self.now = now;
         if !self.is_over() && self.ice.add_relayed(now, address, protocol) {
@@ -158,8 +163,8 @@ impl PeerConnection {
         }
     }
 
-    /// Whether servers are being asked for candidates (W3C iceGatheringState). While they are, descriptions do not say that there are no
-    /// more; the end is told by [`Event::Gathered`].
+    /// Sets whether candidates are being gathered from servers (W3C iceGatheringState). Meanwhile
+    /// descriptions do not contain the end of candidates; [`Event::Gathered`] reports it.
     pub fn set_gathering(&mut self, now: Instant, gathering: bool) {
         self.now = now;
         let gathered = self.signaling.gathering == Some(true) && !gathering;
@@ -169,7 +174,7 @@ impl PeerConnection {
         }
     }
 
-    /// A server was of no use: the application is told ([`Event::ServerFailed`]).
+    /// A server failed: reported to the application as [`Event::ServerFailed`].
     pub fn report_server(&mut self, url: &str, why: &str) {
         if !self.is_over() {
             log!(WARN, self.session_id(), "{url}: {why}");
@@ -177,58 +182,61 @@ impl PeerConnection {
         }
     }
 
-    /// Whether servers are still being asked for candidates.
+    /// Whether candidates are still being gathered from servers.
     pub fn is_gathering(&self) -> bool {
         self.signaling.gathering == Some(true)
     }
 
-    /// An offer with all candidates known by now; sets it as local description. `restart` makes new ICE credentials;
-    /// until they have led to a new pair, the connection goes on over the old one, if that still works.
+    /// Creates an offer with all candidates known now, and sets it as local description. `restart` creates
+    /// new ICE credentials; until they have led to a new pair, the connection continues on the old one if
+    /// that still works.
     pub fn create_offer(&mut self, now: Instant, restart: bool) -> Result<String, SignalingError> {
         self.now = now;
         self.check_open()?;
         if restart && self.signaling.agreed.is_some() {
-            log!(DEBUG, self.session_id(), "a restart of ICE is offered");
+            log!(DEBUG, self.session_id(), "an ICE restart is offered");
             self.ice.restart();
         }
         self.signaling.offered = true;
         Ok(self.describe(Setup::ActPass))
     }
 
-    /// Whether an offer of ours waits for its answer (W3C signalingState `have-local-offer`).
+    /// Whether our offer waits for its answer (W3C signalingState `have-local-offer`).
     pub fn has_local_offer(&self) -> bool {
         self.signaling.offered
     }
 
-    /// Withdraws the offer of ours that waits for its answer (RFC 9429 section 4.1.10.2, W3C `setLocalDescription` of type
-    /// "rollback"): all is as before it, and an offer of the peer can be taken, or another one made. Channels stay, and open with the
-    /// next descriptions. When both sides offer at once, one of them does this and takes the other's offer; which one, they have agreed
-    /// upon before.
+    /// Withdraws our pending offer (RFC 9429 section 4.1.10.2, W3C `setLocalDescription` of type "rollback").
+    /// The previous state is restored, and an offer of the peer can be accepted or another one created.
+    /// Channels remain, and open with the next descriptions. If both sides offer at once, one of them does
+    /// this and accepts the other's offer; the application decides which.
     ///
-    /// An answer to the offer withdrawn must not be taken for one to a later offer: the way to the peer keeps the order.
+    /// An answer to the withdrawn offer must not be taken for one to a later offer: signalling must preserve
+    /// the order.
     pub fn rollback(&mut self, now: Instant) -> Result<(), SignalingError> {
         self.now = now;
         self.check_open()?;
         if !std::mem::take(&mut self.signaling.offered) {
-            return Err(SignalingError::State("there is no offer of ours to withdraw"));
+            return Err(SignalingError::State("there is no local offer to withdraw"));
         }
         self.signaling.described = None;
         self.ice.roll_back();
         Ok(())
     }
 
-    /// Takes the peer's offer and gives the answer; both are in force then. Sections for audio and video are rejected.
+    /// Accepts the peer's offer and returns the answer; both take effect. Sections for audio and video are
+    /// rejected.
     pub fn accept_offer(&mut self, now: Instant, offer: &str) -> Result<String, SignalingError> {
         self.now = now;
         self.check_open()?;
         if self.signaling.offered {
             return Err(SignalingError::State(
-                "an offer of ours waits for its answer: withdraw it (rollback), or leave this one unanswered",
+                "a local offer waits for its answer: withdraw it (rollback), or ignore this one",
             ));
         }
         let description = Description::parse(offer, &self.config.limits)?;
         let before = self.signaling.agreed.map(|agreed| agreed.role);
-        // RFC 8842 section 5.3: `active` is the better answer, and a new answer keeps the roles.
+        // // RFC 8842 section 5.3: `active` is the preferred answer, and a later answer keeps the roles.
         let (role, setup) = match (description.data.setup, before) {
             (Setup::ActPass, Some(Role::Server)) | (Setup::Active, _) => (Role::Server, Setup::Passive),
             (Setup::ActPass | Setup::Passive, _) => (Role::Client, Setup::Active),
@@ -248,12 +256,12 @@ impl PeerConnection {
         Ok(self.describe(setup))
     }
 
-    /// Takes the peer's answer to the offer of ours.
+    /// Accepts the peer's answer to our offer.
     pub fn accept_answer(&mut self, now: Instant, answer: &str) -> Result<(), SignalingError> {
         self.now = now;
         self.check_open()?;
         if !self.signaling.offered {
-            return Err(SignalingError::State("there is no offer of ours to answer"));
+            return Err(SignalingError::State("there is no local offer to answer"));
         }
         let description = Description::parse(answer, &self.config.limits)?;
         let role = match description.data.setup {
@@ -274,14 +282,14 @@ impl PeerConnection {
         Ok(())
     }
 
-    /// A trickled candidate of the peer, from "candidate:" on; empty for the end of candidates. Only after the peer's
-    /// description. What this stack cannot check (see [`sdp::Candidate::parse`](crate::sdp::Candidate::parse)) is
-    /// passed over.
+    /// Adds a trickled candidate of the peer, starting with "candidate:"; empty for the end of candidates.
+    /// Only after the peer's description. Unsupported candidates (see
+    /// [`sdp::Candidate::parse`](crate::sdp::Candidate::parse)) are ignored.
     pub fn add_remote_candidate(&mut self, now: Instant, candidate: &str) -> Result<(), SignalingError> {
         self.now = now;
         self.check_open()?;
         if self.signaling.agreed.is_none() {
-            return Err(SignalingError::State("candidates come after the description that they belong to"));
+            return Err(SignalingError::State("candidates are only accepted after their description"));
         }
         let candidate = candidate.strip_prefix("a=").unwrap_or(candidate).trim();
         if candidate.is_empty() || candidate == "end-of-candidates" {
@@ -295,31 +303,33 @@ impl PeerConnection {
         Ok(())
     }
 
-    /// The description that was made last, now with all candidates that are known (W3C localDescription): for those who wait until there are no
-    /// more, in place of trickling. None before the first one, and after one was withdrawn.
+    /// The last local description, with all candidates known now (W3C localDescription), for waiting until
+    /// gathering is complete instead of trickling. `None` before the first one, and after one was withdrawn.
     pub fn local_description(&self) -> Option<String> {
         self.signaling.described.map(|setup| self.described(setup))
     }
 
-    /// Candidates of ours known by now, as lines from "candidate:" on, for those who trickle. Later ones are told by
-    /// [`Event::Candidate`].
+    /// The local candidates known now, each starting with "candidate:", for trickling. Later ones are
+    /// reported by [`Event::Candidate`].
     pub fn local_candidates(&self) -> Vec<String> {
         self.ice.local_candidates().iter().map(|candidate| self.line(candidate)).collect()
     }
 
-    /// The number of this connection in the `o=` line of all its descriptions (`<sess-id>`), which log events name.
+    /// The session id in the `o=` line of all descriptions of this connection (`<sess-id>`), which log events
+    /// contain.
     pub fn session_id(&self) -> u64 {
         self.signaling.session_id
     }
 
-    /// Our ICE user name fragment: the first part of USERNAME in checks that are for us (one port for many). A restart
-    /// changes it, while checks with the old one may still come: [`local_ufrags`](Self::local_ufrags).
+    /// The local ICE user name fragment: the first part of USERNAME in checks for this connection (for
+    /// several connections on one port). A restart changes it while checks with the old one may still arrive:
+    /// [`local_ufrags`](Self::local_ufrags).
     pub fn local_ufrag(&self) -> &str {
         &self.ice.credentials().ufrag
     }
 
-    /// All user name fragments of ours that checks may carry, at the most three: of the session in use, of a restart under way, and of
-    /// a restart that is offered.
+    /// All local user name fragments that checks may carry, at most three: of the session in use, of a
+    /// restart in progress, and of an offered restart.
     pub fn local_ufrags(&self) -> impl Iterator<Item = &str> + Clone {
         self.ice.local_ufrags()
     }
@@ -331,7 +341,7 @@ impl PeerConnection {
         hide(&line, &self.signaling.names)
     }
 
-    /// There is one candidate more. Nobody has to trickle what the first description will have.
+    /// A local candidate was added. It is not trickled if the first description will contain it.
     fn tell_candidate(&mut self) {
         let is_described = self.signaling.session_version > 1;
         let line = self.ice.local_candidates().last().filter(|_| is_described).map(|last| self.line(last));
@@ -340,10 +350,10 @@ impl PeerConnection {
     }
 
     fn check_open(&self) -> Result<(), SignalingError> {
-        if self.is_over() { Err(SignalingError::State("the peer connection is over")) } else { Ok(()) }
+        if self.is_over() { Err(SignalingError::State("the peer connection is closed")) } else { Ok(()) }
     }
 
-    /// The sections of a description must be those of before, in order; later offers may add some.
+    /// The sections of a description must match the previous ones, in order; later offers may add some.
     fn keep_sections(&mut self, description: &Description) -> Result<(), SignalingError> {
         let data = |sections: &[Section]| sections.iter().position(|section| *section == Section::Data);
         let known = self.signaling.agreed.is_some() || self.signaling.offered;
@@ -351,7 +361,9 @@ impl PeerConnection {
         let fewer = description.sections.len() < self.signaling.sections.len();
         let more = self.signaling.offered && description.sections.len() > self.signaling.sections.len();
         if known && (moved || fewer || more) {
-            return Err(SignalingError::State("sections do not stand as in the description before"));
+            return Err(SignalingError::State(
+                "sections differ in order or kind from the previous description",
+            ));
         }
         if !self.signaling.offered {
             self.signaling.sections.clone_from(&description.sections);
@@ -367,7 +379,7 @@ impl PeerConnection {
         self.settle(now);
     }
 
-    /// A description of ours; its version is one more than that of the one before.
+    /// Creates a local description; its version is one more than that of the previous one.
     fn describe(&mut self, setup: Setup) -> String {
         self.signaling.session_version += 1;
         self.signaling.described = Some(setup);
@@ -388,7 +400,7 @@ impl PeerConnection {
             sctp_port: self.config.sctp.local_port,
             max_message_bytes: self.config.max_message_bytes as u64,
             candidates: self.ice.local_candidates().to_vec(),
-            // Else addresses may still be added; a lite side has no others (RFC 8445 section 2.5).
+            // // Otherwise addresses may still be added; a lite side has no others (RFC 8445 section 2.5).
             end_of_candidates: self.signaling.gathering.map_or(self.config.ice_lite, |gathering| !gathering),
         };
         let description = Description {

@@ -1,4 +1,4 @@
-//! Datagrams out.
+//! Outgoing datagrams.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::transmit::{Arena, MAX_SEGMENTS, Transmit};
 impl PeerConnection {
     /// Fills the arena with up to `max_segments` datagrams for one destination. `None`: nothing to send now.
     ///
-    /// STUN and the DTLS handshake go first, a datagram at a time.
+    /// STUN and the DTLS handshake are sent first, one datagram at a time.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -32,10 +32,11 @@ impl PeerConnection {
         Some(transmit)
     }
 
-    /// Whether what [`poll_transmit`](Self::poll_transmit) gave last is a check to an address from which none was answered, and that has not come for
-    /// a check from there: of such, whoever makes descriptions can have as many sent to whom he likes as a connection makes, 256 at the most. Who
-    /// serves many connections bounds them all together, and drops what is too much: a check is sent again, and one of the peer brings one that
-    /// is none of these.
+    /// Whether the last result of [`poll_transmit`](Self::poll_transmit) is an unsolicited check: to an
+    /// address that has answered none and sent none. An attacker who can supply descriptions can direct as
+    /// many of these at a third party as a connection sends, at most 256. A server with many connections
+    /// should limit their total and drop the excess: checks are repeated, and a check by the peer causes one
+    /// that is not unsolicited.
     pub fn is_to_stranger(&self) -> bool {
         self.is_to_stranger
     }
@@ -52,8 +53,8 @@ impl PeerConnection {
         Some(one(datagram.path, bytes.len()))
     }
 
-    /// A datagram of the handshake. Behind the last of a flight of DTLS 1.3 there is room for what the association has to
-    /// say: it saves the peer a datagram, and it a wait.
+    /// A handshake datagram. The last one of a DTLS 1.3 flight has space for data of the association, which
+    /// saves the peer a datagram and this side a delay.
     fn transmit_handshake(&mut self, now: Instant, arena: &mut Arena) -> Option<Transmit> {
         let path = self.ice.selected()?;
         let transport = &mut self.transport;
@@ -75,7 +76,7 @@ impl PeerConnection {
         Some(one(path, length))
     }
 
-    /// Packets of the association, side by side, each sealed where it was written.
+    /// Consecutive packets of the association, each sealed in place.
     fn transmit_packets(&mut self, now: Instant, arena: &mut Arena, max_segments: usize) -> Option<Transmit> {
         let path = self.ice.selected()?;
         let transport = &mut self.transport;
@@ -83,7 +84,7 @@ impl PeerConnection {
         let association = transport.association.as_mut()?;
         let bytes = arena.bytes_mut();
         let headroom = dtls.headroom();
-        // The widest packet, and the widest but for a probe of the path.
+        // // The longest packet, and the longest one that is not a path MTU probe.
         let widest = transport.widest_packet;
         let usual = association.stats().packet_bytes.min(widest);
         let mut filled = transport.held_over.len();
@@ -107,7 +108,7 @@ impl PeerConnection {
             if segments == 0 {
                 segment_bytes = sealed;
             } else if sealed > segment_bytes {
-                // Room for a longer one than is usual is not kept for the next.
+                // // Space for an unusually long packet is not kept.
                 transport.held_over.shrink_to(usual + headroom + TAILROOM);
                 transport.held_over.extend_from_slice(&rest[..sealed]);
                 break;
@@ -126,7 +127,7 @@ impl PeerConnection {
         })
     }
 
-    /// The association's ABORT and close_notify, side by side in one datagram: two records of DTLS.
+    /// The association's ABORT and close_notify in one datagram, as two DTLS records.
     fn transmit_farewell(&mut self, now: Instant, arena: &mut Arena) -> Option<Transmit> {
         if !std::mem::take(&mut self.transport.farewell) {
             return None;

@@ -1,13 +1,15 @@
-//! DTLS and the association: made on the first valid pair, connected with the fewest round trips, told good-bye.
+//! DTLS and the association: created on the first valid pair, connected with the fewest round trips, and
+//! closed.
 //!
-//! The side whose DTLS handshake ends first is the server; its INIT leaves right behind its Finished, and openings
-//! and first messages ride with its COOKIE ECHO. The client answers that INIT. Were both to send one, they would only
-//! cross (RFC 9260 section 5.2.1), at the cost of three packets. So the client begins on its own only when the peer
-//! stays silent for [`CONNECT_DELAY`]: some implementations leave it to the client.
+//! The side whose DTLS handshake completes first is the server. Its INIT follows its Finished, and channel
+//! openings and first messages go with its COOKIE ECHO. The client answers that INIT. If both sent one they
+//! would cross (RFC 9260 section 5.2.1), at the cost of three packets. The client therefore sends INIT only
+//! if the peer stays silent for [`CONNECT_DELAY`]: some implementations leave it to the client.
 //!
-//! With DTLS 1.3 it is the client's that ends first, and the server's INIT leaves even before, with the server's flight:
-//! an INIT is no secret, and what answers it is read only when the client is known. A client that cannot read so early
-//! drops it, so it is said again when the handshake is done and no answer came.
+//! With DTLS 1.3 the client's handshake completes first, and the server's INIT is sent even earlier, with the
+//! server's flight: an INIT is not secret, and its answer is only processed once the client is authenticated.
+//! A client that cannot decrypt it yet drops it, so it is repeated when the handshake completes without an
+//! answer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,11 +23,11 @@ use crate::dtls::{Dtls, DtlsEvent, OVERHEAD, Role, Version};
 use crate::error::Error;
 use crate::log::log;
 
-/// How long the DTLS client waits for the peer's INIT. What leaves with Finished arrives with it, or a little later if
-/// packets were reordered.
+/// How long the DTLS client waits for the peer's INIT. It is sent with Finished and arrives with it, or
+/// slightly later if packets were reordered.
 const CONNECT_DELAY: Duration = Duration::from_millis(20);
 
-/// The two layers, and what is between them.
+/// The two layers and their common state.
 #[derive(Debug)]
 pub(super) struct Transport {
     sctp_seed: [u8; 32],
@@ -33,20 +35,20 @@ pub(super) struct Transport {
     pub(super) association: Option<Box<Association>>,
     connected: bool,
     connect_at: Option<Instant>,
-    /// A message that was taken from the association to see what is behind it, and is the next to be received.
+    /// A message taken from the association to process what follows it; it is the next to be received.
     pub(super) waiting: Option<super::Message>,
     /// The longest packet that the association may ever write.
     pub(super) widest_packet: usize,
-    /// A sealed datagram that was longer than the batch allowed: the first of the next one.
+    /// A sealed datagram that exceeded the length of the batch: the first of the next one.
     pub(super) held_over: Vec<u8>,
-    /// The peer is still to be told that it is over.
+    /// The peer has still to be notified of the end.
     pub(super) farewell: bool,
-    /// ICE has lost the path. Nothing can be sent, and so no silence counts: time stands still.
+    /// ICE has lost the path. Nothing can be sent, so timers are suspended.
     is_cut_off: bool,
 }
 
 impl Transport {
-    /// Fails if the settings cannot work, before a peer is waiting.
+    /// Fails for invalid settings, before a peer is involved.
     pub(super) fn new(config: &Config, sctp_seed: [u8; 32]) -> Result<Self, Error> {
         let sctp = sctp_config(config, config.sctp.remote_port, u64::MAX);
         sctp.validate()?;
@@ -76,7 +78,7 @@ impl Transport {
         self.association.as_ref().map(|association| association.stats()).unwrap_or_default()
     }
 
-    /// Whether ICE has a path, as far as it ever had one.
+    /// Sets whether ICE has a path, once it had one.
     pub(super) fn set_path(&mut self, now: Instant, is_there: bool) {
         if std::mem::replace(&mut self.is_cut_off, !is_there)
             && is_there
@@ -95,8 +97,8 @@ impl Transport {
         association.handle_timeout(now);
         if self.connect_at.is_some_and(|at| now >= at) {
             self.connect_at = None;
-            // The peer has begun if anything of it came: its INIT is answered, and sent again should it be lost. An INIT of
-            // ours that went before the handshake was done may have come too early.
+            // // If anything arrived, the peer has started: its INIT is answered, and repeated if lost. Our
+            // INIT from before the handshake completed may have arrived too early.
             let is_silent = association.stats().packets_received == 0;
             if is_silent && matches!(association.state(), State::Closed | State::CookieWait) {
                 association.connect(now);
@@ -139,7 +141,7 @@ impl Transport {
         }
     }
 
-    /// Sends INIT as soon as it can be sealed, if that is before the handshake is done.
+    /// Sends INIT as soon as it can be encrypted, if that is before the handshake completes.
     fn connect_early(&mut self, now: Instant) {
         if let (false, Some(dtls), Some(association)) = (self.connected, &self.dtls, &mut self.association)
             && dtls.can_seal()
@@ -150,14 +152,14 @@ impl Transport {
     }
 }
 
-/// The association's settings: what descriptions and our own fields decide, and the user's for the rest.
+/// The association's settings: the user's, overridden by the descriptions and our own fields.
 fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -> netdyno_sctp::Config {
     let packet = |datagram_bytes: usize| datagram_bytes.saturating_sub(OVERHEAD);
     let mut sctp = config.sctp.clone();
     sctp.remote_port = remote_port;
     sctp.packet_bytes = packet(config.datagram_bytes);
     sctp.max_packet_bytes = packet(config.max_datagram_bytes);
-    // No more than the send buffer takes: a longer message would never find room.
+    // // Not more than the send buffer holds: a longer message could never be sent.
     let largest = u32::try_from(config.sctp.limits.send_buffer_bytes).unwrap_or(u32::MAX);
     sctp.max_send_message_bytes = max_send_message_bytes.min(largest.into()) as usize;
     sctp.limits.max_message_bytes = config.max_message_bytes;
@@ -165,8 +167,8 @@ fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -
 }
 
 impl PeerConnection {
-    /// Makes the DTLS connection once ICE allows it: the client as soon as there is a pair to send on, the server as
-    /// soon as something may come.
+    /// Creates the DTLS connection once ICE allows it: the client as soon as there is a pair to send on, the
+    /// server as soon as data may arrive.
     pub(super) fn begin_transport(&mut self, now: Instant) {
         let Some(agreed) = self.signaling.agreed.filter(|_| self.transport.dtls.is_none()) else { return };
         let ready = match agreed.role {
@@ -177,7 +179,7 @@ impl PeerConnection {
             return;
         }
         match self.transport.begin(&self.config, agreed, now) {
-            Ok(()) => log!(DEBUG, self.session_id(), "DTLS handshake begun, as {:?}", agreed.role),
+            Ok(()) => log!(DEBUG, self.session_id(), "DTLS handshake started as {:?}", agreed.role),
             Err(error) => self.end(now, Some(error)),
         }
     }
@@ -191,7 +193,7 @@ impl PeerConnection {
             match (event, self.signaling.agreed) {
                 (DtlsEvent::Connected, Some(agreed)) => {
                     let version = self.transport.dtls_version().map_or("", Version::name);
-                    log!(DEBUG, self.session_id(), "{version} is up");
+                    log!(DEBUG, self.session_id(), "{version} connected");
                     self.transport.connect(now, agreed.role);
                     self.open_waiting_channels(now, agreed.role);
                     self.settle_ice(now);
@@ -213,7 +215,7 @@ impl PeerConnection {
             let Some(event) = association.poll_event() else { return };
             match event {
                 Sctp::Connected => {
-                    log!(DEBUG, self.session_id(), "SCTP is up");
+                    log!(DEBUG, self.session_id(), "SCTP established");
                     self.association_is_open(now);
                 }
                 Sctp::Restarted => self.close_all_channels(),
@@ -234,17 +236,17 @@ impl PeerConnection {
         }
     }
 
-    /// Ends the connection: the peer is told, in one datagram, which the next [`poll_transmit`](Self::poll_transmit)
-    /// gives.
+    /// Closes the connection: the peer is notified by one datagram, which the next
+    /// [`poll_transmit`](Self::poll_transmit) returns.
     ///
-    /// What is buffered is given up. To end gracefully, wait until the buffered amounts are 0 and the peer has said
-    /// what it needs to. Messages that have come can still be received.
+    /// Buffered data is discarded. To close gracefully, wait until the buffered amounts are 0 and the peer
+    /// has sent everything required. Messages already received can still be read.
     pub fn close(&mut self, now: Instant) {
         self.now = now;
         self.end(now, None);
     }
 
-    /// The end, by an error or not. Messages that came before it can still be received.
+    /// Ends the connection, with or without an error. Messages already received can still be read.
     pub(super) fn end(&mut self, now: Instant, error: Option<Error>) {
         if self.is_over() {
             return;
@@ -252,7 +254,7 @@ impl PeerConnection {
         if let Some(association) = &mut self.transport.association {
             association.abort(now, "closed");
         }
-        // Who has no consent does not send (RFC 7675 section 5.1).
+        // // Without consent nothing may be sent (RFC 7675 section 5.1).
         let may_send = !matches!(error, Some(Error::Ice(_)));
         self.transport.farewell = may_send && self.transport.dtls.is_some();
         self.transport.connect_at = None;
@@ -263,7 +265,7 @@ impl PeerConnection {
             self.failure = Some(error.clone());
             self.tell(Event::Failed(error));
         }
-        // Who was told that it failed, and might come back, is told of the end too.
+        // // A failure that was reported as possibly temporary is followed by a report of the end.
         let has_failed = self.failure.is_some() && !had_failed;
         self.set_state(if has_failed { PeerState::Failed } else { PeerState::Closed });
     }

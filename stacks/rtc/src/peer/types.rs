@@ -1,12 +1,12 @@
-//! The words that a user of a peer connection speaks.
+//! The types of a peer connection's interface.
 
 use bytes::Bytes;
 
 use crate::error::Error;
 use crate::ice::IceState;
 
-/// Names a data channel of one peer connection, for as long as the peer connection lives. Not the SCTP stream, which is
-/// known only after the handshake.
+/// Identifies a data channel of a peer connection, for the lifetime of the connection. Not the SCTP stream,
+/// which is only known after the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(pub u32);
 
@@ -19,38 +19,39 @@ pub enum Kind {
     Binary,
 }
 
-/// A message that has come.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The channel.
+    /// The channel on which it arrived.
     pub channel: ChannelId,
     /// Text or binary.
     pub kind: Kind,
-    /// The bytes. A short message shares a block with its neighbours: copy what you keep for long.
+    /// The payload. Short messages share a block with others: copy what is kept for long.
     pub data: Bytes,
 }
 
 impl Message {
-    /// The text, of a text message.
+    /// The text of a text message.
     pub fn text(&self) -> Option<&str> {
-        // It was checked on arrival; the type does not know.
+        // // It was checked on arrival, but the type does not express that.
         std::str::from_utf8(&self.data).ok().filter(|_| self.kind == Kind::Text)
     }
 }
 
-/// When a channel gives up on a message: `MaxRetransmits` is W3C's maxRetransmits, `MaxLifetime` its maxPacketLifeTime.
+/// When a channel abandons a message: `MaxRetransmits` is W3C's maxRetransmits, `MaxLifetime` its
+/// maxPacketLifeTime.
 pub use netdyno_sctp::Reliability;
 
-/// How a data channel is made (W3C RTCDataChannelInit).
+/// Options of a data channel (W3C RTCDataChannelInit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelOptions {
-    /// Whether messages arrive in order.
+    /// Whether messages are delivered in order.
     pub ordered: bool,
-    /// When to give up on a message.
+    /// When to abandon a message.
     pub reliability: Reliability,
-    /// Name of a subprotocol.
+    /// Name of the subprotocol.
     pub protocol: String,
-    /// The id that both sides agreed upon; then no DCEP is spoken (`negotiated`).
+    /// An id agreed on by both sides out of band; DCEP is not used then (`negotiated`).
     pub negotiated: Option<u16>,
     /// Priority (RFC 8831 section 6.4): 128 below normal, 256 normal, 512 high, 1024 extra high.
     pub priority: u16,
@@ -75,14 +76,14 @@ pub enum ChannelState {
     Connecting,
     /// Messages can be sent.
     Open,
-    /// Being closed; what is buffered still goes out.
+    /// Closing; buffered data is still sent.
     Closing,
     /// Closed.
     Closed,
 }
 
 impl ChannelState {
-    /// As W3C names it.
+    /// The W3C name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -96,23 +97,24 @@ impl ChannelState {
 /// W3C RTCPeerConnectionState.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerState {
-    /// Nothing begun.
+    /// Not started.
     New,
-    /// ICE or DTLS is under way.
+    /// ICE or DTLS is in progress.
     Connecting,
-    /// DTLS is up.
+    /// DTLS is connected.
     Connected,
-    /// No answer for a while; may come back.
+    /// No response for a while; may recover.
     Disconnected,
-    /// There was an error. If it was one of ICE a restart may bring the connection back for some time
-    /// ([`Config::restart_timeout`](crate::Config::restart_timeout)); then it is closed. Else it is over.
+    /// An error occurred. After an ICE error a restart may revive the connection for some time
+    /// ([`Config::restart_timeout`](crate::Config::restart_timeout)); then it is closed. Any other error ends
+    /// it.
     Failed,
-    /// Over.
+    /// Ended.
     Closed,
 }
 
 impl PeerState {
-    /// As W3C names it.
+    /// The W3C name.
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -125,38 +127,39 @@ impl PeerState {
     }
 }
 
-/// What the application is told.
+/// Events for the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// The state of the peer connection changed.
     State(PeerState),
-    /// ICE changed.
+    /// The ICE state changed.
     Ice(IceState),
-    /// One more candidate of ours, found after the first description: a line from "candidate:" on, for the peer's
+    /// A local candidate found after the first description, starting with "candidate:", for the peer's
     /// [`add_remote_candidate`](crate::PeerConnection::add_remote_candidate).
     Candidate(String),
-    /// All servers have answered, or did not in time: there will be no more candidates. Told once they were asked.
+    /// All servers have answered or timed out: there will be no more candidates. Only if servers were
+    /// queried.
     Gathered,
-    /// A server was of no use, or is not any more (W3C RTCPeerConnectionIceErrorEvent). It takes others, or none, to connect: it is no
-    /// end of anything.
+    /// A server failed (W3C RTCPeerConnectionIceErrorEvent). The connection may still be established with
+    /// other servers or none.
     ServerFailed {
-        /// The server, as the settings name it.
+        /// The server, as given in the settings.
         url: String,
-        /// What happened, and what may help.
+        /// What happened, and possible remedies.
         why: String,
     },
     /// The peer opened a data channel.
     Incoming(ChannelId),
-    /// The channel is open (at this end; the peer may be a round trip behind).
+    /// The channel is open locally; at the peer it may open a round trip later.
     Open(ChannelId),
-    /// The buffered amount fell to the low threshold.
+    /// The buffered amount dropped to the low threshold.
     BufferedAmountLow(ChannelId),
-    /// After `WouldBlock`: there is room again.
+    /// There is space in the send buffer again after `WouldBlock`.
     Writable,
-    /// The channel is closed: by either side, or with the connection.
+    /// The channel was closed, by either side or with the connection.
     ChannelClosed(ChannelId),
-    /// There was an error; `State(Failed)` comes with it. Whether the connection is over by it says
-    /// [`PeerConnection::is_over`](crate::PeerConnection::is_over).
+    /// An error occurred; `State(Failed)` accompanies it.
+    /// [`PeerConnection::is_over`](crate::PeerConnection::is_over) tells whether the connection has ended.
     Failed(Error),
 }

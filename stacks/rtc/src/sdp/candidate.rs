@@ -8,9 +8,9 @@ use std::net::{IpAddr, SocketAddr};
 pub enum CandidateKind {
     /// An address of an interface.
     Host,
-    /// What a STUN server saw.
+    /// An address as seen by a STUN server.
     ServerReflexive,
-    /// What the peer saw.
+    /// An address as seen by the peer.
     PeerReflexive,
     /// An address at a TURN server.
     Relayed,
@@ -24,7 +24,7 @@ impl CandidateKind {
         ("relay", Self::Relayed),
     ];
 
-    /// As descriptions and W3C name it: "host", "srflx", "prflx" or "relay".
+    /// The name in descriptions and in W3C: "host", "srflx", "prflx" or "relay".
     pub fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -35,25 +35,26 @@ impl CandidateKind {
     }
 }
 
-/// What carries datagrams to a candidate.
+/// The transport of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CandidateTransport {
     /// UDP.
     Udp,
-    /// Connections by TCP that are made to it (RFC 6544, `passive`): of ours only.
+    /// Accepts TCP connections (RFC 6544, `passive`): local candidates only.
     TcpPassive,
-    /// Connections by TCP that it makes (RFC 6544, `active`): a peer's, found by its checks.
+    /// Makes TCP connections (RFC 6544, `active`): a peer's candidate, found by its checks.
     TcpActive,
 }
 
 impl CandidateTransport {
-    /// As a line has it.
+    /// The name in a candidate line.
     pub(crate) fn name(self) -> &'static str {
         if self == Self::Udp { "udp" } else { "tcp" }
     }
 }
 
-/// How a relay is spoken to (W3C RTCIceServerTransportProtocol), the best first; between it and the peer it is UDP.
+/// Transport to a relay (W3C RTCIceServerTransportProtocol), in order of preference; UDP is used between
+/// relay and peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelayProtocol {
     /// UDP.
@@ -65,7 +66,7 @@ pub enum RelayProtocol {
 }
 
 impl RelayProtocol {
-    /// As W3C names it: "udp", "tcp" or "tls".
+    /// The W3C name: "udp", "tcp" or "tls".
     pub fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -75,37 +76,38 @@ impl RelayProtocol {
     }
 }
 
-/// A candidate of component 1 with an IP address: what this stack can check.
+/// A supported candidate: component 1 with an IP address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Groups candidates of one origin: 1 to 32 ice-chars.
+    /// Groups candidates of the same origin: 1 to 32 ice-chars.
     pub foundation: String,
     /// Priority, from 1.
     pub priority: u32,
-    /// Where it is reached.
+    /// Its address.
     pub address: SocketAddr,
     /// How it was found.
     pub kind: CandidateKind,
-    /// How datagrams go there.
+    /// Its transport.
     pub transport: CandidateTransport,
-    /// Base of a reflexive candidate, for diagnosis only.
+    /// Base of a reflexive candidate, for diagnostics only.
     pub related: Option<SocketAddr>,
-    /// How we speak to the relay, of a relayed one of ours. No line tells it.
+    /// Transport to the relay of a local relayed candidate. Not part of candidate lines.
     pub relay_protocol: Option<RelayProtocol>,
-    /// ICE user name fragment of the session it belongs to (RFC 8839 section 5.1, extension `ufrag`).
+    /// ICE user name fragment of its session (RFC 8839 section 5.1, extension `ufrag`).
     pub ufrag: Option<String>,
 }
 
 impl Candidate {
-    /// Reads a line from "candidate:" on. `None`: well-formed, but nothing for us: TCP (we make no connections; who makes them is found by
-    /// his checks), another component, a name
-    /// (browsers hide addresses behind mDNS names; the core asks no name service, takes the line again with the address, and
-    /// may learn that from the browser's own checks), a zone, a kind yet unknown, an address that nothing can be sent to.
+    /// Parses a line starting with "candidate:". `None`: well-formed but unsupported. That is: TCP (active
+    /// connections are not made; active peers are found by their checks), another component, a zone, an
+    /// unknown type, or an address that cannot be sent to. Names are unsupported too: browsers hide addresses
+    /// behind mDNS names, and the core does not resolve them. The caller can pass the line again with the
+    /// address, or the browser's own checks reveal it.
     pub fn parse(text: &str) -> Result<Option<Self>, &'static str> {
         Ok(Self::parse_any(text)?.filter(|candidate| candidate.transport == CandidateTransport::Udp))
     }
 
-    /// The same, and TCP too.
+    /// The same, including TCP.
     pub(crate) fn parse_any(text: &str) -> Result<Option<Self>, &'static str> {
         let text = text.strip_prefix("candidate:").ok_or("a candidate begins with candidate:")?;
         let mut words = text.split_ascii_whitespace();
@@ -170,7 +172,7 @@ pub(super) fn is_ice_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/'
 }
 
-/// The address, if datagrams can be sent there.
+/// The address, if datagrams can be sent to it.
 fn reachable(address: &str, port: u16) -> Option<SocketAddr> {
     let ip: IpAddr = address.parse().ok()?;
     let broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
@@ -178,7 +180,7 @@ fn reachable(address: &str, port: u16) -> Option<SocketAddr> {
     usable.then_some(SocketAddr::new(ip, port))
 }
 
-/// What follows the type: pairs of a name and a value. Unknown ones are skipped.
+/// Parses the extensions after the type: pairs of a name and a value. Unknown ones are skipped.
 fn extensions<'a>(
     words: &mut impl Iterator<Item = &'a str>,
 ) -> Result<(Option<SocketAddr>, Option<String>), &'static str> {
@@ -186,7 +188,7 @@ fn extensions<'a>(
     while let Some(name) = words.next() {
         let value = words.next().ok_or("an extension of a candidate is a name and a value")?;
         match name {
-            // For diagnosis only: a name or nonsense here does no harm.
+            // // For diagnostics only: invalid values do no harm.
             "raddr" => address = value.parse().ok(),
             "rport" => port = value.parse().ok(),
             "ufrag" if value.len() <= 256 && value.bytes().all(is_ice_char) => ufrag = Some(value.into()),

@@ -1,12 +1,12 @@
-//! Session descriptions for data channels: SDP (RFC 8866) as of RFC 8841 (SCTP over DTLS), RFC 8839 (ICE), RFC 8122
-//! (fingerprints), RFC 4145 (setup) and RFC 8843 (BUNDLE), in the subset of RFC 8829.
+//! Session descriptions for data channels: SDP (RFC 8866) with RFC 8841 (SCTP over DTLS), RFC 8839 (ICE), RFC
+//! 8122 (fingerprints), RFC 4145 (setup) and RFC 8843 (BUNDLE), in the subset of RFC 8829.
 //!
 //! | does | does not |
 //! |---|---|
-//! | one section for data, in today's form and the one of 2015 (`DTLS/SCTP 5000` with `sctpmap`) | audio and video: such sections are rejected in the answer, in order |
-//! | attributes of the transport in the section, in the section that carries the bundle, or in the session | several sections for data: all but the first are rejected |
-//! | SHA-256 fingerprints, among others | fingerprints by another hash alone |
-//! | UDP candidates with an IP address; passive ones of TCP are written | TCP of the peer's, names, zones: such lines are skipped; names are for who can ask for them (netdyno-rtc does) |
+//! | one data section, in the current form and that of 2015 (`DTLS/SCTP 5000` with `sctpmap`) | audio and video: such sections are rejected in the answer, in order |
+//! | transport attributes in the section, in the bundle's tagged section, or at session level | several data sections: all but the first are rejected |
+//! | SHA-256 fingerprints, possibly among others | descriptions without a SHA-256 fingerprint |
+//! | UDP candidates with an IP address; writes passive TCP candidates | the peer's TCP candidates, names, zones: such lines are skipped; netdyno-rtc resolves names |
 
 mod candidate;
 mod names;
@@ -21,77 +21,77 @@ pub(crate) use names::hide;
 
 use crate::dtls::Fingerprint;
 
-/// A description of one side.
+/// A session description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// `<sess-id>` of the o= line.
+    /// `<sess-id>` of the `o=` line.
     pub session_id: u64,
-    /// `<sess-version>`: one more for each description of a session (RFC 8829 section 5.2.2).
+    /// `<sess-version>`: increases by one per description (RFC 8829 section 5.2.2).
     pub session_version: u64,
-    /// The side answers checks and makes none.
+    /// The side is ICE-lite: it answers checks and sends none.
     pub ice_lite: bool,
     /// More candidates may follow (RFC 8840).
     pub trickle: bool,
-    /// The sections of the BUNDLE group, by their mid.
+    /// The mids of the BUNDLE group.
     pub bundle: Vec<String>,
     /// All sections, in order; one of them is [`Section::Data`].
     pub sections: Vec<Section>,
-    /// The section for data.
+    /// The data section.
     pub data: DataSection,
 }
 
-/// A section that begins with an m= line.
+/// A section, which begins with an m= line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
-    /// The one for data channels.
+    /// The data channel section.
     Data,
-    /// Something else. Written, it has port 0: rejected.
+    /// Another section, written with port 0: rejected.
     Rejected {
-        /// `<media> <proto> <fmt> ...`, the words of the m= line without the port.
+        /// `<media> <proto> <fmt> ...`: the m= line without the port.
         media: [String; 3],
-        /// Its name.
+        /// Its mid.
         mid: Option<String>,
     },
 }
 
-/// The section for data channels.
+/// The data channel section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSection {
-    /// Its name; RFC 8843 wants one, old implementations have none.
+    /// Its mid; required by RFC 8843, but missing in old implementations.
     pub mid: Option<String>,
-    /// Words of the m= line before `webrtc-datachannel` or the port.
+    /// The form of its m= line.
     pub form: Form,
     /// ICE user name fragment: 4 to 256 ice-chars.
     pub ufrag: String,
     /// ICE password: 22 to 256 ice-chars.
     pub password: String,
-    /// SHA-256 of the certificate.
+    /// SHA-256 fingerprint of the certificate.
     pub fingerprint: Fingerprint,
-    /// Who begins the DTLS handshake.
+    /// The DTLS role.
     pub setup: Setup,
     /// SCTP port.
     pub sctp_port: u16,
-    /// The longest message that the side takes: 65,536 if not said, any length if 0 (RFC 8841 section 6.1).
+    /// Longest message that the side accepts: 65,536 if missing, any length if 0 (RFC 8841 section 6.1).
     pub max_message_bytes: u64,
-    /// Candidates of ours or the peer's that are known already.
+    /// The candidates known so far.
     pub candidates: Vec<Candidate>,
-    /// No more will follow.
+    /// No more candidates will follow.
     pub end_of_candidates: bool,
 }
 
-/// How the section for data begins.
+/// Form of the data section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `m=application 9 UDP/DTLS/SCTP webrtc-datachannel` (RFC 8841).
     Rfc8841,
-    /// `m=application 9 DTLS/SCTP 5000` with `a=sctpmap`, as browsers wrote until 2019.
+    /// `m=application 9 DTLS/SCTP 5000` with `a=sctpmap`, as browsers sent until 2019.
     Sctpmap,
 }
 
 /// `a=setup` (RFC 4145 section 4, RFC 8842 section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setup {
-    /// Either; the answer chooses. Only in offers.
+    /// Either role; the answer chooses. Only in offers.
     ActPass,
     /// This side sends ClientHello.
     Active,
@@ -110,7 +110,7 @@ impl fmt::Display for Setup {
 }
 
 impl fmt::Display for Description {
-    /// As SDP, with CRLF.
+    /// As SDP with CRLF.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { session_id, session_version, .. } = self;
         write!(f, "v=0\r\no=- {session_id} {session_version} IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n")?;
@@ -139,7 +139,7 @@ impl fmt::Display for Description {
 impl fmt::Display for DataSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let port = self.sctp_port;
-        // Port 9 and 0.0.0.0 stand for "by ICE" (RFC 8840 section 4.1.1).
+        // // Port 9 and 0.0.0.0 mean that ICE determines the address (RFC 8840 section 4.1.1).
         match self.form {
             Form::Rfc8841 => f.write_str("m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n")?,
             Form::Sctpmap => write!(f, "m=application 9 DTLS/SCTP {port}\r\n")?,

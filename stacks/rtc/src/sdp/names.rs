@@ -1,9 +1,9 @@
-//! Addresses of ours that are told as names (draft-ietf-mmusic-mdns-ice-candidates section 3.1).
+//! mDNS names for local addresses (draft-ietf-mmusic-mdns-ice-candidates section 3.1).
 
 use std::net::IpAddr;
 
-/// The same description, or line from "candidate:" on, with these names in place of the addresses of host candidates, and without the bases of reflexive
-/// ones (section 3.1.2.2: they are the addresses that the names hide).
+/// Replaces the addresses of host candidates by these names in a description or candidate line, and removes
+/// the bases of reflexive ones (section 3.1.2.2), which would reveal the hidden addresses.
 pub(crate) fn hide(text: &str, names: &[(IpAddr, String)]) -> String {
     if names.is_empty() {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Reading a session description: line by line into sections, then the section for data out of them.
+//! Parsing a session description: first into sections line by line, then the data section.
 
 use std::ops::RangeInclusive;
 
@@ -8,20 +8,20 @@ use crate::dtls::Fingerprint;
 use crate::error::SignalingError;
 use crate::limits::{Limits, UFRAG_CHARS};
 
-/// Message size of a peer that does not say one (RFC 8841 section 6.1).
+/// Default message size of a peer (RFC 8841 section 6.1).
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 65_536;
 
-/// The agent writes user names of up to 128 bytes: the peer's fragment, a colon, and ours. RFC 8839 section 5.4 lets a
-/// fragment have 256; nobody's has more than some dozens.
+/// The agent writes user names of up to 128 bytes: the peer's fragment, a colon, and ours. RFC 8839 section
+/// 5.4 allows fragments of 256; fragments in use are far shorter.
 const UFRAG_CHARS_MAX: usize = 128 - 1 - UFRAG_CHARS;
 
 type Rule = &'static str;
 
 impl Description {
-    /// Reads a description. Attributes that are not ours are skipped. Errors name the line and the rule.
+    /// Parses a description. Unknown attributes are skipped. Errors name the line and the rule.
     pub fn parse(text: &str, limits: &Limits) -> Result<Self, SignalingError> {
         if text.len() > limits.max_sdp_bytes {
-            return Err(SignalingError::Limit("bytes of a session description"));
+            return Err(SignalingError::Limit("length of a session description"));
         }
         let mut parser = Parser { candidates_max: limits.max_remote_candidates, ..Parser::default() };
         for (index, line) in text.split('\n').enumerate() {
@@ -34,7 +34,7 @@ impl Description {
     }
 }
 
-/// Attributes of a transport, at whatever level they stand.
+/// Transport attributes at any level.
 #[derive(Default)]
 struct Transport {
     ufrag: Option<String>,
@@ -45,7 +45,7 @@ struct Transport {
     end_of_candidates: bool,
 }
 
-/// A section as it stands there.
+/// A section as parsed.
 struct Media {
     words: [String; 3],
     port: u16,
@@ -56,7 +56,7 @@ struct Media {
     transport: Transport,
 }
 
-/// What was read so far.
+/// What was parsed so far.
 #[derive(Default)]
 struct Parser {
     has_version: bool,
@@ -71,7 +71,8 @@ struct Parser {
 
 impl Parser {
     fn line(&mut self, line: &str) -> Result<(), Rule> {
-        // RFC 8866 section 9, byte-string. What is repeated in the answer cannot begin a line of its own then.
+        // // RFC 8866 section 9, byte-string. Text repeated in the answer can thus not start a line of its
+        // own.
         if line.bytes().any(|byte| matches!(byte, 0 | b'\r')) {
             return Err("no NUL, and CR only before LF");
         }
@@ -108,7 +109,7 @@ impl Parser {
             ("sctp-port", Some(media)) => media.sctp_port = Some(port(value)?),
             ("max-message-size", Some(media)) => media.max_message_bytes = Some(number(value)?),
             ("candidate", Some(media)) => {
-                // The value begins after the first colon: put back what stands before it.
+                // // The value begins after the first colon: restore what precedes it.
                 let candidate = Candidate::parse(&format!("candidate:{value}"))?;
                 media.transport.candidates.extend(candidate);
             }
@@ -121,9 +122,9 @@ impl Parser {
     fn finish(mut self) -> Result<Description, Rule> {
         let (session_id, session_version) = self.origin.ok_or("a description has an o= line")?;
         let data_at = self.media.iter().position(Media::is_for_data);
-        let data_at = data_at.ok_or("a section for data: m=application with DTLS/SCTP, not rejected")?;
-        // Where the attributes of the transport may stand: here, in the section that carries the bundle (RFC 8843
-        // section 7.1.3: the others may leave them out), in the session.
+        let data_at = data_at.ok_or("a data section: m=application with DTLS/SCTP, not rejected")?;
+        // // Transport attributes may be in this section, in the bundle's tagged section (RFC 8843 section
+        // 7.1.3: the others may omit them), or at session level.
         let tagged_at = self.bundle.first().and_then(|tag| self.at_mid(tag));
         let bundled = self.media[data_at].mid.as_ref().is_some_and(|mid| self.bundle.contains(mid));
         let mut transport = std::mem::take(&mut self.media[data_at].transport);
@@ -131,7 +132,7 @@ impl Parser {
             transport.complete(std::mem::take(&mut self.media[tagged_at].transport));
         }
         transport.complete(std::mem::take(&mut self.session));
-        // Of those that can be used: what is beyond is as if it had been lost (RFC 8445 section 6.1.2.5 lets pairs be left out).
+        // // Excess usable candidates are ignored (RFC 8445 section 6.1.2.5 permits omitting pairs).
         transport.candidates.truncate(self.candidates_max);
         let data = self.media[data_at].data_section(transport)?;
         let mut sections = Vec::with_capacity(self.media.len());
@@ -163,7 +164,8 @@ impl Transport {
             "fingerprint" => {
                 let (hash, bytes) =
                     value.split_once(' ').ok_or("a fingerprint is the name of a hash and bytes")?;
-                // Others stand there for peers that know them (RFC 8122 section 5): one of SHA-256 will do.
+                // // Other hashes may be present for other peers (RFC 8122 section 5): one SHA-256
+                // fingerprint suffices.
                 if hash.eq_ignore_ascii_case("sha-256") && self.fingerprint.is_none() {
                     let bytes = bytes.trim().parse();
                     self.fingerprint = Some(bytes.map_err(|_| "a SHA-256 fingerprint has 32 bytes")?);
@@ -183,7 +185,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Takes from `other` what is missing here. Credentials and candidates come together or not at all.
+    /// Takes missing attributes from `other`. Credentials and candidates are only taken together.
     fn complete(&mut self, other: Self) {
         if self.ufrag.is_none() && self.password.is_none() {
             self.ufrag = other.ufrag;
@@ -209,7 +211,7 @@ impl Media {
         let [_, _, format] = &self.words;
         let (form, sctp_port) = match format.as_str() {
             "webrtc-datachannel" => {
-                (Form::Rfc8841, self.sctp_port.ok_or("the section for data has a=sctp-port")?)
+                (Form::Rfc8841, self.sctp_port.ok_or("the data section has a=sctp-port")?)
             }
             format => (Form::Sctpmap, port(format)?),
         };
@@ -241,7 +243,7 @@ fn media(value: &str) -> Result<Media, Rule> {
     let mut word =
         || words.next().filter(|word| !word.is_empty()).ok_or("m= has media, port, protocol, format");
     let (media, port, protocol, formats) = (word()?, word()?, word()?, word()?);
-    // A count of ports may follow after a slash.
+    // // A number of ports may follow after a slash.
     let port = port.split('/').next().and_then(|port| port.parse().ok()).ok_or("a port is below 65,536")?;
     Ok(Media {
         words: [media, protocol, formats].map(String::from),
@@ -268,7 +270,7 @@ fn port(value: &str) -> Result<u16, Rule> {
     value.trim().parse().ok().filter(|port| *port != 0).ok_or("an SCTP port is 1 to 65,535")
 }
 
-/// A number of any length; one that is too large counts as the largest.
+/// A number of any length; excessive values count as the maximum.
 fn number(value: &str) -> Result<u64, Rule> {
     let value = value.trim();
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());

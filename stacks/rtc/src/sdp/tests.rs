@@ -169,7 +169,7 @@ fn what_is_refused() {
         ("m=application 55330 UDP/DTLS/SCTP webrtc-datachannel", "m=application 55330 UDP/DTLS/SCTP", 8, "format"),
         ("webrtc-datachannel", "x", 0, "SCTP port"),
         ("m=application 55330 ", "m=application 0 ", 0, "not rejected"),
-        ("UDP/DTLS/SCTP", "UDP/SCTP", 0, "section for data"),
+        ("UDP/DTLS/SCTP", "UDP/SCTP", 0, "data section"),
         ("udp 2122260223", "udp 0", 10, "priority"),
         ("udp 2122260223", "udp 4294967296", 10, "priority"),
         ("55330 typ host", "65536 typ host", 10, "port"),
@@ -200,7 +200,7 @@ fn what_is_refused() {
 fn what_is_beyond_the_limits() {
     let limits = Limits { max_sdp_bytes: 1000, ..Limits::default() };
     let long = format!("{}a={}\r\n", chrome(), "x".repeat(1000));
-    let refused = Err(SignalingError::Limit("bytes of a session description"));
+    let refused = Err(SignalingError::Limit("length of a session description"));
     assert_eq!(Description::parse(&long, &limits), refused);
 }
 

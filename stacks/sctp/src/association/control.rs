@@ -1,5 +1,5 @@
-//! What waits to be sent besides data: packets that stand alone, and control chunks. Everything that a peer can put
-//! here has a bound; what is beyond it is not answered.
+//! Pending output besides data: stand-alone packets and control chunks. Everything that a peer can cause to
+//! be queued here is bounded; what exceeds a bound is not answered.
 
 use std::collections::VecDeque;
 
@@ -8,23 +8,23 @@ use crate::wire::{
     Cause, HEADER_BYTES, Header, Heartbeat, OperationError, PacketWriter, ShutdownAck, Unrecognized,
 };
 
-/// Packets that stand alone and wait: INIT ACK, ABORT, SHUTDOWN COMPLETE.
+/// Most pending stand-alone packets: INIT ACK, ABORT, SHUTDOWN COMPLETE.
 const ALONE_MAX: usize = 4;
-/// Answers to HEARTBEATs that wait.
+/// Most pending HEARTBEAT ACKs.
 const ECHOES_MAX: usize = 8;
-/// The longest info of a HEARTBEAT that is echoed.
+/// Longest HEARTBEAT info that is echoed.
 const ECHO_BYTES_MAX: usize = 256;
-/// ERROR chunks that wait.
+/// Most pending ERROR chunks.
 const ERRORS_MAX: usize = 8;
-/// The longest ERROR chunk, so that every packet has room for one.
+/// Longest ERROR chunk, so that every packet has room for one.
 const ERROR_BYTES_MAX: usize = 256;
-/// The longest packet that stands alone. Every path takes it: `Config::validate` allows no shorter packets.
+/// Longest stand-alone packet. It fits every path: `Config::validate` allows no smaller packet size.
 const ALONE_BYTES_MAX: usize = 508;
 
-/// Chunks and packets that wait.
+/// Pending chunks and packets.
 #[derive(Debug, Default)]
 pub(super) struct Control {
-    /// INIT, or COOKIE ECHO.
+    /// INIT or COOKIE ECHO.
     pub(super) set_up: bool,
     /// COOKIE ACK.
     pub(super) cookie_ack: bool,
@@ -39,19 +39,19 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Nothing at all waits.
+    /// Whether nothing is pending.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         let flags = self.set_up | self.cookie_ack | self.shutdown | self.shutdown_ack;
         !flags && self.alone.is_empty() && self.echoes.is_empty() && self.errors.is_empty()
     }
 
-    /// Forgets everything but the packets that stand alone: these say how it ended.
+    /// Drops everything except the stand-alone packets, which report the end of the association.
     pub(super) fn clear_chunks(&mut self) {
         *self = Self { alone: std::mem::take(&mut self.alone), ..Self::default() };
     }
 
-    /// A packet of one chunk, with a header of its own, and a checksum in any case.
+    /// Queues a packet of one chunk with its own header, always with a checksum.
     pub(super) fn push_alone(&mut self, header: Header, write: impl FnOnce(&mut PacketWriter<'_>) -> bool) {
         let mut out = [0; ALONE_BYTES_MAX];
         let mut packet = PacketWriter::new(&mut out, header);
@@ -61,31 +61,31 @@ impl Control {
         }
     }
 
-    /// The next packet that stands alone, if it fits. One that does not is lost, as packets are.
+    /// Writes the next stand-alone packet if it fits; otherwise drops it.
     pub(super) fn pop_alone(&mut self, out: &mut [u8]) -> Option<usize> {
         let packet = self.alone.pop_front()?;
         out.get_mut(..packet.len())?.copy_from_slice(&packet);
         Some(packet.len())
     }
 
-    /// Answers a HEARTBEAT.
+    /// Queues the answer to a HEARTBEAT.
     pub(super) fn push_echo(&mut self, info: &[u8]) {
         if self.echoes.len() < ECHOES_MAX && info.len() <= ECHO_BYTES_MAX {
             self.echoes.push_back(info.into());
         }
     }
 
-    /// Reports something to the peer.
+    /// Queues an ERROR for the peer.
     pub(super) fn push_error(&mut self, cause: Cause<'_>) {
         self.push_error_chunk(|packet| OperationError::write(packet, [cause]));
     }
 
-    /// Reports parameters of an INIT ACK.
+    /// Queues a report of unrecognised INIT ACK parameters.
     pub(super) fn push_unrecognized(&mut self, unrecognized: Unrecognized<'_>) {
         self.push_error_chunk(|packet| OperationError::write_unrecognized(packet, unrecognized));
     }
 
-    /// Writes ERRORs, HEARTBEAT ACKs and SHUTDOWN ACK, as far as they wait and fit.
+    /// Writes pending ERRORs, HEARTBEAT ACKs and SHUTDOWN ACK as far as they fit.
     pub(super) fn write(&mut self, packet: &mut PacketWriter<'_>) {
         self.write_errors(packet);
         while let Some(info) = self.echoes.front()
@@ -98,7 +98,7 @@ impl Control {
         }
     }
 
-    /// Writes the ERROR chunks that wait and fit.
+    /// Writes pending ERROR chunks as far as they fit.
     pub(super) fn write_errors(&mut self, packet: &mut PacketWriter<'_>) {
         while let Some(value) = self.errors.front()
             && value.len() + CHUNK_HEADER_BYTES <= packet.room()
@@ -109,7 +109,7 @@ impl Control {
     }
 
     fn push_error_chunk(&mut self, write: impl FnOnce(&mut PacketWriter<'_>) -> bool) {
-        // Only the chunk in it is kept: the header does not matter.
+        // // Only the chunk is kept: the header does not matter.
         let header = Header { source_port: 0, destination_port: 0, verification_tag: 0 };
         let mut out = [0; HEADER_BYTES + ERROR_BYTES_MAX];
         let mut packet = PacketWriter::new(&mut out, header);

@@ -1,5 +1,5 @@
-//! The state cookie: everything that an association needs to begin, carried by the peer and signed by us, so that an
-//! INIT costs us no memory (RFC 9260 section 5.1.3).
+//! The state cookie. It holds everything needed to establish the association, is carried by the peer and
+//! authenticated by us, so that an INIT uses no memory (RFC 9260 section 5.1.3).
 
 use std::fmt;
 use std::time::Duration;
@@ -21,11 +21,11 @@ const FIELD_BYTES: usize = 41;
 /// Length of a cookie on the wire.
 pub(super) const COOKIE_BYTES: usize = FIELD_BYTES + MAC_BYTES;
 
-/// The key that cookies are signed with. It does not show itself.
+/// The cookie key. `Debug` does not reveal it.
 pub(super) struct Key([u8; KEY_BYTES]);
 
 impl Key {
-    /// A new key.
+    /// Draws a new key.
     pub(super) fn new(rng: &mut impl Rng) -> Self {
         let mut key = [0; KEY_BYTES];
         rng.fill_bytes(&mut key);
@@ -33,7 +33,7 @@ impl Key {
     }
 
     fn sign(&self, fields: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC accepts keys of any length");
         mac.update(fields);
         mac
     }
@@ -45,29 +45,29 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a cookie says.
+/// The contents of a cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cookie {
-    /// When it was made, counted from the making of the association.
+    /// Creation time, relative to the creation of the association.
     pub(super) made_at: Duration,
     /// Our verification tag.
     pub(super) local_tag: u32,
     /// Our first TSN.
     pub(super) local_tsn: Tsn,
-    /// The tags of the association that there was already, ours and the peer's; 0 if there was none (tie-tags, RFC 9260
-    /// section 5.2.2).
+    /// Tie-tags: the tags of an association that existed already, ours and the peer's; 0 without one (RFC
+    /// 9260 section 5.2.2).
     pub(super) tie_tags: (u32, u32),
-    /// What the peer offered, and what follows from it.
+    /// The peer's offer, and what was negotiated from it.
     pub(super) terms: Terms,
 }
 
 impl Cookie {
-    /// The bytes that go into an INIT ACK.
+    /// Serialises and signs the cookie for an INIT ACK.
     pub(super) fn seal(&self, key: &Key) -> [u8; COOKIE_BYTES] {
         let mut out = [0; COOKIE_BYTES];
         let (fields, mac) = out.split_at_mut(FIELD_BYTES);
         let terms = &self.terms;
-        // The time is cut to whole microseconds; 2^64 of them outlast every association.
+        // // Whole microseconds; 2^64 of them outlast any association.
         fields[0..8].copy_from_slice(&(self.made_at.as_micros() as u64).to_be_bytes());
         let numbers = [
             self.local_tag,
@@ -88,7 +88,7 @@ impl Cookie {
         out
     }
 
-    /// The cookie, if it is one of ours. Compares in constant time.
+    /// Verifies and parses a cookie in constant time.
     pub(super) fn open(bytes: &[u8], key: &Key) -> Option<Self> {
         let bytes = <&[u8; COOKIE_BYTES]>::try_from(bytes).ok()?;
         let (fields, mac) = bytes.split_at(FIELD_BYTES);

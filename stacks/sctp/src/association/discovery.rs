@@ -1,90 +1,91 @@
-//! Path MTU discovery (RFC 8899): looks for the longest SCTP packet that the path takes, with HEARTBEATs made longer by
-//! PAD (section 6.2.1). A lost probe costs nothing but itself: congestion control does not hear of it.
+//! Path MTU discovery (RFC 8899): searches for the longest SCTP packet that the path carries, with HEARTBEATs
+//! padded by PAD (section 6.2.1). Lost probes are not reported to congestion control.
 
 use std::time::Duration;
 
-/// A length is given up when so many probes of it got lost (MAX_PROBES, section 5.1.2).
+/// Lost probes after which a length is given up (MAX_PROBES, section 5.1.2).
 const MAX_PROBES: u32 = 3;
-/// The search ends when it knows the length to so many bytes.
+/// The search ends when the length is known to this accuracy.
 const GRANULARITY_BYTES: usize = 32;
-/// After this a finished search begins again, upwards (PMTU_RAISE_TIMER, section 5.1.1).
+/// After this time a finished search starts again, upwards (PMTU_RAISE_TIMER, section 5.1.1).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
-/// A probe without an answer for so long is lost, or for one retransmission timeout if that is longer (PROBE_TIMER:
-/// "MUST NOT be smaller than 1 second").
+/// A probe without an answer for this long, or for one retransmission timeout if that is longer, counts as
+/// lost (PROBE_TIMER: "MUST NOT be smaller than 1 second").
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// So many retransmission timeouts in a row with packets above the base: the path takes them no more (section 4.3).
+/// After this many consecutive retransmission timeouts, packets above the base length count as lost to a
+/// black hole (section 4.3).
 const BLACK_HOLE_TIMEOUTS: u32 = 2;
-/// Lengths that are tried first, the longest first: what an MTU of 9,000 leaves after IP, UDP, DTLS and a relay; what
-/// one of 1,500 leaves over IPv4, and over IPv6 or a relay.
+/// Lengths tried first, in this order: MTU 9,000 less IP, UDP, DTLS and a relay; MTU 1,500 over IPv4; MTU
+/// 1,500 over IPv6 or a relay.
 const LANDMARKS: [usize; 3] = [8_908, 1_432, 1_408];
 
-/// The search, and what it has found.
+/// The search and its result.
 #[derive(Debug)]
 pub(super) struct Discovery {
-    /// What every path takes.
+    /// Length that every path carries.
     base: usize,
-    /// Where the search ends.
+    /// Upper end of the search.
     max: usize,
-    /// The longest that was acknowledged, or the base.
+    /// Longest acknowledged length, or the base.
     confirmed: usize,
     search: Search,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// Not begun, or turned off.
+    /// Not started, or disabled.
     Off,
-    /// Lengths from `too_long` on are known not to pass.
+    /// Lengths from `too_long` upwards are known to fail.
     Running { too_long: usize, probe: Probe },
-    /// Over, until the timer for the next one.
+    /// Finished, until the timer for the next search.
     Done,
 }
 
-/// A length under test.
+/// A length being tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     bytes: usize,
-    /// Probes of this length that got lost.
+    /// Lost probes of this length.
     lost: u32,
-    /// On its way, with this nonce.
+    /// Nonce of the probe in flight.
     nonce: Option<u64>,
 }
 
-/// What to do after something has happened.
+/// What the caller must do after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing has changed.
+    /// Nothing changed.
     Unchanged,
-    /// Packets may have this length, from now on.
+    /// Packets may have this length from now on.
     PacketBytes(usize),
 }
 
 impl Discovery {
-    /// Packets have a length that is a multiple of 4.
+    /// Packet lengths are multiples of 4.
     pub(super) fn new(packet_bytes: usize, max_packet_bytes: usize) -> Self {
         let base = packet_bytes & !3;
         Self { base, max: max_packet_bytes & !3, confirmed: base, search: Search::Off }
     }
 
-    /// How long packets may be, probes aside.
+    /// Current packet length, probes excluded.
     #[inline]
     pub(super) fn packet_bytes(&self) -> usize {
         self.confirmed
     }
 
-    /// Begins the search.
+    /// Starts the search.
     pub(super) fn start(&mut self) {
-        // One above the maximum is treated as known not to pass, so that the maximum itself is tried.
+        // // One above the maximum counts as failed, so that the maximum itself is tried.
         self.search = self.next(self.max + 1);
     }
 
-    /// Forgets what was found: the next search begins from nothing.
+    /// Discards the result: the next search starts from the base.
     pub(super) fn reset(&mut self) {
         self.confirmed = self.base;
         self.search = Search::Off;
     }
 
-    /// Length of the probe that should be sent now.
+    /// Length of the probe to send now.
     #[inline]
     pub(super) fn wanted_probe(&self) -> Option<usize> {
         match self.search {
@@ -93,7 +94,7 @@ impl Discovery {
         }
     }
 
-    /// The probe was written. Gives how long to wait for its answer.
+    /// Records that the probe was sent, and returns how long to wait for its answer.
     pub(super) fn probe_sent(&mut self, sent_nonce: u64, rto: Duration) -> Duration {
         if let Search::Running { probe, .. } = &mut self.search {
             probe.nonce = Some(sent_nonce);
@@ -101,12 +102,12 @@ impl Discovery {
         PROBE_TIMEOUT.max(rto)
     }
 
-    /// Whether this is the nonce of the probe on its way.
+    /// Whether this is the nonce of the probe in flight.
     pub(super) fn is_probe(&self, answered: u64) -> bool {
         matches!(self.search, Search::Running { probe, .. } if probe.nonce == Some(answered))
     }
 
-    /// The probe on its way was answered: its length passes.
+    /// The probe in flight was answered: its length is confirmed.
     pub(super) fn handle_answer(&mut self) -> Verdict {
         let Search::Running { too_long, probe } = self.search else { return Verdict::Unchanged };
         self.confirmed = probe.bytes;
@@ -114,8 +115,8 @@ impl Discovery {
         Verdict::PacketBytes(self.confirmed)
     }
 
-    /// The timer of the probe has expired, or that of the next search. Where nothing at all passes, the loss of a probe
-    /// says nothing about its length.
+    /// The timer of the probe or of the next search has expired. While the path is silent, a lost probe says
+    /// nothing about its length.
     pub(super) fn handle_timeout(&mut self, is_path_silent: bool) {
         match &mut self.search {
             Search::Off => {}
@@ -132,12 +133,12 @@ impl Discovery {
         }
     }
 
-    /// How long until `handle_timeout` should be called although no probe is on its way.
+    /// Time until `handle_timeout` is due without a probe in flight.
     pub(super) fn pause(&self) -> Option<Duration> {
         (self.search == Search::Done && self.confirmed < self.max).then_some(RAISE_AFTER)
     }
 
-    /// There were so many retransmission timeouts, and data does not get on.
+    /// Handles consecutive retransmission timeouts without progress.
     pub(super) fn handle_silence(&mut self, timeouts: u32) -> Verdict {
         if timeouts < BLACK_HOLE_TIMEOUTS || self.confirmed == self.base {
             return Verdict::Unchanged;
@@ -147,7 +148,7 @@ impl Discovery {
         Verdict::PacketBytes(self.base)
     }
 
-    /// The search goes on, with a length between what passes and `too_long`.
+    /// Continues the search between the confirmed length and `too_long`.
     fn next(&self, too_long: usize) -> Search {
         let is_open = |bytes: usize| self.confirmed < bytes && bytes < too_long;
         let landmark = LANDMARKS.into_iter().find(|&bytes| is_open(bytes));
@@ -171,7 +172,8 @@ mod tests {
 
     const RTO: Duration = Duration::from_secs(1);
 
-    /// Runs a search to its end over a path that takes packets of up to `path` bytes. Gives the probes that it took.
+    /// Runs a search to its end over a path that carries packets of up to `path` bytes; returns the number of
+    /// probes.
     fn search(discovery: &mut Discovery, path: usize) -> usize {
         for count in 0..1000 {
             let Some(bytes) = discovery.wanted_probe() else { return count };

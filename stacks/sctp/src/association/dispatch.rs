@@ -1,4 +1,5 @@
-//! Packets that come in: whose they are (RFC 9260 sections 8.4 and 8.5), and which part each chunk is for.
+//! Incoming packets: to which association they belong (RFC 9260 sections 8.4 and 8.5), and which part handles
+//! each chunk.
 
 use std::time::Instant;
 
@@ -11,14 +12,14 @@ use crate::wire::{
     ShutdownAck, ShutdownComplete,
 };
 
-/// What a packet has had so far.
+/// What has been seen in the packet so far.
 #[derive(Debug, Default)]
 struct Seen {
     data: bool,
     sack: bool,
 }
 
-/// Whether the chunks after this one count.
+/// Whether to process the following chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
@@ -32,7 +33,8 @@ impl Association {
         let Ok((header, chunks)) = Header::parse(packet) else { return };
         let is_ours = header.destination_port == self.config.local_port
             && header.source_port == self.config.remote_port;
-        // Who has not sent an INIT or INIT ACK has offered nothing; and a COOKIE ECHO has its checksum in any case.
+        // // Before INIT or INIT ACK is sent, zero checksums have not been offered; a COOKIE ECHO always
+        // needs its checksum.
         let zero_allowed = self.config.zero_checksum && !matches!(self.phase, Phase::Waiting);
         if !is_ours || !checksum_holds(packet, zero_allowed) {
             return;
@@ -45,7 +47,7 @@ impl Association {
         }
     }
 
-    /// The chunks of a packet with our tag.
+    /// Processes the chunks of a packet with our tag.
     #[inline]
     fn take_chunks(&mut self, now: Instant, tag: u32, chunks: Chunks<'_>) {
         let mut seen = Seen::default();
@@ -72,7 +74,7 @@ impl Association {
     #[inline]
     fn take_data(&mut self, now: Instant, chunk: &RawChunk<'_>, seen: &mut Seen) -> Next {
         if !self.phase.takes_data() {
-            // Section 6: in all other states it is discarded; SHUTDOWN ACK or COOKIE ECHO go out again by their timers.
+            // // Section 6: discarded in all other states; timers resend SHUTDOWN ACK or COOKIE ECHO.
             return Next::GoOn;
         }
         let Ok(data) = Data::parse(chunk) else { return self.take_malformed_data(chunk) };
@@ -110,7 +112,7 @@ impl Association {
         }
     }
 
-    /// All other chunks.
+    /// Processes all other chunks.
     fn take_control(
         &mut self,
         now: Instant,
@@ -121,8 +123,8 @@ impl Association {
     ) -> Next {
         let Ok(chunk) = Chunk::parse(raw) else { return Next::Discard };
         match chunk {
-            // A cookie stands first, INIT and its like alone (sections 3.3.11 and 6.10); but those are handled as
-            // strays.
+            // // A cookie comes first, INIT and similar chunks alone (sections 3.3.11 and 6.10); otherwise
+            // they are strays.
             Chunk::CookieEcho(echo) if place == 0 => {
                 return if self.handle_cookie_echo(now, tag, &echo) { Next::GoOn } else { Next::Discard };
             }
@@ -166,7 +168,7 @@ impl Association {
         Next::Discard
     }
 
-    /// ABORT and SHUTDOWN COMPLETE have our tag, or, if they say so, that of the peer (section 8.5.1).
+    /// ABORT and SHUTDOWN COMPLETE carry our tag, or with the T bit that of the peer (section 8.5.1).
     fn is_tag_right(&self, tag: u32, is_reflected: bool) -> bool {
         match is_reflected {
             false => tag == self.local_tag,
@@ -191,7 +193,7 @@ impl Association {
         }
     }
 
-    /// A chunk of a type that is not known: its two high bits say what to do (section 3.2).
+    /// Handles a chunk of unknown type according to its two high bits (section 3.2).
     fn take_unknown(&mut self, chunk: &RawChunk<'_>) -> Next {
         if chunk.reports_if_unknown() {
             self.control.push_error(Cause::UnrecognizedChunk(*chunk));
@@ -205,7 +207,7 @@ impl Association {
         Next::Discard
     }
 
-    /// The data of a packet was taken.
+    /// Called after the data of a packet has been processed.
     #[inline]
     fn after_data(&mut self, now: Instant) {
         self.inbound.end_of_packet(now);
@@ -216,13 +218,13 @@ impl Association {
             self.control.push_error(Cause::InvalidStream(stream));
         }
         if matches!(self.phase, Phase::ShutdownSent) {
-            // Section 9.2: answered with a SHUTDOWN at once, and T2 begins again.
+            // // Section 9.2: answered with a SHUTDOWN at once, and T2 restarts.
             self.control.shutdown = true;
             self.attempts = 0;
         }
     }
 
-    /// Data of ours was acknowledged.
+    /// Called after data of ours has been acknowledged.
     #[inline]
     fn after_sack(&mut self, now: Instant) {
         self.path.note_activity(now);
@@ -230,14 +232,14 @@ impl Association {
         self.advance_shutdown();
     }
 
-    /// A packet whose tag is not ours, or that comes when there is no peer. The first chunk says what it is.
+    /// Handles a packet with a wrong tag, or without an association. Its first chunk decides.
     #[cold]
     fn take_stray(&mut self, now: Instant, packet: &[u8], tag: u32, chunks: Chunks<'_>) {
         let mut rest = chunks.clone();
         let Some(Ok(raw)) = rest.next() else { return };
         let is_alone = rest.clone().next().is_none();
         match raw.kind {
-            // RFC 9653 section 5.2: an INIT has a right checksum.
+            // // RFC 9653 section 5.2: an INIT must have a correct checksum.
             Init::KIND if tag == 0 && is_alone && checksum_holds(packet, false) => {
                 if let Ok(init) = Init::parse(&raw) {
                     self.packets_received += 1;
@@ -254,7 +256,7 @@ impl Association {
                     self.handle_init_ack(now, &init);
                 }
             }
-            // RFC 9653 section 5.2: a COOKIE ECHO too.
+            // // RFC 9653 section 5.2: so must a COOKIE ECHO.
             CookieEcho::KIND if !matches!(self.phase, Phase::Ended) => {
                 let is_checked = checksum_holds(packet, false);
                 if is_checked && self.handle_cookie_echo(now, tag, &CookieEcho::parse(&raw)) {

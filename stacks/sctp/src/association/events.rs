@@ -1,17 +1,17 @@
-//! Events that wait to be polled.
+//! Events waiting to be polled.
 
 use std::collections::VecDeque;
 
 use super::Event;
 use crate::types::StreamId;
 
-/// The association's own events; those of the sending half wait there.
+/// The association's own events; those of the sending half are queued there.
 #[derive(Debug)]
 pub(super) struct Events {
     queue: VecDeque<Event>,
-    /// Streams that the peer has reset, and how many messages must have been taken before this is told.
+    /// Streams reset by the peer, and the number of messages to be received before this is reported.
     resets: VecDeque<(u64, Vec<StreamId>)>,
-    /// Stream numbers in `resets`.
+    /// Total number of streams in `resets`.
     reset_streams: usize,
     max_events: usize,
     max_streams: usize,
@@ -28,36 +28,36 @@ impl Events {
         }
     }
 
-    /// An event that comes once at most, or only when the application has asked for something: these need no bound.
+    /// Queues an event that occurs at most once, or only at the application's request, and so needs no bound.
     pub(super) fn push(&mut self, event: Event) {
         self.queue.push_back(event);
     }
 
-    /// An event that the peer can cause as often as it likes. The one before it is enough, if it waits still.
+    /// Queues an event that the peer can cause without limit, unless the same event is already queued.
     pub(super) fn push_once(&mut self, event: Event) {
         if !self.queue.contains(&event) {
             self.queue.push_back(event);
         }
     }
 
-    /// Whether the peer may do what leads to an event of its own.
+    /// Whether another event caused by the peer can be queued.
     pub(super) fn has_room(&self) -> bool {
         self.queue.len() < self.max_events
     }
 
-    /// Whether the peer may reset `streams` streams now; else it has to ask again later.
+    /// Whether the peer may reset this many streams now; otherwise it must ask again later.
     pub(super) fn has_room_for_reset(&self, streams: usize) -> bool {
         self.resets.is_empty()
             || (self.resets.len() < self.max_events && self.reset_streams + streams <= self.max_streams)
     }
 
-    /// The peer has reset streams, after so many messages.
+    /// Queues a reset of streams by the peer, to be reported after this many messages.
     pub(super) fn push_reset(&mut self, messages: u64, streams: Vec<StreamId>) {
         self.reset_streams += streams.len();
         self.resets.push_back((messages, streams));
     }
 
-    /// The next event, when the application has taken so many messages.
+    /// The next event, given the number of messages received by the application.
     pub(super) fn pop(&mut self, messages_taken: u64) -> Option<Event> {
         if let Some((_, streams)) = self.resets.pop_front_if(|(messages, _)| *messages <= messages_taken) {
             self.reset_streams -= streams.len();
@@ -66,7 +66,7 @@ impl Events {
         self.queue.pop_front()
     }
 
-    /// The association has begun anew: nothing of before will be delivered.
+    /// The association has restarted: pending resets are dropped.
     pub(super) fn forget_resets(&mut self) {
         self.resets.clear();
         self.reset_streams = 0;

@@ -1,4 +1,4 @@
-//! The association: set-up, the two halves, stream resets, the path, and the end.
+//! The association: set-up, sending and receiving halves, stream resets, path supervision and shutdown.
 
 mod control;
 mod cookie;
@@ -36,10 +36,10 @@ use state::Phase;
 use terms::Terms;
 use timer::{Timer, Timers};
 
-/// Where an association stands (RFC 9260 section 4).
+/// State of an association (RFC 9260 section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nothing sent yet, or over.
+    /// Not started, or ended.
     Closed,
     /// INIT sent.
     CookieWait,
@@ -47,36 +47,36 @@ pub enum State {
     CookieEchoed,
     /// Open.
     Established,
-    /// One of the four states of a shutdown.
+    /// One of the four shutdown states.
     ShuttingDown,
 }
 
-/// What the layer above is told.
+/// An event for the layer above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The association is open.
+    /// The association is established.
     Connected,
-    /// The peer has begun anew (RFC 9260 section 5.2.4.1): nothing of before will be delivered, and what was sent or
-    /// waited to be sent is gone.
+    /// The peer has restarted the association (RFC 9260 section 5.2.4.1). Undelivered data of the old
+    /// association is lost, in both directions.
     Restarted,
-    /// The buffered amount of a stream has fallen to its low threshold.
+    /// The buffered amount of a stream has dropped to its low threshold.
     BufferedAmountLow(StreamId),
-    /// `send` said "not now"; there is room again.
+    /// There is space in the send buffer again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable,
-    /// The peer has reset these incoming streams, or all if none is named (RFC 6525). It is told once all of their
-    /// messages were taken with [`recv`](Association::recv).
+    /// The peer has reset these incoming streams, or all if the list is empty (RFC 6525). Reported once all
+    /// their messages have been received with [`recv`](Association::recv).
     StreamsReset(Vec<StreamId>),
-    /// The peer has taken the reset of these outgoing streams of ours. They can be used anew.
+    /// The peer has accepted the reset of these outgoing streams. They can be reused.
     StreamResetDone(Vec<StreamId>),
-    /// The peer refused to reset these outgoing streams. They take no more messages.
+    /// The peer refused to reset these outgoing streams. They accept no more messages.
     StreamResetFailed(Vec<StreamId>),
-    /// Over: by shutdown or by our own `abort` (`None`), or because of an error. Messages that have come can still be
-    /// taken.
+    /// The association has ended: by shutdown or our own `abort` (`None`), or with an error. Messages already
+    /// received can still be read.
     Closed(Option<AssociationError>),
 }
 
-/// Counters and gauges.
+/// Counters and current values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -84,41 +84,41 @@ pub struct Stats {
     pub packets_sent: u64,
     /// SCTP packets received and accepted.
     pub packets_received: u64,
-    /// Messages handed to `send`.
+    /// Messages passed to `send`.
     pub messages_sent: u64,
-    /// Messages delivered or waiting.
+    /// Messages delivered or ready for delivery.
     pub messages_received: u64,
-    /// Payload bytes handed to `send`.
+    /// Payload bytes passed to `send`.
     pub bytes_sent: u64,
-    /// Payload bytes delivered or waiting.
+    /// Payload bytes delivered or ready for delivery.
     pub bytes_received: u64,
-    /// DATA chunks sent again.
+    /// DATA chunks retransmitted.
     pub chunks_retransmitted: u64,
-    /// Messages given up (RFC 3758).
+    /// Messages abandoned (RFC 3758).
     pub messages_abandoned: u64,
     /// T3-rtx expiries.
     pub retransmission_timeouts: u64,
     /// Congestion window.
     pub congestion_window_bytes: usize,
-    /// Sent and not acknowledged.
+    /// Bytes sent and not acknowledged.
     pub in_flight_bytes: usize,
     /// The peer's receive window.
     pub peer_window_bytes: usize,
-    /// Our receive window.
+    /// The local receive window.
     pub window_bytes: usize,
-    /// Bytes held for the application or for missing ones.
+    /// Bytes held for the application or for reassembly.
     pub held_bytes: usize,
-    /// Longest SCTP packet in use.
+    /// Largest SCTP packet in use.
     pub packet_bytes: usize,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
 }
 
-/// One SCTP association over one DTLS connection.
+/// An SCTP association over a DTLS connection.
 ///
-/// Input goes into `handle_*`, wishes into the commands, and what follows from both comes out of `poll_*`: poll after
-/// each batch of the former. All of them may be called in any order, at any time, and none of them fails because of
-/// what the peer does.
+/// `handle_*` methods take input, commands take requests, and `poll_*` methods return the resulting output:
+/// poll after each batch of input or commands. All methods may be called in any order at any time. None of
+/// them fails because of the peer's behaviour.
 #[derive(Debug)]
 pub struct Association {
     config: Arc<Config>,
@@ -126,10 +126,10 @@ pub struct Association {
     cookie_key: Key,
     created_at: Instant,
     phase: Phase,
-    /// Verification tag of the packets to us.
+    /// Verification tag of packets sent to us.
     local_tag: u32,
     local_tsn: Tsn,
-    /// What was agreed on; nothing before the peer is known.
+    /// Negotiated parameters; empty until the peer is known.
     terms: Terms,
     outbound: Outbound,
     inbound: Inbound,
@@ -141,22 +141,22 @@ pub struct Association {
     events: Events,
     /// Retransmissions of INIT or COOKIE ECHO, or of SHUTDOWN or SHUTDOWN ACK.
     attempts: u32,
-    /// Times that our cookie came too late.
+    /// How often our cookie was rejected as stale.
     stale_cookies: u32,
-    /// When INIT or COOKIE ECHO was sent, if it was sent once.
+    /// When INIT or COOKIE ECHO was sent, if it was sent only once.
     set_up_sent_at: Option<Instant>,
-    /// `shutdown` was called before the association was open.
+    /// `shutdown` was called before the association was established.
     wants_shutdown: bool,
     max_send_message_bytes: usize,
-    /// Messages handed to the application since the association began, or began anew.
+    /// Messages returned by `recv` since the association was established or restarted.
     messages_taken: u64,
     packets_sent: u64,
     packets_received: u64,
 }
 
 impl Association {
-    /// An association that waits for the peer, or for [`connect`](Self::connect). All of its randomness comes from
-    /// `seed`: tags, first TSN, the key of the cookie.
+    /// Creates an association that waits for the peer or for [`connect`](Self::connect). `seed` is its only
+    /// source of randomness: tags, initial TSN and the cookie key.
     pub fn new(config: Arc<Config>, seed: [u8; 32], now: Instant) -> Result<Self, ConfigError> {
         config.validate()?;
         let mut rng = ChaCha8Rng::from_seed(seed);
@@ -193,28 +193,29 @@ impl Association {
 
     // -- getters --
 
-    /// Where it stands.
+    /// The current state.
     pub fn state(&self) -> State {
         self.phase.state()
     }
 
-    /// Payload bytes of a stream that were not yet sent for the first time.
+    /// Payload bytes of a stream that have not been sent for the first time.
     pub fn buffered_amount(&self, stream: StreamId) -> usize {
         self.outbound.buffered_amount(stream)
     }
 
-    /// Streams that we may send on; 0 before the association is open.
+    /// Number of outgoing streams; 0 before the association is established.
     pub fn outbound_streams(&self) -> u16 {
         self.terms.outbound_streams
     }
 
-    /// How long packets of the peer may be left where they are, to be handed in together: a quarter of a round trip or 150 us, while it sends so
-    /// fast, and we so little, that this is how long SACKs are apart; zero otherwise.
-    pub fn patience(&self) -> Duration {
-        self.inbound.patience()
+    /// How long incoming packets may be left waiting in order to be handed in together. It is a quarter of a
+    /// round trip or 150 us, while the peer sends so fast, and we so little, that SACKs are this far apart;
+    /// otherwise zero.
+    pub fn max_receive_delay(&self) -> Duration {
+        self.inbound.max_receive_delay()
     }
 
-    /// Counters and gauges.
+    /// Counters and current values.
     pub fn stats(&self) -> Stats {
         let (sent, received) = (self.outbound.stats(), self.inbound.stats());
         Stats {
@@ -239,14 +240,15 @@ impl Association {
 
     // -- input --
 
-    /// Takes one SCTP packet, as DTLS decrypted it. Noise is dropped without a sign.
+    /// Handles one decrypted SCTP packet. Invalid packets are dropped silently.
     #[inline]
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.take_packet(now, packet);
     }
 
-    /// There is a path again, perhaps another one, after a time without any in which [`handle_timeout`](Self::handle_timeout) was not
-    /// called: silence of before does not count against the peer, and what is on its way is lost.
+    /// A path is available again, possibly a different one, after a period in which
+    /// [`handle_timeout`](Self::handle_timeout) was not called. Silence in that period does not count against
+    /// the peer, and data in flight is considered lost.
     pub fn handle_path_restored(&mut self, now: Instant) {
         if self.phase.is_set_up() {
             self.outbound.handle_path_restored(now);
@@ -254,7 +256,7 @@ impl Association {
         }
     }
 
-    /// Time has passed.
+    /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         let is_due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if matches!(self.phase, Phase::Ended) {
@@ -284,13 +286,15 @@ impl Association {
 
     // -- commands --
 
-    /// Sends INIT. Both sides may (RFC 8841 section 10.3; collisions: RFC 9260 section 5.2). While it is not answered it is
-    /// said again at once, for one who knows that the peer was not ready; after that nothing is done.
+    /// Sends INIT. Both sides may do so (RFC 8841 section 10.3; collisions: RFC 9260 section 5.2). Called
+    /// again before an answer, it resends INIT at once, for callers that know that the peer was not ready.
+    /// After that it has no effect.
     pub fn connect(&mut self, _now: Instant) {
         self.begin_set_up();
     }
 
-    /// Takes a message; copies it once. Before the association is open it is kept, and goes out with the COOKIE ECHO.
+    /// Queues a message and copies it once. Before the association is established, messages wait and are sent
+    /// with the COOKIE ECHO.
     #[inline]
     pub fn send(
         &mut self,
@@ -309,7 +313,8 @@ impl Association {
         self.outbound.send(now, stream, ppid, message, options)
     }
 
-    /// The next whole message. Taking it opens the receive window; leaving it holds the peer back.
+    /// Returns the next complete message. Receiving opens the receive window; not receiving slows down the
+    /// peer.
     #[inline]
     pub fn recv(&mut self) -> Option<Message> {
         let message = self.inbound.recv()?;
@@ -317,43 +322,44 @@ impl Association {
         Some(message)
     }
 
-    /// At or below which [`Event::BufferedAmountLow`] is told. 0 at first.
+    /// Sets the threshold of [`Event::BufferedAmountLow`], which occurs when the buffered amount drops to it.
+    /// Initially 0.
     pub fn set_buffered_amount_low_threshold(&mut self, stream: StreamId, bytes: usize) {
         self.outbound.set_buffered_amount_low_threshold(stream, bytes);
     }
 
-    /// Weight of a stream under [`Schedule::WeightedFair`](crate::Schedule::WeightedFair).
+    /// Sets the weight of a stream under [`Schedule::WeightedFair`](crate::Schedule::WeightedFair).
     pub fn set_priority(&mut self, stream: StreamId, priority: u16) {
         self.outbound.set_priority(stream, priority);
     }
 
-    /// The largest message that the peer takes, once it is known (`a=max-message-size`).
+    /// Sets the largest message that the peer accepts, once it is known (`a=max-message-size`).
     pub fn set_max_send_message_bytes(&mut self, bytes: usize) {
         self.max_send_message_bytes = bytes.min(u32::MAX as usize);
     }
 
-    /// Asks to reset outgoing streams once all of their data has arrived (RFC 6525 section 5.1.2). Until the peer has
-    /// answered they take no messages. Streams that do not exist, or are being reset already, are passed over.
+    /// Resets outgoing streams after all their data has arrived (RFC 6525 section 5.1.2). Until the peer has
+    /// answered they accept no messages. Unknown streams and streams already being reset are ignored.
     pub fn reset_streams(&mut self, streams: &[StreamId]) -> Result<(), ResetError> {
         self.close_streams(streams)
     }
 
-    /// Ends the association once all data has arrived (RFC 9260 section 9.2). One that is being set up is opened first,
-    /// one that waits is over at once.
+    /// Closes the association after all data has arrived (RFC 9260 section 9.2). An association that is being
+    /// set up is established first; one that has not started ends at once.
     pub fn shutdown(&mut self, _now: Instant) {
         self.begin_shutdown();
     }
 
-    /// Ends the association now, with an ABORT.
+    /// Ends the association immediately with an ABORT.
     pub fn abort(&mut self, _now: Instant, reason: &str) {
         self.abort_by_user(reason);
     }
 
     // -- output --
 
-    /// Writes the next SCTP packet into `out` and gives its length; `None` if there is nothing to send now. Writes at
-    /// most what the path takes, and at most `out.len()` bytes: offer `config.max_packet_bytes`. Into less than 508
-    /// bytes nothing is written.
+    /// Writes the next SCTP packet into `out` and returns its length; `None` if there is nothing to send now.
+    /// Writes at most what the path carries and at most `out.len()` bytes: pass `config.max_packet_bytes`.
+    /// Nothing is written into less than 508 bytes.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let length = self.write_packet(now, out)?;
@@ -372,7 +378,7 @@ impl Association {
         })
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
+    /// Latest time to call [`handle_timeout`](Self::handle_timeout).
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         if matches!(self.phase, Phase::Ended) {
@@ -382,7 +388,8 @@ impl Association {
         deadlines.into_iter().flatten().min()
     }
 
-    /// The receiving half sizes its window by the round trip that the sending half measures.
+    /// Passes the round trip measured by the sending half to the receiving half, which sizes its window by
+    /// it.
     #[inline]
     fn share_rtt(&mut self) {
         if let Some(rtt) = self.outbound.stats().smoothed_rtt {
@@ -391,7 +398,7 @@ impl Association {
     }
 }
 
-/// A verification tag: any number but 0 (RFC 9260 section 5.3.1).
+/// Draws a verification tag: any number except 0 (RFC 9260 section 5.3.1).
 fn new_tag(rng: &mut ChaCha8Rng) -> u32 {
     rng.next_u32().max(1)
 }

@@ -1,5 +1,5 @@
-//! The path: HEARTBEATs when idle (RFC 9260 section 8.3), round trips measured by them, probes of the path MTU, and
-//! when the peer counts as gone (section 8.1).
+//! Path supervision: HEARTBEATs when idle (RFC 9260 section 8.3), the round trips that they measure, path MTU
+//! probes, and when the peer counts as unreachable (section 8.1).
 
 use std::time::{Duration, Instant};
 
@@ -12,35 +12,35 @@ use crate::error::AssociationError;
 use crate::wire::packet::CHUNK_HEADER_BYTES;
 use crate::wire::{HEADER_BYTES, Heartbeat, PacketWriter, Pad};
 
-/// Bytes of a HEARTBEAT of ours: its info is a nonce.
+/// Length of our HEARTBEATs: the info is a nonce.
 const HEARTBEAT_BYTES: usize = Heartbeat::OVERHEAD + size_of::<u64>();
 
-/// The wait for the answer to a HEARTBEAT doubles so often.
+/// Most doublings of the wait for a HEARTBEAT ACK.
 const DOUBLINGS_MAX: u32 = 10;
 
-/// HEARTBEATs of ours.
+/// State of our HEARTBEATs.
 #[derive(Debug, Default)]
 pub(super) struct Path {
-    /// One is to be sent.
+    /// A HEARTBEAT is to be sent.
     is_due: bool,
-    /// The one on its way, if it is not a probe: its nonce, and when it was sent.
+    /// Nonce and time of the HEARTBEAT in flight, probes excluded.
     sent: Option<(u64, Instant)>,
-    /// When the probe of the path MTU that is on its way was sent.
+    /// When the path MTU probe in flight was sent.
     probe_sent_at: Option<Instant>,
-    /// HEARTBEATs in a row without an answer.
+    /// Consecutive HEARTBEATs without an answer.
     errors: u32,
-    /// Something came from the peer that shows that the path works, or data went out.
+    /// When data was last sent, or something arrived that proves that the path works.
     active_at: Option<Instant>,
 }
 
 impl Path {
-    /// Whether a HEARTBEAT waits to be written.
+    /// Whether a HEARTBEAT is to be written.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// The path is in use: no HEARTBEAT is needed for a while.
+    /// The path is in use: no HEARTBEAT is needed for now.
     #[inline]
     pub(super) fn note_activity(&mut self, now: Instant) {
         self.active_at = Some(now);
@@ -54,16 +54,17 @@ impl Path {
 }
 
 impl Association {
-    /// The association is open, or open anew.
+    /// The association is established or has restarted.
     pub(super) fn start_path(&mut self, now: Instant) {
-        // Who has no round trip from the set-up measures one at once: receive window and timers depend on it.
+        // // Without a round trip from the set-up, measure one at once: the receive window and timers depend
+        // on it.
         self.path = Path { is_due: self.outbound.stats().smoothed_rtt.is_none(), ..Path::default() };
         self.discovery.start();
         self.start_heartbeat_timer(now, Duration::ZERO);
     }
 
-    /// The path was gone, and there is one again, or another: it is asked at once whether the peer is there, how far away, and how long
-    /// packets may be.
+    /// The path was lost and is available again, or has changed: checks at once whether the peer answers, its
+    /// round trip, and the packet length.
     pub(super) fn restart_path(&mut self, now: Instant) {
         let verdict = self.discovery.handle_silence(u32::MAX);
         if self.apply(verdict) {
@@ -74,7 +75,7 @@ impl Association {
         self.start_heartbeat_timer(now, Duration::ZERO);
     }
 
-    /// Takes a HEARTBEAT ACK. One with a nonce that is not on its way means nothing.
+    /// Handles a HEARTBEAT ACK. One with an unknown nonce is ignored.
     pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, heartbeat: &Heartbeat<'_>) {
         let Ok(info) = <[u8; 8]>::try_from(heartbeat.info) else { return };
         let nonce = u64::from_be_bytes(info);
@@ -100,7 +101,7 @@ impl Association {
         }
     }
 
-    /// The association has been idle, perhaps.
+    /// Handles a possible idle period.
     pub(super) fn handle_heartbeat_timeout(&mut self, now: Instant) {
         if !self.phase.is_set_up() {
             return;
@@ -115,17 +116,17 @@ impl Association {
         }
     }
 
-    /// A HEARTBEAT got no answer.
+    /// A HEARTBEAT was not answered.
     pub(super) fn handle_heartbeat_loss(&mut self) {
         self.path.sent = None;
         self.path.errors += 1;
-        // The next one follows at once, but has twice as long for its answer: so a peer that is idle counts as gone
-        // about when one would that does not acknowledge data.
+        // // The next one follows at once but waits twice as long for its answer: an idle peer is then
+        // declared unreachable about as fast as one that does not acknowledge data.
         self.path.is_due = true;
         self.check_path();
     }
 
-    /// The timer of path MTU discovery has expired.
+    /// The path MTU discovery timer has expired.
     pub(super) fn handle_probe_timeout(&mut self, now: Instant) {
         self.discovery.handle_timeout(self.outbound.timeouts_in_a_row() > 0);
         if let Some(pause) = self.discovery.pause() {
@@ -133,22 +134,22 @@ impl Association {
         }
     }
 
-    /// The sending half has counted timeouts: what follows from them.
+    /// Acts on the timeouts that the sending half has counted.
     pub(super) fn check_path(&mut self) {
         let timeouts = self.outbound.timeouts_in_a_row();
         let verdict = self.discovery.handle_silence(self.outbound.stalled_timeouts());
         if self.apply(verdict) {
             self.timers.stop(Timer::Probe);
         }
-        // In one silence both DATA and HEARTBEATs go without an answer: added up, the peer would count as gone in half the
-        // time.
+        // // During one silence both DATA and HEARTBEATs go unanswered: adding them up would halve the time
+        // until the peer counts as unreachable.
         if self.phase.is_set_up() && timeouts.max(self.path.errors) > self.config.limits.max_retransmits {
             let what = if timeouts > 0 { "DATA" } else { "HEARTBEAT" };
             self.fail(AssociationError::TimedOut(what));
         }
     }
 
-    /// Writes the HEARTBEAT that is due.
+    /// Writes the pending HEARTBEAT.
     pub(super) fn write_heartbeat(&mut self, now: Instant, packet: &mut PacketWriter<'_>) {
         let nonce = self.rng.next_u64();
         if (Heartbeat { info: &nonce.to_be_bytes() }).write(packet) {
@@ -160,7 +161,7 @@ impl Association {
         }
     }
 
-    /// Writes a probe of the path MTU into a packet of its own, if one is due and `out` has room for it.
+    /// Writes a path MTU probe as a packet, if one is due and `out` is large enough.
     pub(super) fn write_probe(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let bytes = self.discovery.wanted_probe().filter(|bytes| *bytes <= out.len())?;
         let nonce = self.rng.next_u64();
@@ -177,8 +178,8 @@ impl Association {
         Some(packet.finish(self.terms.zero_checksum))
     }
 
-    /// The next HEARTBEAT is due after the interval, less what the association has been idle already, and one
-    /// retransmission timeout, half of it more or less by chance (RFC 9260 section 8.3).
+    /// Schedules the next HEARTBEAT: the interval minus the idle time so far, plus one retransmission timeout
+    /// with 50 % jitter (RFC 9260 section 8.3).
     fn start_heartbeat_timer(&mut self, now: Instant, idle: Duration) {
         let rto = self.outbound.rto();
         let jitter = rto.saturating_mul(self.rng.next_u32() >> 22) / 1024;
@@ -191,7 +192,7 @@ impl Association {
         self.timers.start(Timer::Heartbeat, now, wait);
     }
 
-    /// Gives whether something has changed.
+    /// Returns whether something changed.
     fn apply(&mut self, verdict: Verdict) -> bool {
         match verdict {
             Verdict::Unchanged => false,

@@ -1,4 +1,4 @@
-//! Set-up (RFC 9260 section 5), with its collisions and restarts.
+//! Association set-up (RFC 9260 section 5), including collisions and restarts.
 
 use std::time::Instant;
 
@@ -19,25 +19,25 @@ use crate::wire::{
     Unrecognized,
 };
 
-/// The wait for an answer doubles so often.
+/// Most doublings of the wait for an answer.
 const DOUBLINGS_MAX: u32 = 16;
 
 impl Association {
-    /// Begins the set-up from our side, or says INIT again.
+    /// Starts the set-up, or resends INIT.
     pub(super) fn begin_set_up(&mut self) {
         match self.phase {
             Phase::Waiting => {
                 self.phase = Phase::CookieWait;
                 self.attempts = 0;
             }
-            // Which of the two is answered cannot be told: no round trip is measured.
+            // // It is unknown which of the two is answered, so no round trip is measured.
             Phase::CookieWait => (self.attempts, self.set_up_sent_at) = (self.attempts.max(1), None),
             _ => return,
         }
         self.control.set_up = true;
     }
 
-    /// What we tell about ourselves.
+    /// Our INIT or INIT ACK.
     fn our_init<'a>(&self, tag: u32, tsn: Tsn, cookie: Option<&'a [u8]>) -> Init<'a> {
         let streams = self.config.limits.max_streams;
         Init {
@@ -52,7 +52,7 @@ impl Association {
         }
     }
 
-    /// Writes INIT, alone in its packet, and with tag 0 (section 8.5.1).
+    /// Writes INIT, alone in its packet and with tag 0 (section 8.5.1).
     pub(super) fn write_init(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         self.control.set_up = false;
         let header = Header { verification_tag: 0, ..self.header() };
@@ -64,7 +64,7 @@ impl Association {
         Some(packet.finish(false))
     }
 
-    /// Writes COOKIE ECHO, if it is time for it. Gives whether it did.
+    /// Writes COOKIE ECHO if it is due; returns whether it did.
     pub(super) fn write_cookie_echo(&mut self, now: Instant, packet: &mut PacketWriter<'_>) -> bool {
         let Phase::CookieEchoed { cookie } = &self.phase else { return false };
         if !self.control.set_up || !(CookieEcho { cookie }).write(packet) {
@@ -75,7 +75,7 @@ impl Association {
         true
     }
 
-    /// INIT or COOKIE ECHO was written.
+    /// Records that INIT or COOKIE ECHO was written.
     fn set_up_sent(&mut self, now: Instant) {
         self.set_up_sent_at = Some(now).filter(|_| self.attempts == 0);
         let wait = self.config.rto_initial.saturating_mul(1 << self.attempts.min(DOUBLINGS_MAX));
@@ -98,22 +98,22 @@ impl Association {
         }
     }
 
-    /// Takes an INIT, which was alone in its packet, with tag 0 and a right checksum. It changes nothing: what it
-    /// says is in the cookie of the answer.
+    /// Handles an INIT that is alone in its packet, with tag 0 and a correct checksum. It changes no state:
+    /// its contents go into the cookie of the answer.
     pub(super) fn handle_init(&mut self, now: Instant, init: &Init<'_>) {
         let header = Header { verification_tag: init.initiate_tag, ..self.header() };
         if init.broken_rule().is_some() {
             self.push_abort(header, false, Cause::InvalidParameter);
             return;
         }
-        // What the association is, or will be, and what it would be after a restart of the peer.
+        // // Tags for this association as it is or will be, and for a restart by the peer.
         let (local_tag, local_tsn, tie_tags) = match self.phase {
             Phase::Ended => {
-                let cause = Cause::ProtocolViolation(b"the association is over");
+                let cause = Cause::ProtocolViolation(b"the association has ended");
                 self.push_abort(header, false, cause);
                 return;
             }
-            // Section 9.2: the peer has missed our SHUTDOWN ACK.
+            // // Section 9.2: the peer has lost our SHUTDOWN ACK.
             Phase::ShutdownAckSent => {
                 self.control.shutdown_ack = true;
                 return;
@@ -128,13 +128,14 @@ impl Association {
             }
         };
         let made_at = now.saturating_duration_since(self.created_at);
-        let cookie = Cookie { made_at, local_tag, local_tsn, tie_tags, terms: Terms::of(init, &self.config) };
+        let cookie =
+            Cookie { made_at, local_tag, local_tsn, tie_tags, terms: Terms::negotiate(init, &self.config) };
         let cookie = cookie.seal(&self.cookie_key);
         let answer = self.our_init(local_tag, local_tsn, Some(&cookie));
         self.control.push_alone(header, |packet| answer.write_ack(packet, init.unrecognized));
     }
 
-    /// Takes an INIT ACK, which was alone in its packet, with our tag.
+    /// Handles an INIT ACK that is alone in its packet, with our tag.
     pub(super) fn handle_init_ack(&mut self, now: Instant, init: &Init<'_>) {
         if !matches!(self.phase, Phase::CookieWait) {
             return;
@@ -142,7 +143,7 @@ impl Association {
         let header = Header { verification_tag: init.initiate_tag, ..self.header() };
         let Some(cookie) = init.cookie else {
             self.push_abort(header, false, Cause::MISSING_COOKIE);
-            self.end(Some(AssociationError::Unsupported("an INIT ACK without a cookie")));
+            self.end(Some(AssociationError::Unsupported("INIT ACK without a cookie")));
             return;
         };
         if let Some(rule) = init.broken_rule() {
@@ -159,7 +160,7 @@ impl Association {
             self.end(Some(AssociationError::Unsupported("a cookie longer than a packet")));
             return;
         }
-        let terms = Terms::of(init, &self.config);
+        let terms = Terms::negotiate(init, &self.config);
         if self.refuses_terms(&terms) {
             return;
         }
@@ -172,7 +173,8 @@ impl Association {
         self.control.push_unrecognized(init.unrecognized);
     }
 
-    /// Takes a COOKIE ECHO, first in a packet with this tag. Gives whether the chunks after it count.
+    /// Handles a COOKIE ECHO that is first in a packet with this tag. Returns whether to process the chunks
+    /// after it.
     pub(super) fn handle_cookie_echo(&mut self, now: Instant, tag: u32, echo: &CookieEcho<'_>) -> bool {
         let Some(cookie) = Cookie::open(echo.cookie, &self.cookie_key) else { return false };
         if cookie.local_tag != tag || matches!(self.phase, Phase::Ended) {
@@ -195,7 +197,7 @@ impl Association {
                 }
             }
             Match::Restart if matches!(self.phase, Phase::ShutdownAckSent) => {
-                // Section 5.2.4, action A: no restart in the middle of the end.
+                // // Section 5.2.4, action A: no restart during a shutdown.
                 self.control.shutdown_ack = true;
                 self.control.push_error(Cause::CookieWhileShuttingDown);
                 return false;
@@ -207,7 +209,7 @@ impl Association {
         true
     }
 
-    /// Takes a COOKIE ACK.
+    /// Handles a COOKIE ACK.
     pub(super) fn handle_cookie_ack(&mut self, now: Instant) {
         if matches!(self.phase, Phase::CookieEchoed { .. }) {
             self.note_set_up_answer(now);
@@ -215,12 +217,12 @@ impl Association {
         }
     }
 
-    /// Our cookie came too late (section 5.2.6): begins again, with what is left of the attempts.
+    /// Our cookie was stale (section 5.2.6): starts again with the remaining attempts.
     pub(super) fn handle_stale_cookie(&mut self) {
         if matches!(self.phase, Phase::CookieEchoed { .. }) {
             self.timers.stop(Timer::SetUp);
             self.phase = Phase::CookieWait;
-            // A peer whose cookies are always stale must not keep us busy for ever.
+            // // Bounds the attempts with a peer whose cookies are always stale.
             self.stale_cookies += 1;
             if self.stale_cookies > self.config.limits.max_init_retransmits {
                 self.fail(AssociationError::TimedOut("COOKIE ECHO, but with stale cookies"));
@@ -230,8 +232,8 @@ impl Association {
         }
     }
 
-    /// A cookie has its time (section 5.1.5, step 4). But one that belongs to the association that is there counts even
-    /// if it is late: COOKIE ACK may have been lost again and again.
+    /// Checks the cookie's lifetime (section 5.1.5, step 4). A cookie of the existing association is accepted
+    /// even when late, because COOKIE ACK may have been lost repeatedly.
     fn is_cookie_fresh(&mut self, now: Instant, cookie: &Cookie) -> bool {
         let age = now.saturating_duration_since(self.created_at).saturating_sub(cookie.made_at);
         if age <= COOKIE_LIFE || matches!(self.match_cookie(cookie), Match::Same) {
@@ -244,7 +246,7 @@ impl Association {
         false
     }
 
-    /// How the cookie stands to the association that there is (section 5.2.4, table 12).
+    /// Relation of the cookie to the existing association (section 5.2.4, table 12).
     fn match_cookie(&self, cookie: &Cookie) -> Match {
         let is_local = cookie.local_tag == self.local_tag;
         let is_peer = self.phase.has_peer() && cookie.terms.peer_tag == self.terms.peer_tag;
@@ -252,19 +254,18 @@ impl Association {
         match (is_local, is_peer) {
             // Action D.
             (true, true) => Match::Same,
-            // Action B: both begin at the same time. Once open, such a cookie is a late one, of an attempt of the
-            // peer that came to nothing: a peer that begins anew after that has a cookie with a new tag of ours
-            // (section 5.2.2).
+            // // Action B: simultaneous set-up. Once established, such a cookie is a late one from a failed
+            // attempt: the cookie of a restarting peer carries a new tag of ours (section 5.2.2).
             (true, false) if !self.phase.is_set_up() => Match::New,
             // Action A.
             (false, false) if is_tied => Match::Restart,
-            // Action C, and everything that is not in the table.
+            // // Action C, and everything not in the table.
             _ => Match::None,
         }
     }
 
-    /// What was sent beside a COOKIE ECHO cannot be sent again under other terms. A peer has no reason to change them while
-    /// it is being connected to: that ends the association.
+    /// Data sent with a COOKIE ECHO cannot be resent under different parameters. A peer has no reason to
+    /// change them during the set-up, so this ends the association.
     fn refuses_terms(&mut self, terms: &Terms) -> bool {
         let refuses = !self.outbound.agrees_with(terms.peer());
         if refuses {
@@ -272,14 +273,14 @@ impl Association {
             self.push_abort(
                 header,
                 false,
-                Cause::ProtocolViolation(b"the terms have changed during the set-up"),
+                Cause::ProtocolViolation(b"the parameters changed during the set-up"),
             );
-            self.end(Some(AssociationError::Unsupported("terms that change during the set-up")));
+            self.end(Some(AssociationError::Unsupported("parameters that change during the set-up")));
         }
         refuses
     }
 
-    /// What both agreed on counts from now on.
+    /// Adopts the negotiated parameters.
     fn take_terms(&mut self, terms: Terms) {
         self.terms = terms;
         self.resets = Resets::new(self.local_tsn, terms.peer_tsn);
@@ -288,7 +289,7 @@ impl Association {
         self.outbound.open(terms.peer());
     }
 
-    /// The association is open.
+    /// The association is established.
     fn open(&mut self, now: Instant) {
         self.timers.stop(Timer::SetUp);
         self.control.set_up = false;
@@ -300,7 +301,7 @@ impl Association {
         self.advance_shutdown();
     }
 
-    /// The peer has begun anew: so do we, with nothing of before (section 5.2.4.1).
+    /// Restarts the association after the peer did, discarding all earlier state (section 5.2.4.1).
     fn restart(&mut self, now: Instant, cookie: &Cookie) {
         let wants_shutdown = matches!(self.phase, Phase::ShutdownPending | Phase::ShutdownSent);
         self.timers.stop_all();
@@ -319,7 +320,8 @@ impl Association {
         self.advance_shutdown();
     }
 
-    /// The answer to INIT or COOKIE ECHO has come: a round trip, if it went out once (section 6.3.1, rule C5).
+    /// INIT or COOKIE ECHO was answered: a round-trip sample, if it was sent only once (section 6.3.1, rule
+    /// C5).
     fn note_set_up_answer(&mut self, now: Instant) {
         if let Some(sent_at) = self.set_up_sent_at.take() {
             self.outbound.handle_rtt(now.saturating_duration_since(sent_at));
@@ -327,15 +329,15 @@ impl Association {
     }
 }
 
-/// How a cookie stands to the association.
+/// Relation of a cookie to the association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match {
-    /// It opens it, or opens it in place of what an INIT ACK had said.
+    /// It establishes the association, or replaces what an INIT ACK announced.
     New,
-    /// It is its own.
+    /// It belongs to the association.
     Same,
-    /// The peer has begun anew.
+    /// The peer has restarted.
     Restart,
-    /// It does not belong to it.
+    /// It does not match.
     None,
 }

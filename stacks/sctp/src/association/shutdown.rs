@@ -1,4 +1,5 @@
-//! The end: shutdown (RFC 9260 section 9.2), ABORT (section 9.1), and packets that come after it (section 8.4).
+//! Termination: shutdown (RFC 9260 section 9.2), ABORT (section 9.1), and packets that arrive afterwards
+//! (section 8.4).
 
 use std::time::Instant;
 
@@ -11,11 +12,11 @@ use crate::wire::{
     Abort, Cause, Chunks, CookieAck, Header, OperationError, RawChunk, Shutdown, ShutdownComplete,
 };
 
-/// T5 is so many times RTO.Max (section 9.2).
+/// T5 as a multiple of RTO.Max (section 9.2).
 const GUARD_RTOS: u32 = 5;
-/// The wait for an answer doubles so often.
+/// Most doublings of the wait for an answer.
 const DOUBLINGS_MAX: u32 = 16;
-/// The longest reason that `abort` tells the peer.
+/// Longest reason text in an ABORT.
 const ABORT_TEXT_BYTES_MAX: usize = 256;
 
 impl Association {
@@ -32,7 +33,7 @@ impl Association {
         }
     }
 
-    /// Goes on with a shutdown that waits for our data, if all of it has arrived.
+    /// Continues a pending shutdown if all of our data has arrived.
     pub(super) fn advance_shutdown(&mut self) {
         if !self.phase.is_draining() || !self.outbound.is_drained() {
             return;
@@ -47,7 +48,7 @@ impl Association {
         }
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK was written.
+    /// Records that SHUTDOWN or SHUTDOWN ACK was written.
     pub(super) fn shutdown_written(&mut self, now: Instant) {
         let rto = self.outbound.rto();
         let wait =
@@ -73,12 +74,12 @@ impl Association {
         }
     }
 
-    /// Takes a SHUTDOWN.
+    /// Handles a SHUTDOWN.
     pub(super) fn handle_shutdown(&mut self, now: Instant, shutdown: &Shutdown) {
         match self.phase {
             Phase::Established | Phase::ShutdownPending => self.phase = Phase::ShutdownReceived,
             Phase::ShutdownReceived => {}
-            // Both want to end at the same time, or our SHUTDOWN ACK got lost.
+            // // Both sides shut down at the same time, or our SHUTDOWN ACK was lost.
             Phase::ShutdownSent => {
                 self.attempts = 0;
                 self.phase = Phase::ShutdownAckSent;
@@ -94,7 +95,7 @@ impl Association {
         }
     }
 
-    /// Takes a SHUTDOWN ACK.
+    /// Handles a SHUTDOWN ACK.
     pub(super) fn handle_shutdown_ack(&mut self, tag: u32) {
         match self.phase {
             Phase::ShutdownSent | Phase::ShutdownAckSent => {
@@ -102,7 +103,7 @@ impl Association {
                 self.push_shutdown_complete(header, false);
                 self.end(None);
             }
-            // Section 8.5.1, E: the peer ends an association that we know nothing of (any more).
+            // // Section 8.5.1, E: the peer ends an association that no longer exists here.
             Phase::Waiting | Phase::CookieWait | Phase::CookieEchoed { .. } | Phase::Ended => {
                 let header = Header { verification_tag: tag, ..self.header() };
                 self.push_shutdown_complete(header, true);
@@ -111,19 +112,19 @@ impl Association {
         }
     }
 
-    /// Takes a SHUTDOWN COMPLETE whose tag is right.
+    /// Handles a SHUTDOWN COMPLETE with a valid tag.
     pub(super) fn handle_shutdown_complete(&mut self) {
         if matches!(self.phase, Phase::ShutdownAckSent) {
             self.end(None);
         }
     }
 
-    /// Takes an ABORT whose tag is right.
+    /// Handles an ABORT with a valid tag.
     pub(super) fn handle_abort(&mut self, abort: &Abort<'_>) {
         match self.phase {
             Phase::Waiting => return,
-            // All data has arrived, both ways, and the peer has ended: a late packet of ours has met nobody. Its
-            // SHUTDOWN COMPLETE is on its way still, or lost.
+            // // All data has arrived in both directions and the peer has ended the association: the ABORT
+            // answers a late packet of ours. Its SHUTDOWN COMPLETE is in flight or lost.
             Phase::ShutdownAckSent => return self.end(None),
             _ => {}
         }
@@ -134,7 +135,7 @@ impl Association {
     /// See [`Association::abort`].
     pub(super) fn abort_by_user(&mut self, reason: &str) {
         if self.phase.has_peer() {
-            // What is cut off would be cut off by the peer too.
+            // // The peer would truncate it too.
             let end = reason.floor_char_boundary(ABORT_TEXT_BYTES_MAX);
             let header = self.header();
             self.push_abort(header, false, Cause::UserAbort(&reason.as_bytes()[..end]));
@@ -142,7 +143,7 @@ impl Association {
         self.end(None);
     }
 
-    /// The peer broke a rule: tells it which, and ends.
+    /// The peer violated a rule: reports the rule and ends the association.
     #[cold]
     pub(super) fn violated(&mut self, violation: ProtocolViolation) {
         let text = violation.to_string();
@@ -151,16 +152,16 @@ impl Association {
         self.end(Some(violation.into()));
     }
 
-    /// A chunk of data without data.
+    /// Aborts because of a DATA chunk without data.
     #[cold]
     pub(super) fn abort_for_no_data(&mut self, tsn: Tsn) {
         let header = self.header();
         self.push_abort(header, false, Cause::NoUserData(tsn));
-        let rule = "a chunk of data has at least one byte of it";
+        let rule = "a DATA chunk has at least one byte of user data";
         self.end(Some(ProtocolViolation { section: "RFC 9260 section 6.2", rule }.into()));
     }
 
-    /// The peer does not answer. Tells it nevertheless: perhaps it hears us.
+    /// The peer does not answer. Still sends an ABORT, in case it receives us.
     pub(super) fn fail(&mut self, error: AssociationError) {
         if self.phase.has_peer() {
             let header = self.header();
@@ -169,7 +170,7 @@ impl Association {
         self.end(Some(error));
     }
 
-    /// It is over.
+    /// Ends the association.
     pub(super) fn end(&mut self, error: Option<AssociationError>) {
         if !matches!(self.phase, Phase::Ended) {
             self.phase = Phase::Ended;
@@ -179,8 +180,8 @@ impl Association {
         }
     }
 
-    /// Answers a packet that does not belong to the association, which is over (section 8.4). Each is answered by one
-    /// at the most, and what could itself be an answer by none.
+    /// Answers a packet for an association that has ended (section 8.4). Each packet causes at most one
+    /// answer, and packets that may be answers themselves cause none.
     pub(super) fn answer_after_the_end(&mut self, tag: u32, chunks: Chunks<'_>) {
         let is_answer = |chunk: RawChunk<'_>| {
             [Abort::KIND, ShutdownComplete::KIND, CookieAck::KIND, OperationError::KIND].contains(&chunk.kind)
@@ -188,11 +189,11 @@ impl Association {
         let mut chunks = chunks.take(self.config.limits.max_chunks_per_packet);
         if !chunks.any(|chunk| chunk.is_ok_and(is_answer)) {
             let header = Header { verification_tag: tag, ..self.header() };
-            self.push_abort(header, true, Cause::ProtocolViolation(b"the association is over"));
+            self.push_abort(header, true, Cause::ProtocolViolation(b"the association has ended"));
         }
     }
 
-    /// An ABORT in a packet of its own.
+    /// Queues an ABORT as a separate packet.
     pub(super) fn push_abort(&mut self, header: Header, tag_reflected: bool, cause: Cause<'_>) {
         self.control.push_alone(header, |packet| Abort::write(packet, tag_reflected, [cause]));
     }

@@ -1,8 +1,8 @@
-//! Where an association stands, in the eight states of RFC 9260 section 4 and one for the end.
+//! The association's state machine: the eight states of RFC 9260 section 4, with a separate final state.
 
 use super::State;
 
-/// The state, with what is only needed in it.
+/// The state, with the data that only it needs.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// CLOSED: waits for INIT or `connect`.
@@ -11,25 +11,25 @@ pub(super) enum Phase {
     CookieWait,
     /// COOKIE-ECHOED.
     CookieEchoed {
-        /// The peer's cookie, to be sent again if need be.
+        /// The peer's cookie, kept for retransmission.
         cookie: Box<[u8]>,
     },
     /// ESTABLISHED.
     Established,
-    /// SHUTDOWN-PENDING: `shutdown` was called, our data is still on its way.
+    /// SHUTDOWN-PENDING: `shutdown` was called while our data is still in flight.
     ShutdownPending,
     /// SHUTDOWN-SENT.
     ShutdownSent,
-    /// SHUTDOWN-RECEIVED: the peer wants to end, our data is still on its way.
+    /// SHUTDOWN-RECEIVED: the peer is shutting down while our data is still in flight.
     ShutdownReceived,
     /// SHUTDOWN-ACK-SENT.
     ShutdownAckSent,
-    /// CLOSED, for good.
+    /// CLOSED, finally.
     Ended,
 }
 
 impl Phase {
-    /// What the user sees.
+    /// The public state.
     pub(super) fn state(&self) -> State {
         match self {
             Self::Waiting | Self::Ended => State::Closed,
@@ -42,31 +42,31 @@ impl Phase {
         }
     }
 
-    /// Whether the peer's verification tag is known, so that all chunks have their meaning.
+    /// Whether the peer's verification tag is known.
     #[inline]
     pub(super) fn has_peer(&self) -> bool {
         !matches!(self, Self::Waiting | Self::CookieWait | Self::Ended)
     }
 
-    /// Whether the cookie was taken: all but the set-up and the end.
+    /// Whether the cookie was accepted: false during the set-up and after the end.
     #[inline]
     pub(super) fn is_set_up(&self) -> bool {
         self.has_peer() && !matches!(self, Self::CookieEchoed { .. })
     }
 
-    /// Whether DATA from the peer counts (RFC 9260 section 6).
+    /// Whether DATA from the peer is processed (RFC 9260 section 6).
     #[inline]
     pub(super) fn takes_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent)
     }
 
-    /// Whether DATA may be sent without a COOKIE ECHO before it.
+    /// Whether DATA may be sent without a preceding COOKIE ECHO.
     #[inline]
     pub(super) fn gives_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// Whether the user may hand in more messages.
+    /// Whether `send` accepts messages.
     #[inline]
     pub(super) fn takes_messages(&self) -> bool {
         matches!(self, Self::Waiting | Self::CookieWait | Self::CookieEchoed { .. } | Self::Established)

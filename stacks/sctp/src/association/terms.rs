@@ -1,4 +1,4 @@
-//! What the two sides agree on in INIT and INIT ACK.
+//! Parameters negotiated by INIT and INIT ACK.
 
 use crate::config::Config;
 use crate::outbound::Peer;
@@ -10,32 +10,32 @@ const FORWARD_TSN: u8 = 2;
 const RE_CONFIG: u8 = 4;
 const ZERO_CHECKSUM: u8 = 8;
 
-/// The peer's part, and what both can do.
+/// The peer's parameters, and the capabilities common to both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Terms {
-    /// Verification tag of the packets to the peer.
+    /// Verification tag of packets to the peer.
     pub(super) peer_tag: u32,
-    /// The peer's first TSN.
+    /// The peer's initial TSN.
     pub(super) peer_tsn: Tsn,
     /// The peer's receive window.
     pub(super) window_bytes: u32,
-    /// Streams that we may send on.
+    /// Number of outgoing streams.
     pub(super) outbound_streams: u16,
-    /// Streams that the peer may send on.
+    /// Number of incoming streams.
     pub(super) inbound_streams: u16,
-    /// Data goes in I-DATA, both ways.
+    /// Data is sent as I-DATA in both directions.
     pub(super) interleaving: bool,
     /// We may send FORWARD-TSN, or I-FORWARD-TSN if interleaving.
     pub(super) forward_tsn: bool,
     /// We may send RE-CONFIG.
     pub(super) re_config: bool,
-    /// We send packets with a checksum of zero.
+    /// Packets are sent with a checksum of zero.
     pub(super) zero_checksum: bool,
 }
 
 impl Terms {
-    /// What follows from the peer's INIT or INIT ACK, and from what we offer.
-    pub(super) fn of(init: &Init<'_>, config: &Config) -> Self {
+    /// Negotiates from the peer's INIT or INIT ACK and our offer.
+    pub(super) fn negotiate(init: &Init<'_>, config: &Config) -> Self {
         let theirs = init.extensions;
         Self {
             peer_tag: init.initiate_tag,
@@ -44,14 +44,14 @@ impl Terms {
             outbound_streams: init.inbound_streams.min(config.limits.max_streams),
             inbound_streams: init.outbound_streams.min(config.limits.max_streams),
             interleaving: theirs.interleaving && config.interleaving,
-            // RFC 8260 section 2.3.1: with I-DATA, who knows FORWARD-TSN knows I-FORWARD-TSN too.
+            // // RFC 8260 section 2.3.1: with I-DATA, support for FORWARD-TSN implies I-FORWARD-TSN.
             forward_tsn: theirs.forward_tsn || theirs.interleaved_forward_tsn,
             re_config: theirs.re_config,
             zero_checksum: theirs.zero_checksum && config.zero_checksum,
         }
     }
 
-    /// What the sending half needs of it.
+    /// The part that the sending half needs.
     pub(super) fn peer(&self) -> Peer {
         Peer {
             window_bytes: self.window_bytes,
@@ -61,7 +61,7 @@ impl Terms {
         }
     }
 
-    /// The four yes-or-no terms as bits of a cookie.
+    /// The four flags as stored in a cookie.
     pub(super) fn flags(&self) -> u8 {
         let bits = [
             (self.interleaving, INTERLEAVING),
@@ -72,7 +72,7 @@ impl Terms {
         bits.iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum()
     }
 
-    /// Terms with the yes-or-no part of a cookie, and nothing else.
+    /// Restores only the flags from a cookie.
     pub(super) fn from_flags(flags: u8) -> Self {
         Self {
             interleaving: flags & INTERLEAVING != 0,
@@ -84,7 +84,7 @@ impl Terms {
     }
 }
 
-/// What we offer.
+/// Our offer.
 pub(super) fn offer(config: &Config) -> Extensions {
     Extensions {
         re_config: true,

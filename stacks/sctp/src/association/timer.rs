@@ -1,23 +1,23 @@
-//! The timers of an association, but for those of its two halves.
+//! The association's timers, except those of its two halves.
 
 use std::time::{Duration, Instant};
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// T1: INIT or COOKIE ECHO goes out again (RFC 9260 sections 4 and 5.1).
+    /// T1: resend INIT or COOKIE ECHO (RFC 9260 sections 4 and 5.1).
     SetUp,
-    /// T2: SHUTDOWN or SHUTDOWN ACK goes out again (section 9.2).
+    /// T2: resend SHUTDOWN or SHUTDOWN ACK (section 9.2).
     Shutdown,
     /// T5: the shutdown has taken too long (section 9.2).
     ShutdownGuard,
     /// The association may be idle: a HEARTBEAT is due (section 8.3).
     Heartbeat,
-    /// No answer to a HEARTBEAT.
+    /// A HEARTBEAT was not answered.
     HeartbeatAnswer,
-    /// No answer to a probe of the path MTU, or the next search is due (RFC 8899 section 5.1.1).
+    /// A path MTU probe was not answered, or the next search is due (RFC 8899 section 5.1.1).
     Probe,
-    /// No answer to a RE-CONFIG (RFC 6525 section 5.1.1).
+    /// A RE-CONFIG was not answered (RFC 6525 section 5.1.1).
     Reset,
 }
 
@@ -33,7 +33,7 @@ impl Timer {
     ];
 }
 
-/// When each of the timers expires, and the first of these moments.
+/// Deadline of each timer, and the earliest of them.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     deadlines: [Option<Instant>; Timer::ALL.len()],
@@ -41,13 +41,13 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// The moment at which the first timer expires.
+    /// The earliest deadline.
     #[inline]
     pub(super) fn first(&self) -> Option<Instant> {
         self.first
     }
 
-    /// Starts a timer, or starts it again. One so long that the clock has no number for its end never expires.
+    /// Starts or restarts a timer. One whose deadline the clock cannot represent never expires.
     pub(super) fn start(&mut self, timer: Timer, now: Instant, after: Duration) {
         self.put(timer, now.checked_add(after));
     }
@@ -57,7 +57,7 @@ impl Timers {
         self.put(timer, None);
     }
 
-    /// Stops all of them.
+    /// Stops all timers.
     pub(super) fn stop_all(&mut self) {
         *self = Self::default();
     }
@@ -67,7 +67,7 @@ impl Timers {
         self.deadlines[timer as usize].is_some()
     }
 
-    /// Stops a timer that has expired, and says which.
+    /// Stops a timer that has expired and returns it.
     pub(super) fn take_expired(&mut self, now: Instant) -> Option<Timer> {
         self.first.filter(|&first| first <= now)?;
         let expired = |timer: &Timer| self.deadlines[*timer as usize].is_some_and(|deadline| deadline <= now);

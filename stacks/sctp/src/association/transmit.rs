@@ -1,4 +1,4 @@
-//! Packets that go out.
+//! Outgoing packets.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::Association;
 use super::state::Phase;
 use crate::wire::{CookieAck, HEADER_BYTES, Header, PacketWriter, Shutdown};
 
-/// No packet is written into less: the least that `Config::validate` allows for a packet.
+/// Smallest buffer that is written to: the smallest packet size that `Config::validate` allows.
 const OUT_BYTES_MIN: usize = 508;
 /// A SACK without gap blocks.
 const SACK_BYTES: usize = 16;
@@ -41,7 +41,8 @@ impl Association {
         }
     }
 
-    /// COOKIE ECHO, and what of the data fits beside it (section 5.1). Until it is answered, nothing else goes out.
+    /// Writes COOKIE ECHO and as much data as fits with it (section 5.1). Nothing else is sent until it is
+    /// answered.
     fn write_first(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         if !self.control.set_up {
             return None;
@@ -54,12 +55,12 @@ impl Association {
         if self.outbound.wants_to_send(now) {
             self.outbound.write(now, &mut packet);
         }
-        // RFC 9653 section 5.2: a packet with a COOKIE ECHO has a right checksum.
+        // // RFC 9653 section 5.2: a packet with a COOKIE ECHO has a correct checksum.
         Some(packet.finish(false))
     }
 
-    /// Everything that is due in an open association: SACK and the other control chunks first (section 6.10), then
-    /// data.
+    /// Writes everything that is due in an established association: SACK and other control chunks first
+    /// (section 6.10), then data.
     #[inline]
     fn write_open(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let has_data = self.phase.gives_data() && self.outbound.wants_to_send(now);
@@ -69,7 +70,7 @@ impl Association {
             return None;
         }
         let mut packet = PacketWriter::new(out, self.header());
-        // It opens the association for the peer, which would discard what stands before it.
+        // // It establishes the association for the peer, which would discard chunks before it.
         if self.control.cookie_ack && CookieAck.write(&mut packet) {
             self.control.cookie_ack = false;
         }
@@ -86,13 +87,14 @@ impl Association {
         (!packet.is_empty()).then(|| packet.finish(self.terms.zero_checksum))
     }
 
-    /// Whether a SACK that is not due may ride along: if it does not push out the chunk that it would accompany.
+    /// Whether a SACK that is not due may be added: only if it does not displace the data chunk that it would
+    /// accompany.
     #[inline]
     fn is_sack_welcome(&self, limit: usize) -> bool {
         self.inbound.has_news() && HEADER_BYTES + SACK_BYTES + self.outbound.next_chunk_bytes() <= limit
     }
 
-    /// Whether there is something besides data and SACKs.
+    /// Whether anything besides data and SACKs is pending.
     #[inline]
     fn has_control(&self) -> bool {
         !self.control.is_empty() || !self.resets.is_at_rest() || self.path.is_due()

@@ -4,30 +4,32 @@ use std::time::{Duration, Instant};
 
 use crate::types::Tsn;
 
-/// Duplicates that one SACK reports; more are counted only.
+/// Most duplicates reported per SACK; further ones are only counted.
 const DUPLICATES_MAX: usize = 32;
 
-/// The most that two SACKs of a steady flow are apart. So every second packet has one up to 13,000 packets a second, 130
-/// Mbit/s: there a peer whose window grows with each SACK, not with each byte (RFC 9260 section 7.2.1), loses nothing.
+/// Longest distance of two SACKs in a steady flow. Every second packet is thus acknowledged up to 13,000
+/// packets per second (130 Mbit/s). A peer whose cwnd grows per SACK, not per byte (RFC 9260 section 7.2.1),
+/// loses nothing in that range.
 const SPACING_MAX: Duration = Duration::from_micros(150);
 
-/// SACKs in a round trip, at the least: what a peer needs to find losses and to keep its pace.
+/// Fewest SACKs per round trip: what a peer needs to detect losses and to pace.
 const SACKS_PER_ROUND_TRIP: u32 = 4;
 
-/// So many packets have a SACK in any case: they came in batches, each of which costs as much as a SACK does.
+/// Packets after which a SACK is always due: they came in batches, each of which costs as much as a SACK.
 const BATCH_PACKETS: u32 = 64;
 
-/// Packets that a SACK tells of, at the least, where the flow is fast.
+/// Fewest packets per SACK that indicate a fast flow.
 const MANY_PACKETS: u32 = 3;
 
-/// When a SACK is due: at once in the cases named by [`hasten`](Self::hasten), else for every second packet with data, else
-/// after a delay. That it is due says only that the next packet should carry it: a driver that hands in a batch of packets
-/// before it asks for output sends one SACK for all of them.
+/// Decides when a SACK is due: at once in the cases that call [`require_immediately`](Self::require_immediately), else for every second
+/// packet with data, else after a delay. A due SACK goes into the next packet: a driver that hands in a batch
+/// of packets before polling for output sends one SACK for all of them.
 ///
-/// RFC 9260 section 6.2: "an acknowledgement SHOULD be generated for at least every second packet (not every second DATA
-/// chunk) received". We do so, but not where that would be more than one in a quarter of a round trip, or in
-/// [`SPACING_MAX`]: where packets come one by one, and fast, each SACK costs the peer, and whatever stands between, as much
-/// as a packet with data does. (So do others: RFC 9000 section 13.2.2 for QUIC, and TCP where segments are put together.)
+/// RFC 9260 section 6.2: "an acknowledgement SHOULD be generated for at least every second packet (not every
+/// second DATA chunk) received". SACKs are sent less often where that would be more than one per quarter of a
+/// round trip, or per
+/// [`SPACING_MAX`]. In a fast flow of single packets, each SACK costs the peer and the path as much as a data
+/// packet does. QUIC (RFC 9000 section 13.2.2) and TCP with receive offload do the same.
 #[derive(Debug)]
 pub(super) struct Acknowledgement {
     delay: Duration,
@@ -35,17 +37,18 @@ pub(super) struct Acknowledgement {
     deadline: Option<Instant>,
     /// Packets with data since the last SACK.
     packets: u32,
-    /// The latest packet with data.
+    /// When the latest packet with data arrived.
     packet_at: Option<Instant>,
-    /// The latest one that the last SACK told of; and how long after it the next SACK is due for the number of packets alone.
-    told_at: Option<Instant>,
+    /// The latest packet that the last SACK covered, and the time after it at which the number of packets
+    /// alone makes the next SACK due.
+    acknowledged_at: Option<Instant>,
     spacing: Duration,
-    /// The last SACK told of many packets, which came as fast as SACKs may follow each other, or nearly so.
+    /// The last SACK covered many packets, and SACKs follow each other about as fast as allowed.
     is_fast: bool,
-    /// The packet that is being handled has data.
+    /// The current packet contains data.
     is_packet_with_data: bool,
-    /// The first data of the association is acknowledged at once: the peer's congestion window is at its smallest, and
-    /// it has no round-trip time yet.
+    /// The first data of the association is acknowledged at once: the peer's congestion window is smallest
+    /// then, and it has no round-trip time yet.
     is_first: bool,
     duplicates: Vec<Tsn>,
 }
@@ -58,7 +61,7 @@ impl Acknowledgement {
             deadline: None,
             packets: 0,
             packet_at: None,
-            told_at: None,
+            acknowledged_at: None,
             spacing: Duration::ZERO,
             is_fast: false,
             is_packet_with_data: false,
@@ -67,21 +70,21 @@ impl Acknowledgement {
         }
     }
 
-    /// A chunk of data has come, with the I bit or not.
+    /// Records a chunk of data, with the I bit or not.
     #[inline]
     pub(super) fn saw_data(&mut self, immediate: bool) {
         self.is_packet_with_data = true;
         self.is_due |= immediate;
     }
 
-    /// A SACK is due at once: there is a gap or one was filled, a chunk was dropped, a duplicate came, the peer skipped
-    /// TSNs, or the window has opened.
+    /// Makes a SACK due at once: a gap appeared or closed, a chunk was dropped, a duplicate arrived, the peer
+    /// skipped TSNs, or the window has opened.
     #[inline]
-    pub(super) fn hasten(&mut self) {
+    pub(super) fn require_immediately(&mut self) {
         self.is_due = true;
     }
 
-    /// A TSN has come again.
+    /// Records a duplicate TSN.
     pub(super) fn saw_duplicate(&mut self, tsn: Tsn) {
         self.is_due = true;
         if self.duplicates.len() < DUPLICATES_MAX {
@@ -89,7 +92,7 @@ impl Acknowledgement {
         }
     }
 
-    /// A packet ends. Gives whether it had data.
+    /// Ends a packet; returns whether it contained data.
     #[inline]
     pub(super) fn end_of_packet(&mut self, now: Instant) -> bool {
         if !std::mem::take(&mut self.is_packet_with_data) {
@@ -102,7 +105,7 @@ impl Acknowledgement {
         } else if self.packets == 1 {
             self.deadline = Some(now + self.delay);
         } else if !self.is_due {
-            let next = self.told_at.map(|told| told + self.spacing);
+            let next = self.acknowledged_at.map(|told| told + self.spacing);
             match next.filter(|&next| now < next && self.packets < BATCH_PACKETS) {
                 Some(next) => self.deadline = Some(next),
                 None => self.is_due = true,
@@ -111,17 +114,18 @@ impl Acknowledgement {
         true
     }
 
-    /// The round trip, as far as it is known.
+    /// Sets the round trip.
     pub(super) fn set_rtt(&mut self, rtt: Duration) {
         self.spacing = (rtt / SACKS_PER_ROUND_TRIP).min(SPACING_MAX);
     }
 
-    /// How long what comes may be left where it is, since nobody waits for an answer: as long as SACKs are apart, in a fast flow.
-    pub(super) fn patience(&self) -> Duration {
+    /// How long incoming packets may wait, because nothing depends on an immediate answer: the distance of
+    /// SACKs in a fast flow.
+    pub(super) fn max_receive_delay(&self) -> Duration {
         if self.is_fast { self.spacing } else { Duration::ZERO }
     }
 
-    /// Data of ours goes out too.
+    /// Data of ours is sent too.
     pub(super) fn answers(&mut self) {
         self.is_fast = false;
     }
@@ -131,7 +135,7 @@ impl Acknowledgement {
         self.deadline.filter(|_| !self.is_due)
     }
 
-    /// Time has passed.
+    /// Handles an expired deadline.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.is_due |= self.deadline.is_some_and(|deadline| deadline <= now);
     }
@@ -141,12 +145,12 @@ impl Acknowledgement {
         self.is_due
     }
 
-    /// Whether a SACK would say something new.
+    /// Whether a SACK would contain something new.
     pub(super) fn has_news(&self) -> bool {
         self.is_due || self.packets > 0
     }
 
-    /// What came again since the last SACK.
+    /// Duplicates since the last SACK.
     pub(super) fn duplicates(&self) -> &[Tsn] {
         &self.duplicates
     }
@@ -155,14 +159,15 @@ impl Acknowledgement {
     pub(super) fn sent(&mut self) {
         self.is_due = false;
         self.deadline = None;
-        let since = self.packet_at.zip(self.told_at).map(|(at, told)| at.saturating_duration_since(told));
+        let since =
+            self.packet_at.zip(self.acknowledged_at).map(|(at, told)| at.saturating_duration_since(told));
         self.is_fast = self.packets >= MANY_PACKETS && since.is_some_and(|since| since <= 2 * SPACING_MAX);
         self.packets = 0;
-        self.told_at = self.packet_at;
+        self.acknowledged_at = self.packet_at;
         self.duplicates.clear();
     }
 
-    /// Gives back what is empty.
+    /// Frees empty buffers.
     pub(super) fn release(&mut self) {
         if self.duplicates.is_empty() {
             self.duplicates = Vec::new();

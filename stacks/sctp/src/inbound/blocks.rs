@@ -1,5 +1,5 @@
-//! Memory for payload: messages stand side by side in blocks, and a block is used again once all of its messages are
-//! gone. In a steady flow nothing is allocated.
+//! Memory for payload: messages are stored contiguously in blocks, and a block is reused once all its
+//! messages have been dropped. A steady flow allocates nothing.
 
 use std::collections::VecDeque;
 
@@ -7,33 +7,33 @@ use bytes::{Bytes, BytesMut};
 
 use crate::block_length::{MAX_SHARED_BYTES, next_block_bytes};
 
-/// Blocks that are looked at for reuse before a new one is made. They fall free about in the order that they were
-/// filled in; a few looks get past those that one slow message holds.
+/// Blocks checked for reuse before a new one is allocated. They become free roughly in the order in which
+/// they were filled; a few checks skip those that one slow message still occupies.
 const LOOKS: usize = 4;
 
-/// A pool of blocks. [`store`](Self::store) copies a message in; the block is free again when the last [`Bytes`] into
-/// it is dropped, wherever that happens.
+/// A pool of blocks. [`store`](Self::store) copies a message into a block; the block is free again when the
+/// last [`Bytes`] into it is dropped, on any thread.
 #[derive(Debug, Default)]
 pub(super) struct BlockPool {
-    /// The block that is being filled.
+    /// The block being filled.
     open: Block,
-    /// Full blocks, in the order that they were last looked at.
+    /// Full blocks, in the order in which they were last checked.
     full: VecDeque<Block>,
-    /// Length of all blocks together.
+    /// Total length of all blocks.
     bytes: usize,
 }
 
 /// One block.
 #[derive(Debug, Default)]
 struct Block {
-    /// What is left of it.
+    /// Its unused rest.
     rest: BytesMut,
-    /// Its whole length.
+    /// Its total length.
     bytes: usize,
 }
 
 impl BlockPool {
-    /// An empty pool; it holds no memory.
+    /// Creates an empty pool without memory.
     pub(super) fn new() -> Self {
         Self::default()
     }
@@ -51,18 +51,18 @@ impl BlockPool {
         self.open.rest.split().freeze()
     }
 
-    /// Bytes of the blocks that the pool can fill again. Does not count messages that have an allocation of their own.
+    /// Total length of the reusable blocks. Excludes messages with their own allocation.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Lets go of all blocks. Those that still have messages in them live until these are gone.
+    /// Releases all blocks. Those that still contain messages live until these are dropped.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Opens a block with room for a message of `length` bytes.
+    /// Opens a block with space for a message of `length` bytes.
     #[cold]
     fn turn(&mut self, length: usize) {
         let spent = std::mem::take(&mut self.open);
@@ -76,7 +76,7 @@ impl BlockPool {
         });
     }
 
-    /// A full block that has fallen free. Blocks that are too short by now leave the pool.
+    /// Returns a full block that has become free. Blocks that have become too short leave the pool.
     fn reclaim(&mut self, wanted: usize) -> Option<Block> {
         let mut looks = LOOKS;
         while looks > 0 {
@@ -123,7 +123,7 @@ mod tests {
                     most = pool.bytes();
                 }
             }
-            assert_eq!(pool.bytes(), most, "{length} x {window} kept on growing");
+            assert_eq!(pool.bytes(), most, "{length} x {window} kept growing");
             let needed = length * window;
             assert!(most <= 4 * needed + 2 * MAX_BLOCK_BYTES, "{length} x {window} takes {most}");
         }

@@ -1,25 +1,25 @@
-//! Buffers that messages are put together in.
+//! Reassembly buffers.
 
 use bytes::{Bytes, BytesMut};
 
-/// A buffer that is used again is at least this long, so that several short messages share it.
+/// Smallest reusable buffer, so that several short messages share it.
 const BLOCK_BYTES: usize = 1 << 16;
-/// At most this much is set aside for a message of which only the beginning is known.
+/// Most memory reserved for a message of which only the beginning is known.
 const EXPECTED_BYTES_MAX: usize = 1 << 20;
 
-/// The bytes of a whole message.
+/// The bytes of a complete message.
 #[derive(Debug)]
 pub(super) enum Payload<'a> {
     /// Not copied yet.
     Borrowed(&'a [u8]),
-    /// Part of a buffer that other messages use too.
+    /// Part of a buffer shared with other messages.
     Shared(Bytes),
-    /// In an allocation of its own.
+    /// A separate allocation.
     Owned(Bytes),
 }
 
 impl Payload<'_> {
-    /// In an allocation of its own.
+    /// Converts it into a separate allocation.
     pub(super) fn into_owned(self) -> Bytes {
         match self {
             Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
@@ -36,11 +36,11 @@ impl Payload<'_> {
     }
 }
 
-/// A message that is being put together.
+/// A message being reassembled.
 #[derive(Debug)]
 pub(super) struct Buffer {
     bytes: BytesMut,
-    /// Lent by [`Buffers`], to be given back.
+    /// Lent by [`Buffers`], and to be returned.
     is_lent: bool,
 }
 
@@ -59,19 +59,19 @@ impl Buffer {
     }
 }
 
-/// One buffer that is used again and again, as long as the application has let go of the messages in it; it is as long
-/// as the messages of late, so that a message is copied into it once and never moved. While it is lent, messages
-/// in pieces beside that one get buffers that grow with them: a peer cannot make us set aside room for each.
+/// A single buffer that is reused once the application has dropped the messages in it. It is as long as
+/// recent messages, so that a message is copied into it once and never moved. While it is in use, other
+/// fragmented messages get buffers that grow with them: a peer cannot make us reserve memory for each.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     spare: BytesMut,
     is_lent: bool,
-    /// How long the messages of late were.
+    /// Length of recent messages.
     expected_bytes: usize,
 }
 
 impl Buffers {
-    /// A buffer for a message whose first bytes are these.
+    /// A buffer for a message that starts with these bytes.
     pub(super) fn begin(&mut self, first: &[u8]) -> Buffer {
         let mut buffer = if self.is_lent {
             Buffer { bytes: BytesMut::with_capacity(first.len()), is_lent: false }
@@ -87,9 +87,9 @@ impl Buffers {
         buffer
     }
 
-    /// The message in the buffer is whole.
+    /// Returns the completed message.
     pub(super) fn finish(&mut self, mut buffer: Buffer) -> Payload<'static> {
-        // Falls slowly, so that short messages between the long ones do not make the next long one grow.
+        // // Decays slowly, so that short messages in between do not make the next long one reallocate.
         let fallen = self.expected_bytes - self.expected_bytes / 4;
         self.expected_bytes = buffer.len().max(fallen).min(EXPECTED_BYTES_MAX);
         if !buffer.is_lent {
@@ -100,14 +100,14 @@ impl Buffers {
         Payload::Shared(message)
     }
 
-    /// The message in the buffer will never be whole.
+    /// Discards an incomplete message.
     pub(super) fn discard(&mut self, buffer: Buffer) {
         if buffer.is_lent {
             self.take_back(buffer);
         }
     }
 
-    /// Gives the memory back.
+    /// Releases the memory.
     pub(super) fn release(&mut self) {
         self.spare = BytesMut::new();
         self.expected_bytes = 0;

@@ -1,8 +1,9 @@
-//! The long way of a chunk: not the next, not whole, not in the order of its stream, or not wanted.
+//! The slow path for a chunk: not the next TSN, not a complete message, out of order in its stream, or not
+//! acceptable.
 
 use super::buffers::Payload;
 use super::received::{Arrival, SPAN};
-use super::streams::{Parked, Turn};
+use super::streams::{Parked, Sequence};
 use super::window::{HELD_OVERHEAD, PARTIAL_OVERHEAD};
 use super::{INVALID_STREAMS_MAX, Inbound, Message, Pieces, Skipped, Whole, violation};
 use crate::error::ProtocolViolation;
@@ -10,20 +11,21 @@ use crate::types::{SSN_REACH, StreamId};
 use crate::wire::{Data, Order};
 
 impl Inbound {
-    /// Takes a chunk, whatever it is.
+    /// Handles a chunk of any kind.
     #[inline(never)]
-    pub(super) fn take_the_long_way(&mut self, data: &Data<'_>) -> Result<(), ProtocolViolation> {
+    pub(super) fn take_slow_path(&mut self, data: &Data<'_>) -> Result<(), ProtocolViolation> {
         if !self.is_open {
             self.stats.dropped_chunks += 1;
             return Ok(());
         }
         self.check_kind(data)?;
         self.acknowledgement.saw_data(data.immediate);
-        // RFC 9260 section 6.2: while there is a gap, and when one is filled, every packet is answered at once.
+        // // RFC 9260 section 6.2: while there is a gap, and when one closes, every packet is acknowledged at
+        // once.
         if self.received.has_gap() {
-            self.acknowledgement.hasten();
+            self.acknowledgement.require_immediately();
         }
-        // A message cannot be farther ahead in its stream than its chunk is.
+        // // A message cannot be farther ahead in its stream than its chunk is in the TSN sequence.
         let span = if matches!(self.pieces, Pieces::Serial(_)) { SSN_REACH as u64 } else { SPAN };
         let position = match self.received.classify(data.tsn, span) {
             Arrival::New(position) => position,
@@ -39,7 +41,7 @@ impl Inbound {
         };
         let is_next = position == self.received.cumulative() + 1;
         if !is_next {
-            self.acknowledgement.hasten();
+            self.acknowledgement.require_immediately();
         }
         if data.stream.0 >= self.stream_count {
             self.note_invalid_stream(data.stream);
@@ -70,7 +72,7 @@ impl Inbound {
         self.catch_up()
     }
 
-    /// The peer gives up everything up to `position`, which is after the cumulative TSN.
+    /// The peer abandons everything up to `position`, which is after the cumulative TSN.
     pub(super) fn skip_to(
         &mut self,
         position: u64,
@@ -91,7 +93,7 @@ impl Inbound {
                     }
                 }
                 _ => {
-                    let rule = "I-FORWARD-TSN goes with I-DATA, FORWARD-TSN with DATA";
+                    let rule = "I-FORWARD-TSN is used with I-DATA, FORWARD-TSN with DATA";
                     return violation("RFC 8260 section 2.3.1", rule);
                 }
             }
@@ -100,29 +102,26 @@ impl Inbound {
         self.catch_up()
     }
 
-    /// RFC 8260 section 2.2.1: once I-DATA is negotiated, DATA ends the association, and the other way round.
+    /// RFC 8260 section 2.2.1: with I-DATA negotiated, DATA ends the association, and vice versa.
     fn check_kind(&self, data: &Data<'_>) -> Result<(), ProtocolViolation> {
         match (&self.pieces, data.order) {
             (Pieces::Serial(_), Order::Ssn(_)) | (Pieces::Interleaved(_), Order::Mid(..)) => Ok(()),
-            _ => violation(
-                "RFC 8260 section 2.2.1",
-                "all user data is in the kind of chunk that was negotiated",
-            ),
+            _ => violation("RFC 8260 section 2.2.1", "all user data is in the negotiated chunk type"),
         }
     }
 
-    /// Whether the chunk is of an ordered message whose turn has passed: given up by the peer, or sent twice.
+    /// Whether the chunk belongs to an ordered message that was already delivered or abandoned.
     fn is_past(&self, data: &Data<'_>) -> bool {
         let number = match data.order {
-            // What it is a piece of is not known before it is whole.
+            // // The SSN of a fragment is only checked once the message is complete.
             Order::Ssn(_) if !(data.begin && data.end) => return false,
             Order::Ssn(ssn) => u32::from(ssn.0),
             Order::Mid(mid, _) => mid.0,
         };
-        !data.unordered && self.streams.turn(data.stream, number) == Turn::Past
+        !data.unordered && self.streams.classify(data.stream, number) == Sequence::Stale
     }
 
-    /// Whether the chunk can be kept. See the module's documentation.
+    /// Whether the chunk can be held. See the module documentation.
     fn has_room(&self, data: &Data<'_>, is_next: bool) -> Result<bool, ProtocolViolation> {
         let (held, is_another_partial) = match (&self.pieces, data.order) {
             (Pieces::Interleaved(pieces), Order::Mid(mid, _)) => {
@@ -136,8 +135,9 @@ impl Inbound {
             _ => (0, false),
         };
         let cost = data.payload.len() + HELD_OVERHEAD.max(PARTIAL_OVERHEAD);
-        // What is next may find the limit reached by what is beyond a gap. It must be taken; but no peer that keeps the
-        // order of its streams makes us hold as much again of what is not beyond a gap.
+        // // The limit may be reached by chunks beyond a gap when the next TSN arrives, which must be
+        // accepted. A peer that sends its streams in order can thus make us hold at most as many chunks
+        // again.
         let max_held = self.max_held_chunks.saturating_mul(if is_next { 2 } else { 1 });
         let is_few = held + self.streams.parked_count() < max_held;
         if is_few && !is_another_partial && self.memory.window.has_room(cost) {
@@ -149,28 +149,25 @@ impl Inbound {
         if is_another_partial || !is_few || !self.memory.window.has_last_room(cost) {
             return violation(
                 "RFC 9260 section 6.2",
-                "messages are completed before more are begun than fit",
+                "at most the allowed number of messages is incomplete at a time",
             );
         }
         Ok(true)
     }
 
-    /// Finds the place of a whole message in its stream.
+    /// Puts a complete message into the order of its stream.
     fn place(&mut self, whole: Whole<'_>) -> Result<(), ProtocolViolation> {
         let Whole { stream, unordered, number, ppid, payload } = whole;
-        let turn = if unordered { Turn::Now } else { self.streams.turn(stream, number) };
+        let turn = if unordered { Sequence::Next } else { self.streams.classify(stream, number) };
         match turn {
-            Turn::Past => self.stats.dropped_chunks += 1,
-            Turn::Later => {
+            Sequence::Stale => self.stats.dropped_chunks += 1,
+            Sequence::Early => {
                 self.memory.window.charge(payload.len() + HELD_OVERHEAD);
                 if !self.streams.park(stream, number, Parked { ppid, data: payload.into_owned() }) {
-                    return violation(
-                        "RFC 9260 section 6.5",
-                        "each message of a stream has a number of its own",
-                    );
+                    return violation("RFC 9260 section 6.5", "each message of a stream has its own number");
                 }
             }
-            Turn::Now => {
+            Sequence::Next => {
                 let data = match payload {
                     Payload::Borrowed(bytes) => self.memory.blocks.store(bytes),
                     Payload::Shared(bytes) | Payload::Owned(bytes) => bytes,
@@ -185,7 +182,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// The chunk counts as come, and nothing of it is kept.
+    /// Counts the chunk as received but discards it.
     fn pass_over(&mut self, position: u64, is_next: bool) -> Result<(), ProtocolViolation> {
         if let Pieces::Serial(pieces) = &mut self.pieces
             && is_next
@@ -196,7 +193,7 @@ impl Inbound {
         self.catch_up()
     }
 
-    /// Puts together what was beyond the gap and is no longer.
+    /// Reassembles what was beyond the gap and no longer is.
     fn catch_up(&mut self) -> Result<(), ProtocolViolation> {
         let cumulative = self.received.cumulative();
         if let Pieces::Interleaved(pieces) = &mut self.pieces {
@@ -212,8 +209,8 @@ impl Inbound {
         Ok(())
     }
 
-    /// The peer gives up the ordered messages of a stream up to a number: what of them is whole is delivered, and what
-    /// waited for them.
+    /// The peer abandons the ordered messages of a stream up to a number: delivers complete ones, and those
+    /// that waited for them.
     fn skip_in_stream(&mut self, stream: StreamId, number: u32) {
         if stream.0 >= self.stream_count {
             return;
@@ -232,9 +229,9 @@ impl Inbound {
         }
     }
 
-    /// RFC 9260 section 6.2: a chunk that is dropped for want of room is answered at once.
+    /// RFC 9260 section 6.2: a chunk dropped for lack of space is answered at once.
     fn drop_chunk(&mut self) {
         self.stats.dropped_chunks += 1;
-        self.acknowledgement.hasten();
+        self.acknowledgement.require_immediately();
     }
 }

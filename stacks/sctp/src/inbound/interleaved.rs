@@ -1,5 +1,4 @@
-//! Messages in pieces of I-DATA chunks: each fragment says which message it belongs to, and its place there (RFC 8260
-//! section 2.1).
+//! Reassembly of I-DATA: each fragment identifies its message and its position in it (RFC 8260 section 2.1).
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included};
@@ -20,62 +19,62 @@ const SECTION: &str = "RFC 8260 section 2.1";
 /// Stream, unordered, message identifier.
 type Key = (StreamId, bool, u32);
 
-/// Messages in pieces of I-DATA chunks.
+/// Messages being reassembled from I-DATA chunks.
 #[derive(Debug, Default)]
 pub(super) struct Interleaved {
     partials: BTreeMap<Key, Partial>,
-    /// Fragments whose predecessor in their message is missing.
+    /// Fragments whose predecessor in the message is missing.
     ahead: BTreeMap<(Key, u32), Ahead>,
-    /// The same by the positions of their TSNs.
+    /// The same, by position of their TSN.
     ahead_at: BTreeMap<u64, (Key, u32)>,
 }
 
-/// A fragment whose predecessor in its message is missing.
+/// A fragment whose predecessor in the message is missing.
 #[derive(Debug)]
 struct Ahead {
     position: u64,
     bytes: Bytes,
 }
 
-/// A message in pieces.
+/// An incomplete message.
 #[derive(Debug, Default)]
 struct Partial {
-    /// The fragments before `next_fsn`; none yet if that is 0.
+    /// The fragments before `next_fsn`; `None` if that is 0.
     buffer: Option<Buffer>,
     next_fsn: u32,
-    /// Number of the last fragment, once it has come.
+    /// Number of the last fragment, once known.
     last_fsn: Option<u32>,
     ppid: Ppid,
     /// Fragments in `Interleaved::ahead`.
     ahead: u32,
-    /// Bytes that have come.
+    /// Bytes received.
     bytes: usize,
 }
 
 impl Interleaved {
-    /// Whether no message is in pieces.
+    /// Whether no message is incomplete.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.partials.is_empty()
     }
 
-    /// Messages in pieces.
+    /// Number of incomplete messages.
     pub(super) fn partial_count(&self) -> usize {
         self.partials.len()
     }
 
-    /// Whether this chunk would begin one more.
+    /// Whether this chunk would start another incomplete message.
     pub(super) fn is_another(&self, data: &Data<'_>, mid: Mid) -> bool {
         let is_whole = data.begin && data.end;
         !is_whole && !self.partials.contains_key(&(data.stream, data.unordered, mid.0))
     }
 
-    /// Chunks held until their predecessors come.
+    /// Number of chunks held until their predecessors arrive.
     pub(super) fn held_count(&self) -> usize {
         self.ahead.len()
     }
 
-    /// Takes a chunk. Gives the message if it is whole now.
+    /// Handles a chunk; returns the message if it is complete.
     pub(super) fn take<'a>(
         &mut self,
         position: u64,
@@ -128,9 +127,9 @@ impl Interleaved {
         }))
     }
 
-    /// Everything up to `cumulative` has come: a fragment among that whose predecessor is still missing waits in vain,
-    /// as the predecessor has a lower TSN. That is so when a piece of a message comes late, after the peer has given it
-    /// up. Gives how many such messages were dropped.
+    /// Everything up to `cumulative` has arrived. A fragment in that range whose predecessor is missing can
+    /// never be completed, because the predecessor has a lower TSN. This happens when a fragment arrives
+    /// after the peer has abandoned its message. Returns the number of messages dropped.
     pub(super) fn drop_hopeless(&mut self, cumulative: u64, memory: &mut Memory) -> u64 {
         let mut dropped = 0;
         while let Some((&position, &(key, _))) = self.ahead_at.first_key_value()
@@ -142,7 +141,7 @@ impl Interleaved {
         dropped
     }
 
-    /// The peer gives up everything of the stream up to `mid`, of the ordered or of the unordered messages.
+    /// The peer abandons the ordered or unordered messages of the stream up to `mid`.
     pub(super) fn give_up_to(&mut self, stream: StreamId, unordered: bool, mid: Mid, memory: &mut Memory) {
         let first = mid.0.wrapping_sub(i32::MAX as u32);
         for (first, last) in serial_range(first, mid.0).into_iter().flatten() {
@@ -150,7 +149,7 @@ impl Interleaved {
         }
     }
 
-    /// The peer begins anew on these streams (all, if empty).
+    /// The peer has reset these streams (all, if empty).
     pub(super) fn reset(&mut self, streams: &[StreamId], memory: &mut Memory) {
         if streams.is_empty() {
             self.drop_range((StreamId(0), false, 0), (StreamId(u16::MAX), true, u32::MAX), memory);
@@ -160,14 +159,14 @@ impl Interleaved {
         }
     }
 
-    /// Gives back what empty maps hold on to.
+    /// Frees empty maps.
     pub(super) fn release(&mut self) {
         if self.partials.is_empty() {
             *self = Self::default();
         }
     }
 
-    /// Charges, as they should be.
+    /// Recomputes the charges, for tests.
     #[cfg(test)]
     pub(super) fn charges(&self) -> usize {
         let ahead = self.ahead.values().map(|ahead| ahead.bytes.len() + HELD_OVERHEAD).sum::<usize>();
@@ -175,7 +174,7 @@ impl Interleaved {
         ahead + built.map(Buffer::len).sum::<usize>() + self.partials.len() * PARTIAL_OVERHEAD
     }
 
-    /// Heap bytes of the maps' entries, were each node half full, and of what they point to.
+    /// Estimated heap use: map entries with half-full nodes, and what they point to.
     #[cfg(test)]
     pub(super) fn heap_bytes(&self) -> usize {
         let partials = self.partials.len() * (size_of::<Key>() + size_of::<Partial>());
@@ -185,20 +184,20 @@ impl Interleaved {
         2 * (partials + ahead) + blocks.map(|bytes| bytes.next_multiple_of(16) + 16).sum::<usize>()
     }
 
-    /// Whether a fragment agrees with those that have come.
+    /// Checks a fragment against those already received.
     fn check(&self, key: Key, fsn: u32, data: &Data<'_>) -> Result<(), ProtocolViolation> {
         if data.begin != (fsn == 0) {
-            return violation(SECTION, "the first fragment of a message, and no other, has the number 0");
+            return violation(SECTION, "the first fragment of a message, and only that one, has FSN 0");
         }
         let Some(partial) = self.partials.get(&key) else { return Ok(()) };
         let beyond = (Excluded((key, fsn)), Included((key, u32::MAX)));
         if partial.last_fsn.is_some_and(|last| data.end || fsn > last)
             || (data.end && partial.ahead > 0 && self.ahead.range(beyond).next().is_some())
         {
-            return violation(SECTION, "no fragment of a message comes after its last");
+            return violation(SECTION, "no fragment of a message follows its last one");
         }
         if fsn < partial.next_fsn || (partial.ahead > 0 && self.ahead.contains_key(&(key, fsn))) {
-            return violation(SECTION, "each fragment of a message has a number of its own");
+            return violation(SECTION, "each fragment of a message has its own FSN");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What messages are made of, and what it is charged to.
+//! Memory for messages, and the window that it is charged to.
 
 use super::blocks::BlockPool;
 use super::buffers::Buffers;
@@ -7,13 +7,13 @@ use super::window::Window;
 use crate::config::Config;
 use crate::error::ProtocolViolation;
 
-/// Window, buffers and blocks: what everything that holds data needs.
+/// Window, buffers and blocks, which everything that holds data needs.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) window: Window,
-    /// For messages that are put together.
+    /// For reassembled messages.
     pub(super) buffers: Buffers,
-    /// For messages that came in one piece.
+    /// For messages that arrived in one chunk.
     pub(super) blocks: BlockPool,
     max_message_bytes: usize,
 }
@@ -28,13 +28,13 @@ impl Memory {
         }
     }
 
-    /// Gives back what is empty.
+    /// Frees empty buffers.
     pub(super) fn release(&mut self) {
         self.buffers.release();
         self.blocks.clear();
     }
 
-    /// An error if a message is longer than we said we take.
+    /// Fails if a message exceeds the length that we announced.
     #[inline]
     pub(super) fn check_message_bytes(&self, bytes: usize) -> Result<(), ProtocolViolation> {
         if bytes > self.max_message_bytes {

@@ -1,19 +1,20 @@
-//! The receiving half: which TSNs have come, messages put together, in the order that their streams promise, the
-//! receive window, and when to send a SACK.
+//! The receiving half: received TSNs, reassembly, ordering within streams, the receive window, and when to
+//! send a SACK.
 //!
-//! A chunk that is the next in the order of TSNs, is a whole message and may be delivered takes the short way: one copy
-//! into a block that many messages share, one entry in the queue; no map is looked at and nothing is allocated. All
-//! other chunks take the long way (`intake`), at most the logarithm of what is held.
+//! A chunk with the next TSN that is a complete, deliverable message takes the fast path: one copy into a
+//! block shared by many messages, and one queue entry; no map lookup and no allocation. All other chunks take
+//! the slow path (`intake`), which costs at most the logarithm of the number of chunks held.
 //!
-//! What a peer can make us hold is bounded in bytes by the window, which charges each thing for its places in maps and
-//! queues too, and in number by [`Limits`](crate::Limits). Chunks that do not fit are dropped, to be sent again, and a
-//! peer that leaves us no other way out is at fault:
-//! - The window is full, and the application has messages to take: dropped, whichever it is.
-//! - The window is full of what is beyond a gap or in pieces: the chunk that is next in the order of TSNs is taken
-//!   nevertheless, as nothing else can end it. RFC 9260 section 6.2 proposes to drop the highest TSNs held instead; we
-//!   have the room of one message set aside, and never take back what a gap block has acknowledged.
-//! - That room is full too: only a peer that keeps more messages in pieces, or out of their order, than can be held
-//!   gets there. Waiting would be for ever; the association ends with a reason.
+//! What a peer can make us hold is bounded in bytes by the window, which also charges the overhead of map and
+//! queue entries, and in number by [`Limits`](crate::Limits). Chunks that exceed the limits are dropped, to
+//! be retransmitted. The association ends only if the peer leaves no other way:
+//! - The window is full and the application has messages to receive: every chunk is dropped.
+//! - The window is full of chunks beyond a gap or of incomplete messages: the chunk with the next TSN is
+//!   still accepted, because nothing else can resolve this. RFC 9260 section 6.2 suggests dropping the
+//!   highest TSNs held. Instead, space for one message is reserved, and nothing acknowledged by a gap block
+//!   is ever dropped.
+//! - The reserved space is full too: only a peer that keeps more messages incomplete or out of order than can
+//!   be held gets here. Waiting would never end, so the association ends with an error.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -44,36 +45,36 @@ use received::Received;
 use serial::Serial;
 use streams::Streams;
 
-/// An association without data for so long gives its empty buffers back.
+/// Buffers are freed after this time without data.
 const IDLE: Duration = Duration::from_secs(1);
-/// Chunks on streams that do not exist are reported, until so many reports wait.
+/// Chunks on nonexistent streams are reported up to this number of pending reports.
 const INVALID_STREAMS_MAX: usize = 16;
 
-/// A whole message.
+/// A complete message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The stream that it came on.
+    /// The stream on which it arrived.
     pub stream: StreamId,
-    /// What it is.
+    /// The payload type.
     pub ppid: Ppid,
-    /// Its bytes. A short one shares a block with its neighbours: copy what you keep for long.
+    /// The payload. Short messages share a block with others: copy what is kept for long.
     pub data: Bytes,
 }
 
-/// Counters, all since the beginning, and two gauges.
+/// Counters since the beginning, and two current values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct InboundStats {
-    /// Messages delivered or waiting to be taken.
+    /// Messages delivered or ready for delivery.
     pub(crate) messages_received: u64,
-    /// Payload bytes of them.
+    /// Their payload bytes.
     pub(crate) bytes_received: u64,
-    /// Chunks whose TSN had come before.
+    /// Chunks with a duplicate TSN.
     pub(crate) duplicate_chunks: u64,
-    /// Chunks that were not taken: no room, too far ahead, a stream that does not exist, or a message given up.
+    /// Chunks not accepted: no space, too far ahead, a nonexistent stream, or an abandoned message.
     pub(crate) dropped_chunks: u64,
-    /// The receive window now.
+    /// The current receive window.
     pub(crate) window_bytes: usize,
-    /// What is charged to it now, overhead included.
+    /// Bytes charged to it, including overhead.
     pub(crate) held_bytes: usize,
 }
 
@@ -83,11 +84,11 @@ pub(crate) struct Inbound {
     received: Received,
     pieces: Pieces,
     streams: Streams,
-    /// Messages for the application.
+    /// Messages ready for the application.
     waiting: VecDeque<Message>,
     memory: Memory,
     acknowledgement: Acknowledgement,
-    /// Streams that the peer may use; 0 until [`open`](Self::open).
+    /// Number of incoming streams; 0 until [`open`](Self::open).
     stream_count: u16,
     is_open: bool,
     invalid_streams: VecDeque<StreamId>,
@@ -98,14 +99,14 @@ pub(crate) struct Inbound {
     stats: InboundStats,
 }
 
-/// Messages in pieces, by the kind of chunk that was negotiated.
+/// Incomplete messages, by the negotiated kind of chunk.
 #[derive(Debug)]
 enum Pieces {
     Serial(Serial),
     Interleaved(Interleaved),
 }
 
-/// A whole message that has not found its place in its stream yet.
+/// A complete message that is not yet in the order of its stream.
 #[derive(Debug)]
 struct Whole<'a> {
     stream: StreamId,
@@ -116,17 +117,17 @@ struct Whole<'a> {
     payload: Payload<'a>,
 }
 
-/// When to give empty buffers back.
+/// When to free empty buffers.
 #[derive(Debug, Default)]
 struct Idle {
     last_data: Option<Instant>,
     deadline: Option<Instant>,
-    /// The time came, but the application had not taken everything.
+    /// The deadline has passed, but the application had not received everything.
     is_overdue: bool,
 }
 
 impl Inbound {
-    /// Before the peer's first TSN is known; no chunk may come yet.
+    /// Creates the receiving half before the peer's initial TSN is known; no chunk may arrive yet.
     pub(crate) fn new(config: &Config) -> Self {
         let limits = &config.limits;
         let received = Received::new(Tsn(0));
@@ -148,8 +149,8 @@ impl Inbound {
         }
     }
 
-    /// The peer's first TSN, how many streams it may use, and whether it must use I-DATA (then DATA is a violation,
-    /// and the other way round). Called once, before any chunk.
+    /// Sets the peer's initial TSN, its number of streams, and whether it must use I-DATA (then DATA is a
+    /// violation, and vice versa). Called once, before any chunk.
     pub(crate) fn open(&mut self, initial_tsn: Tsn, streams: u16, interleaving: bool) {
         self.received = Received::new(initial_tsn);
         self.streams = Streams::new(interleaving);
@@ -163,14 +164,13 @@ impl Inbound {
 
     // -- getters --
 
-    /// Whether `recv` would give one.
+    /// Whether `recv` would return a message.
     #[cfg(test)]
     pub(crate) fn is_readable(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The moment that `handle_timeout` waits for: the delayed SACK, or, a second after the last data, giving back
-    /// the buffers.
+    /// The deadline of `handle_timeout`: the delayed SACK, or freeing buffers a second after the last data.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         match (self.acknowledgement.deadline(), self.idle.deadline) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -178,27 +178,27 @@ impl Inbound {
         }
     }
 
-    /// Whether a SACK should be sent now.
+    /// Whether a SACK is due.
     pub(crate) fn wants_to_send(&self) -> bool {
         self.is_open && self.acknowledgement.is_due()
     }
 
-    /// A SACK that could ride along although none is due (data is being sent anyway).
+    /// Whether a SACK that is not due could be sent along with data.
     pub(crate) fn has_news(&self) -> bool {
         self.is_open && self.acknowledgement.has_news()
     }
 
-    /// How long what comes may be left where it is, to be taken together.
-    pub(crate) fn patience(&self) -> Duration {
-        self.acknowledgement.patience()
+    /// How long incoming packets may wait to be handled together.
+    pub(crate) fn max_receive_delay(&self) -> Duration {
+        self.acknowledgement.max_receive_delay()
     }
 
-    /// Window to advertise, bytes (also for INIT and INIT ACK).
+    /// The window to advertise in bytes, also for INIT and INIT ACK.
     pub(crate) fn window_bytes(&self) -> u32 {
         self.memory.window.advertised()
     }
 
-    /// Everything up to this has come.
+    /// Everything up to this TSN has arrived.
     pub(crate) fn cumulative_tsn(&self) -> Tsn {
         self.received.cumulative_tsn()
     }
@@ -211,13 +211,13 @@ impl Inbound {
 
     // -- input --
 
-    /// Takes a chunk.
+    /// Handles a chunk.
     #[inline]
     pub(crate) fn handle_data(&mut self, _now: Instant, data: &Data<'_>) -> Result<(), ProtocolViolation> {
-        if self.take_the_short_way(data) { Ok(()) } else { self.take_the_long_way(data) }
+        if self.try_fast_path(data) { Ok(()) } else { self.take_slow_path(data) }
     }
 
-    /// The packet that `handle_data` was called for ends here: SACKs count packets (RFC 9260 section 6.2).
+    /// Ends the packet of the preceding `handle_data` calls: SACKs count packets (RFC 9260 section 6.2).
     pub(crate) fn end_of_packet(&mut self, now: Instant) {
         if self.acknowledgement.end_of_packet(now) {
             self.memory.window.tune(now);
@@ -225,7 +225,7 @@ impl Inbound {
         }
     }
 
-    /// Takes a FORWARD-TSN or I-FORWARD-TSN.
+    /// Handles a FORWARD-TSN or I-FORWARD-TSN.
     pub(crate) fn handle_forward_tsn(
         &mut self,
         _now: Instant,
@@ -235,13 +235,14 @@ impl Inbound {
         if !self.is_open {
             return Ok(());
         }
-        // RFC 3758 section 3.6: one that is out of date is answered with a SACK too; it may have been lost.
-        self.acknowledgement.hasten();
+        // // RFC 3758 section 3.6: an outdated one is answered with a SACK too, because the previous SACK may
+        // have been lost.
+        self.acknowledgement.require_immediately();
         let Some(position) = self.received.position_after(new_cumulative_tsn) else { return Ok(()) };
         self.skip_to(position, skipped)
     }
 
-    /// Time has passed.
+    /// Handles expired deadlines.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.acknowledgement.handle_timeout(now);
         if self.idle.is_over(now) {
@@ -252,12 +253,12 @@ impl Inbound {
 
     // -- commands --
 
-    /// The next whole message. Taking it opens the receive window.
+    /// Returns the next complete message, which opens the receive window.
     #[inline]
     pub(crate) fn recv(&mut self) -> Option<Message> {
         let message = self.waiting.pop_front()?;
         if self.memory.window.take_message(message.data.len()) {
-            self.acknowledgement.hasten();
+            self.acknowledgement.require_immediately();
         }
         if self.idle.is_overdue {
             self.release_if_drained();
@@ -265,14 +266,14 @@ impl Inbound {
         Some(message)
     }
 
-    /// The round trip, for autotuning of the window, and for when SACKs are due.
+    /// Sets the round trip, for autotuning the window and timing SACKs.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
         self.acknowledgement.set_rtt(rtt);
         self.memory.window.set_rtt(rtt);
     }
 
-    /// The peer has reset these of its streams (all, if empty): numbers begin at 0 again. What came before and was not
-    /// whole, or not in order, is dropped; the caller resets only when everything has come (RFC 6525 section 5.2.2).
+    /// The peer has reset these streams (all, if empty): numbering restarts at 0. Incomplete or out-of-order
+    /// messages are dropped; the caller only resets when all data has arrived (RFC 6525 section 5.2.2).
     pub(crate) fn reset_streams(&mut self, streams: &[StreamId]) {
         let memory = &mut self.memory;
         self.streams.reset(streams, |length| memory.window.release(length + window::HELD_OVERHEAD));
@@ -283,7 +284,7 @@ impl Inbound {
 
     // -- output --
 
-    /// Writes a SACK, due or not. Gives whether it fitted.
+    /// Writes a SACK, due or not; returns whether it fitted.
     pub(crate) fn write_sack(&mut self, packet: &mut PacketWriter<'_>) -> bool {
         let window = self.memory.window.advertised();
         let gaps = self.received.gap_blocks().take(self.max_gap_blocks);
@@ -291,26 +292,26 @@ impl Inbound {
         let fits = Sack::write(packet, self.received.cumulative_tsn(), window, gaps, duplicates);
         if fits {
             self.acknowledgement.sent();
-            self.memory.window.told(window);
+            self.memory.window.set_advertised(window);
         }
         fits
     }
 
-    /// Data of ours goes out: the peer may wait for it, and we for what it says then.
+    /// Data of ours is sent: the peer may wait for it, and we for its response.
     pub(crate) fn answers(&mut self) {
         self.acknowledgement.answers();
     }
 
-    /// A stream that the peer sent on and that does not exist, once for each such chunk. RFC 9260 section 6.5 asks for
-    /// an ERROR with the cause "Invalid Stream Identifier"; the chunk itself was acknowledged and dropped.
+    /// Returns a nonexistent stream on which the peer sent, once per chunk. RFC 9260 section 6.5 asks for an
+    /// ERROR with the cause "Invalid Stream Identifier"; the chunk itself was acknowledged and dropped.
     pub(crate) fn poll_invalid_stream(&mut self) -> Option<StreamId> {
         self.invalid_streams.pop_front()
     }
 
-    /// Takes the chunk if it is the next in the order of TSNs, nothing is beyond it, it is a whole message, and it may
-    /// be delivered. Otherwise changes nothing.
+    /// Accepts the chunk if it has the next TSN, nothing is beyond it, and it is a complete, deliverable
+    /// message. Otherwise changes nothing.
     #[inline]
-    fn take_the_short_way(&mut self, data: &Data<'_>) -> bool {
+    fn try_fast_path(&mut self, data: &Data<'_>) -> bool {
         let number = match (&mut self.pieces, data.order) {
             (Pieces::Serial(pieces), Order::Ssn(ssn)) if pieces.is_at_boundary() => u32::from(ssn.0),
             (Pieces::Interleaved(pieces), Order::Mid(mid, _)) if pieces.is_empty() => mid.0,
@@ -340,7 +341,7 @@ impl Inbound {
         true
     }
 
-    /// Puts a message into the application's queue.
+    /// Queues a message for the application.
     #[inline]
     fn deliver(&mut self, message: Message) {
         self.stats.messages_received += 1;
@@ -349,7 +350,7 @@ impl Inbound {
         self.waiting.push_back(message);
     }
 
-    /// Delivers the messages of a stream that waited for the one that was delivered last.
+    /// Delivers the messages of a stream that waited for the one delivered last.
     fn deliver_parked(&mut self, stream: StreamId) {
         while let Some(message) = self.streams.take_parked(stream) {
             self.memory.window.release(message.data.len() + window::HELD_OVERHEAD);
@@ -357,7 +358,7 @@ impl Inbound {
         }
     }
 
-    /// Gives back buffers, if nothing is held and nothing has come for a while: an association at rest has none.
+    /// Frees buffers if nothing is held and nothing has arrived for a while: an idle association holds none.
     fn release_if_drained(&mut self) {
         if self.memory.window.charged() > 0 {
             return;
@@ -377,7 +378,7 @@ impl Inbound {
 }
 
 impl Idle {
-    /// Data has come.
+    /// Records that data has arrived.
     fn note_data(&mut self, now: Instant) {
         self.last_data = Some(now);
         self.is_overdue = false;
@@ -386,7 +387,7 @@ impl Idle {
         }
     }
 
-    /// Whether the time has come. Puts the deadline off if there was data since it was set.
+    /// Whether the deadline has passed. Postpones it if data arrived since it was set.
     fn is_over(&mut self, now: Instant) -> bool {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return false;
@@ -407,7 +408,7 @@ impl Whole<'_> {
     }
 }
 
-/// The peer broke a rule.
+/// The peer violated a requirement.
 #[cold]
 fn violation<T>(section: &'static str, rule: &'static str) -> Result<T, ProtocolViolation> {
     Err(ProtocolViolation { section, rule })

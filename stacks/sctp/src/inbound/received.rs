@@ -1,48 +1,48 @@
-//! Which TSNs have come: everything up to the cumulative one, and a ring of bits for those beyond.
+//! Received TSNs: everything up to the cumulative TSN, and a bitmap ring for those beyond.
 
 use crate::types::Tsn;
 
-/// How far beyond the cumulative TSN one is still told apart, and taken. A gap block can express 65,535; a word less
-/// than that, so that the ring's first and last word are never the same.
+/// How far beyond the cumulative TSN chunks are tracked. A gap block can express 65,535; one word less
+/// ensures that the first and last word of the ring never coincide.
 pub(super) const SPAN: u64 = 65_472;
 
-/// Words of the ring when it is first needed.
+/// Initial length of the ring in words.
 const WORDS_AT_FIRST: u64 = 16;
 
-/// What to make of a TSN.
+/// Classification of a TSN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Not seen before, at this position.
+    /// New, at this position.
     New(u64),
-    /// It has come before.
+    /// Already received.
     Duplicate,
     /// Too far ahead to be tracked.
     TooFar,
 }
 
-/// The TSNs that have come.
+/// The received TSNs.
 ///
-/// Inside, a TSN is a *position*: a number of 64 bits that does not wrap, whose lower half is the TSN.
+/// Internally a TSN is a *position*: a 64-bit number that does not wrap and whose lower half is the TSN.
 #[derive(Debug)]
 pub(super) struct Received {
-    /// Everything up to this has come.
+    /// Everything up to this has arrived.
     cumulative: u64,
-    /// The highest that has come; the cumulative one if there is no gap.
+    /// The highest received; equal to the cumulative one if there is no gap.
     highest: u64,
-    /// One bit a position, that of `p` in word `p / 64` modulo the length, which is 0 or a power of two. Bits outside
-    /// of `cumulative + 1 ..= highest` are 0.
+    /// One bit per position: position `p` is in word `p / 64` modulo the length, which is 0 or a power of
+    /// two. Bits outside `cumulative + 1 ..= highest` are 0.
     words: Vec<u64>,
 }
 
 impl Received {
-    /// Nothing has come, `initial` is the first that will.
+    /// Nothing received yet; `initial` is the first TSN expected.
     pub(super) fn new(initial: Tsn) -> Self {
-        // One turn up: no position is ever below zero.
+        // // Starts at 2^32, so that no position is negative.
         let cumulative = (1 << 32) + u64::from(initial.0) - 1;
         Self { cumulative, highest: cumulative, words: Vec::new() }
     }
 
-    /// Everything up to this has come.
+    /// Everything up to this TSN has arrived.
     pub(super) fn cumulative_tsn(&self) -> Tsn {
         tsn(self.cumulative)
     }
@@ -52,19 +52,19 @@ impl Received {
         self.cumulative
     }
 
-    /// Whether some came after one that did not.
+    /// Whether a TSN is missing before a received one.
     #[inline]
     pub(super) fn has_gap(&self) -> bool {
         self.highest != self.cumulative
     }
 
-    /// Whether this is the one that is waited for, with none beyond it.
+    /// Whether this is the next TSN and nothing is beyond it.
     #[inline]
     pub(super) fn is_next_in_line(&self, candidate: Tsn) -> bool {
         !self.has_gap() && candidate == tsn(self.cumulative + 1)
     }
 
-    /// Takes the one for which [`is_next_in_line`](Self::is_next_in_line) held.
+    /// Accepts the TSN for which [`is_next_in_line`](Self::is_next_in_line) returned true.
     #[inline]
     pub(super) fn take_next_in_line(&mut self) {
         debug_assert!(!self.has_gap(), "only without a gap");
@@ -78,7 +78,7 @@ impl Received {
         u64::try_from(ahead).ok().filter(|&ahead| ahead > 0).map(|ahead| self.cumulative + ahead)
     }
 
-    /// What to make of a TSN; one that is farther ahead than `span`, at most [`SPAN`], is too far.
+    /// Classifies a TSN; one farther ahead than `span`, at most [`SPAN`], is too far.
     pub(super) fn classify(&self, candidate: Tsn, span: u64) -> Arrival {
         match self.position_after(candidate) {
             None => Arrival::Duplicate,
@@ -88,7 +88,7 @@ impl Received {
         }
     }
 
-    /// Takes a position that was classified as new.
+    /// Accepts a position that was classified as new.
     pub(super) fn insert(&mut self, position: u64) {
         debug_assert!(position > self.cumulative && position <= self.cumulative + SPAN, "as classified");
         if position == self.cumulative + 1 {
@@ -103,8 +103,8 @@ impl Received {
         self.highest = self.highest.max(position);
     }
 
-    /// Everything up to `position`, which is after the cumulative one, counts as come. Work of one step a word at the
-    /// most, however far it leaps.
+    /// Counts everything up to `position`, which is after the cumulative one, as received. At most one step
+    /// per word, however far it moves.
     pub(super) fn advance_to(&mut self, position: u64) {
         if position >= self.highest {
             self.words.fill(0);
@@ -134,7 +134,7 @@ impl Received {
         })
     }
 
-    /// Gives the ring back, if there is no gap.
+    /// Frees the ring if there is no gap.
     pub(super) fn release(&mut self) {
         if !self.has_gap() {
             self.words = Vec::new();
@@ -147,7 +147,7 @@ impl Received {
         self.words.capacity() * 8
     }
 
-    /// Moves the cumulative TSN over what has come right after it.
+    /// Moves the cumulative TSN over the contiguous positions that follow it.
     fn absorb(&mut self) {
         while self.has_gap() {
             let (at, bit) = (self.word_index(self.cumulative + 1), (self.cumulative + 1) % 64);
@@ -160,7 +160,7 @@ impl Received {
         }
     }
 
-    /// The first position from `from` on that has come.
+    /// The first received position from `from`.
     fn next_set(&self, from: u64) -> Option<u64> {
         let mut at = from;
         while at <= self.highest {
@@ -173,7 +173,7 @@ impl Received {
         None
     }
 
-    /// The first position from `from` on that has not come.
+    /// The first missing position from `from`.
     fn next_clear(&self, from: u64) -> u64 {
         let mut at = from;
         while at <= self.highest {
@@ -195,7 +195,7 @@ impl Received {
         (position / 64) as usize & (self.words.len() - 1)
     }
 
-    /// Makes the ring long enough that no two words from the cumulative position to this one fall together.
+    /// Grows the ring so that no two words from the cumulative position to this one coincide.
     fn make_room_for(&mut self, position: u64) {
         let first = (self.cumulative + 1) / 64;
         let needed = (position / 64 - first + 1).next_power_of_two().max(WORDS_AT_FIRST) as usize;
@@ -212,7 +212,7 @@ impl Received {
     }
 }
 
-/// `count` ones from `bit` on; `count` is 1 to 64 and ends within the word.
+/// `count` ones starting at `bit`; `count` is 1 to 64 and ends within the word.
 fn mask(bit: u64, count: u64) -> u64 {
     (u64::MAX >> (64 - count)) << bit
 }

@@ -1,5 +1,4 @@
-//! Messages in pieces of DATA chunks: the fragments of a message have consecutive TSNs, from B to E (RFC 9260 section
-//! 6.9).
+//! Reassembly of DATA: the fragments of a message have consecutive TSNs, from B to E (RFC 9260 section 6.9).
 
 use std::collections::BTreeMap;
 
@@ -15,30 +14,30 @@ use crate::wire::{Data, Order};
 
 const SECTION: &str = "RFC 9260 section 6.9";
 
-/// Messages in pieces of DATA chunks.
+/// Messages being reassembled from DATA chunks.
 ///
-/// What is in order is put together in one buffer, at the *edge*: only one message at a time can be open there. What
-/// is beyond a gap is held chunk by chunk; which of it belongs together is kept as stretches of positions, so that a
-/// chunk costs the logarithm of what is held, in whatever order the chunks come.
+/// In-order data is assembled in one buffer at the *edge*, where only one message at a time can be open. Data
+/// beyond a gap is held per chunk. Runs of positions record which chunks belong together, so that a chunk
+/// costs the logarithm of the number held, in whatever order chunks arrive.
 #[derive(Debug)]
 pub(super) struct Serial {
     edge: Edge,
-    /// The edge stands after this position.
+    /// The edge is after this position.
     edge_at: u64,
     /// Fragments beyond the gap.
     held: BTreeMap<u64, Bytes>,
-    /// Stretches of them by their first position. One that is whole is delivered, and not here.
+    /// Runs of them by their first position. A complete run is delivered and removed.
     runs: BTreeMap<u64, Run>,
 }
 
-/// What may come next in the order of TSNs.
+/// What may follow next in TSN order.
 #[derive(Debug)]
 enum Edge {
-    /// The beginning of a message.
+    /// The first fragment of a message.
     Boundary,
-    /// The beginning of a message, or what is left of one that the peer has given up.
+    /// The first fragment of a message, or the rest of one that the peer has abandoned.
     Skipped,
-    /// More of this message.
+    /// A further fragment of this message.
     Open(Label, Buffer),
 }
 
@@ -52,19 +51,19 @@ struct Label {
     ppid: Ppid,
 }
 
-/// Consecutive fragments of one message, beyond the gap.
+/// Consecutive fragments of one message beyond the gap.
 #[derive(Debug)]
 struct Run {
     last: u64,
     label: Label,
-    /// Its first is the first of the message.
+    /// Its first fragment is the first of the message.
     begins: bool,
-    /// Its last is the last of the message.
+    /// Its last fragment is the last of the message.
     ends: bool,
     bytes: usize,
 }
 
-/// One fragment.
+/// A fragment.
 struct Piece<'a> {
     label: Label,
     begin: bool,
@@ -73,7 +72,7 @@ struct Piece<'a> {
 }
 
 impl Label {
-    fn of(data: &Data<'_>) -> Self {
+    fn from_data(data: &Data<'_>) -> Self {
         let ssn = match data.order {
             Order::Ssn(ssn) if !data.unordered => ssn.0,
             _ => 0,
@@ -88,34 +87,34 @@ impl Label {
 }
 
 impl Serial {
-    /// Nothing in pieces, everything up to `cumulative` has come.
+    /// No incomplete messages; everything up to `cumulative` has arrived.
     pub(super) fn new(cumulative: u64) -> Self {
         Self { edge: Edge::Boundary, edge_at: cumulative, held: BTreeMap::new(), runs: BTreeMap::new() }
     }
 
-    /// Whether a message must begin next, in the order of TSNs.
+    /// Whether a message must begin next in TSN order.
     #[inline]
     pub(super) fn is_at_boundary(&self) -> bool {
         matches!(self.edge, Edge::Boundary)
     }
 
-    /// A whole message has come in order, and was dealt with.
+    /// A complete message has arrived in order and was handled.
     #[inline]
     pub(super) fn pass_next(&mut self) {
         self.edge_at += 1;
     }
 
-    /// Chunks held beyond the gap.
+    /// Number of chunks held beyond the gap.
     pub(super) fn held_count(&self) -> usize {
         self.held.len()
     }
 
-    /// Messages in pieces beyond the gap, or more than that.
+    /// Upper bound of the number of incomplete messages beyond the gap.
     pub(super) fn partial_count(&self) -> usize {
         self.runs.len()
     }
 
-    /// Takes the chunk right after the edge. Gives the message if it is whole now.
+    /// Handles the chunk right after the edge; returns the message if it is complete.
     pub(super) fn take_next<'a>(
         &mut self,
         data: &Data<'a>,
@@ -123,22 +122,22 @@ impl Serial {
     ) -> Result<Option<Whole<'a>>, ProtocolViolation> {
         self.edge_at += 1;
         let Data { begin, end, payload: bytes, .. } = *data;
-        self.append(Piece { label: Label::of(data), begin, end, bytes }, memory)
+        self.append(Piece { label: Label::from_data(data), begin, end, bytes }, memory)
     }
 
-    /// The chunk right after the edge belongs to no message that can be delivered.
+    /// The chunk right after the edge belongs to no deliverable message.
     pub(super) fn skip_next(&mut self) -> Result<(), ProtocolViolation> {
         self.edge_at += 1;
         self.pass()
     }
 
-    /// Whether [`catch_up`](Self::catch_up) has to be called before the edge stands after `cumulative`.
+    /// Whether [`catch_up`](Self::catch_up) must be called to move the edge to `cumulative`.
     #[inline]
     pub(super) fn is_behind(&self, cumulative: u64) -> bool {
         self.edge_at < cumulative
     }
 
-    /// Moves the edge over the next stretch of what was beyond the gap. Gives the message that is whole by it.
+    /// Moves the edge over the next run beyond the former gap; returns the message that this completes.
     pub(super) fn catch_up(
         &mut self,
         cumulative: u64,
@@ -146,7 +145,7 @@ impl Serial {
     ) -> Result<Option<Whole<'static>>, ProtocolViolation> {
         let first = self.runs.first_key_value().map_or(u64::MAX, |(&first, _)| first);
         if first > self.edge_at + 1 {
-            // Whole messages, delivered when they came.
+            // // Complete messages, delivered when they arrived.
             self.edge_at = cumulative.min(first - 1);
             return self.pass().map(|()| None);
         }
@@ -156,7 +155,7 @@ impl Serial {
             let Some(bytes) = self.held.remove(&position) else { continue };
             memory.window.release(bytes.len() + HELD_OVERHEAD);
             let (begin, end) = (run.begins && position == first, run.ends && position == run.last);
-            // A piece that begins and ends is not held, so what comes back is never borrowed from `bytes`.
+            // // A complete single-chunk message is not held, so the result never borrows from `bytes`.
             if let Some(whole) = self.append(Piece { label: run.label, begin, end, bytes: &bytes }, memory)? {
                 message = Some(whole.into_owned());
             }
@@ -165,14 +164,15 @@ impl Serial {
         Ok(message)
     }
 
-    /// Holds a chunk beyond the gap. Gives the message if it is whole now, although chunks before it are missing.
+    /// Holds a chunk beyond the gap; returns the message if it is complete although earlier chunks are
+    /// missing.
     pub(super) fn hold<'a>(
         &mut self,
         position: u64,
         data: &Data<'a>,
         memory: &mut Memory,
     ) -> Result<Option<Whole<'a>>, ProtocolViolation> {
-        let label = Label::of(data);
+        let label = Label::from_data(data);
         let (before, after) = self.neighbours(position, label, data)?;
         if data.begin && data.end {
             return Ok(Some(label.whole(Payload::Borrowed(data.payload))));
@@ -199,15 +199,15 @@ impl Serial {
         Ok(Some(label.whole(Payload::Owned(Bytes::from(message)))))
     }
 
-    /// The peer gives up everything up to `position`: a message that still lacks some of it will never be whole (RFC
-    /// 3758 section 3.6). [`catch_up`](Self::catch_up) then has to be called.
+    /// The peer abandons everything up to `position`: a message that still lacks part of that range can never
+    /// be completed (RFC 3758 section 3.6). Call [`catch_up`](Self::catch_up) afterwards.
     pub(super) fn give_up_to(&mut self, position: u64, memory: &mut Memory) {
         self.discard_open(memory);
         self.edge = Edge::Skipped;
         self.edge_at = position;
         while let Some(entry) = self.runs.first_entry().filter(|entry| *entry.key() <= position) {
             if entry.get().begins && entry.get().last >= position {
-                // It lacks nothing so far: it is open at the edge now.
+                // // Nothing of it is missing so far: it is now open at the edge.
                 self.edge_at = *entry.key() - 1;
                 return;
             }
@@ -221,14 +221,14 @@ impl Serial {
         }
     }
 
-    /// Gives back what empty maps hold on to.
+    /// Frees empty maps.
     pub(super) fn release(&mut self) {
         if self.held.is_empty() {
             (self.held, self.runs) = Default::default();
         }
     }
 
-    /// Charges, as they should be.
+    /// Recomputes the charges, for tests.
     #[cfg(test)]
     pub(super) fn charges(&self) -> usize {
         let held = self.held.values().map(|bytes| bytes.len() + HELD_OVERHEAD).sum::<usize>();
@@ -238,7 +238,7 @@ impl Serial {
         }
     }
 
-    /// Heap bytes of the maps' entries, were each node half full, and of what they point to.
+    /// Estimated heap use: map entries with half-full nodes, and what they point to.
     #[cfg(test)]
     pub(super) fn heap_bytes(&self) -> usize {
         let entries = self.held.len() * (8 + size_of::<Bytes>()) + self.runs.len() * (8 + size_of::<Run>());
@@ -247,14 +247,14 @@ impl Serial {
             + self.held.values().map(|bytes| bytes.len().next_multiple_of(16) + 16).sum::<usize>()
     }
 
-    /// Appends a piece at the edge.
+    /// Appends a fragment at the edge.
     fn append<'a>(
         &mut self,
         piece: Piece<'a>,
         memory: &mut Memory,
     ) -> Result<Option<Whole<'a>>, ProtocolViolation> {
         let Piece { label, begin, end, bytes } = piece;
-        // The piece in the middle, first: there are many of them in a large message.
+        // // Middle fragments first: a large message has many of them.
         if let Edge::Open(open, buffer) = &mut self.edge
             && *open == label
             && !begin
@@ -273,7 +273,9 @@ impl Serial {
                 Ok(Some(label.whole(memory.buffers.finish(buffer))))
             }
             (Edge::Open(..), true) => violation(SECTION, "a message ends before the next one begins"),
-            (Edge::Open(..), false) => violation(SECTION, "all fragments of a message name the same"),
+            (Edge::Open(..), false) => {
+                violation(SECTION, "all fragments of a message have the same stream, SSN and PPID")
+            }
             (Edge::Boundary, false) => violation(SECTION, "a message begins with its first fragment"),
             (Edge::Skipped, false) => {
                 if !end {
@@ -290,7 +292,7 @@ impl Serial {
         }
     }
 
-    /// Something at the edge was no fragment of an open message.
+    /// A chunk at the edge was not a fragment of an open message.
     fn pass(&mut self) -> Result<(), ProtocolViolation> {
         if matches!(self.edge, Edge::Open(..)) {
             return violation(SECTION, "the fragments of a message have consecutive TSNs");
@@ -299,7 +301,7 @@ impl Serial {
         Ok(())
     }
 
-    /// The stretches before and after a chunk that it joins; an error if it contradicts one of them.
+    /// The runs before and after a chunk that it joins; an error if it contradicts one of them.
     fn neighbours(
         &self,
         position: u64,
@@ -314,7 +316,7 @@ impl Serial {
         }
         let (before, after) = (before.filter(|(_, run)| !run.ends), after.filter(|(_, run)| !run.begins));
         if before.into_iter().chain(after).any(|(_, run)| run.label != label) {
-            return violation(SECTION, "all fragments of a message name the same");
+            return violation(SECTION, "all fragments of a message have the same stream, SSN and PPID");
         }
         Ok((before.map(|(&first, _)| first), after.map(|(&first, _)| first)))
     }

@@ -1,4 +1,4 @@
-//! The order within each stream: the number that is due next, and the messages that came before their turn.
+//! Ordering within streams: the next number expected, and messages that arrived early.
 
 use std::collections::BTreeMap;
 
@@ -7,57 +7,57 @@ use bytes::Bytes;
 use super::Message;
 use crate::types::{Ppid, StreamId};
 
-/// Streams in one page of numbers.
+/// Streams per page.
 const PAGE_STREAMS: usize = 64;
 
-/// Whether a message may be delivered.
+/// Whether a message is deliverable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Sequence {
     /// It is the next of its stream.
-    Now,
-    /// One before it is missing.
-    Later,
-    /// Its number was delivered, or given up, before.
-    Past,
+    Next,
+    /// An earlier one is missing.
+    Early,
+    /// Its number was already delivered or abandoned.
+    Stale,
 }
 
-/// A whole message that waits for one before it.
+/// A complete message that waits for an earlier one.
 #[derive(Debug)]
 pub(super) struct Parked {
     pub(super) ppid: Ppid,
-    /// In an allocation of its own, lest a short message pin a large block for long.
+    /// In its own allocation, so that a short message does not pin a large block.
     pub(super) data: Bytes,
 }
 
-/// The order within each stream.
+/// Ordering within all streams.
 ///
-/// Numbers are SSNs or MIDs. Those due next stand in pages that are made when a stream leaves 0: a peer that uses all
-/// of the 65,535 streams makes us hold 264 KiB, and a look-up is two indexed loads.
+/// Numbers are SSNs or MIDs. The next expected numbers are kept in pages that are allocated when a stream
+/// leaves 0. A peer that uses all 65,535 streams makes us hold 264 KiB, and a lookup is two indexed loads.
 #[derive(Debug)]
 pub(super) struct Streams {
     pages: Vec<Option<Box<[u32; PAGE_STREAMS]>>>,
-    /// Bits by which a number is shorter than 32: 16 for SSNs, 0 for MIDs.
+    /// Unused bits of a 32-bit number: 16 for SSNs, 0 for MIDs.
     shift: u32,
     parked: BTreeMap<(StreamId, u32), Parked>,
 }
 
 impl Streams {
-    /// All streams at 0. Numbers are MIDs if `interleaving`, else SSNs.
+    /// All streams start at 0. Numbers are MIDs if `interleaving`, else SSNs.
     pub(super) fn new(interleaving: bool) -> Self {
         Self { pages: Vec::new(), shift: if interleaving { 0 } else { 16 }, parked: BTreeMap::new() }
     }
 
-    /// Whether this message may be delivered.
-    pub(super) fn turn(&self, stream: StreamId, number: u32) -> Turn {
-        // The difference in the sign of a number as long as the protocol's: serial arithmetic.
+    /// Whether this message is deliverable.
+    pub(super) fn classify(&self, stream: StreamId, number: u32) -> Sequence {
+        // // The sign of the difference in a number of the protocol's width: serial arithmetic.
         match (number.wrapping_sub(self.next(stream)) << self.shift) as i32 {
-            0 => Turn::Now,
-            1.. => Turn::Later,
-            _ => Turn::Past,
+            0 => Sequence::Next,
+            1.. => Sequence::Early,
+            _ => Sequence::Stale,
         }
     }
 
-    /// If it is this number's turn, counts it as delivered.
+    /// If this is the number expected, counts it as delivered.
     #[inline]
     pub(super) fn take_turn(&mut self, stream: StreamId, number: u32) -> bool {
         let after = self.after(number);
@@ -69,23 +69,23 @@ impl Streams {
         is_due
     }
 
-    /// Whether no message waits for another.
+    /// Whether no message is parked.
     #[inline]
     pub(super) fn is_nothing_parked(&self) -> bool {
         self.parked.is_empty()
     }
 
-    /// Messages that wait for another.
+    /// Number of parked messages.
     pub(super) fn parked_count(&self) -> usize {
         self.parked.len()
     }
 
-    /// Keeps a message until its turn. False if there is one of that number already.
+    /// Keeps a message until it is its turn; false if one with that number exists.
     pub(super) fn park(&mut self, stream: StreamId, number: u32, parked: Parked) -> bool {
         self.parked.insert((stream, number), parked).is_none()
     }
 
-    /// The message whose turn it is, if it is here; its number then counts as delivered.
+    /// Returns the parked message that is next in its stream, and counts it as delivered.
     pub(super) fn take_parked(&mut self, stream: StreamId) -> Option<Message> {
         let next = self.next(stream);
         let Parked { ppid, data } = self.parked.remove(&(stream, next))?;
@@ -93,11 +93,11 @@ impl Streams {
         Some(Message { stream, ppid, data })
     }
 
-    /// Everything up to `number` is given up by the peer: gives what of it is here, in order, one a call, then `None`.
-    /// Call it until then.
+    /// The peer abandons everything up to `number`: returns the parked messages in that range, in order, one
+    /// per call, then `None`. Call it until then.
     pub(super) fn skip_to(&mut self, stream: StreamId, number: u32) -> Option<Message> {
         let next = self.next(stream);
-        if self.turn(stream, number) == Turn::Past {
+        if self.classify(stream, number) == Sequence::Stale {
             return None;
         }
         let [low, high] = serial_range(next, number);
@@ -111,7 +111,7 @@ impl Streams {
         Some(Message { stream, ppid, data })
     }
 
-    /// Streams of `streams` (all, if empty) begin at 0 again. `drop` is told the length of each message lost by it.
+    /// Resets these streams (all, if empty) to 0. `drop` receives the length of each message lost.
     pub(super) fn reset(&mut self, streams: &[StreamId], mut drop: impl FnMut(usize)) {
         if streams.is_empty() {
             self.pages = Vec::new();
@@ -129,7 +129,7 @@ impl Streams {
         }
     }
 
-    /// Gives back what an empty map holds on to.
+    /// Frees an empty map.
     pub(super) fn release(&mut self) {
         if self.parked.is_empty() {
             self.parked = BTreeMap::new();
@@ -142,7 +142,7 @@ impl Streams {
         self.parked.values().map(|parked| parked.data.len())
     }
 
-    /// Heap bytes of the pages.
+    /// Heap use of the pages.
     #[cfg(test)]
     pub(super) fn page_bytes(&self) -> usize {
         self.pages.capacity() * 8 + self.pages.iter().flatten().count() * PAGE_STREAMS * 4
@@ -171,7 +171,7 @@ impl Streams {
     }
 }
 
-/// The numbers from `first` to `last`, which may wrap, as one or two ranges that do not.
+/// The range `first` to `last`, which may wrap, as one or two ranges that do not.
 pub(super) fn serial_range(first: u32, last: u32) -> [Option<(u32, u32)>; 2] {
     if first <= last { [Some((first, last)), None] } else { [Some((first, u32::MAX)), Some((0, last))] }
 }

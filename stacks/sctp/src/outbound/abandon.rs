@@ -1,4 +1,5 @@
-//! Giving up on messages (RFC 3758), and telling the peer with FORWARD-TSN, or I-FORWARD-TSN (RFC 8260 section 2.3).
+//! Abandoning messages (RFC 3758), and notifying the peer with FORWARD-TSN or I-FORWARD-TSN (RFC 8260 section
+//! 2.3).
 
 use std::collections::BTreeMap;
 
@@ -11,18 +12,17 @@ use super::time::Time;
 use crate::types::{Mid, Ssn, StreamId};
 use crate::wire::{ForwardTsn, PacketWriter};
 
-/// Length of a stream in FORWARD-TSN and in I-FORWARD-TSN.
+/// Length of a stream entry in FORWARD-TSN and in I-FORWARD-TSN.
 const ENTRY_BYTES: [usize; 2] = [4, 8];
 
-/// What the peer has to be told of.
+/// Abandoned data to be reported to the peer.
 #[derive(Debug)]
 pub(super) struct Forward {
-    /// A FORWARD-TSN is to be sent.
+    /// A FORWARD-TSN is due.
     pub(super) is_due: bool,
     /// When the last one was sent.
     sent_at: Time,
-    /// By stream, and whether unordered: the last message that was given up, by its SSN or MID, and the number of its
-    /// last chunk.
+    /// Per stream and ordering: the last abandoned message, by SSN or MID, and the number of its last chunk.
     skipped: BTreeMap<(StreamId, bool), (u64, u32)>,
 }
 
@@ -33,12 +33,12 @@ impl Forward {
 }
 
 impl Outbound {
-    /// The peer has not followed what was given up.
+    /// Whether the peer has not yet caught up with the abandoned data.
     pub(super) fn lags(&self) -> bool {
         self.flight.acked() < self.flight.base()
     }
 
-    /// A chunk of a message of limited reliability was sent for the first time.
+    /// Records the first transmission of a chunk of a message with limited reliability.
     pub(super) fn link(&mut self, limit: LimitId, seq: u64, ends: bool) {
         if let Some(before) = self.limits.sent(limit, seq) {
             self.flight.link(before, (seq - before) as u32);
@@ -48,7 +48,8 @@ impl Outbound {
         }
     }
 
-    /// Gives up on a message, what was sent of it and what not. Call [`pass_abandoned`](Self::pass_abandoned) after.
+    /// Abandons a message, both its sent and its unsent part. Call [`pass_abandoned`](Self::pass_abandoned)
+    /// afterwards.
     pub(super) fn abandon(&mut self, id: LimitId) {
         let limit = self.limits.get_mut(id);
         if std::mem::replace(&mut limit.is_abandoned, true) {
@@ -70,7 +71,7 @@ impl Outbound {
         }
     }
 
-    /// Gives up on what is unsent of a message.
+    /// Abandons the unsent part of a message.
     fn abandon_queued(&mut self, id: LimitId, slot: usize, place: u32) {
         let stream = self.streams.at_mut(slot);
         let begun = stream.begun.filter(|_| place == stream.queue.first_place());
@@ -87,8 +88,9 @@ impl Outbound {
         self.unsent_bytes -= rest;
         self.unsent -= 1;
         if let Some(begun) = begun {
-            // Its end will not come. A TSN is spent in its place, so that the peer never sees the beginning of another
-            // message follow, and so that there is a TSN to move on to if all of the rest has arrived.
+            // // The end of the message will not be sent. A TSN is assigned to it anyway, so that the peer
+            // never sees another message follow an unfinished one, and so that there is a TSN to advance to
+            // if everything else has arrived.
             let seq = self.flight.push_abandoned(&Chunk {
                 number: begun.number,
                 limit: id,
@@ -105,10 +107,11 @@ impl Outbound {
         self.scheduler.settle(&mut self.streams);
     }
 
-    /// RFC 3758 section 3.5 C2: moves the Advanced.Peer.Ack.Point on over what was given up; C3: then the peer is to
-    /// be told. It also moves over messages of limited reliability that gap blocks have acknowledged, or else it
-    /// would pass one hole a round trip. Should the peer drop one of those again, a message of limited reliability is
-    /// lost; that is why it is told to skip them too, which does nothing to a message that it has.
+    /// RFC 3758 section 3.5 C2: advances the Advanced.Peer.Ack.Point over abandoned data; C3: then a
+    /// FORWARD-TSN is due. It also advances over messages of limited reliability that gap blocks have
+    /// acknowledged, since it would otherwise pass only one hole per round trip. Should the peer renege on
+    /// one of those, that message is lost. The peer is therefore told to skip them too, which has no effect
+    /// on a message that it has.
     pub(super) fn pass_abandoned(&mut self) {
         if !self.flight.has_settled() {
             return;
@@ -124,7 +127,7 @@ impl Outbound {
                 limits.landed(chunk.limit, seq, chunk.next_fragment);
             }
             let unordered = chunk.has(UNORDERED);
-            // FORWARD-TSN has nothing to say of unordered messages.
+            // // FORWARD-TSN does not list unordered messages.
             if interleaving || !unordered {
                 skipped.insert((chunk.stream, unordered), (seq, chunk.number));
             }
@@ -134,8 +137,8 @@ impl Outbound {
         self.free(acked.freed_bytes, acked.freed_messages);
     }
 
-    /// A SACK has come: the peer has followed, or is told again, at most once a round trip (RFC 3758 section 3.5 C4
-    /// asks for a FORWARD-TSN with each such SACK as long as it makes sense).
+    /// A SACK has arrived: if the peer has not caught up, a FORWARD-TSN is due again, at most once per round
+    /// trip. RFC 3758 section 3.5 C4 asks for one per such SACK as long as it makes sense.
     pub(super) fn remind_forward(&mut self, now: Time) {
         if !self.lags() {
             self.forward.skipped.clear();
@@ -154,7 +157,7 @@ impl Outbound {
         let mut end = self.flight.base();
         if self.forward.skipped.len() > room {
             if !packet.is_empty() {
-                // It goes first into the next packet.
+                // // It goes first into the next packet.
                 return false;
             }
             end = self.skip_fewer(room);
@@ -176,7 +179,7 @@ impl Outbound {
         wrote
     }
 
-    /// The number to move on to if only so many streams can be told of: the first chunk of the rest.
+    /// Where to advance to if only this many streams can be listed: the first chunk of the rest.
     fn skip_fewer(&self, streams: usize) -> u64 {
         let mut ends: Vec<u64> = self.forward.skipped.values().map(|&(seq, _)| seq).collect();
         let (_, first_of_rest, _) = ends.select_nth_unstable(streams);

@@ -1,4 +1,4 @@
-//! What a SACK says of many chunks.
+//! What a SACK acknowledges.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -7,29 +7,29 @@ use super::chunk::{Chunk, END, RENEGED};
 use super::packed::Front;
 use super::time::Time;
 
-/// A chunk that was sent, by the order of sending.
+/// A transmission of a chunk: its time and number, ordered by time.
 pub(super) type Sent = (Time, u64);
 
-/// What one SACK acknowledged that none did before.
+/// What a SACK newly acknowledged.
 #[derive(Debug)]
 pub(super) struct Acked {
-    /// Chunks sent before this do not let the congestion window grow.
+    /// Chunks sent before this do not increase cwnd.
     pub(super) growth_from: Time,
     /// Bytes on the wire.
     pub(super) bytes: usize,
-    /// Those of them that no SACK before a timeout had told of.
+    /// Those of them that had not been gap-acknowledged before a timeout.
     pub(super) news_bytes: usize,
-    /// Bytes on the wire of chunks that let the congestion window grow.
+    /// Bytes on the wire of chunks that increase cwnd.
     pub(super) growth_bytes: usize,
-    /// The chunk among them that was sent last, and whether it was sent more than once.
+    /// The newly acknowledged chunk that was sent last, and whether it was retransmitted.
     pub(super) newest: Option<(Sent, bool)>,
-    /// When the last of those that were sent only once was sent.
+    /// When the last of those sent only once was sent.
     newest_clean: Option<Time>,
-    /// The lowest number of those that were sent only once.
+    /// The lowest number of those sent only once.
     pub(super) lowest_clean: u64,
-    /// Bytes of payload that need not be kept any longer.
+    /// Payload bytes that can be released.
     pub(super) freed_bytes: usize,
-    /// Messages that need not be kept any longer.
+    /// Messages that can be released.
     pub(super) freed_messages: usize,
 }
 
@@ -48,13 +48,13 @@ impl Acked {
         }
     }
 
-    /// When the chunk was sent that gives the round trip. There is none if the chunk that was sent last was sent
-    /// again: it has caused the SACK, perhaps because the one before was lost, and others have waited for that.
+    /// Transmission time for a round-trip sample. There is none if the chunk sent last was retransmitted: it
+    /// triggered the SACK, perhaps because the previous one was lost, and others have waited for that.
     pub(super) fn clean_sent_at(&self) -> Option<Time> {
         self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
     }
 
-    /// Whether it tells of nothing that was sent after a timeout, or too soon for that to have been answered.
+    /// Whether it acknowledges nothing sent after a timeout, or nothing old enough to be answered.
     pub(super) fn is_of_before(&self, timeout: Time, now: Time, lowest_rtt: Duration) -> bool {
         let is_before = |((sent_at, _), again): (Sent, bool)| {
             sent_at < timeout || again && now.since(sent_at) < lowest_rtt
@@ -62,7 +62,7 @@ impl Acked {
         self.newest.is_some_and(is_before)
     }
 
-    /// The peer has these chunks, which were sent together, and have so many bytes on the wire.
+    /// The peer has these chunks, which were sent together and have this many bytes on the wire.
     pub(super) fn add(&mut self, seqs: Range<u64>, chunk: &Chunk, wire_bytes: usize) {
         self.bytes += wire_bytes;
         if chunk.has(RENEGED) {
@@ -82,7 +82,7 @@ impl Acked {
         }
     }
 
-    /// These chunks, which were not given up, leave.
+    /// Releases chunks that were not abandoned.
     pub(super) fn free(&mut self, front: &Front) {
         self.freed_bytes += front.payload.len();
         if front.chunk.has(END) {

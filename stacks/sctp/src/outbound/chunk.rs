@@ -1,4 +1,4 @@
-//! One chunk in flight.
+//! A chunk in flight.
 
 use super::limited::LimitId;
 use super::time::Time;
@@ -8,29 +8,29 @@ use crate::types::{Ppid, StreamId};
 pub(super) const BEGIN: u8 = 1;
 /// E: last fragment of a message.
 pub(super) const END: u8 = 2;
-/// U: outside the order of its stream.
+/// U: unordered.
 pub(super) const UNORDERED: u8 = 4;
-/// Given up: the peer is told by FORWARD-TSN.
+/// Abandoned: reported to the peer by FORWARD-TSN.
 pub(super) const ABANDONED: u8 = 8;
-/// Was acknowledged by a gap block once, and put back by a timeout. Says nothing about the path when acknowledged
-/// again.
+/// Was acknowledged by a gap block, then reset to outstanding by a timeout. A further acknowledgement says
+/// nothing about the path.
 pub(super) const RENEGED: u8 = 16;
 
-/// One chunk, but for its payload.
+/// A chunk without its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub(super) sent_at: Time,
     /// SSN or MID.
     pub(super) number: u32,
-    /// The PPID; of I-DATA, in fragments but the first, the FSN.
+    /// The PPID; for I-DATA fragments except the first, the FSN.
     pub(super) ppid_or_fsn: u32,
-    /// How reliable its message is.
+    /// The reliability of its message.
     pub(super) limit: LimitId,
-    /// How far on the next fragment of the message is. Only kept for messages of limited reliability; 0: not sent.
+    /// Distance to the next fragment of the message, only for messages of limited reliability; 0: not sent.
     pub(super) next_fragment: u32,
     pub(super) stream: StreamId,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub(super) transmits: u16,
     pub(super) flags: u8,
 }
@@ -51,7 +51,7 @@ impl Default for Chunk {
 }
 
 impl Chunk {
-    /// Whether it has one of these flags.
+    /// Whether any of these flags is set.
     pub(super) fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }

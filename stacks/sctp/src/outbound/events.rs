@@ -1,52 +1,52 @@
-//! Events that wait to be polled.
+//! Events waiting to be polled.
 
 use std::collections::VecDeque;
 
 use super::streams::Stream;
 use crate::types::StreamId;
 
-/// What the layer above may want to know.
+/// Events of the sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutboundEvent {
-    /// The buffered amount of the stream fell to its low threshold.
+    /// The buffered amount of the stream dropped to its low threshold.
     BufferedAmountLow(StreamId),
-    /// After a `WouldBlock` there is room again: for the message that was refused, and not just for that.
+    /// There is space after a `WouldBlock`, with some margin beyond the refused message.
     Writable,
 }
 
-/// The events. There is at most one for each stream, and one `Writable`.
+/// The queue of events: at most one per stream and one `Writable`.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     low: VecDeque<StreamId>,
     writable: bool,
-    /// Length of the shortest message that `send` has refused since `Writable` was told.
+    /// Length of the shortest message that `send` has refused since the last `Writable`.
     refused: Option<usize>,
 }
 
 impl Events {
-    /// The buffered amount of the stream has fallen to its threshold.
+    /// The buffered amount of the stream has dropped to its threshold.
     pub(super) fn tell_low(&mut self, stream: &mut Stream) {
         if !std::mem::replace(&mut stream.low_told, true) {
             self.low.push_back(stream.id);
         }
     }
 
-    /// There was no room for a message of this length.
+    /// A message of this length was refused.
     pub(super) fn refuse(&mut self, length: usize) {
         self.refused = Some(self.refused.map_or(length, |shortest| shortest.min(length)));
     }
 
-    /// Length of the shortest message for which there was no room.
+    /// Length of the shortest refused message.
     pub(super) fn refused(&self) -> Option<usize> {
         self.refused
     }
 
-    /// Whether somebody has yet to hear that there is room.
+    /// Whether a `Writable` event is owed to the application.
     pub(super) fn waits_for_room(&self) -> bool {
         self.refused.is_some() || self.writable
     }
 
-    /// There is room for messages again.
+    /// There is space for messages again.
     pub(super) fn tell_writable(&mut self) {
         self.refused = None;
         self.writable = true;
@@ -59,7 +59,7 @@ impl Events {
         self.low.pop_front().map(OutboundEvent::BufferedAmountLow)
     }
 
-    /// Gives the memory back, if none waits.
+    /// Releases the memory if no event is queued.
     pub(super) fn shrink(&mut self) {
         if self.low.is_empty() {
             self.low = VecDeque::new();

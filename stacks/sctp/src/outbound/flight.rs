@@ -1,6 +1,7 @@
-//! What is in flight: every chunk that was sent and not cumulatively acknowledged, and what became of it.
+//! The flight: every chunk that was sent and not cumulatively acknowledged, and its state.
 //!
-//! Numbers are 64 bits long and begin at 0, so that they never wrap; the TSN is the initial one plus the number.
+//! Chunk numbers have 64 bits and start at 0, so that they never wrap; the TSN is the initial TSN plus the
+//! number.
 
 use super::acked::Acked;
 use super::chunk::{ABANDONED, BEGIN, Chunk, END};
@@ -10,28 +11,28 @@ use super::store::Stored;
 use super::time::Time;
 use crate::types::Tsn;
 
-/// Chunks for which there is memory at first.
+/// Initial capacity in chunks.
 const MIN_SLOTS: usize = 64;
 
-/// The flight. A chunk in it is *outstanding* (the network has it), *lost* (to be sent again) or *settled* (acknowledged
-/// by a gap block, or given up).
+/// The flight. A chunk in it is *outstanding* (in the network), *lost* (to be retransmitted) or *settled*
+/// (acknowledged by a gap block, or abandoned).
 #[derive(Debug)]
 pub(super) struct Flight {
     chunks: Packed,
     settled: SeqSet,
     lost: SeqSet,
-    /// Everything before this is acknowledged cumulatively.
+    /// Everything before this is cumulatively acknowledged.
     acked: u64,
-    /// Everything before this needs no slot: acknowledged, or given up (the Advanced.Peer.Ack.Point of RFC 3758 is
-    /// the one before).
+    /// Everything before this needs no slot: acknowledged or abandoned (the Advanced.Peer.Ack.Point of RFC
+    /// 3758 is the number before).
     base: u64,
-    /// Bytes on the wire of what is outstanding.
+    /// Bytes on the wire of outstanding chunks.
     bytes: usize,
-    /// Bytes of payload of what is outstanding.
+    /// Payload bytes of outstanding chunks.
     payload_bytes: usize,
-    /// Bytes on the wire of what gap blocks have acknowledged.
+    /// Bytes on the wire of gap-acknowledged chunks.
     gap_bytes: usize,
-    /// Bytes of a chunk before its payload.
+    /// Bytes before the payload of a chunk.
     overhead: usize,
     initial_tsn: Tsn,
 }
@@ -52,7 +53,7 @@ impl Flight {
         }
     }
 
-    /// Bytes of a chunk before its payload; to be set before the first is sent.
+    /// Sets the bytes before the payload of a chunk; call it before the first chunk is sent.
     pub(super) fn set_overhead(&mut self, bytes: usize) {
         self.overhead = bytes;
     }
@@ -76,17 +77,17 @@ impl Flight {
         self.chunks.next()
     }
 
-    /// Nothing is in flight.
+    /// Whether nothing is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.base == self.next()
     }
 
-    /// Slots in use.
+    /// Number of slots in use.
     pub(super) fn len(&self) -> usize {
         (self.next() - self.base) as usize
     }
 
-    /// Slots, used or not.
+    /// Number of slots.
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
         self.chunks.capacity()
@@ -104,7 +105,7 @@ impl Flight {
         self.gap_bytes
     }
 
-    /// The peer has told of holes, or something was given up ahead of what was not.
+    /// Whether gap blocks have acknowledged chunks, or something was abandoned after chunks that were not.
     pub(super) fn has_settled(&self) -> bool {
         !self.settled.is_empty()
     }
@@ -113,18 +114,18 @@ impl Flight {
         !self.lost.is_empty()
     }
 
-    /// Chunks to be sent again.
+    /// Number of chunks to be retransmitted.
     pub(super) fn lost_chunks(&self) -> usize {
         self.lost.len()
     }
 
-    /// Their bytes on the wire. Takes time by their number.
+    /// Their bytes on the wire. Linear in their number.
     pub(super) fn lost_bytes(&self) -> usize {
         let lost = std::iter::successors(self.first_lost(0), |&seq| self.first_lost(seq + 1));
         lost.map(|seq| self.chunk_bytes(seq)).sum()
     }
 
-    /// Chunks that the network has.
+    /// Number of outstanding chunks.
     pub(super) fn outstanding(&self) -> usize {
         self.len() - self.settled.len() - self.lost.len()
     }
@@ -133,23 +134,23 @@ impl Flight {
         (self.base..self.next()).contains(&seq) && !self.settled.contains(seq) && !self.lost.contains(seq)
     }
 
-    /// The peer has it, or it was given up.
+    /// Whether the peer has it, or it was abandoned.
     pub(super) fn is_settled(&self, seq: u64) -> bool {
         seq < self.base || self.settled.contains(seq)
     }
 
-    /// The first lost chunk.
+    /// The first lost chunk from `from`.
     pub(super) fn first_lost(&self, from: u64) -> Option<u64> {
         self.lost.first(from.max(self.base), self.next())
     }
 
-    /// The first outstanding chunk from `from` on.
+    /// The first outstanding chunk from `from`.
     pub(super) fn first_outstanding(&self, from: u64) -> Option<u64> {
         let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
         first_bit(from.max(self.base), self.next(), word)
     }
 
-    /// How many are outstanding. Takes time by the number of words of 64.
+    /// Number of outstanding chunks in a range. Linear in the number of 64-bit words.
     pub(super) fn outstanding_between(&self, from: u64, to: u64) -> usize {
         let word = |seq| !(self.settled.word(seq) | self.lost.word(seq));
         count_bits(from.max(self.base), to.min(self.next()), word)
@@ -166,32 +167,33 @@ impl Flight {
         self.chunks.chunk(seq)
     }
 
-    /// Length of the payload of a chunk in flight.
+    /// Payload length of a chunk in flight.
     pub(super) fn payload_length(&self, seq: u64) -> usize {
         debug_assert!((self.base..self.next()).contains(&seq));
         self.chunks.length(seq)
     }
 
-    /// Where the payload of a chunk in flight is.
+    /// Location of the payload of a chunk in flight.
     pub(super) fn payload(&self, seq: u64) -> Stored {
         self.chunks.payload(seq)
     }
 
-    /// Bytes that a chunk in flight takes in a packet.
+    /// Length of a chunk in flight within a packet.
     pub(super) fn chunk_bytes(&self, seq: u64) -> usize {
         self.wire_bytes(self.payload_length(seq))
     }
 
-    /// Bytes that a chunk with so much payload takes in a packet.
+    /// Length within a packet of a chunk with this payload.
     pub(super) fn wire_bytes(&self, payload_bytes: usize) -> usize {
         self.overhead + payload_bytes.next_multiple_of(4)
     }
 
-    // -- what happens to chunks --
+    // // -- state changes --
 
-    /// A new chunk was sent. Gives its number.
+    /// Adds a new chunk and returns its number.
     //
-    // Always: what was just put together would be read back from memory in other widths, which waits for all writes before it.
+    // // Always inlined: otherwise the chunk would be read back from memory in other widths than it was
+    // written, which stalls until the writes complete.
     #[inline(always)]
     pub(super) fn push(&mut self, chunk: &Chunk, payload: &Stored) -> u64 {
         if self.len() == self.chunks.capacity() {
@@ -202,7 +204,7 @@ impl Flight {
         self.chunks.push(chunk, payload)
     }
 
-    /// A chunk was not sent, and never will be, but has its number: it ends a message that was given up.
+    /// Adds a chunk that was not and will not be sent, but has a number: it ends an abandoned message.
     pub(super) fn push_abandoned(&mut self, chunk: &Chunk) -> u64 {
         let seq = self.push(chunk, &Stored::default());
         let nothing = self.abandon(seq);
@@ -210,26 +212,26 @@ impl Flight {
         seq
     }
 
-    /// How far on the next fragment of a message of limited reliability is.
+    /// Sets the distance to the next fragment of a message of limited reliability.
     pub(super) fn link(&mut self, seq: u64, next_fragment: u32) {
         self.chunks.link(seq, next_fragment);
     }
 
-    /// An outstanding chunk is to be sent again.
+    /// Marks an outstanding chunk as lost.
     pub(super) fn lose(&mut self, seq: u64) {
         debug_assert!(self.is_outstanding(seq));
         self.land(seq);
         self.lost.insert(seq);
     }
 
-    /// A lost chunk was sent again.
+    /// Marks a lost chunk as retransmitted.
     pub(super) fn resend(&mut self, seq: u64, now: Time) {
         self.lost.remove(seq);
         self.launch(seq);
         self.chunks.resend(seq, now);
     }
 
-    /// What is to be sent again, and was sent once only, is outstanding after all.
+    /// Marks lost chunks that were sent only once as outstanding again.
     pub(super) fn find_lost(&mut self) {
         let mut from = self.base;
         while let Some(seq) = self.first_lost(from) {
@@ -241,7 +243,7 @@ impl Flight {
         }
     }
 
-    /// Gives up on a chunk. Gives the payload, which need not be kept any longer.
+    /// Abandons a chunk and returns its payload for release.
     pub(super) fn abandon(&mut self, seq: u64) -> Stored {
         if self.is_outstanding(seq) {
             self.land(seq);
@@ -252,8 +254,8 @@ impl Flight {
         self.chunks.abandon(seq)
     }
 
-    /// Everything before `to` has arrived. `gone` is given all chunks that leave, and their payload. Takes time by their number only
-    /// where some are lost or were sent again, else by that of the runs that they make.
+    /// Everything before `to` has arrived. `gone` receives the chunks that leave, with their payload. Linear
+    /// in the number of lost or retransmitted chunks and of runs of other chunks.
     pub(super) fn ack_to(&mut self, to: u64, acked: &mut Acked, mut gone: impl FnMut(Front)) {
         let marked = self.has_settled() || self.has_lost();
         let from = self.base;
@@ -284,8 +286,8 @@ impl Flight {
         self.acked = self.acked.max(to);
     }
 
-    /// These have arrived, although something before them has not. Takes time by the number of words of 64, and by
-    /// that of chunks of which it is news.
+    /// Chunks after a gap have arrived. Linear in the number of 64-bit words and of newly acknowledged
+    /// chunks.
     pub(super) fn ack_gap(&mut self, from: u64, to: u64, acked: &mut Acked) {
         let (mut at, mut run) = (from.max(self.base), 0);
         while at < to {
@@ -304,8 +306,9 @@ impl Flight {
         }
     }
 
-    /// Lets go of what was given up at the front, and of what gap blocks have acknowledged there, if it is a whole message of limited
-    /// reliability: of a part the peer would drop what it has of the rest. `gone` is given every chunk that leaves, and its payload.
+    /// Removes abandoned chunks at the front, and gap-acknowledged ones that form a complete message of
+    /// limited reliability: if only part of a message were skipped, the peer would drop the rest. `gone`
+    /// receives every chunk that leaves, with its payload.
     pub(super) fn pass_abandoned(&mut self, acked: &mut Acked, mut gone: impl FnMut(Front)) {
         while self.base < self.next() && self.settled.contains(self.base) {
             let (seq, chunk) = (self.base, self.chunk(self.base));
@@ -324,8 +327,8 @@ impl Flight {
         }
     }
 
-    /// After a timeout gap blocks count no longer: the peer may have dropped what it told of (RFC 9260 section 6.2 lets
-    /// it). Those chunks are outstanding again.
+    /// After a timeout gap blocks no longer count: the peer may have reneged (RFC 9260 section 6.2). Those
+    /// chunks are outstanding again.
     pub(super) fn forget_gaps(&mut self) {
         let mut from = self.base;
         while let Some(seq) = self.settled.first(from, self.next()) {
@@ -340,7 +343,7 @@ impl Flight {
         }
     }
 
-    /// Gives the memory back, if nothing is in flight.
+    /// Releases the memory if nothing is in flight.
     pub(super) fn shrink(&mut self) {
         if self.is_empty() {
             self.chunks.shrink();
@@ -349,14 +352,14 @@ impl Flight {
         }
     }
 
-    /// A chunk is outstanding from now on.
+    /// Marks a chunk as outstanding.
     fn launch(&mut self, seq: u64) {
         let length = self.payload_length(seq);
         self.bytes += self.wire_bytes(length);
         self.payload_bytes += length;
     }
 
-    /// An outstanding chunk is outstanding no longer.
+    /// Marks a chunk as no longer outstanding.
     fn land(&mut self, seq: u64) {
         let length = self.payload_length(seq);
         self.bytes -= self.wire_bytes(length);
@@ -371,7 +374,7 @@ impl Flight {
         self.lost.grow(capacity, self.base, self.next());
     }
 
-    /// Bytes of memory.
+    /// Memory use in bytes.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.chunks.memory_bytes() + self.chunks.capacity() / 4

@@ -1,12 +1,12 @@
-//! Messages of limited reliability (RFC 3758, RFC 7496): what limits each, where its chunks are, and which expires
-//! next. Reliable messages have no entry here and cost nothing.
+//! Messages of limited reliability (RFC 3758, RFC 7496): their limits, their chunks, and which expires next.
+//! Reliable messages have no entry here and cost nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::time::Time;
 
-/// Stale entries of the heap that are tolerated, beside as many as there are messages.
+/// Tolerated stale heap entries, in addition to one per message.
 const STALE_MAX: usize = 64;
 
 /// The entry of a message, or none if it is reliable.
@@ -14,7 +14,7 @@ const STALE_MAX: usize = 64;
 pub(super) struct LimitId(u32);
 
 impl LimitId {
-    /// Of a reliable message.
+    /// A reliable message.
     pub(super) const NONE: Self = Self(u32::MAX);
 
     pub(super) fn is_limited(self) -> bool {
@@ -25,44 +25,44 @@ impl LimitId {
 /// A message of limited reliability.
 #[derive(Debug, Clone)]
 pub(super) struct Limit {
-    /// When it expires; may be never.
+    /// When it expires; may be `NEVER`.
     pub(super) expires: Time,
-    /// Retransmissions of a chunk that it may have.
+    /// Most retransmissions of each of its chunks.
     pub(super) max_retransmits: Option<u16>,
     /// The slot of its stream.
     pub(super) slot: usize,
-    /// Where it is in the queue: its number among all messages that the stream ever had.
+    /// Its position in the queue: its number among all messages of the stream.
     pub(super) place: u32,
-    /// Something of it is unsent.
+    /// Part of it is unsent.
     pub(super) is_queued: bool,
-    /// It was given up.
+    /// It was abandoned.
     pub(super) is_abandoned: bool,
-    /// Chunks in flight.
+    /// Number of chunks in flight.
     pub(super) chunks: u32,
     /// Number of its first chunk in flight.
     pub(super) first: u64,
     /// Number of its last chunk in flight.
     pub(super) last: u64,
-    /// Tells apart the messages that have had this entry.
+    /// Distinguishes the messages that have used this entry.
     generation: u32,
 }
 
-/// All of them.
+/// All messages of limited reliability.
 #[derive(Debug, Default)]
 pub(super) struct LimitTable {
     entries: Vec<Limit>,
     free: Vec<LimitId>,
-    /// Those that expire, the next one first. May have entries of messages that are gone.
+    /// Expiries, the next one first. May contain entries of finished messages.
     expiries: BinaryHeap<Reverse<(Time, LimitId, u32)>>,
 }
 
 impl LimitTable {
-    /// Messages that have an entry.
+    /// Number of entries in use.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// A message that waits in the queue of its stream.
+    /// Adds a message that waits in the queue of its stream.
     pub(super) fn add(
         &mut self,
         expires: Time,
@@ -108,7 +108,8 @@ impl LimitTable {
         &mut self.entries[id.0 as usize]
     }
 
-    /// A chunk of the message was sent for the first time. Gives the number of the one before, if that is in flight.
+    /// Records the first transmission of a chunk of the message. Returns the number of the previous one if
+    /// that is in flight.
     pub(super) fn sent(&mut self, id: LimitId, seq: u64) -> Option<u64> {
         let limit = self.get_mut(id);
         let before = (limit.chunks > 0).then_some(limit.last);
@@ -120,13 +121,13 @@ impl LimitTable {
         before
     }
 
-    /// Nothing of the message is unsent any longer.
+    /// The message has no unsent part any more.
     pub(super) fn dequeued(&mut self, id: LimitId) {
         self.get_mut(id).is_queued = false;
         self.release(id);
     }
 
-    /// The first of its chunks is no longer in flight; the one after, if there is one, is `next_fragment` on.
+    /// Its first chunk is no longer in flight; the next one, if any, is `next_fragment` further.
     pub(super) fn landed(&mut self, id: LimitId, seq: u64, next_fragment: u32) {
         let limit = self.get_mut(id);
         debug_assert_eq!(limit.first, seq);
@@ -135,18 +136,18 @@ impl LimitTable {
         self.release(id);
     }
 
-    /// Whether the message is to be given up rather than sent once more, after so many times.
+    /// Whether to abandon the message rather than retransmit it after this many transmissions.
     pub(super) fn is_exhausted(&self, id: LimitId, transmits: u16, now: Time) -> bool {
         let limit = self.get(id);
         limit.expires <= now || limit.max_retransmits.is_some_and(|max| transmits > max)
     }
 
-    /// When the next one expires.
+    /// The next expiry.
     pub(super) fn next_expiry(&self) -> Time {
         self.expiries.peek().map_or(Time::NEVER, |Reverse((expires, ..))| *expires)
     }
 
-    /// The next one that has expired. It is given once.
+    /// The next expired message, returned once.
     pub(super) fn pop_expired(&mut self, now: Time) -> Option<LimitId> {
         while self.next_expiry() <= now {
             let Reverse((_, id, generation)) = self.expiries.pop()?;
@@ -157,7 +158,7 @@ impl LimitTable {
         None
     }
 
-    /// Takes messages that are gone off the head of the heap, so that no deadline is for nothing.
+    /// Removes finished messages from the top of the heap, so that no deadline is spurious.
     pub(super) fn tidy(&mut self) {
         while let Some(&Reverse((_, id, generation))) = self.expiries.peek() {
             if self.is_alive(id, generation) {
@@ -167,7 +168,7 @@ impl LimitTable {
         }
     }
 
-    /// Gives the memory back, if there is none.
+    /// Releases the memory if there is no message.
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
             *self = Self::default();
@@ -186,7 +187,7 @@ impl LimitTable {
         }
     }
 
-    /// Drops the entries of messages that are gone, once they are the greater part.
+    /// Drops entries of finished messages once they are the majority.
     fn compact(&mut self) {
         if self.expiries.len() > 2 * self.len() + STALE_MAX {
             let mut expiries = std::mem::take(&mut self.expiries);
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(limits.next_expiry(), at(10));
         assert_eq!(limits.pop_expired(at(9)), None);
         assert_eq!(limits.pop_expired(at(25)), Some(ids[1]));
-        // Gone before it expires; its entry is used anew.
+        // // Finishes before it expires; its entry is reused.
         limits.dequeued(ids[2]);
         assert_eq!(limits.add(at(40), None, 0, 0), ids[2]);
         assert_eq!(limits.pop_expired(at(25)), None);

@@ -1,13 +1,13 @@
-//! Loss detection: by time, in the spirit of RACK-TLP (RFC 8985), and by the retransmission timeout.
+//! Loss detection: time-based as in RACK-TLP (RFC 8985), and by the retransmission timeout.
 //!
-//! A chunk is lost when one that was sent later has arrived, and it is later than a round trip and a reordering
-//! window. The window is zero while nothing was ever reordered and more than two packets have overtaken the chunk,
-//! which is fast retransmit (RFC 9260 section 7.2.4) without counting each chunk's misses. Else it is a quarter of
-//! the smoothed round trip, times a factor that grows each time that the peer reports duplicates, which were sent
-//! again for nothing.
+//! A chunk is lost if one sent later has arrived, and more than a round trip and a reordering window have
+//! passed since it was sent. The window is zero if no reordering was ever seen and more than two packets have
+//! overtaken the chunk. This equals fast retransmit (RFC 9260 section 7.2.4) without counting misses per
+//! chunk. Otherwise the window is a quarter of the smoothed round trip, times a factor that grows with each
+//! report of duplicates, which indicate spurious retransmissions.
 //!
-//! The work is amortised. Chunks that were sent once lie in the ring in the order of time: a cursor passes each of them
-//! once. Chunks that were sent again are in a queue in the order of time.
+//! The work is amortised. Chunks sent once are in the ring in order of time: a cursor passes each of them
+//! once. Retransmitted chunks are in a queue in order of time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,51 +20,51 @@ use super::reduction::Pace;
 use super::time::Time;
 use super::untold::Untold;
 
-/// Least reordering window, once there was reordering. A round trip on one machine is some 50 microseconds, a quarter
-/// of that is less than by how much threads and timers jitter.
+/// Smallest reordering window, once reordering was seen. On a single machine a quarter of a round trip is
+/// shorter than the jitter of threads and timers.
 const MIN_REORDER_WINDOW: Duration = Duration::from_millis(1);
-/// Least time until a tail loss probe. It is worth nothing to be much faster than timers and the peer's threads are.
+/// Shortest time until a tail loss probe. A faster probe than timers and the peer's threads allow is useless.
 const MIN_PROBE_DELAY: Duration = Duration::from_millis(10);
-/// Packets that must have overtaken a chunk for it to count as lost at once.
+/// Packets that must have overtaken a chunk for it to be lost at once.
 const OVERTAKEN_PACKETS: usize = 2;
-/// Recoveries for which a longer reordering window is kept (RFC 8985 section 6.2, step 4).
+/// Recoveries for which an enlarged reordering window is kept (RFC 8985 section 6.2, step 4).
 const PERSIST: u32 = 16;
 
-/// What loss detection remembers.
+/// State of loss detection.
 #[derive(Debug)]
 pub(super) struct Loss {
-    /// The chunk that was sent last among those that have arrived (RACK.xmit_ts and RACK.end_seq).
+    /// The last-sent chunk among those that have arrived (RACK.xmit_ts and RACK.end_seq).
     newest: Sent,
     /// Its round trip (RACK.rtt).
     rtt: Duration,
     /// Chunks before this that were sent once are lost or settled.
     cursor: u64,
-    /// Chunks sent again, in the order of time. May have some that are settled or were sent yet again.
+    /// Retransmitted chunks in order of time. May include settled ones and ones retransmitted again.
     pub(super) resent: VecDeque<Sent>,
-    /// When the next chunk will have been late for too long.
+    /// When the next chunk counts as lost.
     pub(super) reorder_at: Time,
-    /// A chunk has arrived that others, sent later, had overtaken.
+    /// A chunk has arrived that had been overtaken by later ones.
     reordering: bool,
-    /// Quarters of a round trip in the reordering window.
+    /// The reordering window in quarters of a round trip.
     factor: u32,
-    /// Recoveries until the factor is 1 again.
+    /// Recoveries until the factor returns to 1.
     persist: u32,
-    /// Duplicates count again from this number on: once a round trip.
+    /// Duplicates count again from this number: once per round trip.
     duplicates_from: u64,
-    /// The same for losses that reduced nothing.
+    /// The same for losses that did not reduce cwnd.
     counted_from: u64,
     /// The number after the highest that has arrived.
     highest: u64,
-    /// When the congestion window was reduced last. Chunks sent before say nothing new.
+    /// When cwnd was last reduced. Chunks sent earlier give no new information.
     pub(super) recovery_start: Time,
-    /// The number of the next new chunk then.
+    /// The number of the next new chunk at that time.
     recovery_end: u64,
-    /// The tail loss probe that is out.
+    /// The tail loss probe in flight.
     probe: Option<Probe>,
-    /// Bytes that were found lost since the last SACK that acknowledged something, but for those of outages.
+    /// Bytes found lost since the last SACK that acknowledged something, except in outages.
     pub(super) newly_lost: usize,
     outage: Outage,
-    /// While what was lost is repaired.
+    /// Rate reduction while losses are repaired.
     pub(super) pace: Option<Pace>,
 }
 
@@ -72,16 +72,16 @@ pub(super) struct Loss {
 #[derive(Debug)]
 struct Probe {
     seq: u64,
-    /// Sent again, and not new.
-    again: bool,
+    /// A retransmission, not new data.
+    is_retransmission: bool,
 }
 
-/// What RACK says of a chunk.
+/// RACK's verdict on a chunk.
 enum Verdict {
     Lost,
-    /// Lost if it has not arrived by then.
+    /// Lost unless it arrives by then.
     LostAt(Time),
-    /// Nothing that was sent later has arrived.
+    /// Nothing sent later has arrived.
     InTime,
 }
 
@@ -108,8 +108,8 @@ impl Loss {
         }
     }
 
-    /// A SACK has come (RFC 8985 section 6.2, steps 1 to 4). `highest` is the number after the highest that it told of,
-    /// `base` the one after the highest that is acknowledged cumulatively.
+    /// Handles a SACK (RFC 8985 section 6.2, steps 1 to 4). `highest` is the number after the highest that it
+    /// reports, `base` the one after the highest cumulatively acknowledged.
     pub(super) fn on_sack(
         &mut self,
         now: Time,
@@ -120,12 +120,12 @@ impl Loss {
         rtt: (Duration, usize),
     ) {
         let (lowest_rtt, duplicates) = rtt;
-        // Step 3: it was sent once, and something with a higher number was here before.
+        // // Step 3: it was sent once, and a higher number arrived before it.
         self.reordering |= acked.lowest_clean < self.highest;
         self.highest = self.highest.max(highest);
         if let Some((newest, again)) = acked.newest {
             let rtt = now.since(newest.0);
-            // Step 2: too fast to be an answer to the last transmission.
+            // // Step 2: too fast to answer the last transmission.
             if newest > self.newest && !(again && rtt < lowest_rtt) {
                 (self.newest, self.rtt) = (newest, rtt);
             }
@@ -137,13 +137,13 @@ impl Loss {
         }
     }
 
-    /// The congestion window was reduced.
+    /// cwnd was reduced.
     pub(super) fn enter_recovery(&mut self, now: Time, next: u64) {
         (self.recovery_start, self.recovery_end) = (now, next);
         self.count_recovery();
     }
 
-    /// A loss has reduced nothing: for the reordering window that is a recovery too.
+    /// A loss did not reduce cwnd: for the reordering window it is a recovery too.
     fn count_loss(&mut self, base: u64, next: u64) {
         if base >= self.counted_from {
             self.counted_from = next;
@@ -158,7 +158,7 @@ impl Loss {
         }
     }
 
-    /// It was sent so long before what has arrived that it is under way no more.
+    /// It was sent so long before what has arrived that it is no longer in transit.
     pub(super) fn is_late(&self, sent: Sent, window: Duration, now: Time) -> bool {
         matches!(self.verdict(sent, window, now), Verdict::Lost)
     }
@@ -175,7 +175,7 @@ impl Loss {
 }
 
 impl Outbound {
-    /// Whether what was lost before the last reduction is still being repaired.
+    /// Whether losses from before the last reduction are still being repaired.
     fn is_in_recovery(&self) -> bool {
         self.flight.base() < self.loss.recovery_end
     }
@@ -190,11 +190,12 @@ impl Outbound {
         (smoothed / 4 * self.loss.factor).min(smoothed).max(MIN_REORDER_WINDOW)
     }
 
-    /// Finds out which chunks are lost (step 5), once so many bytes have arrived. Gives whether the congestion window was reduced.
+    /// Detects lost chunks (step 5) after `delivered` bytes were acknowledged. Returns whether cwnd was
+    /// reduced.
     pub(super) fn detect_losses(&mut self, now: Time, delivered: usize) -> bool {
         self.loss.reorder_at = Time::NEVER;
         if !self.flight.has_settled() && self.loss.resent.is_empty() {
-            // Nothing has overtaken anything.
+            // // Nothing has been overtaken.
             self.loss.cursor = self.loss.cursor.max(self.flight.base());
             return false;
         }
@@ -204,7 +205,7 @@ impl Outbound {
         self.respond(lost, now, delivered)
     }
 
-    /// So many bytes are lost of what was sent since the last reduction. Gives whether there is another one for it.
+    /// Handles lost bytes that were sent since the last reduction. Returns whether cwnd was reduced for them.
     fn respond(&mut self, lost_bytes: usize, now: Time, delivered: usize) -> bool {
         if lost_bytes == 0 {
             return false;
@@ -213,13 +214,13 @@ impl Outbound {
             self.reduce(now, delivered);
             return true;
         }
-        // More may be lost than anybody has told of, and fill the window: what is sent now will show it.
+        // // More may be lost than was reported, and fill the window: sending a packet will show it.
         self.credit = true;
         self.loss.count_loss(self.flight.base(), self.flight.next());
         false
     }
 
-    /// Of those that were sent again. Gives the bytes lost of what was sent since the last reduction.
+    /// Detects lost retransmissions. Returns the bytes lost that were sent since the last reduction.
     fn lose_resent(&mut self, window: Duration, now: Time) -> usize {
         let mut lost = 0;
         while let Some(&sent) = self.loss.resent.front() {
@@ -234,7 +235,7 @@ impl Outbound {
         lost
     }
 
-    /// Of those that were sent once. Gives the bytes lost of what was sent since the last reduction.
+    /// Detects lost first transmissions. Returns the bytes lost that were sent since the last reduction.
     fn lose_originals(&mut self, window: Duration, now: Time) -> usize {
         let mut lost = 0;
         while let Some(seq) = self.flight.first_outstanding(self.loss.cursor) {
@@ -254,8 +255,8 @@ impl Outbound {
         lost
     }
 
-    /// Whether this one is lost, and with it perhaps those sent after it: gives its bytes, or 0 if a reduction has answered
-    /// for it already. If it is not lost, notes when it will be.
+    /// Whether this chunk is lost, and therefore possibly those sent after it: returns its bytes, or 0 if a
+    /// reduction already covers it. If it is not lost, records when it will be.
     fn judge(&mut self, sent: Sent, window: Duration, now: Time) -> Option<usize> {
         match self.loss.verdict(sent, window, now) {
             Verdict::Lost => {
@@ -270,7 +271,7 @@ impl Outbound {
         None
     }
 
-    /// An outstanding chunk is lost: it is sent again, or its message is given up.
+    /// Marks an outstanding chunk as lost: it is retransmitted, or its message is abandoned.
     pub(super) fn lose(&mut self, seq: u64, now: Time) {
         self.loss.newly_lost += self.flight.chunk_bytes(seq);
         let chunk = self.flight.chunk(seq);
@@ -282,7 +283,7 @@ impl Outbound {
         }
     }
 
-    /// So many bytes have arrived, safely or not: what may be sent during a recovery.
+    /// Bytes have arrived: updates what may be sent during a recovery.
     pub(super) fn pace(&mut self, delivered: usize, is_safe: bool) {
         if !self.is_in_recovery() {
             self.loss.pace = None;
@@ -294,8 +295,7 @@ impl Outbound {
         }
     }
 
-    /// Reduces the congestion window, and lets one packet of what is lost out whatever the window (RFC 9260 section
-    /// 7.2.4 step 3).
+    /// Reduces cwnd, and lets one lost packet be sent regardless of cwnd (RFC 9260 section 7.2.4 step 3).
     fn reduce(&mut self, now: Time, delivered: usize) {
         let flight_before = self.flight.bytes() + self.flight.lost_bytes() + delivered;
         self.loss.pace = Some(Pace::new(flight_before));
@@ -306,7 +306,7 @@ impl Outbound {
 
     // -- tail loss probes (RFC 8985 section 7) --
 
-    /// When a probe is due if nothing is heard until then.
+    /// When a probe is due if no SACK arrives until then.
     pub(super) fn probe_deadline(&self, now: Time) -> Time {
         let Some(smoothed) = self.rtt.smoothed() else { return Time::NEVER };
         if self.loss.probe.is_some()
@@ -317,58 +317,57 @@ impl Outbound {
         {
             return Time::NEVER;
         }
-        // Without the I bit on the last chunk the peer may wait before it answers.
+        // // Without the I bit on the last chunk the peer may delay its SACK.
         let wait = if self.immediate_end == self.flight.next() { Duration::ZERO } else { self.sack_delay };
         now.after((smoothed * 2).max(MIN_PROBE_DELAY) + wait)
     }
 
-    /// Sends something, for the peer to tell what it has: new data if there is some, else the last chunk once more.
+    /// Sends a chunk to elicit a SACK: new data if available, else the last chunk again.
     pub(super) fn send_probe(&mut self, now: Time) {
         if self.probe_deadline(now) == Time::NEVER {
             return;
         }
         if self.new_payload_bytes().is_some() {
-            self.loss.probe = Some(Probe { seq: self.flight.next(), again: false });
+            self.loss.probe = Some(Probe { seq: self.flight.next(), is_retransmission: false });
         } else {
             let Some(seq) = self.flight.last_outstanding() else { return };
             let chunk = self.flight.chunk(seq);
-            // What may not be sent again is left to the timeout.
+            // // A chunk that may not be retransmitted is left to the timeout.
             if chunk.limit.is_limited() && self.limits.is_exhausted(chunk.limit, chunk.transmits, now) {
                 return;
             }
             self.flight.lose(seq);
-            self.loss.probe = Some(Probe { seq, again: true });
+            self.loss.probe = Some(Probe { seq, is_retransmission: true });
         }
         self.credit = true;
         self.restart_timer(now);
     }
 
-    /// Whether the probe was answered, and what that says (section 7.4). Gives whether the congestion window was
-    /// reduced.
+    /// Evaluates the answer to the probe (section 7.4). Returns whether cwnd was reduced.
     pub(super) fn judge_probe(&mut self, now: Time, duplicates: usize, delivered: usize) -> bool {
-        let Some(&Probe { seq, again }) = self.loss.probe.as_ref() else { return false };
+        let Some(&Probe { seq, is_retransmission }) = self.loss.probe.as_ref() else { return false };
         if seq >= self.flight.next() || !self.flight.is_settled(seq) {
             return false;
         }
         self.loss.probe = None;
-        // It was no duplicate: the chunk had been lost, and only the probe repaired it.
-        if !again || duplicates > 0 || self.is_in_recovery() {
+        // // It was no duplicate: the chunk had been lost, and only the probe repaired it.
+        if !is_retransmission || duplicates > 0 || self.is_in_recovery() {
             return false;
         }
-        // One packet, whatever the peer has told of the chunk since.
+        // // One packet, whatever was reported about the chunk since.
         self.respond(self.packet_bytes, now, delivered)
     }
 
     // -- the timeout (RFC 9260 section 6.3.3) --
 
-    /// T3-rtx: everything outstanding is lost.
+    /// T3-rtx expired: everything outstanding is lost.
     pub(super) fn lose_everything(&mut self, now: Time) {
         if !self.is_window_probe_out {
             self.congestion.on_timeout(self.timeouts_in_a_row > 1);
             self.loss.enter_recovery(now, self.flight.next());
         }
         self.flight.forget_gaps();
-        // Most of it may have arrived: what of it is lost nobody knows.
+        // // Most of it may have arrived; how much was lost is unknown.
         let newly_lost = self.loss.newly_lost;
         let mut from = 0;
         while let Some(seq) = self.flight.first_outstanding(from) {
@@ -384,9 +383,9 @@ impl Outbound {
         self.loss.reorder_at = Time::NEVER;
     }
 
-    /// A SACK for what was sent before a timeout: the timer was too early, as where others make the round trip many times as long within
-    /// one flight. RFC 3522 tells by time stamps, which SCTP has none of. What of it is lost all the same, others that were sent later
-    /// will show.
+    /// Handles a SACK for data sent before a timeout: the timer expired too early, for example because other
+    /// flows increased the round trip many times within one flight. RFC 3522 detects this by timestamps,
+    /// which SCTP lacks. Actual losses are detected by chunks sent later.
     pub(super) fn judge_timeout(&mut self, now: Time, acked: &Acked) {
         let (timeout, lowest) = (self.loss.recovery_start, self.rtt.lowest());
         let is_early =

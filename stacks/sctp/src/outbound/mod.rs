@@ -1,10 +1,10 @@
-//! The sending half: queues of the streams, the scheduler, fragments, what is in flight, loss detection, congestion
-//! control, and giving up on messages (RFC 3758).
+//! The sending half: stream queues, scheduler, fragmentation, flight, loss detection, congestion control, and
+//! partial reliability (RFC 3758).
 //!
-//! A message is copied once, into the store, and stays there until it is acknowledged cumulatively. It
-//! waits in the queue of its stream; the scheduler says whose turn it is; each chunk cut from it is
-//! kept as long as it is in flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost ones go out again
-//! before new ones.
+//! A message is copied once, into the store, and stays there until it is cumulatively acknowledged. It waits
+//! in the queue of its stream; the scheduler selects the next stream; each chunk cut from it is kept while in
+//! flight. SACKs move chunks from *outstanding* to *settled* or *lost*; lost chunks are retransmitted before
+//! new ones are sent.
 
 mod abandon;
 mod acked;
@@ -58,45 +58,46 @@ use timers::Timers;
 use untold::Untold;
 use waiting::Terms;
 
-/// What a message is charged beside its payload: more than it takes where neither its place nor its terms are those of its
-/// neighbours, in the queue and then in flight, with the room by which both may have grown. So tiny messages are bounded too.
+/// Charge per message besides its payload. It exceeds the memory for a message whose location and options
+/// differ from its neighbours', in the queue and then in flight, including spare capacity of both. Tiny
+/// messages are therefore bounded too.
 const MESSAGE_BYTES: usize = 128;
-/// A SACK cannot tell of what is farther than this from the cumulative TSN: its offsets have 16 bits.
+/// A SACK cannot report chunks farther than this from the cumulative TSN: its offsets have 16 bits.
 const GAP_REACH: usize = 65_535;
-/// Least lifetime. The shortest that WebRTC has is 0, which means "once, if now".
+/// Shortest lifetime. WebRTC's shortest is 0, which means: send once, if possible now.
 const MIN_LIFETIME: Duration = Duration::from_millis(1);
 
-/// How a message is sent.
+/// Options of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SendOptions {
-    /// Outside the order of its stream.
+    /// Deliver regardless of the order within its stream.
     pub unordered: bool,
-    /// When to give up.
+    /// When to abandon the message.
     pub reliability: Reliability,
 }
 
-/// When to give up on a message (RFC 3758, RFC 7496).
+/// When to abandon a message (RFC 3758, RFC 7496).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
     /// Never.
     #[default]
     Reliable,
-    /// After so many retransmissions of one of its chunks; 0: it is sent once.
+    /// After this many retransmissions of one of its chunks; 0: it is sent once.
     MaxRetransmits(u16),
     /// When it is this old, sent or not.
     MaxLifetime(Duration),
 }
 
-/// What the peer said in its INIT or INIT ACK.
+/// The peer's parameters from INIT or INIT ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// Its receive window.
     pub(crate) window_bytes: u32,
-    /// Streams that we may use.
+    /// Number of outgoing streams.
     pub(crate) streams: u16,
-    /// Both sides do I-DATA.
+    /// Both sides support I-DATA.
     pub(crate) interleaving: bool,
-    /// It knows FORWARD-TSN, or I-FORWARD-TSN if interleaving.
+    /// It supports FORWARD-TSN, or I-FORWARD-TSN if interleaving.
     pub(crate) forward_tsn: bool,
 }
 
@@ -118,12 +119,12 @@ pub(crate) struct OutboundStats {
 #[derive(Debug)]
 pub(crate) struct Outbound {
     settings: Settings,
-    /// Known once the association is open.
+    /// Known once the association is established.
     peer: Option<Peer>,
     /// I-DATA is used.
     interleaving: bool,
     clock: Clock,
-    /// Where payload is kept.
+    /// Holds the payload.
     store: Store,
     streams: Streams,
     scheduler: Scheduler,
@@ -140,52 +141,52 @@ pub(crate) struct Outbound {
     room: Room,
     stats: OutboundStats,
     sack_delay: Duration,
-    /// Length of a packet.
+    /// Current packet length.
     packet_bytes: usize,
-    /// Length of a packet that every path takes. No chunk is longer than fits into it: a chunk cannot be cut once it
-    /// has its TSN, and the path may come to take less. Longer packets have more chunks.
+    /// A packet length that fits every path. No chunk is longer than fits into it: a chunk cannot be split
+    /// once it has a TSN, and the path MTU may shrink. Longer packets contain more chunks.
     base_packet_bytes: usize,
-    /// Bytes of a chunk before its payload.
+    /// Bytes before the payload of a chunk.
     overhead: usize,
-    /// Messages that are not wholly sent.
+    /// Messages not completely sent.
     unsent: usize,
-    /// Payload that was not sent.
+    /// Unsent payload.
     unsent_bytes: usize,
-    /// Unsent and unacknowledged payload, and `MESSAGE_BYTES` a message.
+    /// Unsent and unacknowledged payload, plus `MESSAGE_BYTES` per message.
     held: usize,
-    /// The peer's receive window, as the last SACK gave it.
+    /// The peer's receive window from the last SACK.
     window: usize,
-    /// The largest that it was.
+    /// The largest window so far.
     window_max: usize,
-    /// The window is shut, and one chunk may go out all the same.
+    /// The window is closed, and one chunk may be sent regardless.
     window_probe: bool,
     /// Such a chunk is in flight.
     is_window_probe_out: bool,
-    /// One packet may go out whatever the congestion window.
+    /// One packet may be sent regardless of cwnd.
     credit: bool,
-    /// Chunks before this were sent when the congestion window held us back.
+    /// Chunks before this were sent while cwnd was the limit.
     limited_end: u64,
-    /// The number after the last chunk that asked for a SACK at once.
+    /// The number after the last chunk that requested an immediate SACK.
     immediate_end: u64,
     timeouts_in_a_row: u32,
-    /// Timeouts since the cumulative TSN moved on.
+    /// Timeouts since the cumulative TSN advanced.
     stalled_timeouts: u32,
-    /// Something was sent since memory was given back.
+    /// Something was sent since memory was last released.
     has_memory: bool,
 }
 
-/// What of the configuration is needed later on.
+/// The parts of the configuration needed later.
 #[derive(Debug)]
 struct Settings {
     send_buffer_bytes: usize,
     max_in_flight_chunks: usize,
     max_gap_blocks: usize,
-    /// Streams that may be used: ours before the association is open, then the lesser of both.
+    /// Number of usable streams: our limit before the association is established, then the lesser of both.
     streams: u16,
 }
 
 impl Outbound {
-    /// Before the association is open: takes messages already, sends none.
+    /// Before the association is established, messages are accepted but not sent.
     pub(crate) fn new(config: &Config, initial_tsn: Tsn) -> Self {
         let limits = &config.limits;
         Self {
@@ -233,7 +234,7 @@ impl Outbound {
         }
     }
 
-    /// Takes a message; copies it once. How long it may be is for the association to check.
+    /// Queues a message and copies it once. The association checks its length.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -281,52 +282,51 @@ impl Outbound {
         Ok(())
     }
 
-    /// Payload bytes of the stream that were not yet put into a packet for the first time (W3C bufferedAmount).
+    /// Payload bytes of the stream not yet sent for the first time (W3C bufferedAmount).
     pub(crate) fn buffered_amount(&self, stream: StreamId) -> usize {
         self.streams.find(stream).map_or(0, |stream| stream.buffered)
     }
 
-    /// At or below which `BufferedAmountLow` is told, once each time it falls there. 0 at first.
+    /// Sets the threshold of `BufferedAmountLow`, which occurs each time the amount drops to it. Initially 0.
     pub(crate) fn set_buffered_amount_low_threshold(&mut self, stream: StreamId, bytes: usize) {
         let slot = self.streams.slot(stream);
         self.streams.at_mut(slot).low_threshold = bytes;
     }
 
-    /// Weight of the stream under `Schedule::WeightedFair`; 256 at first (RFC 8831 section 6.4: 128, 256, 512, 1024).
-    /// 0 counts as 1.
+    /// Sets the weight of the stream under `Schedule::WeightedFair`; initially 256 (RFC 8831 section 6.4:
+    /// 128, 256, 512, 1024). 0 counts as 1.
     pub(crate) fn set_priority(&mut self, stream: StreamId, priority: u16) {
         let slot = self.streams.slot(stream);
         self.streams.at_mut(slot).weight = priority;
     }
 
-    /// SCTP packets may be this long from now on, at least as long as the configuration says; longer once a probe has
-    /// shown that the path takes it.
+    /// Sets the packet length, at least the configured one; longer once a probe has confirmed it.
     pub(crate) fn set_packet_bytes(&mut self, bytes: usize) {
         self.packet_bytes = bytes.max(self.base_packet_bytes);
         self.congestion.set_packet_bytes(self.packet_bytes);
-        // The next chunk may be too long for the peer's window now.
+        // // The next chunk may now be too long for the peer's window.
         self.arm(self.clock.last);
     }
 
-    /// A round trip measured by other means (HEARTBEAT). The peer is alive (RFC 9260 section 8.1).
+    /// Handles a round trip measured by HEARTBEAT. The peer is alive (RFC 9260 section 8.1).
     pub(crate) fn handle_rtt(&mut self, rtt: Duration) {
         self.timeouts_in_a_row = 0;
         self.rtt.sample(self.clock.last, rtt);
     }
 
-    /// Retransmission timeouts in a row without a SACK that acknowledged something. A peer that keeps its window shut
-    /// but sends SACKs has none.
+    /// Consecutive retransmission timeouts without a SACK that acknowledged something. Zero for a peer that
+    /// keeps its window closed but sends SACKs.
     pub(crate) fn timeouts_in_a_row(&self) -> u32 {
         self.timeouts_in_a_row
     }
 
-    /// Retransmission timeouts since the cumulative TSN moved on, whatever gap blocks came in between: where the path
-    /// drops the long packets, what is in the short ones arrives.
+    /// Retransmission timeouts since the cumulative TSN advanced, regardless of gap blocks: where the path
+    /// drops long packets, short ones still arrive.
     pub(crate) fn stalled_timeouts(&self) -> u32 {
         self.stalled_timeouts
     }
 
-    /// Current retransmission timeout; also for T1 and T2, HEARTBEAT and RE-CONFIG.
+    /// The current retransmission timeout, also used for T1, T2, HEARTBEAT and RE-CONFIG.
     pub(crate) fn rto(&self) -> Duration {
         self.rtt.rto()
     }
@@ -341,12 +341,13 @@ impl Outbound {
         Some(event)
     }
 
-    /// Nothing unsent and nothing in flight: SHUTDOWN may go on.
+    /// Whether nothing is unsent or in flight, so that SHUTDOWN may proceed.
     pub(crate) fn is_drained(&self) -> bool {
         self.unsent == 0 && self.flight.acked() == self.flight.next()
     }
 
-    /// Nothing of this stream is unsent or in flight: its reset may be asked for (RFC 6525 section 5.1.2).
+    /// Whether nothing of this stream is unsent or in flight, so that its reset may be requested (RFC 6525
+    /// section 5.1.2).
     pub(crate) fn is_stream_drained(&self, stream: StreamId) -> bool {
         self.streams
             .find(stream)
@@ -358,13 +359,13 @@ impl Outbound {
         self.streams.find(stream).is_some()
     }
 
-    /// No more messages are taken on the stream (until `reset_stream`).
+    /// Refuses further messages on the stream, until `reset_stream`.
     pub(crate) fn close_stream(&mut self, stream: StreamId) {
         let slot = self.streams.slot(stream);
         self.streams.at_mut(slot).closed = true;
     }
 
-    /// The stream was reset: its numbers begin at 0 again, and messages are taken again.
+    /// The stream was reset: its numbers restart at 0, and messages are accepted again.
     pub(crate) fn reset_stream(&mut self, stream: StreamId) {
         let slot = self.streams.slot(stream);
         self.streams.at_mut(slot).reset();
@@ -375,7 +376,7 @@ impl Outbound {
         self.flight.tsn(self.flight.next())
     }
 
-    /// Highest TSN that is cumulatively acknowledged (for SHUTDOWN and RE-CONFIG).
+    /// Highest cumulatively acknowledged TSN (for SHUTDOWN and RE-CONFIG).
     pub(crate) fn cumulative_tsn_acked(&self) -> Tsn {
         self.flight.tsn(self.flight.acked()).previous()
     }
@@ -391,7 +392,7 @@ impl Outbound {
         }
     }
 
-    /// The entry of a message that is about to be queued.
+    /// The entry of a message about to be queued.
     fn limit(&mut self, now: Time, slot: usize, reliability: Reliability) -> LimitId {
         let (expires, max_retransmits) = match reliability {
             _ if self.peer.is_some_and(|peer| !peer.forward_tsn) => return LimitId::NONE,
@@ -403,7 +404,7 @@ impl Outbound {
         self.limits.add(expires, max_retransmits, slot, place)
     }
 
-    /// The peer has told its receive window.
+    /// The peer advertised its receive window.
     fn set_window(&mut self, bytes: usize) {
         self.window = bytes;
         self.window_max = self.window_max.max(bytes);

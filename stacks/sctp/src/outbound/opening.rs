@@ -1,4 +1,4 @@
-//! The association opens: what the peer said counts for everything that is sent.
+//! Establishing the association: applies the peer's parameters.
 
 use super::limited::LimitTable;
 use super::waiting::Taken;
@@ -8,7 +8,7 @@ use crate::types::{SSN_REACH, Tsn};
 use crate::wire::Data;
 
 impl Outbound {
-    /// In place of `before`, of which nothing is kept, but that somebody waits for room.
+    /// Replaces `before`, of which only the pending `Writable` event is kept.
     pub(crate) fn after(before: &Self, config: &Config, initial_tsn: Tsn) -> Self {
         let mut new = Self::new(config, initial_tsn);
         if before.events.waits_for_room() {
@@ -17,14 +17,14 @@ impl Outbound {
         new
     }
 
-    /// Whether nothing was sent yet that these terms would have forbidden, or counted otherwise.
+    /// Whether nothing was sent yet that these parameters would have forbidden or encoded differently.
     pub(crate) fn agrees_with(&self, peer: Peer) -> bool {
         let terms = |peer: Peer| (peer.streams, peer.interleaving, peer.forward_tsn);
         self.flight.next() == 0 || self.peer.is_some_and(|before| terms(before) == terms(peer))
     }
 
-    /// The peer has said what it can. From now on data may be sent. Messages that wait on streams that the peer does
-    /// not have are dropped; if it does not know FORWARD-TSN, those of limited reliability are reliable from now on.
+    /// Applies the peer's parameters. From now on data may be sent. Messages on streams that the peer does
+    /// not have are dropped; without FORWARD-TSN support, those of limited reliability become reliable.
     pub(crate) fn open(&mut self, peer: Peer) {
         self.peer = Some(peer);
         self.set_window(peer.window_bytes as usize);
@@ -44,7 +44,7 @@ impl Outbound {
             if stream.id.0 >= self.settings.streams {
                 while let Some(left) = stream.queue.front_bytes() {
                     let Some(Taken { payload, terms, gone }) = stream.queue.take(left) else { break };
-                    // Of those that were given up only the charge was left.
+                    // // Of the abandoned ones only the charge was left.
                     messages += gone;
                     if terms.limit.is_limited() {
                         self.limits.dequeued(terms.limit);

@@ -1,28 +1,29 @@
-//! Outages: for a while nothing gets through, as where a radio loses its link.
+//! Outages: periods in which nothing arrives, such as when a radio loses its link.
 //!
-//! What a full queue loses lies between what it has room for, since something leaves it all the time: who sends a quarter faster than the
-//! path carries loses one packet in five, and at the start of an association, when packets go out in bursts of a millisecond, the end of
-//! each burst. Where all is lost for longer than that, it was no queue, and says nothing of how much there is room for.
+//! A full queue drops single packets in between others, because it drains all the time: a sender 25 % above
+//! the rate loses one packet in five. At the start of an association, when packets are sent in bursts of a
+//! millisecond, it loses the end of each burst. If everything is lost for longer than that, the cause is not
+//! a queue, and the loss says nothing about its capacity.
 
 use std::time::Duration;
 
 use super::acked::Sent;
 use super::time::Time;
 
-/// What was sent for so long was lost without exception ...
+/// All chunks sent in at least this time were lost ...
 const TIME_MIN: Duration = Duration::from_millis(5);
-/// ... and so many packets: fewer may be chance.
+/// ... and at least this many: fewer may be chance.
 const CHUNKS_MIN: u32 = 8;
 
-/// The last stretch of chunks that were lost one after the other.
+/// The latest run of consecutively lost chunks.
 #[derive(Debug)]
 pub(super) struct Outage {
     /// When the first of them was sent.
     begin: Time,
-    /// The number after the last.
+    /// The number after the last one.
     end: u64,
     chunks: u32,
-    /// Their bytes, but for those that `add` has given already.
+    /// Their bytes, except those already returned by `add`.
     bytes: u32,
 }
 
@@ -31,7 +32,8 @@ impl Outage {
         Self { begin: Time::START, end: 0, chunks: 0, bytes: 0 }
     }
 
-    /// This chunk, which was sent once, is lost. Gives how many bytes more are lost in an outage.
+    /// Records that this chunk, which was sent once, is lost. Returns how many more bytes are lost in an
+    /// outage.
     pub(super) fn add(&mut self, sent: Sent, bytes: usize) -> usize {
         let (sent_at, seq) = sent;
         if seq != self.end || self.chunks == 0 {
@@ -57,7 +59,7 @@ mod tests {
             (&[0, 1, 2, 3, 4, 5, 6], 1000, 0),
             (&[0, 1, 2, 3, 4, 5, 6, 7], 500, 0),
             (&[20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30], 500, 1100),
-            // One got through in between.
+            // // One arrived in between.
             (&[10, 11, 12, 13, 15, 16, 17, 18], 1000, 0),
             (&[1, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1000, 900),
         ] {

@@ -1,27 +1,28 @@
-//! Pacing: when the next packet may go out, at a rate that congestion control gives.
+//! Pacing: when the next packet may be sent, at the rate of congestion control.
 //!
-//! A bucket: time fills it at that rate, what is sent empties it, by a packet below zero at the most. It holds a burst, so that
-//! packets still go out in batches that one call of the system can carry. Where a burst is of many packets the time is looked at when the
-//! bucket is empty, not for every packet: so after a rest what was left of one burst goes out, and another one.
+//! A token bucket: it fills at the rate and is drained by what is sent, down to one packet below zero. It
+//! holds a burst, so that packets are still sent in batches that one system call can carry. If a burst has
+//! many packets, the clock is read when the bucket is empty, not per packet: after an idle period, the rest
+//! of one burst and another burst may be sent.
 //!
-//! What waited for its time and is asked for late, since there are a thousand others, goes out with all that has become due since: else
-//! the rate would be a burst for each time that we are asked.
+//! If the caller polls late, for example because it serves a thousand connections, everything due since then
+//! is sent. Otherwise the rate would be limited to one burst per poll.
 
 use std::time::Duration;
 
 use super::congestion::Pacing;
 use super::time::Time;
 
-/// Packets of a burst that are many.
+/// Packets per burst above which the clock is read less often.
 const MANY: f64 = 16.0;
 
-/// The most that goes out at once because we are late: a datagram of segments.
+/// Most bytes sent at once after a late poll: one segmented send.
 const LATE_BYTES_MAX: f64 = 65_536.0;
 
-/// The bucket.
+/// The token bucket.
 #[derive(Debug)]
 pub(super) struct Pacer {
-    /// Bytes that could go out at `at`.
+    /// Bytes that could be sent at `at`.
     level: f64,
     at: Time,
     /// Something has waited since then.
@@ -38,12 +39,12 @@ impl Pacer {
         (self.level + pacing.rate * now.since(self.at).as_secs_f64()).min(most).max(self.level)
     }
 
-    /// Whether a packet may go out.
+    /// Whether a packet may be sent.
     pub(super) fn may_send(&self, now: impl FnOnce() -> Time, pacing: Pacing) -> bool {
         self.level > 0.0 || self.level_at(now(), pacing) > 0.0
     }
 
-    /// So much has gone out.
+    /// Bytes were sent.
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize, pacing: Pacing) {
         if self.level <= 0.0 || bytes as f64 * MANY > pacing.burst_bytes {
             (self.level, self.at) = (self.level_at(now, pacing), now);
@@ -52,12 +53,12 @@ impl Pacer {
         self.level -= bytes as f64;
     }
 
-    /// Whether there is something that it holds back from now on, if it holds back anything.
+    /// Records whether anything waits, if pacing is the limit.
     pub(super) fn note_waiting(&mut self, something: bool) {
         self.waits |= self.level <= 0.0 && something;
     }
 
-    /// When half a burst may go out: sooner would be one packet at a time.
+    /// When half a burst may be sent: earlier would send single packets.
     pub(super) fn ready_at(&self, pacing: Pacing) -> Time {
         let missing = pacing.burst_bytes / 2.0 - self.level;
         let wait = (missing / pacing.rate).clamp(0.0, 3600.0);
@@ -84,7 +85,7 @@ mod tests {
                     pacer.on_sent(now, PACKET, pacing);
                     batch += PACKET;
                 }
-                assert!(batch > 0, "woken for nothing at {rate}");
+                assert!(batch > 0, "unnecessary wake-up at {rate}");
                 largest = largest.max(batch);
                 sent += batch;
                 now = pacer.ready_at(pacing).max(now.after(Duration::from_nanos(1)));
@@ -96,7 +97,7 @@ mod tests {
 
     #[test]
     fn time_without_anything_to_send_saves_up_one_burst() {
-        // burst, what was left of the one before -> packets that go out at once
+        // // burst, rest of the previous one -> packets sent at once
         for (burst_bytes, left, expected) in [
             (1000.0, 0.0, 1),
             (1000.0, 900.0, 1),
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn what_waits_and_is_asked_for_late_is_sent_with_all_that_was_due() {
         let pacing = Pacing { rate: 1e6, burst_bytes: 1000.0 };
-        // late by so many ms, with something that waits -> packets
+        // // late by ms, something waits -> packets
         for (late_ms, waits, expected) in [(1, true, 1), (20, true, 20), (20, false, 1), (1000, true, 66)] {
             let mut pacer = Pacer::new();
             let begin = Time::START.after(Duration::from_secs(1));

@@ -1,6 +1,6 @@
-//! What is known of the chunks in flight, in little room: where thousands of short messages are on their way, what each takes beside its
-//! bytes counts. Most of them were sent together with those before and after, and stand side by side in the store, so that all but the
-//! length of each is kept once for a run of them.
+//! A compact representation of the chunks in flight: with thousands of short messages in flight, the overhead
+//! per message matters. Most of them were sent together with their neighbours and are contiguous in the
+//! store, so everything except the length is stored once per run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -10,58 +10,58 @@ use super::store::Stored;
 use super::time::Time;
 use super::waiting::make_room;
 
-/// Chunks in a run at the most: their lengths are added up to find the payload of one.
+/// Most chunks per run: their lengths are summed to locate a payload.
 const RUN_CHUNKS_MAX: u64 = 256;
-/// Flags of a whole message.
+/// Flags of a complete message.
 const WHOLE: u8 = BEGIN | END;
 
-/// The chunks in flight, by number: all between the first that was not taken off the front and the next new one.
+/// The chunks in flight by number: from the first not removed from the front to the next new one.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     runs: VecDeque<Run>,
-    /// Length of the payload of each, in a ring that its number indexes: a power of two, or 0.
+    /// Payload lengths in a ring indexed by chunk number; its capacity is a power of two, or 0.
     lengths: Vec<u16>,
-    /// Those that are not as they were sent at first.
-    again: BTreeMap<u64, Again>,
+    /// Chunks whose state differs from their first transmission.
+    changed: BTreeMap<u64, Changed>,
     /// The number of the next new chunk.
     next: u64,
-    /// Where in the store its payload has to stand for it to belong to the last run: block and start.
+    /// Where a payload must be in the store to belong to the last run: block and start.
     end: (u32, u32),
 }
 
-/// Whole reliable messages of one stream, sent at the same time, on the same terms, that stand side by side in the store; or one chunk of
-/// any kind. It lasts until the next run. 48 bytes.
+/// Complete reliable messages of one stream, sent at the same time with the same options and contiguous in
+/// the store; or one chunk of any kind. It extends to the next run. 48 bytes.
 #[derive(Debug)]
 struct Run {
     first: u64,
     /// The first of them. The numbers of the others follow.
     chunk: Chunk,
-    /// Where its payload begins.
+    /// Start of its payload.
     place: (u32, u32),
 }
 
-/// What became of a chunk since it was sent first.
+/// Changes to a chunk since its first transmission.
 #[derive(Debug)]
-struct Again {
+struct Changed {
     sent_at: Time,
     transmits: u16,
     is_reneged: bool,
 }
 
-/// What was taken off the front: chunks that have all but number and length in common.
+/// Chunks removed from the front, which differ only in number and length.
 #[derive(Debug)]
 pub(super) struct Front {
     pub(super) seqs: Range<u64>,
     /// The first of them.
     pub(super) chunk: Chunk,
-    /// Of all of them.
+    /// The payload of all of them.
     pub(super) payload: Stored,
-    /// Bytes of payload on the wire, padding included.
+    /// Payload bytes on the wire, including padding.
     pub(super) padded_bytes: usize,
 }
 
 impl Front {
-    /// How many they are.
+    /// Their number.
     pub(super) fn count(&self) -> usize {
         (self.seqs.end - self.seqs.start) as usize
     }
@@ -73,12 +73,12 @@ impl Packed {
         self.next
     }
 
-    /// How many there is room for.
+    /// The capacity.
     pub(super) fn capacity(&self) -> usize {
         self.lengths.len()
     }
 
-    /// Length of the payload of a chunk.
+    /// Payload length of a chunk.
     pub(super) fn length(&self, seq: u64) -> usize {
         self.lengths[self.index(seq)].into()
     }
@@ -88,7 +88,7 @@ impl Packed {
         self.chunk_of(&self.runs[self.run_of(seq)], seq)
     }
 
-    /// A chunk, for who goes through many in order: `run` is where the last was found, 0 at first.
+    /// A chunk, for iterating in order: `run` caches where the last one was found, initially 0.
     #[inline]
     pub(super) fn chunk_after(&self, seq: u64, run: &mut usize) -> Chunk {
         let is_past = |next: &Run| next.first > seq;
@@ -98,7 +98,7 @@ impl Packed {
         self.chunk_of(&self.runs[*run], seq)
     }
 
-    /// Where the payload of a chunk is. It still belongs to the chunk.
+    /// Location of a chunk's payload, which the chunk still owns.
     pub(super) fn payload(&self, seq: u64) -> Stored {
         let run = &self.runs[self.run_of(seq)];
         let (block, start) = run.place;
@@ -106,7 +106,7 @@ impl Packed {
         Stored::at((block, start + before as u32), self.length(seq))
     }
 
-    /// Adds a chunk, for which there must be room. Gives its number.
+    /// Adds a chunk, for which there must be space, and returns its number.
     #[inline(always)]
     pub(super) fn push(&mut self, chunk: &Chunk, payload: &Stored) -> u64 {
         let (seq, (block, start)) = (self.next, payload.place());
@@ -114,7 +114,7 @@ impl Packed {
             make_room(&mut self.runs, 2);
             self.runs.push_back(Run { first: seq, chunk: *chunk, place: (block, start) });
         }
-        // Fits: no packet is longer than 16 KiB (`Config::validate`).
+        // // Lossless: no packet is longer than 16 KiB (`Config::validate`).
         let (index, length) = (self.index(seq), payload.len() as u16);
         self.lengths[index] = length;
         self.end = (block, start.wrapping_add(length.into()));
@@ -122,24 +122,24 @@ impl Packed {
         seq
     }
 
-    /// A chunk was sent again.
+    /// Records a retransmission.
     pub(super) fn resend(&mut self, seq: u64, sent_at: Time) {
         let transmits = self.chunk(seq).transmits.saturating_add(1);
-        self.again.insert(seq, Again { sent_at, transmits, is_reneged: false });
+        self.changed.insert(seq, Changed { sent_at, transmits, is_reneged: false });
     }
 
-    /// The peer may have dropped what it told of.
+    /// The peer may have dropped a chunk that it reported.
     pub(super) fn renege(&mut self, seq: u64) {
         let Chunk { sent_at, transmits, .. } = self.chunk(seq);
-        self.again.insert(seq, Again { sent_at, transmits, is_reneged: true });
+        self.changed.insert(seq, Changed { sent_at, transmits, is_reneged: true });
     }
 
-    /// How far on the next fragment is, of a message of limited reliability.
+    /// Sets the distance to the next fragment of a message of limited reliability.
     pub(super) fn link(&mut self, seq: u64, next_fragment: u32) {
         self.alone(seq).next_fragment = next_fragment;
     }
 
-    /// Gives up on a chunk of a message of limited reliability. Gives its payload.
+    /// Abandons a chunk of a message of limited reliability and returns its payload.
     pub(super) fn abandon(&mut self, seq: u64) -> Stored {
         let payload = self.payload(seq);
         self.alone(seq).flags |= ABANDONED;
@@ -148,17 +148,17 @@ impl Packed {
         payload
     }
 
-    /// Takes chunks off the front, none of them `to` or after it: as many as have all but number and length in common, or `one`.
+    /// Removes chunks before `to` from the front: as many as differ only in number and length, or just `one`.
     #[inline]
     pub(super) fn pop_front(&mut self, to: u64, one: bool) -> Option<Front> {
         let run = self.runs.front().filter(|run| run.first < to)?;
         let run_end = self.runs.get(1).map_or(self.next, |next| next.first);
-        let is_one = one || !self.again.is_empty();
+        let is_one = one || !self.changed.is_empty();
         let seqs = run.first..if is_one { run.first + 1 } else { run_end.min(to) };
         let (length, padded_bytes) = self.sums(seqs.clone());
         let (chunk, payload) = (self.chunk_of(run, run.first), Stored::at(run.place, length));
         if is_one {
-            self.again.remove(&seqs.start);
+            self.changed.remove(&seqs.start);
         }
         let front = Front { seqs, chunk, payload, padded_bytes };
         if front.seqs.end == run_end {
@@ -171,7 +171,7 @@ impl Packed {
         Some(front)
     }
 
-    /// Makes room for `capacity` chunks, a power of two.
+    /// Grows to `capacity` chunks, a power of two.
     pub(super) fn grow(&mut self, capacity: usize) {
         let mut lengths = vec![0; capacity];
         let first = self.runs.front().map_or(self.next, |run| run.first);
@@ -181,7 +181,7 @@ impl Packed {
         self.lengths = lengths;
     }
 
-    /// Gives the memory back, if there is no chunk.
+    /// Releases the memory if there is no chunk.
     pub(super) fn shrink(&mut self) {
         if self.runs.is_empty() {
             *self = Self { next: self.next, ..Self::default() };
@@ -201,7 +201,7 @@ impl Packed {
             && count < RUN_CHUNKS_MAX
     }
 
-    /// Where the run of a chunk is. There is one for each.
+    /// Index of the run of a chunk.
     fn run_of(&self, seq: u64) -> usize {
         self.runs.partition_point(|run| run.first <= seq) - 1
     }
@@ -210,9 +210,9 @@ impl Packed {
     fn chunk_of(&self, run: &Run, seq: u64) -> Chunk {
         let number = run.chunk.number.wrapping_add((seq - run.first) as u32);
         let chunk = Chunk { number, ..run.chunk };
-        match self.again.get(&seq) {
+        match self.changed.get(&seq) {
             None => chunk,
-            Some(&Again { sent_at, transmits, is_reneged }) => {
+            Some(&Changed { sent_at, transmits, is_reneged }) => {
                 let flags = chunk.flags | if is_reneged { RENEGED } else { 0 };
                 Chunk { sent_at, transmits, flags, ..chunk }
             }
@@ -226,7 +226,7 @@ impl Packed {
         &mut self.runs[run].chunk
     }
 
-    /// Bytes of payload, without and with padding.
+    /// Payload bytes, without and with padding.
     #[inline]
     fn sums(&self, seqs: Range<u64>) -> (usize, usize) {
         let (mut bytes, mut padded) = (0, 0);
@@ -242,7 +242,7 @@ impl Packed {
         seq as usize & self.lengths.len().wrapping_sub(1)
     }
 
-    /// Bytes of memory.
+    /// Memory use in bytes.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.runs.capacity() * size_of::<Run>() + self.lengths.capacity() * size_of::<u16>()
@@ -263,7 +263,7 @@ mod tests {
 
     #[derive(Debug, Clone)]
     enum Step {
-        /// Of so many bytes; one field, by number, is otherwise than in the chunk before.
+        /// With this length; one field, by index, differs from the previous chunk.
         Push(usize, u8),
         Resend(u64),
         Renege(u64),
@@ -282,10 +282,10 @@ mod tests {
         prop::collection::vec(step, 0..800)
     }
 
-    /// A chunk, where its payload begins, and how long that is.
+    /// A chunk, the location of its payload, and the payload's length.
     type Whole = (Chunk, (u32, u32), usize);
 
-    /// What follows a chunk of that many bytes: the next message beside it, but for one field.
+    /// Successor of a chunk of that length: the next contiguous message, except for one changed field.
     fn after((chunk, place, length): Whole, changes: u8, limit: LimitId) -> (Chunk, (u32, u32)) {
         let mut chunk =
             Chunk { number: chunk.number.wrapping_add(1), limit: LimitId::NONE, flags: WHOLE, ..chunk };
@@ -305,7 +305,7 @@ mod tests {
         (chunk, place)
     }
 
-    /// A model that keeps each chunk whole, from `base` on.
+    /// A model that stores each chunk completely, from `base`.
     #[derive(Default)]
     struct Model {
         base: u64,

@@ -1,14 +1,14 @@
-//! Proportional rate reduction (RFC 9937): when a burst of losses is found, most of the window is free at once. To fill it at once
-//! would overflow the queue that has overflowed already; so no more goes out than what arrives allows.
+//! Proportional rate reduction (RFC 9937). When a burst of losses is found, most of cwnd is free at once, and
+//! filling it would overflow the queue again. Therefore no more is sent than deliveries allow.
 
-/// What may be sent while what was lost is repaired.
+/// State of a rate reduction while losses are repaired.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Bytes that had not arrived when the first loss was found, those of the SACK that showed it with them (RecoverFS).
+    /// Bytes in flight when the first loss was found, including those of the SACK that showed it (RecoverFS).
     flight_before: usize,
-    /// Bytes that have arrived since.
+    /// Bytes delivered since.
     delivered: usize,
-    /// Bytes that were sent since.
+    /// Bytes sent since.
     sent: usize,
     /// Bytes that may be sent now.
     allowance: usize,
@@ -19,8 +19,9 @@ impl Pace {
         Self { flight_before, delivered: 0, sent: 0, allowance: 0 }
     }
 
-    /// So much has arrived; so much is still on its way, and may be. `grace` is a packet if the SACK moved the cumulative TSN on and
-    /// showed no further loss (SafeACK), else nothing: what is lost again and again must not be sent faster for it.
+    /// Bytes were delivered; `on_the_way` bytes are in flight, and `window` may be. `grace` is one packet if
+    /// the SACK advanced the cumulative TSN and showed no further loss (SafeACK), else 0: repeated losses
+    /// must not increase the rate.
     pub(super) fn on_delivery(&mut self, bytes: usize, on_the_way: usize, window: usize, grace: usize) {
         self.delivered += bytes;
         self.allowance = if on_the_way > window {
@@ -46,16 +47,16 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// In packets of one byte: 100 were in flight when a loss was found, and the window is 50 from then on.
+    /// In packets of one byte: 100 were in flight when a loss was found, and cwnd is 50 from then on.
     #[test]
     fn what_goes_out_in_a_recovery_follows_what_arrives() {
-        // arrived before, sent before; arrives now, still on its way, grace -> may be sent
+        // // delivered before, sent before; delivered now, in flight, grace -> may be sent
         let rows = [
-            // More is on its way than may be: half of what arrives, rounded up.
+            // // More in flight than allowed: half of what is delivered, rounded up.
             (0, 0, 3, 90, 0, 2),
             (3, 2, 3, 87, 1, 1),
             (40, 20, 1, 51, 1, 1),
-            // Less than may be: as much as arrives, and one more if the SACK was safe, until the window is reached.
+            // // Less than allowed: as much as is delivered, plus one after a safe SACK, up to cwnd.
             (40, 20, 2, 40, 0, 10),
             (40, 40, 2, 40, 0, 2),
             (40, 40, 2, 40, 1, 3),

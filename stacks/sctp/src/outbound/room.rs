@@ -1,8 +1,9 @@
-//! How much `send` takes before it says "not now".
+//! How much `send` accepts before it returns `WouldBlock`.
 //!
-//! What waits should follow at once when something was acknowledged, and be in the caches still when its time comes. So what may wait
-//! follows what is in flight. A queue that is longer carries nothing faster: it costs time of the processor, and all who send later wait for
-//! it. A shorter one would run dry where the application looks once in a round trip, and then less would be in flight, and less again.
+//! Queued data should be available at once when something is acknowledged, and still be in the caches then.
+//! The queue limit therefore follows the bytes in flight. A longer queue is not faster: it costs CPU time and
+//! delays later messages. A shorter one would run empty if the application polls once per round trip; then
+//! less would be in flight, and the limit would shrink further.
 
 use std::time::Duration;
 
@@ -10,26 +11,26 @@ use super::congestion::CongestionControl;
 use super::time::Time;
 use super::{MESSAGE_BYTES, Outbound};
 
-/// What `send` takes at the least from whoever was not told "not now", unsent and unacknowledged together: so that what comes at once
-/// after a silence is taken, though nothing is in flight yet.
+/// Most bytes accepted without a preceding `WouldBlock`, unsent and unacknowledged together, so that a burst
+/// after an idle period is accepted although nothing is in flight yet.
 const BURST_BYTES: usize = 1 << 20;
-/// What may wait at the least, of who has been told so: what goes out in two batches, so that one is there while the
-/// application hears of room.
+/// Smallest queue limit after a `WouldBlock`: two batches, so that one is left while the application reacts
+/// to `Writable`.
 const QUEUE_BYTES: usize = 128 << 10;
-/// Without anything to send and in flight for so long, it is silent. In between an application that is busy elsewhere may find its
-/// queue empty: that does not call for a longer one.
+/// An association with nothing to send or in flight for this long is idle. In shorter gaps a busy application
+/// may find its queue empty, which does not call for a longer queue.
 const SILENCE: Duration = Duration::from_millis(10);
 
-/// What decides how much may wait.
+/// State of the queue limit.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// `send` has said "not now" since the last silence: the application is faster than the path.
+    /// `send` has returned `WouldBlock` since the last idle period: the application is faster than the path.
     is_pressed: bool,
-    /// Most bytes that were in flight in the round trip before this one, and in this one.
+    /// Most bytes in flight in the previous round trip and in the current one.
     pub(super) most: [usize; 2],
-    /// This round trip ends when everything before this was acknowledged.
+    /// The current round trip ends when everything before this is acknowledged.
     round_end: u64,
-    /// When all had been acknowledged last.
+    /// When everything was last acknowledged.
     done_at: Time,
 }
 
@@ -38,12 +39,12 @@ impl Room {
         Self { is_pressed: false, most: [0; 2], round_end: 0, done_at: Time::START }
     }
 
-    /// So many bytes are in flight.
+    /// Bytes are in flight.
     pub(super) fn on_sent(&mut self, in_flight: usize) {
         self.most[1] = self.most[1].max(in_flight);
     }
 
-    /// Everything before `acked` has arrived; `next` is sent next.
+    /// Everything before `acked` has arrived; `next` is the next new chunk.
     pub(super) fn on_acked(&mut self, acked: u64, next: u64, in_flight: usize) {
         if acked >= self.round_end {
             self.most = [self.most[1], in_flight];
@@ -51,12 +52,12 @@ impl Room {
         }
     }
 
-    /// All has been acknowledged.
+    /// Everything has been acknowledged.
     pub(super) fn on_done(&mut self, now: Time) {
         self.done_at = now;
     }
 
-    /// Nothing waits, and nothing is in flight.
+    /// Nothing is queued or in flight.
     pub(super) fn on_nothing(&mut self, now: Time) {
         self.is_pressed &= now.since(self.done_at) < SILENCE;
     }
@@ -67,14 +68,14 @@ impl Room {
 }
 
 impl Outbound {
-    /// There was no room for a message of this length.
+    /// A message of this length was refused.
     pub(super) fn refuse(&mut self, length: usize) {
         self.room.is_pressed = true;
         self.events.refuse(length);
     }
 
-    /// Payload that may wait to be sent, if a message of this length is to be among it. Beside one of its length there is always room, so
-    /// that one is there when the other was sent.
+    /// Most unsent payload including a message of this length. There is always space for two messages of that
+    /// length, so that one is left when the other was sent.
     fn unsent_bytes_max(&self, length: usize) -> usize {
         let queue = if self.room.is_pressed {
             self.room.most_in_flight().max(QUEUE_BYTES)
@@ -86,13 +87,13 @@ impl Outbound {
         queue.max(2 * length)
     }
 
-    /// So much payload, and so many messages, need not be kept any longer.
+    /// Releases payload bytes and messages.
     pub(super) fn free(&mut self, bytes: usize, messages: usize) {
         self.held -= bytes + messages * MESSAGE_BYTES;
         self.tell_writable();
     }
 
-    /// There is room again for what was turned away, and not just a little.
+    /// Reports `Writable` once there is enough space for what was refused.
     pub(super) fn tell_writable(&mut self) {
         let Some(length) = self.events.refused() else { return };
         let is_half_free = self.held <= self.settings.send_buffer_bytes / 2
@@ -102,7 +103,8 @@ impl Outbound {
         }
     }
 
-    /// Whether a message of this length would be taken. One that is longer than the whole buffer can go out too, alone.
+    /// Whether a message of this length would be accepted. One longer than the whole buffer is accepted
+    /// alone.
     pub(super) fn has_room(&self, length: usize) -> bool {
         (self.held == 0 || self.held + length + MESSAGE_BYTES <= self.settings.send_buffer_bytes)
             && (self.unsent == 0 || self.unsent_bytes + length <= self.unsent_bytes_max(length))

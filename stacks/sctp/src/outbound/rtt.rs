@@ -1,15 +1,15 @@
-//! The round trip, smoothed, and the retransmission timeout (RFC 9260 section 6.3).
+//! Smoothed round trip and retransmission timeout (RFC 9260 section 6.3).
 
 use std::time::Duration;
 
 use super::time::Time;
 use crate::config::Config;
 
-/// Timers of an operating system are this coarse, or a thread gets to run this late; a timeout stays clear of it.
+/// Timer resolution of an operating system and scheduling delay; a timeout keeps this margin.
 const GRANULARITY: Duration = Duration::from_millis(10);
 
-/// The shortest round trip is that of the last two of these: a path that has become longer must not look like one with a
-/// queue for ever. Five minutes in all, as Linux's TCP has it (RFC 8985 section 6.2 leaves the length open).
+/// The minimum round trip covers the last two of these periods: a path that has become longer must not look
+/// congested permanently. Five minutes in total, as in Linux TCP (RFC 8985 section 6.2 leaves it open).
 const LOWEST_AGE: Duration = Duration::from_secs(150);
 
 /// The estimator of one path.
@@ -19,12 +19,12 @@ pub(super) struct Rtt {
     smoothed: Option<Duration>,
     /// RTTVAR.
     variation: Duration,
-    /// The shortest since `lowest_from`, and of the time before.
+    /// The minimum since `lowest_from`, and of the period before.
     lowest: [Duration; 2],
     lowest_from: Time,
-    /// RTO without backing off.
+    /// RTO without back-off.
     base: Duration,
-    /// How often it was doubled.
+    /// Number of doublings.
     doublings: u32,
     min: Duration,
     max: Duration,
@@ -51,7 +51,7 @@ impl Rtt {
         self.smoothed
     }
 
-    /// The shortest round trip of late; `Duration::MAX` before the first.
+    /// The recent minimum round trip; `Duration::MAX` before the first sample.
     pub(super) fn lowest(&self) -> Duration {
         let [now, before] = self.lowest;
         now.min(before)
@@ -62,7 +62,7 @@ impl Rtt {
         self.base.saturating_mul(1 << self.doublings.min(16)).min(self.max)
     }
 
-    /// A round trip of something that was sent once only (Karn's rule, section 6.3.1 C5). It ends the backing off.
+    /// Adds a round trip of something sent only once (Karn's rule, section 6.3.1 C5). It resets the back-off.
     pub(super) fn sample(&mut self, now: Time, rtt: Duration) {
         let [lowest, _] = self.lowest;
         if now.since(self.lowest_from) >= LOWEST_AGE {
@@ -71,33 +71,33 @@ impl Rtt {
             self.lowest[0] = lowest.min(rtt);
         }
         let smoothed = match self.smoothed {
-            // C2
+            // // C2.
             None => {
                 self.variation = rtt / 2;
                 rtt
             }
-            // C3: RTTVAR first, with the old SRTT.
+            // // C3: RTTVAR first, with the old SRTT.
             Some(smoothed) => {
                 self.variation = self.variation * 3 / 4 + smoothed.abs_diff(rtt) / 4;
                 smoothed * 7 / 8 + rtt / 8
             }
         };
         self.smoothed = Some(smoothed);
-        // A SACK that the peer holds back must not look like a loss: C6 with a minimum that knows about the delay.
+        // // A delayed SACK must not look like a loss: C6 with a minimum that includes the delay.
         let delayed = smoothed + self.sack_delay + GRANULARITY;
         let rto = (smoothed + self.variation * 4).max(delayed);
         self.base = rto.clamp(self.min, self.max);
         self.doublings = 0;
     }
 
-    /// The timeout has passed (section 6.3.3 E2).
+    /// The timer has expired (section 6.3.3 E2).
     pub(super) fn back_off(&mut self) {
         if self.rto() < self.max {
             self.doublings += 1;
         }
     }
 
-    /// The timeouts of late say nothing of the path.
+    /// Recent timeouts say nothing about the path.
     pub(super) fn forgive(&mut self) {
         self.doublings = 0;
     }
@@ -124,7 +124,7 @@ mod tests {
             // RTTVAR = 3/4 * 50 + 1/4 * |100 - 180|, SRTT = 7/8 * 100 + 1/8 * 180.
             (&[100, 180], 110, 57, 340),
             (&[1000], 1000, 500, 3000),
-            // Never below the minimum, never above the maximum.
+            // // Never below the minimum or above the maximum.
             (&[10], 10, 5, 200),
             (&[60_000], 60_000, 30_000, 10_000),
         ] {

@@ -1,4 +1,4 @@
-//! Taking a SACK (RFC 9260 section 6.2.1).
+//! Processing a SACK (RFC 9260 section 6.2.1).
 
 use std::time::Instant;
 
@@ -11,19 +11,19 @@ use crate::error::ProtocolViolation;
 use crate::types::Tsn;
 use crate::wire::Sack;
 
-/// Acknowledging what was never sent (RFC 9260 section 6.2.1 has no rule for it but common sense).
+/// Acknowledging what was never sent (implied by RFC 9260 section 6.2.1).
 const UNSENT: ProtocolViolation =
     ProtocolViolation { section: "RFC 9260 section 6.2.1", rule: "a SACK acknowledges only what was sent" };
 
 impl Outbound {
-    /// Takes a SACK. Its work is in proportion to what it newly acknowledges, its gap blocks, and a 64th of what is in
-    /// flight.
+    /// Handles a SACK. Its cost is proportional to the newly acknowledged chunks, its gap blocks, and a 64th
+    /// of the flight.
     pub(crate) fn handle_sack(&mut self, now: Instant, sack: &Sack<'_>) -> Result<(), ProtocolViolation> {
         let window = sack.window_bytes as usize;
         self.handle_ack(now, sack.cumulative_tsn, window, sack.gaps, sack.duplicates)
     }
 
-    /// Takes the cumulative TSN of a SHUTDOWN (RFC 9260 section 9.2), which acknowledges as a SACK does.
+    /// Handles the cumulative TSN of a SHUTDOWN (RFC 9260 section 9.2), which acknowledges like a SACK.
     pub(crate) fn handle_cumulative_tsn(&mut self, now: Instant, tsn: Tsn) -> Result<(), ProtocolViolation> {
         self.handle_ack(now, tsn, self.window, std::iter::empty(), 0)
     }
@@ -38,7 +38,8 @@ impl Outbound {
     ) -> Result<(), ProtocolViolation> {
         let now = self.clock.read(now);
         let advance = cumulative_tsn.since(self.cumulative_tsn_acked());
-        // i) "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point, then drop the SACK": it was overtaken.
+        // // i) "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point, then drop the SACK": it was
+        // overtaken.
         let Ok(advance) = u64::try_from(advance) else { return Ok(()) };
         let cumulative = self.flight.acked() + advance;
         self.note_limit();
@@ -52,7 +53,7 @@ impl Outbound {
         self.free(acked.freed_bytes, acked.freed_messages);
         self.set_window(window);
         self.credit = false;
-        // Moving over what was given up is an answer too.
+        // // Advancing over abandoned chunks is progress too.
         let progress = acked.bytes > 0 || advance > 0;
         if advance > 0 {
             self.stalled_timeouts = 0;
@@ -85,7 +86,7 @@ impl Outbound {
         Ok(())
     }
 
-    /// Marks what has arrived. Gives the number after the highest that has.
+    /// Marks acknowledged chunks and returns the number after the highest.
     fn acknowledge(
         &mut self,
         cumulative: u64,
@@ -105,7 +106,7 @@ impl Outbound {
         let (mut highest, mut blocks) = (cumulative, 0);
         for (first, last) in gaps.take(self.settings.max_gap_blocks) {
             blocks += 1;
-            // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
+            // // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
             let (from, to) = (cumulative + u64::from(first) - 1, cumulative + u64::from(last));
             if to > flight.next() {
                 return Err(UNSENT);
@@ -117,9 +118,9 @@ impl Outbound {
         Ok(highest)
     }
 
-    /// A SACK from a peer that has no room for what it did not take: that is a zero-window probe, whether it was sent as one
-    /// or when there was room still. The peer is at least alive (RFC 9260 section 6.1 A). Once it has room again, a probe is
-    /// sent again at once.
+    /// A SACK from a peer without space for what it did not accept: that chunk was a zero-window probe, even
+    /// if it was sent while there was space. The peer is at least alive (RFC 9260 section 6.1 A). Once it has
+    /// space again, the probe is resent at once.
     fn answer_window_probe(&mut self) {
         let firsts = [self.flight.first_outstanding(0), self.flight.first_lost(0)];
         let Some(seq) = firsts.into_iter().flatten().min() else { return };
@@ -132,7 +133,7 @@ impl Outbound {
         }
     }
 
-    /// Lets the congestion window grow.
+    /// Lets cwnd grow.
     fn grow(&mut self, now: Time, acked: &Acked, highest: u64) {
         let Some(((sent_at, newest), _)) = acked.newest else { return };
         self.congestion.on_ack(&Ack {

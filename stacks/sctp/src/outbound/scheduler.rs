@@ -6,27 +6,27 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::streams::Streams;
 use crate::config::Schedule;
 
-/// Virtual time that a byte takes at weight 1. At weight 256 the clock runs for 2^56 bytes.
+/// Virtual time per byte at weight 1. At weight 256 the clock suffices for 2^56 bytes.
 const UNITS: u64 = 1 << 16;
 
-/// The streams that have something to send: the one whose turn it is, and those that wait. While only one has
-/// something, nothing is ordered or moved.
+/// The streams with data to send: the current one, and those that wait. While there is only one, nothing is
+/// ordered or moved.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     current: Option<usize>,
     waiting: Waiting,
-    /// Virtual time: when the turn of the current stream began.
+    /// Virtual time at which the turn of the current stream began.
     clock: u64,
 }
 
-/// The slots of the streams that wait. May have some whose messages were all given up.
+/// The slots of waiting streams. May include streams whose messages were all abandoned.
 #[derive(Debug)]
 enum Waiting {
     /// Section 3.2: in turn.
     RoundRobin(VecDeque<usize>),
-    /// Section 3.6, as start-time fair queueing: a stream's turn begins when its last one ended, in a time that
-    /// passes slower the greater its weight; the earliest goes first. Unlike with finish times, the length of a chunk
-    /// need not be known before it is cut.
+    /// Section 3.6, as start-time fair queueing: a stream's turn begins when its last one ended, in a virtual
+    /// time that passes more slowly the greater its weight; the earliest is next. Unlike with finish times,
+    /// the length of a chunk need not be known before it is cut.
     Fair(BinaryHeap<Reverse<(u64, usize)>>),
 }
 
@@ -39,18 +39,18 @@ impl Scheduler {
         Self { current: None, waiting, clock: 0 }
     }
 
-    /// The stream whose turn it is. It has something to send.
+    /// The current stream, which has data to send.
     pub(super) fn current(&self) -> Option<usize> {
         self.current
     }
 
-    /// A stream has something to send.
+    /// A stream has data to send.
     pub(super) fn wake(&mut self, slot: usize, streams: &mut Streams) {
         let stream = streams.at_mut(slot);
         if std::mem::replace(&mut stream.scheduled, true) {
             return;
         }
-        // A stream that has paused does not save up time.
+        // // A paused stream does not accumulate credit.
         stream.turn = stream.turn.max(self.clock);
         let turn = stream.turn;
         if self.current.is_none() {
@@ -60,7 +60,7 @@ impl Scheduler {
         }
     }
 
-    /// The current stream has sent a chunk; `may_switch` unless it must go on with its message.
+    /// The current stream has sent a chunk; `may_switch` unless its message must be completed first.
     pub(super) fn took(&mut self, bytes: usize, may_switch: bool, streams: &mut Streams) {
         let Some(slot) = self.current else { return };
         let stream = streams.at_mut(slot);
@@ -76,7 +76,7 @@ impl Scheduler {
         }
     }
 
-    /// Messages were given up: the current stream may have none left.
+    /// Messages were abandoned: the current stream may have none left.
     pub(super) fn settle(&mut self, streams: &mut Streams) {
         if let Some(slot) = self.current
             && streams.at(slot).front_bytes().is_none()
@@ -86,7 +86,7 @@ impl Scheduler {
         }
     }
 
-    /// Gives the memory back, if no stream has anything to send.
+    /// Releases the memory if no stream has data to send.
     pub(super) fn shrink(&mut self) {
         if self.current.is_none() {
             match &mut self.waiting {
@@ -96,7 +96,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether one that waits goes before the current one, whose turn would begin at `turn`.
+    /// Whether a waiting stream precedes the current one, whose turn would begin at `turn`.
     fn is_other_due(&mut self, slot: usize, turn: u64, streams: &mut Streams) -> bool {
         while let Some((other_turn, other)) = self.peek() {
             if streams.at(other).front_bytes().is_some() {
@@ -111,7 +111,7 @@ impl Scheduler {
         false
     }
 
-    /// Makes the next of those that wait the current one.
+    /// Makes the next waiting stream the current one.
     fn next(&mut self, streams: &mut Streams) {
         self.current = None;
         while let Some(slot) = self.pop() {

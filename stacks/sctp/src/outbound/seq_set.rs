@@ -1,50 +1,51 @@
-//! A set of sequence numbers within a window that moves on: one bit each, worked on by the word.
+//! A bitmap of sequence numbers in a moving window, processed by words.
 
 /// Bits in a word.
 const WORD: u64 = 64;
 
-/// A set of sequence numbers. It holds those of a window as long as its capacity: the caller keeps the window, takes
-/// out what leaves it, and calls [`grow`](Self::grow) before it gets longer.
+/// A set of sequence numbers in a window as long as its capacity. The caller maintains the window, removes
+/// what leaves it, and calls [`grow`](Self::grow) before it becomes longer.
 #[derive(Debug, Default)]
 pub(super) struct SeqSet {
     /// Bit `seq % 64` of word `seq / 64`, modulo the number of words, which is a power of two or 0.
     words: Vec<u64>,
-    /// Bits set.
+    /// Number of bits set.
     count: usize,
 }
 
 impl SeqSet {
-    /// Sequence numbers in the set.
+    /// Number of elements.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether it is in the set.
+    /// Whether `seq` is in the set.
     pub(super) fn contains(&self, seq: u64) -> bool {
         self.word(seq) & bit(seq) != 0
     }
 
-    /// The word with the bit of this sequence number; 0 if there is no memory yet.
+    /// The word with the bit of this sequence number; 0 without memory.
     pub(super) fn word(&self, seq: u64) -> u64 {
         self.words.get(self.index(seq)).copied().unwrap_or(0)
     }
 
-    /// Puts it in. Gives whether it is new.
+    /// Inserts `seq`; returns whether it is new.
     pub(super) fn insert(&mut self, seq: u64) -> bool {
         self.claim(seq, seq + 1).0 != 0
     }
 
-    /// Takes it out. Gives whether it was there.
+    /// Removes `seq`; returns whether it was present.
     pub(super) fn remove(&mut self, seq: u64) -> bool {
         self.remove_word(seq, seq + 1) != 0
     }
 
-    /// Puts in those of `from..to` that share the word of `from`. Gives the bits that are new, and where to go on.
+    /// Inserts those of `from..to` that share the word of `from`. Returns the new bits, and where to
+    /// continue.
     pub(super) fn claim(&mut self, from: u64, to: u64) -> (u64, u64) {
         let (mask, next) = piece(from, to);
         let index = self.index(from);
@@ -55,7 +56,7 @@ impl SeqSet {
         (new, next)
     }
 
-    /// Takes out `from..to`.
+    /// Removes `from..to`.
     pub(super) fn remove_range(&mut self, from: u64, to: u64) {
         let mut at = from;
         while at < to && self.count > 0 {
@@ -72,7 +73,7 @@ impl SeqSet {
         first_bit(from, to, |seq| self.word(seq))
     }
 
-    /// Makes room for a window of `capacity` numbers, a power of two; `from..to` is the window so far.
+    /// Grows to a window of `capacity` numbers, a power of two; `from..to` is the current window.
     pub(super) fn grow(&mut self, capacity: usize, from: u64, to: u64) {
         let words = capacity.div_ceil(WORD as usize);
         if words <= self.words.len() {
@@ -105,7 +106,7 @@ impl SeqSet {
     }
 }
 
-/// The first of `from..to` whose bit is set in the words that `word` gives.
+/// The first of `from..to` whose bit is set in the words returned by `word`.
 pub(super) fn first_bit(from: u64, to: u64, word: impl Fn(u64) -> u64) -> Option<u64> {
     let mut at = from;
     while at < to {
@@ -119,7 +120,7 @@ pub(super) fn first_bit(from: u64, to: u64, word: impl Fn(u64) -> u64) -> Option
     None
 }
 
-/// How many of `from..to` have their bit set in the words that `word` gives.
+/// How many of `from..to` have their bit set in the words returned by `word`.
 pub(super) fn count_bits(from: u64, to: u64, word: impl Fn(u64) -> u64) -> usize {
     let (mut at, mut count) = (from, 0);
     while at < to {
@@ -130,7 +131,7 @@ pub(super) fn count_bits(from: u64, to: u64, word: impl Fn(u64) -> u64) -> usize
     count
 }
 
-/// The sequence numbers of the bits of one word, from low to high; `at` is any number of that word.
+/// The sequence numbers of the bits of a word in ascending order; `at` is any number of that word.
 pub(super) fn numbers(at: u64, mut bits: u64) -> impl Iterator<Item = u64> {
     let first = at - at % WORD;
     std::iter::from_fn(move || {
@@ -144,7 +145,7 @@ fn bit(seq: u64) -> u64 {
     1 << (seq % WORD)
 }
 
-/// The bits of `from..to` in the word of `from`, and the first number after them.
+/// The bits of `from..to` in the word of `from`, and the first number after that word.
 fn piece(from: u64, to: u64) -> (u64, u64) {
     let next = (from - from % WORD + WORD).min(to);
     let length = next - from;

@@ -1,16 +1,17 @@
-//! Where payload is kept from `send` until it is acknowledged: messages stand side by side in blocks, and a block is used
-//! again once all of its messages are gone. In a steady flow of messages of up to 32 KiB nothing is allocated.
+//! Storage for payload from `send` until it is acknowledged: messages are contiguous in blocks, and a block
+//! is reused once all its messages are released. A steady flow of messages of up to 32 KiB allocates nothing.
 //!
-//! What a chunk has of it is a plain range of a block, and a block counts the bytes that are still needed: sharing that
-//! one thread alone does needs no atomic operations, which cost as much as the copy here, since each of them waits for
-//! the copy to have reached the cache. The block that fell free last is filled next, while it is still in the cache.
+//! A chunk refers to a plain range of a block, and a block counts the bytes still needed. Within one thread
+//! this needs no atomic operations, which would cost as much as the copy, because each of them waits until
+//! the copy has reached the cache. The most recently freed block is filled next, while it is still in the
+//! cache.
 
 use crate::block_length::{MAX_SHARED_BYTES, next_block_bytes};
 
-/// A message, part of one, or several. It is worth nothing without its store, to which it has to be given back.
+/// A message, part of one, or several. It must be returned to its store.
 ///
-/// A message has less than 4 GiB (`Config::max_send_message_bytes`): where many short ones wait, what each takes beside its bytes
-/// counts.
+/// A message has less than 4 GiB (`Config::max_send_message_bytes`): with many short messages waiting, the
+/// overhead per message matters.
 #[derive(Debug, Default)]
 #[must_use]
 pub(super) struct Stored {
@@ -28,24 +29,25 @@ impl Stored {
         self.length == 0
     }
 
-    /// Block and start. With these and the length it is known whole.
+    /// Block and start; with the length they identify the range.
     pub(super) fn place(&self) -> (u32, u32) {
         (self.block, self.start)
     }
 
-    /// So many bytes at a place: a part of what was stored, or several that stand side by side. Each byte is given back once.
+    /// A range of this length: part of what was stored, or several contiguous messages. Each byte must be
+    /// released once.
     pub(super) fn at((block, start): (u32, u32), length: usize) -> Self {
         Self { block, start, length: length as u32 }
     }
 }
 
-/// How long a message may have to be kept. Those of one kind stand together: a message that has to stay holds a whole block,
-/// and between others that leave early it would hold many times its length.
+/// How long a message may have to be kept. Messages of one kind are stored together: one that stays occupies
+/// a whole block, and among others that leave early it would occupy many times its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     /// Until it is acknowledged.
     UntilAcked,
-    /// Until it is given up, at the latest.
+    /// Until it is abandoned at the latest.
     Limited,
 }
 
@@ -53,23 +55,23 @@ pub(super) enum Keep {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     blocks: Vec<Block>,
-    /// The blocks that are being filled, if any, by [`Keep`].
+    /// The blocks being filled, by [`Keep`].
     open: [Option<u32>; 2],
-    /// Blocks with memory that nobody needs, the last used on top.
+    /// Free blocks with memory, the last used on top.
     free: Vec<u32>,
     /// Blocks without memory.
     vacant: Vec<u32>,
-    /// Memory of all blocks together.
+    /// Memory of all blocks.
     bytes: usize,
 }
 
-/// A stretch of memory, or none.
+/// A range of memory, or none.
 #[derive(Debug, Default)]
 struct Block {
     bytes: Vec<u8>,
     /// Bytes that are still needed.
     live: usize,
-    /// For one long message.
+    /// Allocated for one long message.
     is_own: bool,
 }
 
@@ -80,7 +82,7 @@ impl Block {
 }
 
 impl Store {
-    /// Copies a message in.
+    /// Copies a message into the store.
     #[inline]
     pub(super) fn store(&mut self, message: &[u8], keep: Keep) -> Stored {
         let index = match self.open[keep as usize] {
@@ -100,7 +102,7 @@ impl Store {
         &self.blocks[stored.block as usize].bytes[stored.start as usize..][..stored.len()]
     }
 
-    /// They are no longer needed.
+    /// Releases bytes.
     #[inline]
     pub(super) fn release(&mut self, stored: Stored) {
         if stored.is_empty() {
@@ -113,7 +115,7 @@ impl Store {
         }
     }
 
-    /// Gives back the memory of all blocks that hold nothing.
+    /// Releases the memory of all empty blocks.
     pub(super) fn shrink(&mut self) {
         self.close_if_empty(Keep::UntilAcked);
         self.close_if_empty(Keep::Limited);
@@ -131,20 +133,20 @@ impl Store {
         self.bytes
     }
 
-    /// Bytes that are needed.
+    /// Bytes still needed.
     #[cfg(test)]
     pub(super) fn live_bytes(&self) -> usize {
         self.blocks.iter().map(|block| block.live).sum()
     }
 
-    /// A block with room for a message of `length` bytes, open from now on if others may join it.
+    /// Provides a block with space for a message of `length` bytes, open from now on if others may share it.
     #[cold]
     fn turn(&mut self, length: usize, keep: Keep) -> u32 {
         if length > MAX_SHARED_BYTES {
             return self.add(length, true);
         }
         let wanted = next_block_bytes(self.bytes, length);
-        // An open block that is empty is too short. What is too short by now leaves the store.
+        // // An open block that is empty is too short. Blocks that have become too short leave the store.
         self.close_if_empty(keep);
         while let Some(index) = self.free.pop() {
             if self.blocks[index as usize].bytes.capacity() >= wanted {
@@ -158,11 +160,11 @@ impl Store {
         index
     }
 
-    /// A new block.
+    /// Adds a block.
     fn add(&mut self, length: usize, is_own: bool) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.blocks.push(Block::default());
-            // Fits: each block has at least a byte of payload in it, or is used again.
+            // // Lossless: each block contains at least a byte of payload, or is reused.
             (self.blocks.len() - 1) as u32
         });
         let bytes = Vec::with_capacity(length);
@@ -171,7 +173,7 @@ impl Store {
         index
     }
 
-    /// An open block that holds nothing is free like any other.
+    /// An open block that is empty is as free as any other.
     fn close_if_empty(&mut self, keep: Keep) {
         let open = &mut self.open[keep as usize];
         self.free.extend(open.take_if(|open| self.blocks[*open as usize].live == 0));
@@ -188,7 +190,7 @@ impl Store {
         }
     }
 
-    /// Gives the memory of a block back.
+    /// Releases the memory of a block.
     fn vacate(&mut self, index: u32) {
         let memory = std::mem::take(&mut self.blocks[index as usize].bytes);
         self.bytes -= memory.capacity();
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
     use crate::block_length::{MAX_BLOCK_BYTES, MIN_BLOCK_BYTES};
 
-    /// Messages that are recognised.
+    /// Messages with recognisable content.
     fn message(number: usize, length: usize) -> Vec<u8> {
         (0..length).map(|at| (number * 31 + at) as u8).collect()
     }
@@ -219,7 +221,7 @@ mod tests {
             let front = Stored::at((block, start), cut);
             let rest = Stored::at((block, start + cut as u32), whole.len() - cut);
             held.push_back((front, rest, bytes));
-            // Not in the order in which they came.
+            // // Released in another order than stored.
             while held.len() > number % 50 {
                 let at = (number * 7) % held.len();
                 let Some((front, rest, bytes)) = held.remove(at) else { break };
@@ -255,7 +257,7 @@ mod tests {
                     most = store.bytes();
                 }
             }
-            assert_eq!(store.bytes(), most, "{length} x {window} kept on growing");
+            assert_eq!(store.bytes(), most, "{length} x {window} kept growing");
             let needed = length * window;
             assert!(most <= 4 * needed + 2 * MAX_BLOCK_BYTES, "{length} x {window} takes {most}");
         }
@@ -305,7 +307,7 @@ mod tests {
         store.release(kept);
         store.shrink();
         assert_eq!((store.bytes(), store.blocks.len()), (0, 0));
-        // An open block that has fallen empty makes way for a longer one.
+        // // An open block that has become empty is replaced by a longer one.
         for length in [100, 5000] {
             let stored = store.store(&vec![1; length], Keep::UntilAcked);
             store.release(stored);

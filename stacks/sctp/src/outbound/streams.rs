@@ -1,33 +1,33 @@
-//! The streams: the queue of each, its numbers, and what it was told.
+//! The outgoing streams: queues, message numbers and thresholds.
 
 use std::collections::BTreeMap;
 
 use super::waiting::Waiting;
 use crate::types::StreamId;
 
-/// Weight of a stream that was given none: "normal" of RFC 8831 section 6.4.
+/// Default weight: "normal" of RFC 8831 section 6.4.
 const DEFAULT_WEIGHT: u16 = 256;
 
-/// The message at the front of a queue, if some of it was sent.
+/// The message at the front of a queue, once partly sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
     /// SSN or MID.
     pub(super) number: u32,
-    /// Fragments sent.
+    /// Number of fragments sent.
     pub(super) fragments: u32,
 }
 
-/// One outgoing stream.
+/// An outgoing stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: StreamId,
-    /// Unsent messages. The one at the front is never one that was given up.
+    /// Unsent messages. The front one is never abandoned.
     pub(super) queue: Waiting,
     pub(super) begun: Option<Begun>,
     /// Unsent bytes.
     pub(super) buffered: usize,
     pub(super) low_threshold: usize,
-    /// An event about the low threshold waits to be polled.
+    /// A low-threshold event is queued.
     pub(super) low_told: bool,
     /// SSN or MID of the next ordered message.
     next_ordered: u32,
@@ -36,11 +36,11 @@ pub(super) struct Stream {
     /// The number after its last chunk.
     pub(super) sent_end: u64,
     pub(super) weight: u16,
-    /// No more messages are taken.
+    /// Refuses further messages.
     pub(super) closed: bool,
-    /// The scheduler has it.
+    /// The scheduler holds it.
     pub(super) scheduled: bool,
-    /// Virtual time at which its turn begins (for weighted fair queueing).
+    /// Virtual start time of its next turn (for weighted fair queueing).
     pub(super) turn: u64,
 }
 
@@ -63,12 +63,12 @@ impl Stream {
         }
     }
 
-    /// What is left of the message that is being sent, or will be next.
+    /// Unsent bytes of the front message.
     pub(super) fn front_bytes(&self) -> Option<usize> {
         self.queue.front_bytes()
     }
 
-    /// Begins the message at the front, if that was not done, and gives its number.
+    /// Starts the front message if necessary, and returns its state.
     pub(super) fn begin(&mut self, unordered: bool) -> Begun {
         *self.begun.get_or_insert_with(|| {
             let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
@@ -78,14 +78,14 @@ impl Stream {
         })
     }
 
-    /// So many bytes are no longer buffered. Gives whether the amount has fallen to the threshold.
+    /// Bytes are no longer buffered. Returns whether the amount has dropped to the threshold.
     pub(super) fn unbuffer(&mut self, bytes: usize) -> bool {
         let before = self.buffered;
         self.buffered -= bytes;
         before > self.low_threshold && self.buffered <= self.low_threshold
     }
 
-    /// RFC 6525 section 5.2.2: numbers begin at 0 again.
+    /// RFC 6525 section 5.2.2: numbering restarts at 0.
     pub(super) fn reset(&mut self) {
         self.next_ordered = 0;
         self.next_unordered = 0;
@@ -93,12 +93,12 @@ impl Stream {
     }
 }
 
-/// The streams that were used.
+/// The streams in use.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     slots: Vec<Stream>,
     index: BTreeMap<StreamId, usize>,
-    /// Mostly the same stream is used again.
+    /// Cache: usually the same stream is used again.
     last: Option<(StreamId, usize)>,
 }
 
@@ -122,7 +122,7 @@ impl Streams {
         self.slots.get(slot)
     }
 
-    /// The slot of the stream, made if need be.
+    /// The slot of the stream, created if necessary.
     pub(super) fn slot(&mut self, id: StreamId) -> usize {
         if let Some((last, slot)) = self.last
             && last == id
@@ -138,18 +138,18 @@ impl Streams {
         slot
     }
 
-    /// All of them.
+    /// All streams.
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.slots.iter()
     }
 
-    /// All of them.
+    /// All streams.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.slots.iter_mut()
     }
 
-    /// Gives back the memory of empty queues.
+    /// Releases the memory of empty queues.
     pub(super) fn shrink(&mut self) {
         self.slots.iter_mut().for_each(|stream| stream.queue.shrink());
     }

@@ -1,33 +1,33 @@
-//! Time within the sending half: half as long as an `Instant`, and one instruction to compare.
+//! Time within the sending half: half the size of an `Instant`, compared by one instruction.
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds, counted from the first moment that the association was told of.
+/// Nanoseconds since the first time passed to the association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Time(u64);
 
 impl Time {
-    /// Before every moment that a clock gives.
+    /// Before every time that a clock returns.
     pub(super) const START: Self = Self(0);
-    /// After all of them: a deadline that is not set.
+    /// After every time: a deadline that is not set.
     pub(super) const NEVER: Self = Self(u64::MAX);
 
-    /// So much later; at the most `NEVER`.
+    /// This time plus `delay`; at most `NEVER`.
     pub(super) fn after(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(nanoseconds(delay)))
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Time since `earlier`; zero if it is in the future.
     pub(super) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Turns an `Instant` into a `Time` and back.
+/// Converts between `Instant` and `Time`.
 #[derive(Debug)]
 pub(super) struct Clock {
     first: Option<Instant>,
-    /// The last moment that was read.
+    /// The last time read.
     pub(super) last: Time,
 }
 
@@ -36,27 +36,28 @@ impl Clock {
         Self { first: None, last: Time::START }
     }
 
-    /// The moment, at least one nanosecond after `Time::START`. Moments before the first count as the first.
+    /// Converts the time to at least one nanosecond after `Time::START`. Times before the first count as the
+    /// first.
     pub(super) fn read(&mut self, now: Instant) -> Time {
         self.first.get_or_insert(now);
         self.last = self.time(now);
         self.last
     }
 
-    /// The same, without being remembered.
+    /// The same, without storing it.
     pub(super) fn time(&self, now: Instant) -> Time {
         let since_first = self.first.map_or(Duration::ZERO, |first| now.saturating_duration_since(first));
         Time(nanoseconds(since_first).saturating_add(1))
     }
 
-    /// When that is; `None` if never.
+    /// Converts back; `None` for `NEVER`.
     pub(super) fn instant(&self, time: Time) -> Option<Instant> {
         let first = self.first.filter(|_| time != Time::NEVER)?;
         first.checked_add(Duration::from_nanos(time.0.saturating_sub(1)))
     }
 }
 
-/// 584 years fit; longer is as good as never.
+/// 584 years fit; longer durations count as never.
 fn nanoseconds(duration: Duration) -> u64 {
     let seconds = duration.as_secs().saturating_mul(1_000_000_000);
     seconds.saturating_add(u64::from(duration.subsec_nanos()))

@@ -1,21 +1,21 @@
-//! Deadlines: retransmission, tail loss probe, reordering, lifetimes, and giving memory back.
+//! Deadlines: retransmission, tail loss probe, reordering, lifetimes, and releasing memory.
 
 use std::time::{Duration, Instant};
 
 use super::Outbound;
 use super::time::Time;
 
-/// An association that has had nothing to send for so long gives back what memory it used for that.
+/// Idle time after which memory is released.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Deadlines that are not kept elsewhere.
+/// Deadlines not kept elsewhere.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// T3-rtx; also for FORWARD-TSN, and for a window that stays shut.
+    /// T3-rtx; also for FORWARD-TSN and for a closed window.
     retransmit: Time,
     /// Tail loss probe.
     pub(super) probe: Time,
-    /// Giving memory back.
+    /// Releasing memory.
     idle: Time,
 }
 
@@ -26,7 +26,7 @@ impl Timers {
 }
 
 impl Outbound {
-    /// The moment that `handle_timeout` waits for: retransmission, tail loss probe, reordering, lifetimes.
+    /// The deadline of `handle_timeout`: retransmission, tail loss probe, reordering, lifetimes.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let timers = &self.timers;
         let first = timers.retransmit.min(timers.probe).min(timers.idle);
@@ -34,7 +34,7 @@ impl Outbound {
         self.clock.instant(first.min(self.loss.reorder_at).min(self.limits.next_expiry()))
     }
 
-    /// Time has passed.
+    /// Handles expired deadlines.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let now = self.clock.read(now);
         self.expire(now);
@@ -55,7 +55,8 @@ impl Outbound {
         self.arm(now);
     }
 
-    /// There was no path for a while: what is on its way is lost, and the timeouts of that time say nothing.
+    /// The path was unavailable for a while: data in flight is lost, and the timeouts of that period are
+    /// ignored.
     pub(crate) fn handle_path_restored(&mut self, now: Instant) {
         let now = self.clock.read(now);
         (self.timeouts_in_a_row, self.stalled_timeouts) = (0, 0);
@@ -69,12 +70,12 @@ impl Outbound {
         self.arm(now);
     }
 
-    /// RFC 9260 section 6.3.2 R3: the timer begins anew.
+    /// RFC 9260 section 6.3.2 R3: the timer restarts.
     pub(super) fn restart_timer(&mut self, now: Time) {
         self.timers.retransmit = now.after(self.rtt.rto());
     }
 
-    /// Sets the timers by what there is to wait for (section 6.3.2 R1 and R2).
+    /// Sets the timers according to what is pending (section 6.3.2 R1 and R2).
     pub(super) fn arm(&mut self, now: Time) {
         if !self.flight.is_empty() || self.lags() || self.is_window_blocked() {
             if self.timers.retransmit == Time::NEVER {
@@ -110,8 +111,8 @@ impl Outbound {
         self.restart_timer(now);
     }
 
-    /// Gives up on messages whose lifetime is over: if some of it is unsent, or waits to be sent again. What is on its
-    /// way may still arrive.
+    /// Abandons expired messages that have an unsent part or wait for retransmission. What is in flight may
+    /// still arrive.
     fn expire(&mut self, now: Time) {
         while let Some(id) = self.limits.pop_expired(now) {
             let limit = self.limits.get(id);
@@ -127,7 +128,7 @@ impl Outbound {
         self.limits.tidy();
     }
 
-    /// Gives memory back.
+    /// Releases memory.
     fn shrink(&mut self) {
         self.has_memory = false;
         self.store.shrink();

@@ -14,12 +14,12 @@ use crate::types::{Fsn, Mid, Ssn};
 use crate::wire::packet::HEADER_BYTES;
 use crate::wire::{Data, Order, PacketWriter};
 
-/// Least payload of a fragment that fills what other chunks have left of a packet. A smaller one costs the peer more
-/// than it saves.
+/// Smallest payload of a fragment that fills the rest of a packet. A smaller one costs the peer more than it
+/// saves.
 const MIN_FRAGMENT_BYTES: usize = 32;
 
 impl Outbound {
-    /// Whether `write` would write something now, into an empty packet.
+    /// Whether `write` would write something into an empty packet now.
     pub(crate) fn wants_to_send(&self, now: Instant) -> bool {
         if self.peer.is_none() {
             return false;
@@ -28,32 +28,34 @@ impl Outbound {
             || (self.may_send() && self.has_something() && self.is_its_time(|| self.clock.time(now)))
     }
 
-    /// Something waits to be sent, and the peer has room for it.
+    /// Whether something waits to be sent and the peer has space for it.
     fn has_something(&self) -> bool {
         self.flight.has_lost() || self.new_payload_bytes().is_some()
     }
 
-    /// Whether pacing lets a packet out. Asked for every packet: the time is worked out only where there is pacing.
+    /// Whether pacing allows a packet. Called for every packet: the time is only computed if pacing is
+    /// active.
     fn is_its_time(&self, now: impl FnOnce() -> Time) -> bool {
         let Some(pacing) = self.congestion.pacing() else { return true };
         self.credit || self.flight.bytes() == 0 || self.pacer.may_send(now, pacing)
     }
 
-    /// When pacing lets out what waits for it.
+    /// When pacing allows the next packet.
     pub(super) fn paced_until(&self) -> Time {
         let Some(pacing) = self.congestion.pacing() else { return Time::NEVER };
         let waits = self.peer.is_some() && self.may_send() && self.has_something();
         if waits && !self.is_its_time(|| self.clock.last) { self.pacer.ready_at(pacing) } else { Time::NEVER }
     }
 
-    /// Writes what fits: FORWARD-TSN, retransmissions, then new data, within the windows. Gives whether it wrote.
+    /// Writes what fits: FORWARD-TSN, retransmissions, then new data, within the windows. Returns whether
+    /// anything was written.
     pub(crate) fn write(&mut self, now: Instant, packet: &mut PacketWriter<'_>) -> bool {
         if self.peer.is_none() {
             return false;
         }
         let now = self.clock.read(now);
         let forwarded = self.forward.is_due && self.write_forward(now, packet);
-        // The congestion window is looked at once a packet: packets stay full, and of the same length.
+        // // cwnd is checked once per packet: packets stay full and of equal length.
         if !self.may_send() || !self.is_its_time(|| now) {
             return forwarded;
         }
@@ -85,34 +87,36 @@ impl Outbound {
         forwarded || resent || sent
     }
 
-    /// Notes if the congestion window alone holds us back: then it should grow.
+    /// Records whether cwnd alone is the limit, in which case it should grow.
     pub(super) fn note_limit(&mut self) {
         if !self.may_send() && self.has_something() {
             self.limited_end = self.flight.next();
         }
     }
 
-    /// Whether the congestion window lets out a packet. A whole one must fit, so that a window of one packet is one
-    /// (RFC 9260 section 6.1 B would let any window be exceeded by less than a packet).
+    /// Whether cwnd allows a packet. A full one must fit, so that a cwnd of one packet means one packet (RFC
+    /// 9260 section 6.1 B would allow exceeding it by less than a packet).
     pub(super) fn may_send(&self) -> bool {
         let bytes = self.in_flight_bytes();
         let paced = self.loss.pace.as_ref().is_none_or(Pace::may_send);
         bytes == 0 || (paced && bytes + self.packet_bytes <= self.congestion.window_bytes()) || self.credit
     }
 
-    /// Payload of the next new chunk in an otherwise empty packet, if there is one and the peer has room for it.
+    /// Payload of the next new chunk in an otherwise empty packet, if there is one and the peer has space for
+    /// it.
     pub(super) fn new_payload_bytes(&self) -> Option<usize> {
         let left = self.streams.at(self.scheduler.current()?).front_bytes()?;
         let bytes = left.min(self.payload_capacity());
         (self.flight.len() < self.settings.max_in_flight_chunks && self.fits_window(bytes)).then_some(bytes)
     }
 
-    /// Whether the peer has room for so much more payload (RFC 9260 section 6.1 A), or is to be asked.
+    /// Whether the peer has space for this much more payload (RFC 9260 section 6.1 A), or is to be probed.
     fn fits_window(&self, bytes: usize) -> bool {
         self.flight.payload_bytes() + bytes <= self.window || self.window_probe
     }
 
-    /// Nothing is in flight, and the peer has no room for what waits: only a probe will tell when it has.
+    /// Nothing is in flight, and the peer has no space for the next message: only a probe can detect when it
+    /// has.
     pub(super) fn is_window_blocked(&self) -> bool {
         self.peer.is_some()
             && self.flight.is_empty()
@@ -120,12 +124,12 @@ impl Outbound {
             && self.new_payload_bytes().is_none()
     }
 
-    /// Most payload in one chunk.
+    /// Most payload per chunk.
     fn payload_capacity(&self) -> usize {
         (self.base_packet_bytes & !3) - HEADER_BYTES - self.overhead
     }
 
-    /// Length of the chunk that `write` would begin with: whether it fits beside others.
+    /// Length of the first chunk that `write` would write, to check whether it fits with others.
     pub(crate) fn next_chunk_bytes(&self) -> usize {
         match self.flight.first_lost(0) {
             Some(seq) => self.flight.chunk_bytes(seq),
@@ -140,12 +144,12 @@ impl Outbound {
             from = seq + 1;
             if self.flight.chunk_bytes(seq) > packet.room() {
                 if packet.is_empty() {
-                    // Too long even for this: others may do.
+                    // // Does not fit here; shorter ones may.
                     continue;
                 }
                 break;
             }
-            // The last of them asks for an answer, which says whether all is well again.
+            // // The last of them requests an immediate SACK, which shows whether the repair is complete.
             let immediate = self.flight.first_lost(from).is_none();
             let (chunk, payload) = (self.flight.chunk(seq), self.flight.payload(seq));
             self.write_chunk(seq, &chunk, &payload, immediate, packet);
@@ -179,12 +183,13 @@ impl Outbound {
         if most <= room {
             return Some(most);
         }
-        // What fits a packet of its own is not cut, so that messages of one length make packets of one length.
+        // // A message that fits into a packet is not split, so that messages of equal length make packets of
+        // equal length.
         let wait = left <= self.payload_capacity() || room < MIN_FRAGMENT_BYTES;
         (packet.is_empty() || !wait).then_some(room)
     }
 
-    /// Sends the next `bytes` of a stream's first message as one chunk.
+    /// Sends the next `bytes` of a stream's front message as one chunk.
     fn send_chunk(&mut self, now: Time, slot: usize, bytes: usize, packet: &mut PacketWriter<'_>) {
         let stream = self.streams.at_mut(slot);
         let Some(Taken { payload, terms, gone }) = stream.queue.take(bytes) else { return };
@@ -214,7 +219,7 @@ impl Outbound {
         self.unsent_bytes -= bytes;
         if ends {
             self.unsent -= 1;
-            // Those behind it that were given up had only their charge left.
+            // // Abandoned messages behind it had only their charge left.
             self.free(0, gone - 1);
         }
         if limit.is_limited() {
@@ -226,8 +231,8 @@ impl Outbound {
         self.is_window_probe_out |= std::mem::take(&mut self.window_probe);
     }
 
-    /// Whether a chunk carries the I bit (RFC 7053): if nothing can follow it, so that a SACK that the peer holds back
-    /// would hold us up, or look like a loss. Once a round trip is enough.
+    /// Whether a chunk carries the I bit (RFC 7053): if nothing can follow it, so that a delayed SACK would
+    /// stall us or look like a loss. Once per round trip suffices.
     fn asks_for_sack(&mut self, seq: u64, bytes: usize) -> bool {
         let stops = self.unsent == 0 || !self.may_send() || self.flight.payload_bytes() + bytes > self.window;
         let asks = stops && self.immediate_end <= self.flight.base();

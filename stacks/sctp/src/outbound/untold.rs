@@ -1,28 +1,28 @@
-//! What the peer has had no room to tell of.
+//! Chunks that the peer's SACKs have no space to report.
 //!
-//! A SACK has room for so many gap blocks: some 280 in a packet of 1,200 bytes, and some peers tell of 20 at the most. Where more is
-//! lost, it ends before the highest TSN that has arrived. Of what lies beyond nobody knows whether it arrived; but what was sent a round
-//! trip ago is under way no more, so that it must not hold up what is to be sent, nor be taken for lost because something that was
-//! sent again, and so later, is told of.
+//! A SACK has space for a limited number of gap blocks: some 280 in a packet of 1,200 bytes, and some peers
+//! report at most 20. With more losses it ends before the highest TSN that has arrived. Whether chunks beyond
+//! its end have arrived is unknown. Those sent more than a round trip ago are no longer in flight, so they
+//! must not block new data. Nor do they count as lost because a later retransmission is reported.
 
 use std::time::Duration;
 
 use super::Outbound;
 use super::time::Time;
 
-/// A SACK with so many gap blocks may have had no room for more.
+/// A SACK with this many gap blocks may have had no space for more.
 const GAP_BLOCKS_FULL: usize = 16;
-/// The part of what is outstanding that makes much of it.
+/// Fraction of the outstanding chunks that counts as a large part.
 const MUCH: usize = 8;
 
-/// Chunks from `from` to `to` are neither told of nor under way, if they are outstanding.
+/// Outstanding chunks from `from` to `to` are neither reported nor in flight.
 #[derive(Debug)]
 pub(super) struct Untold {
-    /// The last SACK says nothing from here on; `u64::MAX` if it told of all.
+    /// The last SACK reports nothing from here; `u64::MAX` if it reported everything.
     pub(super) from: u64,
-    /// What was sent before this was sent a round trip ago.
+    /// Chunks before this were sent more than a round trip ago.
     to: u64,
-    /// Bytes of them, about.
+    /// Their approximate length in bytes.
     bytes: usize,
 }
 
@@ -35,7 +35,7 @@ impl Untold {
         self.from != u64::MAX
     }
 
-    /// A SACK told of chunks before `highest`, in so many gap blocks.
+    /// A SACK reported chunks before `highest` in this many gap blocks.
     pub(super) fn on_sack(&mut self, highest: u64, gap_blocks: usize) {
         if gap_blocks >= GAP_BLOCKS_FULL {
             self.from = highest;
@@ -46,17 +46,18 @@ impl Untold {
 }
 
 impl Outbound {
-    /// Bytes that the network has, as far as can be known.
+    /// Best estimate of the bytes in the network.
     pub(super) fn in_flight_bytes(&self) -> usize {
         self.flight.bytes().saturating_sub(self.untold.bytes)
     }
 
-    /// So much is untold that what was lost, of what is told, is no measure.
+    /// Whether so much is unreported that the reported losses are not representative.
     pub(super) fn is_much_untold(&self) -> bool {
         self.untold.bytes > self.flight.bytes() / MUCH
     }
 
-    /// Finds out how far nothing is under way any more, though nobody has told of it. Takes time by a 64th of what is untold.
+    /// Determines up to where nothing is in flight although it is unreported. Costs a 64th of the unreported
+    /// range.
     pub(super) fn pass_untold(&mut self, window: Duration, now: Time) {
         if !self.untold.is_something() {
             return;
@@ -70,7 +71,7 @@ impl Outbound {
             to = seq + 1;
         }
         let chunks = self.flight.outstanding_between(self.untold.from, to);
-        // Chunks are about equally long, or few.
+        // // Chunks are of similar length, or few.
         let average = self.flight.bytes().checked_div(self.flight.outstanding()).unwrap_or_default();
         (self.untold.to, self.untold.bytes) = (to, chunks * average);
     }

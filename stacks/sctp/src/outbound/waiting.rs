@@ -1,6 +1,6 @@
-//! The messages of a stream that were not sent. Where thousands of short ones wait, what each takes beside its bytes counts. Most follow
-//! the one before in the store, and are sent on the same terms: so where they stand is kept once for all that stand side by side, and
-//! terms once for a run of equal ones. What is left is a length.
+//! The unsent messages of a stream. With thousands of short messages, the overhead per message matters. Most
+//! follow the previous one in the store and have the same options. Locations are therefore stored once per
+//! contiguous span, and options once per run of equal ones. What remains is a length.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use super::limited::LimitId;
 use super::store::Stored;
 use crate::types::Ppid;
 
-/// Messages for which there is memory at first.
+/// Initial capacity in messages.
 const MIN_CAPACITY: usize = 16;
-/// In the place of a length that stands in `long`.
+/// Marks a length stored in `long`.
 const LONG: u16 = u16::MAX;
 
-/// How a message is sent.
+/// Options of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) ppid: Ppid,
@@ -21,54 +21,54 @@ pub(super) struct Terms {
     pub(super) unordered: bool,
 }
 
-/// Messages of the same terms, one after the other.
+/// Consecutive messages with the same options.
 #[derive(Debug)]
 struct Run {
     count: u32,
     terms: Terms,
 }
 
-/// Messages that stand side by side in the store, up to the next span. One of limited reliability stands alone: it may be given up
-/// before its turn.
+/// Messages contiguous in the store, up to the next span. A message of limited reliability has its own span,
+/// because it may be abandoned early.
 #[derive(Debug)]
 struct Span {
     /// The first of them.
     place: u32,
     block: u32,
-    /// Where what is left of the first begins.
+    /// Start of the unsent part of the first message.
     start: u32,
 }
 
-/// A long message that waits.
+/// A long message.
 #[derive(Debug)]
 struct Long {
     place: u32,
     length: u32,
 }
 
-/// What was taken off the front of a queue.
+/// Bytes removed from the front of a queue.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Taken {
     pub(super) payload: Stored,
     pub(super) terms: Terms,
-    /// Messages that have left the queue: with the one at the front those behind it that were given up. 0: some of it is left.
+    /// Messages that have left the queue: the front one and abandoned ones behind it. 0: part of it is left.
     pub(super) gone: usize,
 }
 
-/// The queue. A message has a place: its number among all that the queue ever had, modulo 2^32. One that was given up is empty, and
-/// leaves when it gets to the front.
+/// The queue. A message is identified by its place: its number among all messages of the queue, modulo 2^32.
+/// An abandoned message is empty, and leaves when it reaches the front.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// What is left of each.
+    /// Unsent length of each message.
     lengths: VecDeque<u16>,
-    /// Those that are too long for that, by place.
+    /// Lengths that exceed 16 bits, by place.
     long: VecDeque<Long>,
     spans: VecDeque<Span>,
     runs: VecDeque<Run>,
     /// The place of the front.
     first: u32,
-    /// Where in the store the next message has to stand to belong to the last span: block and start.
+    /// Where the next message must be in the store to belong to the last span: block and start.
     end: Option<(u32, u32)>,
 }
 
@@ -81,12 +81,12 @@ impl Waiting {
         self.lengths.is_empty()
     }
 
-    /// The place of the message at the front.
+    /// The place of the front message.
     pub(super) fn first_place(&self) -> u32 {
         self.first
     }
 
-    /// The place of the next message that is queued.
+    /// The place of the next message queued.
     pub(super) fn next_place(&self) -> u32 {
         self.first.wrapping_add(self.len() as u32)
     }
@@ -95,7 +95,7 @@ impl Waiting {
     pub(super) fn push_back(&mut self, payload: Stored, terms: Terms) {
         let (place, length) = (self.next_place(), payload.len());
         let short = u16::try_from(length).unwrap_or(LONG);
-        // By an eighth: twice as much would on average be a third for nothing.
+        // // Grows by an eighth: doubling would waste a third on average.
         make_room(&mut self.lengths, 8);
         self.lengths.push_back(short);
         if short == LONG {
@@ -113,7 +113,7 @@ impl Waiting {
         }
     }
 
-    /// What is left of the message at the front.
+    /// Unsent length of the front message.
     #[inline]
     pub(super) fn front_bytes(&self) -> Option<usize> {
         match *self.lengths.front()? {
@@ -122,12 +122,12 @@ impl Waiting {
         }
     }
 
-    /// Whether the message at the front is sent outside the order.
+    /// Whether the front message is unordered.
     pub(super) fn is_front_unordered(&self) -> bool {
         self.runs.front().is_some_and(|run| run.terms.unordered)
     }
 
-    /// Takes the first bytes off the message at the front, at most all that is left of it.
+    /// Removes up to `bytes` from the front message.
     #[inline]
     pub(super) fn take(&mut self, bytes: usize) -> Option<Taken> {
         let left = self.front_bytes()?;
@@ -146,7 +146,8 @@ impl Waiting {
         Some(Taken { payload, terms, gone: 0 })
     }
 
-    /// Gives up on a message of limited reliability: what was left of it, and how many messages have left the queue.
+    /// Abandons a message of limited reliability: returns its unsent part, and how many messages have left
+    /// the queue.
     pub(super) fn give_up(&mut self, place: u32) -> Option<(Stored, usize)> {
         let first = self.first;
         let ahead = |place: u32| place.wrapping_sub(first);
@@ -162,19 +163,19 @@ impl Waiting {
         Some((payload, gone))
     }
 
-    /// None of them is limited any more.
+    /// Makes all messages reliable.
     pub(super) fn lift_limits(&mut self) {
         self.runs.iter_mut().for_each(|run| run.terms.limit = LimitId::NONE);
     }
 
-    /// Gives the memory back, if none waits.
+    /// Releases the memory if the queue is empty.
     pub(super) fn shrink(&mut self) {
         if self.is_empty() {
             *self = Self { first: self.first, ..Self::default() };
         }
     }
 
-    /// The message at the front leaves, and those after it that were given up. Gives how many.
+    /// Removes the front message and abandoned ones after it; returns their number.
     #[inline]
     fn leave(&mut self) -> usize {
         let mut gone = 0;
@@ -200,7 +201,7 @@ impl Waiting {
         gone
     }
 
-    /// What is left of each.
+    /// Unsent length of each message.
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         self.lengths.iter().enumerate().map(|(at, &short)| match short {
@@ -212,7 +213,7 @@ impl Waiting {
         })
     }
 
-    /// Bytes of memory.
+    /// Memory use in bytes.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.lengths.capacity() * size_of::<u16>()
@@ -222,7 +223,7 @@ impl Waiting {
     }
 }
 
-/// Makes room for one more: a part of the length at a time.
+/// Makes space for one more element, growing by a fraction of the length.
 #[inline]
 pub(super) fn make_room<T>(queue: &mut VecDeque<T>, part: usize) {
     if queue.len() == queue.capacity() {
@@ -256,7 +257,7 @@ mod tests {
         for (at, &kind) in kinds.iter().enumerate() {
             assert_eq!((waiting.first_place() as usize, waiting.front_bytes()), (at, Some(lengths[at])));
             assert_eq!(waiting.is_front_unordered(), kind.is_multiple_of(2));
-            // In two parts, if there are two.
+            // // In two parts if possible.
             let first = lengths[at] / 2;
             let mut found = Vec::new();
             for part in [first, lengths[at] - first].into_iter().filter(|&part| part > 0) {
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(store.live_bytes(), 0);
     }
 
-    /// Each third is limited, and may be given up wherever it waits; the places wrap.
+    /// Every third message is limited and may be abandoned anywhere in the queue; places wrap.
     #[test]
     fn who_is_given_up_leaves_when_it_gets_to_the_front() {
         for given_up in 0..64_u32 {
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// However many wait: beside its bytes each takes less than three.
+    /// However many wait, each takes less than three bytes besides its payload.
     #[test]
     fn short_messages_take_little_beside_their_bytes() {
         let (mut store, mut waiting) = (Store::default(), Waiting::default());

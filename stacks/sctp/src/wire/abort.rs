@@ -14,12 +14,13 @@ use super::cursor::Cursor;
 use super::error::{Cause, Causes, write_causes};
 use super::{PacketWriter, RawChunk, TAG_REFLECTED};
 
-/// The association is over, at once.
+/// Ends the association immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abort<'a> {
-    /// T: the packet's verification tag is that of the packet answered, for want of an association.
+    /// T: the packet reflects the verification tag of the packet that it answers, because there is no
+    /// association.
     pub tag_reflected: bool,
-    /// Why.
+    /// The reasons.
     pub causes: Causes<'a>,
 }
 
@@ -27,12 +28,13 @@ impl<'a> Abort<'a> {
     /// Chunk type.
     pub const KIND: u8 = 6;
 
-    /// Parses an ABORT. Every value will do: it is over even if the causes are malformed.
+    /// Parses an ABORT. Any value is accepted: the association ends even if the causes are malformed.
     pub fn parse(chunk: &RawChunk<'a>) -> Self {
-        Self { tag_reflected: chunk.flags & TAG_REFLECTED != 0, causes: Causes::of(chunk.value) }
+        Self { tag_reflected: chunk.flags & TAG_REFLECTED != 0, causes: Causes::new(chunk.value) }
     }
 
-    /// Writes an ABORT with the causes that fit. Gives false, and writes nothing, if not even its header fits.
+    /// Writes an ABORT with the causes that fit. Returns false and writes nothing if not even its header
+    /// fits.
     #[must_use]
     pub fn write<'c>(
         packet: &mut PacketWriter<'_>,

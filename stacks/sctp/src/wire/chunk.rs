@@ -40,17 +40,17 @@ pub enum Chunk<'a> {
     Pad(Pad),
     /// FORWARD-TSN (192) or I-FORWARD-TSN (194).
     ForwardTsn(ForwardTsn<'a>),
-    /// A type that is not known: see [`RawChunk::skips_if_unknown`] and [`RawChunk::reports_if_unknown`].
+    /// An unknown type: see [`RawChunk::skips_if_unknown`] and [`RawChunk::reports_if_unknown`].
     Unknown {
         /// Its type.
         kind: u8,
-        /// All of it.
+        /// The whole chunk.
         raw: RawChunk<'a>,
     },
 }
 
 impl<'a> Chunk<'a> {
-    /// Parses a chunk. Where most chunks are data, it pays to look for [`Data`] and [`Sack`] first.
+    /// Parses a chunk. Where most chunks carry data, it is faster to check for [`Data`] and [`Sack`] first.
     pub fn parse(raw: &RawChunk<'a>) -> Result<Self, Malformed> {
         Ok(match raw.kind {
             Data::KIND | Data::KIND_INTERLEAVED => Self::Data(Data::parse(raw)?),
@@ -75,14 +75,14 @@ impl<'a> Chunk<'a> {
 }
 
 impl RawChunk<'_> {
-    /// Of a type that the receiver does not know: whether the chunks after it are still looked at (highest bit). If
-    /// not, the rest of the packet is discarded.
+    /// For an unknown type: whether to process the chunks after it (highest bit). If not, the rest of the
+    /// packet is discarded.
     pub fn skips_if_unknown(&self) -> bool {
         self.kind & 0x80 != 0
     }
 
-    /// Of a type that the receiver does not know: whether it is reported to the sender (second highest bit), in an
-    /// ERROR with [`Cause::UnrecognizedChunk`](super::Cause::UnrecognizedChunk).
+    /// For an unknown type: whether to report it to the sender (second highest bit) in an ERROR with
+    /// [`Cause::UnrecognizedChunk`](super::Cause::UnrecognizedChunk).
     pub fn reports_if_unknown(&self) -> bool {
         self.kind & 0x40 != 0
     }

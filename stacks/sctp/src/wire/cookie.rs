@@ -17,10 +17,10 @@
 
 use super::{PacketWriter, RawChunk};
 
-/// Gives the cookie of the INIT ACK back.
+/// Returns the cookie of the INIT ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookieEcho<'a> {
-    /// The cookie. Only who made it knows what is in it; it may be empty.
+    /// The cookie, opaque to this side; it may be empty.
     pub cookie: &'a [u8],
 }
 
@@ -28,19 +28,19 @@ impl<'a> CookieEcho<'a> {
     /// Chunk type.
     pub const KIND: u8 = 10;
 
-    /// Parses a COOKIE ECHO. Every value will do: whether the cookie is good is for who made it to say.
+    /// Parses a COOKIE ECHO. Any value is accepted: the issuer validates the cookie.
     pub fn parse(chunk: &RawChunk<'a>) -> Self {
         Self { cookie: chunk.value }
     }
 
-    /// Writes a COOKIE ECHO. Gives false, and writes nothing, if it does not fit.
+    /// Writes a COOKIE ECHO. Returns false and writes nothing if it does not fit.
     #[must_use]
     pub fn write(&self, packet: &mut PacketWriter<'_>) -> bool {
         packet.chunk_of(Self::KIND, 0, self.cookie)
     }
 }
 
-/// The cookie was good: the association is open.
+/// The cookie was valid: the association is established.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookieAck;
 
@@ -48,7 +48,7 @@ impl CookieAck {
     /// Chunk type.
     pub const KIND: u8 = 11;
 
-    /// Writes a COOKIE ACK. Gives false, and writes nothing, if it does not fit.
+    /// Writes a COOKIE ACK. Returns false and writes nothing if it does not fit.
     #[must_use]
     pub fn write(&self, packet: &mut PacketWriter<'_>) -> bool {
         packet.chunk_of(Self::KIND, 0, &[])

@@ -1,9 +1,9 @@
-//! Writes the value of a chunk from its front, and says when it is full.
+//! Writes the value of a chunk front to back, within its bounds.
 
 use super::CHUNK_HEADER_BYTES;
 use super::bytes::put_u16;
 
-/// The part of a packet where the value of a chunk goes. What does not fit is not written, and changes nothing.
+/// The space for a chunk's value in a packet. What does not fit is not written and changes nothing.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     out: &'a mut [u8],
@@ -15,17 +15,17 @@ impl<'a> Cursor<'a> {
         Self { out, length: 0 }
     }
 
-    /// Bytes written.
+    /// Number of bytes written.
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// Writes a number of 16 bits.
+    /// Writes a 16-bit number.
     pub(super) fn u16(&mut self, value: u16) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Writes a number of 32 bits.
+    /// Writes a 32-bit number.
     pub(super) fn u32(&mut self, value: u32) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
@@ -37,8 +37,8 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Writes a parameter or an error cause: type, length, and the value that `fill` writes. The padding of the one
-    /// before comes first; that of the last one belongs to the chunk (RFC 9260 section 3.2).
+    /// Writes a parameter or an error cause: type, length, and the value that `fill` writes. Pads the
+    /// previous one first; the padding of the last one belongs to the chunk (RFC 9260 section 3.2).
     pub(super) fn parameter(
         &mut self,
         kind: u16,

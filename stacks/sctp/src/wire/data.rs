@@ -45,35 +45,35 @@ const FIELD_BYTES: usize = 12;
 /// Length of the fields of I-DATA after the chunk header.
 const INTERLEAVED_FIELD_BYTES: usize = 16;
 
-/// One chunk of user data, DATA or I-DATA.
+/// A chunk of user data, DATA or I-DATA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a> {
     /// Transmission sequence number.
     pub tsn: Tsn,
     /// Stream.
     pub stream: StreamId,
-    /// Where it stands in its stream; says which of the two chunk types it is.
+    /// Its position in the stream; determines the chunk type.
     pub order: Order,
     /// Payload protocol identifier. In I-DATA only the first fragment carries it; 0 in the others.
     pub ppid: Ppid,
-    /// U: outside the order of its stream.
+    /// U: unordered.
     pub unordered: bool,
     /// B: first fragment of a message.
     pub begin: bool,
     /// E: last fragment of a message.
     pub end: bool,
-    /// I: the sender asks for a SACK at once (RFC 9260 section 3.3.1).
+    /// I: the sender requests an immediate SACK (RFC 9260 section 3.3.1).
     pub immediate: bool,
     /// The payload, never empty.
     pub payload: &'a [u8],
 }
 
-/// Place in the stream.
+/// Position in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// DATA: the number of the message in its stream; means nothing if unordered.
+    /// DATA: the number of the message in its stream; meaningless if unordered.
     Ssn(Ssn),
-    /// I-DATA: message identifier, and number of the fragment in it (0 in the first).
+    /// I-DATA: message identifier, and number of the fragment in the message, starting at 0.
     Mid(Mid, Fsn),
 }
 
@@ -82,12 +82,12 @@ impl<'a> Data<'a> {
     pub const KIND: u8 = 0;
     /// Chunk type I-DATA.
     pub const KIND_INTERLEAVED: u8 = 64;
-    /// Bytes before the payload, chunk header included: DATA.
+    /// Bytes before the payload of DATA, including the chunk header.
     pub const OVERHEAD: usize = 16;
-    /// Bytes before the payload, chunk header included: I-DATA.
+    /// Bytes before the payload of I-DATA, including the chunk header.
     pub const OVERHEAD_INTERLEAVED: usize = 20;
 
-    /// Parses a chunk of either type. A chunk without payload is malformed, but no noise: see
+    /// Parses a chunk of either type. A chunk without payload is malformed but must not be ignored: see
     /// [`tsn_without_payload`](Self::tsn_without_payload).
     #[inline]
     pub fn parse(chunk: &RawChunk<'a>) -> Result<Self, Malformed> {
@@ -141,8 +141,8 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The TSN of a DATA or I-DATA chunk that has all of its fields and no payload; `None` for every other chunk. Such
-    /// a chunk ends the association (RFC 9260 section 6.2: an ABORT with the cause "No User Data").
+    /// The TSN of a DATA or I-DATA chunk with all fields and no payload; `None` for every other chunk. Such a
+    /// chunk ends the association (RFC 9260 section 6.2: an ABORT with the cause "No User Data").
     pub fn tsn_without_payload(chunk: &RawChunk<'_>) -> Option<Tsn> {
         let fields = match chunk.kind {
             Self::KIND => FIELD_BYTES,
@@ -189,7 +189,7 @@ impl<'a> Data<'a> {
 
 #[inline(always)]
 fn split_fields<const N: usize>(value: &mut [u8]) -> (&mut [u8; N], &mut [u8]) {
-    value.split_first_chunk_mut().expect("the value was made with room for its fields")
+    value.split_first_chunk_mut().expect("the value has space for its fields")
 }
 
 #[cfg(test)]

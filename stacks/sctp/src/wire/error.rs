@@ -1,5 +1,5 @@
-//! ERROR ([RFC 9260 section 3.3.10](https://www.rfc-editor.org/rfc/rfc9260#section-3.3.10)), and the error causes that
-//! it shares with ABORT.
+//! ERROR ([RFC 9260 section 3.3.10](https://www.rfc-editor.org/rfc/rfc9260#section-3.3.10)), and the error
+//! causes common to ERROR and ABORT.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -22,10 +22,10 @@ use super::cursor::Cursor;
 use super::parameter::Parameter;
 use super::{PacketWriter, RawChunk, Unrecognized};
 
-/// Something is wrong that does not end the association.
+/// Reports an error that does not end the association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationError<'a> {
-    /// What is wrong. RFC 9260 wants one cause at least; none will do.
+    /// The causes. RFC 9260 requires at least one; none is accepted.
     pub causes: Causes<'a>,
 }
 
@@ -33,12 +33,12 @@ impl<'a> OperationError<'a> {
     /// Chunk type.
     pub const KIND: u8 = 9;
 
-    /// Parses an ERROR. Every value will do: the causes end where they are malformed.
+    /// Parses an ERROR. Any value is accepted: the causes end where they are malformed.
     pub fn parse(chunk: &RawChunk<'a>) -> Self {
-        Self { causes: Causes::of(chunk.value) }
+        Self { causes: Causes::new(chunk.value) }
     }
 
-    /// Writes an ERROR with the causes that fit. Gives false, and writes nothing, if none does.
+    /// Writes an ERROR with the causes that fit. Returns false and writes nothing if none does.
     #[must_use]
     pub fn write<'c>(packet: &mut PacketWriter<'_>, causes: impl IntoIterator<Item = Cause<'c>>) -> bool {
         packet.chunk_within(Self::KIND, 0, |value| {
@@ -48,8 +48,8 @@ impl<'a> OperationError<'a> {
         })
     }
 
-    /// Writes an ERROR that reports parameters of an INIT ACK (RFC 9260 section 3.2.1), to go with the COOKIE ECHO.
-    /// Gives false, and writes nothing, if there are none, or they do not fit.
+    /// Writes an ERROR that reports parameters of an INIT ACK (RFC 9260 section 3.2.1), to accompany the
+    /// COOKIE ECHO. Returns false and writes nothing if there are none or they do not fit.
     #[must_use]
     pub fn write_unrecognized(packet: &mut PacketWriter<'_>, mut unrecognized: Unrecognized<'_>) -> bool {
         if { unrecognized }.next().is_none() {

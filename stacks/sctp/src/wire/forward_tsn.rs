@@ -30,35 +30,36 @@ use crate::types::{Mid, Ssn, StreamId, Tsn};
 
 const UNORDERED: u16 = 1;
 
-/// The sender has given up on everything up to a TSN.
+/// The sender has abandoned everything up to a TSN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardTsn<'a> {
     /// Count everything up to this as arrived.
     pub new_cumulative_tsn: Tsn,
-    /// Up to where messages of the streams were given up.
+    /// The last abandoned message of each stream.
     pub skipped: SkippedStreams<'a>,
 }
 
-/// How far one stream moves on.
+/// How far one stream advances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skipped {
-    /// FORWARD-TSN: everything ordered up to this number is given up.
+    /// FORWARD-TSN: all ordered messages up to this number are abandoned.
     Ssn(StreamId, Ssn),
-    /// I-FORWARD-TSN: the same by message identifier, of the ordered or the unordered ones.
+    /// I-FORWARD-TSN: the same by message identifier, for the ordered or the unordered messages.
     Mid(StreamId, Mid, /** Unordered. */ bool),
 }
 
-/// The streams of a FORWARD-TSN or I-FORWARD-TSN: all [`Skipped::Ssn`], or all [`Skipped::Mid`]. As many as the chunk
-/// holds; the same stream may come again.
+/// The streams of a FORWARD-TSN or I-FORWARD-TSN: all [`Skipped::Ssn`], or all [`Skipped::Mid`]. Streams may
+/// repeat.
 #[derive(Debug, Clone, Copy)]
 pub struct SkippedStreams<'a> {
     interleaved: bool,
-    /// Whole entries: of 4 bytes, or 8 if interleaved.
+    /// Complete entries: of 4 bytes, or 8 if interleaved.
     rest: &'a [u8],
 }
 
 impl SkippedStreams<'_> {
-    /// Whether they are of an I-FORWARD-TSN: which of the two it is must be right (RFC 8260 section 2.3.1).
+    /// Whether they are from an I-FORWARD-TSN, which must match the negotiated chunk type (RFC 8260 section
+    /// 2.3.1).
     pub fn is_interleaved(&self) -> bool {
         self.interleaved
     }
@@ -80,7 +81,7 @@ impl Iterator for SkippedStreams<'_> {
     }
 }
 
-/// Equal if they are of the same chunk type, and give the same streams.
+/// Equal if they have the same chunk type and contain the same streams.
 impl PartialEq for SkippedStreams<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.interleaved == other.interleaved && Iterator::eq(*self, *other)
@@ -94,7 +95,7 @@ impl<'a> ForwardTsn<'a> {
     pub const KIND: u8 = 192;
     /// Chunk type I-FORWARD-TSN.
     pub const KIND_INTERLEAVED: u8 = 194;
-    /// Bytes of a chunk without streams, its header included.
+    /// Bytes of a chunk without streams, including its header.
     pub const OVERHEAD: usize = 8;
 
     /// Parses a chunk of either type.
@@ -113,8 +114,8 @@ impl<'a> ForwardTsn<'a> {
         }
     }
 
-    /// Writes a FORWARD-TSN with all of the streams. Gives false, and writes nothing, if they do not fit: then move on
-    /// by less, since a stream left out would wait for ever.
+    /// Writes a FORWARD-TSN with all of the streams. Returns false and writes nothing if they do not fit:
+    /// then advance less far, because a stream left out would wait indefinitely.
     pub fn write(
         packet: &mut PacketWriter<'_>,
         new_cumulative_tsn: Tsn,
@@ -131,8 +132,8 @@ impl<'a> ForwardTsn<'a> {
         })
     }
 
-    /// Writes an I-FORWARD-TSN with all of the streams; `true` stands for the unordered messages of one. Gives false,
-    /// and writes nothing, if they do not fit.
+    /// Writes an I-FORWARD-TSN with all of the streams; `true` means the unordered messages of a stream.
+    /// Returns false and writes nothing if they do not fit.
     pub fn write_interleaved(
         packet: &mut PacketWriter<'_>,
         new_cumulative_tsn: Tsn,

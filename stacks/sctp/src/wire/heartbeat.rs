@@ -20,10 +20,10 @@ use super::{Malformed, PacketWriter, RawChunk};
 /// The one parameter of both chunks.
 const INFO: u16 = 1;
 
-/// Asks whether the peer is there; or the answer, with the same info.
+/// A reachability check, or its answer with the same info.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeat<'a> {
-    /// What the answer gives back. Only who sent the HEARTBEAT knows what is in it; it may be empty.
+    /// Opaque data that the answer returns; it may be empty.
     pub info: &'a [u8],
 }
 
@@ -37,19 +37,19 @@ impl<'a> Heartbeat<'a> {
 
     /// Parses a chunk of either type.
     pub fn parse(chunk: &RawChunk<'a>) -> Result<Self, Malformed> {
-        match Parameters::of(chunk.value).next() {
+        match Parameters::new(chunk.value).next() {
             Some(parameter) if parameter.kind == INFO => Ok(Self { info: parameter.value }),
             _ => Err(Malformed { what: "HEARTBEAT", rule: "must begin with its info" }),
         }
     }
 
-    /// Writes a HEARTBEAT. Gives false, and writes nothing, if it does not fit.
+    /// Writes a HEARTBEAT. Returns false and writes nothing if it does not fit.
     #[must_use]
     pub fn write(&self, packet: &mut PacketWriter<'_>) -> bool {
         self.write_as(Self::KIND, packet)
     }
 
-    /// Writes a HEARTBEAT ACK. Gives false, and writes nothing, if it does not fit.
+    /// Writes a HEARTBEAT ACK. Returns false and writes nothing if it does not fit.
     #[must_use]
     pub fn write_ack(&self, packet: &mut PacketWriter<'_>) -> bool {
         self.write_as(Self::KIND_ACK, packet)

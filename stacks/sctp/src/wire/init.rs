@@ -19,8 +19,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Parameters that are read: the state cookie, the supported extensions, FORWARD-TSN and zero checksum. Those of
-//! addresses are known and ignored, for there is one path and DTLS knows it; so are those of ECN and authentication.
+//! Parameters that are read: the state cookie, the supported extensions, FORWARD-TSN and zero checksum.
+//! Address parameters are known and ignored, because DTLS provides the only path; so are those of ECN and
+//! authentication.
 
 use super::bytes::{u16_at, u32_at};
 use super::cursor::Cursor;
@@ -38,13 +39,13 @@ const STATE_COOKIE: u16 = 7;
 const UNRECOGNIZED: u16 = 8;
 /// Zero Checksum Acceptable (RFC 9653 section 4).
 const ZERO_CHECKSUM: u16 = 0x8001;
-/// Supported Extensions (RFC 5061 section 4.2.7): a byte for each chunk type.
+/// Supported Extensions (RFC 5061 section 4.2.7): one byte per chunk type.
 const SUPPORTED_EXTENSIONS: u16 = 0x8008;
 /// Forward-TSN-Supported (RFC 3758 section 3.1).
 const FORWARD_TSN: u16 = 0xc000;
 
-/// Types that need no report: those above, addresses (5, 6, 11, 12), cookie preservative (9), ECN (0x8000), and
-/// authentication and padding (0x8002 to 0x8005).
+/// Types that are not reported: those above, addresses (5, 6, 11, 12), cookie preservative (9), ECN (0x8000),
+/// and authentication and padding (0x8002 to 0x8005).
 const KNOWN: [u16; 15] = [
     5,
     6,
@@ -63,27 +64,27 @@ const KNOWN: [u16; 15] = [
     FORWARD_TSN,
 ];
 
-/// What makes up for the checksum: that SCTP runs over DTLS (RFC 9653 section 6).
+/// The protection that replaces the checksum: SCTP over DTLS (RFC 9653 section 6).
 const SCTP_OVER_DTLS: [u8; 4] = [0, 0, 0, 1];
 
-/// What each side tells about itself at the beginning.
+/// The parameters that each side announces at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Init<'a> {
-    /// Verification tag of the packets to the sender; never 0.
+    /// Verification tag of packets to the sender; never 0.
     pub initiate_tag: u32,
-    /// Receive window of the sender, bytes.
+    /// The sender's receive window in bytes.
     pub window_bytes: u32,
-    /// Streams that the sender wants to send on.
+    /// Number of outgoing streams that the sender requests.
     pub outbound_streams: u16,
-    /// Streams that the sender can receive on.
+    /// Number of incoming streams that the sender supports.
     pub inbound_streams: u16,
-    /// TSN of the sender's first chunk of data.
+    /// TSN of the sender's first DATA chunk.
     pub initial_tsn: Tsn,
-    /// What the sender can do.
+    /// The sender's extensions.
     pub extensions: Extensions,
-    /// The cookie that COOKIE ECHO is to bring back: in an INIT ACK. Only its sender knows what is in it.
+    /// In an INIT ACK: the cookie that COOKIE ECHO must return. Opaque to this side.
     pub cookie: Option<&'a [u8]>,
-    /// Parameters that the sender wants to hear about if they are not known, as is the case. Not written.
+    /// Unknown parameters that the sender wants reported. Not written.
     pub unrecognized: Unrecognized<'a>,
 }
 
@@ -98,13 +99,13 @@ pub struct Extensions {
     pub interleaving: bool,
     /// I-FORWARD-TSN (RFC 8260).
     pub interleaved_forward_tsn: bool,
-    /// The sender takes packets with a checksum of zero, since DTLS protects them (RFC 9653). INIT and COOKIE ECHO
-    /// must have a right one all the same.
+    /// The sender accepts packets with a checksum of zero, since DTLS protects them (RFC 9653). INIT and
+    /// COOKIE ECHO still need a correct one.
     pub zero_checksum: bool,
 }
 
-/// Parameters of an INIT or INIT ACK that are not known, and whose type asks for a report (RFC 9260 section 3.2.1).
-/// Ends after an unknown one whose type says that nothing after it is to be looked at.
+/// Unknown parameters of an INIT or INIT ACK whose type requests a report (RFC 9260 section 3.2.1). Ends
+/// after an unknown one whose type stops processing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Unrecognized<'a> {
     parameters: Parameters<'a>,
@@ -131,7 +132,7 @@ impl<'a> Init<'a> {
     pub const KIND: u8 = 1;
     /// Chunk type INIT ACK.
     pub const KIND_ACK: u8 = 2;
-    /// The least receive window that may be told in an INIT or INIT ACK (RFC 9260 section 6), bytes.
+    /// Smallest receive window allowed in an INIT or INIT ACK (RFC 9260 section 6), in bytes.
     pub const WINDOW_BYTES_MIN: u32 = 1500;
 
     /// Parses a chunk of either type.
@@ -141,9 +142,9 @@ impl<'a> Init<'a> {
         };
         let initiate_tag = u32_at(fields, 0);
         if initiate_tag == 0 {
-            return Err(Malformed { what: "INIT", rule: "must have a tag that is not 0" });
+            return Err(Malformed { what: "INIT", rule: "must have a nonzero tag" });
         }
-        let parameters = Parameters::of(rest);
+        let parameters = Parameters::new(rest);
         let (extensions, cookie) = read_parameters(parameters);
         Ok(Self {
             initiate_tag,
@@ -157,8 +158,9 @@ impl<'a> Init<'a> {
         })
     }
 
-    /// The rule that the numbers break, if they do. Such a chunk does not open an association, but is no noise: it is
-    /// answered with an ABORT whose verification tag is the initiate tag (RFC 9260 sections 3.3.2 and 3.3.3).
+    /// The rule that the numbers violate, if any. Such a chunk does not establish an association but must not
+    /// be ignored: it is answered with an ABORT whose verification tag is the initiate tag (RFC 9260 sections
+    /// 3.3.2 and 3.3.3).
     pub fn broken_rule(&self) -> Option<&'static str> {
         if self.outbound_streams == 0 {
             return Some("no outbound streams");
@@ -169,14 +171,14 @@ impl<'a> Init<'a> {
         (self.window_bytes < Self::WINDOW_BYTES_MIN).then_some("a receive window below 1,500 bytes")
     }
 
-    /// Writes an INIT. Gives false, and writes nothing, if it does not fit.
+    /// Writes an INIT. Returns false and writes nothing if it does not fit.
     #[must_use]
     pub fn write(&self, packet: &mut PacketWriter<'_>) -> bool {
         self.write_as(Self::KIND, packet, Unrecognized::default())
     }
 
-    /// Writes an INIT ACK that reports the parameters of the INIT that were not known; those that do not fit are left
-    /// out. Gives false, and writes nothing, if the rest does not fit.
+    /// Writes an INIT ACK that reports unknown parameters of the INIT, as far as they fit. Returns false and
+    /// writes nothing if the rest does not fit.
     #[must_use]
     pub fn write_ack(&self, packet: &mut PacketWriter<'_>, unrecognized: Unrecognized<'_>) -> bool {
         self.write_as(Self::KIND_ACK, packet, unrecognized)
@@ -195,7 +197,7 @@ impl<'a> Init<'a> {
             }
             self.extensions.write(&mut cursor)?;
             for report in reports {
-                // One that does not fit changes nothing; a shorter one after it may fit.
+                // // One that does not fit changes nothing; a shorter one after it may fit.
                 let _ = cursor.parameter(UNRECOGNIZED, |value| report.write(value));
             }
             Some(cursor.length())
@@ -204,7 +206,7 @@ impl<'a> Init<'a> {
 }
 
 impl Extensions {
-    /// Takes what the type of a chunk in Supported Extensions says.
+    /// Adds the extension that a chunk type in Supported Extensions announces.
     fn add_chunk(&mut self, kind: u8) {
         match kind {
             ReConfig::KIND => self.re_config = true,
@@ -237,7 +239,7 @@ impl Extensions {
     }
 }
 
-/// The extensions, and the first cookie. Looks no further than the types of unknown parameters allow.
+/// Reads the extensions and the first cookie, as far as the types of unknown parameters allow.
 fn read_parameters<'a>(parameters: Parameters<'a>) -> (Extensions, Option<&'a [u8]>) {
     let (mut extensions, mut cookie) = (Extensions::default(), None);
     for parameter in parameters {

@@ -1,8 +1,9 @@
-//! Packets and chunks as they stand on the wire: one chunk a file, each parsed into a view that cannot be malformed.
+//! The wire format of packets and chunks: one chunk per file, each parsed into a view that is valid by
+//! construction.
 //!
-//! Reading never allocates: views borrow from the packet, and lists are iterators that are bounded by it. Writing
-//! never allocates either. Of the writers only [`Data::write`] and [`PacketWriter::chunk`] want to know beforehand that
-//! there is room; all others say whether the chunk fitted.
+//! Neither reading nor writing allocates. Views borrow from the packet, and lists are iterators bounded by
+//! it. [`Data::write`] and [`PacketWriter::chunk`] require that there is space; all other writers return
+//! whether the chunk fitted.
 
 mod abort;
 mod bytes;
@@ -40,6 +41,6 @@ pub use reconfig::{ReConfig, ReConfigItem, ReConfigResult, ReConfigSeq, Streams}
 pub use sack::{GapBlocks, Sack};
 pub use shutdown::{Shutdown, ShutdownAck, ShutdownComplete};
 
-/// T of ABORT and SHUTDOWN COMPLETE: the verification tag of the packet is that of the packet that it answers, for want
-/// of an association (RFC 9260 section 8.5.1).
+/// T of ABORT and SHUTDOWN COMPLETE: the packet reflects the verification tag of the packet that it answers,
+/// because there is no association (RFC 9260 section 8.5.1).
 const TAG_REFLECTED: u8 = 1;

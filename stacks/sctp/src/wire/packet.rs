@@ -25,22 +25,22 @@ pub const HEADER_BYTES: usize = 12;
 /// Length of a chunk's header.
 pub const CHUNK_HEADER_BYTES: usize = 4;
 
-/// The longest packet that is written, so that no chunk in it can outgrow its 16 bits of length.
+/// Longest packet written, so that the length of every chunk fits into 16 bits.
 const PACKET_BYTES_MAX: usize = 65_532;
 
 const CHECKSUM_AT: usize = 8;
 
-/// Bytes that are not what they should be. Dropped without a sign, as noise.
+/// Malformed bytes, which are dropped silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {rule}")]
 pub struct Malformed {
-    /// The packet or chunk.
+    /// The packet or chunk type.
     pub what: &'static str,
-    /// The rule that does not hold.
+    /// The violated rule.
     pub rule: &'static str,
 }
 
-/// The common header, but for the checksum.
+/// The common header without the checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// SCTP port of the sender.
@@ -52,7 +52,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header and the chunks after it. The checksum is not looked at: see [`checksum_holds`].
+    /// Parses the header and the chunks after it. Does not verify the checksum: see [`checksum_holds`].
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, Chunks<'_>), Malformed> {
         let Some((head, rest)) = packet.split_first_chunk::<HEADER_BYTES>() else {
@@ -67,29 +67,29 @@ impl Header {
     }
 }
 
-/// The chunks of a packet, in order. Ends at the first that is cut short, after it has given the reason.
+/// The chunks of a packet in order. Returns an error for the first truncated chunk, then ends.
 #[derive(Debug, Clone)]
 pub struct Chunks<'a> {
     rest: &'a [u8],
 }
 
-/// One chunk: type, flags and value, without padding.
+/// A chunk: type, flags and value, without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawChunk<'a> {
     /// Chunk type.
     pub kind: u8,
     /// Chunk flags.
     pub flags: u8,
-    /// What follows the chunk's length, without padding. At most 65,531 bytes.
+    /// The bytes after the chunk's length, without padding. At most 65,531 bytes.
     pub value: &'a [u8],
 }
 
 impl RawChunk<'_> {
-    /// The chunk's header, as it stood before the value: an error cause that reports the chunk has both
-    /// (RFC 9260 section 3.3.10.6).
+    /// The chunk's header as it preceded the value: an error cause that reports the chunk contains both (RFC
+    /// 9260 section 3.3.10.6).
     pub fn header(&self) -> [u8; CHUNK_HEADER_BYTES] {
         let mut header = [self.kind, self.flags, 0, 0];
-        // No chunk is longer: see `value`. A longer slice, made by hand, is reported as cut.
+        // // No parsed chunk is longer: see `value`. A longer, hand-made slice is reported truncated.
         let length = u16::try_from(self.value.len() + CHUNK_HEADER_BYTES).unwrap_or(u16::MAX);
         put_u16(&mut header, 2, length);
         header
@@ -107,21 +107,22 @@ impl<'a> Iterator for Chunks<'a> {
                 _ => self.cut("must have the 4 bytes of a chunk's header"),
             };
         };
-        // A length below that of the header would not get anywhere; no room is left for one above what has come.
+        // // A length below that of the header would cause an endless loop; one beyond the packet is
+        // truncated.
         let length = usize::from(u16_at(head, 2));
         let Some(value) = self.rest.get(CHUNK_HEADER_BYTES..length) else {
             return self.cut("must be as long as its length says");
         };
         let chunk = RawChunk { kind: head[0], flags: head[1], value };
-        // The padding of the last chunk may be missing.
+        // // The padding of the last chunk may be missing.
         self.rest = self.rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(Ok(chunk))
     }
 }
 
 impl<'a> Chunks<'a> {
-    /// Chunks that stand in a row, without a common header.
-    pub(super) fn of(rest: &'a [u8]) -> Self {
+    /// A sequence of chunks without a common header.
+    pub(super) fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
@@ -133,8 +134,8 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Whether the CRC32c of a packet holds (RFC 9260 section 6.8, appendix A), or is zero where that is allowed
-/// (RFC 9653).
+/// Whether the CRC32c of a packet is correct (RFC 9260 section 6.8, appendix A), or zero where that is
+/// allowed (RFC 9653).
 #[inline]
 pub fn checksum_holds(packet: &[u8], zero_allowed: bool) -> bool {
     let Some((head, rest)) = packet.split_first_chunk::<HEADER_BYTES>() else {
@@ -142,12 +143,12 @@ pub fn checksum_holds(packet: &[u8], zero_allowed: bool) -> bool {
     };
     let mut bare = *head;
     put_u32(&mut bare, CHECKSUM_AT, 0);
-    // The one number of SCTP that is little-endian: appendix A has the bytes of the remainder in reverse.
+    // // The only little-endian number of SCTP: appendix A reverses the bytes of the remainder.
     let told = u32_at(head, CHECKSUM_AT).swap_bytes();
     (told == 0 && zero_allowed) || told == crc32c::crc32c_append(crc32c::crc32c(&bare), rest)
 }
 
-/// Writes a packet into a buffer that was made for it; never allocates. `room` says what still fits.
+/// Writes a packet into a caller-provided buffer; never allocates. `room` returns the remaining space.
 #[derive(Debug)]
 pub struct PacketWriter<'a> {
     /// A multiple of 4 bytes, and at least the common header.
@@ -157,11 +158,11 @@ pub struct PacketWriter<'a> {
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Begins a packet of at most `out.len()` bytes, rounded down to a multiple of 4. No packet is longer than 65,532
-    /// bytes.
+    /// Starts a packet of at most `out.len()` bytes, rounded down to a multiple of 4. No packet is longer
+    /// than 65,532 bytes.
     ///
     /// # Panics
-    /// If there are less than the 12 bytes of the common header.
+    /// If the buffer is shorter than the 12 bytes of the common header.
     #[inline]
     pub fn new(out: &'a mut [u8], header: Header) -> Self {
         let limit = out.len().min(PACKET_BYTES_MAX) & !3;
@@ -174,28 +175,29 @@ impl<'a> PacketWriter<'a> {
         Self { out, length: HEADER_BYTES }
     }
 
-    /// Bytes that still fit, a multiple of 4: a chunk of up to so many bytes with its header can be written.
+    /// Remaining space, a multiple of 4: a chunk of this length including its header can be written.
     #[inline]
     pub fn room(&self) -> usize {
         self.out.len() - self.length
     }
 
-    /// Whether no chunk was written yet.
+    /// Whether no chunk has been written.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.length == HEADER_BYTES
     }
 
-    /// Writes one chunk whose value is `length` bytes long, filled in by `fill`; pads with zeros to a multiple of 4.
+    /// Writes one chunk with a value of `length` bytes filled in by `fill`; pads with zeros to a multiple of
+    /// 4.
     ///
     /// # Panics
-    /// If it does not fit: ask [`room`](Self::room) first.
+    /// If it does not fit: check [`room`](Self::room) first.
     #[inline]
     pub fn chunk(&mut self, kind: u8, flags: u8, length: usize, fill: impl FnOnce(&mut [u8])) {
         let length = length + CHUNK_HEADER_BYTES;
         let padded = length.next_multiple_of(4);
         let chunk = &mut self.out[self.length..self.length + padded];
-        // The padding is in the last four bytes; what of them is no padding is written after this.
+        // // The padding is in the last four bytes; the value is written over the rest of them.
         if let Some(last) = chunk.last_chunk_mut::<4>() {
             *last = [0; 4];
         }
@@ -204,7 +206,7 @@ impl<'a> PacketWriter<'a> {
         self.length += padded;
     }
 
-    /// Writes one chunk with this value. Gives false, and writes nothing, if it does not fit.
+    /// Writes one chunk with this value. Returns false and writes nothing if it does not fit.
     pub(super) fn chunk_of(&mut self, kind: u8, flags: u8, value: &[u8]) -> bool {
         let fits = value.len() + CHUNK_HEADER_BYTES <= self.room();
         if fits {
@@ -213,9 +215,9 @@ impl<'a> PacketWriter<'a> {
         fits
     }
 
-    /// Writes one chunk whose length is known only once it is written: `fill` has all of the room, and gives how many
-    /// bytes of value it wrote. If it gives none, or not even a chunk's header fits, nothing is written. Gives whether
-    /// a chunk was written.
+    /// Writes one chunk whose length is known only afterwards: `fill` receives all remaining space and
+    /// returns the number of bytes written. If it returns `None`, or not even a chunk header fits, nothing is
+    /// written. Returns whether a chunk was written.
     pub(super) fn chunk_within(
         &mut self,
         kind: u8,
@@ -237,7 +239,7 @@ impl<'a> PacketWriter<'a> {
         true
     }
 
-    /// Ends the packet with its CRC32c, or zero, and gives its length.
+    /// Completes the packet with its CRC32c, or zero, and returns its length.
     #[inline]
     pub fn finish(self, zero_checksum: bool) -> usize {
         if !zero_checksum {
@@ -248,7 +250,7 @@ impl<'a> PacketWriter<'a> {
     }
 }
 
-/// Writes type, flags and length. `length` is that of the chunk with its header, at most `PACKET_BYTES_MAX`.
+/// Writes type, flags and length. `length` includes the header and is at most `PACKET_BYTES_MAX`.
 #[inline(always)]
 fn write_chunk_header(chunk: &mut [u8], kind: u8, flags: u8, length: usize) {
     let [high, low] = (length as u16).to_be_bytes();

@@ -12,10 +12,10 @@
 
 use super::{CHUNK_HEADER_BYTES, PacketWriter, RawChunk};
 
-/// Makes a packet longer. Has no other meaning.
+/// Padding; makes a packet longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pad {
-    /// Length of the chunk, its header of 4 bytes included.
+    /// Length of the chunk, including its header of 4 bytes.
     pub length: usize,
 }
 
@@ -23,12 +23,12 @@ impl Pad {
     /// Chunk type.
     pub const KIND: u8 = 132;
 
-    /// Parses a PAD. Every value will do.
+    /// Parses a PAD. Any value is accepted.
     pub fn parse(chunk: &RawChunk<'_>) -> Self {
         Self { length: chunk.value.len() + CHUNK_HEADER_BYTES }
     }
 
-    /// Writes a PAD. Gives false, and writes nothing, if it does not fit or is shorter than its own header.
+    /// Writes a PAD. Returns false and writes nothing if it does not fit or is shorter than its header.
     #[must_use]
     pub fn write(&self, packet: &mut PacketWriter<'_>) -> bool {
         packet.chunk_within(Self::KIND, 0, |value| {

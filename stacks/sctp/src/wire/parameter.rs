@@ -1,5 +1,5 @@
-//! Parameters: the type, length and value of which INIT, RE-CONFIG and others are made, error causes too
-//! ([RFC 9260 section 3.2.1](https://www.rfc-editor.org/rfc/rfc9260#section-3.2.1)).
+//! Parameters: the type-length-value elements of INIT, RE-CONFIG and others, and of error causes ([RFC 9260
+//! section 3.2.1](https://www.rfc-editor.org/rfc/rfc9260#section-3.2.1)).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -15,22 +15,22 @@ use super::CHUNK_HEADER_BYTES;
 use super::bytes::u16_at;
 use super::cursor::Cursor;
 
-/// One parameter, without its padding.
+/// A parameter without its padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter<'a> {
     /// Parameter type, or cause code.
     pub kind: u16,
-    /// What follows the length.
+    /// The bytes after the length.
     pub value: &'a [u8],
 }
 
 impl Parameter<'_> {
-    /// Of a type that the receiver does not know: whether the parameters after it are still looked at (highest bit).
+    /// For an unknown type: whether to process the parameters after it (highest bit).
     pub fn skips_if_unknown(&self) -> bool {
         self.kind & 0x8000 != 0
     }
 
-    /// Of a type that the receiver does not know: whether it is reported to the sender (second highest bit).
+    /// For an unknown type: whether to report it to the sender (second highest bit).
     pub fn reports_if_unknown(&self) -> bool {
         self.kind & 0x4000 != 0
     }
@@ -40,14 +40,14 @@ impl Parameter<'_> {
     }
 }
 
-/// Parameters in a row. Ends at the first that is cut short, or whose length is below 4.
+/// A sequence of parameters. Ends at the first one that is truncated or whose length is below 4.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parameters<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn of(rest: &'a [u8]) -> Self {
+    pub(super) fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 }
@@ -60,13 +60,13 @@ impl<'a> Iterator for Parameters<'a> {
         let header = rest.first_chunk::<CHUNK_HEADER_BYTES>()?;
         let length = usize::from(u16_at(header, 2));
         let value = rest.get(CHUNK_HEADER_BYTES..length)?;
-        // The padding of the last one may be missing: it is the chunk's.
+        // // The padding of the last one may be missing: it belongs to the chunk.
         self.rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(Parameter { kind: u16_at(header, 0), value })
     }
 }
 
-/// Equal if they give the same parameters.
+/// Equal if they contain the same parameters.
 impl PartialEq for Parameters<'_> {
     fn eq(&self, other: &Self) -> bool {
         Iterator::eq(*self, *other)
@@ -92,7 +92,7 @@ mod tests {
             (&[0, 7, 0, 3, 0, 8, 0, 4], &[]),
             (&[0, 7, 0xff, 0xff], &[]),
         ] {
-            let read: Vec<_> = Parameters::of(bytes).map(|p| (p.kind, p.value.len())).collect();
+            let read: Vec<_> = Parameters::new(bytes).map(|p| (p.kind, p.value.len())).collect();
             assert_eq!(read, expected, "{bytes:?}");
         }
     }

@@ -48,16 +48,16 @@ const RESPONSE: u16 = 16;
 const ADD_OUTGOING: u16 = 17;
 const ADD_INCOMING: u16 = 18;
 
-/// RFC 6525 section 3.1 allows one parameter, or two.
+/// RFC 6525 section 3.1 allows one or two parameters.
 const ITEMS_MAX: usize = 2;
 
-/// Requests to change streams, and answers to them.
+/// Requests to change streams, and their answers.
 #[derive(Debug, Clone, Copy)]
 pub struct ReConfig<'a> {
     parameters: Parameters<'a>,
 }
 
-/// Equal if they have the same items.
+/// Equal if they contain the same items.
 impl PartialEq for ReConfig<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.items().eq(other.items())
@@ -66,17 +66,17 @@ impl PartialEq for ReConfig<'_> {
 
 impl Eq for ReConfig<'_> {}
 
-/// Number of a request (RFC 6525 section 4.1): modulo 2^32.
+/// Request sequence number (RFC 6525 section 4.1): modulo 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ReConfigSeq(pub u32);
 
 impl ReConfigSeq {
-    /// The one after this.
+    /// The next number.
     pub fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 
-    /// The one before this.
+    /// The previous number.
     pub fn previous(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
@@ -85,26 +85,27 @@ impl ReConfigSeq {
 /// A request, or the answer to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReConfigItem<'a> {
-    /// The sender begins its outgoing streams anew, and asks the receiver to do so with them (section 4.1).
+    /// The sender has reset its outgoing streams, and asks the receiver to reset the corresponding incoming
+    /// ones (section 4.1).
     OutgoingReset {
         /// Number of this request.
         request: ReConfigSeq,
-        /// If an [`IncomingReset`](Self::IncomingReset) asked for this, its number; else the number before the one that
-        /// the receiver's next request would have.
+        /// If an [`IncomingReset`](Self::IncomingReset) requested this, its number; else the number before
+        /// that of the receiver's next request.
         response: ReConfigSeq,
-        /// All data of the streams before the reset has TSNs up to this.
+        /// All data sent on the streams before the reset has TSNs up to this.
         last_tsn: Tsn,
-        /// The streams; none stands for all of them.
+        /// The streams; an empty list means all.
         streams: Streams<'a>,
     },
-    /// The sender asks the receiver to reset outgoing streams of its own (section 4.2).
+    /// The sender asks the receiver to reset its outgoing streams (section 4.2).
     IncomingReset {
         /// Number of this request.
         request: ReConfigSeq,
-        /// The streams; none stands for all of them.
+        /// The streams; an empty list means all.
         streams: Streams<'a>,
     },
-    /// The sender asks to begin all streams and TSNs anew (section 4.3).
+    /// The sender asks to reset all streams and TSNs (section 4.3).
     TsnReset {
         /// Number of this request.
         request: ReConfigSeq,
@@ -113,50 +114,51 @@ pub enum ReConfigItem<'a> {
     Response {
         /// Number of the request answered.
         response: ReConfigSeq,
-        /// What came of it.
+        /// The result.
         result: ReConfigResult,
-        /// Only in the answer to a [`TsnReset`](Self::TsnReset): next TSN of who answers, next TSN of who asked.
+        /// Only in the answer to a [`TsnReset`](Self::TsnReset): next TSN of the responder, next TSN of the
+        /// requester.
         next_tsns: Option<(Tsn, Tsn)>,
     },
-    /// The sender asks to have more outgoing streams (section 4.5).
+    /// The sender requests more outgoing streams (section 4.5).
     AddOutgoing {
         /// Number of this request.
         request: ReConfigSeq,
-        /// How many more.
+        /// The number of streams to add.
         streams: u16,
     },
-    /// The sender asks the receiver to have more outgoing streams (section 4.6).
+    /// The sender asks the receiver to add outgoing streams (section 4.6).
     AddIncoming {
         /// Number of this request.
         request: ReConfigSeq,
-        /// How many more.
+        /// The number of streams to add.
         streams: u16,
     },
 }
 
-/// What came of a request (RFC 6525 section 4.4).
+/// Result of a request (RFC 6525 section 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReConfigResult {
-    /// There was nothing to do.
+    /// Success, nothing to do.
     NothingToDo,
-    /// Done.
+    /// Success, performed.
     Performed,
-    /// Refused.
+    /// Denied.
     Denied,
-    /// A stream number is wrong.
+    /// Error: wrong stream number.
     WrongStream,
-    /// Another request is under way.
+    /// Error: another request is in progress.
     AlreadyInProgress,
-    /// The request's number is not the next one.
+    /// Error: bad sequence number.
     BadSequenceNumber,
-    /// Not done yet: ask again, with the same number.
+    /// In progress: repeat the request with the same number.
     InProgress,
     /// A code that RFC 6525 does not define: 7 or more.
     Other(u32),
 }
 
 impl ReConfigResult {
-    /// The seven results that RFC 6525 defines, each at the place of its code.
+    /// The seven results that RFC 6525 defines, indexed by code.
     const ALL: [Self; 7] = [
         Self::NothingToDo,
         Self::Performed,
@@ -192,7 +194,7 @@ impl<'a> ReConfig<'a> {
 
     /// Parses a RE-CONFIG.
     pub fn parse(chunk: &RawChunk<'a>) -> Result<Self, Malformed> {
-        let this = Self { parameters: Parameters::of(chunk.value) };
+        let this = Self { parameters: Parameters::new(chunk.value) };
         match this.items().next() {
             Some(_) => Ok(this),
             None => {
@@ -201,13 +203,14 @@ impl<'a> ReConfig<'a> {
         }
     }
 
-    /// The requests and answers: one, or two. Ends before one of another type (the high bits of such a type are clear:
-    /// stop, and do not report), and before one that is malformed.
+    /// The requests and answers: one or two. Ends before an unknown type (whose high bits mean: stop, and do
+    /// not report), and before a malformed parameter.
     pub fn items(&self) -> impl Iterator<Item = ReConfigItem<'a>> + use<'a> {
         self.parameters.take(ITEMS_MAX).map_while(|parameter| ReConfigItem::parse(&parameter))
     }
 
-    /// Writes a RE-CONFIG of one or two items. Gives false, and writes nothing, if they do not fit, or there are none.
+    /// Writes a RE-CONFIG of one or two items. Returns false and writes nothing if they do not fit or there
+    /// are none.
     #[must_use]
     pub fn write(packet: &mut PacketWriter<'_>, items: &[ReConfigItem<'_>]) -> bool {
         debug_assert!(items.len() <= ITEMS_MAX, "RFC 6525 section 3.1");

@@ -16,7 +16,7 @@ pub(super) fn written(write: impl FnOnce(&mut PacketWriter<'_>)) -> Vec<u8> {
 
 /// The only chunk in `bytes`, which begin with its header.
 pub(super) fn only_chunk(bytes: &[u8]) -> RawChunk<'_> {
-    let mut chunks = super::packet::Chunks::of(bytes);
+    let mut chunks = super::packet::Chunks::new(bytes);
     let chunk = chunks.next().unwrap().unwrap();
     assert_eq!(chunks.next(), None);
     chunk

@@ -1,1 +1,1 @@
-"""What is not the API itself."""
+"""Helpers for examples; not part of the API."""

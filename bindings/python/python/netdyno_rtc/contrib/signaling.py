@@ -1,6 +1,7 @@
-"""Signalling for examples: each side's descriptions and candidates, a line of JSON each, by a TCP or Unix socket or by copy and paste.
+"""Signalling for examples: descriptions and candidates as lines of JSON, over a TCP or Unix socket or by copy and paste.
 
-The lines are those of aiortc's module of this name, so that either side may be a program of either. Whoever sends first listens.
+The format is that of aiortc's module of the same name, so that both can talk to each other. The side that sends first
+listens.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Callable, Optional, Tuple, Union
 
 from ..description import RTCIceCandidate, RTCSessionDescription
 
-#: Bytes of a line: a description with many candidates.
+#: Limit of a line in bytes, enough for a description with many candidates.
 LINE_BYTES_MAX = 1 << 17
 
 
 class Bye:
-    """The last word."""
+    """The end of signalling."""
 
 
 BYE = Bye()
@@ -40,7 +41,7 @@ def to_line(signal: Signal) -> str:
 
 
 def from_line(line: str) -> Signal:
-    """A signal that came as JSON; ``ValueError`` if it is none."""
+    """Parse a signal from JSON. Raises ``ValueError`` if it is invalid."""
     fields = json.loads(line)
     kind = fields.get("type") if isinstance(fields, dict) else None
     if kind in ("offer", "answer"):
@@ -49,18 +50,18 @@ def from_line(line: str) -> Signal:
         return RTCIceCandidate(str(fields.get("candidate", "")), fields.get("id"), fields.get("label"))
     if kind == "bye":
         return BYE
-    raise ValueError(f"a signal of type {kind!r}")
+    raise ValueError(f"unknown signal type {kind!r}")
 
 
 class Signaling:
-    """Signals over one stream, made when the first one is sent or awaited."""
+    """Signals over one stream, which is opened when the first signal is sent or awaited."""
 
     def __init__(self) -> None:
         self._reader: Optional[asyncio.StreamReader] = None
         self._writer: Optional[asyncio.StreamWriter] = None
 
     async def connect(self) -> None:
-        """Be ready to be used."""
+        """Do nothing: the stream is opened on first use."""
 
     async def send(self, signal: Signal) -> None:
         writer = self._writer or await self._open(listens=True)
@@ -68,7 +69,7 @@ class Signaling:
         await writer.drain()
 
     async def receive(self) -> Signal:
-        """The next signal; ``BYE`` too if the other side is gone."""
+        """The next signal; ``BYE`` also if the other side has disconnected."""
         if self._reader is None:
             await self._open(listens=False)
         assert self._reader is not None
@@ -76,7 +77,7 @@ class Signaling:
         return from_line(line.decode()) if line.strip() else BYE
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Send ``BYE`` and close the stream."""
         if self._writer is not None:
             with contextlib.suppress(ConnectionError):
                 await self.send(BYE)
@@ -95,22 +96,22 @@ class Signaling:
 
 
 class TcpSignaling(Signaling):
-    """By a TCP socket."""
+    """Signalling over a TCP socket."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__()
-        self._place = (host, port)
+        self._address = (host, port)
 
     async def _accept(self) -> Stream:
         accepted, take = _taker()
-        return await _first(accepted, await asyncio.start_server(take, *self._place, limit=LINE_BYTES_MAX))
+        return await _first(accepted, await asyncio.start_server(take, *self._address, limit=LINE_BYTES_MAX))
 
     async def _dial(self) -> Stream:
-        return await asyncio.open_connection(*self._place, limit=LINE_BYTES_MAX)
+        return await asyncio.open_connection(*self._address, limit=LINE_BYTES_MAX)
 
 
 class UnixSignaling(Signaling):
-    """By a Unix socket."""
+    """Signalling over a Unix socket."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -128,10 +129,10 @@ class UnixSignaling(Signaling):
 
 
 class StdioSignaling(Signaling):
-    """By hand: lines that are copied from one terminal to the other."""
+    """Signalling by copy and paste between terminals."""
 
     async def send(self, signal: Signal) -> None:
-        print("-- Give this line to the other side --", to_line(signal), sep="\n", flush=True)
+        print("-- Copy this line to the other side --", to_line(signal), sep="\n", flush=True)
 
     async def receive(self) -> Signal:
         print("-- Paste the other side's line --", flush=True)
@@ -140,7 +141,7 @@ class StdioSignaling(Signaling):
 
 
 def _taker() -> tuple[asyncio.Future[Stream], Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]]:
-    """What a server calls for who comes, and the first who came."""
+    """A callback for a server, and a future with the first accepted stream."""
     accepted: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
 
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -160,15 +161,16 @@ async def _first(accepted: asyncio.Future[Stream], server: asyncio.Server) -> St
 
 
 def add_signaling_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that ``create_signaling`` reads."""
-    parser.add_argument("-s", "--signaling", choices=["copy-and-paste", "tcp-socket", "unix-socket"], default="copy-and-paste")
-    parser.add_argument("--signaling-host", default="127.0.0.1", help="of tcp-socket (127.0.0.1)")
-    parser.add_argument("--signaling-port", default=1234, type=int, help="of tcp-socket (1234)")
-    parser.add_argument("--signaling-path", default="netdyno.socket", help="of unix-socket (netdyno.socket)")
+    """Add the options that ``create_signaling`` reads."""
+    parser.add_argument("-s", "--signaling", choices=["copy-and-paste", "tcp-socket", "unix-socket"], default="copy-and-paste",
+                        help="how to exchange descriptions (default: copy-and-paste)")
+    parser.add_argument("--signaling-host", default="127.0.0.1", help="address for tcp-socket (default: 127.0.0.1)")
+    parser.add_argument("--signaling-port", default=1234, type=int, help="port for tcp-socket (default: 1234)")
+    parser.add_argument("--signaling-path", default="netdyno.socket", help="path for unix-socket (default: netdyno.socket)")
 
 
 def create_signaling(args: argparse.Namespace) -> Signaling:
-    """The signalling that the options ask for."""
+    """Create the signalling selected by the options."""
     if args.signaling == "tcp-socket":
         return TcpSignaling(args.signaling_host, args.signaling_port)
     if args.signaling == "unix-socket":

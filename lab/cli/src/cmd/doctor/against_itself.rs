@@ -1,10 +1,10 @@
-//! `netdyno doctor --against-itself`: duels of contenders with themselves, and what they came to.
+//! `netdyno doctor --against-itself`: duels of contenders with themselves, and their false-positive rate.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::held::Hall;
+use super::held::DuelRunner;
 use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
 use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, duel, is_done};
 use crate::doctor::self_duels;
@@ -14,18 +14,18 @@ use netdyno_lab_manifest::{Catalog, Contender, ManifestError, Workload};
 use netdyno_lab_report::{columns, grid, wrapped};
 use netdyno_lab_store::Store;
 
-/// Runs that are looked through for duels of earlier: all.
+/// Limit of stored runs searched for earlier duels: all.
 const RUNS_MAX: usize = 1 << 24;
 
-/// Warnings of duels that are printed at the most: many duels on a busy machine have one each.
+/// Limit of printed warnings. On a busy machine, every duel may have one.
 const WARNINGS_MAX: usize = 10;
 
-/// A contender with its duels; one in which a side failed is none.
+/// A contender with its duels. A duel in which a side failed is `None`.
 struct Entrant {
     name: String,
     plan: Resolved,
     duels: Vec<Option<Duel>>,
-    /// What the reader should know of them, with the place of each.
+    /// Warnings, each with the duel it belongs to.
     warnings: Vec<String>,
 }
 
@@ -37,31 +37,31 @@ impl Entrant {
     }
 }
 
-/// Holds what is missing to so many duels of each, in turn, so that all have as many wherever it ends.
+/// Runs duels until each contender has `duels`, cycling through the contenders so that an interruption leaves equal counts.
 pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> Outcome {
     let catalog = catalog(&[workload])?;
     let builder = builder(&catalog, cancel)?;
     let store = Store::open(&Store::default_path())?;
     let mut contenders = contenders(&catalog, &builder, &store, workload, names)?;
-    let mut hall = Hall { catalog: &catalog, store, builder: &builder, cancel };
+    let mut runner = DuelRunner { catalog: &catalog, store, builder: &builder, cancel };
     for index in 0..duels as usize {
         for contender in contenders.iter_mut().filter(|c| c.duels.len() <= index) {
             let place = format!("{}: duel {} of {duels}", contender.name, index + 1);
-            // A duel has a seed of its own.
+            // Resolving anew gives each duel its own seed.
             let plan = duel(&catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
             let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
-            let Some(held) = hall.hold(&plan, place, so_far)? else { break };
+            let Some(held) = runner.run(&plan, place, so_far)? else { break };
             contender.add(held.duel, &held.run.header.warnings);
         }
-        if hall.is_cancelled() {
+        if runner.is_cancelled() {
             break;
         }
     }
-    let code = tell(&contenders);
-    Ok(if hall.is_cancelled() { INTERRUPTED } else { code })
+    let code = print_table(&contenders);
+    Ok(if runner.is_cancelled() { INTERRUPTED } else { code })
 }
 
-/// The contenders with the duels that are stored of them.
+/// The contenders with their stored duels.
 fn contenders(
     catalog: &Catalog,
     builder: &Builder,
@@ -91,7 +91,7 @@ fn contenders(
     names.into_iter().map(with_duels).collect()
 }
 
-/// Who can be compared here.
+/// Names of the contenders that can be compared here.
 pub(super) fn able(catalog: &Catalog, builder: &Builder, workload: &Workload) -> Vec<String> {
     let compared = |c: &&Contender| !c.ceiling && workload.compared().any(|role| c.plays(role));
     let is_here = |c: &&Contender| matches!(builder.availability(c), Availability::Available);
@@ -99,28 +99,28 @@ pub(super) fn able(catalog: &Catalog, builder: &Builder, workload: &Workload) ->
     able.map(|c| c.name.clone()).collect()
 }
 
-/// Prints the table, a row a contender and one of all; the exit code that it stands for.
-fn tell(contenders: &[Entrant]) -> u8 {
+/// Prints a row per contender and a total. Returns the exit code.
+fn print_table(contenders: &[Entrant]) -> u8 {
     let mut rows: Vec<(&str, Tally)> =
         contenders.iter().map(|c| (c.name.as_str(), Tally::of(&c.duels))).collect();
     if contenders.len() > 1 {
         let all: Vec<Option<Duel>> = contenders.iter().flat_map(|c| c.duels.clone()).collect();
         rows.push(("all", Tally::of(&all)));
     }
-    let head = ["contender", "duels", "better", "worse", "neither", "failed", "ratio", "s.d.", "hold 1"];
+    let head = ["contender", "duels", "better", "worse", "neither", "failed", "ratio", "s.d.", "cover 1"];
     let text: Vec<Vec<String>> = rows.iter().map(|(name, tally)| row(name, tally)).collect();
     print(&format!("{}\n", grid(&head.map(str::to_owned), &text, columns())));
     let note = format!(
-        "a duel is {SESSIONS} sessions; ratio: their median; s.d.: of the log ratio between sessions; hold 1: \
-         intervals that do"
+        "Each duel has {SESSIONS} sessions. ratio: median over duels; s.d.: standard deviation of the log ratio \
+         between sessions; cover 1: intervals that contain 1."
     );
     print(&format!("{}\n", wrapped(&note, columns(), " ", " ")));
     warnings(contenders).for_each(|text| print(&format!("{}\n", wrapped(&text, columns(), " ", "   "))));
     let (kept, differ): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, tally)| tally.is_kept(rows.len()));
-    // Where all is well the last row says all.
-    let told =
+    // If all rows pass, the last one summarises them.
+    let reported =
         if differ.is_empty() { kept.last().into_iter().collect() } else { differ.iter().collect::<Vec<_>>() };
-    for (name, tally) in told {
+    for (name, tally) in reported {
         super::verdict(differ.is_empty(), name, &found(tally));
     }
     let failed = rows.iter().any(|(_, tally)| tally.failed > 0);
@@ -131,21 +131,21 @@ fn tell(contenders: &[Entrant]) -> u8 {
     }
 }
 
-/// The first of them, and how many more there are.
+/// The first warnings, and the number of omitted ones.
 fn warnings(contenders: &[Entrant]) -> impl Iterator<Item = String> {
     let all = || contenders.iter().flat_map(|c| &c.warnings);
     let more = all().count().saturating_sub(WARNINGS_MAX);
-    let more = (more > 0).then(|| format!("and {more} more such warnings: netdyno history names the runs"));
+    let more = (more > 0).then(|| format!("{more} more warnings; see the runs in netdyno history"));
     all().take(WARNINGS_MAX).cloned().chain(more)
 }
 
 fn found(tally: &Tally) -> String {
     let wrong = tally.better + tally.worse;
-    let most = format!("at most {:.0} % may be, but for chance", 100.0 * SHARE_MOST);
-    format!("{wrong} of {} duels better or worse than itself ({most})", tally.duels)
+    let most = format!("expected rate: at most {:.0} %", 100.0 * SHARE_MOST);
+    format!("{wrong} of {} duels significantly better or worse ({most})", tally.duels)
 }
 
-/// The same with dummies, in short duels, as a part of the self-test.
+/// Short duels of a dummy with itself, as a part of the self-test.
 pub(super) fn dummies(duels: u32, sessions: u32, cancel: &AtomicBool) -> bool {
     match self_duels::hold(duels, sessions, cancel) {
         Ok(held) => {

@@ -1,4 +1,4 @@
-//! One duel of many: held, told in a line, and shown on a terminal while it goes on.
+//! Runs one duel of a series, with a line of output for its result and progress on a terminal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,24 +12,24 @@ use netdyno_lab_manifest::Catalog;
 use netdyno_lab_store::{Run, Store};
 use netdyno_stats::Verdict;
 
-/// What duels are held with.
-pub(super) struct Hall<'a> {
+/// Runs duels in the ordinary engine.
+pub(super) struct DuelRunner<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) store: Store,
     pub(super) builder: &'a Builder,
     pub(super) cancel: &'a AtomicBool,
 }
 
-/// A duel that was held.
+/// A finished duel.
 pub(super) struct Held {
     pub(super) run: Run,
-    /// None where a side failed.
+    /// `None` if a side failed.
     pub(super) duel: Option<Duel>,
 }
 
-impl Hall<'_> {
-    /// Holds one; none when the user stopped it. `so_far` says where it stands.
-    pub(super) fn hold(
+impl DuelRunner<'_> {
+    /// Runs one duel; `None` if the user interrupted it. `so_far` describes the progress.
+    pub(super) fn run(
         &mut self,
         plan: &Resolved,
         place: String,
@@ -49,8 +49,8 @@ impl Hall<'_> {
         }
         let run = self.store.load(&id)?;
         let duel = Duel::of(&run)?;
-        let said = duel.map_or("failed".to_owned(), sentence);
-        display.progress.note(&format!("{}: {said}", display.place));
+        let result = duel.map_or("failed".to_owned(), sentence);
+        display.progress.note(&format!("{}: {result}", display.place));
         Ok(Some(Held { run, duel }))
     }
 
@@ -69,7 +69,7 @@ fn sentence(duel: Duel) -> String {
     format!("{word}, {:.3}x", duel.ratio)
 }
 
-/// What is shown of a run that is one of many: where it stands, on a terminal, and what went wrong.
+/// Progress of a run in a series: its position on a terminal, and warnings and failures.
 struct Quiet {
     place: String,
     so_far: fn(&Position<'_>) -> String,
@@ -89,7 +89,7 @@ impl Display for Quiet {
         self.progress.show(format!("{} · {}", self.place, (self.so_far)(at)));
     }
 
-    /// A duel is short, and both of its sides are one build.
+    /// Not needed: a duel is short, and both sides are the same build.
     fn first_look(&mut self, _: &Run, _: &str) {}
 
     fn warning(&mut self, text: &str) {

@@ -1,10 +1,10 @@
-//! `netdyno doctor --resolve`: the smallest loss of speed that is told from none here.
+//! `netdyno doctor --resolve`: finds the smallest slowdown that is detected on this machine.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::against_itself::able;
-use super::held::{Hall, Held};
+use super::held::{DuelRunner, Held};
 use crate::cli::{DoctorArgs, Format};
 use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
 use crate::doctor::losses::{Found, Resolution, metric_of, next, percent, plan};
@@ -14,7 +14,7 @@ use netdyno_lab_manifest::{Catalog, ManifestError, Workload};
 use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
 use netdyno_lab_store::Store;
 
-/// Holds the control and the duels, and prints what each found and what follows.
+/// Runs the control and the duels, and prints their results and the conclusion.
 pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -> Outcome {
     let named: Vec<&str> = [workload].into_iter().chain(args.contender.as_deref()).collect();
     let catalog = catalog(&named)?;
@@ -23,16 +23,16 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -
     let builder = builder(&catalog, cancel)?;
     let contender = contender(&catalog, &builder, workload, args.contender.as_deref())?;
     let store = Store::open(&Store::default_path())?;
-    let mut hall = Hall { catalog: &catalog, store, builder: &builder, cancel };
+    let mut runner = DuelRunner { catalog: &catalog, store, builder: &builder, cancel };
     let budget_s = args.budget.as_secs_f64();
     let mut all =
         Resolution { workload: workload.name.clone(), metric, contender, budget_s, found: Vec::new() };
     while let Some(loss) = next(&all.found) {
         let plan = plan(&catalog, workload, &all.contender, loss, budget_s)?;
-        let place = format!("{}: {} lost", all.contender, percent(loss));
+        let place = format!("{}: slowdown {}", all.contender, percent(loss));
         let so_far =
             |at: &Position<'_>| format!("session {}, {:.0} of {} s", at.block + 1, at.elapsed_s, at.budget_s);
-        let Some(Held { run, duel }) = hall.hold(&plan, place, so_far)? else { break };
+        let Some(Held { run, duel }) = runner.run(&plan, place, so_far)? else { break };
         all.found.push(Found { loss, run: run.header.id, duel, warnings: run.header.warnings });
     }
     match args.format {
@@ -48,14 +48,14 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -
         }
     }
     Ok(match () {
-        () if hall.is_cancelled() => INTERRUPTED,
+        () if runner.is_cancelled() => INTERRUPTED,
         () if all.has_failed() => CELL_FAILED,
         () if all.is_unlike_itself() => DIFFERS,
         () => GOOD,
     })
 }
 
-/// Who was named; else the workload's baseline, or the first that can run here.
+/// The named contender, else the workload's baseline, else the first that can run here.
 fn contender(
     catalog: &Catalog,
     builder: &Builder,
@@ -70,16 +70,19 @@ fn contender(
     able(catalog, builder, workload).into_iter().next().ok_or_else(none)
 }
 
-/// What the reader should know of each duel: of a busy machine the answer says little.
+/// Warnings of each duel. On a busy machine the answer means little.
 fn warnings(all: &Resolution) -> impl Iterator<Item = String> {
     let of = |f: &Found| {
-        f.warnings.iter().map(|text| format!("warning: {} lost: {text}", percent(f.loss))).collect::<Vec<_>>()
+        f.warnings
+            .iter()
+            .map(|text| format!("warning: slowdown {}: {text}", percent(f.loss)))
+            .collect::<Vec<_>>()
     };
     all.found.iter().flat_map(of)
 }
 
 const HEAD: [&str; 7] =
-    ["lost", "expected", "found", "interval", "sessions", "told from none", "of that size"];
+    ["slowdown", "expected", "measured", "interval", "sessions", "detected", "correct size"];
 
 fn rows(all: &Resolution) -> Vec<Vec<String>> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
@@ -94,7 +97,7 @@ fn rows(all: &Resolution) -> Vec<Vec<String>> {
             ],
             None => ["failed", "", "", "", ""].map(str::to_owned),
         };
-        let loss = if f.loss == 0 { "nothing".to_owned() } else { percent(f.loss) };
+        let loss = if f.loss == 0 { "none".to_owned() } else { percent(f.loss) };
         [loss, format!("{:.3}x", f.expected())].into_iter().chain(figures).collect()
     };
     all.found.iter().map(row).collect()

@@ -1,4 +1,4 @@
-//! `explain --equalise`: the pair measured as it is and with one thing made equal, and how much of the gap closes.
+//! `explain --equalise`: measures the pair unchanged and with one condition equalised, and reports how much of the gap closes.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use netdyno_lab_store::probe::{Found, ProbeKind};
 use netdyno_lab_store::{CellStatus, Settings, Store};
 use netdyno_stats::Interval;
 
-/// Half-width of the intervals at which enough is known of a gap, relative.
+/// Target half-width of the intervals, relative.
 const PRECISION: f64 = 0.02;
-/// Seconds of measuring at the most, of each run, unless told otherwise.
+/// Default measuring time of each run in seconds.
 const BUDGET_S: f64 = 180.0;
-/// Packets by the unit that differ by less are as many.
+/// Packet counts per unit that differ by less than this factor count as equal.
 const AS_MANY: f64 = 1.05;
-/// Where distributions have the allocator.
+/// The allocator library and its usual folders.
 const LIBRARY: &str = "libjemalloc.so.2";
 const FOLDERS: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
@@ -33,7 +33,7 @@ const FOLDERS: [&str; 6] = [
     "/lib64",
 ];
 
-/// A run of the pair: how far apart they are, and packets by the unit of each.
+/// A run of the pair: its ratio, and the packets per unit of each side.
 struct Measured {
     id: String,
     interval: Interval,
@@ -41,7 +41,7 @@ struct Measured {
     packets: [Option<f64>; 2],
 }
 
-/// What each of these is worth. The run as it is is measured once, beside the others, on the same day.
+/// Measures the effect of each condition. The unchanged run is measured once, together with the others.
 pub(super) fn equalise(
     looker: &Looker<'_>,
     wanted: &[Equalise],
@@ -75,7 +75,7 @@ pub(super) fn equalise(
         let Some(before) = &as_it_is else { continue };
         let after = measure(Some(equal))?;
         if *what == Equalise::Gso && !cut_up(before.packets, after.packets) {
-            let how = "nobody sends segments: as many packets travel without them";
+            let how = "no contender uses segmentation offload: packet counts are equal without it";
             all.push(cannot(how.to_owned()));
             continue;
         }
@@ -91,7 +91,7 @@ pub(super) fn equalise(
     Ok(all)
 }
 
-/// More packets travel on one side at least.
+/// Whether at least one side sends more packets.
 fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
     before.iter().zip(after).any(|(before, after)| match (before, after) {
         (Some(before), Some(after)) => after > before * AS_MANY,
@@ -99,19 +99,19 @@ fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
     })
 }
 
-/// How it is made equal, and how that it acts was seen; or why it cannot be.
+/// How the condition is equalised and how its effect was verified; or why it cannot be.
 fn possible(looker: &Looker<'_>, what: Equalise) -> Result<(Equal, String), String> {
     let settings = &looker.pair.run.header.settings;
     match what {
         Equalise::Gso if settings.net == Net::Host => {
-            Err("the trials have no network of their own; as root, or where user namespaces are permitted, they do".to_owned())
+            Err("the trials have no private network; run as root, or permit user namespaces".to_owned())
         }
         Equalise::Gso => {
-            let how = "devices of the trial's own network took one segment at a time (gso_max_segs 1), and more packets travelled";
+            let how = "devices of the private network accepted one segment at a time (gso_max_segs 1), and more packets were sent";
             Ok((Equal::Gso, format!("{how}.")))
         }
         Equalise::Workers if settings.placement == Placement::Apart => {
-            Err("each role has one CPU already (placement apart)".to_owned())
+            Err("each role already has one CPU (placement apart)".to_owned())
         }
         Equalise::Workers => {
             Ok((Equal::Workers, "each role had one CPU of its own (placement apart).".to_owned()))
@@ -119,24 +119,27 @@ fn possible(looker: &Looker<'_>, what: Equalise) -> Result<(Equal, String), Stri
         Equalise::Rcvbuf => {
             let scratch = Scratch::new(looker.builder.cache())?;
             let equal = Equal::Rcvbuf { library: preload_library(&scratch)? };
-            match seen(looker, &equal, &scratch)? {
-                0 => {
-                    Err("nobody sets a receive buffer by the C library: all have the system's already"
-                        .to_owned())
-                }
+            match count_effects(looker, &equal, &scratch)? {
+                0 => Err(
+                    "no contender sets a receive buffer through the C library: all use the system default"
+                        .to_owned(),
+                ),
                 times => Ok((
                     equal,
-                    format!("calls that set a receive buffer were kept from it, {times} in one trial each."),
+                    format!(
+                        "calls that set a receive buffer were blocked, {times} times in one trial of each side."
+                    ),
                 )),
             }
         }
         Equalise::Allocator => {
             let library =
-                library().ok_or_else(|| format!("no {LIBRARY} here; apt-get install libjemalloc2"))?;
+                library().ok_or_else(|| format!("{LIBRARY} not found; apt-get install libjemalloc2"))?;
             let scratch = Scratch::new(looker.builder.cache())?;
-            let how = format!("every process of both had {}.", library.display());
+            let how =
+                format!("every process of both sides was started with {} preloaded.", library.display());
             let equal = Equal::Allocator { library };
-            seen(looker, &equal, &scratch).map(|_| (equal, how))
+            count_effects(looker, &equal, &scratch).map(|_| (equal, how))
         }
     }
 }
@@ -145,8 +148,8 @@ fn library() -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(LIBRARY)).find(|path| path.is_file())
 }
 
-/// How often it took effect in a trial of each side, all roles together.
-fn seen(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Result<u64, String> {
+/// How often the change took effect in one trial of each side, over all roles.
+fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Result<u64, String> {
     let pair = looker.pair;
     let unit = Unit::of(pair.workload)?;
     let settings = Settings { equal: Some(equal.clone()), ..pair.run.header.settings.clone() };
@@ -168,7 +171,7 @@ fn seen(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Result<u64, St
     Ok(all)
 }
 
-/// Measures the pair anew, as its run was but for what is made equal.
+/// Measures the pair again, with the settings of its run except for the equalised condition.
 fn measure(
     looker: &Looker<'_>,
     equal: Option<Equal>,
@@ -184,7 +187,7 @@ fn measure(
     let settings = Settings {
         baseline: pair.run.cells[pair.cells[0]].contender().map(str::to_owned),
         placement,
-        // Half of the level each: what is said of both at once is at the whole.
+        // Half the error level for each run, so that the joint statement has the full one.
         alpha: old.alpha / 2.0,
         precision: Some(old.precision.unwrap_or(PRECISION)),
         budget_seconds: budget_s.unwrap_or(BUDGET_S),
@@ -195,18 +198,15 @@ fn measure(
         Some(role) => workload.of_role(role).map_err(|e| e.to_string())?,
         None => workload,
     };
-    let told = equal.as_ref().map(|equal| {
-        format!(
-            "{} was made equal for all: figures are not those of the contenders by themselves",
-            equal.name()
-        )
+    let warning = equal.as_ref().map(|equal| {
+        format!("{} was equalised: figures differ from those of the unmodified contenders", equal.name())
     });
     let resolved = Resolved {
         rounds: None,
         workload: workload.clone(),
         cells: cells.to_vec(),
         settings,
-        warnings: told.into_iter().collect(),
+        warnings: warning.into_iter().collect(),
         command: std::env::args().collect(),
     };
     let mut engine = Engine { catalog, store, builder: looker.builder, display, cancel: looker.cancel };

@@ -1,4 +1,4 @@
-//! The course of a replication: every method has its first rounds, then the time goes where it soonest answers a question.
+//! The schedule of a replication: first rounds for every method, then the rest of the time where it decides a question soonest.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,24 +9,24 @@ use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_store::Question;
 use netdyno_lab_store::{Run, Store, StoreError};
 
-/// Seconds that a trial takes beside its window and warm-up, as a first guess: set-up, gate, the end.
+/// Estimated seconds of a trial in addition to its window and warm-up: setup, gate, shutdown.
 const AROUND_S: f64 = 1.0;
 
-/// A method, and what there is of it.
+/// A method and its progress.
 struct Course<'a> {
     of: &'a Asked,
     name: &'a str,
     plan: &'a Resolved,
-    /// Its run, or why there is none.
+    /// The run, or the reason why there is none.
     run: Option<Result<Run, String>>,
-    /// It was taken from the store, and nothing was added yet.
+    /// The run is from the store and has not been extended yet.
     is_old: bool,
-    /// Nothing more comes of it.
+    /// No further rounds are planned.
     is_over: bool,
 }
 
-/// Measures until the budget is used up or everything asked is answered. A method that cannot be run is no error: its claims say
-/// why they are not tested.
+/// Measures until the budget is exhausted or every question is decided. A method that cannot run is not an error: its claims are
+/// reported as not tested, with the reason.
 pub(super) fn measured(
     asked: &[Asked],
     budget: Option<Duration>,
@@ -58,7 +58,7 @@ pub(super) fn measured(
     let none = if cancel.load(Ordering::Relaxed) {
         "interrupted"
     } else {
-        "the budget ended before it was its turn"
+        "the budget was exhausted before this method started"
     };
     let of = |one: &Asked| {
         let ours = courses.iter().filter(|course| std::ptr::eq(course.of, one));
@@ -68,7 +68,7 @@ pub(super) fn measured(
     Ok(asked.iter().map(of).collect())
 }
 
-/// What each method is to find out, by what is known.
+/// The open questions of each method.
 fn open(asked: &[Asked], courses: &[Course<'_>]) -> Result<Vec<Vec<Question>>, StoreError> {
     let mut known: Vec<Vec<JudgedClaim>> = Vec::new();
     for one in asked {
@@ -79,7 +79,7 @@ fn open(asked: &[Asked], courses: &[Course<'_>]) -> Result<Vec<Vec<Question>>, S
     let of = |course: &Course<'_>| {
         let (one, known) = asked.iter().zip(&known).find(|(one, _)| std::ptr::eq(course.of, *one))?;
         let has_run = matches!(course.run, Some(Ok(_)));
-        // Before its first rounds a method is asked everything: its run is to have all their cells.
+        // Before its first rounds, a method has all questions, so that its run gets all cells.
         let known: &[JudgedClaim] = if has_run { known } else { &[] };
         Some(claims::questions(&one.loaded.article.with(&one.claims(), known), course.name))
     };
@@ -91,7 +91,7 @@ impl Course<'_> {
         &self.of.loaded.article.methods[self.name]
     }
 
-    /// What it would be gone on for; none where it is over.
+    /// The next rounds of this method; `None` if it is over.
     fn turn(&self, questions: &[Question]) -> Option<Turn> {
         match &self.run {
             _ if self.is_over => None,
@@ -111,14 +111,14 @@ impl Course<'_> {
         }
     }
 
-    /// Seconds that a round is likely to take, before there was one.
+    /// Estimated seconds of a round, before the first one.
     fn guess_s(&self) -> f64 {
         let of = |name, params: &netdyno_lab_manifest::Params| params.number(name).unwrap_or(0.0);
         let cells = self.plan.cells.iter().map(|cell| &cell.params);
         cells.map(|p| of("seconds", p) + of("warmup_seconds", p) + AROUND_S).sum()
     }
 
-    /// Measures for this turn. Gives the seconds that it took.
+    /// Measures these rounds. Returns the seconds spent.
     fn go_on(
         &mut self,
         questions: &[Question],
@@ -134,7 +134,7 @@ impl Course<'_> {
         self.tell(begun.as_deref(), turn, left_s);
         let now = runs::go_on(self.method(), begun.as_deref(), (&asked, left_s), cancel)?;
         if now.is_err() && begun.is_some() {
-            // Why is said above. A stored one may be of another build: then a new one is begun. What was measured is kept.
+            // The child printed the error. A stored run may have another build: start a new run. Samples are kept.
             if std::mem::take(&mut self.is_old) && !cancel.load(Ordering::Relaxed) {
                 self.run = None;
             } else {
@@ -156,11 +156,11 @@ impl Course<'_> {
             Some(id) => format!("{} more round{s} of run {id}", turn.rounds),
             None => format!("{} round{s} of {}", turn.rounds, self.method().command()),
         };
-        crate::cmd::tell(&format!("{article} {name}: up to {what}; {left_s:.0} s of measuring are left"));
+        crate::cmd::tell(&format!("{article} {name}: up to {what}; {left_s:.0} s of measuring time left"));
     }
 }
 
-/// Rounds that a run has had.
+/// The number of completed rounds of a run.
 fn rounds(run: &Run) -> u32 {
     run.trials.iter().map(|t| t.block + 1).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The methods of an article as runs that make sense here, and whether they measure what its claims are about.
+//! Resolves the methods of an article to runs, and verifies that they measure what its claims refer to.
 
 use clap::Parser;
 use indexmap::IndexMap;
@@ -11,15 +11,15 @@ use netdyno_lab_manifest::read::Problems;
 use netdyno_lab_manifest::{Catalog, ManifestError, nearest};
 use netdyno_lab_store::Side;
 
-/// The words behind `netdyno run` of a method.
+/// The arguments of `netdyno run` for a method.
 pub(super) fn words(method: &Method) -> impl Iterator<Item = &str> {
     method.run.split_whitespace()
 }
 
-/// Every method, resolved against the catalog; each side of each claim has its one cell there.
+/// Resolves every method against the catalogue, and checks that each side of each claim is exactly one cell.
 ///
 /// # Errors
-/// Everything that is wrong, with its place in the file.
+/// All problems, each with its position in the file.
 pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, Resolved>, ManifestError> {
     let mut problems = Problems::new(&loaded.file, &loaded.text);
     let mut plans = IndexMap::new();
@@ -46,7 +46,7 @@ pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, 
     problems.finish(plans).map_err(ManifestError::Broken)
 }
 
-/// The plan with those cells alone that these claims ask of the method.
+/// Restricts the plan to the cells that these claims need.
 pub(super) fn of_claims(mut plan: Resolved, claims: &[&Claim], method: &str) -> Resolved {
     let asked: Vec<(&Claim, Option<&JudgedClaim>)> = claims.iter().map(|claim| (*claim, None)).collect();
     plan.ask(claims::questions(&asked, method));
@@ -57,13 +57,15 @@ fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
     let typed = ["netdyno", "run"].into_iter().chain(words(method));
     let first_line = |e: clap::Error| e.to_string().lines().next().unwrap_or_default().to_owned();
     let Verb::Run(args) = Cli::try_parse_from(typed).map_err(first_line)?.verb else {
-        return Err("must be what stands behind `netdyno run`".to_owned());
+        return Err("must be the arguments of `netdyno run`".to_owned());
     };
     let RunArgs { budget, resume, format, .. } = &*args;
     if budget.is_some() || resume.is_some() || *format != ReportFormat::Table {
-        return Err("--budget is said by `seconds`; --resume and --format are not for a method".to_owned());
+        return Err(
+            "--budget, --resume and --format are not allowed here (use `seconds` for the budget)".to_owned()
+        );
     }
-    // A claim says all by itself: what a project would add is not the article's.
+    // Claims are self-contained: a project must not add settings.
     super::super::run::request(&args, None, Project::default())?.resolve(catalog).map_err(|e| e.to_string())
 }
 
@@ -81,7 +83,7 @@ fn check_metric(
     problems.known(&field, "metric", metric, known.chain(code));
 }
 
-/// Whether a run has exactly one cell of a side; if not, why, and the name that was probably meant.
+/// Checks that a run has exactly one cell for a side. The error has the reason and the name that was probably meant.
 fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Option<String>)> {
     if side.figure.is_some() {
         return Ok(());
@@ -93,14 +95,14 @@ fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Optio
     let label = side.label();
     if count > 1 {
         return Err((
-            format!("{label} stands for {count} cells of the method {method}: say which by `where`"),
+            format!("{label} matches {count} cells of the method {method}: select one with `where`"),
             None,
         ));
     }
     let wanted = side.contender.iter().chain(side.roles.values());
     let known: Vec<&String> = plan.cells.iter().flat_map(|c| c.contenders.values()).collect();
     let near = wanted.filter(|name| !known.contains(name)).find_map(|name| nearest(name, &known));
-    Err((format!("{label} is none of the cells of the method {method}"), near))
+    Err((format!("{label} matches no cell of the method {method}"), near))
 }
 
 #[cfg(test)]

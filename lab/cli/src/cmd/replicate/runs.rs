@@ -1,6 +1,6 @@
-//! Where the runs of a replication come from: `netdyno run`, one process a method, or the store.
+//! The runs of a replication, from a child process `netdyno run` per method or from the store.
 //!
-//! A process of its own, since a method may need other variables while it builds, and so that it is what a user would type.
+//! A child process gives each method its own environment variables for builds, and runs the same command as a user would.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,12 +19,12 @@ use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_manifest::Net;
 use netdyno_lab_store::{Listing, Run, RunStatus, Store, StoreError};
 
-/// How often it is asked whether a run has ended.
+/// Interval of polling the child process.
 const LOOK: Duration = Duration::from_millis(200);
-/// Runs of a workload that are looked through for one to go on with.
+/// Limit of stored runs searched for one to resume.
 const LOOKED_AT: usize = 1000;
 
-/// Goes on with a method, or begins it. What it tells while it goes on goes to our stderr; its report says which run it was.
+/// Starts or resumes the run of a method. Its progress goes to our stderr; its report identifies the run.
 pub(super) fn go_on(
     method: &Method,
     begun: Option<&str>,
@@ -44,32 +44,32 @@ pub(super) fn go_on(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut stdout = child.stdout.take().ok_or("a child without the stdout that was asked for")?;
+    let mut stdout = child.stdout.take().ok_or("the child process has no stdout")?;
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
         stdout.read_to_string(&mut text).map(|_| text)
     });
-    let mut is_told = false;
+    let mut is_signalled = false;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        // Ctrl-C reaches it by itself, a signal to us alone does not.
-        if cancel.load(Ordering::Relaxed) && !is_told {
-            is_told = true;
+        // Ctrl-C reaches the child directly; a signal to this process only does not.
+        if cancel.load(Ordering::Relaxed) && !is_signalled {
+            is_signalled = true;
             let _ = kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGTERM);
         }
         std::thread::sleep(LOOK);
     };
-    let text = reader.join().map_err(|_| "what a run printed could not be read")??;
+    let text = reader.join().map_err(|_| "the output of the run cannot be read")??;
     let report: Report = match serde_json::from_str(&text) {
         Ok(report) => report,
-        Err(_) => return Ok(Err(format!("the run gave no report ({status}); its error stands above"))),
+        Err(_) => return Ok(Err(format!("the run printed no report ({status}); see its error above"))),
     };
     Ok(Ok(Store::open(&Store::default_path())?.load(&report.run.id)?))
 }
 
-/// The newest stored run of a method that can be gone on with: of the same command, on this machine.
+/// The newest stored run of a method that can be resumed: same command, same machine.
 pub(super) fn begun(store: &Store, plan: &Resolved, method: &Method) -> Result<Option<Run>, StoreError> {
     let listing = Listing { workload: Some(&plan.workload.name), skip: 0, most: LOOKED_AT };
     let words: Vec<&str> = plans::words(method).collect();
@@ -87,7 +87,7 @@ pub(super) fn begun(store: &Store, plan: &Resolved, method: &Method) -> Result<O
     Ok(None)
 }
 
-/// Takes each method's run from the store: the newest of these that is such a one.
+/// For each method, the newest of the given stored runs that fits.
 pub(super) fn stored(
     asked: &[Asked],
     from: &[String],
@@ -109,7 +109,7 @@ pub(super) fn stored(
             })
             .collect();
         if misfits.len() == all().count() {
-            return Err(format!("run {} is of no method: {}", run.header.id, misfits.join("; ")).into());
+            return Err(format!("run {} fits no method: {}", run.header.id, misfits.join("; ")).into());
         }
     }
     let of = |one: &Asked| {
@@ -123,13 +123,13 @@ pub(super) fn stored(
     Ok(asked.iter().map(of).collect())
 }
 
-/// Why a stored run is none of a method, if it is none.
+/// The reason why a stored run does not fit a method, or `None` if it fits.
 fn misfit(run: &Run, plan: &Resolved, method: &Method) -> Option<String> {
     let (is, wanted) = (&run.header.settings, &plan.settings);
     if run.header.workload != plan.workload.name {
-        return Some(format!("it is of {}", run.header.workload));
+        return Some(format!("its workload is {}", run.header.workload));
     }
-    // Where no private network can be had, a run says so itself.
+    // If no private network is available, the report of the run says so.
     let is_net = is.net == wanted.net || is.net == Net::Host;
     let checks = [
         ("--placement", is.placement == wanted.placement),
@@ -140,21 +140,21 @@ fn misfit(run: &Run, plan: &Resolved, method: &Method) -> Option<String> {
         ("--baseline", is.baseline == wanted.baseline),
     ];
     if let Some((option, _)) = checks.into_iter().find(|(_, same)| !same) {
-        return Some(format!("{option} is otherwise"));
+        return Some(format!("{option} differs"));
     }
     let has = |planned: &netdyno_lab_store::PlannedCell| {
         run.cells.iter().any(|cell| cell.contenders == planned.contenders && cell.params == planned.params)
     };
     if let Some(planned) = plan.cells.iter().find(|planned| !has(planned)) {
         let who: Vec<&str> = planned.contenders.values().map(String::as_str).collect();
-        return Some(format!("it has no {} at {}", who.join("/"), planned.params));
+        return Some(format!("it has no cell {} at {}", who.join("/"), planned.params));
     }
     let builds = || run.cells.iter().flat_map(|cell| cell.builds.values());
     let set = |flag: &&String| flag.starts_with(limits::ENVIRONMENT);
     let said: Vec<String> = method.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let other = builds().any(|b| b.flags.iter().filter(set).any(|flag| !said.contains(flag)));
     let lacks = said.iter().any(|flag| !builds().any(|b| b.flags.contains(flag)));
-    (other || lacks).then(|| "its contenders were built with other variables".to_owned())
+    (other || lacks).then(|| "its contenders were built with other environment variables".to_owned())
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
     use netdyno_lab_store::fixture::{self, Contender};
     use netdyno_lab_store::{BuildRecord, CellStatus};
 
-    /// A run of the dummy workload, and the plan of a method that is one.
+    /// A run of the dummy workload, and the plan of a method that it fits.
     fn pair() -> (Run, Resolved) {
         let one = Contender { name: "one", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
         let run = fixture::run(&[one], None);
@@ -190,20 +190,20 @@ mod tests {
         assert_eq!(misfit(&run, &plan, &method(&[])), None);
         let mut other = run.clone();
         other.header.settings.placement = Placement::Shared;
-        assert_eq!(misfit(&other, &plan, &method(&[])).unwrap(), "--placement is otherwise");
+        assert_eq!(misfit(&other, &plan, &method(&[])).unwrap(), "--placement differs");
         let mut other = run.clone();
         other.cells[0].contenders.insert("sink".to_owned(), "two".to_owned());
-        assert!(misfit(&other, &plan, &method(&[])).unwrap().contains("it has no one/one"));
+        assert!(misfit(&other, &plan, &method(&[])).unwrap().contains("it has no cell one/one"));
         let mut other = run;
         other.header.workload = "tea".to_owned();
-        assert_eq!(misfit(&other, &plan, &method(&[])).unwrap(), "it is of tea");
+        assert_eq!(misfit(&other, &plan, &method(&[])).unwrap(), "its workload is tea");
     }
 
     #[test]
     fn a_build_that_was_not_optimised_is_another_run() {
         let (mut run, plan) = pair();
         let debug = method(&[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")]);
-        let why = "its contenders were built with other variables";
+        let why = "its contenders were built with other environment variables";
         assert_eq!(misfit(&run, &plan, &debug).as_deref(), Some(why));
         let record: BuildRecord = serde_json::from_value(serde_json::json!({
             "key": "", "toolchain": "", "lock_hash": "", "version": "", "tuning": "",

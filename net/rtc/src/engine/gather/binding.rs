@@ -1,7 +1,8 @@
-//! What one STUN server sees of one address of ours (RFC 8489, usage of RFC 8445 section 5.1.1.1).
+//! The public address of a local address, as seen by one STUN server (RFC 8489, with the usage of RFC 8445,
+//! section 5.1.1.1).
 //!
-//! A server asks for no credentials, so that an answer is believed for its source and for the 96 random bits of the transaction. One who
-//! could forge both can have us offer a candidate that leads nowhere, and no more.
+//! STUN servers use no credentials, so a response is accepted by its source address and the 96 random bits of
+//! its transaction id. An attacker who forges both can only make this endpoint offer a useless candidate.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,34 +15,34 @@ use turn_client_proto::stun::types::attribute::{ErrorCode, XorMappedAddress};
 use turn_client_proto::stun::types::message::{BINDING, Message, MessageWriteVec};
 use turn_client_proto::stun::types::prelude::*;
 
-/// So often the server is asked again, so that NATs between keep what they lead here by: no more than RFC 8445 section 11 allows, and
-/// half of the shortest that NATs keep (RFC 4787 section 4.3 asks for 120 s, 30 s are met).
+/// The interval of keep-alive requests, which preserve NAT bindings. RFC 8445, section 11, requires at least
+/// 15 s; NATs keep UDP bindings for 30 s or more (RFC 4787, section 4.3, requires 120 s).
 const KEPT_ALIVE: Duration = Duration::from_secs(15);
-/// After a server has not answered to the end.
+/// Delay of the next attempt after a server has not answered.
 const TRIED_AGAIN: Duration = Duration::from_secs(60);
 
-/// The library may want to be called at once again.
+/// The library may ask to be called again at once.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A server, asked from one address.
+/// A server queried from one address.
 #[derive(Debug)]
 pub(super) struct Binding {
     base: SocketAddr,
     server: SocketAddr,
     agent: StunAgent,
-    /// When to ask; None while an answer is awaited.
+    /// When to send a request; `None` while a response is awaited.
     asks_at: Option<Instant>,
     mapped: Option<SocketAddr>,
-    /// When an answer is waited for no longer, though it may still come.
+    /// When gathering no longer waits for a response, which may still arrive.
     settles_at: Option<Instant>,
     is_settled: bool,
-    /// What it answered in place of an address.
+    /// The reason of an answer without an address.
     refusal: Option<String>,
 }
 
 impl Binding {
     pub(super) fn new(base: SocketAddr, server: SocketAddr) -> Self {
-        // Retransmission and its bounds are RFC 8489's (section 6.2.1): 500 ms and doubled, 7 requests, 39.5 s in all.
+        // Retransmission is that of RFC 8489, section 6.2.1: 500 ms, doubled, 7 requests, 39.5 s in all.
         let agent = StunAgent::builder(TransportType::Udp, base).remote_addr(server).build();
         Self {
             base,
@@ -68,18 +69,19 @@ impl Binding {
         self.mapped
     }
 
-    /// Whether it has answered once, or did not in time.
+    /// Whether it has answered once, or not in time.
     pub(super) fn is_settled(&self) -> bool {
         self.is_settled
     }
 
-    /// Why the server has been of no use, once it is settled.
+    /// Why the server failed, once settled.
     pub(super) fn failure(&self) -> Option<&str> {
-        let missing = "no answer within 10 s: is a STUN server there, and is UDP let through?";
+        let missing =
+            "no answer within 10 s: check that a STUN server runs there and that UDP is not blocked";
         (self.is_settled && self.mapped.is_none()).then(|| self.refusal.as_deref().unwrap_or(missing))
     }
 
-    /// Sends what is due. Gives the time of the next call.
+    /// Sends what is due. Returns the time of the next call.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Instant {
         let settles_at = *self.settles_at.get_or_insert(now + GATHERING_TIME);
         self.is_settled |= now >= settles_at;
@@ -90,7 +92,7 @@ impl Binding {
                     send(&transmit.data);
                     self.asks_at = None;
                 }
-                // Two transactions of one name: the next has another.
+                // Two transactions with the same id: the next has another one.
                 Err(_) => self.asks_at = Some(now + KEPT_ALIVE),
             }
         }
@@ -111,7 +113,7 @@ impl Binding {
         }
     }
 
-    /// Takes what may be its answer. False if it is not.
+    /// Processes a possible response. Returns whether it was one.
     pub(super) fn take(&mut self, now: Instant, source: SocketAddr, datagram: &[u8]) -> bool {
         let Ok(message) = Message::from_bytes(datagram) else { return false };
         if !message.is_response() || !self.agent.handle_stun_message_with_time(&message, source, now) {
@@ -129,13 +131,13 @@ impl Binding {
     }
 }
 
-/// What an answer without an address means.
+/// Describes an answer without an address.
 fn refusal(message: &Message<'_>) -> String {
     match message.attribute::<ErrorCode>() {
         Ok(error) => {
-            format!("the server answered with error {}: does it want to be asked by turn:?", error.code())
+            format!("the server answered with error {}: it may require turn: with credentials", error.code())
         }
-        Err(_) => "the server answered without an address of ours: is it a STUN server?".to_owned(),
+        Err(_) => "the answer contains no address: check that this is a STUN server".to_owned(),
     }
 }
 
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_not_answer_is_waited_for_ten_seconds() {
+    fn a_silent_server_settles_after_ten_seconds() {
         let server = "192.0.2.1:3478".parse().unwrap();
         let mut binding = Binding::new("192.0.2.9:5000".parse().unwrap(), server);
         let (mut now, mut asked) = (Instant::from_nanos(7), 0);
@@ -156,7 +158,7 @@ mod tests {
         binding.work(now, |_| asked += 1);
         assert_eq!(now, began + GATHERING_TIME);
         assert!(binding.is_settled() && binding.failure().is_some_and(|why| why.contains("within 10 s")));
-        // After 0, 0.5, 1.5, 3.5 and 7.5 s (RFC 8489 section 6.2.1).
+        // After 0, 0.5, 1.5, 3.5 and 7.5 s (RFC 8489, section 6.2.1).
         assert_eq!(asked, 5);
     }
 }

@@ -1,8 +1,8 @@
-//! An address at a TURN server (RFC 8656), which one connection has for itself, by a socket or a stream of its own.
+//! An address at a TURN server (RFC 8656) for one connection, on a separate socket or stream.
 //!
-//! The allocation, its credentials (401, 438), permissions, channels and their refreshing are the library's. Checks go by Send indications,
-//! what follows them by a channel: four bytes before each datagram, so that those of one length are of one length still, and go out by
-//! one system call.
+//! Allocation, credentials (401, 438), permissions, channels and refreshes are the library's. Checks are sent
+//! by Send indications, later datagrams on a channel: four bytes before each datagram keep batches of equal
+//! length, which one system call sends.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,61 +16,62 @@ use turn_client_proto::udp::TurnClientUdp;
 
 use netdyno_rtc_core::framing::Framing;
 
-use super::super::stun;
 use crate::limits::{GATHERING_TIME, PEERS_PER_RELAY, STREAM_PAUSE};
 use crate::servers::{Server, Transport};
 use crate::streams::StreamId;
+use crate::stun;
 
 const UDP: TransportType = TransportType::Udp;
-/// Rounds of asking the library what there is to do; each brings something.
+/// Limit of polling the library; each round makes progress.
 const ROUNDS_MAX: usize = 32;
-/// The library may ask to be called at once again.
+/// The library may ask to be called again at once.
 const PAUSE: Duration = Duration::from_millis(1);
 
 turn_client_proto::impl_client!(pub(super) Client, (Udp, TurnClientUdp), (Tcp, TurnClientTcp));
 
-/// What leads to the server.
+/// The transport to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
-    /// The socket with this number.
+pub(super) enum ServerLink {
+    /// The socket with this index.
     Port(u32),
-    /// A stream that is to be opened at this time.
+    /// A stream to be opened at this time.
     Due(Instant),
     /// A stream that is being opened.
     Opening(StreamId),
     Stream(StreamId),
 }
 
-/// An allocation, or the attempt at one.
+/// An allocation, or an attempt at one.
 pub(crate) struct Relay {
     client: Client,
-    pub(super) line: Line,
+    pub(super) link: ServerLink,
     server: Server,
-    /// The connection that it is for.
+    /// The connection that uses it.
     pub(super) connection: u32,
     relayed: Option<SocketAddr>,
-    /// When to do without, if there is none: the library would wait for four times as long after a refused password, and then not say so.
+    /// When to give up without an allocation. After a wrong password the library would wait four times as
+    /// long and then not report it.
     gives_up_at: Instant,
-    /// How long to wait before a stream is opened again.
+    /// Delay before a stream is opened again.
     pause: Duration,
     is_over: bool,
-    /// What the application is to hear.
-    trouble: Option<String>,
-    /// The server is to be asked for a permission or a channel.
+    /// A failure to report to the application.
+    failure: Option<String>,
+    /// The server must be asked for a permission or a channel.
     has_asked: bool,
     peers: Vec<Peer>,
 }
 
-/// Whom something was to be sent to.
+/// A peer to which something was to be sent.
 #[derive(Debug)]
 struct Peer {
     address: SocketAddr,
-    /// The latest check, until the server permits it.
+    /// The latest check, until the server grants permission.
     waiting: Option<Vec<u8>>,
     has_asked_for_channel: bool,
 }
 
-/// What came by way of the server: where it lies in its datagram.
+/// A datagram received through the server: its position in the server's datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Relayed {
     pub(super) peer: SocketAddr,
@@ -79,18 +80,24 @@ pub(super) struct Relayed {
 }
 
 impl Relay {
-    /// `local` is where the socket is; of a stream that is nowhere yet, and of no use.
-    pub(super) fn new(connection: u32, line: Line, local: SocketAddr, server: Server, now: Instant) -> Self {
+    /// `local` is the socket's address; a stream has none yet, and the value is not used.
+    pub(super) fn new(
+        connection: u32,
+        link: ServerLink,
+        local: SocketAddr,
+        server: Server,
+        now: Instant,
+    ) -> Self {
         Self {
-            client: client(line, local, &server),
-            line,
+            client: client(link, local, &server),
+            link,
             server,
             connection,
             relayed: None,
             gives_up_at: now + GATHERING_TIME,
             pause: STREAM_PAUSE,
             is_over: false,
-            trouble: None,
+            failure: None,
             has_asked: false,
             peers: Vec::new(),
         }
@@ -109,28 +116,28 @@ impl Relay {
         self.relayed
     }
 
-    /// Whether there is an address, or will be none.
+    /// Whether there is an address or will be none.
     pub(super) fn is_settled(&self) -> bool {
         self.relayed.is_some() || self.is_over
     }
 
-    /// Whether nothing goes by it any more.
+    /// Whether the relay has ended.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether this stream leads to the server, or is to.
+    /// Whether this stream leads to the server or is being opened.
     pub(super) fn has_stream(&self, stream: StreamId) -> bool {
-        [Line::Opening(stream), Line::Stream(stream)].contains(&self.line)
+        [ServerLink::Opening(stream), ServerLink::Stream(stream)].contains(&self.link)
     }
 
-    /// What the application is to hear: once.
-    pub(super) fn take_trouble(&mut self) -> Option<String> {
-        self.trouble.take()
+    /// The failure to report to the application; once.
+    pub(super) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
     }
 
-    /// The stream is lost, or did not come to be. It is tried again, as long as a first answer is waited for: a server that starts anew has
-    /// forgotten the address too.
+    /// Handles the loss of the stream or a failed attempt. It is opened again while a first answer is
+    /// awaited: a restarted server has forgotten the address too.
     pub(super) fn lose_stream(&mut self, now: Instant, why: String, is_final: bool) {
         if self.relayed.is_some() {
             self.gives_up_at = now + GATHERING_TIME;
@@ -139,37 +146,37 @@ impl Relay {
         let again_at = now + self.pause;
         self.is_over = is_final || again_at >= self.gives_up_at;
         if self.is_over || self.relayed.is_some() {
-            let what_next = if self.is_over { "" } else { "; it is tried again" };
-            self.trouble = Some(format!("{why}{what_next}"));
+            let what_next = if self.is_over { "" } else { "; trying again" };
+            self.failure = Some(format!("{why}{what_next}"));
         }
         self.pause *= 2;
-        (self.line, self.relayed) = (Line::Due(again_at), None);
-        (self.client, self.peers) = (client(self.line, self.local(), &self.server), Vec::new());
+        (self.link, self.relayed) = (ServerLink::Due(again_at), None);
+        (self.client, self.peers) = (client(self.link, self.local(), &self.server), Vec::new());
     }
 
-    /// Sends what is due. Gives the time of the next call, if there is to be one.
+    /// Sends what is due. Returns the time of the next call, if any.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) -> Option<Instant> {
         if self.relayed.is_none() && now >= self.gives_up_at && !self.is_over {
             self.is_over = true;
-            self.trouble = Some(self.missing().to_owned());
+            self.failure = Some(self.missing().to_owned());
         }
         if self.is_over {
             return None;
         }
-        match self.line {
-            // It was due, or is.
-            Line::Due(at) => return Some(at.max(now + PAUSE)),
-            Line::Opening(_) => return Some(self.gives_up_at),
-            Line::Port(_) | Line::Stream(_) => {}
+        match self.link {
+            // Due already, or in the future.
+            ServerLink::Due(at) => return Some(at.max(now + PAUSE)),
+            ServerLink::Opening(_) => return Some(self.gives_up_at),
+            ServerLink::Port(_) | ServerLink::Stream(_) => {}
         }
         for _ in 0..ROUNDS_MAX {
             let next = match self.client.poll(now) {
                 TurnPollRet::WaitUntil(next) => next,
                 TurnPollRet::Closed => {
-                    self.end("the server took the address back, or did not answer when it was to be kept");
+                    self.end("the server withdrew the relayed address, or did not answer a refresh");
                     return None;
                 }
-                // Not asked for: what is allocated is for UDP.
+                // Not requested: allocations are for UDP.
                 TurnPollRet::AllocateTcpSocket { .. } | TurnPollRet::TcpClose { .. } => now,
             };
             let mut is_busy = false;
@@ -189,14 +196,14 @@ impl Relay {
         Some(now + PAUSE)
     }
 
-    /// Whether there is something to ask the server for since the last call.
+    /// Whether a request to the server was queued since the last call.
     pub(super) fn has_asked(&mut self) -> bool {
         std::mem::take(&mut self.has_asked)
     }
 
-    /// Puts datagrams of equal length (the last may be shorter) for a peer into the form that the server takes them in, again of equal length:
-    /// `into`, in place of what it had. Gives that length; none if nothing goes: a check to a peer that the server does not permit yet waits
-    /// for that; what else there is for it is lost, as on a network.
+    /// Wraps datagrams of equal length (the last may be shorter) to a peer into the server's format, again of
+    /// equal length, replacing the contents of `into`. Returns that length. `None`: nothing is sent. A check
+    /// waits for the server's permission; other datagrams without permission are dropped, as on a network.
     pub(super) fn wrap(
         &mut self,
         now: Instant,
@@ -212,12 +219,12 @@ impl Relay {
             if let Some(peer) = self.peer(to).filter(|_| is_check) {
                 peer.waiting = Some(datagrams.to_vec());
             }
-            // It may have been asked for already; the library says so, and whether it was refused is told by an event.
+            // If a request is pending, the library returns an error; an event reports its refusal.
             self.has_asked |= self.client.create_permission(UDP, to.ip(), now).is_ok();
             return None;
         }
         if asks_for_channel {
-            // Without one all goes by indications.
+            // Without a channel, everything is sent by indications.
             self.has_asked |= self.client.bind_channel(UDP, to, now).is_ok();
         }
         let is_stream = self.client.transport() == TransportType::Tcp;
@@ -226,7 +233,7 @@ impl Relay {
         for datagram in datagrams.chunks(segment_bytes.max(1)) {
             let begin = into.len();
             if let Some([high, low]) = channel {
-                // It differs from the first by its length alone.
+                // It differs from the first header only by its length.
                 let [length_high, length_low] = (datagram.len() as u16).to_be_bytes();
                 into.extend_from_slice(&[high, low, length_high, length_low]);
                 into.extend_from_slice(datagram);
@@ -247,14 +254,15 @@ impl Relay {
         (!into.is_empty()).then_some(wrapped_bytes)
     }
 
-    /// Takes a datagram of the server, of a stream without padding: gives what a peer has sent, if it is that.
+    /// Unwraps a datagram of the server (from a stream, without padding). Returns the peer's data, if it
+    /// contains any.
     pub(super) fn unwrap(&mut self, now: Instant, datagram: &[u8]) -> Option<Relayed> {
         let transport = self.client.transport();
         let (server, local) = (self.client.remote_addr(), self.client.local_addr());
         match self.client.recv(Transmit::new(datagram, transport, server, local), now) {
             TurnRecvRet::PeerData(data) => {
                 let bytes = data.data();
-                // It lies within the datagram: the library does not copy it.
+                // The data lies within the datagram: the library does not copy it.
                 let start = (bytes.as_ptr() as usize).checked_sub(datagram.as_ptr() as usize)?;
                 let is_within = start + bytes.len() <= datagram.len();
                 is_within.then_some(Relayed { peer: data.peer, start, length: bytes.len() })
@@ -263,10 +271,10 @@ impl Relay {
         }
     }
 
-    /// Gives the address back (RFC 8656 section 7): one datagram, for which no answer is awaited.
+    /// Releases the address (RFC 8656, section 7) with one datagram; no response is awaited.
     pub(super) fn release(&mut self, now: Instant, mut send: impl FnMut(&[u8])) {
         if self.client.delete(now).is_ok() {
-            // The library leaves some time between requests.
+            // The library waits between requests.
             let later = now + Duration::from_secs(1);
             while let Some(transmit) = self.client.poll_transmit(later) {
                 send(&transmit.data);
@@ -281,7 +289,9 @@ impl Relay {
                 (self.relayed, self.pause) = (Some(address), STREAM_PAUSE);
             }
             TurnEvent::AllocationCreateFailed(_) => {
-                self.end("the server gave no address: do name and password fit, and has it room?");
+                self.end(
+                    "the server allocated no address: check username, password and the server's capacity",
+                );
             }
             TurnEvent::PermissionCreated(_, ip) => {
                 for peer in self.peers.iter_mut().filter(|peer| peer.address.ip() == ip) {
@@ -291,7 +301,7 @@ impl Relay {
                     }
                 }
             }
-            // What is refused is asked for again with the next check: the server may have had too much to do.
+            // The next check asks again: the server may have been overloaded.
             TurnEvent::PermissionCreateFailed(_, ip) => {
                 self.peers
                     .iter_mut()
@@ -309,23 +319,25 @@ impl Relay {
 
     fn end(&mut self, why: &str) {
         self.is_over = true;
-        self.trouble = Some(why.to_owned());
+        self.failure = Some(why.to_owned());
     }
 
     /// What did not happen in time.
     fn missing(&self) -> &'static str {
-        match self.line {
-            Line::Due(_) | Line::Opening(_) if matches!(self.server.transport, Transport::Tls(_)) => {
-                "no connection by TLS within 10 s: is there a firewall, and does that port speak TLS?"
+        match self.link {
+            ServerLink::Due(_) | ServerLink::Opening(_)
+                if matches!(self.server.transport, Transport::Tls(_)) =>
+            {
+                "no TLS connection within 10 s: check for a firewall, and that the port speaks TLS"
             }
-            Line::Due(_) | Line::Opening(_) => "no connection within 10 s: is there a firewall?",
-            Line::Port(_) | Line::Stream(_) => {
-                "no address within 10 s: is a TURN server there, and do name and password fit?"
+            ServerLink::Due(_) | ServerLink::Opening(_) => "no connection within 10 s: check for a firewall",
+            ServerLink::Port(_) | ServerLink::Stream(_) => {
+                "no address within 10 s: check that a TURN server runs there, and username and password"
             }
         }
     }
 
-    /// What is known of a peer, as long as there is room to remember it.
+    /// The entry of a peer, unless the limit is reached.
     fn peer(&mut self, address: SocketAddr) -> Option<&mut Peer> {
         let at = match self.peers.iter().position(|peer| peer.address == address) {
             Some(at) => at,
@@ -339,20 +351,20 @@ impl Relay {
     }
 }
 
-/// The number of the channel that this datagram was wrapped for, if it was for one (RFC 8656 section 12.4).
+/// The channel number in this wrapped datagram, if it uses a channel (RFC 8656, section 12.4).
 fn channel_of(wrapped: &[u8], datagram: &[u8]) -> Option<[u8; 2]> {
     let &[high, low, ..] = wrapped else { return None };
     (high & 0xc0 == 0x40 && wrapped.len() == datagram.len() + 4).then_some([high, low])
 }
 
-fn client(line: Line, local: SocketAddr, server: &Server) -> Client {
+fn client(link: ServerLink, local: SocketAddr, server: &Server) -> Client {
     let (name, password) = server.relays_for.as_ref().map_or(("", ""), |(name, password)| (name, password));
     let mut config = TurnConfig::new(TurnCredentials::new(name, password));
     let family = if server.address.is_ipv4() { AddressFamily::IPV4 } else { AddressFamily::IPV6 };
     config.set_address_family(family);
-    match line {
-        Line::Port(_) => Client::Udp(TurnClientUdp::allocate(local, server.address, config)),
-        // Over TCP nothing is sent again (RFC 8489 section 6.2.2).
+    match link {
+        ServerLink::Port(_) => Client::Udp(TurnClientUdp::allocate(local, server.address, config)),
+        // There is no retransmission over TCP (RFC 8489, section 6.2.2).
         _ => Client::Tcp(TurnClientTcp::allocate(local, server.address, config)),
     }
 }

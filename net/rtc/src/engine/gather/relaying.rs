@@ -1,5 +1,5 @@
-//! Datagrams that go by way of a TURN server: each relay has a socket or a stream, so that what comes there is the server's, for one
-//! connection.
+//! Datagrams through TURN servers. Each relay has its own socket or stream, so that datagrams received there
+//! belong to one server and one connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,13 +9,14 @@ use netdyno_io::Received;
 use netdyno_rtc_core::Transmit;
 
 use super::super::runs::{Run, Runs};
-use super::super::{Engine, stun};
-use super::relay::{Line, Relay};
+use super::super::state::Engine;
+use super::relay::{Relay, ServerLink};
 use crate::servers::{Server, Transport};
+use crate::stun;
 
 impl Engine {
-    /// Asks each TURN server for an address for this connection. Where a socket cannot be had there is none: the connection may
-    /// find another way.
+    /// Allocates an address for this connection at each TURN server. If a socket cannot be opened, that relay
+    /// is skipped: the connection may find another path.
     pub(super) fn allocate(&mut self, index: u32) {
         let Some(slot) = self.slots.get(index as usize) else { return };
         if !slot.relays.is_empty() || self.settings.peer.ice_lite {
@@ -31,26 +32,26 @@ impl Engine {
     fn open_relay(&mut self, index: u32, server: Server) {
         let time = self.gathering.time(self.now);
         let number = self.gathering.relays.vacant_key() as u32;
-        let (line, local) = match server.transport {
+        let (link, local) = match server.transport {
             Transport::Udp => {
                 let Ok(port) = self.ports.open_relay(server.address, number) else { return };
                 let Some(local) = self.ports.get(port).map(|port| port.socket.local_address()) else {
                     return;
                 };
-                (Line::Port(port), local)
+                (ServerLink::Port(port), local)
             }
             _ if !self.ports.reaches(server.address) => return,
-            // It has an address of its own once it is open, which is of no interest.
-            _ => (Line::Due(time), SocketAddr::new(self.ports.bound().ip(), 0)),
+            // A stream gets its local address when it is opened; it is not used.
+            _ => (ServerLink::Due(time), SocketAddr::new(self.ports.bound().ip(), 0)),
         };
-        self.gathering.relays.insert(Relay::new(index, line, local, server, time));
+        self.gathering.relays.insert(Relay::new(index, link, local, server, time));
         self.gathering.relay_timers.arm(number, Some(self.now));
         let slot = &mut self.slots[index as usize];
         slot.relays.push(number);
         slot.may_relay = true;
     }
 
-    /// Lets a relay act at this time.
+    /// Runs a relay's due actions.
     pub(super) fn work_on_relay(&mut self, number: u32) -> io::Result<()> {
         self.open_stream(number);
         let time = self.gathering.time(self.now);
@@ -58,27 +59,27 @@ impl Engine {
         let was_settled = relay.is_settled();
         let mut due = Vec::new();
         let next = relay.work(time, |message| due.push(message.to_vec()));
-        let (connection, is_over, is_news) =
+        let (connection, is_over, has_settled) =
             (relay.connection, relay.is_over(), relay.is_settled() != was_settled);
         let next = next.map(|next| self.gathering.moment(next));
         self.gathering.relay_timers.arm(number, next);
         for message in due {
             self.send_to_server(number, &message, message.len())?;
         }
-        self.tell_trouble(number);
+        self.report_failure(number);
         if is_over {
             self.close_relay(number);
         }
-        if is_news || is_over {
-            self.offer_found(connection);
+        if has_settled || is_over {
+            self.offer_gathered(connection);
         }
         Ok(())
     }
 
-    /// Tells the application what is the matter with a server.
-    fn tell_trouble(&mut self, number: u32) {
+    /// Reports the failure of a server to the application.
+    fn report_failure(&mut self, number: u32) {
         let Some(relay) = self.gathering.relays.get_mut(number as usize) else { return };
-        let (Some(why), index) = (relay.take_trouble(), relay.connection) else { return };
+        let (Some(why), index) = (relay.take_failure(), relay.connection) else { return };
         if let Some(slot) = self.slots.get_mut(index as usize) {
             let Server { url, address, .. } = relay.server();
             slot.peer.report_server(url, &format!("{address}: {why}"));
@@ -86,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// Takes what came to the socket of a relay; tells what that cost.
+    /// Processes datagrams received on a relay's socket; returns the cost.
     pub(in super::super) fn receive_relayed(&mut self, number: u32, received: Received<'_>) -> usize {
         let Received { remote, datagrams, segment_bytes, .. } = received;
         let server = self.gathering.relays.get(number as usize).map(|relay| relay.server().address);
@@ -97,7 +98,7 @@ impl Engine {
         self.unwrap_relayed(number, datagrams, (0..length).step_by(step).map(|at| at..length.min(at + step)))
     }
 
-    /// Takes datagrams of a server; tells what that cost. What lies side by side goes on side by side.
+    /// Unwraps datagrams of a server; returns the cost. Adjacent datagrams stay together.
     pub(super) fn unwrap_relayed(
         &mut self,
         number: u32,
@@ -129,25 +130,25 @@ impl Engine {
         cost
     }
 
-    /// Whether what is in the arena goes out by the connection's own port, and finds room there. What is to come from an address at a
-    /// relay never does, also if that is lost.
+    /// Whether the contents of the arena are sent on the connection's own port, and fit there. Datagrams from
+    /// a relayed address never are, even if that is lost.
     pub(in super::super) fn goes_straight(&mut self, index: u32, transmit: &Transmit) -> bool {
         let Some(slot) = self.slots.get_mut(index as usize) else { return false };
         let mut relays = slot.relays.iter().filter_map(|&number| self.gathering.relays.get(number as usize));
         let leads = relays.find(|relay| relay.relayed() == Some(transmit.local));
-        let leads = leads.map(|relay| relay.line);
+        let leads = leads.map(|relay| relay.link);
         let way = match leads {
-            Some(Line::Port(port)) => port,
+            Some(ServerLink::Port(port)) => port,
             _ => slot.port,
         };
         if !stun::is_stun(self.arena.filled(transmit)) {
-            slot.way = way;
+            slot.send_port = way;
         }
         let is_ours = !self.settings.relay_only && self.addresses.contains(&transmit.local.ip());
         leads.is_none() && is_ours && self.ports.get(way).is_some_and(|port| !port.is_blocked())
     }
 
-    /// Sends what is in the arena by way of a relay. What is for no relay found no room, and is lost.
+    /// Sends the contents of the arena through a relay. Without a matching relay they are dropped.
     pub(in super::super) fn send_relayed(&mut self, index: u32, transmit: Transmit) -> io::Result<()> {
         let Some(slot) = self.slots.get(index as usize) else { return Ok(()) };
         let (time, relays) = (self.gathering.time(self.now), &mut self.gathering.relays);
@@ -170,7 +171,7 @@ impl Engine {
         sent
     }
 
-    /// A connection needs its relays no longer.
+    /// Releases the relays of a connection.
     pub(in super::super) fn release_relays(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         for number in std::mem::take(&mut slot.relays) {
@@ -185,7 +186,7 @@ impl Engine {
             relay.release(time, |message| last.push(message.to_vec()));
         }
         for message in last {
-            // The server finds out by itself, in ten minutes.
+            // Otherwise the allocation expires at the server, after ten minutes.
             let _ = self.send_to_server(number, &message, message.len());
         }
         self.close_relay(number);
@@ -195,27 +196,27 @@ impl Engine {
         let Some(relay) = self.gathering.relays.try_remove(number as usize) else { return };
         if let Some(slot) = self.slots.get_mut(relay.connection as usize) {
             slot.relays.retain(|&other| other != number);
-            slot.way = slot.port;
+            slot.send_port = slot.port;
         }
         self.gathering.relay_timers.disarm(number);
-        match relay.line {
-            Line::Port(port) => self.ports.close_own(port),
-            Line::Due(_) => {}
-            Line::Opening(stream) | Line::Stream(stream) => self.streams.close(stream),
+        match relay.link {
+            ServerLink::Port(port) => self.ports.close_own(port),
+            ServerLink::Due(_) => {}
+            ServerLink::Opening(stream) | ServerLink::Stream(stream) => self.streams.close(stream),
         }
     }
 
     fn send_to_server(&mut self, number: u32, bytes: &[u8], segment_bytes: usize) -> io::Result<()> {
         let Some(relay) = self.gathering.relays.get(number as usize) else { return Ok(()) };
         let (local, remote, length) = (relay.local(), relay.server().address, bytes.len());
-        match relay.line {
-            // What finds no room is lost, as on the way.
-            Line::Port(port) if self.ports.get(port).is_none_or(|port| port.is_blocked()) => Ok(()),
-            Line::Port(port) => {
+        match relay.link {
+            // What does not fit is dropped, as on a network.
+            ServerLink::Port(port) if self.ports.get(port).is_none_or(|port| port.is_blocked()) => Ok(()),
+            ServerLink::Port(port) => {
                 self.ports.send(port, Transmit { local, remote, length, segment_bytes }, bytes)
             }
-            Line::Stream(stream) => self.streams.send(stream, bytes),
-            Line::Due(_) | Line::Opening(_) => Ok(()),
+            ServerLink::Stream(stream) => self.streams.send(stream, bytes),
+            ServerLink::Due(_) | ServerLink::Opening(_) => Ok(()),
         }
     }
 }

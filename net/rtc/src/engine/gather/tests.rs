@@ -10,9 +10,9 @@ use super::super::support::{Side, settings, until};
 use super::super::{ConnectionId, Port};
 use crate::servers::IceServer;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// A STUN server on a socket of its own, which answers when it is told to.
+/// A STUN server on its own socket that answers on request.
 struct Server {
     socket: UdpSocket,
     asked: Vec<(Vec<u8>, SocketAddr)>,
@@ -28,10 +28,10 @@ impl Server {
         self.socket.local_address()
     }
 
-    /// Takes what has come; the number of requests since the last call.
+    /// Receives requests; returns their number since the last call.
     fn take(&mut self) -> usize {
         let mut batch = ReceiveBatch::default();
-        // Nothing may have come.
+        // Nothing may have arrived.
         let _ = self.socket.receive(&mut batch);
         let mut count = 0;
         for received in batch.iter() {
@@ -43,7 +43,7 @@ impl Server {
         count
     }
 
-    /// Answers what was asked last, from `socket`, as if it had come from `seen`.
+    /// Answers the latest request from `socket`, reporting `seen` as its source.
     fn answer(&self, from: &UdpSocket, seen: SocketAddr) {
         self.say(from, |request| {
             let mut answer = Message::builder_success(request, MessageWriteVec::new());
@@ -52,7 +52,7 @@ impl Server {
         });
     }
 
-    /// Answers what was asked last with an error.
+    /// Answers the latest request with an error.
     fn refuse(&self, code: u16) {
         self.say(&self.socket, |request| {
             let mut answer = Message::builder_error(request, MessageWriteVec::new());
@@ -112,7 +112,7 @@ fn a_server_s_answer_becomes_a_candidate_of_all_that_use_the_port() {
     let text = format!(" {} {} typ srflx raddr {} rport {} ", seen.ip(), seen.port(), base.ip(), base.port());
     assert!(reflexive.contains(&text), "{reflexive}");
     assert_eq!(lines.len(), 2, "{lines:?}");
-    // A later connection of the port has it from the start, one with a port of its own does not.
+    // A later connection on the same port has the candidate from the start; one on its own port does not.
     let later = side.engine.add(Port::Shared).unwrap();
     assert!(!is_gathering(&mut side, later) && is_gathering(&mut side, own));
     let offer = side.engine.connection(later).unwrap().create_offer(false).unwrap();
@@ -131,7 +131,7 @@ fn an_answer_that_is_not_the_server_s_changes_nothing() {
         server.take() > 0
     });
     server.answer(&other.socket, seen);
-    // From the right place, for another transaction.
+    // From the right address, for another transaction.
     let (request, asker) = server.asked[0].clone();
     let mut forged = request.clone();
     forged[8..20].copy_from_slice(b"transaction!");
@@ -152,10 +152,10 @@ fn an_answer_that_is_not_the_server_s_changes_nothing() {
 }
 
 #[test]
-fn a_server_of_no_use_is_told_to_each_connection() {
+fn a_failed_server_is_reported_to_each_connection() {
     let (mut server, mut useful) = (Server::new(), Server::new());
     let mut settings = asking(&[&server, &useful]);
-    // No label of a name is that long: nobody is asked.
+    // No DNS label is that long, so no name server is queried.
     let nobody = format!("turn:{}.example.org", "a".repeat(64));
     settings.ice_servers.push(IceServer::turn(&nobody, "name", "password"));
     let url = settings.ice_servers[0].url.clone();
@@ -172,14 +172,14 @@ fn a_server_of_no_use_is_told_to_each_connection() {
             }
             !is_gathering(&mut side, id)
         });
-        // Of a second connection nobody is asked anew.
+        // For a second connection nothing is queried again.
         side.turn();
-        let told = std::mem::take(&mut side.told.0);
+        let told = std::mem::take(&mut side.log.0);
         let told: Vec<_> = told.iter().filter(|(to, _)| *to == id).map(|(_, event)| event).collect();
         let [Event::ServerFailed { url: unknown, why }, refused, Event::Gathered] = told[..] else {
             panic!("{told:?}")
         };
-        assert!(*unknown == nobody && why.contains("is the name right"), "{told:?}");
+        assert!(*unknown == nobody && why.contains("check the name"), "{told:?}");
         let Event::ServerFailed { url: refused, why } = refused else { panic!("{told:?}") };
         assert!(*refused == url && why.starts_with(&server.address().to_string()), "{told:?}");
         assert!(why.contains("error 420"), "{told:?}");
@@ -210,7 +210,7 @@ fn a_stated_address_is_offered_at_once_and_none_of_ours_where_all_is_relayed() {
     let port = side.address().port();
     let lines = candidates(&mut side, id);
     assert!(lines.len() == 2 && lines[1].contains(&format!(" 203.0.113.5 {port} typ srflx ")), "{lines:?}");
-    // So is the port for TCP, behind it.
+    // The TCP port is offered too, behind it.
     settings.tcp_port = Some(0);
     let mut side = Side::new(settings.clone());
     let id = side.engine.add(Port::Own).unwrap();
@@ -229,7 +229,7 @@ fn a_stated_address_is_offered_at_once_and_none_of_ours_where_all_is_relayed() {
 fn own_ports_are_those_of_the_range_as_long_as_there_are_any() {
     let free = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
     let taken = free.local_address().port();
-    // Whatever else uses these ports is passed over as this one is.
+    // Ports used by other programs are skipped like this one.
     let first = taken.min(u16::MAX - 8);
     let mut settings = settings();
     settings.ports = Some(first..=first + 8);
@@ -249,13 +249,13 @@ fn own_ports_are_those_of_the_range_as_long_as_there_are_any() {
     assert!(opened <= 8 && error.contains("allow more by `ports`"), "{opened}: {error}");
 }
 
-/// Both ask from one address, and the kernel brings all answers to one of them.
+/// Both query from one address, and the kernel delivers all responses to one of them.
 #[test]
 fn each_of_several_reactors_at_one_port_has_its_answer() {
     let seen: SocketAddr = "192.0.2.99:4321".parse().unwrap();
     let mut server = Server::new();
-    let seats = Seat::row(2).into_iter();
-    let mut sides: Vec<Side> = seats.map(|seat| Side::at(asking(&[&server]), Some(seat))).collect();
+    let members = PortMember::group(2).into_iter();
+    let mut sides: Vec<Side> = members.map(|member| Side::at(asking(&[&server]), Some(member))).collect();
     let ids: Vec<_> = sides.iter_mut().map(|side| side.engine.add(Port::Shared).unwrap()).collect();
     until(|| {
         for side in &mut sides {
@@ -275,9 +275,9 @@ fn each_of_several_reactors_at_one_port_has_its_answer() {
     }
 }
 
-/// Whoever prints an endpoint, as logs do, prints no password of a server.
+/// Debug output of an endpoint contains no server password.
 #[test]
-fn no_password_is_printed() {
+fn debug_output_contains_no_password() {
     let server = Server::new();
     let mut settings = settings();
     settings.ice_servers = vec![IceServer::turn(format!("turn:{}", server.address()), "a name", "a secret")];

@@ -1,4 +1,4 @@
-//! Engines over the loopback interface, each turned by hand.
+//! Engines on the loopback interface, driven step by step.
 
 use netdyno_rtc_core::{Message, Transmit};
 
@@ -17,7 +17,7 @@ fn a_request_takes_no_path_from_a_connection_that_lives() {
         let (_, first) = connect(&mut client, &mut server);
         assert_eq!(server.engine.routes.by_path(path), Some(first.index));
 
-        // Checks of another connection come from the same address, and nobody answers ours.
+        // Checks of another connection come from the same address, and the server's checks stay unanswered.
         let (_, second) = signal(&mut client, &mut server);
         let before = server.engine.connection(second).unwrap().stats().packets_received;
         client.turn();
@@ -28,7 +28,7 @@ fn a_request_takes_no_path_from_a_connection_that_lives() {
         let expected = if is_lite { second } else { first };
         assert_eq!(server.engine.routes.by_path(path), Some(expected.index), "lite: {is_lite}");
 
-        // An answer to ours proves it.
+        // A response to the server's check proves the path.
         until(|| {
             client.turn();
             server.turn();
@@ -42,7 +42,7 @@ fn a_forged_answer_does_not_use_up_a_check() {
     let (mut client, mut server) = (Side::new(settings()), Side::new(settings()));
     let (here, _) = signal(&mut client, &mut server);
     client.turn();
-    // The check is what was sent last.
+    // The check is the last datagram sent.
     let (local, remote) = (client.address(), server.address());
     let transmit = Transmit { local, remote, length: 20, segment_bytes: 20 };
     let check = client.engine.arena.filled(&transmit).to_vec();
@@ -71,7 +71,7 @@ fn a_full_socket_is_waited_for_once() {
         client.turn();
     }
     assert_eq!(client.engine.ports.get(0).unwrap().stalled, [here.index]);
-    // The farewell waits too, and no core burns meanwhile.
+    // The closing datagram waits too, without busy polling.
     client.engine.connection(here).unwrap().close();
     until(|| client.turn() != Some(Duration::ZERO));
     assert_eq!(client.engine.ports.get(0).unwrap().stalled, [here.index]);
@@ -86,8 +86,8 @@ fn a_full_socket_is_waited_for_once() {
 }
 
 #[test]
-fn ends_do_not_pile_up_while_nobody_reads() {
-    /// Counts channels that are told to have closed.
+fn ends_do_not_pile_up_without_a_reader() {
+    /// Counts reported ends of channels.
     struct Closed(usize);
 
     impl Handler for Closed {
@@ -126,7 +126,7 @@ fn ends_do_not_pile_up_while_nobody_reads() {
 }
 
 #[test]
-fn a_turn_receives_so_much_and_no_more() {
+fn a_turn_receives_a_bounded_amount() {
     let mut side = Side::new(settings());
     let (stranger, address) = (std::net::UdpSocket::bind("127.0.0.1:0").unwrap(), side.address());
     for _ in 0..COST_PER_TURN * 3 / 2 {

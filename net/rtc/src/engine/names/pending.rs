@@ -1,31 +1,31 @@
-//! Names of candidates that are being asked for: each once, whoever waits for it.
+//! Names that are being resolved, each queried once for all waiting connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use super::super::ConnectionId;
 use super::super::budget::Budget;
+use super::super::slot::ConnectionId;
 use super::wire;
 use crate::limits::{NAMES_ASKED_PER_S, NAMES_PENDING, NAMES_PER_CONNECTION};
 
-/// When a question is sent again, after the time before: an answer takes up to 120 ms (RFC 6762 section 6), and the first questions are a second
-/// apart at the least (section 5.2).
+/// Delays between queries: answers take up to 120 ms (RFC 6762, section 6), and the first queries must be at
+/// least one second apart (section 5.2).
 const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// When it is tried again, should too many have been asked for.
+/// Delay of a query that exceeds the rate limit.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A candidate whose address is a name (draft-ietf-mmusic-mdns-ice-candidates): one label below "local".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) name: String,
-    /// What stands before and after it.
+    /// The parts of the line before and after the name.
     before: String,
     after: String,
 }
 
 impl Named {
-    /// Reads a line from "candidate:" on. None: it has an address, or a name of another kind.
+    /// Parses a line from "candidate:" on. `None`: it has an address, or another kind of name.
     pub(super) fn read(line: &str) -> Option<Self> {
         let line = line.trim();
         let name = line.strip_prefix("candidate:")?.split_ascii_whitespace().nth(4)?;
@@ -41,13 +41,13 @@ impl Named {
         Some(Self { name: name.to_ascii_lowercase(), before: before.to_owned(), after: after.to_owned() })
     }
 
-    /// The same with this address.
+    /// The candidate with this address in place of the name.
     pub(super) fn at(&self, address: IpAddr) -> String {
         format!("{}{address}{}", self.before, self.after)
     }
 }
 
-/// A name, and who waits for its address.
+/// A name and the candidates that wait for its address.
 #[derive(Debug)]
 struct Pending {
     asked: usize,
@@ -55,7 +55,7 @@ struct Pending {
     waiting: Vec<(ConnectionId, Named)>,
 }
 
-/// All of them.
+/// All pending names.
 #[derive(Debug)]
 pub(super) struct Questions {
     names: BTreeMap<String, Pending>,
@@ -72,7 +72,7 @@ impl Questions {
         self.names.values().map(|pending| pending.at).min()
     }
 
-    /// A connection waits for the address of a candidate. What is too much is passed over, as a name that nobody knows.
+    /// Adds a candidate. Beyond the limits it is ignored, like a name without an answer.
     pub(super) fn add(&mut self, now: Instant, id: ConnectionId, named: Named) {
         let waiting = self.names.values().flat_map(|pending| &pending.waiting);
         let of_one = waiting.clone().filter(|(of, _)| *of == id).count();
@@ -84,7 +84,7 @@ impl Questions {
         pending.waiting.push((id, named));
     }
 
-    /// Sends what is due, and gives up what was asked often enough.
+    /// Sends due queries and drops names that were queried often enough.
     pub(super) fn work(&mut self, now: Instant, mut send: impl FnMut(&[u8])) {
         self.names.retain(|name, pending| {
             if pending.at > now {
@@ -96,13 +96,13 @@ impl Questions {
                 return true;
             }
             (pending.asked, pending.at) = (pending.asked + 1, now + *wait);
-            // Chromium answers for one kind a second, and mostly has IPv4 addresses.
+            // Chromium answers for one record type per second, and mostly has IPv4 addresses.
             wire::question(name, pending.asked > 1).into_iter().for_each(|question| send(&question));
             true
         });
     }
 
-    /// Somebody says that a name has this address. Gives who waited for it, and the candidate.
+    /// Handles an answer. Returns the resolved candidates with their connections.
     pub(super) fn answer(&mut self, name: &str, address: IpAddr) -> Vec<(ConnectionId, String)> {
         let pending = self.names.remove(&name.to_ascii_lowercase());
         let waiting = pending.into_iter().flat_map(|pending| pending.waiting);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_for_once_at_a_time_and_given_up() {
+    fn each_name_is_queried_once_and_given_up() {
         let begin = Instant::now();
         let mut questions = Questions::new(begin);
         questions.add(begin, id(1), named("one"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_have_us_ask_without_end() {
+    fn queries_are_bounded() {
         let begin = Instant::now();
         let mut questions = Questions::new(begin);
         for index in 0..1000 {

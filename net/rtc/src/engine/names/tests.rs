@@ -1,11 +1,11 @@
-//! Names asked for and answered on the loopback interface, between engines that are turned by hand.
+//! Names queried and answered on the loopback interface, between engines driven step by step.
 
 use netdyno_rtc_core::PeerState;
 
 use crate::engine::Port;
 use crate::engine::support::{Side, settings, until};
 
-/// One that is found by its name alone, since it makes no checks.
+/// An engine that can be found only by its name, because it makes no checks.
 fn hidden(is_lite: bool) -> Side {
     let mut settings = settings();
     settings.hide_addresses = true;
@@ -40,9 +40,9 @@ fn connection_lines(side: &mut Side, id: crate::ConnectionId) -> Vec<String> {
     side.engine.connection(id).unwrap().local_candidates()
 }
 
-/// Without the setting nobody is asked, nor where there is nothing that could be checked.
+/// Without the setting, or if there is nothing to check, no name is queried.
 #[test]
-fn who_does_not_want_to_asks_nobody() {
+fn without_the_setting_no_name_is_queried() {
     type Change = fn(&mut crate::settings::Settings);
     let changes: [Change; 3] = [
         |settings| settings.resolve_names = false,
@@ -68,7 +68,7 @@ fn who_does_not_want_to_asks_nobody() {
 
 #[test]
 fn names_are_random_uuids() {
-    let [one, other] = [(); 2].map(|()| super::random_name().unwrap());
+    let [one, other] = [(); 2].map(|()| super::state::random_name().unwrap());
     assert_ne!(one, other);
     let parts: Vec<&str> = one.strip_suffix(".local").unwrap().split('-').collect();
     assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);

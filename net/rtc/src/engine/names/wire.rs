@@ -1,30 +1,30 @@
-//! Messages of multicast DNS (RFC 6762), as far as names of candidates go: a question for the addresses of a name, and the answer with one. The
-//! format is the library's (simple-dns).
+//! mDNS messages (RFC 6762) for candidates: a query for the addresses of a name, and the answer with one.
+//! simple-dns parses and builds them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use simple_dns::rdata::{A, AAAA, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, ResourceRecord, TYPE};
 
-/// Bytes of the header, and of it those that count what follows (RFC 1035 section 4.1.1).
+/// Length of the header, and the position of the section counts in it (RFC 1035, section 4.1.1).
 const HEADER_BYTES: usize = 12;
 const COUNTS: std::ops::Range<usize> = 4..HEADER_BYTES;
-/// Questions, or records of a kind, in a message that is looked at: the library makes room for as many as the header says.
+/// Limit of questions, and of records of a section: the library allocates as many as the header claims.
 const RECORDS_MAX: u16 = 64;
-/// Seconds that an answer is good for: those of a host's name (section 10), and the most for who is none of us (section 6.7).
+/// TTLs in seconds: of host names (section 10), and the maximum for legacy queriers (section 6.7).
 const TTL_S: u32 = 120;
 const LEGACY_TTL_S: u32 = 10;
 
-/// What a message says.
+/// A parsed message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// Names that somebody asks for, with the number of his message.
+    /// Queried names, with the message id.
     Questions(u16, Vec<String>),
-    /// Names and an address of each.
+    /// Names, each with an address.
     Answers(Vec<(String, IpAddr)>),
 }
 
-/// Asks for an IPv4 address, or for one of either kind.
+/// Builds a query for an IPv4 address, or for an address of either family.
 pub(super) fn question(name: &str, both: bool) -> Option<Vec<u8>> {
     let mut packet = Packet::new_query(0);
     for kind in [TYPE::A, TYPE::AAAA].into_iter().take(1 + usize::from(both)) {
@@ -38,7 +38,7 @@ pub(super) fn question(name: &str, both: bool) -> Option<Vec<u8>> {
     packet.build_bytes_vec().ok()
 }
 
-/// The answer: for all, or to whoever asked from another port than that of multicast DNS, by the number of his message.
+/// Builds the answer: to the group, or to a legacy querier with its message id.
 pub(super) fn answer(name: &str, address: IpAddr, legacy: Option<u16>) -> Option<Vec<u8>> {
     let (kind, data) = match address {
         IpAddr::V4(ip) => (TYPE::A, RData::A(A { address: ip.into() })),
@@ -57,7 +57,7 @@ pub(super) fn answer(name: &str, address: IpAddr, legacy: Option<u16>) -> Option
     packet.build_bytes_vec().ok()
 }
 
-/// Reads a message. None: it is none, or more than anybody says in one.
+/// Parses a message. `None`: invalid, or longer than any host sends.
 pub(super) fn read(datagram: &[u8]) -> Option<Message> {
     let counts = datagram.get(COUNTS)?.chunks_exact(2);
     if counts.map(|count| u16::from_be_bytes([count[0], count[1]])).any(|count| count > RECORDS_MAX) {
@@ -77,7 +77,7 @@ pub(super) fn read(datagram: &[u8]) -> Option<Message> {
             RData::AAAA(aaaa) => Ipv6Addr::from(aaaa.address).into(),
             _ => return None,
         };
-        // Chromium says `::` where there is no address of that kind.
+        // Chromium answers `::` if it has no address of that family.
         let is_one = |address: &IpAddr| !address.is_unspecified() && !address.is_multicast();
         Some(address).filter(is_one).map(|address| (record.name.to_string(), address))
     });
@@ -91,9 +91,9 @@ mod tests {
     const NAME: &str = "1f4712db-ea17-4bcf-a596-105139dfd8bf.local";
 
     #[test]
-    fn what_is_asked_is_answered() {
+    fn questions_are_answered() {
         let asked = question(NAME, true).unwrap();
-        // As RFC 6762 has it: number 0, a query, two questions of class IN that may be answered to all.
+        // As in RFC 6762: id 0, a query, two questions of class IN that may be answered by multicast.
         assert_eq!(asked[..12], [0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]);
         assert_eq!((asked[12], &asked[13..49]), (36, &NAME.as_bytes()[..36]));
         assert_eq!(asked[asked.len() - 4..], [0, 28, 0, 1]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_cut_or_bent_can_hurt() {
+    fn truncated_and_corrupted_input_is_harmless() {
         let address = "192.0.2.7".parse().unwrap();
         for whole in [question(NAME, true).unwrap(), answer(NAME, address, Some(1)).unwrap()] {
             for length in 0..whole.len() {
@@ -128,7 +128,7 @@ mod tests {
                 }
             }
         }
-        // A header that promises more than there is, and a name that is its own end.
+        // A header that claims more records than there are, and a name that points to itself.
         assert_eq!(read(&[0, 0, 0x84, 0, 0, 0, 255, 255, 0, 0, 0, 0]), None);
         assert_eq!(read(&[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0xc0, 12, 0, 1, 0, 1]), None);
     }

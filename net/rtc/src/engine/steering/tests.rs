@@ -1,4 +1,4 @@
-//! Engines at one port, each turned by hand.
+//! Engines on a shared port, driven step by step.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use netdyno_rtc_core::{Kind, Message, PeerState};
 use super::*;
 use crate::engine::support::{Side, settings, signal, signal_from, until};
 use crate::engine::{Connection, ConnectionId, Handler, Port};
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// Reactors at one port.
+/// Reactors on a shared port.
 struct Row(Vec<Side>);
 
 impl Row {
     fn new(count: usize) -> Self {
-        Self(Seat::row(count).into_iter().map(|seat| Side::at(settings(), Some(seat))).collect())
+        Self(PortMember::group(count).into_iter().map(|member| Side::at(settings(), Some(member))).collect())
     }
 
-    /// A turn of each, without waiting; gives the messages that came.
+    /// One turn of each, without waiting; returns the number of received messages.
     fn turn(&mut self) -> usize {
         self.0.iter_mut().map(turn).sum()
     }
@@ -40,7 +40,8 @@ fn turn(side: &mut Side) -> usize {
     count.0
 }
 
-/// A client's new connection, from a port of its own, with the reactor of this number; until it has a channel.
+/// A new connection of the client, on its own port, with the reactor of this index; returns when both are
+/// connected.
 fn connect(client: &mut Side, row: &mut Row, reactor: usize) -> (ConnectionId, ConnectionId) {
     let (here, there) = signal_from(Port::Own, client, &mut row.0[reactor]);
     until(|| {
@@ -51,7 +52,7 @@ fn connect(client: &mut Side, row: &mut Row, reactor: usize) -> (ConnectionId, C
     (here, there)
 }
 
-/// Sends from the client, until it has arrived.
+/// Sends from the client and waits until it arrives.
 fn ping(client: &mut Side, row: &mut Row, from: ConnectionId) {
     let mut connection = client.engine.connection(from).unwrap();
     connection.send(netdyno_rtc_core::ChannelId(0), Kind::Text, b"ping").unwrap();
@@ -62,9 +63,9 @@ fn ping(client: &mut Side, row: &mut Row, from: ConnectionId) {
 }
 
 #[test]
-fn what_is_handed_over_often_gets_a_socket_of_its_own() {
+fn frequent_hand_overs_get_a_connected_socket() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(3));
-    // Two of three come to the wrong reactor first: one will be found.
+    // Two of three connections arrive at the wrong reactor first, so one will be found.
     let mut straight = 0;
     let (here, there) = loop {
         let (here, there) = connect(&mut client, &mut row, 1);
@@ -95,10 +96,10 @@ fn what_is_handed_over_often_gets_a_socket_of_its_own() {
 }
 
 #[test]
-fn without_sockets_left_all_is_handed_over() {
+fn without_free_sockets_everything_is_handed_over() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(2));
     row.0.iter_mut().for_each(|side| side.engine.settings.steering_sockets = 1);
-    // Each has half of one.
+    // Each has half of a socket.
     for reactor in [0, 1, 0, 1] {
         let (here, _) = connect(&mut client, &mut row, reactor);
         for _ in 0..3 * STEERED_AFTER {
@@ -109,7 +110,7 @@ fn without_sockets_left_all_is_handed_over() {
 }
 
 #[test]
-fn who_proves_that_a_path_is_his_has_it_wherever_he_is() {
+fn the_peer_that_proves_a_path_owns_it_at_any_reactor() {
     for (first, second) in [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1), (1, 0)] {
         let (mut client, mut row) = (Side::new(settings()), Row::new(2));
         let (here, there) = signal(&mut client, &mut row.0[first]);
@@ -121,7 +122,7 @@ fn who_proves_that_a_path_is_his_has_it_wherever_he_is() {
         for _ in 0..2 * STEERED_AFTER {
             ping(&mut client, &mut row, here);
         }
-        // A process that was started anew on its old port.
+        // A process restarted on its old port.
         let (again, other) = signal(&mut client, &mut row.0[second]);
         until(|| {
             turn(&mut client);
@@ -138,7 +139,7 @@ fn who_proves_that_a_path_is_his_has_it_wherever_he_is() {
 }
 
 #[test]
-fn who_leaves_takes_nothing_along() {
+fn a_reactor_that_leaves_does_not_affect_the_others() {
     let (mut client, mut row) = (Side::new(settings()), Row::new(3));
     let ids: Vec<_> = [0, 1, 2].map(|reactor| connect(&mut client, &mut row, reactor).0).into();
     row.0[2].engine.leave();
@@ -152,7 +153,7 @@ fn who_leaves_takes_nothing_along() {
 }
 
 #[test]
-fn strangers_are_handed_to_nobody() {
+fn datagrams_of_strangers_are_not_handed_over() {
     let mut row = Row::new(2);
     let address = row.0[0].address();
     let stun = [&[0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42][..], &[7; 12]].concat();
@@ -166,6 +167,6 @@ fn strangers_are_handed_to_nobody() {
     for _ in 0..20 {
         row.turn();
     }
-    let seats: Vec<_> = row.0.iter().map(|side| side.engine.routes.seat().unwrap()).collect();
-    assert!(seats.iter().all(|seat| seat.collect().is_empty()));
+    let members: Vec<_> = row.0.iter().map(|side| side.engine.routes.port_member().unwrap()).collect();
+    assert!(members.iter().all(|member| member.collect().is_empty()));
 }

@@ -1,4 +1,4 @@
-//! Checks beside those that the agent makes by itself, and how many may go to whom.
+//! Checks besides those that the agent sends by itself, and their limits per address.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,28 +10,27 @@ use super::{BINDING_REQUEST, Datagram, Path, STEPS_MAX, Session};
 use crate::ice::TRANSMITS_MAX;
 use crate::sdp::CandidateTransport;
 
-/// Of a peer-reflexive candidate that no check of the peer has told the priority of (RFC 8445 section 5.1.2.1), and what the agent knows it by
-/// until the peer names it.
+/// Priority of a peer-reflexive candidate for which no check has given one (RFC 8445 section 5.1.2.1), and
+/// the foundation that the agent uses until the peer signals it.
 const REFLEXIVE: (u32, &str) = (110 << 24 | 65_535 << 8 | 255, "tmp_prflx");
-/// Checks to an address that the peer has not named, and that no check of its came from: one, and two more
-/// should that be lost.
+/// Most checks to an address that was not signalled and sent no check: one, and two more in case it is lost.
 const STRAY_CHECKS_MAX: u8 = 3;
-/// All pairs are asked at once no sooner than after so long.
+/// Shortest time between two rounds of checking all pairs.
 const ASKING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who was asked.
+/// Which pairs were checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ice) enum Asked {
     /// All.
     All,
-    /// Nobody: all were asked a moment ago. The agent makes a check when its time comes.
+    /// None: all were checked a moment ago. The agent checks them by its own timer.
     Lately,
-    /// Nobody: there is no room for the address.
+    /// None: there is no space for the address.
     NoRoom,
 }
 
 impl Session {
-    /// A check goes by this path, though no check of the peer came by it, and one by each that works.
+    /// Sends a check on this path, although no check of the peer arrived on it, and one on each working pair.
     pub(in crate::ice) fn ask(
         &mut self,
         now: Instant,
@@ -60,9 +59,9 @@ impl Session {
         self.ask_all(now, Some(path), transmits)
     }
 
-    /// A check goes by each pair that works, and by this one.
+    /// Sends a check on each working pair and on this one.
     ///
-    /// The agent sends no check before its time; with the least of intervals all are due.
+    /// The agent sends no check before its time; with the shortest interval all are due.
     pub(in crate::ice) fn ask_all(
         &mut self,
         now: Instant,
@@ -89,8 +88,9 @@ impl Session {
         Asked::All
     }
 
-    /// The agent would keep its pairs with an address that it was the first to hear of, and their priority, when the peer names it with a lower one:
-    /// a relay would count for more than what is direct. It is to check anew, with the priority that the address is named with.
+    /// If the peer signals an address with a lower priority than its check had, the agent would keep the old
+    /// pairs and their priority, and a relay would be preferred to a direct path. This removes them, so that
+    /// the agent checks again with the signalled priority.
     pub(super) fn forget_heard(&mut self, address: SocketAddr) {
         let is_it = |known: &is::Candidate| {
             known.addr() == address && known.kind() == is::CandidateKind::PeerReflexive
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// The address is ours no more.
+    /// A local address is no longer available.
     pub(in crate::ice) fn remove_local(&mut self, address: SocketAddr) {
         let before = self.tcp.len();
         self.tcp.retain(|tcp| *tcp != address);
@@ -123,7 +123,7 @@ impl Session {
         if !is_request || self.is_settled {
             return;
         }
-        // This is the check that was to follow the peer's.
+        // // This is the check that was to follow the peer's.
         self.triggered = self.triggered.filter(|path| *path != datagram.path);
         self.checks.retain(|check| check.path != datagram.path);
         if self.checks.len() < self.pairs_max {
@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Whether one more check may go there; counts it.
+    /// Whether another check may be sent there; counts it.
     pub(super) fn may_send(&mut self, remote: SocketAddr) -> bool {
         let known = self.known.iter_mut().find(|known| known.address == remote);
         if let Some(known) = known {
@@ -150,8 +150,9 @@ impl Session {
         may
     }
 
-    /// A datagram to be sent. Who has made a check is owed one, so that who forges its source has no more sent there than he sends; beyond that,
-    /// until one was answered from there, nobody has shown to want any.
+    /// Creates a datagram to send. Each check received entitles its source to one check in return, so that a
+    /// forged source address receives no more than the attacker sends. Any further check, until one was
+    /// answered from there, is marked as unsolicited.
     pub(super) fn datagram(&mut self, path: Path, bytes: Vec<u8>) -> Datagram {
         let is_check = bytes.first_chunk() == Some(&BINDING_REQUEST);
         let mut is_to_stranger = is_check && !self.is_valid(path.remote);

@@ -1,9 +1,9 @@
-//! The hash that the agent's messages are authenticated by.
+//! The hash that authenticates the agent's messages.
 
 use aws_lc_rs::hmac;
 use is::Sha1HmacProvider;
 
-/// HMAC-SHA1, which STUN is bound to.
+/// HMAC-SHA1, as STUN requires.
 #[derive(Debug)]
 pub(in crate::ice) struct AwsLcHmac;
 

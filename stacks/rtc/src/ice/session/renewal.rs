@@ -1,8 +1,8 @@
-//! Room for new addresses of a peer that has had many.
+//! Makes space for new addresses of a peer that has had many.
 //!
-//! The agent forgets no address: neither of the peer's, nor one that the peer says to see us at. So one that has no room for more is replaced by
-//! another with the same credentials, which is told of the addresses that were heard of last, and finds out anew which of them work. Data goes
-//! on meanwhile.
+//! The agent never drops an address, neither the peer's nor our address as the peer sees it. An agent without
+//! space is therefore replaced by one with the same credentials, which receives the most recent addresses and
+//! checks them again. Data continues to flow meanwhile.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,11 +12,12 @@ use is::stun::StunMessage;
 use super::{Session, UNANSWERED_REQUESTS};
 use crate::log::in_silence;
 
-/// No sooner than after so long, so that a peer which makes up addresses gains nothing: who has a new one every two seconds is followed.
+/// Shortest time between replacements, so that a peer that invents addresses gains nothing. A peer with a new
+/// address every two seconds is still followed.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Session {
-    /// The address is the peer's, as far as there is room to remember it, and was heard of last.
+    /// Marks an address as validated and most recent, if there is space.
     pub(in crate::ice) fn validate(&mut self, address: SocketAddr) {
         if let Some(known) = self.known_mut(address) {
             known.validated = true;
@@ -26,7 +27,7 @@ impl Session {
         }
     }
 
-    /// Whether there is room for the peer to be there and, if a message came, for what that shows.
+    /// Whether there is space for the peer's address and, with a message, for the address that it reports.
     pub(in crate::ice) fn has_room(&self, remote: SocketAddr, message: Option<&StunMessage<'_>>) -> bool {
         match message.filter(|message| !message.is_binding_request()) {
             None => self.knows(remote) || self.known.len() < self.known_max,
@@ -36,14 +37,14 @@ impl Session {
         }
     }
 
-    /// Whether there may be room by [`renew`](Self::renew).
+    /// Whether [`renew`](Self::renew) may make space.
     pub(in crate::ice) fn is_renewable(&self, now: Instant) -> bool {
         let is_lately = |at| now.saturating_duration_since(at) < RENEWAL_INTERVAL;
         self.is_settled && !self.renewed_at.is_some_and(is_lately)
     }
 
-    /// Forgets half of the peer's addresses: those that were not heard of for longest, and are not in use. `fresh` has the same credentials, and our
-    /// addresses.
+    /// Drops half of the peer's addresses: the least recent ones that are not in use. `fresh` has the same
+    /// credentials and our addresses.
     pub(in crate::ice) fn renew(&mut self, now: Instant, fresh: Self, in_use: &[SocketAddr]) {
         let mut excess = self.known.len().saturating_sub(self.known_max / 2);
         self.known.retain(|known| {
@@ -54,7 +55,7 @@ impl Session {
         let before = std::mem::replace(&mut self.agent, fresh.agent);
         (self.mapped, self.locals, self.is_answered) = (Vec::new(), fresh.locals, false);
         self.agent.set_controlling(before.controlling());
-        // As at first, it would log passwords.
+        // // As at the start, it would log passwords.
         in_silence(|| before.remote_credentials().cloned().map(|it| self.agent.set_remote_credentials(it)));
         for candidate in before.remote_candidates() {
             if self.knows(candidate.addr()) {

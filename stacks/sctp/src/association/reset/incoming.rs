@@ -1,25 +1,25 @@
-//! Requests of the peer (RFC 6525 section 5.2): checked by number, answered once more when they come again.
+//! The peer's requests (RFC 6525 section 5.2): checked by number, and answered again when repeated.
 
 use crate::types::{StreamId, Tsn};
 use crate::wire::{ReConfigItem, ReConfigResult, ReConfigSeq};
 
-/// The peer's requests.
+/// The peer's reset requests.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    /// Number of the peer's next request.
+    /// Sequence number of the peer's next request.
     next: ReConfigSeq,
-    /// What came of the last one.
+    /// Result of the last one.
     last_result: ReConfigResult,
-    /// The last one, while it waits for data that was sent before it.
+    /// The last request, while it waits for data sent before it.
     deferred: Option<Deferred>,
-    /// "Not yet" was said to the last one.
+    /// The last request was answered with "in progress".
     was_put_off: bool,
-    /// The one that was done last, if it had been told "not yet": it may come again under a new number, if our second answer
-    /// was late.
+    /// The last request performed, if it had been answered with "in progress". It may be repeated under a new
+    /// number if our second answer was late.
     done: Option<Deferred>,
-    /// The number of the last request is to be answered.
+    /// The last request has to be answered.
     is_answer_due: bool,
-    /// The number of a request that was out of turn is to be answered.
+    /// An out-of-sequence request to be answered.
     out_of_turn: Option<ReConfigSeq>,
 }
 
@@ -42,7 +42,7 @@ impl Incoming {
         }
     }
 
-    /// No answer waits to be written.
+    /// Whether no answer is pending.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         !self.is_answer_due && self.out_of_turn.is_none()
@@ -53,13 +53,13 @@ impl Incoming {
         self.deferred.is_some()
     }
 
-    /// Number of the last request that was in turn.
+    /// Number of the last request in sequence.
     pub(super) fn last_request(&self) -> ReConfigSeq {
         self.next.previous()
     }
 
-    /// A request has come. Gives whether it is the next one; if not, it is answered, and that is all. One that comes in
-    /// place of one that waits (a peer may ask again under a new number) ends the wait of that one.
+    /// Registers a request and returns whether it is the next one. If not, it is only answered. A request
+    /// that replaces a waiting one (a peer may ask again under a new number) ends that wait.
     pub(super) fn begin(&mut self, request: ReConfigSeq) -> bool {
         if request == self.next {
             self.next = request.next();
@@ -76,14 +76,14 @@ impl Incoming {
         false
     }
 
-    /// A request that we do not do.
+    /// Refuses a request.
     pub(super) fn refuse(&mut self, request: ReConfigSeq) {
         if self.begin(request) {
             self.last_result = ReConfigResult::Denied;
         }
     }
 
-    /// The request names streams that do not exist.
+    /// Refuses a request that names streams that do not exist.
     pub(super) fn refuse_stream(&mut self) {
         self.last_result = ReConfigResult::WrongStream;
     }
@@ -93,14 +93,14 @@ impl Incoming {
         self.last_result = ReConfigResult::NothingToDo;
     }
 
-    /// The request will be followed by one of ours, or not.
+    /// Answers a request that one of ours follows, or not.
     pub(super) fn accept(&mut self, is_accepted: bool) {
         self.last_result = if is_accepted { ReConfigResult::InProgress } else { ReConfigResult::Denied };
     }
 
-    /// The request waits for the data up to a TSN. If the same was done last, after a "not yet", it comes again for that: the
-    /// application is not told twice. Without a "not yet" it is a new one, although no data was sent in between: a channel
-    /// may close without a message.
+    /// Defers the request until the data up to a TSN has arrived. If the same reset was just performed after
+    /// "in progress", this is a repetition, and the application is not notified again. Otherwise it is a new
+    /// request even if no data was sent in between: a channel may close without a message.
     pub(super) fn defer(&mut self, last_tsn: Tsn, streams: Vec<StreamId>) {
         let request = Deferred { last_tsn, streams };
         if self.done.take().as_ref() == Some(&request) {
@@ -111,12 +111,12 @@ impl Incoming {
         }
     }
 
-    /// What the request that waits needs: a TSN, and room to tell of so many streams.
+    /// What the deferred request needs: a TSN, and space to report this many streams.
     pub(super) fn deferred(&self) -> Option<(Tsn, usize)> {
         self.deferred.as_ref().map(|deferred| (deferred.last_tsn, deferred.streams.len()))
     }
 
-    /// The request that waits is done now. Answers, unasked if it was answered before, so that the peer need not wait
+    /// Performs the deferred request. Answers even if it was answered before, so that the peer need not wait
     /// for its timer.
     pub(super) fn perform_deferred(&mut self) -> Vec<StreamId> {
         self.last_result = ReConfigResult::Performed;
@@ -137,7 +137,7 @@ impl Incoming {
         Some(ReConfigItem::Response { response, result, next_tsns: None })
     }
 
-    /// It was written.
+    /// The answer was written.
     pub(super) fn answer_written(&mut self) {
         if self.is_answer_due {
             self.is_answer_due = false;
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn a_request_that_comes_again_under_a_new_number_is_done_once() {
         let mut incoming = Incoming::new(ReConfigSeq(7));
-        // Number, last TSN, whether "not yet" is said to it, whether it is a new one.
+        // // Number, last TSN, whether it is answered with "in progress", whether it is a new request.
         let rows = [
             (7, 5, true, true),
             (8, 5, false, false),
-            // The one before was not put off: this one is meant.
+            // // The one before was not deferred, so this is a new request.
             (9, 5, false, true),
             (10, 5, true, true),
             (11, 6, true, true),

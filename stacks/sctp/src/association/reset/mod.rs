@@ -1,5 +1,5 @@
-//! Stream resets (RFC 6525), both ways. Resets of all TSNs and additions of streams are refused: WebRTC has no use for
-//! them (RFC 8831 section 6.2).
+//! Stream resets (RFC 6525) in both directions. TSN resets and stream additions are refused: WebRTC does not
+//! use them (RFC 8831 section 6.2).
 
 mod incoming;
 mod outgoing;
@@ -15,7 +15,7 @@ use crate::wire::{PacketWriter, ReConfig, ReConfigItem, ReConfigSeq, Streams};
 use incoming::Incoming;
 use outgoing::{Answer, Outgoing};
 
-/// Resets under way.
+/// Pending resets.
 #[derive(Debug)]
 pub(super) struct Resets {
     outgoing: Outgoing,
@@ -23,7 +23,7 @@ pub(super) struct Resets {
 }
 
 impl Resets {
-    /// Requests are numbered from the first TSNs on (RFC 6525 section 4.1).
+    /// Requests are numbered from the initial TSNs (RFC 6525 section 4.1).
     pub(super) fn new(local_tsn: Tsn, peer_tsn: Tsn) -> Self {
         Self {
             outgoing: Outgoing::new(ReConfigSeq(local_tsn.0)),
@@ -31,7 +31,7 @@ impl Resets {
         }
     }
 
-    /// Whether something may have to be written.
+    /// Whether nothing is to be written.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         self.outgoing.is_at_rest() && self.incoming.is_at_rest()
@@ -61,7 +61,7 @@ impl Association {
         Ok(())
     }
 
-    /// Takes a RE-CONFIG.
+    /// Handles a RE-CONFIG.
     pub(super) fn handle_re_config(&mut self, now: Instant, chunk: &ReConfig<'_>) {
         for item in chunk.items() {
             match item {
@@ -83,7 +83,7 @@ impl Association {
         }
     }
 
-    /// Does what the peer asked for and had to wait: all data from before has come by now, perhaps.
+    /// Performs the deferred request once all earlier data has arrived.
     pub(super) fn resume_deferred_reset(&mut self) {
         let Some((last_tsn, streams)) = self.resets.incoming.deferred() else { return };
         if !last_tsn.is_after(self.inbound.cumulative_tsn()) && self.events.has_room_for_reset(streams) {
@@ -92,14 +92,14 @@ impl Association {
         }
     }
 
-    /// The timer of the request has expired.
+    /// The request timer has expired.
     pub(super) fn handle_reset_timeout(&mut self) {
         if self.resets.outgoing.handle_timeout() > self.config.limits.max_retransmits {
             self.fail(AssociationError::TimedOut("RE-CONFIG"));
         }
     }
 
-    /// Writes the answers that wait, and the request, if it is time for one.
+    /// Writes pending answers, and the request if it is due.
     pub(super) fn write_resets(&mut self, now: Instant, packet: &mut PacketWriter<'_>) {
         while let Some(item) = self.resets.incoming.answer()
             && ReConfig::write(packet, &[item])
@@ -140,8 +140,9 @@ impl Association {
         self.resume_deferred_reset();
     }
 
-    /// The peer asks us to reset streams of ours. It is done like a wish of our own; the answer is our request (RFC
-    /// 6525 section 5.2.3). All of them at once is refused: only our application knows which it uses.
+    /// The peer asks us to reset our streams. This works like our own reset, and the answer is our request
+    /// (RFC 6525 section 5.2.3). Resetting all streams at once is refused: only our application knows which
+    /// ones it uses.
     fn handle_incoming_reset(&mut self, request: ReConfigSeq, streams: Streams<'_>) {
         if !self.resets.incoming.begin(request) {
             return;
@@ -150,7 +151,7 @@ impl Association {
             self.resets.incoming.refuse_stream();
             return;
         }
-        // A stream that was never used needs no reset, and a peer must not make us remember thousands of them.
+        // // An unused stream needs no reset, and a peer must not make us store thousands of them.
         let used: Vec<StreamId> = streams.filter(|&stream| self.outbound.has_stream(stream)).collect();
         if used.is_empty() {
             self.resets.incoming.find_nothing_to_do();

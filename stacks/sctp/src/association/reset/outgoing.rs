@@ -1,4 +1,4 @@
-//! Resets of our own streams (RFC 6525 section 5.1.2): one request at a time.
+//! Resets of our own streams (RFC 6525 section 5.1.2), one request at a time.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -7,48 +7,49 @@ use std::time::Duration;
 use crate::types::{StreamId, Tsn};
 use crate::wire::{ReConfigResult, ReConfigSeq};
 
-/// Streams in one request: even the shortest packet has room for it.
+/// Most streams per request: fits even the shortest packet.
 const STREAMS_MAX: usize = 128;
-/// Streams whose data is looked after at a time, while there is other data under way.
+/// Streams checked per call while other data is in flight.
 const LOOKS: usize = 16;
-/// A request that is put off is made again under its number so often, and only then under a new one.
+/// How often a deferred request is repeated under its number before it gets a new one.
 const PUT_OFFS_MAX: u32 = 3;
-/// The wait for an answer doubles so often.
+/// Most doublings of the wait for an answer.
 const DOUBLINGS_MAX: u32 = 10;
 
-/// Streams that are to be reset, and the request under way.
+/// Streams to be reset, and the pending request.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// Number of the next request.
+    /// Sequence number of the next request.
     next: ReConfigSeq,
-    /// Closed; their data may still be on its way.
+    /// Closed streams; their data may still be in flight.
     closing: BTreeSet<StreamId>,
-    /// Where to go on looking in `closing`.
+    /// Where to continue checking in `closing`.
     look_after: Option<StreamId>,
     request: Option<Request>,
 }
 
-/// What is asked for.
+/// A reset request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) number: ReConfigSeq,
-    /// The last TSN of ours when it was made. A request that is made again keeps it, so that it comes to an end however
-    /// much data other streams send.
+    /// The last TSN assigned when the request was made. Repetitions keep it, so that the reset completes
+    /// however much data other streams send.
     pub(super) last_tsn: Tsn,
-    /// In order.
+    /// In ascending order.
     pub(super) streams: Vec<StreamId>,
     /// To be written.
     is_due: bool,
-    /// The peer said "not yet": to be made again. Under the same number, so that the peer knows it again; if that leads to
-    /// nothing under a new one, since there are peers that answer the old one for ever as they did first.
+    /// The peer answered "in progress": to be repeated. Under the same number, so that the peer recognises
+    /// it. If that does not succeed, under a new one, because some peers repeat their first answer
+    /// indefinitely.
     is_put_off: bool,
-    /// "Not yet"s under this number.
+    /// "In progress" answers under this number.
     put_offs: u32,
     /// Timeouts without an answer.
     timeouts: u32,
 }
 
-/// What an answer means.
+/// Meaning of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Done(Vec<StreamId>),
@@ -62,7 +63,7 @@ impl Outgoing {
         Self { next: first, closing: BTreeSet::new(), look_after: None, request: None }
     }
 
-    /// Nothing to write, now or when data was acknowledged.
+    /// Whether nothing is to be written, now or after an acknowledgement.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         match &self.request {
@@ -71,13 +72,13 @@ impl Outgoing {
         }
     }
 
-    /// The stream is to be reset. Gives false if it is known already.
+    /// Marks the stream for a reset; false if it already was.
     pub(super) fn close(&mut self, stream: StreamId) -> bool {
         let is_under_way = self.request.as_ref().is_some_and(|r| r.streams.binary_search(&stream).is_ok());
         !is_under_way && self.closing.insert(stream)
     }
 
-    /// Makes a request of streams whose data has arrived, unless there is one already.
+    /// Creates a request for streams whose data has arrived, unless one is pending.
     pub(super) fn gather(
         &mut self,
         last_tsn: Tsn,
@@ -101,19 +102,19 @@ impl Outgoing {
         self.request = Some(request);
     }
 
-    /// The request, if it is time to write it.
+    /// The request, if it is due.
     pub(super) fn due_request(&self) -> Option<&Request> {
         self.request.as_ref().filter(|request| request.is_due)
     }
 
-    /// It was written. Gives how long to wait for the answer.
+    /// Records that the request was sent, and returns how long to wait for the answer.
     pub(super) fn request_written(&mut self, rto: Duration, rto_max: Duration) -> Duration {
         let Some(request) = &mut self.request else { return rto };
         request.is_due = false;
         rto.saturating_mul(1 << request.timeouts.min(DOUBLINGS_MAX)).min(rto_max.max(rto))
     }
 
-    /// An answer has come; `None` if it is not one to the request under way.
+    /// Handles an answer; `None` if it does not match the pending request.
     pub(super) fn handle_answer(&mut self, number: ReConfigSeq, result: ReConfigResult) -> Option<Answer> {
         let request = self.request.as_mut().filter(|request| request.number == number)?;
         match result {
@@ -131,7 +132,7 @@ impl Outgoing {
         }
     }
 
-    /// No answer has come, or it is time to ask again. Gives the timeouts in a row.
+    /// The timer has expired without a final answer. Returns the number of consecutive timeouts.
     pub(super) fn handle_timeout(&mut self) -> u32 {
         let is_exhausted = |request: &Request| request.is_put_off && request.put_offs > PUT_OFFS_MAX;
         let number =
@@ -151,7 +152,7 @@ impl Outgoing {
         number
     }
 
-    /// Streams that are drained: all of them can be found out at once, else each call looks at some.
+    /// Returns drained streams. If all are drained, in one pass; otherwise each call checks a few.
     fn look(&mut self, all_are_drained: bool, is_drained: impl Fn(StreamId) -> bool) -> Vec<StreamId> {
         if all_are_drained {
             return self.closing.iter().take(STREAMS_MAX).copied().collect();
@@ -159,7 +160,7 @@ impl Outgoing {
         let from = self.look_after.map_or(Bound::Unbounded, Bound::Excluded);
         let looked: Vec<StreamId> =
             self.closing.range((from, Bound::Unbounded)).take(LOOKS).copied().collect();
-        // At the end it begins at the front again.
+        // // At the end it starts over.
         self.look_after = looked.last().copied().filter(|_| looked.len() == LOOKS);
         looked.into_iter().filter(|&stream| is_drained(stream)).collect()
     }

@@ -15,22 +15,22 @@ fn at(interleaving: bool, number: u32) -> Streams {
 #[test]
 fn numbers_are_compared_as_the_protocol_does() {
     for (interleaving, next, number, turn) in [
-        (false, 0, 0, Turn::Now),
-        (false, 0, 1, Turn::Later),
-        (false, 0, 32_767, Turn::Later),
-        (false, 0, 32_768, Turn::Past),
-        (false, 0, 65_535, Turn::Past),
-        (false, 65_535, 0, Turn::Later),
-        (false, 65_535, 65_535, Turn::Now),
-        (false, 40_000, 39_999, Turn::Past),
-        (true, 0, 65_535, Turn::Later),
-        (true, 0, u32::MAX, Turn::Past),
-        (true, u32::MAX, 0, Turn::Later),
-        (true, 0, 1 << 31, Turn::Past),
+        (false, 0, 0, Sequence::Next),
+        (false, 0, 1, Sequence::Early),
+        (false, 0, 32_767, Sequence::Early),
+        (false, 0, 32_768, Sequence::Stale),
+        (false, 0, 65_535, Sequence::Stale),
+        (false, 65_535, 0, Sequence::Early),
+        (false, 65_535, 65_535, Sequence::Next),
+        (false, 40_000, 39_999, Sequence::Stale),
+        (true, 0, 65_535, Sequence::Early),
+        (true, 0, u32::MAX, Sequence::Stale),
+        (true, u32::MAX, 0, Sequence::Early),
+        (true, 0, 1 << 31, Sequence::Stale),
     ] {
         let mut streams = at(interleaving, next);
-        assert_eq!(streams.turn(STREAM, number), turn, "{number} after {next}");
-        assert_eq!(streams.take_turn(STREAM, number), turn == Turn::Now, "{number} after {next}");
+        assert_eq!(streams.classify(STREAM, number), turn, "{number} after {next}");
+        assert_eq!(streams.take_turn(STREAM, number), turn == Sequence::Next, "{number} after {next}");
     }
 }
 
@@ -43,7 +43,7 @@ fn parked_messages_follow_across_the_wrap() {
         assert_eq!(streams.take_parked(STREAM), None);
         assert!(streams.take_turn(STREAM, last - 1));
         assert!(streams.take_parked(STREAM).is_some() && streams.take_parked(STREAM).is_some());
-        assert_eq!((streams.take_parked(STREAM), streams.turn(STREAM, 1)), (None, Turn::Now));
+        assert_eq!((streams.take_parked(STREAM), streams.classify(STREAM, 1)), (None, Sequence::Next));
     }
 }
 
@@ -60,7 +60,7 @@ fn a_skip_gives_what_is_here_across_the_wrap() {
             given.push(message.data);
         }
         assert_eq!(given, ["a", "b", "c"]);
-        assert_eq!((streams.turn(STREAM, 3), streams.skip_to(STREAM, 1)), (Turn::Now, None));
+        assert_eq!((streams.classify(STREAM, 3), streams.skip_to(STREAM, 1)), (Sequence::Next, None));
         assert_eq!(streams.take_parked(STREAM).unwrap().data, "d");
         assert_eq!(streams.parked_count(), 1);
     }

@@ -87,7 +87,7 @@ fn what_comes_fast_may_wait_to_be_taken_unless_there_is_an_answer() {
     for (gap, expected) in [(10, 150), (90, 0), (1000, 0)] {
         let mut rig = Rig::usual();
         rig.inbound.set_rtt(micros(50_000));
-        assert_eq!(rig.inbound.patience(), Duration::ZERO);
+        assert_eq!(rig.inbound.max_receive_delay(), Duration::ZERO);
         for number in 0..100 {
             rig.now += micros(gap);
             rig.packet(&[chunk(rig.tsn, 0, number)]);
@@ -96,9 +96,9 @@ fn what_comes_fast_may_wait_to_be_taken_unless_there_is_an_answer() {
                 rig.sack();
             }
         }
-        assert_eq!(rig.inbound.patience(), micros(expected), "{gap}");
+        assert_eq!(rig.inbound.max_receive_delay(), micros(expected), "{gap}");
         rig.inbound.answers();
-        assert_eq!(rig.inbound.patience(), Duration::ZERO);
+        assert_eq!(rig.inbound.max_receive_delay(), Duration::ZERO);
     }
 }
 

@@ -25,7 +25,7 @@ fn what_is_told() {
     ] {
         let mut window = window(bytes);
         window.charge(charged);
-        window.told(credit);
+        window.set_advertised(credit);
         assert_eq!(window.advertised(), expected, "{bytes} {charged} {credit}");
     }
 }
@@ -48,7 +48,7 @@ fn when_the_peer_is_woken() {
         let mut window = window(100_000);
         window.charge_message(1000);
         window.charge(100_000 - free);
-        window.told(credit);
+        window.set_advertised(credit);
         assert_eq!(window.take_message(1000), expected, "{free} {credit}");
     }
 }

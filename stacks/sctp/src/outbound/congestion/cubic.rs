@@ -6,41 +6,41 @@ use crate::outbound::time::Time;
 
 /// C, in packets per cubic second (section 5).
 const C: f64 = 0.4;
-/// beta_cubic: what is left of the window after a loss (section 4.6).
+/// beta_cubic: factor applied to cwnd after a loss (section 4.6).
 const BETA: f64 = 0.7;
-/// alpha_cubic: packets a round trip in the Reno-friendly region (section 4.3).
+/// alpha_cubic: packets per round trip in the Reno-friendly region (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Packets that a loss leaves at the least.
+/// Smallest cwnd after a loss, in packets.
 const MIN_WINDOW_PACKETS: f64 = 2.0;
 
-/// Grows along a cubic curve around the window at which there was loss, whatever the round trip; at least as fast as
-/// Reno.
+/// Grows along a cubic curve around the cwnd at which loss occurred, independent of the round trip; at least
+/// as fast as Reno.
 #[derive(Debug)]
 pub(in crate::outbound) struct Cubic {
-    /// cwnd, bytes. A real number: it grows by parts of a byte.
+    /// cwnd in bytes. A real number: it grows by fractions of a byte.
     window: f64,
-    /// ssthresh, bytes.
+    /// ssthresh in bytes.
     threshold: f64,
-    /// W_max, bytes; 0 if none is known.
+    /// W_max in bytes; 0 if unknown.
     most: f64,
-    /// cwnd_prior, bytes.
+    /// cwnd_prior in bytes.
     prior: f64,
-    /// Congestion avoidance since the last reduction.
+    /// The current epoch of congestion avoidance, since the last reduction.
     epoch: Option<Epoch>,
-    /// As long as there was no loss.
+    /// Present until the first loss.
     hystart: Option<HyStart>,
-    /// When bytes were acknowledged last.
+    /// When bytes were last acknowledged.
     acked_at: Time,
     packet_bytes: f64,
 }
 
-/// A stage of congestion avoidance.
+/// An epoch of congestion avoidance.
 #[derive(Debug)]
 struct Epoch {
     start: Time,
-    /// K, seconds.
+    /// K in seconds.
     k: f64,
-    /// W_est, bytes.
+    /// W_est in bytes.
     reno: f64,
 }
 
@@ -75,13 +75,13 @@ impl Cubic {
     fn avoid(&mut self, ack: &Ack) {
         let (window, packet) = (self.window, self.packet_bytes);
         let epoch = self.epoch.get_or_insert_with(|| {
-            // Section 4.2; section 4.8 for the first stage after slow start, where no W_max is known.
+            // // Section 4.2; section 4.8 for the first epoch after slow start, where W_max is unknown.
             let k = if window < self.most { cube_root((self.most - window) / packet / C) } else { 0.0 };
             self.most = self.most.max(window);
             Epoch { start: ack.now, k, reno: window }
         });
         let bytes = ack.bytes as f64;
-        // Section 4.3
+        // // Section 4.3.
         let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
         epoch.reno += alpha * bytes * packet / window;
         let elapsed = ack.now.since(epoch.start).as_secs_f64();
@@ -89,13 +89,13 @@ impl Cubic {
         if cubic(elapsed) < epoch.reno {
             self.window = window.max(epoch.reno);
         } else {
-            // Sections 4.4 and 4.5
+            // // Sections 4.4 and 4.5.
             let target = cubic(elapsed + ack.smoothed_rtt.as_secs_f64()).clamp(window, 1.5 * window);
             self.window += (target - window) / window * bytes;
         }
     }
 
-    /// Section 4.6, and 4.7 (fast convergence).
+    /// Section 4.6, and section 4.7 (fast convergence).
     fn reduce(&mut self) {
         self.prior = self.window;
         self.most = if self.window < self.most { self.window * (1.0 + BETA) / 2.0 } else { self.window };
@@ -118,7 +118,7 @@ impl CongestionControl for Cubic {
         let pause = ack.now.since(self.acked_at);
         self.acked_at = ack.now;
         if !ack.limited {
-            // Section 5.8: time in which the window was not used does not count.
+            // // Section 5.8: time in which cwnd was not fully used does not count.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start = epoch.start.after(pause).min(ack.now);
             }
@@ -134,12 +134,12 @@ impl CongestionControl for Cubic {
         self.window = self.threshold;
     }
 
-    fn on_timeout(&mut self, again: bool) {
-        // A window that a timeout has shrunk already says nothing about the path (RFC 5681 section 3.1).
-        if !again {
+    fn on_timeout(&mut self, repeated: bool) {
+        // // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
+        if !repeated {
             self.reduce();
         }
-        // Section 4.8: the stage after the slow start that follows begins with K = 0.
+        // // Section 4.8: the epoch after the following slow start begins with K = 0.
         self.most = 0.0;
         self.epoch = None;
         self.window = self.packet_bytes;
@@ -151,12 +151,12 @@ impl CongestionControl for Cubic {
     }
 }
 
-/// Cube root of a number of at least 0, by Newton's method: `f64::cbrt` may differ between platforms.
+/// Cube root of a non-negative number by Newton's method: `f64::cbrt` may differ between platforms.
 fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    // From above it falls steadily; each step from there takes off a third at the least.
+    // // From above, the iteration decreases monotonically; each step removes at least a third initially.
     let mut root = x.max(1.0);
     for _ in 0..100 {
         let next = (2.0 * root + x / (root * root)) / 3.0;

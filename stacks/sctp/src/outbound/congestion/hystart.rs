@@ -1,4 +1,4 @@
-//! HyStart++ (RFC 9406): slow start ends when the round trip grows, before a queue overflows.
+//! HyStart++ (RFC 9406): ends slow start when the round trip grows, before a queue overflows.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct HyStart {
     current: Option<Duration>,
     /// rttSampleCount
     samples: u32,
-    /// Conservative slow start, if the round trip has grown.
+    /// Conservative slow start, once the round trip has grown.
     conservative: Option<Conservative>,
 }
 
@@ -37,17 +37,17 @@ struct Conservative {
     rounds: u32,
 }
 
-/// What comes of an acknowledgement.
+/// Result of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// Slow start goes on: grow by so many bytes.
+    /// Slow start continues: grow by this many bytes.
     By(usize),
-    /// Slow start is over.
+    /// Slow start has ended.
     Over,
 }
 
 impl HyStart {
-    /// `bytes` were acknowledged; for the rest see [`Ack`](super::Ack).
+    /// Handles acknowledged `bytes`; for the other parameters see [`Ack`](super::Ack).
     pub(super) fn on_ack(
         &mut self,
         bytes: usize,
@@ -66,7 +66,7 @@ impl HyStart {
         Growth::By(if self.conservative.is_some() { bytes / CONSERVATIVE_DIVISOR } else { bytes })
     }
 
-    /// Whether the round trip has grown, or has fallen back to what it was.
+    /// Checks whether the round trip has grown, or has returned to its earlier value.
     fn judge(&mut self) {
         let Some(current) = self.current.filter(|_| self.samples >= SAMPLES) else {
             return;
@@ -83,8 +83,8 @@ impl HyStart {
         }
     }
 
-    /// Begins a new round. Gives whether conservative slow start has lasted long enough; a round that it began in the
-    /// middle of counts.
+    /// Starts a new round. Returns whether conservative slow start has lasted long enough; a partial first
+    /// round counts.
     fn end_round(&mut self, next: u64) -> bool {
         self.round_end = next;
         self.last = self.current.take().or(self.last);

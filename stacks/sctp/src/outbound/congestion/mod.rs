@@ -1,16 +1,16 @@
-//! Congestion control: how much may be in flight.
+//! Congestion control: how many bytes may be in flight.
 //!
-//! What all algorithms share here, with reasons:
+//! Choices common to all algorithms:
 //!
-//! - The initial window is 10 packets, as of RFC 6928. RFC 9260 section 7.2.1 has 4 at the most, from a time before
-//!   that; WebRTC's other traffic, and QUIC (RFC 9002 section 7.2), begin with 10 too.
-//! - There is no limit on bursts (RFC 9260 section 6.1 D has one as a SHOULD, of 4 packets). Segmentation offload sends
-//!   dozens of packets with one call; with round trips of 50 microseconds such a limit would halve the rate.
-//! - Byte counting has no limit L: a SACK may answer a whole batch of packets, so a limit for each SACK would make the
-//!   growth depend on how the peer batches. ACK splitting gains nothing, since bytes are counted, not SACKs.
-//! - The window is kept when the association idles. RFC 9260 section 7.2.1 halves it every RTO, as a SHOULD; a data
-//!   channel that sends a file now and then would begin anew each time. It grows only while it is the limit, so that it
-//!   is never larger than what the path has carried.
+//! - The initial window is 10 packets, as in RFC 6928. RFC 9260 section 7.2.1 allows at most 4, an older
+//!   value; WebRTC's media and QUIC (RFC 9002 section 7.2) also start with 10.
+//! - Bursts are not limited (RFC 9260 section 6.1 D recommends a limit of 4 packets). Segmentation offload
+//!   sends dozens of packets per call; with short round trips such a limit would reduce the rate.
+//! - Byte counting has no limit L: a SACK may answer a whole batch of packets, so a limit per SACK would make
+//!   growth depend on the peer's batching. ACK splitting gains nothing, since bytes are counted, not SACKs.
+//! - cwnd is kept while the association is idle. RFC 9260 section 7.2.1 recommends halving it every RTO; a
+//!   data channel that sends a file now and then would start over each time. cwnd grows only while it is the
+//!   limit, so it never exceeds what the path has carried.
 
 mod bbr;
 mod cubic;
@@ -29,84 +29,86 @@ use newreno::NewReno;
 /// Packets in the initial window.
 const INITIAL_WINDOW_PACKETS: usize = 10;
 
-/// What a SACK says to congestion control.
+/// A SACK's input to congestion control.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ack {
     pub(super) now: Time,
-    /// Newly acknowledged bytes of chunks that were sent after the last reduction.
+    /// Newly acknowledged bytes of chunks sent after the last reduction.
     pub(super) bytes: usize,
     /// Newly acknowledged bytes.
     pub(super) delivered: usize,
-    /// Bytes lost since the SACK before, but for those of outages.
+    /// Bytes lost since the previous SACK, except in outages.
     pub(super) lost: usize,
-    /// Bytes in flight now.
+    /// Current bytes in flight.
     pub(super) in_flight: usize,
-    /// The SACK had no room for all that may have arrived: of losses it tells before it does of what came through.
+    /// The SACK had no space for everything that may have arrived: it shows losses before it shows what
+    /// arrived.
     pub(super) told_short: bool,
-    /// When the chunk was sent that was sent last among the newly acknowledged.
+    /// When the last-sent newly acknowledged chunk was sent.
     pub(super) sent_at: Time,
-    /// A round trip, if this SACK gave one.
+    /// The round-trip sample of this SACK, if any.
     pub(super) rtt: Option<Duration>,
     /// SRTT.
     pub(super) smoothed_rtt: Duration,
-    /// The window was what held us back when these bytes were sent.
+    /// cwnd was the limit when these bytes were sent.
     pub(super) limited: bool,
-    /// The number after the highest chunk that is acknowledged.
+    /// The number after the highest acknowledged chunk.
     pub(super) acked_end: u64,
     /// The number of the next new chunk.
     pub(super) next: u64,
 }
 
-/// How packets go out.
+/// Pacing parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pacing {
-    /// Bytes a second.
+    /// Bytes per second.
     pub(super) rate: f64,
-    /// Bytes that may go out at once.
+    /// Most bytes sent at once.
     pub(super) burst_bytes: f64,
 }
 
-/// An algorithm. All lengths are in bytes, chunk headers included.
+/// A congestion control algorithm. All lengths are in bytes, including chunk headers.
 pub(super) trait CongestionControl {
     /// The congestion window.
     fn window_bytes(&self) -> usize;
     /// Something was acknowledged.
     fn on_ack(&mut self, ack: &Ack);
-    /// Loss, for the first time since the last reduction has taken effect.
+    /// Loss was detected for the first time since the last reduction took effect.
     fn on_loss(&mut self);
-    /// The retransmission timer went off; `again` if it did before, and nothing was acknowledged since.
-    fn on_timeout(&mut self, again: bool);
-    /// What was sent before the timeout is answered: it came too early. Gives whether it is as if there had been none.
+    /// The retransmission timer has expired; `repeated` if it also did before and without an acknowledgement in between.
+    fn on_timeout(&mut self, repeated: bool);
+    /// Data sent before the timeout was acknowledged: the timeout was spurious. Returns whether its effects
+    /// were undone.
     fn on_early_timeout(&mut self) -> bool {
         false
     }
-    /// Packets are this long from now on.
+    /// Sets the packet length.
     fn set_packet_bytes(&mut self, bytes: usize);
 
-    /// How packets go out; none: as fast as the window lets them.
+    /// The pacing parameters; `None`: send as fast as cwnd allows.
     fn pacing(&self) -> Option<Pacing> {
         None
     }
-    /// Each loss is told by `Ack::lost`, and what of it is congestion is for the algorithm to say: there is no `on_loss`.
+    /// Whether the algorithm evaluates `Ack::lost` itself, and `on_loss` is not called.
     fn judges_losses(&self) -> bool {
         false
     }
-    /// A packet was sent; so much is in flight with it. `_after_idle`: there was nothing before that is not acknowledged.
+    /// A packet was sent; `in_flight` includes it. `_after_idle`: everything sent before is acknowledged.
     fn on_sent(&mut self, _now: Time, _in_flight: usize, _after_idle: bool) {}
-    /// There is nothing more to send, though the window would let more out.
+    /// There is nothing more to send although cwnd allows it.
     fn on_app_limited(&mut self, _in_flight: usize) {}
 }
 
-/// The algorithm of an association. An enum, not a trait object: it is asked for every packet.
+/// The algorithm of an association. An enum, not a trait object: it is called for every packet.
 #[derive(Debug)]
 pub(super) enum Controller {
     Cubic(Cubic),
     NewReno(NewReno),
-    /// Large, and not everybody's.
+    /// Boxed because it is large and not always used.
     Bbr(Box<Bbr>),
 }
 
-/// The same call, whichever it is.
+/// Dispatches a call to the algorithm.
 macro_rules! each {
     ($controller:expr, $algorithm:ident => $call:expr) => {
         match $controller {
@@ -118,7 +120,7 @@ macro_rules! each {
 }
 
 impl Controller {
-    /// `random` differs from association to association.
+    /// `random` differs between associations.
     pub(super) fn new(kind: Congestion, packet_bytes: usize, random: u64) -> Self {
         match kind {
             Congestion::Cubic => Self::Cubic(Cubic::new(packet_bytes)),
@@ -141,8 +143,8 @@ impl CongestionControl for Controller {
         each!(self, algorithm => algorithm.on_loss());
     }
 
-    fn on_timeout(&mut self, again: bool) {
-        each!(self, algorithm => algorithm.on_timeout(again));
+    fn on_timeout(&mut self, repeated: bool) {
+        each!(self, algorithm => algorithm.on_timeout(repeated));
     }
 
     fn on_early_timeout(&mut self) -> bool {

@@ -1,8 +1,8 @@
-//! NewReno as of RFC 9260 section 7.2.
+//! NewReno as in RFC 9260 section 7.2.
 
 use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS};
 
-/// Slow start, then one packet more a round trip; half of it after a loss.
+/// Slow start, then one packet per round trip; halved after a loss.
 #[derive(Debug)]
 pub(in crate::outbound) struct NewReno {
     /// cwnd
@@ -40,12 +40,13 @@ impl CongestionControl for NewReno {
         if !ack.limited {
             return;
         }
-        // Section 7.2.1, but for a window that equals the threshold: after a loss it would grow fast for one more SACK.
+        // // Section 7.2.1, except when cwnd equals ssthresh: after a loss it would grow exponentially for
+        // one more SACK.
         if self.window < self.threshold {
             self.window = self.window.saturating_add(ack.bytes);
             return;
         }
-        // Section 7.2.2
+        // // Section 7.2.2.
         self.partial += ack.bytes;
         if self.partial >= self.window {
             self.partial -= self.window;
@@ -58,9 +59,9 @@ impl CongestionControl for NewReno {
         self.window = self.threshold;
     }
 
-    fn on_timeout(&mut self, again: bool) {
-        // A window that a timeout has shrunk already says nothing about the path (RFC 5681 section 3.1).
-        if !again {
+    fn on_timeout(&mut self, repeated: bool) {
+        // // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
+        if !repeated {
             self.halve();
         }
         self.window = self.packet_bytes;

@@ -1,5 +1,5 @@
-//! Error causes ([RFC 9260 section 3.3.10](https://www.rfc-editor.org/rfc/rfc9260#section-3.3.10)): laid out as
-//! parameters, with a code in place of a type.
+//! Error causes ([RFC 9260 section 3.3.10](https://www.rfc-editor.org/rfc/rfc9260#section-3.3.10)): encoded
+//! like parameters, with a code instead of a type.
 
 use std::fmt::{self, Write};
 
@@ -20,43 +20,43 @@ const COOKIE_WHILE_SHUTTING_DOWN: u16 = 10;
 const USER_ABORT: u16 = 12;
 const PROTOCOL_VIOLATION: u16 = 13;
 
-/// Characters of a peer's text that are shown.
+/// Most characters of a peer's text that are displayed.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// Why an ERROR or ABORT was sent. Those that a peer of ours has no use for are [`Other`](Self::Other).
+/// Why an ERROR or ABORT was sent. Causes without special handling are [`Other`](Self::Other).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause<'a> {
     /// Data came on a stream that does not exist (section 3.3.10.1).
     InvalidStream(StreamId),
     /// An INIT or INIT ACK lacks a parameter of this type (section 3.3.10.2).
     MissingParameter(u16),
-    /// The cookie was too old, by so many microseconds (section 3.3.10.3).
+    /// The cookie expired this many microseconds ago (section 3.3.10.3).
     StaleCookie(u32),
     /// A chunk of unknown type, without padding (section 3.3.10.6).
     UnrecognizedChunk(RawChunk<'a>),
-    /// A field or parameter of INIT or INIT ACK has a value that it must not have (section 3.3.10.7).
+    /// A field or parameter of INIT or INIT ACK has an invalid value (section 3.3.10.7).
     InvalidParameter,
-    /// Parameters of an INIT ACK that were not known (section 3.3.10.8).
+    /// Unknown parameters of an INIT ACK (section 3.3.10.8).
     UnrecognizedParameters(Parameters<'a>),
     /// The chunk of data with this TSN was empty (section 3.3.10.9).
     NoUserData(Tsn),
-    /// A COOKIE ECHO came during a shutdown (section 3.3.10.10).
+    /// A COOKIE ECHO arrived during a shutdown (section 3.3.10.10).
     CookieWhileShuttingDown,
-    /// The application ended the association, with a text of its own (section 3.3.10.12).
+    /// The application ended the association, with its own text (section 3.3.10.12).
     UserAbort(&'a [u8]),
-    /// A rule was broken that has no cause of its own; with a text for who debugs it (section 3.3.10.13).
+    /// A violation without a specific cause, with a text for debugging (section 3.3.10.13).
     ProtocolViolation(&'a [u8]),
-    /// Any other cause, and those above with information of the wrong form.
+    /// Any other cause, and those above with malformed information.
     Other {
         /// Cause code.
         code: u16,
-        /// The information on it.
+        /// The cause information.
         information: &'a [u8],
     },
 }
 
 impl<'a> Cause<'a> {
-    /// The parameter that an INIT ACK must not lack: the state cookie.
+    /// The mandatory parameter of an INIT ACK: the state cookie.
     pub const MISSING_COOKIE: Self = Self::MissingParameter(7);
 
     fn parse(parameter: &Parameter<'a>) -> Self {
@@ -70,10 +70,10 @@ impl<'a> Cause<'a> {
                 .map(|i| Self::MissingParameter(u16_at(i, 4))),
             STALE_COOKIE => exact(information).map(|i| Self::StaleCookie(u32_at::<4>(i, 0))),
             UNRECOGNIZED_CHUNK => {
-                Chunks::of(information).next().and_then(Result::ok).map(Self::UnrecognizedChunk)
+                Chunks::new(information).next().and_then(Result::ok).map(Self::UnrecognizedChunk)
             }
             INVALID_PARAMETER => Some(Self::InvalidParameter),
-            UNRECOGNIZED_PARAMETERS => Some(Self::UnrecognizedParameters(Parameters::of(information))),
+            UNRECOGNIZED_PARAMETERS => Some(Self::UnrecognizedParameters(Parameters::new(information))),
             NO_USER_DATA => exact(information).map(|i| Self::NoUserData(Tsn(u32_at::<4>(i, 0)))),
             COOKIE_WHILE_SHUTTING_DOWN => Some(Self::CookieWhileShuttingDown),
             USER_ABORT => Some(Self::UserAbort(information)),
@@ -124,7 +124,7 @@ impl<'a> Cause<'a> {
     }
 }
 
-/// Says in words what is wrong. Texts of the peer are cut, and their control characters escaped.
+/// Describes the cause. Texts of the peer are truncated, and their control characters escaped.
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -143,15 +143,15 @@ impl fmt::Display for Cause<'_> {
     }
 }
 
-/// Error causes in a row. Ends at the first that is cut short.
+/// A sequence of error causes. Ends at the first truncated one.
 #[derive(Debug, Clone, Copy)]
 pub struct Causes<'a> {
     parameters: Parameters<'a>,
 }
 
 impl<'a> Causes<'a> {
-    pub(in crate::wire) fn of(value: &'a [u8]) -> Self {
-        Self { parameters: Parameters::of(value) }
+    pub(in crate::wire) fn new(value: &'a [u8]) -> Self {
+        Self { parameters: Parameters::new(value) }
     }
 }
 
@@ -163,7 +163,7 @@ impl<'a> Iterator for Causes<'a> {
     }
 }
 
-/// Equal if they give the same causes.
+/// Equal if they contain the same causes.
 impl PartialEq for Causes<'_> {
     fn eq(&self, other: &Self) -> bool {
         Iterator::eq(*self, *other)
@@ -175,12 +175,12 @@ impl Eq for Causes<'_> {}
 /// Writes the causes that fit.
 pub(in crate::wire) fn write_all<'c>(cursor: &mut Cursor<'_>, causes: impl IntoIterator<Item = Cause<'c>>) {
     for cause in causes {
-        // One that does not fit changes nothing; a shorter one after it may fit.
+        // // One that does not fit changes nothing; a shorter one after it may fit.
         let _ = cause.write(cursor);
     }
 }
 
-/// The information, if it is of this length.
+/// The information, if it has this length.
 fn exact<const N: usize>(information: &[u8]) -> Option<&[u8; N]> {
     information.try_into().ok()
 }

@@ -24,7 +24,7 @@ fn known_bytes() {
         ),
         (Cause::InvalidParameter, &[0, 7, 0, 4], "invalid mandatory parameter"),
         (
-            Cause::UnrecognizedParameters(Parameters::of(&[0xc0, 0x99, 0, 5, 1, 0, 0, 0, 0xc0, 0x98, 0, 4])),
+            Cause::UnrecognizedParameters(Parameters::new(&[0xc0, 0x99, 0, 5, 1, 0, 0, 0, 0xc0, 0x98, 0, 4])),
             &[0, 8, 0, 16, 0xc0, 0x99, 0, 5, 1, 0, 0, 0, 0xc0, 0x98, 0, 4],
             "unrecognized parameters",
         ),

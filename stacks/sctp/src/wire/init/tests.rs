@@ -178,7 +178,7 @@ fn what_does_not_fit_is_not_written() {
         let length = packet.finish(true);
         if fits {
             let value = only_chunk(&out[12..length]).value;
-            let parameters = Parameters::of(&value[FIELD_BYTES..]);
+            let parameters = Parameters::new(&value[FIELD_BYTES..]);
             assert_eq!(parameters.filter(|p| p.kind == UNRECOGNIZED).count(), reported, "{room}");
         } else {
             assert_eq!(length, super::super::HEADER_BYTES);

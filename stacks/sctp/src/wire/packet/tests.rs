@@ -20,7 +20,7 @@ fn crc32c_by_bits(bytes: &[u8]) -> u32 {
 }
 
 fn chunks_of(bytes: &[u8]) -> Vec<Result<(u8, usize), &'static str>> {
-    Chunks::of(bytes).map(|chunk| chunk.map(|c| (c.kind, c.value.len())).map_err(|e| e.rule)).collect()
+    Chunks::new(bytes).map(|chunk| chunk.map(|c| (c.kind, c.value.len())).map_err(|e| e.rule)).collect()
 }
 
 #[test]
@@ -169,7 +169,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_in_bounds(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let count = Chunks::of(&bytes).count();
+        let count = Chunks::new(&bytes).count();
         prop_assert!(count <= bytes.len() / 4 + 1);
         let _ = checksum_holds(&bytes, true);
     }

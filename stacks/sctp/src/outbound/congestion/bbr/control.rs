@@ -1,4 +1,4 @@
-//! What follows from the model: how fast packets go out, in which bursts, and how much may be in flight.
+//! Outputs of the model: pacing rate, burst size and congestion window.
 
 use std::time::Duration;
 
@@ -10,33 +10,38 @@ const STARTUP_GAIN: f64 = 2.77;
 /// [DrainPacingGain].
 const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
-/// The window, in what fills the path: a queue of less than half of that leaves another flow its part ...
+/// cwnd in BDP: a queue of less than half a BDP leaves other flows their share ...
 const WINDOW_GAIN: f64 = 1.5;
-/// ... unless others keep a deep one: of that a part is needed to have a part of the rate. [DefaultCwndGain] is 2, whatever the queue.
+/// ... unless others keep a deep queue: a share of the rate then requires a share of the queue.
+/// [DefaultCwndGain] is 2 in all cases.
 const DEEP_WINDOW_GAIN: f64 = 2.25;
-/// [StartupCwndGain]
+/// [StartupCwndGain].
 const STARTUP_WINDOW_GAIN: f64 = 2.0;
-/// Added while we probe for more.
+/// Added while probing for bandwidth.
 const UP_WINDOW_GAIN: f64 = 0.25;
-/// [PacingMarginPercent]: a little below the model, so that a queue drains.
+/// [PacingMarginPercent]: slightly below the model, so that a queue drains.
 const MARGIN: f64 = 0.99;
-/// While the shortest round trip is looked for: of the window before, where others keep a deep queue. Less would not empty that either.
+/// cwnd gain while probing the minimum RTT, where others keep a deep queue. Less would not empty that queue
+/// either.
 const DEEP_PROBE_RTT_GAIN: f64 = 0.25;
-/// [Headroom]: left to others.
+/// [Headroom]: left for other flows.
 const HEADROOM: f64 = 0.15;
 
-/// The start doubles until the window has so many packets, and then grows by half a round: it loses what it grows by in its last round, and
-/// a SACK can tell of a few hundred losses only, so that it takes a round trip to repair as many ...
+/// Startup doubles cwnd up to this many packets and then grows by half per round. It loses as much as it
+/// grows in its last round, and a SACK can report only a few hundred losses, so repairing that many takes a
+/// round trip ...
 const SLOW_FROM_PACKETS: usize = 2048;
 /// ... unless others keep a deep queue.
 const SLOW_GROWTH: f64 = 0.5;
 
 /// A burst is what the rate carries in this time ...
 const BURST_TIME: Duration = Duration::from_millis(1);
-/// ... or in a quarter of the shortest round trip: a path of few packets would hold nothing else. But not in less than timers can tell;
-/// a round trip that is shorter itself is one on the same machine, or nearly so, and what little may wait there is no harm ...
+/// ... or in a quarter of the minimum RTT, since a path of few packets would otherwise hold a single burst.
+/// But not in less than the timer resolution; on a path with a shorter RTT both ends are on one machine,
+/// where a short queue does no harm ...
 const BURST_TIME_MIN: Duration = Duration::from_micros(250);
-/// ... nor where the rate is so high: a millisecond of queue is little there, and more calls of the system cost a part of the rate ...
+/// ... nor at such a high rate: a millisecond of queue is little there, and more system calls cost throughput
+/// ...
 const FAST: f64 = 64e6;
 /// ... up to a megabyte.
 const BURST_BYTES_MAX: f64 = 1_048_576.0;
@@ -69,7 +74,7 @@ impl Bbr {
         }
     }
 
-    /// [BBRInitPacingRate]: that of the first packets. A word that was alone says nothing of the path.
+    /// [BBRInitPacingRate]: rate of the first packets. A single small message says nothing about the path.
     fn first_rate(&self) -> f64 {
         let Some((rtt, _)) = self.min_rtt else { return 0.0 };
         (INITIAL_WINDOW_PACKETS * self.packet_bytes) as f64 / rtt.max(BURST_TIME).as_secs_f64()
@@ -84,9 +89,9 @@ impl Bbr {
         }
     }
 
-    /// Bytes that keep our rate where others keep a deep queue: a round trip takes what theirs makes it take. Programs that take turns on
-    /// one machine are no queue.
-    fn beside_others(&self, ack: &Ack) -> f64 {
+    /// cwnd that keeps our rate where others keep a deep queue: an RTT then includes their queue. Scheduling
+    /// delays on a single machine are not a queue.
+    fn competing_window(&self, ack: &Ack) -> f64 {
         if self.is_near() {
             return 0.0;
         }
@@ -98,19 +103,20 @@ impl Bbr {
         self.depth(ack) * gain * self.model_rate() * self.won_rtt.as_secs_f64()
     }
 
-    /// By how much the window grows for each byte that is delivered.
+    /// cwnd growth per byte delivered.
     fn growth(&self, ack: &Ack) -> f64 {
         let is_long = self.window > (SLOW_FROM_PACKETS * self.packet_bytes) as f64;
         if self.phase == Phase::Startup && is_long && self.depth(ack) == 0.0 { SLOW_GROWTH } else { 1.0 }
     }
 
     pub(super) fn set_window(&mut self, ack: &Ack) {
-        // What others keep waiting fills the path while acknowledgements are gathered. Of few packets that extra would be the most.
+        // // Queued data of others keeps the path full while acknowledgements are aggregated. With few
+        // packets the allowance for aggregation would dominate.
         let part = if self.others == Others::Always { self.depth(ack) } else { 1.0 };
-        let most = self.target(self.window_gain(ack)).max(self.beside_others(ack))
+        let most = self.target(self.window_gain(ack)).max(self.competing_window(ack))
             + part * self.extra[0].max(self.extra[1]);
         let grown = self.window + self.growth(ack) * ack.delivered as f64;
-        // The start never takes back what it had.
+        // // Startup never reduces cwnd.
         let least = if self.is_full { 0.0 } else { self.window };
         self.window = grown.min(most).max(least);
         let long = match self.phase {
@@ -125,13 +131,13 @@ impl Bbr {
         self.resize(self.window.min(cap).max(self.least_window()));
     }
 
-    /// What is in flight while the shortest round trip is looked for.
+    /// Bytes in flight while probing the minimum RTT.
     pub(super) fn probe_rtt_bytes(&self, ack: &Ack) -> f64 {
         self.target(PROBE_RTT_GAIN).max(self.depth(ack) * DEEP_PROBE_RTT_GAIN * self.window_before)
     }
 
     pub(super) fn resize(&mut self, window: f64) {
-        // The conversion saturates.
+        // // The conversion saturates.
         (self.window, self.window_bytes) = (window, window as usize);
     }
 }

@@ -1,15 +1,16 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path, made of the rate at which it delivers and its shortest round trip. It
-//! decides how fast we send, and how much may be in flight. Names of the draft stand in brackets.
+//! BBR, version 3 (draft-ietf-ccwg-bbr): models the path by its delivery rate and minimum RTT, and derives
+//! the pacing rate and cwnd. Names from the draft are given in brackets.
 //!
-//! What is otherwise than in the draft:
+//! Deviations from the draft:
 //!
-//! - **Loss is measured against the path's own.** The draft takes 2 % of loss for a full path (BBR.LossThresh), whoever loses. Radio
-//!   loses more than that however slowly one sends. While the round trip shows no queue, and we do not probe, what is lost is the
-//!   path's: its share is estimated then, and only what is lost beyond it, and beyond chance, counts ([`Bbr::is_beyond`]).
-//! - The gains, and when a probe ends, are others: see below, and docs/CONGESTION.md for why.
-//! - **No packet conservation in recovery.** Pacing does that; chunks that are lost go out again at the rate of the model.
-//! - **Samples are of SACKs, not of packets**: of the chunk among the newly acknowledged that was sent last. A SACK answers a whole
-//!   batch of packets.
+//! - **Loss is measured relative to the path's own loss rate.** The draft treats 2 % of loss as a full path
+//!   (BBR.LossThresh), whatever its cause. Radio links lose more at any sending rate. Loss in rounds that
+//!   show no queue and no probe is attributed to the path and its rate is estimated. Only loss beyond that
+//!   rate and beyond chance counts ([`Bbr::is_beyond`]).
+//! - Gains and the end of a probe differ: see below, and docs/CONGESTION.md for the reasons.
+//! - **No packet conservation in recovery.** Pacing replaces it; lost chunks are resent at the model's rate.
+//! - **Samples are taken per SACK, not per packet**: from the newly acknowledged chunk that was sent last. A
+//!   SACK answers a whole batch of packets.
 
 mod control;
 mod phases;
@@ -23,142 +24,146 @@ use crate::outbound::time::Time;
 use rate::Rates;
 
 const UP_GAIN: f64 = 1.25;
-/// The queue is deep between these round trips, in the shortest ever seen: the gain rises meanwhile.
+/// The queue counts as deep between these multiples of the lowest RTT ever seen: the gain rises in between.
 const DEEP_FROM: f64 = 2.0;
 const DEEP_TO: f64 = 3.5;
 /// [ProbeRTTCwndGain].
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// [LossThresh]: lost beyond what the path loses by itself.
+/// [LossThresh]: loss beyond the path's own rate.
 const LOSS_MAX: f64 = 0.02;
-/// As if so many packets had been seen already, and none lost.
+/// Prior of the loss estimate: as if this many packets had been seen, none of them lost.
 const OWN_PACKETS_BEFORE: f64 = 40.0;
 /// Standard deviations by which chance may exceed the path's own loss.
 const LOSS_CHANCE: f64 = 2.0;
-/// [Beta]: what is left of a bound after loss.
+/// [Beta]: factor applied to a bound after loss.
 const BETA: f64 = 0.7;
-/// Rounds without it after which the path is full.
+/// Rounds without growth after which the path is full.
 const FULL_ROUNDS: u32 = 3;
-/// [ProbeRTTInterval]
+/// [ProbeRTTInterval].
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// [MinPipeCwnd], packets.
 const MIN_WINDOW_PACKETS: usize = 4;
-/// Time after which we probe for more at the latest; more than that by chance.
+/// Longest time between bandwidth probes, plus a random part.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
-/// The round trip shows a queue when it is longer than the shortest by this part, and not by noise ...
+/// The RTT shows a queue if it exceeds the minimum by this fraction and by more than noise ...
 const QUEUE_PART: f64 = 1.0 / 16.0;
 const QUEUE_MIN: Duration = Duration::from_millis(2);
-/// ... of which there is less than this part of a round trip, or than so many packets take that go out together ...
+/// ... where noise is less than this fraction of an RTT, and less than the time of this many packets sent
+/// together ...
 const NOISE_PART: f64 = 0.5;
 const NOISE_PACKETS: f64 = 2.0;
-/// ... unless that is so short that the turns of programs take as long.
+/// ... unless the RTT is so short that scheduling delays are as long.
 const NEAR: Duration = Duration::from_micros(500);
 
-/// Where BBR stands.
+/// Phase of BBR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Doubles until the path is full.
+    /// Doubles cwnd until the path is full.
     Startup,
-    /// Empties the queue of that.
+    /// Drains the queue of Startup.
     Drain,
-    /// Empties the queue of a probe, and leaves room.
+    /// Drains the queue of a probe, and leaves headroom.
     Down,
-    /// At the rate of the model.
+    /// Sends at the model's rate.
     Cruise,
-    /// Fills the path for a round, so that what is lost then tells of the probe.
+    /// Fills the path for a round, so that later losses can be attributed to the probe.
     Refill,
-    /// Probes for more.
+    /// Probes for more bandwidth.
     Up,
-    /// Empties the path, to see its shortest round trip.
+    /// Empties the path to measure the minimum RTT.
     ProbeRtt,
 }
 
-/// Whether others send over the path, by the queue that the round before a probe has shown: at the rate of the model we cause none.
+/// Whether other flows use the path, judged by the queue in the round before a probe: at the model's rate
+/// this flow causes none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
-    /// There was none.
+    /// No queue.
     None,
-    /// Some round trips were longer than the shortest.
+    /// Some RTTs exceeded the minimum.
     Some,
-    /// All were: the queue never was empty.
+    /// All did: the queue was never empty.
     Always,
 }
 
-/// The model, and what follows from it.
+/// The model and the values derived from it.
 #[derive(Debug)]
 pub(in crate::outbound) struct Bbr {
     rates: Rates,
     packet_bytes: usize,
     phase: Phase,
-    /// Bytes a second: the most of this cycle of probing, and of the one before [max_bw].
+    /// Bytes per second: maximum of the current probing cycle and of the previous one [max_bw].
     most: [f64; 2],
-    /// [bw_shortterm] and [inflight_shortterm]: after loss, until the next probe.
+    /// [bw_shortterm] and [inflight_shortterm]: bounds from loss, until the next probe.
     rate_short: f64,
     in_flight_short: f64,
-    /// [inflight_longterm]: what the path was seen to bear.
+    /// [inflight_longterm]: bytes in flight that the path has sustained.
     in_flight_long: f64,
-    /// [min_rtt], and when it was seen.
+    /// [min_rtt] and when it was measured.
     min_rtt: Option<(Duration, Time)>,
-    /// The shortest ever: others may keep a queue for so long that `min_rtt` has some of it.
+    /// The lowest RTT ever: others may keep a queue for so long that `min_rtt` includes part of it.
     lowest_rtt: Duration,
-    /// The shortest round trip of the last round in which probing won more of the rate, or of a round since, if that was shorter: what is
-    /// longer in it than in the shortest is a queue that others keep. One of our own would have won us nothing.
+    /// The minimum RTT of the last round in which probing raised the rate, or of a later round if lower. RTTs
+    /// above it indicate a queue kept by others, since our own queue would not have raised the rate.
     won_rtt: Duration,
-    /// The shortest of late [probe_rtt_min_delay].
+    /// The recent minimum [probe_rtt_min_delay].
     recent_rtt: Option<(Duration, Time)>,
-    /// None so short was seen for long [probe_rtt_expired].
+    /// No RTT as low was measured for a long time [probe_rtt_expired].
     probe_rtt_due: bool,
-    /// What is acknowledged next was sent when nothing was in flight [idle_restart].
+    /// The next acknowledgement is for data sent when nothing was in flight [idle_restart].
     after_idle: bool,
-    /// A round is over when this is delivered.
+    /// The round ends when this much has been delivered.
     round_end: u64,
     rounds: u64,
-    /// Delivered and lost when the round began.
+    /// Bytes delivered and lost at the start of the round.
     round_from: (u64, u64),
     /// The round has shown a queue.
     round_queued: bool,
-    /// Rounds without a queue, and without loss beyond the path's own, since the last one with them.
+    /// Consecutive rounds without a queue and without loss beyond the path's own.
     calm_rounds: u32,
-    /// The shortest round trip of this round.
+    /// The minimum RTT of this round.
     round_rtt: Option<Duration>,
     others: Others,
-    /// The most in this round [bw_latest], [inflight_latest].
+    /// The maxima in this round [bw_latest], [inflight_latest].
     latest: (f64, f64),
-    /// The rate at which we sent when this round began, and the one before. What arrives was sent a round ago, and no faster.
+    /// Our pacing rate at the start of this round and of the previous one. Data that arrives was sent a round
+    /// ago, and no faster.
     sent_rate: [f64; 2],
-    /// The rate to be exceeded, rounds without that, and whether the path was ever full.
+    /// The rate to exceed, rounds without exceeding it, and whether the path was ever full.
     full_rate: f64,
     full_rounds: u32,
     is_full: bool,
-    /// Share that the path loses by itself.
+    /// Estimated loss rate of the path itself.
     own_loss: f64,
-    /// Packets that this is the average of.
+    /// Number of packets in that estimate.
     own_packets: f64,
-    /// Lost, and all, in rounds that were not calm, of late.
+    /// Lost and total bytes in recent rounds with a queue or a probe.
     busy: (u64, u64),
     busy_from: Time,
     phase_at: Time,
     phase_round: u64,
-    /// When we probe next at the latest.
+    /// Latest time of the next bandwidth probe.
     probe_wait: Duration,
-    /// Rounds of this probe in which the long bound was raised.
+    /// Rounds of this probe in which the long-term bound was raised.
     raises: u32,
-    /// Acknowledged beyond what the rate explains: since when, how much, and the most of late.
+    /// Bytes acknowledged beyond the rate: start of the interval, amount, and recent maxima.
     extra_from: Time,
     extra_bytes: f64,
     extra: [f64; 2],
     extra_round: u64,
-    /// Until when the path is kept empty.
+    /// End of the minimum RTT measurement.
     probe_rtt_until: Option<Time>,
     window: f64,
-    /// The same, as it is asked for with every message.
+    /// The window as an integer, since every message needs it.
     window_bytes: usize,
     /// The window before a timeout.
     window_before: f64,
-    /// After a timeout all is sent again, also what had arrived: rates say nothing until this number, which the first SACK gives.
+    /// After a timeout everything is resent, including data that had arrived: rate samples are invalid until
+    /// this number, which the first SACK sets.
     after_timeout: Option<Option<u64>>,
-    /// Bytes a second; none before anything is known.
+    /// Bytes per second; `None` before anything is known.
     rate: Option<f64>,
-    /// Bytes that may go out at once.
+    /// Most bytes sent at once.
     burst_bytes: f64,
     random: u64,
 }
@@ -219,7 +224,7 @@ impl Bbr {
         self.most[0].max(self.most[1])
     }
 
-    /// [bw]
+    /// [bw].
     fn model_rate(&self) -> f64 {
         self.max_rate().min(self.rate_short)
     }
@@ -228,7 +233,7 @@ impl Bbr {
         self.min_rtt.map_or(Duration::ZERO, |(rtt, _)| rtt)
     }
 
-    /// Bytes that fill the path, by the rate of the model.
+    /// The BDP at the given rate.
     fn path_bytes(&self, rate: f64) -> f64 {
         rate * self.shortest().as_secs_f64()
     }
@@ -236,7 +241,7 @@ impl Bbr {
     /// [inflight] for a gain.
     fn target(&self, gain: f64) -> f64 {
         let bytes = gain * self.path_bytes(self.model_rate());
-        // [QuantizationBudget]: one burst that is sent, one that is under way, one that is answered.
+        // // [QuantizationBudget]: one burst being sent, one in transit, one being acknowledged.
         bytes.max(3.0 * self.burst_bytes).max(self.least_window())
     }
 
@@ -244,7 +249,7 @@ impl Bbr {
         (MIN_WINDOW_PACKETS * self.packet_bytes) as f64
     }
 
-    /// Whether so much loss, of so much in flight, is beyond what the path loses by itself and by chance.
+    /// Whether `lost` of `of` bytes exceeds the path's own loss and chance.
     fn is_beyond(&self, lost: u64, of: u64) -> bool {
         if lost == 0 || of == 0 {
             return false;
@@ -269,7 +274,7 @@ impl Bbr {
         self.shortest() < NEAR
     }
 
-    /// From 0 to 1: how deep a queue others keep.
+    /// How deep a queue others keep, from 0 to 1.
     fn depth(&self, ack: &Ack) -> f64 {
         let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.as_secs_f64();
         ((round_trips - DEEP_FROM) / (DEEP_TO - DEEP_FROM)).clamp(0.0, 1.0)
@@ -325,15 +330,15 @@ impl CongestionControl for Bbr {
 
     fn on_loss(&mut self) {}
 
-    fn on_timeout(&mut self, again: bool) {
-        // A window that a timeout has shrunk already says nothing about the path.
-        self.window_before = if again { 0.0 } else { self.window };
+    fn on_timeout(&mut self, repeated: bool) {
+        // // A window already reduced by a timeout says nothing about the path.
+        self.window_before = if repeated { 0.0 } else { self.window };
         self.after_timeout = Some(None);
         self.resize(self.packet_bytes as f64);
     }
 
     fn on_early_timeout(&mut self) -> bool {
-        // The SACK that follows restores the window, as after any timeout.
+        // // The next SACK restores the window, as after any timeout.
         self.after_timeout = None;
         true
     }

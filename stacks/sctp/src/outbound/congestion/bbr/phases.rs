@@ -1,4 +1,4 @@
-//! The phases, and when one follows another.
+//! The phases and their transitions.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use super::{BETA, Bbr, FULL_ROUNDS, Others, PROBE_WAIT, Phase, UP_GAIN};
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
-/// [ProbeRTTDuration]
+/// [ProbeRTTDuration].
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Rounds after which we probe for more at the latest: a flow of Reno would have won that many packets.
+/// Most rounds between bandwidth probes: a Reno flow would have gained that many packets.
 const PROBE_ROUNDS_MAX: f64 = 63.0;
-/// By which part the long bound is raised in the first round of a probe; by a packet at the least, as in the draft. Where a round trip holds
-/// thousands, a packet would take a dozen rounds to matter.
+/// Fraction by which the first round of a probe raises the long-term bound; at least by a packet, as in the
+/// draft. With thousands of packets per RTT, a single packet would take a dozen rounds to matter.
 const RAISE_PART: f64 = 1.0 / 256.0;
-/// And by so many packets at the most: of about as many losses a SACK can tell.
+/// Upper limit of that in packets: about as many losses as a SACK can report.
 const RAISE_PACKETS_MAX: f64 = 256.0;
-/// The same where others keep a queue: it is them who make a round trip long, and their next overflow ends the probe.
+/// The same where others keep a queue: they determine the RTT, and their next overflow ends the probe.
 const OTHERS_RAISE_PART: f64 = 1.0 / 16.0;
-/// A rate that loss has brought below this part of the model's holds for so many rounds without a queue, and then we probe: the path may have
-/// become faster again.
+/// If loss has reduced the rate below this fraction of the model's, a probe follows after this many rounds
+/// without a queue: the path may have become faster again.
 const LOW_PART: f64 = 0.75;
 const LOW_ROUNDS: u32 = 2;
-/// Rounds after which a probe's queue must be gone, if it was one.
+/// Rounds after which the queue of a probe must have drained, if it caused one.
 const DOWN_ROUNDS_MAX: u64 = 3;
-/// By how much the time after which we probe varies.
+/// Random variation of the time between probes.
 const PROBE_WAIT_SPAN_MS: u64 = 1000;
 
 impl Bbr {
@@ -34,14 +34,14 @@ impl Bbr {
 
     pub(super) fn enter_down(&mut self, now: Time) {
         self.enter(Phase::Down, now);
-        // xorshift64: it only has to differ from flow to flow.
+        // // xorshift64: only needs to differ between flows.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         self.probe_wait = PROBE_WAIT + Duration::from_millis(self.random % PROBE_WAIT_SPAN_MS);
     }
 
-    /// `others`: by the round that has ended, if this SACK `starts` one.
+    /// `others`: as judged by the round that has ended, if this SACK `starts` one.
     pub(super) fn advance(&mut self, ack: &Ack, sample: &Sample, starts: bool, others: Others) {
         let now = ack.now;
         let in_flight = ack.in_flight as f64;
@@ -54,7 +54,7 @@ impl Bbr {
                 self.forget_short_bounds();
                 self.forget_oldest_rate();
                 self.enter(Phase::Refill, now);
-                // A round from here.
+                // // A round from here.
                 self.round_end = self.rates.delivered;
             }
             Phase::Down
@@ -74,9 +74,9 @@ impl Bbr {
             Phase::Up => self.probe_up(ack, sample, starts),
             Phase::ProbeRtt => self.probe_rtt(ack, starts),
         }
-        // A path that was left alone was empty.
+        // // An idle path was empty.
         let due = self.probe_rtt_due & !std::mem::take(&mut self.after_idle);
-        // A probe for more goes on: where a round trip takes a second none would ever come to its end.
+        // // A bandwidth probe is not interrupted: with an RTT of a second none would ever finish.
         let waits = due && matches!(self.phase, Phase::Refill | Phase::Up);
         self.probe_rtt_due = waits;
         if due && !waits && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
@@ -88,7 +88,7 @@ impl Bbr {
     pub(super) fn should_probe(&self, now: Time) -> bool {
         let rounds = (self.path_bytes(self.model_rate()) / self.packet_bytes as f64).min(PROBE_ROUNDS_MAX);
         let waited = (self.rounds - self.phase_round) as f64;
-        // Much was given up for a queue that is gone.
+        // // The rate was reduced a lot for a queue that is gone.
         let is_low = self.rate_short < LOW_PART * self.max_rate() && self.calm_rounds >= LOW_ROUNDS;
         is_low
             || now.since(self.phase_at) > self.probe_wait
@@ -97,7 +97,7 @@ impl Bbr {
 
     pub(super) fn probe_up(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
         if self.is_beyond(sample.lost, sample.sent_in_flight) {
-            // [HandleInflightTooHigh]
+            // // [HandleInflightTooHigh].
             let bears = (sample.sent_in_flight as f64).max(BETA * self.target(1.0));
             if !sample.app_limited {
                 self.in_flight_long = bears;
@@ -107,7 +107,7 @@ impl Bbr {
         if self.in_flight_long.is_finite() {
             self.in_flight_long = self.in_flight_long.max(sample.sent_in_flight as f64);
             if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
-                // It is this bound that keeps the rate down. Twice as fast each round.
+                // // The bound limits the rate: raise it twice as fast each round.
                 self.full_rounds = 0;
                 let (part, packets_max) = match self.others {
                     Others::None => (RAISE_PART, RAISE_PACKETS_MAX),
@@ -128,7 +128,7 @@ impl Bbr {
         }
     }
 
-    /// [BBRAdvanceMaxBwFilter]; a cycle in which nothing was seen does not count.
+    /// [BBRAdvanceMaxBwFilter]; a cycle without samples does not count.
     pub(super) fn forget_oldest_rate(&mut self) {
         if self.most[0] > 0.0 {
             self.most = [0.0, self.most[0]];

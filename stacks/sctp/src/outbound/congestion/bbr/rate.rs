@@ -1,17 +1,17 @@
 //! Samples of the delivery rate (draft-ietf-ccwg-bbr, section "Delivery rate samples").
 //!
-//! What a sample needs of the moment at which a chunk was sent changes only when a SACK comes, or when the application has nothing
-//! more to send. So it is kept once for all that was sent in between, and found again by the time of sending.
+//! The send-time state that a sample needs changes only with a SACK, or when the application has nothing more
+//! to send. It is therefore stored once for everything sent in between, and looked up by transmission time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::outbound::time::Time;
 
-/// Stretches that are kept; beyond, each two become one.
+/// Most intervals stored; beyond that, pairs are merged.
 const STRETCHES_MAX: usize = 4096;
 
-/// What was so when chunks were sent, from `from` on until the next stretch begins.
+/// State at transmission, for chunks sent from `from` until the next interval begins.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     from: Time,
@@ -24,32 +24,33 @@ struct Stretch {
     app_limited: bool,
 }
 
-/// One sample.
+/// A rate sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
-    /// Bytes a second; none if the time is too short to tell.
+    /// Bytes per second; `None` if the time is too short to measure.
     pub(super) rate: Option<f64>,
-    /// Delivered before the chunk was sent: a round trip ends when this passes what was delivered at its beginning.
+    /// Bytes delivered before the chunk was sent: an RTT ends when this exceeds the amount delivered at its
+    /// start.
     pub(super) prior_delivered: u64,
-    /// Lost since.
+    /// Bytes lost since.
     pub(super) lost: u64,
-    /// In flight when it was sent.
+    /// Bytes in flight when it was sent.
     pub(super) sent_in_flight: u64,
     pub(super) app_limited: bool,
 }
 
-/// The sampler of one path.
+/// The rate sampler of a path.
 #[derive(Debug)]
 pub(super) struct Rates {
     stretches: VecDeque<Stretch>,
-    /// Bytes that have arrived, and that were lost, all since the beginning.
+    /// Bytes delivered and lost since the beginning.
     pub(super) delivered: u64,
     pub(super) lost: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// Until more than so much is delivered, samples say what the application sent, not what the path can; 0: they do not.
+    /// Until more than this is delivered, samples are application-limited; 0: they are not.
     app_limited_until: u64,
-    /// What is sent next is of another stretch.
+    /// The next transmission starts a new interval.
     changed: bool,
 }
 
@@ -66,10 +67,11 @@ impl Rates {
         }
     }
 
-    /// Something was sent; so much is in flight with it. `after_idle`: nothing was under way, nor waited to be sent again.
+    /// Data was sent; `in_flight` includes it. `after_idle`: nothing was in flight or waiting for
+    /// retransmission.
     pub(super) fn on_sent(&mut self, now: Time, in_flight: usize, after_idle: bool) {
         if after_idle {
-            // Time without anything to send does not count.
+            // // Idle time does not count.
             (self.first_sent_at, self.delivered_at, self.changed) = (now, now, true);
         }
         if let Some(stretch) = self.stretches.back_mut().filter(|_| !self.changed) {
@@ -91,7 +93,7 @@ impl Rates {
         });
     }
 
-    /// Each two stretches become one: what was sent in the second is then sampled over both, from the begin of the first on.
+    /// Merges pairs of intervals: a sample for the second then covers both, from the start of the first.
     fn thin_out(&mut self) {
         let mut older = std::mem::take(&mut self.stretches).into_iter();
         while let Some(mut first) = older.next() {
@@ -103,14 +105,15 @@ impl Rates {
         }
     }
 
-    /// The application has nothing more to send, though more might be in flight.
+    /// The application has nothing more to send although more could be in flight.
     pub(super) fn on_app_limited(&mut self, in_flight: usize) {
         self.changed |= self.app_limited_until == 0;
         self.app_limited_until = (self.delivered + in_flight as u64).max(1);
     }
 
-    /// So many bytes have arrived, those sent last at `sent_at`, and so many more are lost. A sample, unless all of this is of
-    /// before the last one. Nothing is answered in less than `min_interval`, the shortest round trip.
+    /// Bytes were acknowledged, the last of them sent at `sent_at`, and `lost` more are lost. Returns a
+    /// sample unless all of them precede the last sample. Intervals below `min_interval`, the minimum RTT,
+    /// are ignored.
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -127,7 +130,7 @@ impl Rates {
             self.app_limited_until = 0;
         }
         if now.since(sent_at) < min_interval {
-            // The answer is to an earlier transmission of the chunk.
+            // // The SACK answers an earlier transmission of the chunk.
             return None;
         }
         while self.stretches.get(1).is_some_and(|next| next.from <= sent_at) {
@@ -135,7 +138,7 @@ impl Rates {
         }
         let stretch = *self.stretches.front().filter(|stretch| stretch.from <= sent_at)?;
         self.first_sent_at = self.first_sent_at.max(sent_at);
-        // Neither faster than it was sent, nor than it arrived.
+        // // Neither faster than it was sent nor than it arrived.
         let interval = sent_at.since(stretch.first_sent_at).max(now.since(stretch.delivered_at));
         let delivered = self.delivered - stretch.delivered;
         let rate = (!interval.is_zero()).then(|| delivered as f64 / interval.as_secs_f64());
@@ -160,7 +163,7 @@ mod tests {
     #[test]
     fn a_rate_is_what_arrives_in_the_longer_of_both_times() {
         let mut rates = Rates::new();
-        // Ten packets of 1,000 bytes in 9 ms; all arrive 100 ms after the first, in one SACK.
+        // // Ten packets of 1,000 bytes in 9 ms; all are acknowledged by one SACK 100 ms after the first.
         for n in 0..10 {
             rates.on_sent(at(n), 1000 * (n as usize + 1), n == 0);
         }
@@ -169,7 +172,7 @@ mod tests {
             (sample.rate, sample.prior_delivered, sample.sent_in_flight),
             (Some(100_000.0), 0, 10_000)
         );
-        // The next ten all come at the end: the time in which they were sent counts.
+        // // The next ten are acknowledged together: the time in which they were sent counts.
         for n in 0..10 {
             rates.on_sent(at(100 + 10 * n), 1000 * (n as usize + 1), n == 0);
         }
@@ -201,7 +204,8 @@ mod tests {
         assert!(!rates.on_ack(at(22), 1000, 0, at(12), Duration::ZERO).unwrap().app_limited);
     }
 
-    /// A packet a round trip: none of them tells what the path can, but the first, of which nobody knew that it would be alone.
+    /// One packet per RTT: no sample reflects the path's capacity, except the first, which was not known to
+    /// be the only one.
     #[test]
     fn requests_and_answers_are_limited_by_the_application() {
         let mut rates = Rates::new();
@@ -222,7 +226,7 @@ mod tests {
             rates.lost += 1;
         }
         assert!(rates.stretches.len() <= STRETCHES_MAX, "{}", rates.stretches.len());
-        // The very first is still known, and so is one in the middle, up to the stretches that became one.
+        // // The first chunk is still known, and so is one in the middle, within the merged intervals.
         for sent_at in [0, 6000] {
             assert!(rates.on_ack(at(100_000), 1000, 0, at(sent_at), Duration::ZERO).is_some(), "{sent_at}");
         }

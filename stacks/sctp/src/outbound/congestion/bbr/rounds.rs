@@ -1,4 +1,4 @@
-//! What SACKs say of the path: rounds, rates, losses, round trips, and bursts of acknowledgements.
+//! Evaluation of SACKs: rounds, rates, losses, round trips and acknowledgement aggregation.
 
 use std::time::Duration;
 
@@ -7,29 +7,30 @@ use super::{BETA, Bbr, DEEP_FROM, FULL_ROUNDS, Others, PROBE_RTT_INTERVAL, Phase
 use crate::outbound::congestion::Ack;
 use crate::outbound::time::Time;
 
-/// The share that a path may lose by itself. What loses more is taken for full.
+/// Highest loss rate attributed to the path itself. Higher rates count as a full path.
 const OWN_LOSS_MAX: f64 = 0.15;
-/// Its estimate is an average of about so many packets: before, of all of them.
+/// Number of packets over which that rate is averaged.
 const OWN_PACKETS: f64 = 400.0;
-/// Rounds that are not calm are taken together for so long: there are paths that lose nothing for a second, and then all.
+/// Rounds with a queue or a probe are combined for this long: some paths lose nothing for a second, and then
+/// a burst.
 const BUSY_TIME: Duration = Duration::from_secs(5);
-/// The most that one round counts in it.
+/// Highest weight of a round in the average.
 const OWN_WEIGHT_MAX: f64 = 0.25;
-/// Growth of the rate by which a round shows that there is more.
+/// Growth of the rate in a round that shows spare capacity.
 const FULL_GROWTH: f64 = 1.25;
-/// The same while we probe by sending a quarter faster: it cannot grow by more. The draft has one for both, and so probes for three rounds
-/// at the most, however much there is.
+/// The same while probing at 1.25 times the rate, which bounds the growth. The draft uses one value for both,
+/// and so probes for at most three rounds.
 const UP_GROWTH: f64 = 1.1;
-/// Rounds in which what is lost says nothing: the first packets go out at once, since there is no rate yet, and a short queue has no
-/// room for them.
+/// Rounds in which loss is ignored: the first packets are sent at once, because no rate is known yet, and a
+/// short queue has no space for them.
 const BURST_ROUNDS: u64 = 2;
-/// Packets lost in a round that may end the start.
+/// Packets lost in a round that may end Startup.
 const STARTUP_LOSSES: u64 = 6;
-/// Less than this part of all that was sent is lost where the queue of others overflows.
+/// If the queue of other flows overflows, the lost share is below 1 in this number.
 const OTHERS_LOSS_PART: u64 = 8;
-/// [MinRTTFilterLen]
+/// [MinRTTFilterLen].
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
-/// Rounds for which a burst of acknowledgements is remembered, in two halves.
+/// Rounds for which acknowledgement aggregation is remembered, in two halves.
 const EXTRA_ROUNDS: u64 = 5;
 
 impl Bbr {
@@ -58,9 +59,11 @@ impl Bbr {
     pub(super) fn update_rate(&mut self, sample: &Sample) {
         let delivered = (self.rates.delivered - sample.prior_delivered) as f64;
         self.latest.1 = self.latest.1.max(delivered);
-        // What was sent again before any round trip was known may be answered at once, by the answer to its first transmission.
+        // // Data retransmitted before any round trip was known may be acknowledged at once, in answer to its
+        // first transmission.
         let Some(rate) = sample.rate.filter(|_| self.min_rtt.is_some()) else { return };
-        // A SACK has room for some hundred blocks: after many losses it tells late, and at once, of what came long before.
+        // // A SACK has space for a few hundred blocks: after many losses it reports late, and at once, what
+        // arrived long before.
         let [_, sent] = self.sent_rate;
         let rate = if self.is_full { rate.min(sent) } else { rate };
         self.latest.0 = self.latest.0.max(rate);
@@ -69,7 +72,7 @@ impl Bbr {
         }
     }
 
-    /// A round is over: what was lost in it, and what that says.
+    /// Ends a round and evaluates its loss.
     pub(super) fn end_round(&mut self, ack: &Ack, sample: &Sample) {
         let (delivered, lost) =
             (self.rates.delivered - self.round_from.0, self.rates.lost - self.round_from.1);
@@ -78,7 +81,7 @@ impl Bbr {
         let grows = self.max_rate() >= self.full_rate * growth;
         let calm = match self.phase {
             Phase::Cruise | Phase::Down | Phase::Refill => !self.round_queued,
-            // As long as the rate doubles what is lost is the path's.
+            // // While the rate doubles, loss is attributed to the path.
             Phase::Startup => !self.round_queued && grows,
             Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
         };
@@ -98,10 +101,11 @@ impl Bbr {
         }
         if self.phase == Phase::Startup {
             let many = lost >= STARTUP_LOSSES * self.packet_bytes as u64;
-            // When all that is answered was sent more than once there is no round trip: then the last ones count.
+            // // If everything acknowledged was retransmitted there is no RTT sample: the smoothed one
+            // counts.
             let queued = self.round_queued || self.round_rtt.is_none() && self.shows_queue(ack.smoothed_rtt);
-            // The queue of others overflows now and then: a start that still grows goes on, unless it loses as much as one that fills the
-            // path; nor does one that fills it make a round trip so long.
+            // // The queue of other flows overflows now and then. Startup continues while it grows, unless it
+            // loses as much as a flow that fills the path; nor would filling the path make the RTT that long.
             let is_ours = (!grows || lost > all / OTHERS_LOSS_PART)
                 && self.round_rtt.is_none_or(|least| least <= self.lowest_rtt.mul_f64(DEEP_FROM));
             if beyond && many && queued && !is_burst && is_ours {
@@ -113,7 +117,7 @@ impl Bbr {
             let won = grows && matches!(self.phase, Phase::Startup | Phase::Up);
             self.won_rtt = if won { least } else { self.won_rtt.min(least) };
         }
-        // Where more is in flight than fills the path, it was not the application that kept the rate down.
+        // // With more in flight than the BDP, the application did not limit the rate.
         let is_filled = ack.in_flight as f64 > FULL_GROWTH * self.path_bytes(self.max_rate());
         if grows {
             (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
@@ -127,8 +131,9 @@ impl Bbr {
         self.latest = (0.0, 0.0);
     }
 
-    /// The share that the path loses by itself is what is lost in calm rounds. Where there are none for long, since others keep a queue, it
-    /// is no more than what is lost in all: an estimate that is too high would call all that they lose, and we, the path's.
+    /// The path's own loss rate is the loss in calm rounds. If there are none for a long time, because others
+    /// keep a queue, it is at most the overall loss rate: too high an estimate would attribute the loss of
+    /// all flows to the path.
     pub(super) fn update_own_loss(&mut self, now: Time, lost: u64, all: u64, calm: bool) {
         let packets = all as f64 / self.packet_bytes as f64;
         if calm && all > 0 {
@@ -147,7 +152,7 @@ impl Bbr {
         }
     }
 
-    /// Who else is there, by the round that ends.
+    /// Whether other flows are present, judged by the round that ends.
     pub(super) fn others(&self) -> Others {
         match self.round_rtt {
             _ if self.is_near() || !self.round_queued => Others::None,
@@ -156,7 +161,7 @@ impl Bbr {
         }
     }
 
-    /// How many bytes come in bursts beyond the rate: receivers gather packets before they answer.
+    /// How many bytes are acknowledged in bursts beyond the rate: receivers aggregate acknowledgements.
     pub(super) fn update_extra(&mut self, ack: &Ack) {
         let explained = self.model_rate() * ack.now.since(self.extra_from).as_secs_f64();
         let explained = if self.extra_bytes <= explained {

@@ -1,17 +1,17 @@
-//! A message to send, as Python gave it.
+//! A message to send, as passed by Python.
 
 use netdyno_rtc::Kind;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyString};
 
-/// Python's own bytes, kept alive and read by the driver's thread: they cannot change.
-pub(crate) enum Item {
+/// Python's own immutable bytes, kept alive and read by the driver's thread.
+pub(crate) enum OutgoingMessage {
     Text(PyBackedStr),
     Binary(PyBackedBytes),
 }
 
-impl Item {
+impl OutgoingMessage {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Text(_) => Kind::Text,
@@ -26,13 +26,13 @@ impl Item {
         }
     }
 
-    /// What it counts as in a buffered amount. An empty message counts as one byte, as it does below.
+    /// Its share of the buffered amount. An empty message counts as one byte, as in netdyno-rtc.
     pub(crate) fn charge(&self) -> u64 {
         self.bytes().len().max(1) as u64
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Item {
+impl<'py> FromPyObject<'_, 'py> for OutgoingMessage {
     type Error = PyErr;
 
     fn extract(data: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -42,7 +42,8 @@ impl<'py> FromPyObject<'_, 'py> for Item {
         if data.is_instance_of::<PyString>() {
             return Ok(Self::Text(data.extract()?));
         }
-        // What can change while it waits is copied, by the buffer protocol; a number would be as many zeros.
+        // A mutable object is copied through the buffer protocol. `bytes(number)` would create zeros, so it
+        // is not used.
         let py = data.py();
         let view = py.get_type::<pyo3::types::PyMemoryView>().call1((data,))?;
         Ok(Self::Binary(view.call_method0("tobytes")?.extract()?))

@@ -1,4 +1,4 @@
-//! What the data channels of both faces have in common.
+//! Data channels of the blocking and the Tokio interface.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -6,13 +6,13 @@ use std::task::Poll;
 use netdyno_rtc_core::{ChannelId, ChannelStats, Kind, Message, SendError};
 
 use super::hub::State;
-use super::peer_inner::PeerInner;
 use super::peers::{ChannelEnd, ChannelState};
+use super::shared_peer::PeerInner;
 use super::waiters::Wait;
 use crate::error::{Error, RecvError};
 
-/// A data channel of the blocking or the Tokio face: what can be done without waiting. It is closed when the last
-/// of its clones is dropped: what was sent still arrives, if the connection lives on.
+/// A data channel of the blocking or the Tokio interface: the methods that do not wait. The channel is closed
+/// when its last clone is dropped; what was sent is still delivered if the connection lives on.
 #[derive(Debug, Clone)]
 pub struct Channel {
     inner: Arc<ChannelInner>,
@@ -30,12 +30,12 @@ impl Channel {
         Self { inner: Arc::new(ChannelInner { peer, channel, label }) }
     }
 
-    /// Its label.
+    /// The label.
     pub fn label(&self) -> &str {
         &self.inner.label
     }
 
-    /// Its SCTP stream (W3C `id`), once that is known.
+    /// The SCTP stream (W3C `id`), once it is known.
     pub fn stream(&self) -> Option<u16> {
         self.look(|state, inner| state.engine.connection(inner.peer.id)?.stream(inner.channel))
     }
@@ -45,12 +45,12 @@ impl Channel {
         self.state(|channel| channel.is_some_and(|channel| channel.is_open && !channel.takes_no_more()))
     }
 
-    /// Whether it is over. Messages that came before can still be taken.
+    /// Whether the channel is over. Received messages can still be taken.
     pub fn is_closed(&self) -> bool {
         self.state(|channel| channel.is_none_or(|channel| channel.end.is_some()))
     }
 
-    /// Payload bytes not yet sent for the first time.
+    /// Payload bytes that have not been sent for the first time (W3C `bufferedAmount`).
     pub fn buffered_amount(&self) -> usize {
         self.look(|state, inner| {
             let connection = state.engine.connection(inner.peer.id);
@@ -63,25 +63,26 @@ impl Channel {
         self.look(|state, inner| Some(state.engine.connection(inner.peer.id)?.channel_stats(inner.channel)))
     }
 
-    /// Sends a message if there is room now.
+    /// Sends a message if it fits in the send buffer now.
     pub fn try_send(&self, kind: Kind, data: &[u8]) -> Result<(), SendError> {
         self.try_send_many(kind, &[data]).map(|_| ())
     }
 
-    /// Sends messages as far as there is room now, and gives how many. An error only if the first was not taken.
+    /// Sends as many messages as fit in the send buffer now. Returns their number; an error only if the first
+    /// message was refused.
     pub fn try_send_many(&self, kind: Kind, messages: &[impl AsRef<[u8]>]) -> Result<usize, SendError> {
         let inner = &*self.inner;
         inner.peer.hub.act(|state| send_many(state, inner, kind, messages))
     }
 
-    /// The next message, if there is one now.
+    /// The next message, if one is available.
     pub fn try_recv(&self) -> Result<Option<Message>, RecvError> {
         let mut messages = Vec::new();
         self.try_recv_many(&mut messages, 1)?;
         Ok(messages.pop())
     }
 
-    /// Appends up to `max` messages that are there now, and gives how many.
+    /// Appends up to `max` available messages. Returns their number.
     pub fn try_recv_many(&self, messages: &mut Vec<Message>, max: usize) -> Result<usize, RecvError> {
         match self.poll_recv_many(None, messages, max) {
             Poll::Ready(result) => result,
@@ -89,8 +90,9 @@ impl Channel {
         }
     }
 
-    /// Closes it once all that is buffered has arrived. From now on nothing can be sent, and what comes is thrown away:
-    /// whoever waits to send or to receive is told so at once. Messages that came before can still be taken.
+    /// Closes the channel once everything buffered has been delivered. Nothing can be sent any more, and
+    /// newly received messages are discarded. Pending sends and receives return an error at once. Messages
+    /// received before can still be taken.
     pub fn close(&self) {
         self.inner.close();
     }
@@ -112,7 +114,7 @@ impl Channel {
         })
     }
 
-    /// Sends messages as far as there is room; ready when the first was taken, or never will be.
+    /// Sends as many messages as fit. Ready when the first was queued or can never be.
     pub(crate) fn poll_send_many(
         &self,
         wait: &mut Wait<'_>,
@@ -132,7 +134,7 @@ impl Channel {
         })
     }
 
-    /// Ready when it is open, or never will be.
+    /// Ready when the channel is open or never will be.
     pub(crate) fn poll_open(&self, wait: &mut Wait<'_>) -> Poll<Result<(), SendError>> {
         self.look(|state, inner| match inner.find(state) {
             Some(channel) if channel.takes_no_more() => Poll::Ready(Err(inner.gone(state))),
@@ -145,7 +147,7 @@ impl Channel {
         })
     }
 
-    /// Ready when it is over; an error if that was by the end of its connection.
+    /// Ready when the channel is over; an error if it ended with its connection.
     pub(crate) fn poll_closed(&self, wait: &mut Wait<'_>) -> Poll<Result<(), Error>> {
         self.look(|state, inner| {
             let entry = state.peers.get_mut(inner.peer.key);
@@ -155,7 +157,7 @@ impl Channel {
             };
             match channel.end {
                 Some(ChannelEnd::Closed) => Poll::Ready(Ok(())),
-                Some(ChannelEnd::Cut | ChannelEnd::Failed) => Poll::Ready(Err(entry.why_over())),
+                Some(ChannelEnd::Cut | ChannelEnd::Failed) => Poll::Ready(Err(entry.end_reason())),
                 None => {
                     channel.writers.register(wait);
                     Poll::Pending
@@ -164,7 +166,7 @@ impl Channel {
         })
     }
 
-    /// Ready when no more than `bytes` are buffered, or the channel is over.
+    /// Ready when at most `bytes` are buffered or the channel is over.
     pub(crate) fn poll_buffered(&self, wait: &mut Wait<'_>, bytes: usize) -> Poll<Result<(), SendError>> {
         let inner = &*self.inner;
         inner.peer.hub.act(|state| {
@@ -214,7 +216,7 @@ impl Channel {
             (Poll::Pending, false)
         });
         if resumes {
-            // The connection may be over, and all of it taken.
+            // The connection may be over by now.
             let _ = inner.peer.with(|connection| {
                 connection.set_reading(true);
                 Ok(())
@@ -247,7 +249,7 @@ impl ChannelInner {
         });
     }
 
-    /// Why nothing can be sent any more.
+    /// The error for a channel that cannot send any more.
     fn gone(&self, state: &mut State) -> SendError {
         match self.find(state).and_then(|channel| channel.end) {
             Some(ChannelEnd::Failed) => SendError::Failed,

@@ -1,4 +1,4 @@
-//! One engine behind one lock, for the faces.
+//! One engine behind one lock, shared by a driver and all handles.
 
 use std::fmt;
 use std::io;
@@ -13,22 +13,22 @@ use super::peers::Peers;
 use crate::engine::{ConnectionId, Engine, Port};
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::switch::{Kick, Seat};
+use crate::switch::{Kick, PortMember};
 
 /// What the lock guards.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) engine: Engine,
     pub(super) peers: Peers,
-    /// The driver looks again at this time; `None`: when something happens.
+    /// When the driver runs its next turn; `None`: when something happens.
     wakes_at: Option<Instant>,
-    /// Whether the driver is about to look anyway.
+    /// Whether the driver is about to run a turn anyway.
     driver_is_awake: bool,
-    /// No driver any more.
+    /// The driver has ended.
     is_over: bool,
 }
 
-/// The engine that a driver turns, and whose handles act on it directly.
+/// The engine that a driver runs and on which handles act directly.
 pub(crate) struct Hub {
     state: Mutex<State>,
     kick: Kick,
@@ -46,12 +46,12 @@ impl Hub {
         settings: Settings,
         poller: Arc<Poller>,
         kick: Kick,
-        seat: Option<Seat>,
+        member: Option<PortMember>,
     ) -> Result<Self, Error> {
-        if let Some(seat) = &seat {
-            seat.set_kick(kick.clone());
+        if let Some(member) = &member {
+            member.set_kick(kick.clone());
         }
-        let engine = Engine::bind(address, settings, poller, seat)?;
+        let engine = Engine::bind(address, settings, poller, member)?;
         let state =
             State { engine, peers: Peers::default(), wakes_at: None, driver_is_awake: false, is_over: false };
         Ok(Self { state: Mutex::new(state), kick })
@@ -61,7 +61,7 @@ impl Hub {
         self.lock().engine.local_address()
     }
 
-    /// One turn of the driver. Gives the time until the next; `Err`: it is over.
+    /// Runs one turn. Returns the time until the next; `Err`: the hub is over or the system failed.
     pub(crate) fn turn(&self, events: &Events) -> io::Result<Option<Duration>> {
         let mut state = self.lock();
         if state.is_over {
@@ -77,16 +77,17 @@ impl Hub {
         rest
     }
 
-    /// The driver is done for: all connections end.
+    /// Ends the hub: all connections end.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         if !state.is_over {
             state.is_over = true;
-            // What a panic left half done may panic again, which nobody who waits would survive.
+            // After a panic, closing may panic again, and waiters would never be woken.
             if !self.state.is_poisoned() {
                 state.engine.close();
             }
-            // Nobody reads its socket any more, to which the kernel may still bring what is for others at the port.
+            // Nothing reads the socket any more, but the kernel may still deliver datagrams for other members
+            // of the port.
             state.engine.leave();
             state.peers.end_all();
         }
@@ -94,7 +95,7 @@ impl Hub {
         (self.kick)();
     }
 
-    /// A new connection; gives its key among the peers.
+    /// Adds a connection; returns its key among the peers.
     pub(super) fn add(&self, port: Port) -> Result<(usize, ConnectionId), Error> {
         let mut state = self.lock();
         if state.is_over {
@@ -102,12 +103,12 @@ impl Hub {
         }
         let id = state.engine.add(port)?;
         let key = state.peers.add(id);
-        // The driver asks servers for candidates, if there are any.
+        // The driver queries servers for candidates, if there are any.
         self.work(state);
         Ok((key, id))
     }
 
-    /// Does something that may leave something to send, and sends it.
+    /// Runs a closure that may leave something to send, and sends it.
     pub(super) fn act<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         state.engine.refresh();
@@ -116,21 +117,21 @@ impl Hub {
         result
     }
 
-    /// Looks at something, or changes what only the faces know.
+    /// Runs a closure that reads the state or changes only what belongs to handles.
     pub(super) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.lock())
     }
 
-    /// Sends what there is, on the thread that brought it: saves waking the driver. What does not fit in one turn,
-    /// and time, are the driver's.
+    /// Sends what is pending on the calling thread, which saves waking the driver. The driver does what
+    /// exceeds one turn, and handles timers.
     fn work(&self, mut state: MutexGuard<'_, State>) {
         if state.driver_is_awake {
-            // It takes what we leave along with all else, in larger batches.
+            // The driver will process this with other work, in larger batches.
             return finish(state);
         }
         let State { engine, peers, .. } = &mut *state;
         engine.deliver(peers);
-        // The driver comes upon the same error, if it lasts.
+        // If the error persists, the driver meets it too.
         let _ = engine.flush();
         engine.deliver(peers);
         let due = engine.due();
@@ -148,13 +149,13 @@ impl Hub {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic under the lock is a bug of ours that has been told already; the others go on.
+        // A panic under the lock is a bug that was already reported; other connections continue.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Ends the hub with its driver, also if that panics, or its runtime goes: handles live on elsewhere, and must not wait for
-/// ever.
+/// Ends the hub together with its driver, even if the driver panics or its runtime shuts down, so that
+/// waiting handles are woken.
 #[derive(Debug)]
 pub(crate) struct EndOnDrop(pub(crate) Arc<Hub>);
 
@@ -164,7 +165,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Gives the lock back, then wakes whom it concerns.
+/// Releases the lock, then calls the collected wakers.
 fn finish(mut state: MutexGuard<'_, State>) {
     if state.peers.woken.is_empty() {
         return;

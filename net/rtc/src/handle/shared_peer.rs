@@ -1,4 +1,4 @@
-//! What a connection's handle and those of its channels share.
+//! The part of a connection that its handle and its channels share.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl PeerInner {
         Ok(Self { hub, key, id, _driver: driver })
     }
 
-    /// Does something with the connection, and sends what comes of it.
+    /// Runs a closure on the connection, and sends what it leaves to send.
     pub(super) fn with<T>(
         &self,
         act: impl FnOnce(&mut Connection<'_>) -> Result<T, Error>,

@@ -1,4 +1,4 @@
-//! What the faces know of their connections: the handler of the shared engine.
+//! State of connections and channels for their handles: the handler of the shared engine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -11,18 +11,18 @@ use crate::engine::{Connection, ConnectionId, Handler};
 use crate::error::Error;
 use crate::limits::{MESSAGE_OVERHEAD_BYTES, SERVER_FAILURES, WAITING_BYTES, WAITING_CHANNELS};
 
-/// What the faces know of one data channel.
+/// State of one data channel.
 #[derive(Debug, Default)]
 pub(super) struct ChannelState {
     pub(super) queue: VecDeque<Message>,
     pub(super) is_open: bool,
-    /// We closed it; what was sent before may still be on its way.
+    /// Closed locally; data sent before may still be in flight.
     pub(super) is_closing: bool,
-    /// It is over.
+    /// How it ended, once it is over.
     pub(super) end: Option<ChannelEnd>,
-    /// Wait for messages.
+    /// Waiting for messages.
     pub(super) readers: Waiters,
-    /// Wait for room, or for a change of state.
+    /// Waiting for space in the send buffer, or for a change of state.
     pub(super) writers: Waiters,
     /// The highest buffered amount that a writer waits for.
     pub(super) awaited_bytes: usize,
@@ -31,21 +31,21 @@ pub(super) struct ChannelState {
 /// How a data channel ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChannelEnd {
-    /// Both sides have reset their streams: all that was sent has arrived.
+    /// Both sides have reset their streams: everything sent was delivered.
     Closed,
-    /// With its connection, which was closed.
+    /// The connection was closed.
     Cut,
-    /// With its connection, which failed.
+    /// The connection failed.
     Failed,
 }
 
 impl ChannelState {
-    /// No message goes out any more.
+    /// Whether nothing can be sent any more.
     pub(super) fn takes_no_more(&self) -> bool {
         self.is_closing || self.end.is_some()
     }
 
-    /// It is being closed by us: who waits to send or to receive waits no longer.
+    /// Closes it locally and wakes all waiters.
     pub(super) fn close(&mut self, woken: &mut Vec<Waker>) {
         self.is_closing = true;
         self.readers.wake(woken);
@@ -53,7 +53,7 @@ impl ChannelState {
     }
 }
 
-/// What the faces know of one connection.
+/// State of one connection.
 #[derive(Debug)]
 pub(super) struct PeerEntry {
     pub(super) id: ConnectionId,
@@ -61,37 +61,37 @@ pub(super) struct PeerEntry {
     pub(super) failure: Option<core::Error>,
     pub(super) is_over: bool,
     pub(super) channels: BTreeMap<ChannelId, ChannelState>,
-    /// Channels that the peer opened, and nobody accepted yet, with their labels: the connection forgets a channel
-    /// that is closed.
+    /// Channels opened by the peer and not accepted yet, with their labels, because the connection forgets
+    /// closed channels.
     pub(super) incoming: VecDeque<(ChannelId, String)>,
     pub(super) acceptors: Waiters,
-    /// Candidates of ours that were found since the first description; as many as the connection takes at the most.
+    /// Local candidates found since the first description; bounded by the connection.
     pub(super) candidates: VecDeque<String>,
-    /// What was the matter with servers, the latest last.
+    /// Failures of servers, the latest last.
     pub(super) server_failures: VecDeque<String>,
-    /// Wait for a change of state.
+    /// Waiting for a change of state.
     pub(super) watchers: Waiters,
-    /// Charge of the messages in all queues.
+    /// Charge of all queued messages.
     pub(super) waiting_bytes: usize,
     pub(super) is_reading: bool,
 }
 
 impl PeerEntry {
-    /// Takes a message of a channel's queue. True if the connection must be read again.
+    /// Takes a message from a channel's queue.
     pub(super) fn take(&mut self, channel: ChannelId) -> Option<Message> {
         let message = self.channels.get_mut(&channel)?.queue.pop_front()?;
         self.waiting_bytes = self.waiting_bytes.saturating_sub(charge(&message));
         Some(message)
     }
 
-    /// Whether enough was taken to read the connection again; says so once.
+    /// Whether reading must resume, because enough was taken; true once.
     pub(super) fn resumes(&mut self) -> bool {
         let resumes = !self.is_reading && self.waiting_bytes <= WAITING_BYTES / 2;
         self.is_reading |= resumes;
         resumes
     }
 
-    /// A channel's handle is gone, and what waited for it.
+    /// Removes a channel whose handle was dropped, and its queue.
     pub(super) fn forget(&mut self, channel: ChannelId) {
         if let Some(state) = self.channels.remove(&channel) {
             let charged: usize = state.queue.iter().map(charge).sum();
@@ -99,8 +99,8 @@ impl PeerEntry {
         }
     }
 
-    /// Why it is over.
-    pub(super) fn why_over(&self) -> Error {
+    /// The reason why it is over.
+    pub(super) fn end_reason(&self) -> Error {
         self.failure.clone().map_or(Error::Closed, Error::Peer)
     }
 
@@ -117,13 +117,13 @@ impl PeerEntry {
     }
 }
 
-/// All connections of the faces.
+/// All connections of a hub.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     slab: Slab<PeerEntry>,
-    /// Where in the slab the connection with an index of the engine stands.
+    /// The slab key for each connection index of the engine.
     keys: Vec<usize>,
-    /// To be woken when the lock is given back.
+    /// Wakers to call after the lock is released.
     pub(super) woken: Vec<Waker>,
 }
 
@@ -151,17 +151,17 @@ impl Peers {
         key
     }
 
-    /// The last handle is gone, so that nobody waits any more.
+    /// The last handle was dropped, so nothing waits any more.
     pub(super) fn remove(&mut self, key: usize) {
         self.slab.try_remove(key);
     }
 
-    /// Keys are handed out with a handle, and removed with it.
+    /// A key is valid as long as its handle.
     pub(super) fn get_mut(&mut self, key: usize) -> Option<&mut PeerEntry> {
         self.slab.get_mut(key)
     }
 
-    /// A channel is being closed by us.
+    /// Closes a channel locally.
     pub(super) fn close_channel(&mut self, key: usize, channel: ChannelId) {
         let Some(peer) = self.slab.get_mut(key) else { return };
         if let Some(channel) = peer.channels.get_mut(&channel) {
@@ -169,7 +169,7 @@ impl Peers {
         }
     }
 
-    /// Nothing will happen any more to any of them.
+    /// Ends all connections.
     pub(super) fn end_all(&mut self) {
         for (_, peer) in &mut self.slab {
             if !peer.is_over {
@@ -194,7 +194,7 @@ impl Handler for Peers {
             }
             Event::State(state) => {
                 peer.state = state;
-                // A restart of ICE has begun.
+                // An ICE restart has begun.
                 peer.failure.take_if(|_| state != PeerState::Failed);
                 peer.watchers.wake(woken);
             }

@@ -1,14 +1,14 @@
-//! Who waits for something: tasks and threads alike, by their wakers.
+//! Waiting tasks and threads, both represented by wakers.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Instant;
 
-/// Waits that may be over are looked for when there are more than this.
+/// Abandoned waits are removed when a list is full and longer than this.
 const MIN_LIMIT: usize = 8;
 
-/// The waker of one wait. Whoever waits owns it, so that a wait that was given up leaves nothing behind.
+/// The waker of one wait. The waiting call owns it, so that an abandoned wait leaves nothing behind.
 #[derive(Debug, Default)]
 struct Slot(Mutex<Option<Waker>>);
 
@@ -30,30 +30,31 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     waker: &'a Waker,
-    /// Made when there is really something to wait for.
+    /// Created on the first wait.
     slot: &'a mut Option<Arc<Slot>>,
 }
 
-/// Those who wait for one thing. All are woken at a time, and look for themselves.
+/// All waits for one condition. They are woken together, and each checks the condition.
 #[derive(Debug, Default)]
 pub(super) struct Waiters(Vec<Weak<Slot>>);
 
 impl Waiters {
-    /// Wakes this one too, once.
+    /// Registers a wait, to be woken once.
     pub(super) fn register(&mut self, wait: &mut Wait<'_>) {
         let slot = wait.slot.get_or_insert_default();
         slot.set(wait.waker);
         if self.0.iter().any(|known| std::ptr::eq(known.as_ptr(), &**slot)) {
             return;
         }
-        // When the memory is used up: at most twice as much as there are waits, at a constant cost each.
+        // Clean up only when the memory is full: at most twice as many entries as waits, at amortised
+        // constant cost.
         if self.0.len() >= MIN_LIMIT && self.0.len() == self.0.capacity() {
             self.0.retain(|known| known.strong_count() > 0);
         }
         self.0.push(Arc::downgrade(slot));
     }
 
-    /// Moves all to `woken`, to be woken when no lock is held.
+    /// Moves all wakers to `woken`, to be called when no lock is held.
     pub(super) fn wake(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.0.drain(..).filter_map(|known| known.upgrade()?.take()));
     }
@@ -72,11 +73,11 @@ impl Wake for Unpark {
 }
 
 thread_local! {
-    /// Made once a thread.
+    /// Created once per thread.
     static UNPARK: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
 }
 
-/// Polls on this thread until it is ready, or the time is over.
+/// Polls on this thread until ready, or until the deadline; then `None`.
 pub(crate) fn block<T>(
     deadline: Option<Instant>,
     mut poll: impl FnMut(&mut Wait<'_>) -> Poll<T>,
@@ -99,6 +100,11 @@ pub(crate) fn block<T>(
             }
         }
     })
+}
+
+/// Polls on this thread until ready.
+pub(crate) fn block_forever<T>(poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
+    block(None, poll).expect("without a deadline, a wait ends only with a result")
 }
 
 /// Polls as a future.
@@ -140,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn time_ends_a_wait() {
+    fn a_deadline_ends_a_wait() {
         let deadline = Instant::now() + Duration::from_millis(5);
         assert_eq!(block(Some(deadline), |_| Poll::<()>::Pending), None);
         assert!(Instant::now() >= deadline);
     }
 
     #[test]
-    fn waits_that_were_given_up_do_not_pile_up() {
+    fn abandoned_waits_do_not_pile_up() {
         let mut waiters = Waiters::default();
         let mut kept: Vec<_> = (0..20).map(|_| None).collect();
         for slot in &mut kept {

@@ -1,4 +1,5 @@
-//! What it takes to have several reactors behind one address: a port for each or a seat at one, and the one with the fewest connections.
+//! Starts several reactors at one address, with a port each or a shared one, and chooses the one with the
+//! fewest connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,24 +9,25 @@ use std::thread;
 
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::switch::Seat;
+use crate::switch::PortMember;
 
-/// Starts one on each port: `address` is the first's, the others have the ports behind it, or all have what the kernel chooses. Or all on
-/// one, if the settings say so and the system can.
+/// Starts one reactor on each port: the first on the port of `address`, the others on the following ports, or
+/// all on ports that the kernel chooses. All share one port if the settings ask for it and the system
+/// supports it.
 pub(crate) fn start_each<T>(
     address: SocketAddr,
     settings: &Settings,
-    mut start: impl FnMut(SocketAddr, Settings, Option<Seat>) -> Result<T, Error>,
+    mut start: impl FnMut(SocketAddr, Settings, Option<PortMember>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let count = match settings.reactors {
         0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         count => count,
     };
-    // Elsewhere than on Linux the kernel does not spread what comes over the sockets of a port.
+    // Only Linux distributes datagrams over the sockets of one port.
     if settings.one_port && count > 1 && cfg!(target_os = "linux") {
-        let row = Seat::row(count).into_iter().enumerate();
-        return row
-            .map(|(offset, seat)| start(address, of_one(settings, offset, count)?, Some(seat)))
+        let members = PortMember::group(count).into_iter().enumerate();
+        return members
+            .map(|(offset, member)| start(address, of_one(settings, offset, count)?, Some(member)))
             .collect();
     }
     let one = |offset: usize| {
@@ -36,7 +38,7 @@ pub(crate) fn start_each<T>(
     all.map_err(|error| of_several(error, address.port(), count))
 }
 
-/// The settings of one: a TCP port is for one alone, and what the endpoint may send to strangers is shared out.
+/// The settings of one reactor: its TCP port, and its share of the checks to strangers.
 fn of_one(settings: &Settings, offset: usize, count: usize) -> io::Result<Settings> {
     let share = |of_all: u32| of_all / u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let mut settings = settings.clone();
@@ -46,7 +48,7 @@ fn of_one(settings: &Settings, offset: usize, count: usize) -> io::Result<Settin
     Ok(settings)
 }
 
-/// The port of the one with this number; 0 stands for any.
+/// The port of the reactor with this index; 0 stands for any.
 fn port_of(first: u16, offset: usize, count: usize) -> io::Result<u16> {
     if first == 0 {
         return Ok(0);
@@ -58,7 +60,7 @@ fn port_of(first: u16, offset: usize, count: usize) -> io::Result<u16> {
     })
 }
 
-/// Whoever asks for one port may not know that several are taken.
+/// Explains that several ports are needed, because the caller asked for one.
 fn of_several(error: Error, first: u16, count: usize) -> Error {
     match error {
         Error::Bind { address, source, .. }
@@ -66,7 +68,7 @@ fn of_several(error: Error, first: u16, count: usize) -> Error {
         {
             let last = usize::from(first) + count - 1;
             let remedy = format!(
-                "{count} reactors take the ports {first} to {last}: ask for a first port with that many free, for fewer reactors, or for port 0"
+                "{count} reactors take the ports {first} to {last}: choose a first port with that many free, fewer reactors, or port 0"
             );
             Error::Bind { address, source, remedy }
         }
@@ -74,7 +76,7 @@ fn of_several(error: Error, first: u16, count: usize) -> Error {
     }
 }
 
-/// The drivers of an endpoint, one for each reactor. What is connected holds the one that drives it.
+/// The drivers of an endpoint, one for each reactor. A connection keeps its driver alive.
 #[derive(Debug)]
 pub(crate) struct Drivers<D> {
     all: Arc<[Arc<D>]>,
@@ -90,19 +92,19 @@ impl<D> Drivers<D> {
     pub(crate) fn start(
         address: SocketAddr,
         settings: &Settings,
-        start: impl FnMut(SocketAddr, Settings, Option<Seat>) -> Result<D, Error>,
+        start: impl FnMut(SocketAddr, Settings, Option<PortMember>) -> Result<D, Error>,
     ) -> Result<Self, Error> {
         let all = start_each(address, settings, start)?;
         Ok(Self { all: all.into_iter().map(Arc::new).collect() })
     }
 
-    /// In the order of their ports; there is at least one.
+    /// In the order of their ports; at least one.
     pub(crate) fn all(&self) -> &[Arc<D>] {
         &self.all
     }
 
-    /// The one with the fewest connections: each of them has a reference to it.
-    pub(crate) fn least(&self) -> Arc<D> {
+    /// The driver with the fewest connections, each of which holds a reference to it.
+    pub(crate) fn least_loaded(&self) -> Arc<D> {
         let least = self.all.iter().min_by_key(|driver| Arc::strong_count(driver));
         least.expect("there is at least one").clone()
     }
@@ -131,7 +133,7 @@ mod tests {
         (settings.reactors, settings.tcp_port) = (3, Some(443));
         for one_port in [false, true] {
             settings.one_port = one_port;
-            let start = |_, settings: Settings, _: Option<Seat>| Ok(settings.tcp_port.unwrap());
+            let start = |_, settings: Settings, _: Option<PortMember>| Ok(settings.tcp_port.unwrap());
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             assert_eq!(start_each(any, &settings, start).unwrap(), [443, 444, 445], "by TCP, always");
         }
@@ -141,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_taken_is_named_with_those_around_it() {
+    fn an_occupied_port_is_reported_with_the_range() {
         let mut settings = Settings::new().unwrap();
         settings.reactors = 3;
         let fail = |first_port: u16, kind: io::ErrorKind| {
             let address = SocketAddr::from(([127, 0, 0, 1], first_port));
-            let start = |address: SocketAddr, _, _: Option<Seat>| {
+            let start = |address: SocketAddr, _, _: Option<PortMember>| {
                 let is_second = address.port() == 0 || address.port() == first_port + 1;
                 if is_second { Err(Error::bind(address, kind.into())) } else { Ok(()) }
             };
@@ -168,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn connections_go_where_there_are_fewest() {
+    fn connections_go_to_the_least_loaded_reactor() {
         let drivers = started(1, 3).unwrap();
-        let mut held: Vec<_> = (0..6).map(|_| drivers.least()).collect();
+        let mut held: Vec<_> = (0..6).map(|_| drivers.least_loaded()).collect();
         let mut ports: Vec<u16> = held.iter().map(|driver| **driver).collect();
         ports.sort_unstable();
         assert_eq!(ports, [1, 1, 2, 2, 3, 3]);
         held.retain(|driver| **driver != 2);
-        assert_eq!(*drivers.least(), 2);
+        assert_eq!(*drivers.least_loaded(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! In place of streams where netdyno-io has none: there are none.
+//! Stub for systems on which netdyno-io has no streams.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use netdyno_io::Poller;
 
-use super::{Frames, Loss, News, Owner, Secure};
+use super::event::{Frames, Owner, StreamError, StreamEvent};
+use super::tls::Secure;
 
-/// Names a stream, of which there is none.
+/// Identifies a stream; there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamId {}
 
@@ -23,12 +24,15 @@ impl Streams {
         _: SocketAddr,
         _: Option<&Secure>,
         _: Owner,
-    ) -> Result<StreamId, Loss> {
-        Err(Loss { why: "TCP to servers is for Linux only: use ?transport=udp".to_owned(), is_final: true })
+    ) -> Result<StreamId, StreamError> {
+        Err(StreamError {
+            why: "TCP to servers is supported on Linux only: use ?transport=udp".to_owned(),
+            is_final: true,
+        })
     }
 
     pub(crate) fn listen(&mut self, _: &Poller, _: SocketAddr) -> io::Result<SocketAddr> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "TCP is for Linux only"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "TCP is supported on Linux only"))
     }
 
     pub(crate) fn claim(&mut self, id: StreamId, _: u32) {
@@ -53,7 +57,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn next_news(&mut self) -> Option<(Owner, StreamId, News)> {
+    pub(crate) fn next_event(&mut self) -> Option<(Owner, StreamId, StreamEvent)> {
         None
     }
 

@@ -1,37 +1,37 @@
-//! Several datagrams sent by one system call.
+//! Sending several datagrams with one system call.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 
 use super::{DATAGRAMS, DatagramSocket};
 
-/// Datagrams that are to be sent together, 16 at the most, used again and again.
+/// A reusable batch of at most 16 datagrams to send together.
 #[derive(Debug, Default)]
 pub struct SendBatch {
     bytes: Vec<u8>,
-    /// Where each goes, and where it ends.
+    /// The destination of each datagram and the offset of its end.
     datagrams: Vec<(SocketAddr, usize)>,
 }
 
 impl SendBatch {
-    /// Adds a datagram. There has to be room for it: see [`is_full`](Self::is_full).
+    /// Adds a datagram. The batch must not be [full](Self::is_full).
     pub fn push(&mut self, remote: SocketAddr, datagram: &[u8]) {
-        debug_assert!(!self.is_full(), "room for one more");
+        debug_assert!(!self.is_full(), "the batch is full");
         self.bytes.extend_from_slice(datagram);
         self.datagrams.push((remote, self.bytes.len()));
     }
 
-    /// Where the first one goes.
+    /// The destination of the first datagram.
     pub fn first(&self) -> Option<SocketAddr> {
         self.datagrams.first().map(|(remote, _)| *remote)
     }
 
-    /// Whether no more can be added.
+    /// Whether no more datagrams can be added.
     pub fn is_full(&self) -> bool {
         self.datagrams.len() >= DATAGRAMS
     }
 
-    /// Forgets them.
+    /// Removes all datagrams.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.datagrams.clear();
@@ -44,8 +44,8 @@ impl SendBatch {
 }
 
 impl DatagramSocket {
-    /// Sends these, by one system call where there is nothing wrong, and forgets them. `unsent` is told of each that cannot be sent, and
-    /// why; the others are.
+    /// Sends the batch, with one system call unless a datagram fails, and clears it. `unsent` is called with
+    /// the destination and error of each datagram that cannot be sent; the others are sent.
     pub fn send_batch(&self, batch: &mut SendBatch, mut unsent: impl FnMut(SocketAddr, io::Error)) {
         let mut sent = 0;
         while sent < batch.datagrams.len() {
@@ -53,7 +53,7 @@ impl DatagramSocket {
                 1 => 0,
                 _ => self.send_several(batch, sent),
             };
-            // The one that is left, or stopped those behind it.
+            // // The last one, or the one that stopped the call.
             if let Some((remote, datagram)) = batch.iter().nth(sent) {
                 if let Err(error) = self.send(remote, datagram) {
                     unsent(remote, error);
@@ -64,7 +64,7 @@ impl DatagramSocket {
         batch.clear();
     }
 
-    /// Sends all from this one on, up to one that cannot be sent; says how many were.
+    /// Sends datagrams from index `from` until one fails, and returns how many were sent.
     #[cfg(target_os = "linux")]
     fn send_several(&self, batch: &SendBatch, from: usize) -> usize {
         use rustix::net::addr::SocketAddrArg;
@@ -82,7 +82,7 @@ impl DatagramSocket {
         sendmmsg(&*self.socket, &mut messages, SendFlags::empty()).unwrap_or(0)
     }
 
-    /// None: the system has no call for several.
+    /// Sends none on systems without a call for several.
     #[cfg(not(target_os = "linux"))]
     fn send_several(&self, _batch: &SendBatch, _from: usize) -> usize {
         0

@@ -1,44 +1,44 @@
-//! As much of STUN (RFC 8489) as it takes to tell whose connection a datagram is for. Nothing is believed here: the
-//! connection checks the message's integrity.
+//! The part of STUN (RFC 8489) that is needed to find the connection for a datagram. Nothing is trusted here:
+//! the connection verifies the message's integrity.
 
-/// Bytes of the header (section 5).
+/// Length of the header (section 5).
 const HEADER_BYTES: usize = 20;
-/// Where the magic cookie stands, and what it is.
+/// The magic cookie and its position.
 const COOKIE: ([u8; 4], std::ops::Range<usize>) = ([0x21, 0x12, 0xa4, 0x42], 4..8);
 /// The attribute USERNAME (section 14.3).
 const USERNAME: u16 = 0x0006;
-/// A USERNAME is shorter than this (section 14.3).
+/// Upper bound of the length of USERNAME, exclusive (section 14.3).
 const MAX_USERNAME_BYTES: usize = 509;
 
-/// Chosen by who asks, and sent back with the answer.
+/// Chosen by the requester and repeated in the response.
 pub(crate) type TransactionId = [u8; 12];
 
-/// What a STUN message of ICE is.
+/// A STUN message of ICE.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stun<'a> {
-    /// A check, for the connection with this user name fragment.
+    /// A check for the connection with this username fragment.
     Request {
         /// The part of USERNAME before the colon (RFC 8445 section 7.2.2).
         ufrag: &'a str,
     },
-    /// A check of ours, or of theirs, without USERNAME.
+    /// A Binding request or indication without USERNAME.
     Anonymous,
-    /// The answer to a check.
+    /// The response to a check.
     Response(TransactionId),
 }
 
-/// Whether a datagram is STUN, by its first byte (RFC 7983 section 7).
+/// Whether a datagram is STUN, by its first byte (RFC 7983, section 7).
 pub(crate) fn is_stun(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|&first| first < 4)
 }
 
-/// Reads a datagram; `None` if it is no Binding message.
+/// Parses a datagram; `None` if it is not a Binding message.
 pub(crate) fn read(datagram: &[u8]) -> Option<Stun<'_>> {
     let (header, attributes) = datagram.split_at_checked(HEADER_BYTES)?;
     if header[COOKIE.1] != COOKIE.0 {
         return None;
     }
-    // The method is Binding (1); the class stands in the bits 4 and 8 of the type (section 5).
+    // The method is Binding (1); the class is in bits 4 and 8 of the type (section 5).
     match u16::from_be_bytes([header[0], header[1]]) {
         0x0001 => Some(username(attributes).map_or(Stun::Anonymous, |ufrag| Stun::Request { ufrag })),
         0x0011 => Some(Stun::Anonymous),
@@ -47,7 +47,7 @@ pub(crate) fn read(datagram: &[u8]) -> Option<Stun<'_>> {
     }
 }
 
-/// The transaction of a request, to know its answer by.
+/// The transaction id of a request, to recognise its response.
 pub(crate) fn request_transaction(datagram: &[u8]) -> Option<TransactionId> {
     (datagram.len() >= HEADER_BYTES && datagram[..2] == [0, 1] && datagram[COOKIE.1] == COOKIE.0)
         .then(|| transaction(datagram))?
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_whom_a_message_is_for() {
+    fn finds_the_addressee_of_a_message() {
         let priority: (u16, &[u8]) = (0x0024, &[1, 2, 3, 4]);
         let software: (u16, &[u8]) = (0x8022, b"odd");
         for (bytes, expected) in [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_cut_or_bent_can_hurt() {
+    fn truncated_and_corrupted_input_is_harmless() {
         let whole = message(0x0001, &[(0x8022, b"some software"), (USERNAME, b"ours:theirs")]);
         for length in 0..whole.len() {
             let _ = (read(&whole[..length]), request_transaction(&whole[..length]));
