@@ -1,6 +1,6 @@
 //! The workload `rtt` from outside, with the contenders that need no more than a C compiler: the gate passes over UDP and
 //! TCP, on both kinds of network, and the report has the whole curve; flat out they bear turns. Whether a rate is held is for the machine to decide,
-//! and so for no test: how that is judged, `lab/src/load.rs` tests on numbers.
+//! and so for no test: how that is judged, `lab/analysis/src/load.rs` tests on numbers.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

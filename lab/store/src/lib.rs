@@ -42,12 +42,11 @@ pub use insert::Imported;
 pub use overview::{Listed, Listing};
 pub use planned::PlannedCell;
 pub use printed::{Printed, TOLERANCE, Verdict, VerdictKind};
-pub use samples::{Sample, SampleKind};
 pub use question::{Is, Question, Relation, Side};
 pub use record::{
-    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings,
-    TrialRecord, Turns,
+    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, TrialRecord, Turns,
 };
+pub use samples::{Sample, SampleKind};
 
 /// The store.
 #[derive(Debug)]

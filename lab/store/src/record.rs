@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Side, StoreError};
 use crate::Host;
-use crate::samples::Sample;
 use crate::PlannedCell;
 use crate::code_lines::CodeLines;
+use crate::samples::Sample;
 use netdyno_lab_manifest::{Expected, Params, Workload};
 use netdyno_lab_protocol::Implementation;
 use netdyno_stats::Encoded;
