@@ -195,12 +195,12 @@ fn what_an_input_says_is_never_run() {
         let seen = runner.step("Compare", &[("inputs.base", "main"), (input, odd)]);
         assert!(seen.code == 0 && runner.output("code") == "2", "{input}: {seen:?}");
     }
-    // Without anything to compare, nothing is said.
+    // Nothing to compare: no comment.
     let seen = runner.step("Comment", &[("steps.compare.outputs.report", &runner.output("report"))]);
     assert!(seen.code == 0, "{seen:?}");
     assert!(!runner.bench.path("owned").exists());
     for base in ["", "0000000000000000000000000000000000000000"] {
         let seen = runner.step("Compare", &[("github.event.before", base), ("inputs.head", "HEAD")]);
-        assert!(seen.code == 2 && seen.stdout.contains("give the action's input base"), "{seen:?}");
+        assert!(seen.code == 2 && seen.stdout.contains("set the input 'base' of the action"), "{seen:?}");
     }
 }

@@ -113,7 +113,7 @@ fn check_takes_what_a_preset_sweeps_over_where_the_usual_is_refused() {
     bench.write("workloads/dummy.toml", &manifest.replace("budget_seconds = 60.0\n", swept));
     let seen = bench.netdyno(&["check", "picky"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert_eq!(seen.stdout.matches("not for it: message_bytes=64").count(), 1, "{seen:?}");
+    assert_eq!(seen.stdout.matches("unsupported: message_bytes=64").count(), 1, "{seen:?}");
 }
 
 #[test]

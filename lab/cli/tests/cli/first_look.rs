@@ -41,10 +41,10 @@ fn a_first_look_names_what_is_built_and_the_table_at_the_end_has_all() {
     assert_eq!(seen.code, 0, "{seen:?}");
     let (before, after) =
         seen.stderr.split_once("First look: 2 of 3 contenders; 1 more is being built\n").unwrap();
-    assert!(before.contains("block 2 of at most 2: 2 to measure"), "{seen:?}");
+    assert!(before.contains("block 2 of at most 2: 2 trials"), "{seen:?}");
     let (look, after) = after.split_once("build 3 of 3: slow").unwrap();
     assert!(look.contains("2 blocks so far") && look.contains("not measured yet: slow"), "{look}");
-    assert!(after.contains("block 2 of at most 2: 3 to measure"), "{after}");
+    assert!(after.contains("block 2 of at most 2: 3 trials"), "{after}");
     let report: Value = serde_json::from_str(&seen.stdout).unwrap();
     // The blocks of the first look are beside those of the run, in which everybody is.
     for (name, trials) in [("one", 4), ("two", 4), ("slow", 2)] {

@@ -67,7 +67,7 @@ fn every_chart_is_drawn_or_says_why_not() {
         (&["--chart", "latency"], "no cell has a latency curve"),
         (&["--chart", "matrix", "--where", "streams=1"], "--matrix"),
         (&["--chart", "ceiling", "--where", "streams=1"], "no measured cell"),
-        (&["--chart", "cost", "--x", "streams"], "--x says nothing of this chart"),
+        (&["--chart", "cost", "--x", "streams"], "--x does not apply to this chart"),
         (&["--chart", "sweep", "--where", "streams=1"], "--x PARAM"),
     ] {
         let seen = plot(arguments, "y.svg");

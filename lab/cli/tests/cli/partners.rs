@@ -105,9 +105,9 @@ fn one_that_is_not_compared_is_named_with_the_way_to_vary_it() {
     }
     let listed = bench.netdyno(&["list", "dummy"]);
     for part in [
-        "other (a source)",
-        "feeder (the source)",
-        "For all contenders feeder plays the source, unless --matrix is given",
+        "other (source only)",
+        "feeder (partner: source)",
+        "feeder plays the source for all contenders, unless --matrix is given",
     ] {
         assert!(listed.stdout.contains(part), "{listed:?}");
     }
@@ -119,7 +119,7 @@ fn check_finds_who_plays_the_rest() {
     let seen = bench.netdyno(&["check", "one"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     assert!(seen.stdout.contains("feeder plays the source"), "{seen:?}");
-    assert!(seen.stdout.contains("asked as the sink"), "{seen:?}");
+    assert!(seen.stdout.contains("(the sink)"), "{seen:?}");
     // Nobody is named for the sink: the baseline would be.
     let seen = bench.netdyno(&["check", "other"]);
     assert!(seen.stdout.contains("skipped: does not play the role sink"), "{seen:?}");
@@ -127,10 +127,7 @@ fn check_finds_who_plays_the_rest() {
     bench.write("workloads/dummy.toml", &format!("baseline = \"two\"\n{manifest}"));
     let seen = bench.netdyno(&["check", "other"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert!(
-        seen.stdout.contains("two plays the sink") && seen.stdout.contains("asked as the source"),
-        "{seen:?}"
-    );
+    assert!(seen.stdout.contains("two plays the sink") && seen.stdout.contains("(the source)"), "{seen:?}");
 }
 
 /// Who plays both roles, one that plays with itself alone, and a sink.

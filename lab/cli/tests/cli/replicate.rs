@@ -64,7 +64,7 @@ fn claims_are_measured_judged_again_and_written_down() {
     let expected = expected.map(|(id, verdict)| (id.to_owned(), verdict.to_owned()));
     assert_eq!(verdicts(&seen), expected);
     let told =
-        "X fair: up to 3 rounds of netdyno run dummy one two --max-blocks 3; 60 s of measuring are left";
+        "X fair: up to 3 rounds of netdyno run dummy one two --max-blocks 3; 60 s of measuring time left";
     assert!(seen.stderr.contains(told), "{seen:?}");
     let (_, runs) = seen.stderr.split_once("netdyno replicate X --from ").unwrap();
     let runs: Vec<&str> = runs.split_whitespace().collect();
@@ -163,7 +163,7 @@ fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
         (
             "b = { contender = \"two\" }",
             "b = { contender = \"tow\" }",
-            "claims[0].b: tow is none of the cells of the method article (did you mean two?)",
+            "claims[0].b: tow matches no cell of the method article (did you mean two?)",
         ),
         ("metric = \"peak_rss\"", "metric = \"peak_rsss\"", "claims[0].metric: unknown metric \"peak_rsss\""),
     ] {

@@ -59,8 +59,8 @@ fn without_a_terminal_there_is_a_line_for_each_build_and_block() {
         at("build 1 of 2: one: built in "),
         at("build 2 of 2: two\n"),
         at("build 2 of 2: two: built in "),
-        at("block 1 of at most 2: 2 to measure, at most "),
-        at("block 2 of at most 2: 2 to measure, at most "),
+        at("block 1 of at most 2: 2 trials, at most "),
+        at("block 2 of at most 2: 2 trials, at most "),
     ];
     assert!(places.is_sorted(), "{seen:?}");
 }
@@ -275,7 +275,7 @@ fn prune_removes_what_is_out_of_date_and_nothing_else() {
     assert!(seen.stdout.contains(&format!("would remove run {first}")), "{seen:?}");
     assert_eq!(builds(), 2);
     let seen = bench.netdyno(&["prune", "--keep", "1", "--older-than", "1d"]);
-    assert!(seen.code == 0 && seen.stdout.contains("runs: 0, "), "both are young: {seen:?}");
+    assert!(seen.code == 0 && seen.stdout.contains("removed 0 runs, "), "both are young: {seen:?}");
     assert_eq!(builds(), 1);
     let seen = bench.netdyno(&["prune", "--keep", "1"]);
     assert!(
