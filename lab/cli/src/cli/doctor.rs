@@ -11,9 +11,9 @@ use super::values::parse_duration;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   netdyno doctor
-  netdyno doctor --self-test                                test the lab itself
-  netdyno doctor --against-itself 9 datachannel pion rustrtc   duel each with itself
-  netdyno doctor --resolve datachannel --budget 2m         find the smallest detectable slowdown
+  netdyno doctor --self-test                                    test the lab itself
+  netdyno doctor --against-itself 60 datachannel pion rustrtc   duel each with itself
+  netdyno doctor --resolve datachannel --budget 2m              measure the lab's resolution
 
 Repeating --against-itself adds to the stored duels. --resolve runs four duels of the given budget and reports the \
 smallest slowdown that is detected.")]
