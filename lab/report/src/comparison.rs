@@ -1,4 +1,4 @@
-//! A comparison as a table, and as Markdown for a comment on a change.
+//! A comparison of two runs as a terminal table, and as Markdown for a pull request comment.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use netdyno_stats::Claim;
 
 const BOLD: anstyle::Style = anstyle::Style::new().bold();
 
-/// Writes it in lines of `width`.
+/// Formats a comparison in lines of at most `width` columns.
 #[must_use]
 pub fn terminal(comparison: &Comparison, width: usize) -> String {
     let mut out = format!("{BOLD}{}{BOLD:#}\n", wrapped(&title(comparison), width, "", "  "));
@@ -30,7 +30,8 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
     out
 }
 
-/// Writes it as a comment: what it comes to, a short table, and all else behind a fold. `details` is Markdown.
+/// Formats a comparison as a comment: conclusion, summary table, and a collapsed section with all metrics and `details`,
+/// which is Markdown.
 #[must_use]
 pub fn markdown(comparison: &Comparison, details: &str) -> String {
     let mut out = vec![format!("### {}\n", escape(&title(comparison)))];
@@ -65,27 +66,27 @@ fn title(comparison: &Comparison) -> String {
     format!("{workload}: {} against {}", to.label, from.label)
 }
 
-/// The head of a table and its rows.
+/// Head and rows of a table.
 fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String>>) {
-    let several = rows.iter().any(|row| !row.of.is_empty());
-    let by = rows.iter().any(|row| !row.by.is_empty());
+    let has_names = rows.iter().any(|row| !row.of.is_empty());
+    let has_links = rows.iter().any(|row| !row.by.is_empty());
     let mut head =
         vec![String::new(), comparison.from.label.clone(), comparison.to.label.clone(), "ratio".to_owned()];
-    if several {
-        head.insert(0, "of".to_owned());
+    if has_names {
+        head.insert(0, "cell".to_owned());
     }
-    if by {
-        head.push("by what both have".to_owned());
+    if has_links {
+        head.push("compared through".to_owned());
     }
     head.push("verdict".to_owned());
     let cells = |row: &Row| {
         let figure =
             |value: Option<f64>| value.map_or("not measured".to_owned(), |v| report::value(v, &row.unit));
         let mut cells = vec![row.label.clone(), figure(row.from), figure(row.to), ratio(row)];
-        if several {
+        if has_names {
             cells.insert(0, row.of.clone());
         }
-        if by {
+        if has_links {
             cells.push(row.by.clone());
         }
         cells.push(verdict(row).to_owned());

@@ -1,4 +1,5 @@
-//! What each end of a matrix brings, as data and as the table that [`crate::terminal`], [`crate::markdown`] and [`crate::html`] write.
+//! Effects of the contenders of a matrix, by role, as tables for [`crate::terminal`], [`crate::markdown`] and
+//! [`crate::html`].
 
 use std::collections::BTreeMap;
 
@@ -7,23 +8,23 @@ use netdyno_lab_manifest::Metric;
 
 use crate::table::bounds;
 
-/// A table, with what stands below it.
-pub(super) struct Shown {
+/// A table of effects, and the notes below it.
+pub(super) struct EffectTable {
     pub(super) title: String,
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
     pub(super) lines: Vec<String>,
 }
 
-impl Shown {
-    /// The first of each row.
+impl EffectTable {
+    /// First column of each row.
     pub(super) fn names(&self) -> Vec<String> {
         self.rows.iter().map(|row| row[0].clone()).collect()
     }
 }
 
-/// What a report says of each end, a table a matrix.
-pub(super) fn shown(report: &Report, primary: Option<&Metric>) -> Vec<Shown> {
+/// Tables of a report, one per matrix.
+pub(super) fn tables(report: &Report, primary: Option<&Metric>) -> Vec<EffectTable> {
     let Some(primary) = primary else { return Vec::new() };
     let all: Vec<_> = report.cells.iter().map(|cell| &cell.params).collect();
     report
@@ -33,26 +34,26 @@ pub(super) fn shown(report: &Report, primary: Option<&Metric>) -> Vec<Shown> {
         .collect()
 }
 
-/// The same of one setting, which its title leaves out.
-pub(super) fn shown_at(
+/// Table of one parameter setting. Its title omits the setting.
+pub(super) fn table_at(
     report: &Report,
     primary: Option<&Metric>,
     params: &BTreeMap<String, serde_json::Value>,
-) -> Option<Shown> {
+) -> Option<EffectTable> {
     let matrix = report.effects.iter().find(|matrix| matrix.params == *params)?;
     Some(table(report, primary?, matrix, ""))
 }
 
-fn table(report: &Report, primary: &Metric, matrix: &Effects, at: &str) -> Shown {
-    let alone = |effect: &&Effect| effect.of.len() == 1;
-    let is_of = |effect: &Effect, role: &str, name: &str| effect.of.get(role).is_some_and(|n| n == name);
-    let varies = |role: &&String| matrix.effects.iter().filter(alone).any(|e| e.of.contains_key(*role));
+fn table(report: &Report, primary: &Metric, matrix: &Effects, at: &str) -> EffectTable {
+    let is_main = |effect: &&Effect| effect.of.len() == 1;
+    let belongs_to = |effect: &Effect, role: &str, name: &str| effect.of.get(role).is_some_and(|n| n == name);
+    let varies = |role: &&String| matrix.effects.iter().filter(is_main).any(|e| e.of.contains_key(*role));
     let roles: Vec<&String> = report.run.roles.iter().filter(varies).collect();
-    let mut names: Vec<&String> = matrix.effects.iter().filter(alone).flat_map(|e| e.of.values()).collect();
+    let mut names: Vec<&String> = matrix.effects.iter().filter(is_main).flat_map(|e| e.of.values()).collect();
     names.sort();
     names.dedup();
     let figure = |role: &str, name: &str| {
-        let effect = matrix.effects.iter().filter(alone).find(|e| is_of(e, role, name));
+        let effect = matrix.effects.iter().filter(is_main).find(|e| belongs_to(e, role, name));
         effect.map_or(String::new(), |e| format!("{}x  {}", format::ratio(e.ratio), bounds(e.low, e.high)))
     };
     let row = |name: &&String| {
@@ -63,35 +64,35 @@ fn table(report: &Report, primary: &Metric, matrix: &Effects, at: &str) -> Shown
     let plural = if count == 1 { "" } else { "s" };
     let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
     let head = roles.iter().map(|role| format!("as {role}"));
-    Shown {
+    EffectTable {
         title: format!(
-            "{at}what each end does to {label}, by the mean of all pairs ({count} {unit}{plural})"
+            "{at}effect of each contender on {label}, relative to the mean of all pairs ({count} {unit}{plural})"
         ),
         head: std::iter::once(String::new()).chain(head).collect(),
         rows: names.iter().map(row).collect(),
-        lines: together(report, matrix),
+        lines: interactions(report, matrix),
     }
 }
 
-/// The pairs that surely do otherwise than their ends say, by more than the margin, and who is left out.
-fn together(report: &Report, matrix: &Effects) -> Vec<String> {
+/// Pairs whose interaction is significant and exceeds the margin, and the contenders that were excluded.
+fn interactions(report: &Report, matrix: &Effects) -> Vec<String> {
     let margin = report.run.margin.ln_1p();
-    let sure = |e: &&Effect| {
+    let is_significant = |e: &&Effect| {
         let end = |end: Option<f64>, sign: f64| end.is_some_and(|v| sign * v.ln() > margin);
         e.of.len() > 1 && (end(e.low, 1.0) || end(e.high, -1.0))
     };
-    let told = |e: &Effect| {
+    let line = |e: &Effect| {
         let pair: Vec<&str> =
             report.run.roles.iter().filter_map(|r| e.of.get(r)).map(String::as_str).collect();
         let (ratio, bounds) = (format::ratio(e.ratio), bounds(e.low, e.high));
-        format!("{} together: {ratio}x what their ends say {bounds}", pair.join(" > "))
+        format!("{}: {ratio}x the product of the two effects {bounds}", pair.join(" > "))
     };
-    let mut lines: Vec<String> = matrix.effects.iter().filter(sure).map(told).collect();
+    let mut lines: Vec<String> = matrix.effects.iter().filter(is_significant).map(line).collect();
     if lines.is_empty() {
-        lines.push("no pair surely does otherwise than its ends say".to_owned());
+        lines.push("no pair differs significantly from the product of its two effects".to_owned());
     }
     if !matrix.left_out.is_empty() {
-        lines.push(format!("left out, as cells of theirs are missing: {}", matrix.left_out.join(", ")));
+        lines.push(format!("excluded because cells are missing: {}", matrix.left_out.join(", ")));
     }
     lines
 }
@@ -104,8 +105,8 @@ mod tests {
     use netdyno_lab_store::fixture::{Contender, run};
 
     #[test]
-    fn the_ends_stand_below_the_table() {
-        // Two contenders both ways; b > b has half of what its ends say.
+    fn effects_follow_the_table() {
+        // Two contenders in both roles; b > b has half the product of its two effects.
         let rates: [&[u64]; 4] =
             [&[1000, 1010, 990], &[2000, 2020, 1980], &[2000, 2010, 1990], &[2000, 2020, 1990]];
         let contender = |rates| Contender { name: "x", status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
@@ -120,15 +121,15 @@ mod tests {
         let metrics = netdyno_lab_manifest::dummy::workload().metrics;
         let text = terminal(&report, &metrics, 100);
         for part in [
-            "what each end does to counted, by the mean of all pairs (3 blocks)",
+            "effect of each contender on counted, relative to the mean of all pairs (3 blocks)",
             "as source",
             " a  0.84x  (0.82 - 0.86)",
-            "b > b together: 0.84x what their ends say (0.8",
+            "b > b: 0.84x the product of the two effects (0.8",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let text = markdown(&report, &metrics);
-        assert!(text.contains("| b | 1.19x  (1.1") && text.contains("- b > b together: 0.84x"), "{text}");
+        assert!(text.contains("| b | 1.19x  (1.1") && text.contains("- b > b: 0.84x the product"), "{text}");
         run.cells[3].status = CellStatus::Failed;
         assert!(build(&run).unwrap().effects.is_empty());
     }

@@ -1,42 +1,42 @@
-//! What fits a line: how wide the output is, prose broken between words, tables that fold. Nothing is ever cut off.
+//! Output width, word wrapping, and tables that fold to fit the width. Text is never truncated.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use netdyno_lab_analysis::report::plain;
 use textwrap::{Options, WordSplitter, WrapAlgorithm, core::display_width};
 
-/// Columns of what is no terminal: a log or a file.
+/// Width of output that is not a terminal.
 const LOG_COLUMNS: usize = 100;
-/// Widths that can be written to; others are taken for the nearest of them.
+/// Range of supported widths. Others are clamped to it.
 const LEAST_COLUMNS: usize = 40;
 const MOST_COLUMNS: usize = 400;
-/// Columns between two cells.
+/// Columns between table cells.
 const GAP: usize = 2;
-/// Columns before each line of a table.
+/// Left margin of a table.
 const MARGIN: usize = 1;
-/// A text in fewer columns than this is easier to read below its row.
+/// A last column that would be narrower than this is placed below its row.
 const LEAST_TEXT: usize = 44;
-/// Of what stands below a row.
+/// Indentation of text below a row.
 const INDENT: &str = "     ";
 
-/// Columns of stdout: what COLUMNS says, else the terminal's, else [`LOG_COLUMNS`].
+/// Width of stdout: COLUMNS, else the terminal's width, else [`LOG_COLUMNS`].
 #[must_use]
 pub fn columns() -> usize {
-    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
-    let asked = asked.filter(|columns| *columns > 0).or_else(terminal);
-    asked.unwrap_or(LOG_COLUMNS).clamp(LEAST_COLUMNS, MOST_COLUMNS)
+    let columns = columns.filter(|n| *n > 0).or_else(terminal);
+    columns.unwrap_or(LOG_COLUMNS).clamp(LEAST_COLUMNS, MOST_COLUMNS)
 }
 
-/// Columns of stderr, where that is a terminal. A line of a log stays whole: it may be searched for.
+/// Width of stderr if it is a terminal. Lines of a log are not wrapped, so that they can be searched for.
 #[must_use]
 pub fn error_columns() -> Option<usize> {
-    let asked: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let columns: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let terminal = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0.into());
-    let width = terminal.map(|terminal| asked.filter(|columns| *columns > 0).unwrap_or(terminal));
+    let width = terminal.map(|terminal| columns.filter(|n| *n > 0).unwrap_or(terminal));
     width.map(|width| width.clamp(LEAST_COLUMNS, MOST_COLUMNS))
 }
 
-/// Prose in lines of `width`, broken between words alone; newlines stay. `first` begins the first line, `rest` the others.
+/// Wraps text to `width` between words only, and keeps newlines. `first` and `rest` are the indentations.
 #[must_use]
 pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
     let options = Options::new(width)
@@ -48,8 +48,7 @@ pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
     textwrap::fill(text, options)
 }
 
-/// A list: all columns to the left. The last one is a text, and wraps; what does not fit beside the others stands below
-/// its row.
+/// Formats a left-aligned list whose last column is wrapped. Columns that do not fit are placed below their row.
 #[must_use]
 pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     let width = width - MARGIN;
@@ -57,18 +56,18 @@ pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     let total = |count: usize| widths[..count].iter().map(|w| w + GAP).sum::<usize>();
     let last = head.len() - 1;
     if total(head.len()) <= width + GAP || total(last) + LEAST_TEXT <= width {
-        let room = width.saturating_sub(total(last));
+        let available = width.saturating_sub(total(last));
         let wrap = |row: &Vec<String>| {
             let mut row = row.clone();
-            row[last] = wrapped(&row[last], room, "", "");
+            row[last] = wrapped(&row[last], available, "", "");
             row
         };
         return rendered(head, &rows.iter().map(wrap).collect::<Vec<_>>(), |_| CellAlignment::Left);
     }
     let kept = (1..=last).rev().find(|count| total(*count) <= width + GAP).unwrap_or(1);
     let below = |row: &Vec<String>| {
-        let named = |i: usize| if i == last { row[i].clone() } else { format!("{}: {}", head[i], row[i]) };
-        let texts = (kept..=last).filter(|i| !row[*i].is_empty()).map(named);
+        let entry = |i: usize| if i == last { row[i].clone() } else { format!("{}: {}", head[i], row[i]) };
+        let texts = (kept..=last).filter(|i| !row[*i].is_empty()).map(entry);
         texts.map(|text| wrapped(&plain(&text), width, INDENT, INDENT)).collect::<Vec<_>>()
     };
     let cut: Vec<Vec<String>> = rows.iter().map(|row| row[..kept].to_vec()).collect();
@@ -82,8 +81,8 @@ pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     out.join("\n")
 }
 
-/// Figures, names first: numbers to the right, the last column to the left. What does not fit beside each other comes in
-/// further blocks below, in the order of the columns; those begin with the `short` names of the rows.
+/// Formats a table of figures: first and last columns left-aligned, the others right-aligned. Columns that do not fit go
+/// to further blocks, whose rows begin with their `short` names.
 pub fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
     let width = width - MARGIN;
     let head: Vec<String> = head.iter().enumerate().map(|(i, h)| folded(h, content(rows, i))).collect();
@@ -102,12 +101,12 @@ pub fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: us
             used += widths[next] + GAP;
             next += 1;
         }
-        let room = width.saturating_sub(names_width).max(1);
+        let available = width.saturating_sub(names_width).max(1);
         let row = |(row, name): (&Vec<String>, &&String)| {
             let cells = row[first..next].iter();
-            // A column that is too wide even alone is a text.
-            let cells =
-                cells.map(|cell| if next - first == 1 { wrapped(cell, room, "", "") } else { cell.clone() });
+            // Only a column of text is too wide for a block of its own.
+            let cells = cells
+                .map(|cell| if next - first == 1 { wrapped(cell, available, "", "") } else { cell.clone() });
             [(*name).clone()].into_iter().chain(cells).collect()
         };
         let rows: Vec<Vec<String>> = rows.iter().zip(&names).map(row).collect();
@@ -120,7 +119,7 @@ pub fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: us
     blocks
 }
 
-/// A head that is wider than what stands below it goes on in a second line where it says more in brackets.
+/// Moves the parenthesised part of a head to a second line if the head is wider than the column's cells.
 fn folded(head: &str, content: usize) -> String {
     match head.split_once(" (") {
         Some((name, more)) if display_width(head) > content => format!("{name}\n({more}"),
@@ -128,12 +127,12 @@ fn folded(head: &str, content: usize) -> String {
     }
 }
 
-/// The width of each column.
+/// Width of each column.
 fn widths(head: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     head.iter().enumerate().map(|(i, head)| content(rows, i).max(lines_width(head))).collect()
 }
 
-/// The width of a column's cells, its head left out.
+/// Width of a column's cells without its head.
 fn content(rows: &[Vec<String>], column: usize) -> usize {
     rows.iter().map(|row| lines_width(&row[column])).max().unwrap_or(0)
 }
@@ -175,28 +174,28 @@ mod tests {
     }
 
     #[test]
-    fn a_list_wraps_its_last_column_or_puts_it_below() {
+    fn a_list_wraps_its_last_column_or_places_it_below() {
         let head = texts(&["name", "here", "about"]);
-        let why = "not found; apt-get install it\nand one more line that says much more than fits beside the others";
-        let rows = [texts(&["first", "yes", "short"]), texts(&["second", "no", why])];
+        let reason = "not found; apt-get install it\nand one more line that says much more than fits beside the others";
+        let rows = [texts(&["first", "yes", "short"]), texts(&["second", "no", reason])];
         let wide = grid(&head, &rows, 120);
         assert_eq!(wide.lines().count(), 4, "{wide}");
         assert!(wide.starts_with(" name    here  about\n first   yes   short\n"), "{wide}");
-        let beside = grid(&head, &rows, 50);
-        assert!(beside.lines().all(|l| l.len() <= 50) && beside.lines().count() > 4, "{beside}");
+        let wrapped = grid(&head, &rows, 50);
+        assert!(wrapped.lines().all(|l| l.len() <= 50) && wrapped.lines().count() > 4, "{wrapped}");
         let below = grid(&head, &rows, 40);
         assert!(below.lines().all(|l| l.len() <= 40), "{below}");
         assert!(
             below.starts_with(" name    here\n first   yes\n     short\n second  no\n     not found;"),
             "{below}"
         );
-        for text in [beside, below] {
-            assert!(why.split_whitespace().all(|word| text.contains(word)), "{text}");
+        for text in [wrapped, below] {
+            assert!(reason.split_whitespace().all(|word| text.contains(word)), "{text}");
         }
     }
 
     #[test]
-    fn figures_that_do_not_fit_stand_in_further_blocks() {
+    fn columns_that_do_not_fit_go_to_further_blocks() {
         let head = texts(&["", "rate", "vs base", "peak (a + b)", "bottleneck"]);
         let rows = [
             texts(&["one 1.2.3", "12.0 k/s", "baseline", "3 MB (1 + 2)", "waiting (a 50 %, b 40 %)"]),
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_folds_where_it_is_wider_than_its_column() {
+    fn a_head_wider_than_its_column_folds() {
         assert_eq!(folded("peak RSS (ping + pong)", 12), "peak RSS\n(ping + pong)");
         assert_eq!(folded("peak RSS (ping + pong)", 30), "peak RSS (ping + pong)");
         assert_eq!(folded("of ceiling", 3), "of ceiling");

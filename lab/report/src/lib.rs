@@ -1,10 +1,10 @@
-//! Reports for people: a run, an explanation, a comparison or published claims as a table, Markdown, HTML or a picture.
+//! Reports: a run, an explanation, a comparison or published claims as a terminal table, Markdown, HTML or a picture.
 //!
 //! | does | does not |
 //! |---|---|
 //! | render the values of `netdyno-lab-analysis` | compute a figure or a verdict |
 //! | draw plots as SVG and PNG | run anything |
-//! | serve stored runs over HTTP, or write them as a folder of pages | send a page to another host |
+//! | serve stored runs over HTTP, or write them as a static site | upload pages to another host |
 
 pub mod claims;
 pub mod comparison;

@@ -1,20 +1,20 @@
-//! Texts of lists of runs.
+//! Text for lists of runs.
 
 use netdyno_lab_store::Listed;
 
-/// Contenders of a run that are named; of the others it says how many.
+/// Contenders named in full; the rest are counted.
 const NAMED: usize = 4;
 
-/// How a run stands, and why.
+/// Status of a run, and the reason it stopped.
 pub fn state(run: &Listed) -> String {
     match run.stopped_because.as_str() {
         "" => run.status.as_str().to_owned(),
-        why => format!("{}: {why}", run.status.as_str()),
+        reason => format!("{}: {reason}", run.status.as_str()),
     }
 }
 
-/// `pion, rustrtc`, or the first few and how many more.
-pub fn some_of(names: &[String]) -> String {
+/// `pion, rustrtc`, or the first few names and the number of the others.
+pub fn abbreviated(names: &[String]) -> String {
     match names.len() {
         n if n > NAMED + 1 => format!("{} and {} more", names[..NAMED].join(", "), n - NAMED),
         _ => names.join(", "),
@@ -34,7 +34,7 @@ mod tests {
             (&[], ""),
         ] {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(some_of(&names), text);
+            assert_eq!(abbreviated(&names), text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The report as Markdown, for a README or an issue.
+//! A report as Markdown, for a README or an issue.
 
 use std::ops::Range;
 
@@ -9,26 +9,26 @@ use netdyno_lab_analysis::report::turn_notes;
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::Metric;
 
-/// Writes the report: first what says the most, then, behind a fold, all columns, the verdicts and the machine. `metrics`
-/// are the workload's.
+/// Formats a report: a summary, then all columns, the verdicts and the machine in a collapsed section. `metrics` are
+/// the workload's.
 #[must_use]
 pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
     let tables = tables(report, metrics);
     let mut out = vec![format!("**{}**\n", escape(&report.run.headline))];
     for t in &tables {
-        out.extend(headed(t, t.foremost));
+        out.extend(headed(t, t.summary_columns));
         out.extend(t.missing.iter().map(|cell| missing(cell)));
-        if !t.to_come.is_empty() {
-            out.push(format!("- not measured yet: {}", escape(&t.to_come.join(", "))));
+        if !t.pending.is_empty() {
+            out.push(format!("- not measured yet: {}", escape(&t.pending.join(", "))));
         }
-        if !(t.missing.is_empty() && t.to_come.is_empty()) {
+        if !(t.missing.is_empty() && t.pending.is_empty()) {
             out.push(String::new());
         }
     }
-    for shown in effects::shown(report, metrics.iter().find(|m| m.primary)) {
-        out.push(format!("### {}\n", escape(&shown.title)));
-        out.push(aligned(&shown.head, &shown.rows, 1..shown.head.len()));
-        out.extend(shown.lines.iter().map(|text| format!("- {}\n", escape(&plain(text)))));
+    for matrix in effects::tables(report, metrics.iter().find(|m| m.primary)) {
+        out.push(format!("### {}\n", escape(&matrix.title)));
+        out.push(aligned(&matrix.head, &matrix.rows, 1..matrix.head.len()));
+        out.extend(matrix.lines.iter().map(|text| format!("- {}\n", escape(&plain(text)))));
     }
     let lines = [partners(report), caveats(report), turn_notes(report)];
     out.extend(lines.iter().flatten().map(|text| format!("{}\n", escape(&plain(text)))));
@@ -48,7 +48,7 @@ pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
     out.join("\n")
 }
 
-/// The first columns of a table, below its title.
+/// The title and the first columns of a table.
 fn headed(t: &Table<'_>, columns: usize) -> Vec<String> {
     let mut out = Vec::new();
     if !t.title.is_empty() {
@@ -56,7 +56,7 @@ fn headed(t: &Table<'_>, columns: usize) -> Vec<String> {
     }
     if !t.rows.is_empty() {
         let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row[..columns].to_vec()).collect();
-        // The last column of the whole table is a text, that of a part a number.
+        // The last column of the whole table is text; every column of the summary is a number.
         let numbers = if columns == t.head.len() { columns - 1 } else { columns };
         out.push(aligned(&t.head[..columns], &rows, 1..numbers));
     }
@@ -65,33 +65,33 @@ fn headed(t: &Table<'_>, columns: usize) -> Vec<String> {
 
 fn verdicts(report: &Report, metrics: &[Metric], t: &Table<'_>) -> Vec<String> {
     let Some(primary) = metrics.iter().find(|m| m.primary) else { return Vec::new() };
-    let found = t.rows.iter().filter_map(|(c, _)| verdict_of(report, c, &primary.name));
+    let verdicts = t.rows.iter().filter_map(|(c, _)| verdict_of(report, c, &primary.name));
     let mut lines: Vec<String> =
-        found.map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin)))).collect();
+        verdicts.map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin)))).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
     lines
 }
 
-/// Below the reason stands, as it is, what the contender printed.
+/// A cell without results: status, reason and remedy, then the contender's output as a code block.
 fn missing(cell: &Cell) -> String {
     let status = format!("{:?}", cell.status).to_lowercase();
     let remedy = if cell.remedy.is_empty() { String::new() } else { format!(" Remedy: `{}`", cell.remedy) };
     let reason = plain(&cell.reason);
-    let (why, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
+    let (summary, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
     let printed: Vec<String> = printed.lines().map(|l| format!("\n      {}", l.trim())).collect();
     let printed = if printed.is_empty() { String::new() } else { format!("\n{}\n", printed.concat()) };
-    format!("- {} {status}: {}{remedy}{printed}", escape(&cell.label), escape(why))
+    format!("- {} {status}: {}{remedy}{printed}", escape(&cell.label), escape(summary))
 }
 
-/// A Markdown table of texts, ending in a newline.
+/// Formats a left-aligned Markdown table. It ends in a newline.
 #[must_use]
 pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
     aligned(head, rows, 0..0)
 }
 
-/// A Markdown table with these columns to the right and the others to the left, ending in a newline.
+/// Formats a Markdown table whose `numbers` columns are right-aligned. It ends in a newline.
 fn aligned(head: &[String], rows: &[Vec<String>], numbers: Range<usize>) -> String {
     let rules = (0..head.len()).map(|i| if numbers.contains(&i) { "---:" } else { "---" });
     let rules = format!("|{}|", rules.collect::<Vec<_>>().join("|"));
@@ -105,7 +105,7 @@ fn row(cells: &[String]) -> String {
     format!("| {} |", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "))
 }
 
-/// Keeps a text of a contender from being read as Markdown or HTML.
+/// Escapes text so that it is not interpreted as Markdown or HTML.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,7 +1,7 @@
-//! The pages of a store as files, for a project's public results: the same as a server would give.
+//! The pages of a store as a static site, identical to those of the server except for live runs.
 //!
-//! Files that are there and were not written by an earlier call are never touched: a list with hashes, beside them, says which were.
-//! Of those, the ones that have no page any more are removed, unless somebody changed them since.
+//! A list with hashes records the files written. Other files are never overwritten. A listed file that no longer has a
+//! page is removed unless it was modified.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,55 +14,55 @@ use sha2::{Digest, Sha256};
 use crate::pages::{Address, PageError, Pages, Studies, is_name};
 use netdyno_lab_store::{Listing, RunStatus, Store};
 
-/// Beside the pages: what was written.
+/// Name of the list of written files.
 const LIST: &str = ".netdyno-site.json";
-/// A longer list is none of ours.
+/// A longer file is rejected as not being a list.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a site cannot be written.
+/// A site could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// A page.
+    /// A page could not be made.
     #[error(transparent)]
     Page(#[from] PageError),
-    /// A file of the site.
+    /// A file of the site could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file that somebody else wrote.
-    #[error("{} is there, and not as netdyno site left it: move it away, or name another folder", .0.display())]
+    /// A file was not written by `netdyno site`, or was modified since.
+    #[error("{} exists and is not an unmodified file of netdyno site: move it away, or choose another folder", .0.display())]
     NotOurs(PathBuf),
-    /// The list of files.
-    #[error("{} is no list of netdyno site: move it away, or name another folder", .0.display())]
+    /// The list of written files cannot be parsed.
+    #[error("{} is not a valid file list of netdyno site: move it away, or choose another folder", .0.display())]
     NotAList(PathBuf),
 }
 
-/// What was done.
+/// Summary of a call to [`write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
     /// Pages of the site.
     pub pages: usize,
-    /// Of these, the ones that are new, or other than before.
+    /// Pages that are new or changed.
     pub changed: usize,
-    /// Pages of an earlier call that were removed.
+    /// Obsolete pages that were removed.
     pub removed: usize,
 }
 
-/// The files that were written, each with its SHA-256 in hexadecimal digits.
+/// Written files, each with its SHA-256 in hexadecimal.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Ours {
+struct FileList {
     files: BTreeMap<String, String>,
 }
 
-/// Writes the site of a store into a folder, with a page for each of the newest `runs` that have ended. Where it fails, nothing
-/// was overwritten that somebody else wrote.
+/// Writes the site of a store into a folder, with a page for each of the newest `runs` that have ended. Files from other
+/// sources are never overwritten, even on failure.
 ///
 /// # Errors
-/// When a page cannot be made, a file cannot be written, or one that is not ours is in the way.
+/// If a page cannot be made, a file cannot be written, or a file from another source is in the way.
 pub fn write(
     store: &Store,
     studies: Option<&Studies>,
@@ -74,8 +74,8 @@ pub fn write(
         move |source| SiteError::File { path, source }
     };
     fs::create_dir_all(folder).map_err(error(folder))?;
-    let before = Ours::read(folder)?;
-    let mut after = Ours::default();
+    let before = FileList::read(folder)?;
+    let mut after = FileList::default();
     let mut written = Written::default();
     let mut make = |pages: &Pages<'_>, address: &Address| -> Result<bool, SiteError> {
         let Some(text) = pages.page(address)? else { return Ok(false) };
@@ -83,7 +83,7 @@ pub fn write(
         let path = folder.join(&name);
         let known = before.files.get(&name);
         match fs::read(&path) {
-            Ok(there) if known == Some(&self::hash(&there)) || hash == self::hash(&there) => {}
+            Ok(current) if known == Some(&self::hash(&current)) || hash == self::hash(&current) => {}
             Ok(_) => return Err(SiteError::NotOurs(path)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(error(&path)(e)),
@@ -104,7 +104,7 @@ pub fn write(
     let mut result = Ok(());
     let workloads = store.workloads().map_err(PageError::from)?;
     let names = workloads.into_iter().map(|(name, _)| name).filter(|name| is_name(name));
-    // Histories first: they leave in the store what the lists tell of a run.
+    // Histories first: they store the outcomes that the lists of runs show.
     let fixed = names
         .map(Address::History)
         .chain(with_page.iter().cloned().map(Address::Run))
@@ -124,7 +124,7 @@ pub fn write(
     if result.is_ok() {
         written.removed = remove_stale(folder, &before, &after)?;
     } else {
-        // What was not come to is still ours.
+        // Pages that were not reached stay listed.
         for (name, hash) in before.files {
             after.files.entry(name).or_insert(hash);
         }
@@ -133,14 +133,14 @@ pub fn write(
     result.map(|()| written)
 }
 
-/// Removes what an earlier call wrote, this one did not, and nobody changed.
-fn remove_stale(folder: &Path, before: &Ours, after: &Ours) -> Result<usize, SiteError> {
+/// Removes unmodified files of an earlier call that are no longer part of the site.
+fn remove_stale(folder: &Path, before: &FileList, after: &FileList) -> Result<usize, SiteError> {
     let mut removed = 0;
     for (name, hash) in before.files.iter().filter(|(name, _)| !after.files.contains_key(*name)) {
-        // The list may have been written by anybody: only what is a page of a site is removed.
+        // The list is not trusted: only files with the address of a page are removed.
         let path = folder.join(name);
         let is_page = Address::parse(name).is_some_and(|address| address.path() == *name);
-        if is_page && fs::read(&path).is_ok_and(|there| self::hash(&there) == *hash) {
+        if is_page && fs::read(&path).is_ok_and(|current| self::hash(&current) == *hash) {
             fs::remove_file(&path).map_err(|source| SiteError::File { path, source })?;
             removed += 1;
         }
@@ -148,11 +148,11 @@ fn remove_stale(folder: &Path, before: &Ours, after: &Ours) -> Result<usize, Sit
     Ok(removed)
 }
 
-impl Ours {
-    fn read(folder: &Path) -> Result<Ours, SiteError> {
+impl FileList {
+    fn read(folder: &Path) -> Result<FileList, SiteError> {
         let path = folder.join(LIST);
         match fs::metadata(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Ours::default()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(FileList::default()),
             Ok(m) if m.len() > LIST_BYTES_MAX => return Err(SiteError::NotAList(path)),
             _ => {}
         }
@@ -167,7 +167,7 @@ impl Ours {
     }
 }
 
-/// Writes a file whole, or not at all.
+/// Writes a file atomically.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -175,7 +175,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = fs::File::create_new(&new)?;
     let written = file.write_all(content).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // Best effort: it is ours, and of no use.
+        // Best effort: a leftover temporary file does no harm.
         let _ = fs::remove_file(&new);
     }
     written

@@ -1,4 +1,4 @@
-//! The rows of a report's table, written by [`super::terminal`] and [`super::markdown`] alike.
+//! Tables of a report, rendered by [`super::terminal`] and [`super::markdown`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,28 +10,28 @@ use netdyno_lab_manifest::{Better, Metric, Source};
 use netdyno_lab_store::{BuildRecord, CellStatus};
 use netdyno_lab_store::{Verdict, VerdictKind};
 
-/// Heads of the columns of lines of code, in the order of [`netdyno_lab_store::code_lines::CodeLines::parts`].
+/// Column heads of the lines of code, in the order of [`netdyno_lab_store::code_lines::CodeLines::parts`].
 const LINE_HEADS: [&str; 3] = ["library lines", "adapter lines", "generated lines"];
 
-/// The table of the cells that share their parameters.
+/// Table of the cells that share their parameters.
 pub(super) struct Table<'a> {
-    /// In what these parameters differ from the other tables'; empty if there is one table.
+    /// Parameters that differ from those of the other tables. Empty if there is one table.
     pub(super) title: String,
-    /// Column heads, the most important first.
+    /// Column heads, most important first.
     pub(super) head: Vec<String>,
-    /// How many of the columns say the most: all that a glance needs.
-    pub(super) foremost: usize,
-    /// The columns that tell of the code, not of the run: only where there is room.
-    pub(super) lines: Range<usize>,
-    /// One row a measured cell, best first, the ceiling last.
+    /// Number of leading columns that belong in a summary.
+    pub(super) summary_columns: usize,
+    /// Columns with lines of code, shown only if the output is wide enough.
+    pub(super) code_columns: Range<usize>,
+    /// One row per measured cell, best first, the ceiling last.
     pub(super) rows: Vec<(&'a Cell, Vec<String>)>,
-    /// The cells without figures that have a reason.
+    /// Cells without results, each with a reason.
     pub(super) missing: Vec<&'a Cell>,
-    /// The labels of those that the run has not come to.
-    pub(super) to_come: Vec<&'a str>,
+    /// Labels of the cells that are not measured yet.
+    pub(super) pending: Vec<&'a str>,
 }
 
-/// The tables of a report; `metrics` are the workload's.
+/// Tables of a report, one per parameter setting. `metrics` are the workload's.
 pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a>> {
     let mut groups: Vec<(&BTreeMap<String, serde_json::Value>, Vec<&Cell>)> = Vec::new();
     for cell in &report.cells {
@@ -44,15 +44,15 @@ pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a
     groups.iter().map(|(params, cells)| table(report, metrics, differing(&all, params), cells)).collect()
 }
 
-/// What stands in a column.
+/// Content of a column.
 enum Column<'a> {
     Figure(&'a Metric),
-    /// The ratio of the primary metric to the baseline.
+    /// Ratio of the primary metric to the baseline.
     Versus(&'a str),
-    /// The range of the trials of the primary metric, where there is nothing to compare with.
+    /// Range of the primary metric over the trials, used if there is no baseline.
     Spread,
     OfCeiling,
-    /// Lines of code, of one of the three kinds.
+    /// Lines of code of one kind: an index into [`LINE_HEADS`].
     Lines(usize),
     Bottleneck,
 }
@@ -64,16 +64,16 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
         sort(&mut measured, metric);
     }
     let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
-    let shown = metrics.iter().filter(|m| m.column && has_a_say(m, &measured));
+    let shown = metrics.iter().filter(|m| m.column && is_measurable(m, &measured));
     let mut columns: Vec<Column<'_>> = shown.clone().filter(|m| m.primary).map(Column::Figure).collect();
     columns.push(baseline.map_or(Column::Spread, Column::Versus));
     if measured.iter().any(|c| c.ceiling) {
         columns.push(Column::OfCeiling);
     }
     columns.extend(shown.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
-    let foremost = 1 + columns.len();
+    let summary_columns = 1 + columns.len();
     columns.extend(shown.filter(|m| !m.headline && !m.primary).map(Column::Figure));
-    let lines = 1 + columns.len()..1 + columns.len() + LINE_HEADS.len();
+    let code_columns = 1 + columns.len()..1 + columns.len() + LINE_HEADS.len();
     columns.extend((0..LINE_HEADS.len()).map(Column::Lines));
     columns.push(Column::Bottleneck);
     let roles = &report.run.roles;
@@ -88,7 +88,7 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
     let head = columns.iter().map(|column| match column {
         Column::Figure(metric) => head_of(metric, roles),
         Column::Versus(baseline) => format!("vs {baseline}"),
-        Column::Spread => "least - most of trials".to_owned(),
+        Column::Spread => "min - max of trials".to_owned(),
         Column::OfCeiling => "of ceiling".to_owned(),
         Column::Lines(kind) => LINE_HEADS[*kind].to_owned(),
         Column::Bottleneck => "bottleneck".to_owned(),
@@ -97,57 +97,57 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
     let row = |cell: &Cell| [name(cell)].into_iter().chain(columns.iter().map(|c| text(cell, c))).collect();
     let rows = measured.into_iter().map(|cell| (cell, row(cell))).collect();
     let without = cells.iter().copied().filter(|c| c.status != CellStatus::Ok);
-    let (to_come, missing): (Vec<&Cell>, _) =
+    let (pending, missing): (Vec<&Cell>, _) =
         without.partition(|c| c.status == CellStatus::Planned && c.reason.is_empty());
-    let to_come = to_come.into_iter().map(|c| c.label.as_str()).collect();
-    Table { title, head, foremost, lines, rows, missing, to_come }
+    let pending = pending.into_iter().map(|c| c.label.as_str()).collect();
+    Table { title, head, summary_columns, code_columns, rows, missing, pending }
 }
 
-/// What a phase put in can be too little to tell anything of it, by the parameters: then there is no column of it.
-fn has_a_say(metric: &Metric, cells: &[&Cell]) -> bool {
+/// Depending on the parameters, a metric of growth may be unmeasurable for every cell: it then has no column.
+fn is_measurable(metric: &Metric, cells: &[&Cell]) -> bool {
     let measured = |c: &&Cell| c.metrics.get(&metric.name).is_some_and(|m| m.value.is_some());
     !matches!(metric.from, Source::MeterGrowth { .. }) || cells.iter().any(measured)
 }
 
-/// Who played a role for all, a line each.
+/// The partner that played each role, one line per role.
 pub(super) fn partners(report: &Report) -> Vec<String> {
-    let of = |(role, name): (&String, &String)| {
-        let with = |c: &&Cell| c.partners.contains(role);
-        let said = report.cells.iter().filter(with).find_map(|c| c.implementations.get(role))?;
-        Some(match report.cells.iter().all(|c| with(&c)) {
-            true => format!("all under the same {role}: {name} {}", said.version),
-            false => format!("under the {role} of {name} {} where no other is named", said.version),
+    let line = |(role, name): (&String, &String)| {
+        let has_partner = |c: &&Cell| c.partners.contains(role);
+        let partner = report.cells.iter().filter(has_partner).find_map(|c| c.implementations.get(role))?;
+        Some(match report.cells.iter().all(|c| has_partner(&c)) {
+            true => format!("{role} of every cell: {name} {}", partner.version),
+            false => format!("{role} unless a cell names another: {name} {}", partner.version),
         })
     };
-    report.run.partners.iter().filter_map(of).collect()
+    report.run.partners.iter().filter_map(line).collect()
 }
 
-/// What figures do not say of those who took part, a line each.
+/// Caveats about the figures of contenders, one line each.
 pub(super) fn caveats(report: &Report) -> Vec<String> {
     let builds = report.cells.iter().flat_map(|cell| &cell.builds);
-    let said: BTreeMap<&String, &String> =
+    let caveats: BTreeMap<&String, &String> =
         builds.filter_map(|(name, build)| Some((name, build.caveat.as_ref()?))).collect();
-    said.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
+    caveats.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
 }
 
-/// What of the code could not be counted, of those who took part and have figures, a line each.
+/// Kinds of code whose lines could not be counted, for contenders with results: one line per contender and reason.
 pub(super) fn uncounted(report: &Report) -> Vec<String> {
     let cells = report.cells.iter().filter(|c| c.status == CellStatus::Ok);
     let builds: BTreeMap<&String, &BuildRecord> = cells.flat_map(compared_builds).collect();
-    let of = |(name, build): (&String, &BuildRecord)| {
-        let mut whys: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let lines = |(name, build): (&String, &BuildRecord)| {
+        let mut kinds_by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (kind, count) in build.lines.parts().iter().filter(|(_, count)| count.lines.is_none()) {
-            whys.entry(count.source.clone()).or_default().push(kind);
+            kinds_by_reason.entry(count.source.clone()).or_default().push(kind);
         }
-        let told = |(why, kinds): (String, Vec<&str>)| {
-            format!("{name}: lines of {} not measured: {why}", kinds.join(" and "))
+        let line = |(reason, kinds): (String, Vec<&str>)| {
+            format!("{name}: lines of code not measured ({}): {reason}", kinds.join(", "))
         };
-        whys.into_iter().map(told).collect::<Vec<_>>()
+        kinds_by_reason.into_iter().map(line).collect::<Vec<_>>()
     };
-    builds.into_iter().flat_map(of).collect()
+    builds.into_iter().flat_map(lines).collect()
 }
 
-/// Best first, the ceiling last.
+/// Sorts cells by a metric: best first, the ceiling last.
 pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
     let key = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).unwrap_or(0.0);
     cells.sort_by(|a, b| {
@@ -159,10 +159,10 @@ pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
     });
 }
 
-/// The label, its version, and whether it is tuned.
+/// Label and version, with "(tuned)" and "(local)" where they apply.
 pub(super) fn name(cell: &Cell) -> String {
     let mut compared = cell.implementations.iter().filter(|(role, _)| !cell.partners.contains(role));
-    let version = cell.contender.is_some().then(|| compared.next()).flatten().map(|(_, said)| said);
+    let version = cell.contender.is_some().then(|| compared.next()).flatten().map(|(_, found)| found);
     let mut name = match version {
         Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
         _ => cell.label.clone(),
@@ -176,26 +176,26 @@ pub(super) fn name(cell: &Cell) -> String {
     name
 }
 
-/// Not used by the defaults of its documentation.
+/// Whether the contender deviates from the defaults of its documentation.
 fn is_tuned(cell: &Cell) -> bool {
     builds(cell).any(|b| b.tuning != "defaults")
 }
 
-/// The builds of those that are compared.
+/// Builds of the contenders under comparison.
 fn builds(cell: &Cell) -> impl Iterator<Item = &BuildRecord> {
     compared_builds(cell).map(|(_, build)| build)
 }
 
-/// The same, with their names.
+/// Builds of the contenders under comparison, with their names.
 fn compared_builds(cell: &Cell) -> impl Iterator<Item = (&String, &BuildRecord)> {
     let compared =
         |name: &String| cell.roles.iter().any(|(role, n)| n == name && !cell.partners.contains(role));
     cell.builds.iter().filter(move |(name, _)| compared(name))
 }
 
-/// Lines of code of the contender; of several, in the order of the label.
+/// Lines of code of a cell's contenders, in the order of its label.
 fn lines_of(cell: &Cell, roles: &[String], kind: usize) -> String {
-    let of = |name: &String| {
+    let count = |name: &String| {
         let lines = cell.builds.get(name).and_then(|build| build.lines.parts()[kind].1.lines);
         lines.map_or_else(|| "not measured".to_owned(), format::whole)
     };
@@ -205,10 +205,10 @@ fn lines_of(cell: &Cell, roles: &[String], kind: usize) -> String {
     if cell.contender.is_some() {
         names.truncate(1);
     }
-    names.into_iter().map(of).collect::<Vec<_>>().join(" > ")
+    names.into_iter().map(count).collect::<Vec<_>>().join(" > ")
 }
 
-/// The label, and which parts a sum of memory shows.
+/// Label of a metric, with the roles that a sum of memory consists of.
 fn head_of(metric: &Metric, roles: &[String]) -> String {
     match (metric.unit.as_str(), &metric.from) {
         ("B", Source::Meter { of: None, .. }) if roles.len() > 1 => {
@@ -222,7 +222,7 @@ fn figure(cell: &Cell, metric: &Metric, roles: &[String]) -> String {
     let Some(m) = cell.metrics.get(&metric.name) else { return String::new() };
     let Some(value) = m.value else { return "not measured".to_owned() };
     let text = format::value(value, &m.unit);
-    // Parts of memory say which side is heavy; parts of a cost a message are noise in a table.
+    // Only memory is split by role: the split of other metrics adds little to a table.
     if m.per_role.len() > 1 && m.unit == "B" {
         let parts: Vec<f64> = roles.iter().filter_map(|r| m.per_role.get(r).copied()).collect();
         return format!("{text} ({})", format::parts(&parts, &m.unit, value));
@@ -231,8 +231,8 @@ fn figure(cell: &Cell, metric: &Metric, roles: &[String]) -> String {
 }
 
 pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> Option<&'a Verdict> {
-    let is = |v: &&Verdict| v.metric == metric && std::ptr::eq(&raw const report.cells[v.cell], cell);
-    report.verdicts.iter().find(is)
+    let matches = |v: &&Verdict| v.metric == metric && std::ptr::eq(&raw const report.cells[v.cell], cell);
+    report.verdicts.iter().find(matches)
 }
 
 fn spread(cell: &Cell, metric: &str) -> String {
@@ -240,7 +240,7 @@ fn spread(cell: &Cell, metric: &str) -> String {
     let least = m.samples.iter().copied().reduce(f64::min);
     let most = m.samples.iter().copied().reduce(f64::max);
     match least.zip(most) {
-        Some((least, most)) => format!("{} of {}", format::range(least, most, &m.unit), m.samples.len()),
+        Some((least, most)) => format!("{}, n = {}", format::range(least, most, &m.unit), m.samples.len()),
         None => String::new(),
     }
 }
@@ -252,7 +252,7 @@ fn of_ceiling(cell: &Cell, metric: &str) -> String {
 
 fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String {
     if cell.ceiling {
-        return "the bound".to_owned();
+        return "ceiling".to_owned();
     }
     if cell.generator_limited {
         return "not ranked".to_owned();
@@ -266,8 +266,8 @@ fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String 
     }
 }
 
-/// An interval whose ends are this factor apart says nothing that digits would add to.
-const INTERVAL_MOST: f64 = 1e4;
+/// Intervals whose ends are further apart than this factor are not printed.
+const INTERVAL_FACTOR_MAX: f64 = 1e4;
 
 pub(super) fn interval(v: &Verdict) -> String {
     bounds(v.low, v.high)
@@ -275,35 +275,35 @@ pub(super) fn interval(v: &Verdict) -> String {
 
 pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> String {
     match (low, high) {
-        (Some(low), Some(high)) if high > INTERVAL_MOST * low => "(no useful bound yet)".to_owned(),
+        (Some(low), Some(high)) if high > INTERVAL_FACTOR_MAX * low => "(interval too wide)".to_owned(),
         (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
-        _ => "(no bound yet)".to_owned(),
+        _ => "(no interval yet)".to_owned(),
     }
 }
 
-/// A verdict as a sentence.
+/// Formats a verdict as a sentence.
 pub fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
     let ratio = v.ratio.map_or_else(|| "?".to_owned(), format::ratio);
-    let than = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
+    let comparison = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
     match v.verdict {
-        VerdictKind::Better => format!("{}: better, {than}", v.contender),
-        VerdictKind::Worse => format!("{}: worse, {than}", v.contender),
+        VerdictKind::Better => format!("{}: better, {comparison}", v.contender),
+        VerdictKind::Worse => format!("{}: worse, {comparison}", v.contender),
         VerdictKind::NoDifference => {
-            format!("{}: no difference to {} beyond {} %", v.contender, v.baseline, digits_percent(margin))
+            format!("{}: no difference from {} beyond {} %", v.contender, v.baseline, percent(margin))
         }
         VerdictKind::Undecided => match v.needs_blocks {
             Some(n) => format!(
-                "{}: undecided, needs about {n} more {}{}; {than}",
+                "{}: undecided, needs about {n} more {}{}; {comparison}",
                 v.contender,
                 v.unit,
                 if n == 1 { "" } else { "s" }
             ),
-            None => format!("{}: undecided; {than}", v.contender),
+            None => format!("{}: undecided; {comparison}", v.contender),
         },
     }
 }
 
-fn digits_percent(share: f64) -> String {
+fn percent(share: f64) -> String {
     let text = format!("{:.1}", 100.0 * share);
     text.trim_end_matches(".0").to_owned()
 }

@@ -1,4 +1,4 @@
-//! The report on a terminal. Colour is taken out by `anstream` where it is not wanted (NO_COLOR, a pipe).
+//! A report for the terminal. `anstream` strips the colours if NO_COLOR is set or the output is a pipe.
 
 use std::fmt::Write;
 
@@ -17,12 +17,12 @@ use netdyno_lab_store::VerdictKind;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
-/// Columns of the longest bar, where there is room for it ...
+/// Columns of the longest bar.
 const BAR_COLUMNS: usize = 40;
-/// ... and what is too short to compare.
+/// Bars are omitted if fewer columns are available.
 const BAR_COLUMNS_LEAST: usize = 10;
 
-/// Writes the report in lines of `width`; `metrics` are the workload's.
+/// Formats a report in lines of at most `width` columns. `metrics` are the workload's.
 #[must_use]
 pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
     let primary = metrics.iter().find(|m| m.primary);
@@ -39,17 +39,17 @@ pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
             verdicts(&mut out, report, &cells, primary, width);
         }
         missing(&mut out, &t.missing, width);
-        if !t.to_come.is_empty() {
+        if !t.pending.is_empty() {
             line(
                 &mut out,
-                &wrapped(&format!("not measured yet: {}", t.to_come.join(", ")), width, "  ", "    "),
+                &wrapped(&format!("not measured yet: {}", t.pending.join(", ")), width, "  ", "    "),
             );
         }
     }
-    for shown in effects::shown(report, primary) {
-        line(&mut out, &format!("\n{BOLD}{}{BOLD:#}", wrapped(&shown.title, width, "", "  ")));
-        line(&mut out, &blocks(&shown.head, &shown.rows, &shown.names(), width).join("\n\n"));
-        for text in &shown.lines {
+    for matrix in effects::tables(report, primary) {
+        line(&mut out, &format!("\n{BOLD}{}{BOLD:#}", wrapped(&matrix.title, width, "", "  ")));
+        line(&mut out, &blocks(&matrix.head, &matrix.rows, &matrix.names(), width).join("\n\n"));
+        for text in &matrix.lines {
             line(&mut out, &wrapped(&plain(text), width, "  ", "    "));
         }
     }
@@ -74,23 +74,23 @@ fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-/// The rows, in as many blocks as the width asks for. The columns of the code only where all fits beside each other.
+/// Table rows, split into as many blocks as the width requires. Lines of code are shown only if all columns fit.
 fn figures(out: &mut String, t: &Table<'_>, width: usize) {
     if t.rows.is_empty() {
         return;
     }
     let labels: Vec<String> = t.rows.iter().map(|(cell, _)| cell.label.clone()).collect();
-    let without = |row: &[String]| [&row[..t.lines.start], &row[t.lines.end..]].concat();
+    let without_code = |row: &[String]| [&row[..t.code_columns.start], &row[t.code_columns.end..]].concat();
     let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
-    let mut shown = blocks(&t.head, &rows, &labels, width);
-    if shown.len() > 1 {
-        let rows: Vec<Vec<String>> = rows.iter().map(|row| without(row)).collect();
-        shown = blocks(&without(&t.head), &rows, &labels, width);
+    let mut parts = blocks(&t.head, &rows, &labels, width);
+    if parts.len() > 1 {
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| without_code(row)).collect();
+        parts = blocks(&without_code(&t.head), &rows, &labels, width);
     }
-    line(out, &shown.join("\n\n"));
+    line(out, &parts.join("\n\n"));
 }
 
-/// One bar a cell, the longest for the greatest value.
+/// One bar per cell, scaled to the greatest value.
 fn bars(out: &mut String, cells: &[&Cell], primary: &Metric, width: usize) {
     const FIGURE_COLUMNS: usize = 14;
     let value = |c: &Cell| c.metrics.get(&primary.name).and_then(|m| m.value);
@@ -113,7 +113,7 @@ fn bars(out: &mut String, cells: &[&Cell], primary: &Metric, width: usize) {
     }
 }
 
-/// A share of so many columns, in eighths of one.
+/// A bar that fills `share` of `columns`, to an eighth of a column.
 fn bar(share: f64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
@@ -121,12 +121,12 @@ fn bar(share: f64, columns: usize) -> String {
 }
 
 fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric, width: usize) {
-    let found: Vec<_> = cells.iter().filter_map(|c| verdict_of(report, c, &primary.name)).collect();
-    if found.is_empty() {
+    let verdicts: Vec<_> = cells.iter().filter_map(|c| verdict_of(report, c, &primary.name)).collect();
+    if verdicts.is_empty() {
         return;
     }
     line(out, "");
-    for v in found {
+    for v in verdicts {
         let style = match v.verdict {
             VerdictKind::Better => AnsiColor::Green.on_default(),
             VerdictKind::Worse => AnsiColor::Red.on_default(),
@@ -138,7 +138,7 @@ fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric
     line(out, "");
 }
 
-/// What has no figures, each with its reason. The lines below the first of a reason are what the contender printed.
+/// Cells without results, each with its reason. Lines after the first one of a reason are the contender's output.
 fn missing(out: &mut String, cells: &[&Cell], width: usize) {
     for cell in cells {
         let (word, style) = match cell.status {
@@ -147,8 +147,8 @@ fn missing(out: &mut String, cells: &[&Cell], width: usize) {
             CellStatus::Planned | CellStatus::Ok => ("not measured", AnsiColor::Yellow.on_default()),
         };
         let reason = plain(&cell.reason);
-        let (why, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
-        let text = wrapped(&format!("{} {word}: {why}", cell.label), width, "  ", "    ");
+        let (summary, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
+        let text = wrapped(&format!("{} {word}: {summary}", cell.label), width, "  ", "    ");
         line(out, &text.replacen(&format!(" {word}:"), &format!(" {style}{word}{style:#}:"), 1));
         for text in printed.lines() {
             line(out, &wrapped(text.trim_end(), width, "", "        "));

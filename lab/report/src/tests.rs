@@ -1,4 +1,4 @@
-//! A made-up run in every format.
+//! A synthetic run in every format.
 
 use netdyno_lab_analysis::report::{Report, build, json, schema, turn_notes};
 use netdyno_lab_store::VerdictKind;
@@ -9,7 +9,7 @@ use netdyno_lab_store::code_lines::{CodeLines, LineCount};
 use netdyno_lab_store::fixture::{Contender, run};
 use netdyno_lab_store::{BuildRecord, CellStatus, Run, Sample, SampleKind, Turns};
 
-fn made_up() -> Run {
+fn synthetic() -> Run {
     let ok = CellStatus::Ok;
     run(
         &[
@@ -29,8 +29,8 @@ fn metrics() -> Vec<Metric> {
 }
 
 #[test]
-fn the_report_says_what_the_samples_say() {
-    let report = build(&made_up()).unwrap();
+fn a_report_matches_its_samples() {
+    let report = build(&synthetic()).unwrap();
     let verdict = |name: &str| {
         report.verdicts.iter().find(|v| v.metric == "throughput" && v.contender == name).unwrap()
     };
@@ -46,17 +46,17 @@ fn the_report_says_what_the_samples_say() {
     assert_eq!(cell("rival").metrics["throughput"].of_ceiling, Some(2002.5 / 8000.0));
     assert_eq!(cell("base").bottleneck, "sink CPU");
     assert_eq!(cell("rival").bottleneck, "waiting (source 50 %, sink 40 %)");
-    // (0.5 + 0.4) CPU seconds a second over 2002.5 messages a second.
+    // (0.5 + 0.4) CPU seconds per second divided by 2002.5 messages per second.
     let cost = cell("rival").metrics["cpu_per_message"].value.unwrap();
     assert!((cost - 0.9e9 / 2002.5).abs() < 2000.0, "{cost}");
     assert_eq!(cell("liar").metrics["throughput"].value, None);
     assert_eq!(report.run.blocks, 4);
 }
 
-/// The made-up run in turns: of its undisturbed rate rival has half, base and top all, by freezers that differ or not.
+/// The synthetic run as a duel in turns: freezing halves rival's rate and leaves the others unchanged.
 fn by_turns(freezers: [&str; 2]) -> Run {
     const STRETCH_NS: u64 = 500_000_000;
-    let mut run = made_up();
+    let mut run = synthetic();
     run.header.manifest +=
         "\n[turns]\nturn_ms = 100\nlead_ms = 30\nstretch_ms = 500\nstretch_every = 1\ntogether = 6\n";
     for trial in &mut run.trials {
@@ -88,7 +88,7 @@ fn by_turns(freezers: [&str; 2]) -> Run {
 }
 
 #[test]
-fn what_turns_did_stands_below_the_table() {
+fn effects_of_freezing_follow_the_table() {
     let lines = |run: &Run| turn_notes(&build(run).unwrap());
     assert_eq!(
         lines(&by_turns(["cgroup v2 freezer"; 2])),
@@ -98,8 +98,8 @@ fn what_turns_did_stands_below_the_table() {
         ]
     );
     let two = by_turns(["cgroup v2 freezer", "SIGSTOP to every process"]);
-    let told = "frozen by SIGSTOP to every process (rival), cgroup v2 freezer (base, equal, top); nobody";
-    assert!(lines(&two)[0].contains(told), "{:?}", lines(&two));
+    let expected = "frozen by SIGSTOP to every process (rival), cgroup v2 freezer (base, equal, top); nobody";
+    assert!(lines(&two)[0].contains(expected), "{:?}", lines(&two));
     let report = build(&two).unwrap();
     let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), 80)).to_string();
     assert!(widest(&text) <= 80 && text.contains("\nrival: 0.50 of its undisturbed rate in turns"), "{text}");
@@ -107,7 +107,7 @@ fn what_turns_did_stands_below_the_table() {
 }
 
 #[test]
-fn who_is_compared_in_long_turns_is_told_with_their_length() {
+fn the_length_of_long_turns_is_reported() {
     let mut run = by_turns([""; 2]);
     let mut long = run.trials.iter().find(|t| t.cell == 1).unwrap().clone();
     (long.block, long.turns.as_mut().unwrap().turn_ns) = (99, 500_000_000);
@@ -120,10 +120,10 @@ fn who_is_compared_in_long_turns_is_told_with_their_length() {
 }
 
 #[test]
-fn why_blocks_is_said_where_duels_could_be_held() {
+fn the_reason_for_blocks_is_reported_if_duels_are_possible() {
     let lines = |run: &Run| turn_notes(&build(run).unwrap());
-    assert_eq!(lines(&made_up()), [""; 0], "the workload has no turns");
-    let mut run = made_up();
+    assert_eq!(lines(&synthetic()), [""; 0], "the workload does not define turns");
+    let mut run = synthetic();
     run.header.manifest = by_turns([""; 2]).header.manifest;
     run.header.settings.blocks = true;
     assert_eq!(lines(&run), ["by blocks, not duels: asked for"]);
@@ -131,7 +131,7 @@ fn why_blocks_is_said_where_duels_could_be_held() {
 
 #[test]
 fn a_failed_cell_is_shown_with_its_reason() {
-    let report = build(&made_up()).unwrap();
+    let report = build(&synthetic()).unwrap();
     for text in [terminal(&report, &metrics(), 100), markdown(&report, &metrics())] {
         assert!(text.contains("liar") && text.contains("wrong digest"), "{text}");
         assert!(text.contains("absent") && text.contains("apt-get install it"), "{text}");
@@ -141,30 +141,30 @@ fn a_failed_cell_is_shown_with_its_reason() {
 
 #[test]
 fn the_table_is_in_order_and_aligned() {
-    let report = build(&made_up()).unwrap();
+    let report = build(&synthetic()).unwrap();
     let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), 100)).to_string();
     let line = |name: &str| text.lines().position(|l| l.trim_start().starts_with(name)).unwrap();
     assert!(line("rival") < line("base") && line("base") < line("top"), "{text}");
     assert!(text.contains("rival: better, counted 2.00x that of base (1."), "{text}");
-    assert!(text.contains("equal: no difference to base beyond 2 %"), "{text}");
+    assert!(text.contains("equal: no difference from base beyond 2 %"), "{text}");
     assert!(text.contains("25.0 %"), "share of the ceiling: {text}");
     assert!(text.contains("6.00 MB (3.00 + 3.00)"), "{text}");
 }
 
-/// The longest line: colour taken out, characters counted.
+/// Length of the longest line, in characters.
 fn widest(text: &str) -> usize {
     text.lines().map(|l| l.chars().count()).max().unwrap_or(0)
 }
 
 #[test]
 fn no_line_is_longer_than_the_terminal_and_no_figure_is_lost() {
-    let mut made_up = made_up();
+    let mut synthetic = synthetic();
     let words = "a reason of very many words ".repeat(20);
-    made_up.cells[3].reason = format!("the sink: {words}\n      panic: {words}\n      the last line");
-    made_up.header.warnings = vec![words.clone()];
-    let report = build(&made_up).unwrap();
+    synthetic.cells[3].reason = format!("the sink: {words}\n      panic: {words}\n      the last line");
+    synthetic.header.warnings = vec![words.clone()];
+    let report = build(&synthetic).unwrap();
     let tables = table::tables(&report, &metrics());
-    let of_code = tables[0].lines.clone();
+    let of_code = tables[0].code_columns.clone();
     let cells: Vec<Vec<String>> =
         tables[0].rows.iter().map(|(_, row)| [&row[..of_code.start], &row[of_code.end..]].concat()).collect();
     for width in [60, 80, 100, 120, 200] {
@@ -182,67 +182,67 @@ fn no_line_is_longer_than_the_terminal_and_no_figure_is_lost() {
 }
 
 #[test]
-fn one_contender_alone_shows_how_far_its_trials_lie_apart() {
+fn a_single_contender_shows_the_range_of_its_trials() {
     let ok = CellStatus::Ok;
     let rates = [1000, 1300, 900, 1000];
     let run = run(&[Contender { name: "base", status: ok, rates: &rates, sink_cpu_percent: 99 }], None);
     let report = build(&run).unwrap();
     for text in [terminal(&report, &metrics(), 120), markdown(&report, &metrics())] {
-        assert!(text.contains("0.90 - 1.30 k/s of 4"), "{text}");
+        assert!(text.contains("0.90 - 1.30 k/s, n = 4"), "{text}");
         assert!(!text.contains("vs "), "{text}");
     }
 }
 
 #[test]
-fn what_the_run_has_not_come_to_stands_in_one_line() {
-    let mut made_up = made_up();
-    for cell in &mut made_up.cells[3..5] {
+fn pending_cells_are_listed_on_one_line() {
+    let mut synthetic = synthetic();
+    for cell in &mut synthetic.cells[3..5] {
         (cell.status, cell.reason, cell.remedy) = (CellStatus::Planned, String::new(), String::new());
     }
-    let report = build(&made_up).unwrap();
+    let report = build(&synthetic).unwrap();
     for text in [terminal(&report, &metrics(), 80), markdown(&report, &metrics())] {
         assert!(text.contains("not measured yet: liar, absent\n"), "{text}");
     }
 }
 
 #[test]
-fn what_was_lost_stands_in_the_table() {
-    let mut made_up = made_up();
+fn lost_messages_are_shown_in_the_table() {
+    let mut synthetic = synthetic();
     let metric = "[[metrics]]\nname = \"gone\"\nlabel = \"lost\"\nunit = \"1\"\nbetter = \"lower\"\n\
                   column = false\nfrom = { count = { role = \"source\", counter = \"messages\" } }\n\n[presets";
-    made_up.header.manifest = made_up.header.manifest.replacen("[presets", metric, 1);
-    let metrics = made_up.header.parsed_workload().unwrap().metrics;
-    let report = build(&made_up).unwrap();
+    synthetic.header.manifest = synthetic.header.manifest.replacen("[presets", metric, 1);
+    let metrics = synthetic.header.parsed_workload().unwrap().metrics;
+    let report = build(&synthetic).unwrap();
     let cell = report.cells.iter().find(|c| c.label == "rival").unwrap();
     assert_eq!(cell.bottleneck, "waiting (source 50 %, sink 40 %), 8005 lost");
     assert!(terminal(&report, &metrics, 200).contains(", 8005 lost"));
-    // A good thing is none of these, nor is what has a column.
+    // Neither a metric where more is better nor one with its own column counts as a loss.
     for (from, to) in [("better = \"lower\"\ncolumn", "better = \"higher\"\ncolumn"), ("column = false", "")]
     {
-        let mut other = made_up.clone();
+        let mut other = synthetic.clone();
         other.header.manifest = other.header.manifest.replacen(from, to, 1);
         assert!(!build(&other).unwrap().cells[0].bottleneck.contains("lost"));
     }
 }
 
 #[test]
-fn what_a_crashed_role_printed_is_in_the_json() {
-    let mut made_up = made_up();
-    let mut trial = made_up.trials[0].clone();
+fn output_of_a_crashed_role_is_in_the_json() {
+    let mut synthetic = synthetic();
+    let mut trial = synthetic.trials[0].clone();
     let (role, reason, stderr) = ("sink".to_owned(), "died".to_owned(), "panic: oh\n".repeat(50));
     (trial.cell, trial.outcome) =
         (3, netdyno_lab_store::Outcome::Failed { role, reason, stderr: stderr.clone() });
-    made_up.trials.push(trial);
-    let report = build(&made_up).unwrap();
+    synthetic.trials.push(trial);
+    let report = build(&synthetic).unwrap();
     assert_eq!(report.cells[3].stderr, stderr);
     assert!(report.cells.iter().enumerate().all(|(i, c)| i == 3 || c.stderr.is_empty()));
 }
 
 #[test]
-fn markdown_begins_with_what_says_the_most() {
+fn markdown_begins_with_a_summary() {
     let mut metrics = metrics();
     metrics[1].headline = true;
-    let text = markdown(&build(&made_up()).unwrap(), &metrics);
+    let text = markdown(&build(&synthetic()).unwrap(), &metrics);
     let (first, rest) = text.split_once("<details>").unwrap();
     assert!(
         first.contains("|  | counted | vs base | of ceiling | CPU/msg |\n|---|---:|---:|---:|---:|\n"),
@@ -262,12 +262,12 @@ fn markdown_begins_with_what_says_the_most() {
 }
 
 #[test]
-fn json_keeps_its_schema() {
-    let report = build(&made_up()).unwrap();
+fn json_matches_its_schema() {
+    let report = build(&synthetic()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
     let validator = jsonschema::validator_for(schema().as_value()).unwrap();
-    let faults: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-    assert!(faults.is_empty(), "{faults:?}");
+    let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
     for field in ["host", "cells", "verdicts"] {
         assert!(value.get(field).is_some(), "{field}");
     }
@@ -277,23 +277,20 @@ fn json_keeps_its_schema() {
 }
 
 #[test]
-fn a_contender_cannot_write_into_the_page() {
-    let mut made_up = made_up();
-    made_up.cells[3].reason = "<script>|`x`\u{1b}[2J\n      </details>\n# x".to_owned();
-    let report = build(&made_up).unwrap();
+fn output_of_a_contender_is_escaped() {
+    let mut synthetic = synthetic();
+    synthetic.cells[3].reason = "<script>|`x`\u{1b}[2J\n      </details>\n# x".to_owned();
+    let report = build(&synthetic).unwrap();
     let text = markdown(&report, &metrics());
     assert!(!text.contains("<script>") && text.contains("&lt;script>\\|\\`x\\`"), "{text}");
-    assert!(
-        text.contains("\n\n      </details>\n      # x\n"),
-        "what was printed stands in a block of code: {text}"
-    );
+    assert!(text.contains("\n\n      </details>\n      # x\n"), "the output is a code block: {text}");
     let text = terminal(&report, &metrics(), 100);
     assert!(!text.contains("\u{1b}[2J"), "{text}");
 }
 
 #[test]
-fn what_is_no_release_is_marked_as_local_and_a_caveat_is_told() {
-    let mut run = made_up();
+fn local_builds_and_caveats_are_marked() {
+    let mut run = synthetic();
     let build = BuildRecord {
         local: Some("/home/me/lib (git 0123456789ab dirty)".to_owned()),
         caveat: Some("answers are not compared".to_owned()),
@@ -302,7 +299,7 @@ fn what_is_no_release_is_marked_as_local_and_a_caveat_is_told() {
     let rival = run.cells.iter_mut().find(|c| c.contender() == Some("rival")).unwrap();
     rival.builds.insert("rival".to_owned(), build);
     let report = netdyno_lab_analysis::report::build(&run).unwrap();
-    // Markdown has a short table and, behind the fold, a whole one.
+    // Markdown has a summary table and a full one.
     for (text, tables) in [(terminal(&report, &metrics(), 200), 1), (markdown(&report, &metrics()), 2)] {
         assert_eq!(text.matches("(local)").count(), tables, "{text}");
         assert!(
@@ -328,12 +325,12 @@ fn build_of(lines: CodeLines) -> BuildRecord {
 }
 
 #[test]
-fn lines_of_code_stand_among_all_columns_and_where_there_is_room() {
-    let mut run = made_up();
+fn lines_of_code_are_shown_if_all_columns_fit() {
+    let mut run = synthetic();
     let lines = CodeLines {
         library: LineCount::of(73_120, "tokei"),
         adapter: LineCount::of(0, "tokei"),
-        generated: LineCount::not_measured("nobody *looked*"),
+        generated: LineCount::not_measured("not *counted*"),
     };
     for (cell, name) in [(0, "base"), (1, "rival"), (3, "liar")] {
         let lines = if name == "rival" { lines.clone() } else { CodeLines::not_measured("compiled") };
@@ -344,30 +341,33 @@ fn lines_of_code_stand_among_all_columns_and_where_there_is_room() {
     let (first, rest) = text.split_once("<details>").unwrap();
     assert!(!first.contains("lines"), "{first}");
     assert!(rest.contains("| 73,120 | 0 | not measured | waiting"), "{rest}");
-    assert!(rest.contains("\n- rival: lines of generated not measured: nobody \\*looked\\*\n"), "{rest}");
     assert!(
-        rest.contains("\n- base: lines of library and adapter and generated not measured: compiled\n"),
+        rest.contains("\n- rival: lines of code not measured (generated): not \\*counted\\*\n"),
         "{rest}"
     );
-    assert!(!rest.contains("liar: lines"), "it has no row: {rest}");
+    assert!(
+        rest.contains("\n- base: lines of code not measured (library, adapter, generated): compiled\n"),
+        "{rest}"
+    );
+    assert!(!rest.contains("liar: lines"), "it has no results: {rest}");
     for (width, is_shown) in [(80, false), (120, false), (240, true)] {
         let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), width)).to_string();
         assert_eq!(text.contains("library lines"), is_shown, "{width}: {text}");
         assert_eq!(text.contains("73,120"), is_shown, "{width}: {text}");
     }
     let value: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
-    let told = &value["cells"][1]["builds"]["rival"]["lines"];
+    let lines = &value["cells"][1]["builds"]["rival"]["lines"];
     assert_eq!(
-        (&told["library"]["lines"], &told["generated"]["lines"]),
+        (&lines["library"]["lines"], &lines["generated"]["lines"]),
         (&73_120.into(), &serde_json::Value::Null)
     );
-    assert_eq!(told["generated"]["source"], "nobody *looked*");
+    assert_eq!(lines["generated"]["source"], "not *counted*");
     assert!(jsonschema::is_valid(schema().as_value(), &value));
 }
 
 #[test]
-fn of_two_contenders_lines_stand_in_the_order_of_the_roles() {
-    let mut run = made_up();
+fn lines_of_code_of_two_contenders_follow_the_order_of_the_roles() {
+    let mut run = synthetic();
     run.cells[1].contenders.insert("sink".to_owned(), "base".to_owned());
     let lines = |n| CodeLines { library: LineCount::of(n, "tokei"), ..CodeLines::not_measured("made up") };
     run.cells[1].builds =
@@ -376,15 +376,18 @@ fn of_two_contenders_lines_stand_in_the_order_of_the_roles() {
     let row = |cell: &str| {
         let tables = table::tables(&report, &metrics());
         let (_, row) = tables[0].rows.iter().find(|(c, _)| c.label == cell).unwrap();
-        row[tables[0].lines.clone()].to_vec()
+        row[tables[0].code_columns.clone()].to_vec()
     };
     assert_eq!(
         row("rival > base"),
         ["2,000 > 1", "not measured > not measured", "not measured > not measured"]
     );
-    assert_eq!(row("base"), ["not measured"; 3], "it has no build in the store");
+    assert_eq!(row("base"), ["not measured"; 3], "the store has no build of it");
     run.cells[1].partners.insert("sink".to_owned());
     let report = build(&run).unwrap();
     let tables = table::tables(&report, &metrics());
-    assert!(tables[0].rows.iter().any(|(_, row)| row.contains(&"2,000".to_owned())), "a partner is not told");
+    assert!(
+        tables[0].rows.iter().any(|(_, row)| row.contains(&"2,000".to_owned())),
+        "partners are not counted"
+    );
 }

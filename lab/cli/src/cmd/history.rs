@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{GOOD, Outcome, print};
 use crate::cli::{Format, HistoryArgs};
-use netdyno_lab_report::listed::{some_of, state};
+use netdyno_lab_report::listed::{abbreviated, state};
 use netdyno_lab_report::{columns, grid, markdown_table};
 use netdyno_lab_store::{Listed, Listing, Store};
 
@@ -23,12 +23,12 @@ pub fn run(args: &HistoryArgs) -> Outcome {
         }
         Format::Table | Format::Markdown if runs.is_empty() => print("no runs yet: netdyno run WORKLOAD\n"),
         Format::Table => {
-            let command = |run: &Listed| format!("{}\n{}", some_of(&run.contenders), command(run));
+            let command = |run: &Listed| format!("{}\n{}", abbreviated(&run.contenders), command(run));
             let rows: Vec<_> = runs.iter().map(|run| row(run, command(run))).collect();
             print(&format!("{}\n", grid(&head, &rows, columns())));
         }
         Format::Markdown => {
-            let rows: Vec<_> = runs.iter().map(|run| row(run, some_of(&run.contenders))).collect();
+            let rows: Vec<_> = runs.iter().map(|run| row(run, abbreviated(&run.contenders))).collect();
             print(&markdown_table(&head, &rows));
         }
     }

@@ -44,7 +44,7 @@ fn those_are_compared_that_play_the_other_role() {
     let bench = bench();
     let seen = run(&bench, &[]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert!(seen.stdout.contains("all under the same source: feeder "), "{seen:?}");
+    assert!(seen.stdout.contains("source of every cell: feeder "), "{seen:?}");
     let report = bench.last();
     assert_eq!(labels(&report), ["one", "two"]);
     assert_eq!(report["run"]["partners"]["source"], "feeder");
@@ -66,7 +66,7 @@ fn a_matrix_varies_the_partner_too() {
     let seen = run(&bench, &["--matrix"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     assert_eq!(labels(&bench.last()), ["one", "two", "other > one", "other > two"]);
-    assert!(seen.stdout.contains("under the source of feeder"), "{seen:?}");
+    assert!(seen.stdout.contains("source unless a cell names another: feeder"), "{seen:?}");
     let of = |baseline: &str| {
         let seen = run(&bench, &["--matrix", "other", "one", "two", "--baseline", baseline]);
         (seen.code, bench.last()["verdicts"][0]["baseline"].clone())
@@ -147,7 +147,7 @@ fn one_role_is_compared_with_one_partner_for_all() {
     let bench = bench_of_stand_ins();
     let seen = run(&bench, &["--role", "sink"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert!(seen.stdout.contains("all under the same source: full "), "{seen:?}");
+    assert!(seen.stdout.contains("source of every cell: full "), "{seen:?}");
     let report = bench.last();
     assert_eq!(labels(&report), ["full", "one"], "nobody understands odd");
     assert_eq!(cell(&report, "one")["roles"]["source"], "full");

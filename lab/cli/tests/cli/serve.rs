@@ -277,7 +277,7 @@ fn so_many_follow_and_no_more() {
     for (status, lines) in &mut followers {
         assert_eq!(status, "HTTP/1.1 200 OK");
         assert!(lines.any(|line| line == "event: state"));
-        assert!(lines.any(|line| line.contains("Without figures") || line.contains("So far")));
+        assert!(lines.any(|line| line.contains("Without results") || line.contains("Interim results")));
     }
     assert_eq!(follow().0, "HTTP/1.1 503 Service Unavailable");
     followers.truncate(8);
@@ -337,5 +337,5 @@ fn a_site_is_written_and_written_again() {
     assert!(seen.stdout.contains("5 pages, 0 written, 0 removed"), "{seen:?}");
     std::fs::write(bench.path("public/index.html"), "mine").unwrap();
     let seen = bench.netdyno(&["site", &folder]);
-    assert!(seen.code == 2 && seen.stderr.contains("not as netdyno site left it"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.contains("not an unmodified file of netdyno site"), "{seen:?}");
 }

@@ -1,4 +1,4 @@
-//! A replication as Markdown, for a study; and the block of a file that it stands in.
+//! A replication as Markdown, and its block in the document of a study.
 
 use super::terminal::{figure, outcome, published};
 use crate::{escape, markdown_table};
@@ -8,31 +8,27 @@ use netdyno_lab_analysis::report::plain;
 const BEGIN: &str = "<!-- claims:begin -->";
 const END: &str = "<!-- claims:end -->";
 
-/// The articles, each with its table, what shows the causes, and its runs.
+/// Formats each article: table of claims, evidence for the causes, and methods.
 #[must_use]
 pub fn markdown(replication: &Replication) -> String {
-    replication.articles.iter().map(one).collect::<Vec<_>>().join("\n")
+    replication.articles.iter().map(article).collect::<Vec<_>>().join("\n")
 }
 
-fn one(article: &Judged) -> String {
-    let head =
-        ["the article says", "published", "by its own method", "treated alike", "verdict"].map(str::to_owned);
+fn article(article: &Judged) -> String {
+    let head = ["claim", "published", "article's method", "fair method", "verdict"].map(str::to_owned);
     let rows: Vec<Vec<String>> = article.claims.iter().map(row).collect();
     let mut out = vec![format!("**{}: {}**\n", escape(&article.id), escape(&plain(&article.title)))];
     out.push(markdown_table(&head, &rows));
     out.push(
-        "Ratios of the first to the second side, with the interval that holds whenever a run stops.\n"
+        "Ratios of the first side to the second, with a confidence interval that is valid whenever the run stops.\n"
             .to_owned(),
     );
-    let shown: Vec<String> = article.claims.iter().flat_map(causes).collect();
-    if !shown.is_empty() {
-        out.push(format!("What shows the causes:\n\n{}\n", shown.join("\n")));
+    let causes: Vec<String> = article.claims.iter().flat_map(causes).collect();
+    if !causes.is_empty() {
+        out.push(format!("Evidence for the causes:\n\n{}\n", causes.join("\n")));
     }
     if !article.differs.is_empty() {
-        out.push(format!(
-            "Otherwise here than in the article: {}.\n",
-            escape(&plain(&article.differs.join("; ")))
-        ));
+        out.push(format!("Differences from the article: {}.\n", escape(&plain(&article.differs.join("; ")))));
     }
     let runs = article.methods.iter().map(|ran| {
         let run = if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) };
@@ -51,11 +47,11 @@ fn one(article: &Judged) -> String {
 
 fn row(claim: &JudgedClaim) -> Vec<String> {
     let statement = format!("{} ({})", claim.statement, claim.id);
-    // Why nothing is tested stands in the verdict already.
-    let of = |tested: &Tested| {
-        if tested.why == claim.fair.why && tested.method.is_empty() { String::new() } else { of(tested) }
+    // The verdict already contains the reason why nothing was tested.
+    let result = |tested: &Tested| {
+        if tested.why == claim.fair.why && tested.method.is_empty() { String::new() } else { result(tested) }
     };
-    vec![statement, printed(claim), of(&claim.article), of(&claim.fair), claim.sentence.clone()]
+    vec![statement, printed(claim), result(&claim.article), result(&claim.fair), claim.sentence.clone()]
 }
 
 /// `213.38 : 135.45 MB/s, 1.58x`
@@ -70,8 +66,8 @@ fn printed(claim: &JudgedClaim) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The ratio, and of whom.
-fn of(tested: &Tested) -> String {
+/// The measured ratio and its two sides, or the reason why there is none.
+fn result(tested: &Tested) -> String {
     if tested.measured.is_none() {
         tested.why.clone()
     } else {
@@ -81,17 +77,18 @@ fn of(tested: &Tested) -> String {
 
 fn causes(claim: &JudgedClaim) -> Vec<String> {
     let note = (!claim.note.is_empty()).then(|| claim.note.clone());
-    let shown = claim.experiments.iter().map(|e| format!("{}: {}", e.about, outcome(&e.tested)));
-    shown.chain(note).map(|text| format!("- {}: {}", claim.id, escape(&plain(&text)))).collect()
+    let outcomes = claim.experiments.iter().map(|e| format!("{}: {}", e.about, outcome(&e.tested)));
+    outcomes.chain(note).map(|text| format!("- {}: {}", claim.id, escape(&plain(&text)))).collect()
 }
 
-/// A document with the text between its markers replaced.
+/// Replaces the text between the markers of a document.
 ///
 /// # Errors
-/// In words: when it has no such place, or several.
+/// If the document does not have exactly one pair of markers.
 pub fn into_block(document: &str, text: &str) -> Result<String, String> {
-    let missing =
-        || format!("has no one place for it: write the lines {BEGIN} and {END} where it should stand");
+    let missing = || {
+        format!("does not have exactly one block for the results: mark it with the lines {BEGIN} and {END}")
+    };
     let (before, rest) = document.split_once(BEGIN).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;
     if after.contains(BEGIN) || before.contains(END) {
@@ -111,7 +108,7 @@ mod tests {
         assert_eq!(new, format!("a\n{BEGIN}\nnew\n{END}\nb\n"));
         assert_eq!(into_block(&new, "new").unwrap(), new);
         for broken in ["", BEGIN, &format!("{END} {BEGIN}"), &format!("{document}{document}")] {
-            assert!(into_block(broken, "new").unwrap_err().contains("has no one place"), "{broken}");
+            assert!(into_block(broken, "new").unwrap_err().contains("exactly one block"), "{broken}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Judged claims as a table, Markdown and a picture.
+//! Replications of published claims as a table, Markdown and a picture.
 
 mod markdown;
 mod picture;

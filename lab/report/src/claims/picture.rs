@@ -1,14 +1,14 @@
-//! A replication as a picture: published ratios beside those measured, on one axis.
+//! A replication as a picture: published and measured ratios on one axis.
 
 use super::terminal::{figure, published};
 use crate::plot::{Kind, Ranking, Row};
 use netdyno_lab_analysis::claims::Finding;
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Tested};
 
-/// The claims of an article that have ratios, each by its two methods.
+/// The claims of an article that have measured ratios, each by both methods.
 ///
 /// # Errors
-/// When there are none.
+/// If no claim was measured.
 pub fn picture(article: &Judged) -> Result<Ranking, String> {
     let rows: Vec<Row> = article.claims.iter().flat_map(rows).collect();
     if rows.is_empty() {
@@ -25,8 +25,8 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
         metric: "published".to_owned(),
         versus: "measured".to_owned(),
         axis: "measured ratio of the two sides, logarithmic scale".to_owned(),
-        legend: "Dot: ratio; line: its interval; hollow: it says neither that the claim is true nor that it is not. Each claim by the \
-                 article's own method, and where both sides are treated alike."
+        legend: "Dot: ratio; line: its confidence interval; hollow: undecided. Each claim is tested by the article's method \
+                 and by a fair method, which treats both sides alike."
             .to_owned(),
         unit: None,
         rows,
@@ -39,15 +39,15 @@ fn rows(claim: &JudgedClaim) -> Vec<Row> {
     let row = |name: &str, tested: &Tested| {
         let measured = tested.measured.as_ref()?;
         let (kind, word) = match tested.finding {
-            Finding::Shown => (Kind::Better, "so"),
-            Finding::Refuted => (Kind::Worse, "not so"),
-            Finding::Open | Finding::Missing => (Kind::Open, "open"),
+            Finding::Shown => (Kind::Better, "confirmed"),
+            Finding::Refuted => (Kind::Worse, "refuted"),
+            Finding::Open | Finding::Missing => (Kind::Open, "undecided"),
         };
         Some(Row {
             label: claim.id.clone(),
             more: name.to_owned(),
             value: published(claim),
-            // The "x" stands in the column of the published one; here every letter counts.
+            // The column is narrow: the published ratio next to it already has the "x".
             detail: figure(tested).replace(" (no interval yet)", "").replace("x (", " ("),
             word,
             kind,
@@ -56,7 +56,7 @@ fn rows(claim: &JudgedClaim) -> Vec<Row> {
                 .then_some((measured.low, measured.high)),
         })
     };
-    [("its own", &claim.article), ("alike", &claim.fair)]
+    [("article", &claim.article), ("fair", &claim.fair)]
         .into_iter()
         .filter_map(|(name, t)| row(name, t))
         .collect()

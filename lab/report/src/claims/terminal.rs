@@ -1,4 +1,4 @@
-//! A replication for people.
+//! A replication for the terminal.
 
 use crate::{grid, wrapped};
 use netdyno_lab_analysis::claims::Finding;
@@ -6,24 +6,24 @@ use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
 use netdyno_lab_analysis::report::format::ratio;
 use netdyno_lab_analysis::report::plain;
 
-/// The articles, each with a table of its claims.
+/// Formats each article with a table of its claims.
 #[must_use]
 pub fn terminal(replication: &Replication, width: usize) -> String {
-    replication.articles.iter().map(|article| one(article, width)).collect::<Vec<_>>().join("\n")
+    replication.articles.iter().map(|judged| article(judged, width)).collect::<Vec<_>>().join("\n")
 }
 
-fn one(article: &Judged, width: usize) -> String {
+fn article(article: &Judged, width: usize) -> String {
     let mut out = vec![wrapped(&format!("{}  {}", article.id, plain(&article.title)), width, "", "   ")];
-    let told = |head: &str, all: &[String]| {
+    let list = |head: &str, all: &[String]| {
         wrapped(&format!("{head}: {}", plain(&all.join("; "))), width, "   ", "   ")
     };
-    for (head, all) in [("as published", &article.conditions), ("otherwise here", &article.differs)] {
+    for (head, all) in [("as published", &article.conditions), ("differences", &article.differs)] {
         if !all.is_empty() {
-            out.push(told(head, all));
+            out.push(list(head, all));
         }
     }
     out.push(String::new());
-    let head = ["claim", "published", "its own method", "fair method", "verdict"].map(str::to_owned);
+    let head = ["claim", "published", "article's method", "fair method", "verdict"].map(str::to_owned);
     let rows: Vec<Vec<String>> = article.claims.iter().map(row).collect();
     out.push(grid(&head, &rows, width));
     out.push(String::new());
@@ -42,12 +42,12 @@ fn row(claim: &JudgedClaim) -> Vec<String> {
     vec![claim.id.clone(), published(claim), figure(&claim.article), figure(&claim.fair), text.join("\n")]
 }
 
-/// `1.58x`, or nothing where no figure was printed.
+/// `1.58x`, or empty if the article has no ratio.
 pub(super) fn published(claim: &JudgedClaim) -> String {
     claim.published_ratio.map_or(String::new(), |r| format!("{}x", ratio(r)))
 }
 
-/// `1.62x (1.2 - 2.0)`, and what it says; or nothing.
+/// `1.62x (1.2 - 2.0)`, or "not tested".
 pub(super) fn figure(tested: &Tested) -> String {
     let Some(m) = &tested.measured else { return "not tested".to_owned() };
     match (m.low, m.high) {
@@ -57,13 +57,13 @@ pub(super) fn figure(tested: &Tested) -> String {
     }
 }
 
-/// What an experiment showed of what was expected.
+/// Outcome of an experiment, relative to the expectation.
 pub(super) fn outcome(tested: &Tested) -> String {
-    let found = match tested.finding {
+    let outcome = match tested.finding {
         Finding::Shown => "as expected",
         Finding::Refuted => "not as expected",
-        Finding::Open => "open",
+        Finding::Open => "undecided",
         Finding::Missing => return format!("not tested: {}", tested.why),
     };
-    format!("{found}, {} {} ({})", tested.sides, figure(tested), tested.metric)
+    format!("{outcome}, {} {} ({})", tested.sides, figure(tested), tested.metric)
 }

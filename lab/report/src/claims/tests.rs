@@ -1,4 +1,4 @@
-//! A valid file of claims, what every edit of it must be told, and what made-up runs say of it.
+//! A valid file of claims, the error for each defect in it, and its verdicts from synthetic runs.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -59,15 +59,15 @@ fn article() -> Article {
     Article::parse(Path::new("x.toml"), FILE).unwrap()
 }
 
-/// What is said of the file with one text in the place of another.
-fn told(from: &str, to: &str) -> String {
+/// Errors of the file with `from` replaced by `to`.
+fn errors(from: &str, to: &str) -> String {
     assert!(FILE.contains(from), "{from}");
     let problems = Article::parse(Path::new("x.toml"), &FILE.replacen(from, to, 1)).unwrap_err();
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn defects_are_named_with_their_place() {
+fn defects_are_reported_with_their_location() {
     for (from, to, parts) in [
         ("id = \"X\"", "id = \"X.y\"", &["x.toml:2: id: ", "not an id"][..]),
         ("id = \"pauses\"", "id = \"rate\"", &["claims[2].id", "of its own"]),
@@ -104,13 +104,13 @@ fn defects_are_named_with_their_place() {
         ),
         ("seconds = 10", "seconds = 0", &["methods.article.seconds", "from 1 to"]),
     ] {
-        let told = told(from, to);
-        assert!(parts.iter().all(|part| told.contains(part)), "{to}: {told}");
+        let errors = errors(from, to);
+        assert!(parts.iter().all(|part| errors.contains(part)), "{to}: {errors}");
     }
 }
 
 #[test]
-fn claims_are_named_by_their_begin() {
+fn claims_are_selected_by_prefix() {
     let article = article();
     let ids =
         |wanted| -> Vec<&str> { named(&article, wanted).unwrap().iter().map(|c| c.id.as_str()).collect() };
@@ -120,7 +120,7 @@ fn claims_are_named_by_their_begin() {
     assert!(named(&article, Some("rat")).unwrap_err().to_string().contains("did you mean \"rate\"?"));
 }
 
-/// A run in which one counts so many times as fast as two.
+/// A run in which "one" counts `ratio / 2` times as fast as "two".
 fn run(ratio: u64) -> Run {
     let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let fast = [1000 * ratio, 1010 * ratio, 990 * ratio];
@@ -141,23 +141,27 @@ fn judged(article_ratio: u64, fair_ratio: u64, release: Result<u64, &str>) -> Re
 }
 
 #[test]
-fn the_condition_that_makes_it_so_is_named() {
-    // By its own method 1.5 and 3, alike 0.5; optimised 0.5, 1.5, or not at all.
-    let of = |release| judged(3, 1, release).articles[0].claims[0].clone();
-    let shown = of(Ok(1));
-    assert_eq!(shown.verdict, Verdict::OnlyAsPublished);
-    assert_eq!(shown.sentence, "holds only under the article's conditions: a debug build");
-    assert_eq!((shown.published_ratio, shown.id.as_str()), (Some(1.5), "X.rate"));
-    assert_eq!(shown.experiments[0].tested.finding, Finding::Shown, "left out, the claim is not so");
-    let not_it = of(Ok(3));
-    assert!(not_it.conditions.is_empty() && not_it.sentence.contains("was not found"), "{not_it:?}");
-    assert_eq!(not_it.experiments[0].tested.finding, Finding::Refuted);
-    let missing = of(Err("it does not build"));
+fn the_condition_that_causes_the_result_is_named() {
+    // Article's method 1.5, fair method 0.5; optimised 0.5, 1.5, or not measured.
+    let first_claim = |release| judged(3, 1, release).articles[0].claims[0].clone();
+    let isolated = first_claim(Ok(1));
+    assert_eq!(isolated.verdict, Verdict::OnlyAsPublished);
+    assert_eq!(isolated.sentence, "holds only under the article's conditions: a debug build");
+    assert_eq!((isolated.published_ratio, isolated.id.as_str()), (Some(1.5), "X.rate"));
+    assert_eq!(
+        isolated.experiments[0].tested.finding,
+        Finding::Shown,
+        "without the condition, the claim does not hold"
+    );
+    let unrelated = first_claim(Ok(3));
+    assert!(unrelated.conditions.is_empty() && unrelated.sentence.contains("was not found"), "{unrelated:?}");
+    assert_eq!(unrelated.experiments[0].tested.finding, Finding::Refuted);
+    let missing = first_claim(Err("it does not build"));
     assert_eq!(missing.experiments[0].tested.why, "it does not build");
 }
 
 #[test]
-fn sentences() {
+fn verdict_sentences() {
     for (own, fair, rate, amount) in [
         (3, 3, "holds", "holds"),
         (1, 3, "holds, though not by the article's own method here", "holds, though not"),
@@ -172,7 +176,7 @@ fn sentences() {
 }
 
 #[test]
-fn what_was_not_run_is_not_tested() {
+fn a_claim_without_a_run_is_not_tested() {
     let article = article();
     let runs: Runs =
         [("article".to_owned(), Ok(run(3))), ("fair".to_owned(), Err("interrupted".to_owned()))].into();
@@ -184,7 +188,7 @@ fn what_was_not_run_is_not_tested() {
 }
 
 #[test]
-fn written_for_people_papers_and_programs() {
+fn every_format_has_the_verdict() {
     let replication = judged(3, 1, Ok(1));
     for width in [60, 100, 200] {
         let text = terminal(&replication, width);
@@ -212,11 +216,11 @@ fn written_for_people_papers_and_programs() {
     let svg = ranking_svg(&picture(&replication.articles[0]).unwrap(), WIDTH).file();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<&str> = document.descendants().filter_map(|n| n.text()).collect();
-    assert!(texts.iter().any(|t| t.contains("X.rate")) && texts.contains(&"not so"), "{texts:?}");
+    assert!(texts.iter().any(|t| t.contains("X.rate")) && texts.contains(&"refuted"), "{texts:?}");
 }
 
 #[test]
-fn what_a_file_says_stays_text() {
+fn text_of_a_file_is_escaped() {
     let hostile = FILE.replace("one counts", "<script>alert(1)</script> | `x`");
     let article = Article::parse(Path::new("x.toml"), &hostile).unwrap();
     let claims: Vec<&Claim> = article.claims.iter().collect();

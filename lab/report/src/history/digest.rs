@@ -1,4 +1,4 @@
-//! What a history needs of one run: the figures of its report, by conditions and contender.
+//! The part of a run that a history needs: the figures of its report, by conditions and contender.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::Better;
 use netdyno_lab_store::{CellStatus, Run, StoreError};
 
-/// Of what makes digests. A change of what they hold, or of how figures are computed, makes a new one.
+/// Version of digests. Increase it when their contents or the computation of figures change.
 pub const VERSION: u32 = 1;
 
-/// A run, brought down to its figures.
+/// The figures of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Digest {
-    /// The metrics of the workload, as they were.
+    /// Metrics of the workload at the time of the run.
     pub metrics: Vec<MetricInfo>,
-    /// What was measured under the same conditions.
+    /// Cells, grouped by conditions.
     pub groups: Vec<Group>,
 }
 
@@ -26,7 +26,7 @@ pub struct Digest {
 pub struct MetricInfo {
     /// Its name.
     pub name: String,
-    /// Its name for people.
+    /// Its display name.
     pub label: String,
     /// Whether more is better.
     pub higher: bool,
@@ -37,15 +37,15 @@ pub struct MetricInfo {
 /// Cells that share their conditions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// What matters most of the conditions, for people.
+    /// The most important conditions, for display.
     pub title: String,
-    /// All that must be the same in two runs to be compared, by name.
+    /// All conditions that must be equal for two runs to be comparable, by name.
     pub conditions: BTreeMap<String, String>,
-    /// Label of the baseline; none where nothing was compared.
+    /// Label of the baseline; none if nothing was compared.
     pub baseline: Option<String>,
-    /// What may be another in another run, of machine and lab.
+    /// Facts about machine and lab that may differ between comparable runs.
     pub facts: BTreeMap<String, String>,
-    /// The cells without a failure.
+    /// The measured cells.
     pub cells: Vec<Figures>,
 }
 
@@ -54,39 +54,39 @@ pub struct Group {
 pub struct Figures {
     /// Its label.
     pub label: String,
-    /// It is the bound.
+    /// Whether it is the ceiling.
     pub ceiling: bool,
-    /// Version and build of each contender in it.
+    /// Version and build of each contender of the cell.
     pub facts: BTreeMap<String, String>,
-    /// By metric.
+    /// Figures, by metric.
     pub metrics: BTreeMap<String, Figure>,
 }
 
 /// One figure, as ratios within its run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figure {
-    /// By that of the baseline.
+    /// Ratio to the baseline.
     pub versus: Option<Within>,
     /// Share of the ceiling.
     pub of_ceiling: Option<Within>,
 }
 
-/// A ratio, and the ends of its interval, where it is bounded.
+/// A ratio and its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Within {
     /// The ratio.
     pub ratio: f64,
-    /// Lower end.
+    /// Lower end; none if unbounded.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end; none if unbounded.
     pub high: Option<f64>,
 }
 
 impl Digest {
-    /// Of a run and its report.
+    /// Computes the digest of a run from its report.
     ///
     /// # Errors
-    /// When the manifest stored with the run cannot be read.
+    /// If the manifest stored with the run cannot be read.
     pub fn of(run: &Run, report: &Report) -> Result<Digest, StoreError> {
         let workload = run.header.parsed_workload()?;
         let metrics = workload.metrics.iter().map(|m| MetricInfo {
@@ -160,7 +160,7 @@ fn figures(report: &Report, index: usize, cell: &Cell) -> Figures {
     }
 }
 
-/// What a run says, in a line for lists: the answer, and how many have none.
+/// Outcome of a run for lists: the answer, and the numbers of failed and skipped cells.
 pub(super) fn outcome(run: &Run, report: &Report) -> Result<String, StoreError> {
     let answer = crate::html::sentence(report, &run.header.parsed_workload()?);
     let count = |(status, word)| {

@@ -1,4 +1,4 @@
-//! From the digests of runs to courses over time, with the places where they changed. Pure functions.
+//! Time series of ratios from the digests of runs, with change detection. Pure functions.
 
 use std::collections::BTreeMap;
 
@@ -11,53 +11,53 @@ use netdyno_stats::{Rules, changes};
 pub struct History {
     /// Its name.
     pub workload: String,
-    /// What was run under the same conditions, the latest first.
+    /// Comparable runs, latest first.
     pub conditions: Vec<Conditions>,
-    /// Runs that cannot be read, each with the reason.
+    /// Unreadable runs, each with the reason.
     pub unreadable: Vec<String>,
 }
 
-/// Runs that can be compared with each other.
+/// Comparable runs and their ratios.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conditions {
-    /// What matters most of them, for people.
+    /// The most important conditions, for display.
     pub title: String,
-    /// All of them, by name.
+    /// All conditions, by name.
     pub all: BTreeMap<String, String>,
     /// Label of the baseline.
     pub baseline: Option<String>,
-    /// The ids of the runs, the oldest first.
+    /// Ids of the runs, oldest first.
     pub runs: Vec<String>,
-    /// What was measured, the primary metric first.
+    /// Ratios by metric, the primary metric first.
     pub courses: Vec<Course>,
 }
 
-/// One metric over these runs.
+/// Ratios of one metric over the runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// The metric.
     pub metric: MetricInfo,
-    /// A contender each.
+    /// One line per contender.
     pub lines: Vec<Line>,
 }
 
-/// One contender.
+/// Ratios of one contender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// Its label.
     pub label: String,
-    /// By the baseline's; empty for the baseline.
+    /// Ratios to the baseline; empty for the baseline.
     pub versus: Series,
-    /// By the ceiling's; empty where there is none, and for metrics that are not the primary one.
+    /// Shares of the ceiling; empty without a ceiling, and for metrics other than the primary one.
     pub of_ceiling: Series,
 }
 
 /// Ratios over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// In order of the runs. A run without the figure has none.
+    /// Points in order of the runs. Runs without the figure have none.
     pub points: Vec<Point>,
-    /// Where it changed.
+    /// Changes.
     pub shifts: Vec<Shift>,
 }
 
@@ -70,23 +70,23 @@ pub struct Point {
     pub within: Within,
 }
 
-/// A change: the ratio is another from some run on.
+/// A lasting change of the ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shift {
-    /// Index of the first point after it.
+    /// Index of the first point after the change.
     pub at: usize,
-    /// Index of the point from which it was sure.
+    /// Index of the point at which the change became significant.
     pub sure_at: usize,
-    /// By what the ratio was multiplied, with an interval; unbounded ends are infinite, or 0.
+    /// Factor of the change, and the ends of its interval. Unbounded ends are 0 and infinity.
     pub factor: (f64, f64, f64),
-    /// Whether that is for the better.
+    /// Whether it is an improvement.
     pub better: bool,
-    /// What else was other in the first run after it than in the last before it.
+    /// Other differences between the last run before the change and the first after it.
     pub meanwhile: Vec<String>,
 }
 
 impl Series {
-    /// The mean of each stretch between changes: index of its first point and of the one past its last, and the ratio.
+    /// Mean ratio of each segment between changes, with the range of its points (end exclusive).
     #[must_use]
     pub fn levels(&self) -> Vec<(usize, usize, f64)> {
         let begins: Vec<usize> = std::iter::once(0).chain(self.shifts.iter().map(|s| s.at)).collect();
@@ -99,21 +99,21 @@ impl Series {
     }
 }
 
-/// The history of these runs, the oldest first.
+/// Computes the history of runs, given oldest first.
 #[must_use]
 pub fn history(workload: &str, runs: &[(Listed, Digest)], unreadable: Vec<String>) -> History {
-    let mut together: Vec<Vec<(&Listed, &Digest, &Group)>> = Vec::new();
+    let mut groups: Vec<Vec<(&Listed, &Digest, &Group)>> = Vec::new();
     for (run, digest) in runs {
         for group in &digest.groups {
-            match together.iter_mut().find(|same| same[0].2.conditions == group.conditions) {
+            match groups.iter_mut().find(|same| same[0].2.conditions == group.conditions) {
                 Some(same) => same.push((run, digest, group)),
-                None => together.push(vec![(run, digest, group)]),
+                None => groups.push(vec![(run, digest, group)]),
             }
         }
     }
-    // By the last run of each.
-    together.sort_by(|a, b| b[b.len() - 1].0.id.cmp(&a[a.len() - 1].0.id));
-    let conditions = together.iter().map(|same| conditions(same)).collect();
+    // Latest group first, by its last run.
+    groups.sort_by(|a, b| b[b.len() - 1].0.id.cmp(&a[a.len() - 1].0.id));
+    let conditions = groups.iter().map(|same| conditions(same)).collect();
     History { workload: workload.to_owned(), conditions, unreadable }
 }
 
@@ -139,29 +139,29 @@ fn course(metric: &MetricInfo, groups: &[&Group]) -> Course {
             labels.push(&cell.label);
         }
     }
-    let points = |label: &str, of: &dyn Fn(&Figures) -> Option<Within>| -> Vec<Point> {
-        let of_run = |(run, group): (usize, &&Group)| {
+    let points = |label: &str, ratio: &dyn Fn(&Figures) -> Option<Within>| -> Vec<Point> {
+        let point = |(run, group): (usize, &&Group)| {
             let cell = group.cells.iter().find(|cell| cell.label == label && !cell.ceiling)?;
-            Some(Point { run, within: of(cell).filter(|w| w.ratio > 0.0 && w.ratio.is_finite())? })
+            Some(Point { run, within: ratio(cell).filter(|w| w.ratio > 0.0 && w.ratio.is_finite())? })
         };
-        groups.iter().enumerate().filter_map(of_run).collect()
+        groups.iter().enumerate().filter_map(point).collect()
     };
     let figure = |cell: &Figures| cell.metrics.get(&metric.name).copied().unwrap_or_default();
-    // An interval without an end is of too few blocks to say anything.
+    // An unbounded interval means that there were too few blocks.
     let versus = |cell: &Figures| figure(cell).versus.filter(|w| w.low.is_some() && w.high.is_some());
     let of_ceiling = |cell: &Figures| figure(cell).of_ceiling;
     let plain: Vec<(&str, Vec<Point>, Vec<Point>)> =
         labels.iter().map(|l| (*l, points(l, &versus), points(l, &of_ceiling))).collect();
     let count = plain.iter().flat_map(|(_, a, b)| [a, b]).filter(|p| !p.is_empty()).count();
     let rules = Rules::default();
-    // Bonferroni over all that is looked at together.
+    // Bonferroni correction over all series of the course.
     let alpha = rules.alpha / count.max(1) as f64;
     let lines = plain.into_iter().map(|(label, versus, of_ceiling)| {
         let series = |points: Vec<Point>, higher: bool| {
             let shifts = shifts(&points, groups, label, higher, (alpha, rules.margin.ln_1p()));
             Series { points, shifts }
         };
-        // More of the ceiling is always better.
+        // A higher share of the ceiling is always better.
         let (versus, of_ceiling) = (series(versus, metric.higher), series(of_ceiling, true));
         Line { label: label.to_owned(), versus, of_ceiling }
     });
@@ -187,7 +187,7 @@ fn shifts(
     changes(&logs, alpha, margin).into_iter().map(shift).collect()
 }
 
-/// What is other in one run than in another, of all that this contender's ratios depend on.
+/// Differences between two runs in the facts that a contender's ratios depend on.
 fn meanwhile(before: &Group, after: &Group, label: &str) -> Vec<String> {
     let facts = |group: &Group| {
         let counts = |cell: &&Figures| {
@@ -197,9 +197,9 @@ fn meanwhile(before: &Group, after: &Group, label: &str) -> Vec<String> {
         of_cells.chain(group.facts.clone()).collect::<BTreeMap<_, _>>()
     };
     let (before, after) = (facts(before), facts(after));
-    let told = |(name, now): (&String, &String)| {
-        let then = before.get(name)?;
-        (then != now).then(|| format!("{name}: {then}, then {now}"))
+    let difference = |(name, now): (&String, &String)| {
+        let previous = before.get(name)?;
+        (previous != now).then(|| format!("{name}: {previous}, then {now}"))
     };
-    after.iter().filter_map(told).collect()
+    after.iter().filter_map(difference).collect()
 }

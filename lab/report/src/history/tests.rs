@@ -1,4 +1,4 @@
-//! Histories of made-up runs: what is compared with what, and what is said of a change.
+//! Histories of synthetic runs: comparability of runs, and detection of changes.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,17 @@ use super::*;
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::fixture::{Contender, run, write};
 
-/// A run whose rival has this ratio to the baseline, give or take little; the bound has three times what the baseline has.
-fn made_up(number: u32, ratio: f64, version: &str) -> Run {
+/// A run in which "rival" has about this ratio to the baseline, and the ceiling three times the baseline's rate.
+fn synthetic(number: u32, ratio: f64, version: &str) -> Run {
     let wobble = u64::from(number * 7 % 3);
     let base = [10_000, 10_020, 9_990];
     let rival = base.map(|rate| (rate as f64 * ratio) as u64 + 5 * wobble);
     let bound = base.map(|rate| 3 * rate);
-    let of = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
-    let mut run = run(&[of("base", &base), of("rival", &rival), of("bound", &bound)], Some("bound"));
+    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let mut run = run(
+        &[contender("base", &base), contender("rival", &rival), contender("bound", &bound)],
+        Some("bound"),
+    );
     run.header.id = format!("20260101-{number:06}-0007");
     run.header.started_at += jiff::Span::new().seconds(i64::from(number));
     let lines = netdyno_lab_store::code_lines::CodeLines::not_measured("made up");
@@ -46,9 +49,9 @@ fn line<'a>(history: &'a History, label: &str) -> &'a Line {
 }
 
 #[test]
-fn a_contender_that_got_ten_percent_faster_is_told_with_what_else_changed() {
+fn a_change_of_ten_percent_is_reported_with_other_changes() {
     let runs: Vec<Run> =
-        (0..16).map(|n| if n < 8 { made_up(n, 2.0, "1.0") } else { made_up(n, 2.2, "1.1") }).collect();
+        (0..16).map(|n| if n < 8 { synthetic(n, 2.0, "1.0") } else { synthetic(n, 2.2, "1.1") }).collect();
     let (_folder, store) = stored(&runs);
     let history = of_workload(&store, "dummy").unwrap().unwrap();
     assert_eq!((history.conditions.len(), history.conditions[0].runs.len()), (1, 16));
@@ -73,9 +76,9 @@ fn a_contender_that_got_ten_percent_faster_is_told_with_what_else_changed() {
 }
 
 #[test]
-fn drift_of_the_machine_is_no_change() {
-    // Everything is half as fast from the eighth run on.
-    let mut runs: Vec<Run> = (0..16).map(|n| made_up(n, 2.0, "1.0")).collect();
+fn drift_of_the_machine_is_not_a_change() {
+    // From the ninth run on, everything is half as fast.
+    let mut runs: Vec<Run> = (0..16).map(|n| synthetic(n, 2.0, "1.0")).collect();
     for sample in runs[8..].iter_mut().flat_map(|r| &mut r.trials).flat_map(|t| &mut t.samples) {
         if sample.name == "messages" {
             sample.value = sample.value.map(|v| if sample.mark == 0 { v } else { 100 + (v - 100) / 2 });
@@ -89,7 +92,7 @@ fn drift_of_the_machine_is_no_change() {
 
 #[test]
 fn only_runs_under_the_same_conditions_are_compared() {
-    let mut runs: Vec<Run> = (0..4).map(|n| made_up(n, 2.0, "1.0")).collect();
+    let mut runs: Vec<Run> = (0..4).map(|n| synthetic(n, 2.0, "1.0")).collect();
     runs[1].header.settings.awake = true;
     for cell in &mut runs[2].cells {
         cell.params.0.insert("streams".into(), netdyno_lab_manifest::ParamValue::Integer(9));
@@ -103,9 +106,9 @@ fn only_runs_under_the_same_conditions_are_compared() {
 }
 
 #[test]
-fn a_digest_is_made_once_and_again_by_another_version() {
-    let (_folder, store) = stored(&[made_up(0, 2.0, "1.0")]);
-    let id = made_up(0, 2.0, "1.0").header.id;
+fn a_digest_is_cached_and_recomputed_for_another_version() {
+    let (_folder, store) = stored(&[synthetic(0, 2.0, "1.0")]);
+    let id = synthetic(0, 2.0, "1.0").header.id;
     let digest = digest_of(&store, &id).unwrap();
     let outcome = store.list(Listing::newest(1)).unwrap()[0].outcome.clone().unwrap();
     assert!(
@@ -113,10 +116,10 @@ fn a_digest_is_made_once_and_again_by_another_version() {
             && !outcome.contains("failed"),
         "{outcome}"
     );
-    // It is read back, not made again.
-    let told = Digest { groups: Vec::new(), ..digest.clone() };
-    store.keep_digest(&id, VERSION, "x", &serde_json::to_string(&told).unwrap()).unwrap();
-    assert_eq!(digest_of(&store, &id).unwrap(), told);
+    // The stored digest is returned.
+    let stored = Digest { groups: Vec::new(), ..digest.clone() };
+    store.keep_digest(&id, VERSION, "x", &serde_json::to_string(&stored).unwrap()).unwrap();
+    assert_eq!(digest_of(&store, &id).unwrap(), stored);
     for (version, text) in [(VERSION + 1, "{}"), (VERSION, "no JSON")] {
         store.keep_digest(&id, version, "x", text).unwrap();
         assert_eq!(digest_of(&store, &id).unwrap(), digest);
@@ -124,9 +127,9 @@ fn a_digest_is_made_once_and_again_by_another_version() {
 }
 
 #[test]
-fn what_says_nothing_is_no_point_and_a_damaged_run_is_named() {
-    let mut runs: Vec<Run> = (0..3).map(|n| made_up(n, 2.0, "1.0")).collect();
-    // Two blocks: an interval without ends.
+fn ratios_without_interval_are_skipped_and_damaged_runs_are_reported() {
+    let mut runs: Vec<Run> = (0..3).map(|n| synthetic(n, 2.0, "1.0")).collect();
+    // Two blocks: the interval is unbounded.
     runs[1].trials.retain(|t| t.block < 2);
     runs[2].header.manifest = "no manifest".to_owned();
     let (_folder, store) = stored(&runs);
@@ -137,7 +140,7 @@ fn what_says_nothing_is_no_point_and_a_damaged_run_is_named() {
 }
 
 #[test]
-fn odd_digests_make_no_odd_history() {
+fn invalid_ratios_in_digests_are_skipped() {
     let within = |ratio| Some(Within { ratio, low: Some(ratio), high: Some(ratio) });
     let digest = |ratio: f64| Digest {
         metrics: vec![MetricInfo { name: "m".into(), label: "m".into(), higher: true, primary: true }],
@@ -155,7 +158,7 @@ fn odd_digests_make_no_odd_history() {
             }],
         }],
     };
-    let (_folder, store) = stored(&[made_up(0, 2.0, "1.0")]);
+    let (_folder, store) = stored(&[synthetic(0, 2.0, "1.0")]);
     let listed = store.list(Listing::newest(1)).unwrap().remove(0);
     let runs: Vec<_> =
         [0.0, -1.0, f64::NAN, f64::INFINITY, 1.0].map(|ratio| (listed.clone(), digest(ratio))).into();

@@ -1,4 +1,4 @@
-//! The answer in a sentence, and what it rests on. It says no more than the intervals do: who cannot be told apart is named together.
+//! The answer of a run as a sentence and key figures. Contenders whose intervals overlap are not ranked among each other.
 
 use serde::Serialize;
 
@@ -9,39 +9,39 @@ use netdyno_lab_manifest::{Better, Metric};
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::{Verdict, VerdictKind};
 
-/// Names in a sentence; the others are counted.
+/// Names in a sentence; the rest are counted.
 const NAMED_MAX: usize = 3;
 
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Part {
-    /// It is a name.
+    /// Whether the text is a name.
     pub(super) strong: bool,
     pub(super) text: String,
 }
 
-/// A figure to be seen at a glance.
+/// A key figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Tile {
     pub(super) value: String,
     pub(super) about: String,
-    /// `better`, `worse`, `bad`, or nothing.
+    /// `better`, `worse`, `bad`, or empty.
     pub(super) class: &'static str,
 }
 
-/// What the cells of one setting say.
+/// The answer of one setting, or of a whole run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Answer {
     pub(super) sentence: Vec<Part>,
     /// Further sentences.
     pub(super) more: Vec<String>,
     pub(super) tiles: Vec<Tile>,
-    /// Who leads alone, if one does.
+    /// The only contender in the lead, if there is one.
     #[serde(skip)]
     pub(super) leader: Option<String>,
 }
 
-/// The cells of one setting, and by what they are ranked.
+/// The cells of one setting, and the metric that ranks them.
 pub(super) struct Field<'a> {
     pub(super) report: &'a Report,
     pub(super) metric: &'a Metric,
@@ -49,17 +49,17 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The answer of these cells.
+    /// Answer for these cells.
     pub(super) fn answer(&self) -> Answer {
         let ranked = self.ranked();
         let baseline = self.baseline();
         let (sentence, leader) = match (&ranked[..], baseline) {
-            ([], _) => (self.nobody(), None),
-            ([one], None) => (self.alone(one), None),
+            ([], _) => (self.unranked(), None),
+            ([cell], None) => (self.single(cell), None),
             (all, None) => (undecided(self.metric, all.len()), None),
             (all, Some(baseline)) => self.compared(all, baseline),
         };
-        let more = [self.counts(baseline), self.without_figures()];
+        let more = [self.counts(baseline), self.missing()];
         Answer {
             sentence,
             more: more.into_iter().flatten().collect(),
@@ -68,12 +68,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Contenders with a value, best first; not the bound, nor who is not ranked.
+    /// Ranked contenders with a value, best first. The ceiling is never ranked.
     fn ranked(&self) -> Vec<&'a Cell> {
         let has = |c: &&Cell| c.status == CellStatus::Ok && !c.ceiling && self.value(c).is_some();
         let mut ranked: Vec<&Cell> = self.cells.iter().copied().filter(has).collect();
         let baseline = self.baseline();
-        // Where some are compared, the others are not ranked.
+        // If there is a baseline, contenders without a verdict are not ranked.
         ranked.retain(|c| baseline.is_none_or(|b| c.label == b || self.verdict(c).is_some()));
         table::sort(&mut ranked, self.metric);
         ranked
@@ -91,7 +91,7 @@ impl<'a> Field<'a> {
         self.cells.iter().find_map(|c| self.verdict(c)).map(|v| v.baseline.as_str())
     }
 
-    /// The interval of a cell's ratio; the baseline's is 1. None: unbounded.
+    /// Interval of a cell's ratio; 1 for the baseline, none if unbounded.
     fn interval(&self, cell: &Cell, baseline: &str) -> Option<(f64, f64)> {
         match self.verdict(cell) {
             Some(v) => v.low.zip(v.high),
@@ -99,36 +99,37 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn nobody(&self) -> Vec<Part> {
-        let of = |status| self.cells.iter().filter(|c| c.status == status).count();
+    /// Answer if no contender is ranked.
+    fn unranked(&self) -> Vec<Part> {
+        let count = |status| self.cells.iter().filter(|c| c.status == status).count();
         let measured: Vec<&&Cell> = self.cells.iter().filter(|c| c.status == CellStatus::Ok).collect();
         if measured.iter().any(|c| !c.ceiling) {
-            return vec![said("Nobody can be ranked: the table says what held each of them back.")];
+            return vec![text("No contender can be ranked. The table gives the bottleneck of each.")];
         }
-        let of_status = [
-            (of(CellStatus::Failed), "failed"),
-            (of(CellStatus::Skipped), "skipped"),
-            (of(CellStatus::Planned), "not measured yet"),
+        let counts = [
+            (count(CellStatus::Failed), "failed"),
+            (count(CellStatus::Skipped), "skipped"),
+            (count(CellStatus::Planned), "not measured yet"),
         ];
         let counts: Vec<String> =
-            of_status.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+            counts.iter().filter(|(n, _)| *n > 0).map(|(n, status)| format!("{n} {status}")).collect();
         let counts = counts.join(", ");
-        let text = match (measured.is_empty(), counts.is_empty()) {
+        let sentence = match (measured.is_empty(), counts.is_empty()) {
             (false, true) => "Only the ceiling was measured.".to_owned(),
             (false, false) => format!("Only the ceiling was measured: {counts}."),
             (true, _) => format!("Nothing was measured: {counts}."),
         };
-        vec![said(text)]
+        vec![text(sentence)]
     }
 
-    fn alone(&self, cell: &Cell) -> Vec<Part> {
+    fn single(&self, cell: &Cell) -> Vec<Part> {
         let value = self.value(cell).unwrap_or_default();
         let figure = format!(
-            ": {} {}, with nobody to compare it with.",
+            ": {} {}; there is no contender to compare it with.",
             self.metric.label,
             format::value(value, &self.metric.unit)
         );
-        vec![name(&cell.label), said(figure)]
+        vec![name(&cell.label), text(figure)]
     }
 
     fn compared(&self, ranked: &[&'a Cell], baseline: &str) -> (Vec<Part>, Option<String>) {
@@ -147,12 +148,12 @@ impl<'a> Field<'a> {
         let kinds = |kind| verdicts().all(|v| v.verdict == kind);
         let all = ahead.len() == ranked.len() && ranked.len() > 1;
         if ranked.len() == 1 {
-            return (self.alone(first), None);
+            return (self.single(first), None);
         }
         if kinds(VerdictKind::NoDifference) {
             let margin = 100.0 * self.report.run.margin;
-            let text = format!(" by more than {margin:.0} % in {metric}.");
-            return (vec![said("Nobody differs from "), name(baseline), said(text)], None);
+            let rest = format!(" by more than {margin:.0} % in {metric}.");
+            return (vec![text("No contender differs from "), name(baseline), text(rest)], None);
         }
         if all && kinds(VerdictKind::Undecided) {
             return (undecided(self.metric, ranked.len()), None);
@@ -162,53 +163,49 @@ impl<'a> Field<'a> {
         }
         if ahead.len() > 1 {
             let mut parts = names(&ahead);
-            parts.push(said(format!(" are ahead in {metric}; which of them is first is not decided.")));
+            parts.push(text(format!(" lead in {metric}; the order among them is undecided.")));
             return (parts, None);
         }
         let superlative = match self.metric.better {
             Better::Higher => "highest",
             Better::Lower => "lowest",
         };
-        let mut parts = vec![name(&first.label), said(format!(" has the {superlative} {metric}"))];
+        let mut parts = vec![name(&first.label), text(format!(" has the {superlative} {metric}"))];
         let (other, other_name) =
             if first.label == baseline { (ranked[1], &ranked[1].label) } else { (first, &first.label) };
         let v = self.verdict(other).and_then(|v| Some((v.ratio?, interval(v))));
         match v {
             Some((r, bounds)) if first.label == baseline => {
                 parts.extend([
-                    said("; next is "),
+                    text("; next is "),
                     name(other_name),
-                    said(format!(" with {} times that {bounds}.", ratio(r))),
+                    text(format!(" with {} times that {bounds}.", ratio(r))),
                 ]);
             }
             Some((r, bounds)) => {
                 parts.extend([
-                    said(format!(": {} times that of ", ratio(r))),
+                    text(format!(": {} times that of ", ratio(r))),
                     name(baseline),
-                    said(format!(" {bounds}.")),
+                    text(format!(" {bounds}.")),
                 ]);
             }
-            None => parts.push(said(".")),
+            None => parts.push(text(".")),
         }
         (parts, Some(first.label.clone()))
     }
 
-    /// Who is surely better than the baseline, and of whom else that is not known.
+    /// Answer if `first` is better than the baseline but cannot be separated from the cells in `open`.
     fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> Vec<Part> {
-        let more_or_less = match self.metric.better {
-            Better::Higher => "more",
-            Better::Lower => "less",
-        };
         let ratio =
-            self.verdict(first).and_then(|v| Some(format!(", {} times {}", ratio(v.ratio?), interval(v))));
+            self.verdict(first).and_then(|v| Some(format!(": {} times {}", ratio(v.ratio?), interval(v))));
         let mut parts = vec![
             name(&first.label),
-            said(format!(" has {more_or_less} {} than ", self.metric.label)),
+            text(" is better than "),
             name(baseline),
-            said(format!("{}; whether it is also ahead of ", ratio.unwrap_or_default())),
+            text(format!(" in {}{}; whether it also leads ", self.metric.label, ratio.unwrap_or_default())),
         ];
         parts.extend(names(open));
-        parts.push(said(" is not decided."));
+        parts.push(text(" is undecided."));
         parts
     }
 
@@ -219,19 +216,20 @@ impl<'a> Field<'a> {
         let kinds = [
             (VerdictKind::Better, "better"),
             (VerdictKind::Worse, "worse"),
-            (VerdictKind::NoDifference, "without a difference"),
+            (VerdictKind::NoDifference, "with no difference"),
             (VerdictKind::Undecided, "undecided"),
         ];
         let count = |kind| verdicts.iter().filter(|v| v.verdict == kind).count();
-        let told = kinds.iter().map(|(kind, word)| (count(*kind), word)).filter(|(n, _)| *n > 0);
-        let told: Vec<String> = told.map(|(n, word)| format!("{n} {word}")).collect();
-        Some(format!("Compared with {baseline}: {}.", told.join(", ")))
+        let counts = kinds.iter().map(|(kind, word)| (count(*kind), word)).filter(|(n, _)| *n > 0);
+        let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+        Some(format!("Compared with {baseline}: {}.", counts.join(", ")))
     }
 
-    fn without_figures(&self) -> Option<String> {
+    /// Number of cells without results.
+    fn missing(&self) -> Option<String> {
         let measured = self.cells.iter().any(|c| c.status == CellStatus::Ok);
         let missing = self.cells.iter().filter(|c| c.status != CellStatus::Ok).count();
-        (measured && missing > 0).then(|| format!("{missing} without figures."))
+        (measured && missing > 0).then(|| format!("{missing} without results."))
     }
 
     fn tiles(&self, first: Option<&Cell>) -> Vec<Tile> {
@@ -271,43 +269,43 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The answer of several settings: who leads in how many of them.
-pub(super) fn of_several(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
-    let mut led: Vec<(&str, usize)> = Vec::new();
+/// Answer of several settings: the number of settings in which each contender leads.
+pub(super) fn overall(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
+    let mut wins: Vec<(&str, usize)> = Vec::new();
     for leader in answers.iter().filter_map(|(_, a)| a.leader.as_deref()) {
-        match led.iter_mut().find(|(name, _)| *name == leader) {
+        match wins.iter_mut().find(|(name, _)| *name == leader) {
             Some((_, n)) => *n += 1,
-            None => led.push((leader, 1)),
+            None => wins.push((leader, 1)),
         }
     }
-    led.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    wins.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let superlative = match metric.better {
         Better::Higher => "highest",
         Better::Lower => "lowest",
     };
     let all = answers.len();
-    let open = all - led.iter().map(|(_, n)| n).sum::<usize>();
+    let open = all - wins.iter().map(|(_, n)| n).sum::<usize>();
     let mut sentence = Vec::new();
-    for (i, (who, n)) in led.iter().take(NAMED_MAX).enumerate() {
+    for (i, (leader, n)) in wins.iter().take(NAMED_MAX).enumerate() {
         let at = if *n == all { format!("all {all}") } else { format!("{n} of {all}") };
-        let text = match i {
+        let rest = match i {
             0 => format!(" has the {superlative} {} at {at} settings", metric.label),
             _ => format!(" at {n}"),
         };
-        sentence.extend([said(if i == 0 { "" } else { ", " }), name(*who), said(text)]);
+        sentence.extend([text(if i == 0 { "" } else { ", " }), name(*leader), text(rest)]);
     }
-    match (led.is_empty(), open) {
-        (true, _) => sentence.push(said(format!(
-            "Nobody leads alone at any of {all} settings; each has its own answer below."
+    match (wins.is_empty(), open) {
+        (true, _) => sentence.push(text(format!(
+            "No single contender leads at any of the {all} settings; each has a separate answer below."
         ))),
-        (false, 0) => sentence.push(said(".")),
-        (false, _) => sentence.push(said(format!("; nobody leads alone at {open}."))),
+        (false, 0) => sentence.push(text(".")),
+        (false, _) => sentence.push(text(format!("; no single contender leads at {open}."))),
     }
     Answer { sentence, more: Vec::new(), tiles: Vec::new(), leader: None }
 }
 
-fn undecided(metric: &Metric, of: usize) -> Vec<Part> {
-    vec![said(format!("Undecided: of {of} nobody is surely ahead in {}.", metric.label))]
+fn undecided(metric: &Metric, count: usize) -> Vec<Part> {
+    vec![text(format!("Undecided: none of {count} contenders is significantly ahead in {}.", metric.label))]
 }
 
 /// `a, b and 2 more`.
@@ -316,7 +314,7 @@ fn names(cells: &[&Cell]) -> Vec<Part> {
     let mut parts = Vec::new();
     for (i, cell) in cells[..shown].iter().enumerate() {
         let last = i + 1 == shown && shown == cells.len();
-        parts.push(said(if i == 0 {
+        parts.push(text(if i == 0 {
             ""
         } else if last {
             " and "
@@ -326,7 +324,7 @@ fn names(cells: &[&Cell]) -> Vec<Part> {
         parts.push(name(&cell.label));
     }
     if cells.len() > shown {
-        parts.push(said(format!(" and {} more", cells.len() - shown)));
+        parts.push(text(format!(" and {} more", cells.len() - shown)));
     }
     parts
 }
@@ -335,16 +333,16 @@ fn name(text: impl Into<String>) -> Part {
     Part { strong: true, text: text.into() }
 }
 
-fn said(text: impl Into<String>) -> Part {
+fn text(text: impl Into<String>) -> Part {
     Part { strong: false, text: text.into() }
 }
 
-/// What a share of the ceiling means. A ceiling is the least program for the job in one way: who has found a better one, such as longer datagrams,
-/// passes it by more than figures vary.
+/// Describes a share of the ceiling. A ceiling is a minimal program for one way to do the work. A contender that uses a
+/// better way, such as longer datagrams, can exceed it.
 pub(super) fn about_ceiling(share: f64) -> &'static str {
     if share > 1.02 {
-        "of the ceiling, which works in another way"
+        "of the ceiling, which uses a different method"
     } else {
-        "of the ceiling, what the machine allows"
+        "of the ceiling, the limit of this machine"
     }
 }

@@ -1,4 +1,4 @@
-//! All that is known of each cell and each contender, to be folded out. Logs are cut in the middle, and the page says by how much.
+//! Collapsed details of each cell and contender. The middle of a long log is omitted, and the page states how much.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use netdyno_lab_analysis::report::{Cell, InTurns, MetricValue, Report};
 use netdyno_lab_manifest::Metric;
 use netdyno_lab_store::{BuildRecord, CellStatus};
 
-/// A cell.
+/// Details of a cell.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Details {
     pub(super) id: usize,
     pub(super) name: String,
     pub(super) setting: String,
     pub(super) status: &'static str,
-    /// Its value of the primary metric; empty: none.
+    /// Value of the primary metric; may be empty.
     pub(super) value: String,
-    /// The first of what it failed by.
+    /// First line of the reason for failure.
     pub(super) reason: String,
-    /// The rest of that.
+    /// Remaining lines of the reason.
     pub(super) reason_more: String,
     pub(super) remedy: String,
-    /// What it printed before it failed, with what was left out.
+    /// Output before the failure, with a note of what was omitted.
     pub(super) log: String,
     pub(super) facts: Vec<(String, String)>,
     pub(super) metrics: Vec<Figures>,
     pub(super) notes: Vec<String>,
 }
 
-/// A metric of a cell.
+/// A metric of one cell.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Figures {
     label: String,
@@ -45,15 +45,15 @@ pub(super) struct Figures {
     source: String,
 }
 
-/// What logs may still take of the page.
-pub(super) struct Room(usize);
+/// Bytes of logs that the page may still hold.
+pub(super) struct LogBudget(usize);
 
-impl Room {
-    pub(super) fn new() -> Room {
-        Room(LOGS_BYTES_MAX)
+impl LogBudget {
+    pub(super) fn new() -> LogBudget {
+        LogBudget(LOGS_BYTES_MAX)
     }
 
-    /// The first and the last of a log, as much as there is room for.
+    /// Beginning and end of a log, as much as the budget allows.
     pub(super) fn cut(&mut self, log: &str) -> String {
         let most = self.0.min(LOG_BYTES_MAX);
         if log.len() <= most {
@@ -63,12 +63,8 @@ impl Room {
         self.0 -= most;
         let head = floor(log, most / 4);
         let tail = ceil(log, log.len() - (most - most / 4));
-        let left_out = tail - head;
-        format!(
-            "{}\n[{left_out} bytes are left out here; the JSON report has them]\n{}",
-            &log[..head],
-            &log[tail..]
-        )
+        let omitted = tail - head;
+        format!("{}\n[{omitted} bytes omitted; the JSON report has them]\n{}", &log[..head], &log[tail..])
     }
 }
 
@@ -86,13 +82,13 @@ fn ceil(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// All of a cell.
+/// Details of a cell.
 pub(super) fn details(
     report: &Report,
     metrics: &[Metric],
     index: usize,
     setting: &str,
-    room: &mut Room,
+    budget: &mut LogBudget,
 ) -> Details {
     let cell = &report.cells[index];
     let mut reason = cell.reason.lines().map(str::trim_end);
@@ -111,7 +107,7 @@ pub(super) fn details(
         reason: first.concat(),
         reason_more: more.join("\n"),
         remedy: cell.remedy.clone(),
-        log: room.cut(&cell.stderr),
+        log: budget.cut(&cell.stderr),
         facts: facts(report, cell),
         metrics: metrics.iter().filter_map(|m| Some(figures(m, cell.metrics.get(&m.name)?))).collect(),
         notes: cell
@@ -119,12 +115,12 @@ pub(super) fn details(
             .iter()
             .take(NOTES_MAX)
             .cloned()
-            .chain(more_than(cell.notes.len(), NOTES_MAX))
+            .chain(remainder(cell.notes.len(), NOTES_MAX))
             .collect(),
     }
 }
 
-/// How a cell stands, in a word or two.
+/// Status of a cell, in words.
 pub(super) fn status(status: CellStatus) -> &'static str {
     match status {
         CellStatus::Ok => "measured",
@@ -134,63 +130,63 @@ pub(super) fn status(status: CellStatus) -> &'static str {
     }
 }
 
-fn more_than(all: usize, most: usize) -> Option<String> {
-    (all > most).then(|| format!("and {} more, in the JSON report", all - most))
+fn remainder(all: usize, most: usize) -> Option<String> {
+    (all > most).then(|| format!("and {} more in the JSON report", all - most))
 }
 
 fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
     let mut facts = Vec::new();
-    let mut add = |what: &str, text: String| {
+    let mut add = |name: &str, text: String| {
         if !text.is_empty() {
-            facts.push((what.to_owned(), text));
+            facts.push((name.to_owned(), text));
         }
     };
     for role in &report.run.roles {
-        let Some(who) = cell.roles.get(role) else { continue };
-        let said = cell.implementations.get(role);
-        let version = said
+        let Some(contender) = cell.roles.get(role) else { continue };
+        let implementation = cell.implementations.get(role);
+        let version = implementation
             .map_or(String::new(), |i| format!(": {} {}, {} {}", i.name, i.version, i.language, i.runtime));
-        let partner = if cell.partners.contains(role) { ", the same for all" } else { "" };
-        add(role, format!("{who}{version}{partner}"));
+        let partner = if cell.partners.contains(role) { ", the same in every cell" } else { "" };
+        add(role, format!("{contender}{version}{partner}"));
     }
     let params = cell.params.iter().map(|(name, value)| format!("{name}={}", typed(value)));
     add("parameters", params.collect::<Vec<_>>().join("  "));
     if cell.status == CellStatus::Ok {
-        add("good trials", cell.trials.to_string());
+        add("valid trials", cell.trials.to_string());
         add("bottleneck", cell.bottleneck.clone());
     }
     if let Some(load) = &cell.load {
-        let [asked, done] = [load.offered, load.achieved].map(|v| format::value(v, "1/s"));
+        let [offered, achieved] = [load.offered, load.achieved].map(|v| format::value(v, "1/s"));
         let held = match load.held {
             Some(true) => "held",
             Some(false) => "not held",
-            None => "the windows were too short to tell",
+            None => "windows too short to decide",
         };
-        add("offered load", format!("{asked} asked for, {done} done: {held}"));
+        add("offered load", format!("{offered} requested, {achieved} achieved: {held}"));
     }
     if let Some(turns) = &cell.turns {
-        add("turns", in_turns(turns));
+        add("turns", turns_text(turns));
     }
-    for (input, told) in &cell.inputs {
+    for (name, input) in &cell.inputs {
         add(
-            &format!("input {input}"),
-            format!("{} messages, {} bytes, digest {}", told.messages, told.bytes, told.digest),
+            &format!("input {name}"),
+            format!("{} messages, {} bytes, digest {}", input.messages, input.bytes, input.digest),
         );
     }
     facts
 }
 
-fn in_turns(turns: &InTurns) -> String {
+fn turns_text(turns: &InTurns) -> String {
     let [turn, lead] = [turns.turn_ns, turns.lead_ns].map(|ns| format::value(ns as f64, "ns"));
     let share = turns.of_undisturbed.map_or(String::new(), |share| {
         let range = match turns.low.zip(turns.high) {
             Some((low, high)) => format!(", {} - {}", format::ratio(low), format::ratio(high)),
             None => String::new(),
         };
-        format!("; {} of its undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
+        format!("; {} of the undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
     });
     format!(
-        "{} sessions of {} turns of {turn} after {lead}, frozen by {}{share}",
+        "{} sessions of {} turns of {turn} after a lead of {lead}, frozen by {}{share}",
         turns.sessions, turns.turns, turns.freezer
     )
 }
@@ -200,7 +196,7 @@ fn figures(metric: &Metric, m: &MetricValue) -> Figures {
     let most = m.samples.iter().copied().reduce(f64::max);
     let spread = least.zip(most).filter(|_| m.samples.len() > 1);
     let samples = m.samples.iter().take(SAMPLES_MAX).map(|s| format::value(*s, &m.unit));
-    let samples: Vec<String> = samples.chain(more_than(m.samples.len(), SAMPLES_MAX)).collect();
+    let samples: Vec<String> = samples.chain(remainder(m.samples.len(), SAMPLES_MAX)).collect();
     let parts = m.per_role.iter().map(|(role, v)| format!("{role} {}", format::value(*v, &m.unit)));
     Figures {
         label: metric.label.clone(),
@@ -213,7 +209,7 @@ fn figures(metric: &Metric, m: &MetricValue) -> Figures {
     }
 }
 
-/// How each contender was built.
+/// Build facts of each contender.
 pub(super) fn builds(report: &Report) -> Vec<(String, Vec<(String, String)>)> {
     let all = report.cells.iter().flat_map(|c| &c.builds);
     let all: BTreeMap<&String, &BuildRecord> = all.collect();
@@ -227,20 +223,20 @@ fn build_facts(build: &BuildRecord) -> Vec<(String, String)> {
     });
     let facts = [
         ("version", build.version.clone()),
-        ("not the release", build.local.clone().unwrap_or_default()),
+        ("local source", build.local.clone().unwrap_or_default()),
         ("caveat", build.caveat.clone().unwrap_or_default()),
         ("toolchain", build.toolchain.clone()),
         ("flags", build.flags.join(" ")),
-        ("used by", build.tuning.clone()),
+        ("tuning", build.tuning.clone()),
         ("lines of code", lines.join("; ")),
         ("lock file", build.lock_hash.clone()),
         ("build", build.key.clone()),
     ];
-    let told = facts.into_iter().filter(|(_, text)| !text.is_empty());
-    told.map(|(what, text)| (what.to_owned(), text)).collect()
+    let known = facts.into_iter().filter(|(_, text)| !text.is_empty());
+    known.map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-/// The lines of code of all contenders, to compare.
+/// Table of the lines of code of all contenders.
 pub(super) fn lines_of_code(report: &Report) -> Option<Texts> {
     let all = report.cells.iter().filter(|c| !c.ceiling).flat_map(|c| &c.builds);
     let all: BTreeMap<&String, &BuildRecord> = all.collect();

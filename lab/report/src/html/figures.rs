@@ -1,4 +1,4 @@
-//! The pictures of a page, each wide and narrow, with its figures as a table for those who do not see it.
+//! The pictures of a page, each in a wide and a narrow version and with an accessible table of its figures.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use netdyno_lab_analysis::report::{Cell, CurvePoint, Report};
 use netdyno_lab_manifest::{Metric, Workload};
 use netdyno_lab_store::CellStatus;
 
-/// Widths of pictures, in px: on a desk and on a phone.
+/// Widths of pictures in px, for desktop and mobile.
 const WIDE: f64 = 880.0;
 const NARROW: f64 = 350.0;
-/// Of a panel: several stand beside each other.
+/// Width of a panel. Panels are placed side by side.
 const PANEL: f64 = 420.0;
 
 /// A table of texts.
@@ -24,29 +24,29 @@ pub(super) struct Texts {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// A picture with its words.
+/// A picture with caption and table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Figure {
     /// SVG.
     pub(super) wide: String,
-    /// The same for a phone; empty: one serves both.
+    /// SVG for mobile; empty if `wide` is used everywhere.
     pub(super) narrow: String,
-    /// How to read it, or why it is missing.
+    /// Legend, or the reason why there is no picture.
     pub(super) caption: String,
     pub(super) table: Option<Texts>,
 }
 
-/// What the work cost.
+/// Resource costs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Costs {
     /// SVG.
     panels: Vec<String>,
-    /// Those behind a fold.
+    /// Panels in the collapsed section.
     more: Vec<String>,
     table: Texts,
 }
 
-/// What pictures are drawn of: a run's cells of one setting.
+/// Draws the pictures of one setting of a run.
 pub(super) struct Drawing<'a> {
     pub(super) report: &'a Report,
     pub(super) workload: &'a Workload,
@@ -55,24 +55,24 @@ pub(super) struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Who is how far from the baseline. Its figures are the main table.
+    /// Ranking relative to the baseline. Its figures are in the main table.
     pub(super) fn ranking(&self) -> Figure {
         match plot::ranking(self.report, self.workload, &self.report.run.primary, &self.selection) {
             Ok(ranking) => both(|width| plot::ranking_svg(&ranking, width), ranking.legend.clone()),
-            Err(why) => missing(&why),
+            Err(error) => missing(&error),
         }
     }
 
-    /// Latency curves; none where the workload has no histograms.
+    /// Latency curves; none if the workload has no histograms.
     pub(super) fn latency(&self) -> Option<Figure> {
         let name = plot::main_curve(self.report, self.workload).ok()?;
         let curves = match plot::curves(self.report, self.workload, &name, &self.selection) {
             Ok(curves) => curves,
             Err(PlotError::NoCurve { .. } | PlotError::Empty) => return None,
-            Err(why) => return Some(missing(&why)),
+            Err(error) => return Some(missing(&error)),
         };
         const SHARES: [(f64, &str); 5] =
-            [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (1.0, "greatest")];
+            [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (1.0, "maximum")];
         let row = |cell: &&Cell| {
             let points = cell.curves.get(&name).filter(|points| !points.is_empty())?;
             let value = |q: f64| {
@@ -81,16 +81,16 @@ impl Drawing<'_> {
             Some([cell.label.clone()].into_iter().chain(SHARES.iter().map(|(q, _)| value(*q))).collect())
         };
         let table = Texts {
-            caption: format!("{name}, by the share of values that are not above it"),
+            caption: format!("{name}, quantiles"),
             head: [""].into_iter().chain(SHARES.iter().map(|(_, text)| *text)).map(str::to_owned).collect(),
             rows: self.measured().iter().filter_map(row).collect(),
         };
-        let caption = "Each line: all values of the trials that count, merged. To the right the rarer ones: nine of ten are not above the line at 90 %.";
+        let caption = "Each line merges the values of all valid trials. At the tick 90 %, nine of ten values are at or below the line.";
         let figure = both(|width| plot::lines_svg(&curves, width), caption.to_owned());
         Some(Figure { table: Some(table), ..figure })
     }
 
-    /// What the work cost: a panel a metric, those first that have a column in the tables; and the share of the bound.
+    /// Resource costs: one panel per metric, those with a column in the tables first, and the share of the ceiling.
     pub(super) fn costs(&self) -> Costs {
         let share = plot::shares(self.report, self.workload, &self.selection).ok();
         let metrics: Vec<(&Metric, plot::Bars)> = plot::costs(self.workload)
@@ -104,7 +104,7 @@ impl Drawing<'_> {
         };
         let heads = metrics.iter().map(|(m, _)| m.label.clone());
         let table = Texts {
-            caption: "What the work cost".to_owned(),
+            caption: "Resource costs".to_owned(),
             head: [String::new()].into_iter().chain(heads).chain(["of ceiling".to_owned()]).collect(),
             rows: self.measured().iter().map(row).collect(),
         };
@@ -114,13 +114,13 @@ impl Drawing<'_> {
         Costs { panels: share.map(panel).into_iter().chain(first).collect(), more: more.collect(), table }
     }
 
-    /// Every contender of one role with every one of the other; none where the run is no matrix.
+    /// Heat map of all pairs of contenders; none if the run is not a matrix.
     pub(super) fn matrix(&self) -> Option<Figure> {
         let matrix = match plot::matrix(self.report, self.workload, &self.report.run.primary, &self.selection)
         {
             Ok(matrix) => matrix,
             Err(PlotError::NoMatrix | PlotError::Empty) => return None,
-            Err(why) => return Some(missing(&why)),
+            Err(error) => return Some(missing(&error)),
         };
         let text = |square: &Option<plot::Square>| square.as_ref().map_or(String::new(), |s| s.text.clone());
         let row = |(name, squares): (&String, &Vec<Option<plot::Square>>)| {
@@ -133,7 +133,7 @@ impl Drawing<'_> {
             rows: matrix.rows.iter().zip(&matrix.squares).map(row).collect(),
         };
         let caption = format!(
-            "Each row one {down}, each column one {across}. The stronger the colour, the better, by logarithms."
+            "One row per {down}, one column per {across}. A stronger colour is better; the scale is logarithmic."
         );
         let wide = plot::matrix_svg(&matrix, WIDE).inline();
         Some(Figure { wide, narrow: String::new(), caption, table: Some(table) })
@@ -149,23 +149,23 @@ impl Drawing<'_> {
     }
 }
 
-/// The primary metric and the headline ones along each parameter that is swept over, and how many pictures that left out.
+/// Pictures of the primary and headline metrics against each swept parameter, and the number of omitted pictures.
 pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usize) {
     let measured: Vec<&Cell> = report.cells.iter().filter(|c| c.status == CellStatus::Ok).collect();
     let names = plot::differing(&measured);
     let metrics = || workload.metrics.iter().filter(|m| m.primary || m.headline);
-    let (mut figures, mut left_out) = (Vec::new(), 0);
+    let (mut figures, mut omitted) = (Vec::new(), 0);
     for x in &names {
         let others: Vec<&String> = names.iter().filter(|n| *n != x).collect();
         for only in combinations(&measured, x, &others) {
             let selection = Selection { only, contenders: Vec::new() };
             for metric in metrics() {
-                // What cannot stand along this axis has its place below.
+                // Cells that cannot be plotted against this parameter are shown per setting.
                 let Ok(lines) = plot::against(report, workload, x, &metric.name, &selection) else {
                     continue;
                 };
                 if figures.len() == SWEEPS_DRAWN_MAX {
-                    left_out += 1;
+                    omitted += 1;
                     continue;
                 }
                 let ticks = lines.x_ticks.iter().map(|(_, text)| text.clone());
@@ -186,17 +186,17 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
             }
         }
     }
-    (figures, left_out)
+    (figures, omitted)
 }
 
-/// Parameters, as they are typed.
-type Typed = Vec<(String, String)>;
+/// Parameter names and values, as on the command line.
+type Params = Vec<(String, String)>;
 
-/// The values of the other parameters at which a parameter has at least two.
-fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Typed> {
-    let mut found: Vec<(Typed, Vec<&serde_json::Value>)> = Vec::new();
+/// Settings of the `others` for which the parameter `x` has at least two values.
+fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Params> {
+    let mut found: Vec<(Params, Vec<&serde_json::Value>)> = Vec::new();
     for cell in cells {
-        let only: Typed = others
+        let only: Params = others
             .iter()
             .filter_map(|name| Some(((*name).clone(), typed(cell.params.get(*name)?))))
             .collect();
@@ -210,12 +210,12 @@ fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Typed> {
     found.into_iter().filter(|(_, values)| values.len() > 1).map(|(only, _)| only).collect()
 }
 
-/// A value as one would type it.
+/// A value as on the command line.
 pub(super) fn typed(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A figure of a cell, or that there is none.
+/// A figure of a cell, or "not measured".
 pub(super) fn figure_of(cell: &Cell, metric: &str) -> String {
     let Some(m) = cell.metrics.get(metric) else { return String::new() };
     m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit))
@@ -225,11 +225,11 @@ fn both(draw: impl Fn(f64) -> Picture, caption: String) -> Figure {
     Figure { wide: draw(WIDE).inline(), narrow: draw(NARROW).inline(), caption, table: None }
 }
 
-fn missing(why: &PlotError) -> Figure {
-    Figure { caption: format!("Not drawn: {why}."), ..Figure::default() }
+fn missing(error: &PlotError) -> Figure {
+    Figure { caption: format!("Not drawn: {error}."), ..Figure::default() }
 }
 
-/// The least value that this share of all is not above.
+/// Value of a quantile.
 fn at(points: &[CurvePoint], quantile: f64) -> Option<f64> {
     points.iter().find(|p| p.quantile >= quantile).map(|p| p.value as f64)
 }

@@ -1,8 +1,8 @@
-//! A run as one HTML file: the answer first, then what it rests on.
+//! A run as one self-contained HTML file: the answer, then the evidence for it.
 //!
-//! The page has no script, and asks for nothing: its policy (Content-Security-Policy) refuses both, and takes its one style sheet by
-//! hash. All that a contender wrote is escaped by the templates' engine or the canvas, after control characters are gone. What is light or dark is the
-//! reader's system's, or a choice that style sheets can read.
+//! The page has no scripts and makes no requests. Its Content-Security-Policy forbids both and allows its style sheet by
+//! hash. The template engine or the canvas removes control characters from contenders' output and escapes it. The colour
+//! scheme follows the reader's system or a radio button that the style sheet evaluates.
 
 mod answer;
 mod cells;
@@ -39,7 +39,7 @@ const PAGE_CSS: &str = include_str!("page.css");
 struct Page<'a> {
     policy: String,
     style: String,
-    /// To other pages.
+    /// Links to other pages: address and text.
     links: &'a [(String, &'a str)],
     title: String,
     workload: &'a str,
@@ -48,14 +48,14 @@ struct Page<'a> {
     answer: Answer,
     stop: String,
     headline: &'a str,
-    /// Whether settings have sections of their own.
+    /// Whether the run has several parameter settings.
     several: bool,
     missing: Vec<cells::Details>,
     warnings: &'a [String],
     sweeps: Vec<Figure>,
     sweeps_left_out: usize,
     places: Vec<Place>,
-    below: Vec<String>,
+    notes: Vec<String>,
     cells: Vec<cells::Details>,
     cells_left_out: usize,
     builds: Vec<(String, Vec<(String, String)>)>,
@@ -68,32 +68,32 @@ struct Page<'a> {
     margin: String,
 }
 
-/// One setting of the parameters.
+/// Results of one parameter setting.
 #[derive(Serialize)]
 struct Place {
     id: usize,
     title: String,
     sentence: Vec<Part>,
     more: Vec<String>,
-    /// Pictures are drawn of the first settings alone.
+    /// Whether pictures are drawn; only the first settings have them.
     drawn: bool,
     ranking: Figure,
     table: Main,
-    to_come: String,
+    pending: String,
     latency: Option<Figure>,
     costs: Option<Costs>,
     matrix: Option<Figure>,
-    ends: Option<Ends>,
+    effects: Option<MatrixEffects>,
 }
 
-/// What each end of a matrix brings, and what only both together.
+/// Effects and interactions of the contenders of a matrix.
 #[derive(Serialize)]
-struct Ends {
+struct MatrixEffects {
     table: Texts,
     lines: Vec<String>,
 }
 
-/// The main table.
+/// The main table: the terminal's table without the lines of code.
 #[derive(Serialize)]
 struct Main {
     caption: String,
@@ -103,33 +103,33 @@ struct Main {
 
 #[derive(Serialize)]
 struct Row {
-    /// `better`, `worse`, or nothing.
+    /// `better`, `worse`, `bound`, or empty.
     class: &'static str,
-    /// Its details.
+    /// Index of the cell whose details the row links to.
     cell: usize,
     texts: Vec<String>,
 }
 
-/// Writes the page of a report; `workload` is the one that the run was under.
+/// Renders the page of a report. `workload` is that of the run.
 #[must_use]
 pub fn page(report: &Report, workload: &Workload) -> String {
     page_among(report, workload, &[])
 }
 
-/// The same, with links to other pages: each its address and its text.
+/// Renders the page of a report with links to other pages, each an address and a text.
 #[must_use]
 pub fn page_among(report: &Report, workload: &Workload, links: &[(String, &str)]) -> String {
     let text = environment().render_str(PAGE, Serde(Page { links, ..context(report, workload) }));
-    text.expect("the template is ours, and has all that it names")
+    text.expect("the template is compiled in and gets every value it names")
 }
 
-/// The engine of every page: what is not said to be safe is escaped, without control characters.
+/// Template engine of every page. Text not marked as safe is escaped, and its control characters are removed.
 pub(crate) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("the usual syntax is one"));
+    environment.set_syntax(syntax.expect("the default delimiters are valid"));
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if value.kind() == ValueKind::String && !value.is_safe() => {
             escape_formatter(out, state, &Value::from(plain(text)))
@@ -139,13 +139,13 @@ pub(crate) fn environment() -> Environment<'static> {
     environment
 }
 
-/// The style of every page, as it stands in one.
+/// Style sheet of every page.
 pub(crate) fn style() -> String {
     let (day, night) = (ink::definitions(false), ink::definitions(true));
     PAGE_CSS.replace("/*day*/", &day).replace("/*night*/", &night) + ink::CHART_CSS
 }
 
-/// The policy of a page with this style: nothing but that, and pictures that stand in the page itself.
+/// Content-Security-Policy of a page: allows only this style sheet and embedded pictures.
 pub(crate) fn policy(style: &str) -> String {
     let hash = STANDARD.encode(Sha256::digest(style));
     format!(
@@ -153,18 +153,18 @@ pub(crate) fn policy(style: &str) -> String {
     )
 }
 
-/// The answer of a run in a sentence, for lists of runs.
+/// Result of a run as a sentence, for lists of runs.
 pub(crate) fn sentence(report: &Report, workload: &Workload) -> String {
     let settings = tables(report, &workload.metrics).into_iter().zip(groups(report));
     let answers: Vec<_> = settings.map(|(t, cells)| (t.title, answer_of(report, workload, &cells))).collect();
-    of_all(workload, &answers).sentence.into_iter().map(|part| part.text).collect()
+    overall(workload, &answers).sentence.into_iter().map(|part| part.text).collect()
 }
 
-/// The answer of all settings together.
-fn of_all(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
+/// Overall answer of all settings.
+fn overall(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
     match (workload.primary(), answers) {
-        (_, [(_, one)]) => one.clone(),
-        (Some(metric), all) => answer::of_several(metric, all),
+        (_, [(_, answer)]) => answer.clone(),
+        (Some(metric), all) => answer::overall(metric, all),
         (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
     }
 }
@@ -179,20 +179,20 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
         answers.push((t.title.clone(), answer));
     }
     let several = answers.len() > 1;
-    let answer = of_all(workload, &answers);
-    let mut room = cells::Room::new();
+    let answer = overall(workload, &answers);
+    let mut budget = cells::LogBudget::new();
     let mut details: Vec<cells::Details> = tables
         .iter()
         .zip(groups(report))
         .flat_map(|(t, cells)| cells.into_iter().map(move |cell| (t, cell)))
         .filter_map(|(t, cell)| Some((t, report.cells.iter().position(|c| std::ptr::eq(c, cell))?)))
-        .map(|(t, index)| cells::details(report, &workload.metrics, index, &t.title, &mut room))
+        .map(|(t, index)| cells::details(report, &workload.metrics, index, &t.title, &mut budget))
         .collect();
     let missing = details.iter().filter(|d| !d.reason.is_empty()).cloned().collect();
     let cells_left_out = details.len().saturating_sub(limits::CELLS_MAX);
     details.truncate(limits::CELLS_MAX);
     let (sweeps, sweeps_left_out) = figures::sweeps(report, workload);
-    let below = [table::partners(report), table::caveats(report), turn_notes(report)];
+    let notes = [table::partners(report), table::caveats(report), turn_notes(report)];
     let style = style();
     let run = &report.run;
     let sentence: String = answer.sentence.iter().map(|p| p.text.as_str()).collect();
@@ -213,7 +213,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
         sweeps,
         sweeps_left_out,
         places,
-        below: below.into_iter().flatten().collect(),
+        notes: notes.into_iter().flatten().collect(),
         cells: details,
         cells_left_out,
         builds: cells::builds(report),
@@ -227,7 +227,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
     }
 }
 
-/// The cells of each setting, in the order of the tables.
+/// Cells of each setting, in the order of the tables.
 fn groups(report: &Report) -> Vec<Vec<&Cell>> {
     let mut groups: Vec<Vec<&Cell>> = Vec::new();
     for cell in &report.cells {
@@ -268,20 +268,20 @@ fn place(
         drawn,
         ranking: if drawn { drawing.ranking() } else { Figure::default() },
         table: main_table(report, workload, t),
-        to_come: t.to_come.join(", "),
+        pending: t.pending.join(", "),
         latency: drawn.then(|| drawing.latency()).flatten(),
         costs: drawn.then(|| drawing.costs()),
         matrix: drawn.then(|| drawing.matrix()).flatten(),
-        ends: effects::shown_at(report, workload.primary(), own).map(|shown| Ends {
-            table: Texts { caption: shown.title, head: shown.head, rows: shown.rows },
-            lines: shown.lines,
+        effects: effects::table_at(report, workload.primary(), own).map(|matrix| MatrixEffects {
+            table: Texts { caption: matrix.title, head: matrix.head, rows: matrix.rows },
+            lines: matrix.lines,
         }),
     }
 }
 
-/// The terminal's table, but for the lines of code: they have a table of their own.
+/// The terminal's table without the lines of code, which have a separate table.
 fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Main {
-    let without = |row: &[String]| [&row[..t.lines.start], &row[t.lines.end..]].concat();
+    let without_code = |row: &[String]| [&row[..t.code_columns.start], &row[t.code_columns.end..]].concat();
     let rows = t.rows.iter().map(|(cell, texts)| Row {
         class: match verdict_of(report, cell, &report.run.primary).map(|v| v.verdict) {
             _ if cell.ceiling => "bound",
@@ -290,29 +290,29 @@ fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Main {
             _ => "",
         },
         cell: report.cells.iter().position(|c| std::ptr::eq(c, *cell)).unwrap_or_default(),
-        texts: without(texts),
+        texts: without_code(texts),
     });
     let order = match workload.primary() {
-        Some(m) if m.better == Better::Lower => format!("{}: the least first", m.label),
-        Some(m) => format!("{}: the greatest first", m.label),
+        Some(m) if m.better == Better::Lower => format!("{}, lowest first", m.label),
+        Some(m) => format!("{}, highest first", m.label),
         None => String::new(),
     };
-    Main { caption: order, head: without(&t.head), rows: rows.collect() }
+    Main { caption: order, head: without_code(&t.head), rows: rows.collect() }
 }
 
 fn machine(report: &Report) -> Vec<(&'static str, String)> {
     let host = &report.host;
     let list = |items: Vec<String>| items.join("; ");
     let tools = host.toolchains.iter().map(|(name, version)| format!("{name}: {version}")).collect();
-    told([
+    non_empty([
         ("processor", host.cpu.clone()),
         ("CPUs", format!("{} of {} cores", host.cpus, host.cores)),
-        ("multithreading (SMT)", host.smt.clone()),
+        ("simultaneous multithreading (SMT)", host.smt.clone()),
         ("memory", format!("{:.1} GiB", host.memory_bytes as f64 / f64::from(1 << 30))),
         ("system", format!("{}, Linux {}", host.os, host.kernel)),
-        ("frequency governor", host.governor.clone()),
+        ("CPU frequency governor", host.governor.clone()),
         ("virtual machine", if host.virtual_machine { "yes" } else { "no" }.to_owned()),
-        ("stolen by the hypervisor", format!("{:.2} % since boot", host.steal_percent)),
+        ("CPU time stolen by the hypervisor", format!("{:.2} % since boot", host.steal_percent)),
         ("cgroups", host.cgroup.clone()),
         ("mitigations", list(host.mitigations.clone())),
         ("toolchains", list(tools)),
@@ -323,25 +323,25 @@ fn run_facts(report: &Report) -> Vec<(&'static str, String)> {
     let run = &report.run;
     let partners = run.partners.iter().map(|(role, name)| format!("{role}: {name}"));
     let measured = report.cells.iter().filter(|c| c.status == CellStatus::Ok).count();
-    told([
+    non_empty([
         ("run", run.id.clone()),
-        ("begun", run.started_at.clone()),
-        ("state", format!("{:?}", run.status).to_lowercase()),
+        ("started", run.started_at.clone()),
+        ("status", format!("{:?}", run.status).to_lowercase()),
         ("stopped", run.stopped_because.clone()),
         ("preset", run.preset.clone().unwrap_or_default()),
-        ("compared by", run.compared_by.clone()),
-        ("not by duels", run.no_duels.join("; ")),
+        ("comparison", run.compared_by.clone()),
+        ("reason for no duels", run.no_duels.join("; ")),
         ("cells", format!("{measured} of {} measured", report.cells.len())),
         ("arena", run.arena.clone()),
         ("placement", run.placement.clone()),
-        ("idle CPUs", if run.awake { "kept awake" } else { "may sleep" }.to_owned()),
+        ("idle CPUs", if run.awake { "kept awake" } else { "allowed to sleep" }.to_owned()),
         ("standard partners", partners.collect::<Vec<_>>().join(", ")),
         ("seed", run.seed.to_string()),
         ("netdyno", run.lab_version.clone()),
     ])
 }
 
-fn told<const N: usize>(facts: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
+fn non_empty<const N: usize>(facts: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
     facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 

@@ -1,25 +1,25 @@
-//! The addresses of pages: the same below a server's root and below a folder, so that links are relative and work in both.
+//! Addresses of pages. Links are relative, so that they work on a server and in a folder of files.
 
-/// What a page is of.
+/// Address of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Address {
-    /// What there is: `index.html`.
+    /// The index: `index.html`.
     Index,
-    /// All runs, newest first, in parts from 1: `runs-1.html`.
+    /// A page of the list of runs, newest first, numbered from 1: `runs-1.html`.
     Runs(usize),
     /// A run, by its id: `runs/20260131-120000-ab12.html`.
     Run(String),
-    /// A workload over time: `history/rtt.html`.
+    /// The history of a workload: `history/rtt.html`.
     History(String),
     /// A study: `studies/servers.html`.
     Study(String),
 }
 
-/// Longest name in an address.
+/// Maximum length of a name in an address.
 const NAME_BYTES_MAX: usize = 128;
 
 impl Address {
-    /// Reads a path without its first slash; none where no page is like it.
+    /// Parses a path without leading slash; none if it is not the address of a page.
     #[must_use]
     pub fn parse(path: &str) -> Option<Address> {
         if path.is_empty() {
@@ -42,7 +42,7 @@ impl Address {
         }
     }
 
-    /// The path, without a first slash.
+    /// The path, without leading slash.
     #[must_use]
     pub fn path(&self) -> String {
         match self {
@@ -54,18 +54,18 @@ impl Address {
         }
     }
 
-    /// What leads from this page to the top: nothing, or `../`.
+    /// Relative path from this page to the root: empty, or `../`.
     #[must_use]
     pub fn to_top(&self) -> &'static str {
         if matches!(self, Address::Index | Address::Runs(_)) { "" } else { "../" }
     }
 }
 
-/// Whether a name can stand in an address: nothing in it leads elsewhere. Runs of others, once imported, may be called anything.
+/// Whether a name is safe in an address, without path traversal. Names of imported runs are not trusted.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
-    let is_fine = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_fine)
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_allowed)
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_they_are_written() {
+    fn addresses_round_trip() {
         for path in [
             "index.html",
             "runs-2.html",
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_elsewhere_is_no_address() {
+    fn paths_outside_the_site_are_rejected() {
         for path in [
             "/",
             "..",

@@ -1,4 +1,4 @@
-//! Histories as pictures with their sentences.
+//! Histories as pictures with summaries.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use crate::history::{Conditions, Course, History, Line, Series, Shift};
 use crate::plot::course::{self, Dot, Mark, course_svg};
 use netdyno_lab_analysis::report::ratio;
 
-/// Conditions that are drawn, the latest first; further ones are listed.
+/// Conditions with pictures, latest first. Others are only listed.
 const CONDITIONS_DRAWN_MAX: usize = 12;
 
-/// A history as a page shows it.
+/// Values of the page of a history.
 #[derive(Serialize)]
 pub(super) struct HistoryPage<'a> {
     pub(super) workload: &'a str,
@@ -44,9 +44,9 @@ struct LineView<'a> {
 
 #[derive(Serialize)]
 struct SeriesView {
-    of: String,
+    name: String,
     svg: String,
-    says: String,
+    summary: String,
     shifts: Vec<ShiftView>,
     /// Run, ratio, interval.
     rows: Vec<(String, String, String)>,
@@ -58,11 +58,11 @@ struct ShiftView {
     text: String,
     run: String,
     link: Option<String>,
-    sure: String,
+    significant_at: String,
     meanwhile: Vec<String>,
 }
 
-/// The page of a history; `link` leads to the page of a run, where there is one.
+/// Builds the page of a history. `link` returns the address of a run's page, if it has one.
 pub(super) fn history(history: &History, link: impl Fn(&str) -> Option<String>) -> HistoryPage<'_> {
     let drawn = history.conditions.iter().take(CONDITIONS_DRAWN_MAX);
     HistoryPage {
@@ -104,18 +104,18 @@ fn line<'a>(
     line: &'a Line,
     link: &impl Fn(&str) -> Option<String>,
 ) -> LineView<'a> {
-    let versus = conditions.baseline.as_deref().map(|b| format!("{} by that of {b}", course.metric.label));
-    let both =
+    let versus = conditions.baseline.as_deref().map(|b| format!("{} relative to {b}", course.metric.label));
+    let candidates =
         [(versus.unwrap_or_default(), &line.versus), ("share of the ceiling".to_owned(), &line.of_ceiling)];
-    let shown = both.into_iter().filter(|(_, series)| !series.points.is_empty());
-    let series = shown.map(|(of, series)| view(conditions, &line.label, of, series, link));
+    let present = candidates.into_iter().filter(|(_, series)| !series.points.is_empty());
+    let series = present.map(|(name, series)| view(conditions, &line.label, name, series, link));
     LineView { label: &line.label, series: series.collect() }
 }
 
 fn view(
     conditions: &Conditions,
     label: &str,
-    of: String,
+    name: String,
     series: &Series,
     link: &impl Fn(&str) -> Option<String>,
 ) -> SeriesView {
@@ -128,7 +128,7 @@ fn view(
     });
     let levels = series.levels();
     let picture = course::Course {
-        title: format!("{label}: {of}, {}", told(series.points.len(), "run")),
+        title: format!("{label}: {name}, {}", counted(series.points.len(), "run")),
         places: conditions.runs.len(),
         dots: dots.collect(),
         levels: levels.iter().map(|(from, to, level)| (run(*from), run(*to - 1), *level)).collect(),
@@ -141,7 +141,7 @@ fn view(
             text: factor(s),
             run: id.clone(),
             link: link(id),
-            sure: conditions.runs[run(s.sure_at)].clone(),
+            significant_at: conditions.runs[run(s.sure_at)].clone(),
             meanwhile: s.meanwhile.clone(),
         }
     };
@@ -153,15 +153,15 @@ fn view(
         (conditions.runs[p.run].clone(), ratio(within.ratio), ends(within.low, within.high))
     });
     SeriesView {
-        says: says(series, &levels),
-        of,
+        summary: summary(series, &levels),
+        name,
         svg: course_svg(&picture).inline(),
         shifts: series.shifts.iter().map(shift).collect(),
         rows: rows.collect(),
     }
 }
 
-/// `1.10x of what it was (1.07 - 1.13)`.
+/// `1.10x the previous ratio (1.07 - 1.13)`.
 fn factor(shift: &Shift) -> String {
     let (factor, low, high) = shift.factor;
     let interval = if low > 0.0 && high.is_finite() {
@@ -169,21 +169,21 @@ fn factor(shift: &Shift) -> String {
     } else {
         String::new()
     };
-    format!("{}x of what it was{interval}", ratio(factor))
+    format!("{}x the previous ratio{interval}", ratio(factor))
 }
 
-fn says(series: &Series, levels: &[(usize, usize, f64)]) -> String {
-    let runs = told(series.points.len(), "run");
+fn summary(series: &Series, levels: &[(usize, usize, f64)]) -> String {
+    let runs = counted(series.points.len(), "run");
     let now = levels.last().map_or(String::new(), |(_, _, level)| ratio(*level));
     match series.shifts.len() {
         0 if series.points.len() < 2 * netdyno_stats::changes::LEAST => {
             format!("{runs}: too few to look for changes")
         }
-        0 => format!("{now} in the mean of {runs}, no change"),
-        n => format!("{now} since the last of {}, {runs}", told(n, "change")),
+        0 => format!("mean {now} over {runs}, no change"),
+        n => format!("{now} since the last of {}; {runs}", counted(n, "change")),
     }
 }
 
-pub(super) fn told(count: usize, noun: &str) -> String {
+pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-// Puts what the server sends of a run in place of what is shown of it, and leaves folded what the reader folded.
+// Replaces the displayed state of a run with each update from the server. Sections that the reader expanded stay expanded.
 "use strict";
 const place = document.getElementById("state");
 const lost = document.getElementById("lost");
@@ -16,5 +16,5 @@ events.addEventListener("over", () => {
   location.reload();
 });
 events.onerror = () => {
-  lost.textContent = "The server does not answer: this is how far it was known.";
+  lost.textContent = "The server does not respond. This is the last known state.";
 };

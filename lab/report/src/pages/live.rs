@@ -1,11 +1,11 @@
-//! A run that goes on, followed by way of the store: what is done, how the intervals narrow, what is left, and what failed.
+//! A running run, followed through the store: progress, convergence of the intervals, pending cells, and failures.
 //!
-//! Each look reads the trials that were added since the last one, and judges by the functions that decide when the run stops.
+//! Each refresh reads the trials added since the last one and judges them with the functions that decide when to stop.
 
 use serde::Serialize;
 
 use super::PageError;
-use super::course::told;
+use super::course::counted;
 use crate::plot::course::{Course, Dot, course_svg};
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_analysis::verdicts::Judge;
@@ -13,21 +13,21 @@ use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::{CellStatus, Run, RunStatus, Store};
 use netdyno_lab_store::{Verdict, VerdictKind};
 
-/// Rounds that are judged again when somebody begins to follow a run ...
+/// Rounds that are judged at most in one refresh.
 const ROUNDS_AT_ONCE: u32 = 24;
-/// ... and that are kept: of more, every other is forgotten.
+/// Rounds that are kept. Beyond this, every other round is dropped.
 const ROUNDS_MAX: usize = 64;
 
-/// The ratios of the primary metric, as they stood after a block.
+/// Ratios of the primary metric after a block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
-    /// Blocks, or sessions, by then.
+    /// Number of blocks or sessions so far.
     pub blocks: u32,
-    /// Cell, ratio, and the ends of its interval.
+    /// Cell, ratio, and the ends of its interval, if bounded.
     pub ratios: Vec<(usize, f64, Option<f64>, Option<f64>)>,
 }
 
-/// A run that somebody follows.
+/// A run that is followed.
 #[derive(Debug)]
 pub struct Following {
     run: Run,
@@ -37,11 +37,11 @@ pub struct Following {
     is_measured: bool,
 }
 
-/// What is shown of it.
+/// Values of the template.
 #[derive(Debug, Serialize)]
 pub(super) struct State {
     headline: String,
-    /// Whether it has ended, or whoever measured it has.
+    /// Whether the run has ended, or the process that measured it.
     is_over: bool,
     begun: String,
     done_s: u64,
@@ -61,7 +61,7 @@ struct CellState {
     setting: String,
     value: String,
     trials: u32,
-    says: String,
+    summary: String,
     class: &'static str,
     svg: Option<String>,
 }
@@ -77,10 +77,10 @@ struct Failed {
 }
 
 impl Following {
-    /// Begins with a run's head.
+    /// Starts with a run's head, without trials.
     ///
     /// # Errors
-    /// When the manifest that is stored with it cannot be read.
+    /// If the manifest stored with the run cannot be read.
     pub fn of(run: Run) -> Result<Following, PageError> {
         let workload = run.header.parsed_workload()?;
         Ok(Following { run, workload, last: 0, rounds: Vec::new(), is_measured: true })
@@ -92,7 +92,7 @@ impl Following {
         &self.run.header.workload
     }
 
-    /// Whether nothing more is to come: it has ended, or no process measures it.
+    /// Whether the run has ended, or no process measures it.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.run.status != RunStatus::Running || !self.is_measured
@@ -104,12 +104,12 @@ impl Following {
         &self.rounds
     }
 
-    /// Reads what the store has got since.
+    /// Reads the trials added since the last call.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub fn go_on(&mut self, store: &Store) -> Result<(), PageError> {
-        // Asked first: whoever ends in between has stored all, and is not taken for one that goes on.
+    /// If the store cannot be read.
+    pub fn refresh(&mut self, store: &Store) -> Result<(), PageError> {
+        // Check this first: a process that ends in between has stored everything.
         self.is_measured = store.is_measured(&self.run.header.id);
         let head = store.load_head(&self.run.header.id)?;
         let trials = std::mem::take(&mut self.run.trials);
@@ -119,7 +119,7 @@ impl Following {
         Ok(())
     }
 
-    /// Judges the run as it stood after each block that is complete now, and was not before.
+    /// Judges the run after each newly completed block.
     fn judge_rounds(&mut self) {
         let Some(primary) = self.workload.primary() else { return };
         let complete = self.run.trials.last().map_or(0, |t| t.block);
@@ -146,12 +146,12 @@ impl Following {
         }
     }
 
-    /// What is shown of it now, as a part of a page.
+    /// Renders the current state as a part of a page.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the report cannot be built or the state cannot be rendered.
     pub fn html(&self) -> Result<String, PageError> {
-        super::written("state.html", minijinja::context! { state => minijinja::value::Serde(self.state()?) })
+        super::rendered("state.html", minijinja::context! { state => minijinja::value::Serde(self.state()?) })
     }
 
     pub(super) fn state(&self) -> Result<State, PageError> {
@@ -160,12 +160,12 @@ impl Following {
         let primary = &report.run.primary;
         let of_primary: Vec<&Verdict> = report.verdicts.iter().filter(|v| v.metric == *primary).collect();
         let setting = |cell: &Cell| netdyno_lab_analysis::report::differing_params(&report, cell);
-        let shown = report
+        let measured = report
             .cells
             .iter()
             .enumerate()
             .filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
-        let cells = shown.map(|(index, cell)| self.cell(&report, &of_primary, index, cell, setting(cell)));
+        let cells = measured.map(|(index, cell)| self.cell(&report, &of_primary, index, cell, setting(cell)));
         let failed = report.cells.iter().filter_map(|cell| {
             let status = match cell.status {
                 CellStatus::Failed => "failed",
@@ -208,15 +208,17 @@ impl Following {
         let verdict = verdicts.iter().find(|v| v.cell == index);
         let is_baseline =
             verdicts.iter().any(|v| v.baseline == cell.label && report.cells[v.cell].params == cell.params);
-        let says = match verdict {
+        let summary = match verdict {
             Some(v) => crate::sentence(v, primary.map_or("", |m| m.label.as_str()), report.run.margin),
-            None if cell.ceiling => "the bound".to_owned(),
-            None if is_baseline => "what the others are compared with".to_owned(),
-            None if cell.generator_limited => "not ranked: its generator was the limit".to_owned(),
+            None if cell.ceiling => "ceiling, not ranked".to_owned(),
+            None if is_baseline => "baseline of the comparison".to_owned(),
+            None if cell.generator_limited => "not ranked: limited by its load generator".to_owned(),
             None => String::new(),
         };
         CellState {
-            says: says.strip_prefix(&format!("{}: ", cell.label)).map_or(says.clone(), str::to_owned),
+            summary: summary
+                .strip_prefix(&format!("{}: ", cell.label))
+                .map_or(summary.clone(), str::to_owned),
             label: cell.label.clone(),
             setting,
             value: value.unwrap_or_else(|| "not measured".to_owned()),
@@ -226,21 +228,25 @@ impl Following {
                 Some(VerdictKind::Worse) => "worse",
                 _ => "",
             },
-            svg: verdict.map(|v| self.narrowing(index, v)),
+            svg: verdict.map(|v| self.convergence(index, v)),
         }
     }
 
-    /// The interval of a cell, block after block.
-    fn narrowing(&self, cell: usize, now: &Verdict) -> String {
-        let of = |round: &Round| round.ratios.iter().find(|r| r.0 == cell).copied();
+    /// Picture of a cell's interval after each block.
+    fn convergence(&self, cell: usize, now: &Verdict) -> String {
+        let ratio_in = |round: &Round| round.ratios.iter().find(|r| r.0 == cell).copied();
         let mut dots: Vec<Dot> = Vec::new();
         for (at, round) in self.rounds.iter().enumerate() {
-            dots.extend(of(round).map(|(_, ratio, low, high)| Dot { at, ratio, low, high }));
+            dots.extend(ratio_in(round).map(|(_, ratio, low, high)| Dot { at, ratio, low, high }));
         }
         let places = self.rounds.len() + 1;
         dots.extend(now.ratio.map(|ratio| Dot { at: places - 1, ratio, low: now.low, high: now.high }));
-        let title =
-            format!("{} by {}, after {}", now.contender, now.baseline, told(now.blocks as usize, &now.unit));
+        let title = format!(
+            "{} relative to {}, after {}",
+            now.contender,
+            now.baseline,
+            counted(now.blocks as usize, &now.unit)
+        );
         course_svg(&Course { title, places, dots, ..Course::default() }).inline()
     }
 }

@@ -1,10 +1,9 @@
-//! The pages of a store: what there is, its runs, its workloads over time, its studies. The server and the static site write the
-//! same.
+//! The pages of a store: index, runs, histories of workloads, and studies. The server and the static site share them.
 //!
 //! | does | does not |
 //! |---|---|
-//! | make a page from the store and the folder of studies | speak HTTP, or write files: [`crate::serve`], [`crate::site`] |
-//! | escape whatever it did not write itself | run a script, but for following a run that goes on |
+//! | render pages from the store and the folder of studies | HTTP or file output: [`crate::serve`], [`crate::site`] |
+//! | escape foreign text | run scripts, except on the page of a running run |
 
 mod address;
 mod course;
@@ -27,14 +26,14 @@ use crate::history;
 use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
 use views::Row;
 
-/// The script that follows a run.
+/// Script of the page of a running run.
 pub const LIVE_SCRIPT: &str = include_str!("live.js");
-/// Runs on the first page.
+/// Number of runs on the index page.
 const NEWEST: usize = 30;
-/// Runs on a page of runs.
+/// Number of runs on a page of runs.
 const RUNS_A_PAGE: usize = 250;
 
-/// Names, templates.
+/// Templates, by name.
 const TEMPLATES: [(&str, &str); 9] = [
     ("layout.html", include_str!("layout.html.j2")),
     ("rows.html", include_str!("rows.html.j2")),
@@ -51,12 +50,12 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = crate::html::environment();
     environment.add_filter("whole", netdyno_lab_analysis::report::whole);
     for (name, text) in TEMPLATES {
-        environment.add_template(name, text).expect("the templates are ours, and valid: tests render each");
+        environment.add_template(name, text).expect("templates are valid: tests render each");
     }
     environment
 });
 
-/// The style of our pages, that of the pages of runs and a little more; and the policy of a page that has it.
+/// Style sheet of these pages, which extends that of the page of a run, and its Content-Security-Policy.
 static STYLE: LazyLock<(String, String)> = LazyLock::new(|| {
     let style = crate::html::style() + include_str!("style.css");
     let policy = crate::html::policy(&style);
@@ -65,35 +64,35 @@ static STYLE: LazyLock<(String, String)> = LazyLock::new(|| {
     (style, policy)
 });
 
-/// Why a page cannot be made.
+/// A page could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// The store.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A picture of a page of a run.
-    #[error("the page cannot be written: {0}")]
+    /// A template could not be rendered.
+    #[error("the page cannot be rendered: {0}")]
     Page(String),
 }
 
 /// Pages of one store.
 #[derive(Debug)]
 pub struct Pages<'a> {
-    /// The store.
+    /// The store of the runs.
     pub store: &'a Store,
-    /// The studies, if there are any.
+    /// The studies, if any.
     pub studies: Option<&'a Studies>,
-    /// Runs that have a page; none: all.
+    /// Runs that have a page; `None` means all.
     pub with_page: Option<&'a BTreeSet<String>>,
-    /// Somebody serves them: runs that go on can be followed.
+    /// Whether the pages are served: running runs can then be followed.
     pub is_served: bool,
 }
 
 impl Pages<'_> {
-    /// The page of an address; none where there is no such thing.
+    /// Renders the page of an address; none if there is no such page.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read or the page cannot be rendered.
     pub fn page(&self, address: &Address) -> Result<Option<String>, PageError> {
         match address {
             Address::Index => self.index().map(Some),
@@ -148,7 +147,7 @@ impl Pages<'_> {
 
     fn rows(&self, runs: &[Listed], to_top: &str) -> Vec<Row> {
         let row = |run: &Listed| {
-            // A run of somebody else, imported, may be called anything.
+            // The id of an imported run is not trusted.
             let is_plain = is_name(&run.id);
             let has_page = is_plain && self.with_page.is_none_or(|with| with.contains(&run.id));
             let is_measured = self.is_served
@@ -171,7 +170,7 @@ impl Pages<'_> {
         };
         if self.is_served && head.status == RunStatus::Running && self.store.is_measured(id) {
             let mut following = Following::of(head)?;
-            following.go_on(self.store)?;
+            following.refresh(self.store)?;
             let address = Address::Run(id.to_owned());
             let title = format!("{id} · {}", following.workload());
             let page = views::Live { id, state: following.state()?, events: format!("{id}/events") };
@@ -183,7 +182,7 @@ impl Pages<'_> {
     fn history(&self, workload: &str) -> Result<Option<String>, PageError> {
         let Some(history) = history::of_workload(self.store, workload)? else { return Ok(None) };
         let address = Address::History(workload.to_owned());
-        let title = format!("{workload} over time");
+        let title = format!("History of {workload}");
         let page = views::history(&history, |id| {
             let has_page = is_name(id) && self.with_page.is_none_or(|with| with.contains(id));
             has_page.then(|| format!("../{}", Address::Run(id.to_owned()).path()))
@@ -208,23 +207,23 @@ impl Pages<'_> {
     }
 }
 
-/// A page with what every page has.
+/// Renders a page with the layout of every page.
 fn render(template: &str, title: &str, to_top: &str, page: impl Serialize) -> Result<String, PageError> {
     let (style, policy) = &*STYLE;
     let page = Serde(page);
-    written(template, context! { style, policy, title, to_top, page })
+    rendered(template, context! { style, policy, title, to_top, page })
 }
 
-/// What a template makes of its values.
-fn written(template: &str, values: minijinja::Value) -> Result<String, PageError> {
+/// Renders a template.
+fn rendered(template: &str, values: minijinja::Value) -> Result<String, PageError> {
     let template = ENVIRONMENT.get_template(template);
     template.and_then(|t| t.render(values)).map_err(|e| PageError::Page(e.to_string()))
 }
 
-/// A page of the server itself: the form for the token, or why there is nothing to see.
+/// Renders a message of the server, with the token form if `asks_for_token`.
 ///
 /// # Errors
-/// In words; the template is ours, and has all that it names.
+/// If the template cannot be rendered.
 pub fn notice(title: &str, text: &str, asks_for_token: bool) -> Result<String, PageError> {
     render("notice.html", title, "/", context! { text, asks_for_token })
 }

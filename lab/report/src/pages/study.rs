@@ -1,7 +1,7 @@
-//! Studies: Markdown files of a folder, and the pictures beside them.
+//! Studies: Markdown files and pictures of a folder.
 //!
-//! A study may quote what a contender printed. Of HTML only folding survives; all else that looks like it is shown as text, and a
-//! link leads to the web, to a place in the page or to another study, or is no link. Pictures are put into the page.
+//! A study may quote output of contenders. Only the HTML elements for collapsible sections are kept; other HTML is shown
+//! as text. Links to the web, to anchors and to other studies are kept, others are removed. Pictures are embedded.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,16 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 use super::address::is_name;
 use netdyno_lab_analysis::report::plain;
 
-/// A study that is larger is none.
+/// Maximum size of a study or picture.
 const BYTES_MAX: u64 = 4 << 20;
-/// Studies of a folder at the most.
+/// Maximum number of studies.
 const COUNT_MAX: usize = 1000;
-/// Ends of the names of pictures.
+/// File suffixes and media types of pictures.
 const KINDS: [(&str, &str); 2] = [(".svg", "image/svg+xml"), (".png", "image/png")];
-/// Around a picture.
+/// Opening tag of the scrolling container of a picture.
 const SCROLL: &str = "<span class=\"scroll\" tabindex=\"0\">";
-/// HTML that stays.
-const FOLDING: [&str; 4] = ["<details>", "</details>", "<summary>", "</summary>"];
+/// HTML tags that are kept.
+const DETAILS_TAGS: [&str; 4] = ["<details>", "</details>", "<summary>", "</summary>"];
 
 /// The studies of a folder.
 #[derive(Debug, Clone)]
@@ -29,23 +29,23 @@ pub struct Studies {
     folder: PathBuf,
 }
 
-/// A study as a page shows it.
+/// A rendered study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Study {
     /// Its first heading.
     pub title: String,
-    /// Below it, as HTML.
+    /// The rest, as HTML.
     pub body: String,
 }
 
 impl Studies {
-    /// Those of this folder.
+    /// The studies of `folder`.
     #[must_use]
     pub fn of(folder: &Path) -> Studies {
         Studies { folder: folder.to_owned() }
     }
 
-    /// Their names, sorted. None where there is no folder.
+    /// Sorted names of the studies. Empty if there is no folder.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
@@ -58,14 +58,14 @@ impl Studies {
         names
     }
 
-    /// A study by its name; none where there is no such file, or it is no text.
+    /// Renders a study; none if there is no such file or it is not UTF-8.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Study> {
         let text = String::from_utf8(self.file(&format!("{name}.md"))?).ok()?;
         Some(render(&plain(&text), &self.names(), |file| self.picture(file)))
     }
 
-    /// A picture beside the studies, as an address that has all of it.
+    /// A picture of the folder as a `data:` URL.
     fn picture(&self, file: &str) -> Option<String> {
         let kind = KINDS.iter().find_map(|(end, kind)| file.ends_with(end).then_some(kind))?;
         Some(format!("data:{kind};base64,{}", STANDARD.encode(self.file(file)?)))
@@ -78,14 +78,14 @@ impl Studies {
     }
 }
 
-/// Turns Markdown into the inside of a page; `others` are the studies that there are.
+/// Renders Markdown. `others` are the names of all studies.
 fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String>) -> Study {
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     let mut title = String::new();
     let (mut in_title, mut has_title) = (false, false);
-    // Whether each open link is one.
+    // For each open link, whether it is kept.
     let mut links = Vec::new();
-    // Pictures that are open: one may stand in the text of another.
+    // Number of open images: the alternative text of an image can contain images.
     let mut images = 0;
     let mut events = Vec::new();
     for event in parser {
@@ -96,7 +96,7 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
             Event::End(TagEnd::Heading(_)) if in_title => in_title = false,
             Event::Text(text) | Event::Code(text) if in_title => title.push_str(&text),
             _ if in_title => {}
-            Event::Html(html) | Event::InlineHtml(html) => events.push(folding_or_text(html)),
+            Event::Html(html) | Event::InlineHtml(html) => events.push(details_or_text(html)),
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 let target = target(&dest_url, others);
                 links.push(target.is_some());
@@ -108,9 +108,9 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
                 events.extend(is_link.then_some(Event::End(TagEnd::Link)));
             }
             Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-                // One that is not beside it cannot be shown: its text stands there.
+                // A picture outside the folder is replaced by its alternative text.
                 let url = picture(&dest_url).unwrap_or_default().into();
-                // On a phone a picture scrolls by itself, or nobody could read what stands in it.
+                // Wide pictures scroll on small screens instead of shrinking.
                 events.extend((images == 0).then_some(Event::InlineHtml(SCROLL.into())));
                 events.push(Event::Start(Tag::Image { link_type, dest_url: url, title, id }));
                 images += 1;
@@ -125,7 +125,7 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
     }
     let mut body = String::new();
     html::push_html(&mut body, events.into_iter());
-    // A wide table scrolls by itself. The policy of a page allows no style in an element.
+    // Wide tables scroll. The policy of a page forbids style attributes.
     let mut body = body
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
         .replace("</table>", "</table></div>");
@@ -138,12 +138,12 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
     Study { title, body }
 }
 
-fn folding_or_text(html: CowStr<'_>) -> Event<'_> {
-    let is_folding = |part: &str| {
+fn details_or_text(html: CowStr<'_>) -> Event<'_> {
+    let is_details = |part: &str| {
         let mut rest = part.trim();
         while !rest.is_empty() {
-            // Between tags stands text without any.
-            let Some(tag) = FOLDING.iter().find(|tag| rest.starts_with(**tag)) else {
+            // Plain text between tags is allowed.
+            let Some(tag) = DETAILS_TAGS.iter().find(|tag| rest.starts_with(**tag)) else {
                 let end = rest.find('<').unwrap_or(rest.len());
                 if end == 0 || rest[..end].contains(['>', '&']) {
                     return false;
@@ -157,14 +157,14 @@ fn folding_or_text(html: CowStr<'_>) -> Event<'_> {
     };
     if html.trim_start().starts_with("<!--") && html.trim_end().ends_with("-->") {
         Event::Text(CowStr::Borrowed(""))
-    } else if is_folding(&html) {
+    } else if is_details(&html) {
         Event::Html(html)
     } else {
         Event::Text(html)
     }
 }
 
-/// Where a link may lead.
+/// The target of a link, or none if the link is removed.
 fn target(url: &str, others: &[String]) -> Option<String> {
     if url.starts_with("https://") || url.starts_with("http://") || url.starts_with('#') {
         return Some(url.to_owned());
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_stays_and_no_other_html() {
+    fn only_collapsible_sections_are_kept_of_html() {
         let folded = body("<details>\n<summary>All columns</summary>\n\ntext\n\n</details>\n");
         assert!(
             folded.contains("<details>\n<summary>All columns</summary>") && folded.contains("</details>"),
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Every tag is one that Markdown makes, with attributes that lead nowhere else.
+    /// Asserts that every tag is one that Markdown generates, with safe attributes.
     fn is_harmless(text: &str) {
         const TAGS: [&str; 31] = [
             "span",
@@ -265,26 +265,30 @@ mod tests {
             let tag = &html[at + 1..at + html[at..].find('>').unwrap()];
             let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
             assert!(TAGS.contains(&name.trim_start_matches('/')), "{text:?}: {html}");
-            // Texts in quotes have no quotes: they are escaped.
+            // Quotes within attribute values are escaped.
             for (i, part) in attributes.split('"').enumerate() {
-                let is_fine = match (i % 2, attributes.split('"').nth(i.wrapping_sub(1)).unwrap_or("").trim())
-                {
-                    (0, _) => ["", "/", "href=", "src=", "alt=", "title=", "class=", "start=", "tabindex="]
-                        .contains(&part.trim()),
-                    (_, "href=") => {
-                        part.starts_with("http") || part.starts_with('#') || part.starts_with("other.html")
-                    }
-                    (_, "src=") => part.is_empty(),
-                    _ => true,
-                };
-                assert!(is_fine, "{text:?}: {html}");
+                let is_allowed =
+                    match (i % 2, attributes.split('"').nth(i.wrapping_sub(1)).unwrap_or("").trim()) {
+                        (0, _) => {
+                            ["", "/", "href=", "src=", "alt=", "title=", "class=", "start=", "tabindex="]
+                                .contains(&part.trim())
+                        }
+                        (_, "href=") => {
+                            part.starts_with("http")
+                                || part.starts_with('#')
+                                || part.starts_with("other.html")
+                        }
+                        (_, "src=") => part.is_empty(),
+                        _ => true,
+                    };
+                assert!(is_allowed, "{text:?}: {html}");
             }
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn no_markdown_makes_another_tag(parts in proptest::collection::vec(proptest::sample::select(&[
+        fn markdown_never_generates_other_tags(parts in proptest::collection::vec(proptest::sample::select(&[
             "<", ">", "/", "\"", "'", "&", "\n", "\n\n", " ", "    ", "`", "```", "*", "[", "]", "(", ")", "![", "](", "<!--", "-->", "<details>",
             "</details>", "<summary>", "</summary>", "<script>", "</script>", "<svg onload=x>", "javascript:x", "data:text/html,x", "http://x",
             "| a |", "|---:|", "# ", "- ", "1. ", "> ", "x", "onclick=x", "&lt;", "<a href='javascript:x'>", "<![CDATA[", "<?", "[x]: javascript:x",
@@ -294,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_the_web_to_a_place_or_to_another_study() {
+    fn links_to_the_web_anchors_and_studies_are_kept() {
         for (link, wanted) in [
             ("https://example.org/a", Some("https://example.org/a")),
             ("#place", Some("#place")),
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_in_the_folder_is_read() {
+    fn only_files_of_the_folder_are_read() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("s")).unwrap();
         std::fs::write(folder.path().join("secret.svg"), "no").unwrap();

@@ -1,4 +1,4 @@
-//! Pages of made-up stores: whole, linked to what is there, and never more than text where somebody else wrote it.
+//! Pages of synthetic stores: completeness, valid links, and escaping of foreign text.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,17 +7,18 @@ use super::*;
 use netdyno_lab_store::fixture::{self, Contender, write};
 use netdyno_lab_store::{CellStatus, Outcome, Run};
 
-/// Whatever a contender may print, in all that it prints into.
+/// Hostile text, used in every field that a contender or an import can set.
 const EVIL: &str = "</script></title></style>--><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='alert(1)'\u{1b}[31m{{ 7 * 7 }}\u{202e}";
 
 fn evil_run() -> Run {
-    let of = |name, status| Contender { name, status, rates: &[1000, 1010, 990], sink_cpu_percent: 50 };
+    let contender =
+        |name, status| Contender { name, status, rates: &[1000, 1010, 990], sink_cpu_percent: 50 };
     let mut run = fixture::run(
         &[
-            of("base", CellStatus::Ok),
-            of(EVIL, CellStatus::Ok),
-            of("broken", CellStatus::Failed),
-            of("absent", CellStatus::Skipped),
+            contender("base", CellStatus::Ok),
+            contender(EVIL, CellStatus::Ok),
+            contender("broken", CellStatus::Failed),
+            contender("absent", CellStatus::Skipped),
         ],
         None,
     );
@@ -44,17 +45,17 @@ fn store_of(folder: &Path, runs: &[Run]) -> Store {
     store
 }
 
-fn all_of<'a>(store: &'a Store, studies: Option<&'a Studies>) -> Pages<'a> {
+fn all_pages<'a>(store: &'a Store, studies: Option<&'a Studies>) -> Pages<'a> {
     Pages { store, studies, with_page: None, is_served: true }
 }
 
-/// The targets of links in a page.
+/// Targets of the links in a page.
 fn links(page: &str) -> Vec<String> {
     let targets = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     targets.map(|target| target.replace("&#x2f;", "/")).collect()
 }
 
-/// Nothing of what somebody else wrote is more than text: no tag and no attribute is theirs.
+/// Asserts that foreign text adds no tags and no attributes.
 fn is_harmless(page: &str) {
     let lower = page.to_lowercase();
     for bad in ["<script>", "<img src=x", "onerror=alert(1)>", "</script></title>", "\u{1b}", "\u{202e}"] {
@@ -64,14 +65,14 @@ fn is_harmless(page: &str) {
         lower.matches("<script").count(),
         lower.matches("<script src=\"../live.js\" defer></script>").count()
     );
-    // Within tags all quotes in it are escaped, so that no attribute ends early.
+    // Quotes within attribute values are escaped.
     let tags = page.split('<').skip(1).filter_map(|rest| rest.split('>').next());
     tags.for_each(|tag| assert!(!tag.contains("\" onload="), "{tag}: {page}"));
-    assert!(!page.contains("49\u{202e}") && !page.contains("[31m49"), "a template ran it: {page}");
+    assert!(!page.contains("49\u{202e}") && !page.contains("[31m49"), "a template evaluated it: {page}");
 }
 
 #[test]
-fn what_a_contender_prints_is_never_more_than_text() {
+fn foreign_text_is_escaped_on_every_page() {
     let folder = tempfile::tempdir().unwrap();
     let mut second = evil_run();
     second.header.id = "20260102-120000-0008".into();
@@ -89,7 +90,7 @@ fn what_a_contender_prints_is_never_more_than_text() {
     )
     .unwrap();
     let studies = Studies::of(folder.path());
-    let pages = all_of(&store, Some(&studies));
+    let pages = all_pages(&store, Some(&studies));
     let _claim = store.claim("20260103-120000-0009").unwrap();
     let addresses = [
         "index.html",
@@ -114,14 +115,14 @@ fn what_a_contender_prints_is_never_more_than_text() {
         assert_eq!(
             page.contains("<script"),
             path.ends_with("0009.html"),
-            "{path}: only a run that goes on has a script"
+            "{path}: only a running run has a script"
         );
     }
     is_harmless(&notice(EVIL, EVIL, true).unwrap());
 }
 
 #[test]
-fn every_link_leads_to_a_page() {
+fn every_link_has_a_page() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("studies")).unwrap();
     std::fs::write(folder.path().join("studies/a.md"), "# A\n\n[b](b.md) [c](c.md)\n").unwrap();
@@ -138,10 +139,10 @@ fn every_link_leads_to_a_page() {
         })
         .collect();
     let store = store_of(folder.path(), &runs);
-    let pages = all_of(&store, Some(&studies));
-    let (mut open, mut seen) = (vec![Address::Index], BTreeSet::new());
+    let pages = all_pages(&store, Some(&studies));
+    let (mut open, mut visited) = (vec![Address::Index], BTreeSet::new());
     while let Some(address) = open.pop() {
-        if !seen.insert(address.clone()) {
+        if !visited.insert(address.clone()) {
             continue;
         }
         let page = pages.page(&address).unwrap().unwrap_or_else(|| panic!("no {address:?}"));
@@ -154,7 +155,7 @@ fn every_link_leads_to_a_page() {
             open.push(Address::parse(&path).unwrap_or_else(|| panic!("{address:?}: {link}")));
         }
     }
-    assert_eq!(seen.len(), 1 + 1 + 40 + 1 + 2, "{seen:?}");
+    assert_eq!(visited.len(), 1 + 1 + 40 + 1 + 2, "{visited:?}");
     assert!(pages.page(&Address::Runs(2)).unwrap().is_none());
     assert!(pages.page(&Address::Run("none".into())).unwrap().is_none());
     assert!(pages.page(&Address::History("none".into())).unwrap().is_none());
@@ -162,48 +163,53 @@ fn every_link_leads_to_a_page() {
 }
 
 #[test]
-fn an_empty_store_says_how_to_begin() {
+fn the_index_of_an_empty_store_explains_how_to_start() {
     let folder = tempfile::tempdir().unwrap();
     let store = store_of(folder.path(), &[]);
-    let index = all_of(&store, None).page(&Address::Index).unwrap().unwrap();
+    let index = all_pages(&store, None).page(&Address::Index).unwrap().unwrap();
     assert!(index.contains("netdyno run WORKLOAD") && !index.contains("Newest runs"), "{index}");
-    assert!(all_of(&store, None).page(&Address::Runs(1)).unwrap().unwrap().contains("<h1>Runs</h1>"));
+    assert!(all_pages(&store, None).page(&Address::Runs(1)).unwrap().unwrap().contains("<h1>Runs</h1>"));
 }
 
 #[test]
-fn a_history_shows_the_change_and_what_it_came_with() {
+fn a_history_shows_a_change_and_concurrent_differences() {
     let folder = tempfile::tempdir().unwrap();
     let runs: Vec<Run> = (0..12)
         .map(|i| {
             let rate = if i < 6 { 2000 } else { 1500 };
             let rates = [rate, rate + i % 3, rate - i % 3];
-            let of = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
-            let mut run = fixture::run(&[of("base", &[1000, 1001, 999]), of("rival", &rates)], None);
+            let contender =
+                |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+            let mut run =
+                fixture::run(&[contender("base", &[1000, 1001, 999]), contender("rival", &rates)], None);
             run.header.id = format!("20260101-1200{i:02}-0007");
             run.header.host.kernel = if i < 6 { "6.1" } else { "6.2" }.to_owned();
             run
         })
         .collect();
     let store = store_of(folder.path(), &runs);
-    let page = all_of(&store, None).page(&Address::History("dummy".into())).unwrap().unwrap();
-    assert!(page.contains("<strong class=\"worse\">0.75x of what it was (0.7"), "{page}");
+    let page = all_pages(&store, None).page(&Address::History("dummy".into())).unwrap().unwrap();
+    assert!(page.contains("<strong class=\"worse\">0.75x the previous ratio (0.7"), "{page}");
     assert!(
-        page.contains("<a href=\"..&#x2f;runs&#x2f;20260101-120006-0007.html\">20260101-120006-0007</a> on"),
+        page.contains("<a href=\"..&#x2f;runs&#x2f;20260101-120006-0007.html\">20260101-120006-0007</a>"),
         "{page}"
     );
     assert!(page.contains("<li>kernel: 6.1, then 6.2</li>"), "{page}");
-    // Whoever reads no picture has the figures.
-    assert!(page.contains("role=\"img\" aria-label=\"rival: counted by that of base, 12 runs\""), "{page}");
+    // The figures are accessible without the picture.
+    assert!(page.contains("role=\"img\" aria-label=\"rival: counted relative to base, 12 runs\""), "{page}");
     assert!(page.contains("<th scope=\"row\">20260101-120011-0007</th><td>1.5"), "{page}");
 }
 
 #[test]
-fn a_run_that_goes_on_shows_how_its_intervals_narrow() {
+fn a_running_run_shows_the_convergence_of_its_intervals() {
     let folder = tempfile::tempdir().unwrap();
     let rates: Vec<u64> = (0..30).map(|i| 2000 + 37 * (i % 5)).collect();
     let base = vec![1000; rates.len()];
-    let of = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
-    let mut run = fixture::run(&[of("base", &base[..]), of("rival", &rates[..]), of("late", &[])], None);
+    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let mut run = fixture::run(
+        &[contender("base", &base[..]), contender("rival", &rates[..]), contender("late", &[])],
+        None,
+    );
     run.status = RunStatus::Running;
     run.stopped_because = String::new();
     run.cells[2].status = CellStatus::Planned;
@@ -213,11 +219,11 @@ fn a_run_that_goes_on_shows_how_its_intervals_narrow() {
     let claim = writer.claim(&id).unwrap();
     let reader = Store::open(&path).unwrap();
     let mut following = Following::of(reader.load_head(&id).unwrap()).unwrap();
-    following.go_on(&reader).unwrap();
-    assert!(following.html().unwrap().contains("Nothing measured yet") && following.rounds().is_empty());
+    following.refresh(&reader).unwrap();
+    assert!(following.html().unwrap().contains("No results yet") && following.rounds().is_empty());
     for trial in &run.trials {
         writer.add_trial(&id, trial).unwrap();
-        following.go_on(&reader).unwrap();
+        following.refresh(&reader).unwrap();
     }
     let width = |round: &Round| {
         let (_, _, low, high) = round.ratios.iter().find(|r| r.0 == 1).unwrap();
@@ -235,31 +241,31 @@ fn a_run_that_goes_on_shows_how_its_intervals_narrow() {
     ] {
         assert!(html.contains(part), "{part}: {html}");
     }
-    // Who comes later sees as much, in fewer steps.
+    // A later follower sees the same in fewer rounds.
     let mut later = Following::of(reader.load_head(&id).unwrap()).unwrap();
-    later.go_on(&reader).unwrap();
+    later.refresh(&reader).unwrap();
     assert!((10..=24).contains(&later.rounds().len()), "{}", later.rounds().len());
     assert_eq!(later.rounds().last().map(width), Some(widths[27]));
-    let page = all_of(&reader, None).page(&Address::Run(id.clone())).unwrap().unwrap();
+    let page = all_pages(&reader, None).page(&Address::Run(id.clone())).unwrap().unwrap();
     assert!(page.contains(&format!("data-events=\"{id}&#x2f;events\"")), "{page}");
 
     writer.set_status(&id, RunStatus::Finished, "decided").unwrap();
     drop(claim);
-    following.go_on(&reader).unwrap();
+    following.refresh(&reader).unwrap();
     assert!(following.is_over());
-    let page = all_of(&reader, None).page(&Address::Run(id)).unwrap().unwrap();
+    let page = all_pages(&reader, None).page(&Address::Run(id)).unwrap().unwrap();
     assert!(!page.contains("data-events"), "{page}");
 }
 
-/// `cargo test -p netdyno-lab --release --lib thousand_runs -- --ignored --nocapture`
+/// `cargo test -p netdyno-lab-report --release --lib thousand_runs -- --ignored --nocapture`
 #[test]
-#[ignore = "a benchmark: its figures are the machine's"]
-fn how_long_lists_of_a_thousand_runs_take() {
+#[ignore = "a benchmark"]
+fn rendering_time_of_a_thousand_runs() {
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..12).map(|i| format!("contender-{i}")).collect();
-    let of = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
-    let mut run = fixture::run(&names.iter().map(|name| of(name)).collect::<Vec<_>>(), None);
-    // As long as a real one: manifest and mitigations in the header, builds in the cells.
+    let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
+    let mut run = fixture::run(&names.iter().map(|name| contender(name)).collect::<Vec<_>>(), None);
+    // As large as a real run: manifest and mitigations in the header, builds in the cells.
     run.header.arena = "x".repeat(20_000);
     for cell in &mut run.cells {
         cell.reason = "x".repeat(2_000);
@@ -282,13 +288,13 @@ fn how_long_lists_of_a_thousand_runs_take() {
     for _ in 0..3 {
         let begun = std::time::Instant::now();
         let store = Store::open(&folder.path().join("runs.db")).unwrap();
-        let told = |what: &str, bytes: usize| {
-            println!("{what}: {:.1} ms, {bytes} bytes", begun.elapsed().as_secs_f64() * 1e3);
+        let print = |step: &str, bytes: usize| {
+            println!("{step}: {:.1} ms, {bytes} bytes", begun.elapsed().as_secs_f64() * 1e3);
         };
-        told("open", 0);
-        told("list", store.list(Listing::newest(1000)).unwrap().len());
+        print("open", 0);
+        print("list", store.list(Listing::newest(1000)).unwrap().len());
         for address in [Address::Index, Address::Runs(1), Address::Runs(4)] {
-            told(&address.path(), all_of(&store, None).page(&address).unwrap().unwrap().len());
+            print(&address.path(), all_pages(&store, None).page(&address).unwrap().unwrap().len());
         }
     }
 }

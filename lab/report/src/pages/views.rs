@@ -1,8 +1,8 @@
-//! What the templates show.
+//! Values of the templates.
 
 use serde::Serialize;
 
-use crate::listed::{some_of, state};
+use crate::listed::{abbreviated, state};
 use netdyno_lab_store::{Listed, Run, RunStatus};
 
 pub(super) use super::course::history;
@@ -16,7 +16,7 @@ pub(super) struct Index {
     pub(super) count: usize,
     pub(super) all: String,
     pub(super) workloads: Vec<Workload>,
-    /// Address and title.
+    /// Addresses and titles.
     pub(super) studies: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Runs {
     pub(super) older: Option<String>,
 }
 
-/// A run in a list.
+/// A row of a list of runs.
 #[derive(Clone, Serialize)]
 pub(super) struct Row {
     pub(super) id: String,
@@ -57,13 +57,13 @@ impl Row {
             preset: run.preset.clone(),
             date: run.started_at.strftime("%Y-%m-%d %H:%M").to_string(),
             state: match run.status {
-                RunStatus::Running if is_measured => "goes on".to_owned(),
+                RunStatus::Running if is_measured => "running".to_owned(),
                 RunStatus::Running => "not finished".to_owned(),
                 RunStatus::Finished | RunStatus::Interrupted => state(run),
             },
             is_measured,
             outcome: run.outcome.clone().unwrap_or_default(),
-            contenders: some_of(&run.contenders),
+            contenders: abbreviated(&run.contenders),
         }
     }
 }
@@ -80,12 +80,12 @@ pub(super) struct StudyPage<'a> {
     pub(super) body: &'a str,
 }
 
-/// The page of a run that does not go on.
+/// Renders the page of a run that is not running.
 pub(super) fn run_page(run: &Run) -> Result<String, PageError> {
     let workload = run.header.parsed_workload()?;
     let name = &run.header.workload;
     let over_time =
-        is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "Over time"));
+        is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "History"));
     let links: Vec<_> =
         [(format!("../{}", Address::Index.path()), "All runs")].into_iter().chain(over_time).collect();
     Ok(crate::html::page_among(&netdyno_lab_analysis::report::build(run)?, &workload, &links))

@@ -98,7 +98,7 @@ impl Glance {
             return Ok(None);
         }
         *known = now;
-        following.go_on(store)?;
+        following.refresh(store)?;
         Ok(Some(if following.is_over() { Seen::Over } else { Seen::State(following.html()?.into()) }))
     }
 }

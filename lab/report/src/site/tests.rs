@@ -1,12 +1,13 @@
-//! Sites of made-up stores: complete, the same again, and never over what somebody else wrote.
+//! Sites of synthetic stores: complete, reproducible, and never overwriting foreign files.
 
 use super::*;
 use netdyno_lab_store::fixture::{self, Contender};
 use netdyno_lab_store::{CellStatus, Run};
 
 fn run(number: u32) -> Run {
-    let of = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
-    let mut run = fixture::run(&[of("base", &[1000, 1001, 999]), of("rival", &[2000, 2001, 1999])], None);
+    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let mut run =
+        fixture::run(&[contender("base", &[1000, 1001, 999]), contender("rival", &[2000, 2001, 1999])], None);
     run.header.id = format!("20260101-12{number:04}-0007");
     run.header.started_at += jiff::Span::new().seconds(i64::from(number));
     run
@@ -56,7 +57,7 @@ impl Bench {
 }
 
 #[test]
-fn a_site_has_a_page_for_all_that_it_links_to() {
+fn every_link_of_a_site_has_a_page() {
     let bench = Bench::with_runs(5);
     let written = bench.write(3).unwrap();
     assert_eq!(written, Written { pages: 6, changed: 6, removed: 0 });
@@ -88,7 +89,7 @@ fn a_site_has_a_page_for_all_that_it_links_to() {
 }
 
 #[test]
-fn said_again_it_writes_what_changed_and_removes_what_is_gone() {
+fn a_second_call_writes_changed_pages_and_removes_obsolete_ones() {
     let mut bench = Bench::with_runs(3);
     bench.write(9).unwrap();
     let first = bench.files();
@@ -105,7 +106,7 @@ fn said_again_it_writes_what_changed_and_removes_what_is_gone() {
 }
 
 #[test]
-fn what_somebody_else_wrote_is_neither_overwritten_nor_removed() {
+fn foreign_files_are_neither_overwritten_nor_removed() {
     let mut bench = Bench::with_runs(2);
     fs::create_dir_all(bench.site()).unwrap();
     fs::write(bench.site().join("index.html"), "mine").unwrap();
@@ -115,7 +116,7 @@ fn what_somebody_else_wrote_is_neither_overwritten_nor_removed() {
     fs::remove_file(bench.site().join("index.html")).unwrap();
     bench.write(9).unwrap();
 
-    // A page of ours that was changed since, and then has no run any more.
+    // A modified page whose run is then removed.
     let page = bench.site().join("runs/20260101-120000-0007.html");
     fs::write(&page, "mine").unwrap();
     assert!(matches!(bench.write(9), Err(SiteError::NotOurs(path)) if path == page));
@@ -123,14 +124,14 @@ fn what_somebody_else_wrote_is_neither_overwritten_nor_removed() {
     bench.write(9).unwrap();
     assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
 
-    // A list that names what is no page of a site.
+    // A list that names files other than pages.
     let precious = bench.folder.path().join("precious");
     fs::write(&precious, "x").unwrap();
     let list = bench.site().join(LIST);
-    let mut ours: Ours = serde_json::from_slice(&fs::read(&list).unwrap()).unwrap();
-    ours.files.insert("../../precious".into(), hash(b"x"));
-    ours.files.insert("runs/../../../precious".into(), hash(b"x"));
-    fs::write(&list, serde_json::to_vec(&ours).unwrap()).unwrap();
+    let mut list_content: FileList = serde_json::from_slice(&fs::read(&list).unwrap()).unwrap();
+    list_content.files.insert("../../precious".into(), hash(b"x"));
+    list_content.files.insert("runs/../../../precious".into(), hash(b"x"));
+    fs::write(&list, serde_json::to_vec(&list_content).unwrap()).unwrap();
     bench.write(9).unwrap();
     assert!(precious.exists());
     fs::write(&list, "no list").unwrap();

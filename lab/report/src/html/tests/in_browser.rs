@@ -1,4 +1,4 @@
-//! Pages in a headless Chromium: wide and narrow, light and dark.
+//! Pages in headless Chromium: desktop and mobile, light and dark.
 
 use std::time::Instant;
 
@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::super::page;
 use super::browser::Browser;
-use super::made_up::{large, matrix, report_of};
 use super::pages::hostile;
+use super::synthetic::{large, matrix, report_of};
 
 const OPEN: &str = "document.querySelectorAll('details').forEach(d => { d.open = true })";
-/// What reaches beyond the window and does not stand in something that scrolls by itself.
+/// Elements that overflow the window and are not in a scrolling container.
 const BEYOND: &str = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, .skip, svg, legend') && \
     e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')";
 const BACKGROUND: &str = "getComputedStyle(document.body).backgroundColor";
@@ -18,7 +18,7 @@ const LIGHT: &str = "rgb(255, 255, 255)";
 const DARK: &str = "rgb(13, 17, 23)";
 
 #[test]
-fn a_page_fits_asks_for_nothing_and_follows_the_reader() {
+fn a_page_fits_makes_no_requests_and_follows_the_colour_scheme() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (big, workload) = large();
@@ -39,9 +39,10 @@ fn a_page_fits_asks_for_nothing_and_follows_the_reader() {
             browser.call("Emulation.setEmulatedMedia", json!({ "features": features }));
             let begun = Instant::now();
             browser.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
-            let there = format!("document.readyState == 'complete' && location.href.endsWith('{name}.html')");
-            browser.wait_until(&there, || ());
-            println!("{name}, {width} px: there after {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
+            let is_loaded =
+                format!("document.readyState == 'complete' && location.href.endsWith('{name}.html')");
+            browser.wait_until(&is_loaded, || ());
+            println!("{name}, {width} px: loaded after {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
             assert_eq!(browser.evaluate(BACKGROUND), background, "{name} {mode}");
             assert_eq!(browser.evaluate("performance.getEntriesByType('resource').length"), 0);
             assert_eq!(
@@ -55,12 +56,12 @@ fn a_page_fits_asks_for_nothing_and_follows_the_reader() {
                     "{name} {width}"
                 );
                 assert_eq!(browser.evaluate(BEYOND), "", "{name} {width}");
-                // Again with all that can be folded out.
+                // Repeat with all sections expanded.
                 browser.evaluate(OPEN);
             }
         }
         browser.evaluate("document.getElementById('mode-light').click()");
-        assert_eq!(browser.evaluate(BACKGROUND), LIGHT, "the reader's choice goes before the system's");
+        assert_eq!(browser.evaluate(BACKGROUND), LIGHT, "the reader's choice overrides the system's");
         browser.evaluate("document.getElementById('mode-auto').click()");
         assert_eq!(browser.evaluate(BACKGROUND), DARK);
     }
@@ -69,6 +70,10 @@ fn a_page_fits_asks_for_nothing_and_follows_the_reader() {
     for kind in ["rawKeyDown", "keyUp"] {
         browser.call("Input.dispatchKeyEvent", tab(kind));
     }
-    assert_eq!(browser.evaluate("document.activeElement.className"), "skip", "keys lead to the answer first");
+    assert_eq!(
+        browser.evaluate("document.activeElement.className"),
+        "skip",
+        "the first focus is the skip link"
+    );
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }

@@ -1,10 +1,10 @@
-//! Pages of made-up runs: what they say, what they hold, and what a browser makes of them.
+//! Pages of synthetic runs: their sentences, their contents, and how a browser renders them.
 
 mod pages;
 mod sentences;
 
-// The browser is that of another package's tests: a file without ties to it.
+// The browser driver is a self-contained file of another package's tests.
 #[path = "../../../../../net/mjpeg/tests/page/browser.rs"]
 mod browser;
 mod in_browser;
-mod made_up;
+mod synthetic;

@@ -1,23 +1,23 @@
-//! What the first sentence claims.
+//! The sentence at the top of a page.
 
 use super::super::answer::about_ceiling;
 use super::super::*;
-use super::made_up::{contender, matrix, report_of};
+use super::synthetic::{contender, matrix, report_of};
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::fixture::{Contender, run};
 
-fn said(report: &Report, workload: &Workload) -> String {
+fn sentence(report: &Report, workload: &Workload) -> String {
     let page = context(report, workload);
     page.answer.sentence.iter().map(|p| p.text.as_str()).collect()
 }
 
-fn of(contenders: &[Contender<'_>], ceiling: Option<&str>) -> String {
+fn sentence_of(contenders: &[Contender<'_>], ceiling: Option<&str>) -> String {
     let (report, workload) = report_of(&run(contenders, ceiling));
-    said(&report, &workload)
+    sentence(&report, &workload)
 }
 
 #[test]
-fn it_says_no_more_than_the_intervals() {
+fn it_claims_no_more_than_the_intervals_support() {
     let base = || contender("base", &[1000, 1010, 990, 1000]);
     let quick = || contender("quick", &[2000, 2010, 1990, 2005]);
     for (contenders, part) in [
@@ -28,11 +28,11 @@ fn it_says_no_more_than_the_intervals() {
         ),
         (
             vec![base(), contender("same", &[1000, 1010, 990, 1001])],
-            "Nobody differs from base by more than 2 % in counted.",
+            "No contender differs from base by more than 2 % in counted.",
         ),
         (
             vec![base(), contender("wild", &[3000, 90, 5000, 700])],
-            "Undecided: of 2 nobody is surely ahead in counted.",
+            "Undecided: none of 2 contenders is significantly ahead in counted.",
         ),
         (
             vec![
@@ -41,49 +41,49 @@ fn it_says_no_more_than_the_intervals() {
                 contender("twin", &[2001, 2008, 1991, 2006]),
                 contender("slow", &[500, 505, 495, 501]),
             ],
-            " are ahead in counted; which of them is first is not decided.",
+            " lead in counted; the order among them is undecided.",
         ),
-        (vec![base()], "base: counted 1.00 k/s, with nobody to compare it with."),
+        (vec![base()], "base: counted 1.00 k/s; there is no contender to compare it with."),
     ] {
-        let text = of(&contenders, None);
+        let text = sentence_of(&contenders, None);
         assert!(text.contains(part), "{part}: {text}");
     }
 }
 
 #[test]
-fn it_says_when_there_is_nothing_to_say() {
+fn it_reports_a_run_without_results() {
     let without = |name, status| Contender { name, status, rates: &[], sink_cpu_percent: 0 };
     let failed = [
         without("one", CellStatus::Failed),
         without("two", CellStatus::Failed),
         without("three", CellStatus::Skipped),
     ];
-    assert_eq!(of(&failed, None), "Nothing was measured: 2 failed, 1 skipped.");
+    assert_eq!(sentence_of(&failed, None), "Nothing was measured: 2 failed, 1 skipped.");
     let bound = [contender("bound", &[9000; 3]), without("one", CellStatus::Failed)];
-    assert_eq!(of(&bound, Some("bound")), "Only the ceiling was measured: 1 failed.");
-    assert_eq!(of(&bound[..1], Some("bound")), "Only the ceiling was measured.");
+    assert_eq!(sentence_of(&bound, Some("bound")), "Only the ceiling was measured: 1 failed.");
+    assert_eq!(sentence_of(&bound[..1], Some("bound")), "Only the ceiling was measured.");
     let (mut report, workload) = report_of(&run(&[without("one", CellStatus::Planned)], None));
-    assert_eq!(said(&report, &workload), "Nothing was measured: 1 not measured yet.");
+    assert_eq!(sentence(&report, &workload), "Nothing was measured: 1 not measured yet.");
     report.cells.clear();
     let text = page(&report, &workload);
-    assert!(text.contains("<h1>"), "a run of nothing has a page");
+    assert!(text.contains("<h1>"), "an empty run has a page");
 }
 
 #[test]
-fn it_counts_who_leads_where() {
-    let (report, workload) = super::made_up::large();
-    assert_eq!(said(report, workload), "c-io-uring has the highest counted at all 6 settings.");
+fn it_counts_the_settings_each_contender_leads() {
+    let (report, workload) = super::synthetic::large();
+    assert_eq!(sentence(report, workload), "c-io-uring has the highest counted at all 6 settings.");
     let (report, workload) = report_of(&matrix());
     assert!(
-        said(&report, &workload).starts_with("right has the highest counted: "),
+        sentence(&report, &workload).starts_with("right has the highest counted: "),
         "{}",
-        said(&report, &workload)
+        sentence(&report, &workload)
     );
 }
 
 #[test]
-fn who_passes_the_ceiling_does_not_do_more_than_the_machine_allows() {
-    for (share, allowed) in [(0.7, true), (1.0, true), (1.02, true), (1.06, false)] {
-        assert_eq!(about_ceiling(share).contains("what the machine allows"), allowed, "{share}");
+fn a_ceiling_that_is_exceeded_is_not_the_limit_of_the_machine() {
+    for (share, is_limit) in [(0.7, true), (1.0, true), (1.02, true), (1.06, false)] {
+        assert_eq!(about_ceiling(share).contains("the limit of this machine"), is_limit, "{share}");
     }
 }

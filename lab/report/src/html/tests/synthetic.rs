@@ -1,4 +1,4 @@
-//! Runs to make pages of.
+//! Synthetic runs.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use netdyno_lab_manifest::{ParamValue, Workload};
 use netdyno_lab_store::fixture::{Contender, run};
 use netdyno_lab_store::{CellStatus, Outcome, Run, Turns};
 
-/// Metrics that the dummy does not have: latencies, and what went over the wire.
+/// Additions to the dummy workload: turns and latency metrics.
 const MORE_METRICS: &str = r#"
 [turns]
 turn_ms = 100
@@ -45,13 +45,13 @@ pub(super) fn report_of(run: &Run) -> (Report, Workload) {
     (build(run).unwrap(), run.header.parsed_workload().unwrap())
 }
 
-/// The report of [`large_run`], made once.
+/// Report of [`large_run`], built once.
 pub(super) fn large() -> &'static (Report, Workload) {
     static LARGE: OnceLock<(Report, Workload)> = OnceLock::new();
     LARGE.get_or_init(|| report_of(&large_run()))
 }
 
-/// Twelve contenders, one of them the bound and one that fails with a long log, at six settings, by forty sessions each.
+/// Twelve contenders, including the ceiling and one that fails with a long log; six settings, forty sessions each.
 pub(super) fn large_run() -> Run {
     const NAMES: [&str; 12] = [
         "base",
@@ -106,7 +106,7 @@ pub(super) fn large_run() -> Run {
     run
 }
 
-/// A histogram with a long tail, as a contender sends it.
+/// A histogram with a long tail, encoded as a contender sends it.
 fn latencies(contender: u64) -> String {
     let mut counts = Histogram::<u64>::new(2).unwrap();
     for i in 1..20_000u64 {
@@ -117,7 +117,7 @@ fn latencies(contender: u64) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Every contender of one role with every one of the other; one pair fails.
+/// A matrix of three contenders in both roles; one pair fails.
 pub(super) fn matrix() -> Run {
     let names = ["left", "middle", "right"];
     let rates: Vec<Vec<u64>> = (1..=9u64).map(|i| vec![1000 * i, 1010 * i, 990 * i, 1000 * i]).collect();
