@@ -87,7 +87,7 @@ fn costs_that_were_put_in_are_found_and_named() {
     // Said again from the store, it looks at nothing.
     assert_eq!(explain(&["last", "plain", "costly", "--no-look"]), explained);
     let table = bench.netdyno(&["explain", "last", "plain", "costly", "-o", &picture]);
-    assert!(table.code == 0 && table.stdout.contains("What the difference consists of"), "{table:?}");
+    assert!(table.code == 0 && table.stdout.contains("Breakdown of the difference"), "{table:?}");
     assert!(!table.stderr.contains("profiling"), "what is known is not looked at again: {table:?}");
 }
 

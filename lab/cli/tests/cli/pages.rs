@@ -66,7 +66,7 @@ fn every_chart_is_drawn_or_says_why_not() {
         (&["--chart", "ratios"][..], "--where streams=VALUE"),
         (&["--chart", "latency"], "no cell has a latency curve"),
         (&["--chart", "matrix", "--where", "streams=1"], "--matrix"),
-        (&["--chart", "ceiling", "--where", "streams=1"], "no measured cell"),
+        (&["--chart", "ceiling", "--where", "streams=1"], "no selected cell"),
         (&["--chart", "cost", "--x", "streams"], "--x does not apply to this chart"),
         (&["--chart", "sweep", "--where", "streams=1"], "--x PARAM"),
     ] {

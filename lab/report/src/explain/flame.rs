@@ -1,7 +1,7 @@
-//! A differential flame graph as a still picture: SVG without scripts, with a title on each box for what does not fit it.
+//! A differential flame graph as static SVG, with the details of each box in its tooltip.
 //!
-//! A box is as wide as its function takes time, on whichever side that is more, so that nothing of either side is left out; red
-//! takes more on the second side, blue less.
+//! The width of a box is the greater of the function's times on the two sides, so that both sides are complete. Red means
+//! more time on the second side, blue less.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,28 +12,28 @@ const WIDTH: f64 = 1200.0;
 const ROW: f64 = 17.0;
 const MARGIN: f64 = 10.0;
 const HEAD: f64 = 64.0;
-/// Boxes narrower than this are left out, with what stands on them.
+/// Boxes narrower than this are omitted with their callees.
 const NARROWEST: f64 = 0.4;
-/// Width of a letter, about.
+/// Approximate width of a character.
 const LETTER: f64 = 6.6;
-/// Difference, as a share of the whole, that has the full colour.
+/// Difference, as a share of the total, that has full colour.
 const FULL_COLOUR: f64 = 0.1;
 
-/// Times of both sides, and what is called from here.
+/// Times of a function on both sides, and its callees.
 #[derive(Debug, Default)]
 struct Frame {
     ns: [f64; 2],
-    above: BTreeMap<String, Frame>,
+    callees: BTreeMap<String, Frame>,
 }
 
-/// Stacks of one role, with what a sample of each side stands for, in ns a unit.
+/// Stacks of one role on both sides.
 #[derive(Debug)]
 pub struct Stacks<'a> {
     /// The role.
     pub role: &'a str,
-    /// Of the first and the second.
+    /// Samples of the first and the second side, by stack.
     pub sides: [&'a BTreeMap<String, u64>; 2],
-    /// CPU time of a unit on each side, in ns.
+    /// CPU time per unit of work on each side, in ns.
     pub cpu_ns: [f64; 2],
 }
 
@@ -42,23 +42,23 @@ impl Frame {
         self.ns[side] += ns;
         let mut at = self;
         for name in stack.split(';').filter(|name| !name.is_empty()) {
-            at = at.above.entry(name.to_owned()).or_default();
+            at = at.callees.entry(name.to_owned()).or_default();
             at.ns[side] += ns;
         }
     }
 
-    /// The greater of both sides, and never less than what stands on it.
+    /// The greater of both times, and at least the sum of the callees' widths.
     fn width(&self) -> f64 {
-        let above = self.above.values().map(Frame::width).sum::<f64>();
-        self.ns[0].max(self.ns[1]).max(above)
+        let callees = self.callees.values().map(Frame::width).sum::<f64>();
+        self.ns[0].max(self.ns[1]).max(callees)
     }
 
     fn depth(&self) -> usize {
-        1 + self.above.values().map(Frame::depth).max().unwrap_or(0)
+        1 + self.callees.values().map(Frame::depth).max().unwrap_or(0)
     }
 }
 
-/// The picture.
+/// Draws the flame graph as SVG.
 #[must_use]
 pub fn svg(title: &str, [a, b]: [&str; 2], unit: &str, all: &[Stacks<'_>]) -> String {
     let mut root = Frame::default();
@@ -80,8 +80,8 @@ pub fn svg(title: &str, [a, b]: [&str; 2], unit: &str, all: &[Stacks<'_>]) -> St
          font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n<title>{0}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"{MARGIN}\" y=\"22\" font-size=\"16\">{0}</text>\n\
-         <text x=\"{MARGIN}\" y=\"40\">CPU time of one {unit}, the greater of both; red: more in {b}, blue: less; grey: alike. \
-         Above a function stands what it calls.</text>\n",
+         <text x=\"{MARGIN}\" y=\"40\">Width: CPU time per {unit}, the greater of both sides. Red: more in {b}; blue: less; grey: equal. \
+         Callees are above their callers.</text>\n",
         escaped(title),
         unit = escaped(unit),
         b = escaped(b),
@@ -112,14 +112,14 @@ impl Draw<'_> {
         let y = self.floor - (level + 1) as f64 * ROW;
         let difference = frame.ns[1] - frame.ns[0];
         let letters = ((width - 4.0) / LETTER).max(0.0) as usize;
-        let shown: String = match name.strip_suffix(KERNEL).unwrap_or(name) {
+        let label: String = match name.strip_suffix(KERNEL).unwrap_or(name) {
             name if name.chars().count() <= letters => name.to_owned(),
             name if letters >= 4 => name.chars().take(letters - 2).chain("..".chars()).collect(),
             _ => String::new(),
         };
-        let text = match shown.is_empty() {
+        let text = match label.is_empty() {
             true => String::new(),
-            false => format!("<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + 2.0, y + 12.0, escaped(&shown)),
+            false => format!("<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + 2.0, y + 12.0, escaped(&label)),
         };
         let [a, b] = self.names.map(escaped);
         // Writing to a string cannot fail.
@@ -134,14 +134,14 @@ impl Draw<'_> {
             colour(difference / self.whole),
         );
         let mut x = x;
-        for (name, above) in &frame.above {
-            self.frame(out, name, above, x, level + 1);
-            x += above.width() * self.scale;
+        for (name, callees) in &frame.callees {
+            self.frame(out, name, callees, x, level + 1);
+            x += callees.width() * self.scale;
         }
     }
 }
 
-/// Red for more, blue for less, the stronger the more.
+/// Red for more, blue for less; stronger for a greater difference.
 fn colour(share: f64) -> String {
     let strength = (share.abs() / FULL_COLOUR).min(1.0).sqrt();
     let fade = |full: f64| (228.0 + (full - 228.0) * strength).round() as u8;
@@ -149,7 +149,7 @@ fn colour(share: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", fade(r), fade(g), fade(b))
 }
 
-/// As text in XML: names are a contender's.
+/// Escapes text for XML. Function names are not trusted.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars().filter(|c| !c.is_control()) {
@@ -168,12 +168,12 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn stacks(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
-        of.iter().map(|(stack, count)| ((*stack).to_owned(), *count)).collect()
+    fn stacks(samples: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        samples.iter().map(|(stack, count)| ((*stack).to_owned(), *count)).collect()
     }
 
     #[test]
-    fn boxes_of_both_sides_stand_on_each_other() {
+    fn the_graph_contains_functions_of_both_sides() {
         let (a, b) = (stacks(&[("main;old", 10)]), stacks(&[("main;new", 5), ("main", 5)]));
         let all = [Stacks { role: "ping", sides: [&a, &b], cpu_ns: [1000.0, 2000.0] }];
         let picture = svg("one against two", ["one", "two"], "msg", &all);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_an_empty_picture() {
+    fn the_graph_of_no_stacks_is_valid() {
         assert!(roxmltree::Document::parse(&svg("none", ["a", "b"], "msg", &[])).is_ok());
     }
 }

@@ -11,11 +11,11 @@ use netdyno_lab_store::probe::{Found, ProbeKind};
 
 pub use text::text;
 
-/// The picture, where there is a profile of both sides.
+/// The flame graph of an explanation, if both sides have a profile.
 #[must_use]
 pub fn picture(pair: &Pair<'_>, probes: &Probes, explanation: &Explanation) -> Option<String> {
     let unit = Unit::of(pair.workload).ok()?;
-    let of = |role: &'_ String, side: usize| match &probes.sides[side]
+    let profile = |role: &'_ String, side: usize| match &probes.sides[side]
         .get(&(role.clone(), ProbeKind::Profile))?
         .found
     {
@@ -23,7 +23,7 @@ pub fn picture(pair: &Pair<'_>, probes: &Probes, explanation: &Explanation) -> O
         _ => None,
     };
     let stacks = pair.workload.roles.iter().filter_map(|role| {
-        let ((a, cpu_a), (b, cpu_b)) = (of(role, 0)?, of(role, 1)?);
+        let ((a, cpu_a), (b, cpu_b)) = (profile(role, 0)?, profile(role, 1)?);
         Some(flame::Stacks { role, sides: [a, b], cpu_ns: [cpu_a, cpu_b] })
     });
     let stacks: Vec<flame::Stacks<'_>> = stacks.collect();

@@ -1,4 +1,4 @@
-//! Explanations of made-up runs whose cause is known.
+//! Explanations of synthetic runs with known causes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::fixture::{self, Contender};
 use netdyno_lab_store::{CellStatus, Run, SampleKind};
 
-/// Messages a second of each side, and the sink's CPU time, in per cent.
+/// A run with the given messages per second of each side and the sink's CPU utilisation in per cent.
 fn run(rates: [u64; 2], cpu_percent: [u64; 2]) -> Run {
     let side = |i: usize, name, rates| Contender {
         name,
@@ -28,10 +28,10 @@ fn probe(kind: ProbeKind, found: Found) -> Probe {
 }
 
 fn calls(all: &[(&str, u64, f64)]) -> Found {
-    let of = |(name, calls, inside_ns): &(&str, u64, f64)| {
+    let entry = |(name, calls, inside_ns): &(&str, u64, f64)| {
         ((*name).to_owned(), Calls { calls: *calls, errors: 0, inside_ns: *inside_ns })
     };
-    Found::Syscalls { calls: all.iter().map(of).collect(), lost: 0 }
+    Found::Syscalls { calls: all.iter().map(entry).collect(), lost: 0 }
 }
 
 fn profile(all: &[(&str, u64)]) -> Found {
@@ -39,8 +39,8 @@ fn profile(all: &[(&str, u64)]) -> Found {
     Found::Profile { samples: stacks.values().sum(), stacks }
 }
 
-/// Probes of the sink, the same kinds of both sides.
-fn probes(of: [Vec<Found>; 2]) -> Probes {
+/// Probes of the sink on both sides.
+fn probes(found: [Vec<Found>; 2]) -> Probes {
     let kind = |found: &Found| match found {
         Found::Kernel(_) => ProbeKind::Kernel,
         Found::Syscalls { .. } => ProbeKind::Syscalls,
@@ -51,7 +51,7 @@ fn probes(of: [Vec<Found>; 2]) -> Probes {
     let side = |all: Vec<Found>| {
         all.into_iter().map(|f| (("sink".to_owned(), kind(&f)), probe(kind(&f), f))).collect()
     };
-    Probes { sides: of.map(side) }
+    Probes { sides: found.map(side) }
 }
 
 fn explained(run: &Run, workload: &Workload, probes: &Probes) -> Explanation {
@@ -65,9 +65,9 @@ fn workload() -> Workload {
 
 #[test]
 fn an_extra_system_call_is_named_with_its_count() {
-    // The sink is always busy: 1000 ns a message, then 1250 ns, of which 250 are in a call that was not there.
+    // The sink is always busy: 1000 ns per message against 1250 ns, of which 250 ns are in an additional call.
     let run = run([1_000_000, 800_000], [100, 100]);
-    let of = [
+    let found = [
         vec![calls(&[("sendto", 100, 1e4)]), profile(&[("run", 6000), ("run;__x64_sys_sendto_[k]", 4000)])],
         vec![
             calls(&[("sendto", 100, 1e4), ("epoll_wait", 100, 2e4)]),
@@ -78,8 +78,8 @@ fn an_extra_system_call_is_named_with_its_count() {
             ]),
         ],
     ];
-    let e = explained(&run, &workload(), &probes(of));
-    // The source, at half a CPU, works at the same time: the sink's time counts.
+    let e = explained(&run, &workload(), &probes(found));
+    // The source uses half a CPU concurrently: the sink is the bottleneck.
     assert!(e.basis.contains("sink, which is the busier one"), "{}", e.basis);
     assert!((e.difference_ns.unwrap() - 250.0).abs() < 0.01, "{:?}", e.difference_ns);
     let first = &e.causes[0];
@@ -98,10 +98,10 @@ fn an_extra_system_call_is_named_with_its_count() {
 }
 
 #[test]
-fn more_of_its_own_code_is_named_by_function() {
+fn additional_time_in_own_code_is_attributed_to_functions() {
     let run = run([1_000_000, 500_000], [100, 100]);
-    let of = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
-    let probes = probes(of);
+    let found = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
+    let probes = probes(found);
     let e = explained(&run, &workload(), &probes);
     assert_eq!((e.causes[0].name.as_str(), e.causes[0].functions[0].name.as_str()), ("own code", "checksum"));
     assert!(e.summary[1].contains("own code of the sink, more in checksum"), "{:?}", e.summary);
@@ -110,11 +110,11 @@ fn more_of_its_own_code_is_named_by_function() {
 }
 
 #[test]
-fn what_the_run_is_not_sure_of_is_told_without_shares() {
+fn an_insignificant_difference_has_no_shares() {
     let mut run = run([1_000_000, 800_000], [100, 100]);
     run.trials.retain(|trial| trial.block == 0);
-    let of = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
-    let e = explained(&run, &workload(), &probes(of));
+    let found = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
+    let e = explained(&run, &workload(), &probes(found));
     assert!(
         e.summary[0].contains("250 ns more a msg than base, which the run is not sure of"),
         "{:?}",
@@ -124,31 +124,31 @@ fn what_the_run_is_not_sure_of_is_told_without_shares() {
 }
 
 #[test]
-fn sleeping_is_waiting_and_named_by_the_call() {
-    // Without the source's half of a CPU: the sink alone is the time.
+fn sleeping_counts_as_waiting() {
+    // Without the source's CPU time, the sink alone is on the critical path.
     let mut run = run([1_000_000, 20_000], [100, 5]);
     for trial in &mut run.trials {
         trial.samples.retain(|s| !(s.role == "source" && s.kind == SampleKind::Meter));
     }
-    let of = [
+    let found = [
         vec![calls(&[("read", 1, 10.0)])],
         vec![calls(&[("read", 1, 10.0), ("clock_nanosleep", 100, 4_800_000.0)])],
     ];
-    let e = explained(&run, &workload(), &probes(of));
+    let e = explained(&run, &workload(), &probes(found));
     let waiting = e.causes.iter().find(|c| c.name == "waiting").unwrap();
     assert_eq!(waiting.share.map(|share| (share * 100.0).round()), Some(97.0), "{e:?}");
 }
 
 #[test]
-fn differences_that_chance_may_make_are_no_causes() {
+fn insignificant_differences_are_not_causes() {
     let run = run([1_000_000, 990_000], [100, 100]);
-    let of = [vec![profile(&[("a", 52), ("b", 48)])], vec![profile(&[("a", 47), ("b", 53)])]];
-    let e = explained(&run, &workload(), &probes(of));
+    let found = [vec![profile(&[("a", 52), ("b", 48)])], vec![profile(&[("a", 47), ("b", 53)])]];
+    let e = explained(&run, &workload(), &probes(found));
     assert!(e.causes.iter().all(|cause| cause.functions.is_empty()), "{:?}", e.causes);
 }
 
 #[test]
-fn what_was_not_measured_is_not_nought() {
+fn missing_measurements_are_not_zero() {
     let e = explained(&run([1_000_000, 800_000], [100, 100]), &workload(), &Probes::default());
     let row = |name: &str| e.rows.iter().find(|row| row.name == name).unwrap();
     assert_eq!((row("packets").a, row("user").b), (None, None));
@@ -168,7 +168,7 @@ fn what_was_not_measured_is_not_nought() {
 }
 
 #[test]
-fn a_pair_needs_good_trials_at_the_same_parameters() {
+fn a_pair_needs_valid_trials_at_the_same_parameters() {
     let workload = workload();
     let mut made = run([1000, 1000], [50, 50]);
     let error = |run: &Run, names| pair(run, &workload, names).map(|p| p.cells).unwrap_err();
@@ -180,7 +180,7 @@ fn a_pair_needs_good_trials_at_the_same_parameters() {
 }
 
 #[test]
-fn json_is_what_the_schema_says() {
+fn json_matches_the_schema() {
     let e = explained(&run([1_000_000, 800_000], [100, 100]), &workload(), &Probes::default());
     let schema = serde_json::to_value(schemars::schema_for!(Explanation)).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -190,7 +190,7 @@ fn json_is_what_the_schema_says() {
 }
 
 #[test]
-fn a_pair_is_of_cells() {
+fn a_pair_consists_of_two_cells() {
     let (run, workload) = (run([1000, 1000], [50, 50]), workload());
     let Pair { cells, .. } = pair(&run, &workload, ["rival", "base"]).unwrap();
     assert_eq!(cells, [1, 0]);

@@ -1,64 +1,64 @@
-//! An explanation for people.
+//! An explanation as text for the terminal.
 
 use crate::{blocks, wrapped};
 use netdyno_lab_analysis::explain::{Cause, Equalised, Explanation, Look, Ratio};
 use netdyno_lab_analysis::report::value;
 
-/// Causes that the table has, at least those with a share.
+/// Number of causes in the table. Causes with a share are always included.
 const CAUSES: usize = 14;
-/// Counts of less than this on both sides have no line; they are in the JSON.
-const SHOWN_LEAST: f64 = 0.005;
-/// Before the lines of a list.
+/// Counts smaller than this on both sides are omitted from the text; the JSON has them.
+const SHOWN_MIN: f64 = 0.005;
+/// Indentation of continuation lines.
 const INDENT: &str = "   ";
 
-/// As wide as the terminal is.
+/// Formats an explanation in lines of at most `width` columns.
 #[must_use]
 pub fn text(e: &Explanation, width: usize) -> String {
     let mut out = String::new();
-    let mut say = |text: &str| {
+    let mut push = |text: &str| {
         out.push_str(text);
         out.push('\n');
     };
-    say(&wrapped(
+    push(&wrapped(
         &format!("{} against {}: {}, {} (run {})", e.b, e.a, e.workload, e.params, e.run),
         width,
         "",
         " ",
     ));
-    say(&wrapped(&primary(e), width, " ", " "));
-    say("");
+    push(&wrapped(&primary(e), width, " ", " "));
+    push("");
     for sentence in &e.summary {
-        say(&wrapped(sentence, width, " ", INDENT));
+        push(&wrapped(sentence, width, " ", INDENT));
     }
     if !e.causes.is_empty() {
-        say("");
-        say(&wrapped(&format!("What the difference consists of ({}):", e.basis), width, " ", " "));
-        say(&causes(e, width));
+        push("");
+        push(&wrapped(&format!("Breakdown of the difference ({}):", e.basis), width, " ", " "));
+        push(&causes(e, width));
     }
-    say("");
-    say(&rows(e, width));
+    push("");
+    push(&rows(e, width));
     for equalised in &e.equalised {
-        say("");
-        say(&wrapped(&gap(e, equalised), width, " ", INDENT));
+        push("");
+        push(&wrapped(&gap(e, equalised), width, " ", INDENT));
     }
-    let notes = looks(e);
+    let notes = probe_notes(e);
     if !notes.is_empty() {
-        say("");
+        push("");
         for note in notes {
-            say(&wrapped(&note, width, " ", INDENT));
+            push(&wrapped(&note, width, " ", INDENT));
         }
     }
     for warning in &e.warnings {
-        say(&wrapped(&format!("note: {warning}"), width, " ", INDENT));
+        push(&wrapped(&format!("note: {warning}"), width, " ", INDENT));
     }
     out
 }
 
 fn primary(e: &Explanation) -> String {
-    let shown = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &e.primary.unit));
+    let figure = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &e.primary.unit));
     let p = &e.primary;
-    let ratio = p.ratio.as_ref().map_or(String::new(), |r| format!(": {}, of {}", times(r), r.of));
-    format!("{}: {} {}, {} {}{ratio}", p.label, e.a, shown(p.a), e.b, shown(p.b))
+    let ratio = p.ratio.as_ref().map_or(String::new(), |r| format!(": {}, {}", times(r), r.of));
+    format!("{}: {} {}, {} {}{ratio}", p.label, e.a, figure(p.a), e.b, figure(p.b))
 }
 
 fn times(ratio: &Ratio) -> String {
@@ -84,7 +84,7 @@ fn causes(e: &Explanation, width: usize) -> String {
                 value(cause.a_ns, "ns"),
                 value(cause.b_ns, "ns"),
                 format!("{}{} ns{error}", if ns < 0.0 { "-" } else { "+" }, whole(ns.abs())),
-                cause.share.map_or("beside".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
+                cause.share.map_or("concurrent".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
                 details(cause),
             ]
         })
@@ -100,47 +100,47 @@ fn whole(ns: f64) -> String {
 fn details(cause: &Cause) -> String {
     let calls = cause.calls.iter().map(|c| {
         let name = if c.name == cause.name { "calls" } else { &c.name };
-        format!("{name} {:.2} to {:.2}", c.a, c.b)
+        format!("{name} {:.2} -> {:.2}", c.a, c.b)
     });
     let functions = cause.functions.iter().map(|f| format!("{} {:+.0}", f.name, f.b_ns - f.a_ns));
     calls.chain(functions).collect::<Vec<_>>().join("; ")
 }
 
 fn rows(e: &Explanation, width: usize) -> String {
-    let head = [format!("a {}", e.unit), e.a.clone(), e.b.clone(), "difference".to_owned(), String::new()];
+    let head = [format!("per {}", e.unit), e.a.clone(), e.b.clone(), "difference".to_owned(), String::new()];
     let mut all: Vec<Vec<String>> = Vec::new();
-    let is_some = |v: Option<f64>| v.is_none_or(|v| v.abs() >= SHOWN_LEAST);
-    for row in e.rows.iter().filter(|row| row.unit != "1" || is_some(row.a) || is_some(row.b)) {
-        let shown = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &row.unit));
+    let is_shown = |v: Option<f64>| v.is_none_or(|v| v.abs() >= SHOWN_MIN);
+    for row in e.rows.iter().filter(|row| row.unit != "1" || is_shown(row.a) || is_shown(row.b)) {
+        let figure = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &row.unit));
         let difference = row.difference().map_or(String::new(), |d| {
             format!("{}{}", if d < 0.0 { "-" } else { "+" }, value(d.abs(), &row.unit))
         });
-        let why = if row.a.is_none() && row.b.is_none() { row.source.clone() } else { String::new() };
+        let reason = if row.a.is_none() && row.b.is_none() { row.source.clone() } else { String::new() };
         let role = row.role.as_deref().unwrap_or("network");
-        all.push(vec![format!("{role}: {}", row.name), shown(row.a), shown(row.b), difference, why]);
+        all.push(vec![format!("{role}: {}", row.name), figure(row.a), figure(row.b), difference, reason]);
     }
     let names: Vec<String> = all.iter().map(|row| row[0].clone()).collect();
     blocks(&head, &all, &names, width).join("\n\n")
 }
 
-/// A line for each kind of look, and one for each that failed.
-fn looks(e: &Explanation) -> Vec<String> {
+/// One line for each kind of probe, and one for each failed probe.
+fn probe_notes(e: &Explanation) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut kinds: Vec<&str> = e.looks.iter().map(|look| look.kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     for kind in kinds {
-        let of: Vec<&Look> = e.looks.iter().filter(|look| look.kind == kind).collect();
-        let speeds: Vec<f64> = of.iter().filter(|l| l.problem.is_none()).filter_map(|l| l.speed).collect();
+        let looks: Vec<&Look> = e.looks.iter().filter(|look| look.kind == kind).collect();
+        let speeds: Vec<f64> = looks.iter().filter(|l| l.problem.is_none()).filter_map(|l| l.speed).collect();
         let mut sources: Vec<&str> =
-            of.iter().filter(|l| l.problem.is_none()).map(|l| l.source.as_str()).collect();
+            looks.iter().filter(|l| l.problem.is_none()).map(|l| l.source.as_str()).collect();
         sources.sort_unstable();
         sources.dedup();
         if let Some(least) = speeds.iter().copied().reduce(f64::min) {
             let sources = sources.join("; ");
             notes.push(format!("{kind}: {sources}; at {:.0} % of the undisturbed rate", 100.0 * least));
         }
-        for look in of {
+        for look in looks {
             if let Some(problem) = &look.problem {
                 notes.push(format!("{kind} of {}, {}: {problem}", look.contender, look.role));
             }
@@ -152,15 +152,15 @@ fn looks(e: &Explanation) -> Vec<String> {
 fn gap(e: &Explanation, equalised: &Equalised) -> String {
     let Equalised { what, how, before, after, closes, .. } = equalised;
     let (Some(before), Some(after)) = (before, after) else {
-        return format!("{what} cannot be equalised here: {how}");
+        return format!("{what} cannot be equalised on this machine: {how}");
     };
     let percent =
         |share: Option<f64>| share.map_or("unbounded".to_owned(), |s| format!("{:.0} %", 100.0 * s));
-    let closed = closes.map_or("there is no gap to be closed that is sure".to_owned(), |c| {
-        format!("{:.0} % of the gap closes ({} to {})", 100.0 * c.share, percent(c.low), percent(c.high))
+    let closed = closes.map_or("there is no statistically significant gap to close".to_owned(), |c| {
+        format!("this closes {:.0} % of the gap ({} to {})", 100.0 * c.share, percent(c.low), percent(c.high))
     });
     format!(
-        "{what} made equal: {} by {} from {} to {}: {closed}. {how}",
+        "{what} equalised: {} relative to {} changes from {} to {}; {closed}. {how}",
         e.b,
         e.a,
         times(before),

@@ -1,54 +1,54 @@
-//! What the work cost, and the share of the bound: a bar a contender, in the order of the ranking, a panel a metric.
+//! Resource costs and shares of the ceiling: one panel per metric, one bar per contender in the order of the ranking.
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
-use super::{PlotError, ROWS_MAX, Selection, at_one_place, direction, footer};
+use super::{PlotError, ROWS_MAX, Selection, direction, footer, of_one_setting};
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
 use netdyno_lab_manifest::{Metric, Source, Workload};
 
-/// Below this width panels stand below each other.
+/// Below this width, panels are stacked in one column.
 const TWO_COLUMNS_LEAST: f64 = 640.0;
 const GAP: f64 = 32.0;
 const ROW: f64 = 23.0;
 const HEAD: f64 = 44.0;
-/// What says whose the parts are takes so much more.
+/// Additional height of the legend of the roles.
 const PARTS: f64 = 10.0;
 const BAR: f64 = 11.0;
-/// Names take this share of a panel at the most.
+/// Maximum share of a panel's width for names.
 const NAMES_MOST: f64 = 0.42;
 
-/// A panel, before it is drawn.
+/// Data of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
-    /// The metric's name, and which way is better.
+    /// Name of the metric and direction of improvement.
     pub title: String,
-    /// The roles whose parts a bar has; empty where it has none.
+    /// Roles that bars are split by. May be empty.
     pub parts: Vec<String>,
-    /// One a contender.
+    /// One bar per contender.
     pub rows: Vec<Bar>,
-    /// A value with a line of its own.
+    /// Value of a reference line.
     pub line: Option<f64>,
 }
 
-/// One contender.
+/// The bar of a contender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// Its label.
+    /// Label of the contender.
     pub label: String,
-    /// Its value, if it was measured.
+    /// Value, if measured.
     pub value: Option<f64>,
-    /// The same with its unit.
+    /// Value with unit, or "not measured".
     pub text: String,
-    /// The roles' parts of it.
+    /// Parts of the value, by role.
     pub parts: Vec<f64>,
-    /// The ends of its interval.
+    /// Ends of the interval.
     pub range: Option<(f64, f64)>,
-    /// This is the bound.
+    /// Whether it is the ceiling.
     pub bound: bool,
 }
 
-/// The metrics of what the work cost: CPU time, memory, what went over the wire.
+/// Metrics of resource costs: CPU time, memory, wire traffic.
 pub fn costs(workload: &Workload) -> impl Iterator<Item = &Metric> {
     let is_cost = |m: &&Metric| {
         matches!(
@@ -64,7 +64,7 @@ pub fn costs(workload: &Workload) -> impl Iterator<Item = &Metric> {
     workload.metrics.iter().filter(is_cost)
 }
 
-/// A panel of each of them that was measured and is not 0 for all.
+/// A panel for each cost metric with a value above 0.
 ///
 /// # Errors
 /// [`PlotError`].
@@ -74,13 +74,13 @@ pub fn cost(report: &Report, workload: &Workload, selection: &Selection) -> Resu
         match bars(report, workload, &metric.name, selection) {
             Ok(panel) => panels.push(panel),
             Err(PlotError::Empty) => {}
-            Err(why) => return Err(why),
+            Err(error) => return Err(error),
         }
     }
     if panels.is_empty() { Err(PlotError::Empty) } else { Ok(panels) }
 }
 
-/// A panel of a metric.
+/// The panel of a metric.
 ///
 /// # Errors
 /// [`PlotError`].
@@ -91,10 +91,10 @@ pub fn bars(
     selection: &Selection,
 ) -> Result<Bars, PlotError> {
     let metric = workload.metric(metric)?;
-    let cells = at_one_place(report, workload, selection)?;
+    let cells = of_one_setting(report, workload, selection)?;
     let figures: Vec<(&Cell, &MetricValue)> =
         cells.iter().filter_map(|c| Some((*c, c.metrics.get(&metric.name)?))).collect();
-    // What is 0 of all says nothing: no bar has a length.
+    // If all values are 0, no bar has a length.
     if !figures.iter().any(|(_, m)| m.value.is_some_and(|v| v > 0.0)) {
         return Err(PlotError::Empty);
     }
@@ -112,13 +112,13 @@ pub fn bars(
     finish(Bars { title, rows: figures.iter().map(row).collect(), parts: roles, line: None })
 }
 
-/// The shares of the bound that contenders reach, of the primary metric.
+/// Shares of the ceiling in the primary metric.
 ///
 /// # Errors
 /// [`PlotError`].
 pub fn shares(report: &Report, workload: &Workload, selection: &Selection) -> Result<Bars, PlotError> {
     let metric = workload.metric(&report.run.primary)?;
-    let cells = at_one_place(report, workload, selection)?;
+    let cells = of_one_setting(report, workload, selection)?;
     let row = |cell: &&Cell| {
         let m = cell.metrics.get(&metric.name)?;
         let share = 100.0 * m.of_ceiling?;
@@ -140,7 +140,7 @@ fn finish(bars: Bars) -> Result<Bars, PlotError> {
     }
 }
 
-/// Draws panels, in two columns where there is room.
+/// Draws panels, in two columns if the width allows.
 #[must_use]
 pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
     let two = width >= TWO_COLUMNS_LEAST && panels.len() > 1;
@@ -155,19 +155,19 @@ pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
         }
         y += row.iter().map(height).fold(0.0, f64::max) + 14.0;
     }
-    let what = match panels {
-        [one] => &one.title,
-        _ => "what the work cost",
+    let content = match panels {
+        [panel] => &panel.title,
+        _ => "resource costs",
     };
-    let title = format!("{}: {what}", report.run.title);
-    let mut words = footer(report);
+    let title = format!("{}: {content}", report.run.title);
+    let mut lines = footer(report);
     if panels.iter().any(|b| b.rows.iter().any(|r| r.range.is_some())) {
-        words.insert(0, "Line: the interval of a share.".to_owned());
+        lines.insert(0, "Line: confidence interval of the share.".to_owned());
     }
-    canvas.finish(width, y, &title, &report.run.headline, words)
+    canvas.finish(width, y, &title, &report.run.headline, lines)
 }
 
-/// Above the first row.
+/// Height above the first row.
 fn head(bars: &Bars) -> f64 {
     if bars.parts.is_empty() { HEAD } else { HEAD + PARTS }
 }
@@ -225,7 +225,7 @@ fn panel(bars: &Bars, width: f64) -> Canvas {
     canvas
 }
 
-/// The colours of roles: those next to each other differ in lightness too.
+/// Colour of a role. Adjacent ones also differ in lightness.
 fn colour(part: usize) -> usize {
     [0, 5, 4, 3][part % 4] % LINE_COLOURS
 }

@@ -1,4 +1,4 @@
-//! What a picture is made of: texts and shapes with classes, as SVG. What a contender printed is a text here, and nothing else.
+//! SVG output: text and shapes with classes. All text is escaped.
 
 use std::fmt::Write;
 
@@ -6,34 +6,34 @@ use super::ink;
 use crate::layout::wrapped;
 use netdyno_lab_analysis::report::plain;
 
-/// Air around a picture of its own.
+/// Margin of a standalone picture.
 const PAD: f64 = 16.0;
 /// Height of a line of small text.
 pub(super) const LINE: f64 = 16.0;
-/// Width of a letter of small text, of usual text, of a title, and of bold text, about: fonts that are narrower leave room.
+/// Approximate widths of a character of small text, normal text, a title, and bold text.
 pub(super) const SMALL_LETTER: f64 = 6.8;
 pub(super) const LETTER: f64 = 7.5;
 const TITLE_LETTER: f64 = 11.0;
 pub(super) const BOLD_LETTER: f64 = 8.6;
 
-/// What is drawn, and what stands around it in a file of its own: a page has its own words.
+/// A drawing, and the title and footer that a standalone file shows around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
-    /// Size, in px.
+    /// Width, in px.
     pub width: f64,
-    /// Size, in px.
+    /// Height, in px.
     pub height: f64,
-    /// What it is of, in a line: for those who do not see it, too.
+    /// Title, also used as accessible label.
     pub title: String,
-    /// Below the title.
+    /// Text below the title.
     pub subtitle: String,
-    /// How to read the marks, what has no figures, and the machine.
+    /// Legend, cells without results, and the machine.
     pub footer: Vec<String>,
     body: String,
 }
 
 impl Picture {
-    /// To be put into a page that has the colours and [`ink::CHART_CSS`].
+    /// The drawing as an element of a page that has the colours and [`ink::CHART_CSS`].
     #[must_use]
     pub fn inline(&self) -> String {
         let (width, height) = (px(self.width), px(self.height));
@@ -44,19 +44,19 @@ impl Picture {
         )
     }
 
-    /// A file of its own, that follows the reader's light or dark mode.
+    /// A standalone SVG file that follows the viewer's colour scheme.
     #[must_use]
     pub fn file(&self) -> String {
-        let mut above = Canvas::default();
-        above.text("title", PAD, 2.0 * PAD, &fitted(&self.title, self.width - 2.0 * PAD, TITLE_LETTER));
+        let mut frame = Canvas::default();
+        frame.text("title", PAD, 2.0 * PAD, &fitted(&self.title, self.width - 2.0 * PAD, TITLE_LETTER));
         let columns = ((self.width - 2.0 * PAD) / SMALL_LETTER) as usize;
         let mut y = 34.0;
-        above.lines(&self.subtitle, columns, PAD, &mut y);
+        frame.lines(&self.subtitle, columns, PAD, &mut y);
         y += 12.0;
         let top = y;
         y += self.height;
         for text in &self.footer {
-            above.lines(text, columns, PAD, &mut y);
+            frame.lines(text, columns, PAD, &mut y);
         }
         let (width, height) = (px(self.width), px(y + PAD));
         format!(
@@ -64,7 +64,7 @@ impl Picture {
              height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>\n{}</style>\n\
              <rect class=\"page\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>\n{}<g transform=\"translate(0 {})\">\n{}</g>\n</svg>\n",
             ink::style(),
-            above.body,
+            frame.body,
             px(top),
             self.body,
             title = escaped(&self.title),
@@ -72,14 +72,14 @@ impl Picture {
     }
 }
 
-/// A picture in the making.
+/// Collects the elements of a picture.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    /// Puts the words around it.
+    /// Completes the picture.
     pub(super) fn finish(
         self,
         width: f64,
@@ -101,7 +101,7 @@ impl Canvas {
         ));
     }
 
-    /// A text that rises to the right.
+    /// Text rotated to rise to the right.
     pub(super) fn slanted(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let (x, y) = (px(x), px(y));
         let text = escaped(text);
@@ -110,7 +110,7 @@ impl Canvas {
         ));
     }
 
-    /// A bold text and a small one after it.
+    /// A bold text followed by a small one.
     pub(super) fn label(&mut self, x: f64, y: f64, label: &str, more: &str) {
         let more = match more {
             "" => String::new(),
@@ -120,7 +120,7 @@ impl Canvas {
         self.put(format_args!("<text class=\"label\" x=\"{}\" y=\"{}\">{label}{more}</text>", px(x), px(y)));
     }
 
-    /// Small text in as many lines as it needs; `y` moves on.
+    /// Small text, wrapped. Advances `y` by its height.
     pub(super) fn lines(&mut self, text: &str, columns: usize, x: f64, y: &mut f64) {
         for line in wrapped(&plain(text), columns.max(1), "", "").lines() {
             *y += LINE;
@@ -145,19 +145,19 @@ impl Canvas {
         self.put(format_args!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"/>"));
     }
 
-    /// A path whose origin is at a place.
+    /// A path whose origin is at `at`.
     pub(super) fn mark(&mut self, class: &str, at: (f64, f64), d: &str) {
         let (x, y) = (px(at.0), px(at.1));
         self.put(format_args!("<path class=\"{class}\" transform=\"translate({x} {y})\" d=\"{d}\"/>"));
     }
 
-    /// Points, joined.
+    /// A line through points.
     pub(super) fn joined(&mut self, class: &str, points: &[(f64, f64)]) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect();
         self.put(format_args!("<polyline class=\"{class}\" points=\"{}\"/>", points.join(" ")));
     }
 
-    /// Another one's shapes, at a place.
+    /// Inserts another canvas at a position.
     pub(super) fn place(&mut self, other: &Canvas, at: (f64, f64)) {
         let (x, y) = (px(at.0), px(at.1));
         self.put(format_args!("<g transform=\"translate({x} {y})\">\n{}</g>", other.body));
@@ -169,7 +169,7 @@ impl Canvas {
     }
 }
 
-/// As much of a text as fits, with its end cut where all of it does not: names of contenders may be long.
+/// Truncates a text that does not fit, with an ellipsis.
 pub(super) fn fitted(text: &str, width: f64, letter: f64) -> String {
     let most = (width / letter).max(2.0) as usize;
     if text.chars().count() <= most {
@@ -178,14 +178,14 @@ pub(super) fn fitted(text: &str, width: f64, letter: f64) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// One digit behind the point is enough, and the same on every machine.
+/// Formats a coordinate with one decimal, identically on every machine.
 pub(super) fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Without control characters, and with those that mean something in XML and HTML spelt out.
+/// Escapes text for XML and HTML, and removes control characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in plain(text).chars() {
@@ -194,7 +194,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // Noncharacters are no XML.
+            // XML does not allow noncharacters.
             '\u{fffe}' | '\u{ffff}' => {}
             _ => out.push(c),
         }
@@ -207,20 +207,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_one_digit_at_the_most() {
+    fn coordinates_have_at_most_one_decimal() {
         for (value, text) in [(12.0, "12"), (12.34, "12.3"), (0.04, "0"), (-0.04, "0"), (-3.25, "-3.2")] {
             assert_eq!(px(value), text);
         }
     }
 
     #[test]
-    fn long_names_are_cut() {
+    fn long_names_are_truncated() {
         assert_eq!(fitted("abcdef", 42.0, 7.0), "abcdef");
         assert_eq!(fitted("abcdefg", 42.0, 7.0), "abcde…");
     }
 
     #[test]
-    fn a_text_is_never_markup() {
+    fn text_is_escaped() {
         let mut canvas = Canvas::default();
         canvas.label(0.0, 0.0, "</text><script>\u{1b}\u{0}\"&", "\u{ffff}]]>");
         let picture = canvas.finish(10.0, 10.0, "\"><img onerror=x>", "<b>", vec!["</svg>".to_owned()]);

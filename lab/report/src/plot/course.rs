@@ -1,12 +1,11 @@
-//! A ratio as it goes on, run after run or block after block: a dot and its interval each, the level of each stretch, and where it
-//! changed.
+//! A ratio over runs or blocks: dots with intervals, mean levels, and changes.
 
 use super::canvas::{Canvas, Picture};
 
-/// A dot. Unbounded ends are none.
+/// A dot with its interval. Unbounded ends are none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dot {
-    /// Its place, from 0.
+    /// Position, from 0.
     pub at: usize,
     /// The ratio.
     pub ratio: f64,
@@ -19,22 +18,22 @@ pub struct Dot {
 /// A change of the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The place of the first dot after it.
+    /// Position of the first dot after the change.
     pub at: usize,
-    /// For the better.
+    /// Whether it is an improvement.
     pub better: bool,
 }
 
-/// What is drawn.
+/// Data of the picture.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Course {
-    /// What it is of, in a line.
+    /// Title.
     pub title: String,
-    /// How many places there are, with and without a dot.
+    /// Number of positions, with and without a dot.
     pub places: usize,
-    /// The dots, in order of their places.
+    /// The dots, by ascending position.
     pub dots: Vec<Dot>,
-    /// Levels: from place, to place, ratio.
+    /// Levels: first position, last position, ratio.
     pub levels: Vec<(usize, usize, f64)>,
     /// Changes.
     pub marks: Vec<Mark>,
@@ -46,12 +45,12 @@ const LEFT: f64 = 46.0;
 const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 12.0;
-/// Intervals reach out of the picture where they would squeeze the dots: beyond this factor from the outermost dot.
+/// Intervals widen the axis by at most this factor beyond the outermost dots.
 const REACH_MOST: f64 = 1.5;
-/// The picture spans at least this factor: noise of a part in a thousand is not blown up.
+/// The axis spans at least this factor, so that noise is not magnified.
 const SPAN_LEAST: f64 = 1.1;
 
-/// Draws it, to be put into a page.
+/// Draws the picture, for embedding into a page.
 #[must_use]
 pub fn course_svg(course: &Course) -> Picture {
     let mut canvas = Canvas::default();
@@ -65,7 +64,7 @@ pub fn course_svg(course: &Course) -> Picture {
         canvas.line("one", (LEFT, axis.y(1.0)), (RIGHT, axis.y(1.0)));
     }
     for mark in &course.marks {
-        // Between the last dot before it and the first after it.
+        // Between the last dot before the change and the first after it.
         let x = axis.x(mark.at as f64 - 0.5);
         let class = if mark.better { "range better" } else { "range worse" };
         canvas.line(class, (x, TOP - 6.0), (x, BOTTOM + 6.0));
@@ -85,7 +84,7 @@ pub fn course_svg(course: &Course) -> Picture {
     canvas.finish(WIDTH, HEIGHT, &course.title, "", Vec::new())
 }
 
-/// Three significant digits: of the least span the middle is a twentieth from the ends.
+/// Formats a value with three significant digits, enough for the minimum span.
 fn label(value: f64) -> String {
     let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{value:.decimals$}")
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_values_at_the_side_are_told_apart() {
+    fn axis_labels_are_distinct() {
         for (value, labels) in
             [(0.0105, ["0.0100", "0.0105", "0.0110"]), (0.105, ["0.100", "0.105", "0.110"])]
         {
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_stays_inside_and_odd_values_make_no_odd_picture() {
+    fn everything_stays_inside_for_extreme_values() {
         let dot = |at, ratio, low, high| Dot { at, ratio, low, high };
         for (places, dots) in [
             (0, vec![]),
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greater_ratio_stands_higher() {
+    fn a_greater_ratio_is_drawn_higher() {
         let dots = [2.0, 1.0].map(|ratio| Dot { at: 0, ratio, low: None, high: None }).to_vec();
         let axis = Axis::of(&Course { places: 1, dots, ..Course::default() });
         assert!(axis.y(2.0) < axis.y(1.0));

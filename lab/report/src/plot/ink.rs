@@ -1,18 +1,18 @@
-//! The colours of pictures and pages, for readers in the light and in the dark, and the style sheet that they stand in.
+//! Colours of pictures and pages in light and dark mode, and the style sheet of pictures.
 //!
-//! A picture names classes; `chart.css` gives them colours by name. A page defines these names for both modes. A picture of its own has
-//! the colours put in, since programs other than browsers know no names.
+//! `chart.css` assigns named colours to the classes of pictures. Pages define the names as CSS variables for both modes.
+//! Standalone pictures contain the values, because many SVG viewers do not support variables.
 
-/// Classes of pictures.
+/// Style sheet of pictures.
 pub(crate) const CHART_CSS: &str = include_str!("chart.css");
-/// Colours that lines can have; further lines have them again, dashed otherwise.
+/// Number of line colours. Further lines repeat them with other dashes.
 pub(super) const LINE_COLOURS: usize = 8;
-/// Steps of a heat map.
+/// Number of colours of a heat map.
 pub(super) const HEAT_STEPS: usize = 7;
 
-/// Name, in the light, in the dark.
+/// Name, value in light mode, value in dark mode.
 type Colour = (&'static str, &'static str, &'static str);
-/// Texts are told from what they stand on (4.5 to 1), and lines too (3 to 1): a test computes it.
+/// The palette. A test checks the contrast to the background: at least 4.5:1 for text and 3:1 for lines.
 pub(crate) const COLOURS: [Colour; 34] = [
     ("page", "#ffffff", "#0d1117"),
     ("panel", "#f6f8fa", "#151b23"),
@@ -50,19 +50,19 @@ pub(crate) const COLOURS: [Colour; 34] = [
     ("i6", "#ffffff", "#10151b"),
 ];
 
-/// The definitions of a page: `--ink:#1f2328;..`.
+/// CSS variables of a mode: `--ink:#1f2328;..`.
 pub(crate) fn definitions(dark: bool) -> String {
     COLOURS.iter().map(|(name, day, night)| format!("--{name}:{};", if dark { night } else { day })).collect()
 }
 
-/// The style of a picture of its own. It follows the reader's mode, where a program knows of modes.
+/// Style sheet of a standalone picture. It follows the viewer's colour scheme if supported.
 pub(super) fn style() -> String {
     let with = |dark: bool| {
         COLOURS.iter().fold(CHART_CSS.to_owned(), |css, (name, day, night)| {
             css.replace(&format!("var(--{name})"), if dark { night } else { day })
         })
     };
-    // What only says colours is said again.
+    // Dark mode repeats only the rules with colours.
     let coloured: String =
         with(true).lines().filter(|rule| rule.contains('#')).collect::<Vec<_>>().join("\n");
     format!("{}@media (prefers-color-scheme:dark){{\n{coloured}\n}}\n", with(false))
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_told_from_what_it_stands_on() {
+    fn contrast_is_sufficient() {
         let colour = |name: &str| *COLOURS.iter().find(|c| c.0 == name).unwrap();
         let heat: Vec<(String, String)> =
             (0..HEAT_STEPS).map(|i| (format!("i{i}"), format!("h{i}"))).collect();
@@ -99,18 +99,18 @@ mod tests {
         for ((text, on), least) in texts.chain(lines.map(|pair| (pair, 3.0))) {
             let (text, on) = (colour(&text), colour(&on));
             for (a, b, mode) in [(text.1, on.1, "light"), (text.2, on.2, "dark")] {
-                let found = contrast(a, b);
-                assert!(found >= least, "{} on {}, {mode}: {found:.2}", text.0, on.0);
+                let ratio = contrast(a, b);
+                assert!(ratio >= least, "{} on {}, {mode}: {ratio:.2}", text.0, on.0);
             }
         }
     }
 
     #[test]
-    fn a_style_has_colours_and_no_names() {
+    fn a_standalone_style_has_no_variables() {
         let style = style();
         assert!(!style.contains("var("), "{style}");
         assert!(style.contains("#1f2328") && style.contains("#e6edf3"), "{style}");
-        // The only names are those of the palette.
+        // Every variable is a colour of the palette.
         let named = CHART_CSS.split("var(--").skip(1).filter_map(|rest| rest.split(')').next());
         assert!(named.into_iter().all(|name| COLOURS.iter().any(|c| c.0 == name)));
     }

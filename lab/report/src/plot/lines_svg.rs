@@ -1,4 +1,4 @@
-//! A [`Plot`] drawn: lines over a logarithmic y axis. Names stand beside the ends of their lines where there is room, else below.
+//! Draws a [`Plot`]: lines over a logarithmic y axis. In wide pictures, names are at the ends of the lines, else below.
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
@@ -6,21 +6,21 @@ use super::scale::{decades, even};
 use super::{Plot, Point, Series};
 use netdyno_lab_analysis::report::format;
 
-/// Below this width names stand below the picture.
-const BESIDE_LEAST: f64 = 640.0;
-/// Room for names at the right.
+/// Below this width, names are below the plot.
+const WIDE_MIN: f64 = 640.0;
+/// Width of the names on the right.
 const NAMES_WIDTH: f64 = 240.0;
-/// Least distance of two names.
+/// Minimum vertical distance between names.
 const NAME_STEP: f64 = 17.0;
-/// Height of the field, wide and narrow.
+/// Height of the plotting area, wide and narrow.
 const FIELD: [f64; 2] = [380.0, 260.0];
-/// Air beside the first and the last place.
-const AIR: f64 = 0.2;
-/// A point of a long line that is not this far from the line between its neighbours adds nothing.
-const FLAT: f64 = 0.4;
+/// Horizontal padding, in units of the x axis.
+const PADDING: f64 = 0.2;
+/// Points closer than this to the line between their neighbours are omitted, in px.
+const TOLERANCE: f64 = 0.4;
 const RADIUS: f64 = 4.0;
 
-/// Where values are in the picture.
+/// The plotting area and the ranges of its axes.
 struct Field {
     left: f64,
     right: f64,
@@ -38,27 +38,27 @@ impl Field {
     }
 }
 
-/// Draws it, so wide.
+/// Draws a plot with the given width.
 #[must_use]
 pub fn lines_svg(plot: &Plot, width: f64) -> Picture {
-    let beside = width >= BESIDE_LEAST;
+    let is_wide = width >= WIDE_MIN;
     let (first, last) = (plot.x_ticks.first().map_or(0.0, |t| t.0), plot.x_ticks.last().map_or(1.0, |t| t.0));
     let field = Field {
-        left: if beside { 84.0 } else { 60.0 },
-        right: if beside { width - NAMES_WIDTH } else { width - 8.0 },
+        left: if is_wide { 84.0 } else { 60.0 },
+        right: if is_wide { width - NAMES_WIDTH } else { width - 8.0 },
         top: 34.0,
-        bottom: 34.0 + FIELD[usize::from(!beside)],
-        x: (first - AIR, last + AIR),
+        bottom: 34.0 + FIELD[usize::from(!is_wide)],
+        x: (first - PADDING, last + PADDING),
         y: y_range(plot),
     };
     let mut canvas = Canvas::default();
-    axes(&mut canvas, plot, &field, beside);
+    axes(&mut canvas, plot, &field, is_wide);
     for (i, series) in plot.series.iter().enumerate() {
         draw(&mut canvas, series, i, &field);
     }
     let mut bottom = field.bottom + 44.0;
-    if beside {
-        names_beside(&mut canvas, plot, &field, width);
+    if is_wide {
+        names_at_ends(&mut canvas, plot, &field, width);
     } else {
         for (i, series) in plot.series.iter().enumerate() {
             bottom += NAME_STEP;
@@ -70,14 +70,14 @@ pub fn lines_svg(plot: &Plot, width: f64) -> Picture {
     canvas.finish(width, bottom, &plot.title, &plot.subtitle, plot.footer.clone())
 }
 
-fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, beside: bool) {
+fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, is_wide: bool) {
     canvas.text(
         "small",
-        if beside { 16.0 } else { 0.0 },
+        if is_wide { 16.0 } else { 0.0 },
         16.0,
         &format!("{}, logarithmic scale", plot.y_label),
     );
-    // A range that has no 1, 2 and 5 in it has equal steps.
+    // A small range has equal steps instead of 1, 2 and 5.
     let (low, high) = field.y;
     let values = if high / low < 5.0 { even(low, high) } else { decades(low, high) };
     for value in values {
@@ -85,7 +85,7 @@ fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, beside: bool) {
         canvas.line("grid", (field.left, y), (field.right, y));
         canvas.text("small end", field.left - 6.0, y + 4.0, &format::value(value, &plot.unit));
     }
-    // A label that would run into the one before it is left out.
+    // Labels that would overlap the previous one are omitted.
     let mut free = f64::NEG_INFINITY;
     for (value, label) in &plot.x_ticks {
         let (x, half) = (field.at(*value, field.y.0).0, SMALL_LETTER * label.chars().count() as f64 / 2.0);
@@ -101,25 +101,25 @@ fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, beside: bool) {
 fn draw(canvas: &mut Canvas, series: &Series, index: usize, field: &Field) {
     let stroke = stroke(index);
     let places: Vec<(f64, f64)> = series.points.iter().map(|p| field.at(p.x, p.y)).collect();
-    let line = if series.marked { places.clone() } else { bent(&places) };
+    let line = if series.marked { places.clone() } else { simplified(&places) };
     canvas.joined(&format!("curve {stroke}"), &line);
     for (point, at) in series.points.iter().zip(places).filter(|_| series.marked) {
         mark(canvas, point, at, index, field);
     }
 }
 
-/// The range of the trials, and the value: filled where the load was held, hollow where not.
+/// Draws a marker with the range of the trials. It is hollow if the load was not held.
 fn mark(canvas: &mut Canvas, point: &Point, at: (f64, f64), index: usize, field: &Field) {
     let colour = index % LINE_COLOURS;
-    // A trial of 0 has no place on this axis: its bar ends at the foot.
+    // A logarithmic axis has no 0: the bar of a trial of 0 ends at the bottom.
     let [low, high] = [point.range.0, point.range.1].map(|v| field.at(point.x, v));
     canvas.line(&format!("spread s{colour}"), low, high);
     let fill = if point.held { format!("f{colour}") } else { "hollow".to_owned() };
     canvas.circle(&format!("point s{colour} {fill}"), at, RADIUS);
 }
 
-/// Names at the right, beside the ends of their lines and apart from each other.
-fn names_beside(canvas: &mut Canvas, plot: &Plot, field: &Field, width: f64) {
+/// Draws names on the right, near the ends of their lines and without overlap.
+fn names_at_ends(canvas: &mut Canvas, plot: &Plot, field: &Field, width: f64) {
     let ends = plot.series.iter().enumerate();
     let mut ends: Vec<_> =
         ends.filter_map(|(i, s)| s.points.last().map(|p| (field.at(p.x, p.y), i, &s.name))).collect();
@@ -134,18 +134,18 @@ fn names_beside(canvas: &mut Canvas, plot: &Plot, field: &Field, width: f64) {
     }
 }
 
-/// A piece of the line, before its name.
+/// Draws a sample of a line next to its name.
 fn key(canvas: &mut Canvas, index: usize, x: f64, y: f64) {
     canvas.line(&format!("curve {}", stroke(index)), (x, y), (x + 20.0, y));
 }
 
-/// Colour and dashes of a line.
+/// Classes for colour and dashes of a line.
 fn stroke(index: usize) -> String {
     const DASHES: [&str; 3] = ["", " later", " last"];
     format!("s{}{}", index % LINE_COLOURS, DASHES[index / LINE_COLOURS % DASHES.len()])
 }
 
-/// Heights in order, moved apart to at least [`NAME_STEP`] and back into the picture.
+/// Moves ascending heights apart to at least [`NAME_STEP`], above `bottom`.
 fn spread(mut heights: Vec<f64>, bottom: f64) -> Vec<f64> {
     for i in 1..heights.len() {
         heights[i] = heights[i].max(heights[i - 1] + NAME_STEP);
@@ -158,8 +158,8 @@ fn spread(mut heights: Vec<f64>, bottom: f64) -> Vec<f64> {
     heights
 }
 
-/// A long line without the points that its neighbours imply.
-fn bent(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+/// A line without the points that are on the line between their neighbours.
+fn simplified(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     let mut skipped: Vec<(f64, f64)> = Vec::new();
     for (i, &next) in points.iter().enumerate() {
@@ -169,8 +169,8 @@ fn bent(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         };
         let implied = |p: &(f64, f64)| {
             let run = next.0 - from.0;
-            // What goes straight up is kept: the line's steps are in it.
-            run > 0.0 && (from.1 + (next.1 - from.1) * (p.0 - from.0) / run - p.1).abs() <= FLAT
+            // Vertical segments are kept: they are the steps of the line.
+            run > 0.0 && (from.1 + (next.1 - from.1) * (p.0 - from.0) / run - p.1).abs() <= TOLERANCE
         };
         if !skipped.iter().all(implied) {
             kept.push(points[i - 1]);
@@ -182,7 +182,7 @@ fn bent(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// Whole decades would waste the picture: a little more than what is drawn. Values are above 0, ranges may reach it.
+/// Range of the y axis, slightly larger than that of the values. Values are above 0; ranges may include 0.
 fn y_range(plot: &Plot) -> (f64, f64) {
     let points = || plot.series.iter().flat_map(|s| &s.points);
     let lows = points().flat_map(|p| [p.range.0, p.y]).filter(|v| *v > 0.0);
@@ -194,7 +194,7 @@ fn y_range(plot: &Plot) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn names_stand_apart_and_inside() {
+    fn names_do_not_overlap_and_stay_inside() {
         for (heights, wanted) in [
             (vec![100.0, 101.0, 300.0], vec![100.0, 117.0, 300.0]),
             (vec![495.0, 499.0, 500.0], vec![466.0, 483.0, 500.0]),
@@ -205,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_keeps_its_bends() {
+    fn a_simplified_line_keeps_its_corners() {
         let straight: Vec<(f64, f64)> = (0..100).map(|i| (f64::from(i), 2.0 * f64::from(i))).collect();
-        assert_eq!(super::bent(&straight), [(0.0, 0.0), (99.0, 198.0)]);
+        assert_eq!(super::simplified(&straight), [(0.0, 0.0), (99.0, 198.0)]);
         let up = [(0.0, 0.0), (5.0, 0.0), (5.0, 9.0), (5.0, 20.0)];
-        assert_eq!(super::bent(&up), [(0.0, 0.0), (5.0, 0.0), (5.0, 9.0), (5.0, 20.0)]);
-        assert_eq!(super::bent(&[(1.0, 1.0)]), [(1.0, 1.0)]);
-        assert!(super::bent(&[]).is_empty());
+        assert_eq!(super::simplified(&up), [(0.0, 0.0), (5.0, 0.0), (5.0, 9.0), (5.0, 20.0)]);
+        assert_eq!(super::simplified(&[(1.0, 1.0)]), [(1.0, 1.0)]);
+        assert!(super::simplified(&[]).is_empty());
     }
 }

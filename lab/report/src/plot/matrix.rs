@@ -1,53 +1,53 @@
-//! Every contender of one role with every one of the other, as a heat map: the best is the strongest.
+//! Heat map of all pairs of contenders of two roles. Stronger colours are better.
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::HEAT_STEPS;
-use super::{PlotError, ROWS_MAX, Selection, chosen, direction, footer, no_other_difference};
+use super::{PlotError, ROWS_MAX, Selection, check_other_parameters, chosen, direction, footer};
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::{Better, Workload};
 use netdyno_lab_store::CellStatus;
 
 const ROW: f64 = 34.0;
-/// Width of a square, where the picture leaves it.
+/// Minimum and maximum width of a column.
 const COLUMN: [f64; 2] = [58.0, 110.0];
-/// Colours do not show a range of less than this factor as if it were a wide one.
+/// The colours span at least this factor, so that small differences do not look large.
 const SPAN_LEAST: f64 = 2.0;
 const NAMES_MOST: f64 = 190.0;
-/// Of the names above, which are slanted.
+/// Maximum length of the slanted column names.
 const HEADS_MOST: f64 = 120.0;
 
-/// A matrix, before it is drawn.
+/// Data of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    /// Its headline.
+    /// Headline.
     pub title: String,
-    /// What was run.
+    /// Conditions of the run.
     pub subtitle: String,
-    /// The unit of its values.
+    /// Unit of the values.
     pub unit: String,
-    /// The role of the rows' contenders, and that of the columns'.
+    /// Roles of the rows and of the columns.
     pub roles: [String; 2],
-    /// The rows' contenders.
+    /// Contenders of the rows.
     pub rows: Vec<String>,
-    /// The columns' contenders.
+    /// Contenders of the columns.
     pub columns: Vec<String>,
-    /// A row of squares a contender; none: not asked for.
+    /// Squares by row and column. A square is none if the pair is not part of the run.
     pub squares: Vec<Vec<Option<Square>>>,
-    /// The machine.
+    /// Machine and run.
     pub footer: Vec<String>,
 }
 
-/// One pair.
+/// The square of a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Square {
-    /// Its value in the unit of the matrix, or why there is none.
+    /// Value in the unit of the matrix, or the status of the cell.
     pub text: String,
-    /// From 0, the worst, to [`HEAT_STEPS`] - 1; none: no figure.
+    /// Colour from 0, the worst, to [`HEAT_STEPS`] - 1; none without a value.
     pub step: Option<usize>,
 }
 
-/// The matrix of a metric.
+/// Builds the matrix of a metric.
 ///
 /// # Errors
 /// [`PlotError`].
@@ -60,7 +60,7 @@ pub fn matrix(
     let metric = workload.metric(metric)?;
     let mut cells = chosen(report, workload, selection)?;
     cells.retain(|c| !c.ceiling);
-    no_other_difference(&cells, None)?;
+    check_other_parameters(&cells, None)?;
     let varying = |role: &&String| !report.run.partners.contains_key(*role);
     let roles: Vec<&String> = report.run.roles.iter().filter(varying).collect();
     let [down, across] = roles[..] else { return Err(PlotError::NoMatrix) };
@@ -89,7 +89,7 @@ pub fn matrix(
     if high <= 0.0 {
         return Err(PlotError::Empty);
     }
-    // A unit for all of them: that of those in the middle.
+    // All values use the unit prefix of the geometric mean of the extremes.
     let middle = (low * high).sqrt();
     let square = |row: &String, column: &String| {
         let cell =
@@ -117,7 +117,7 @@ pub fn matrix(
     })
 }
 
-/// How far a value is behind the best, by its logarithm.
+/// Colour of a value, by its logarithmic distance from the best.
 fn step(value: f64, (low, high): (f64, f64), better: Better) -> usize {
     let behind = match better {
         Better::Higher => high / value,
@@ -127,7 +127,7 @@ fn step(value: f64, (low, high): (f64, f64), better: Better) -> usize {
     ((share * HEAT_STEPS as f64) as usize).min(HEAT_STEPS - 1)
 }
 
-/// Draws it, so wide, or wider where its squares need that.
+/// Draws a matrix with the given width, or wider if its columns require it.
 #[must_use]
 pub fn matrix_svg(matrix: &Matrix, width: f64) -> Picture {
     let letters = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0) as f64;

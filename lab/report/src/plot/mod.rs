@@ -1,5 +1,5 @@
-//! Pictures of a stored run, as SVG and PNG: who is how far from the baseline, a metric against a parameter, latency curves, what the
-//! work cost, the share of the bound, and the matrix. Nothing is drawn that the report does not hold.
+//! Plots of a stored run, as SVG and PNG: rankings, a metric against a parameter, latency curves, resource costs, shares
+//! of the ceiling, and matrices. Plots show only values of the report.
 
 mod bars;
 mod canvas;
@@ -29,108 +29,110 @@ pub use png::png;
 pub use ranking::{Kind, Ranking, Row, ranking};
 pub use ranking_svg::ranking_svg;
 
-/// Width of pictures, in px.
+/// Default width of plots, in px.
 pub const WIDTH: f64 = 880.0;
-/// Lines of one picture at the most: as many names as stand beside it.
+/// Maximum number of lines, limited by the space for their names.
 pub const SERIES_MAX: usize = 24;
-/// Rows of one picture at the most.
+/// Maximum number of rows.
 pub const ROWS_MAX: usize = 64;
 
-/// What to plot of a run.
+/// Cells to plot.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Parameters that cells must have, as typed.
+    /// Required parameter values, as on the command line.
     pub only: Vec<(String, String)>,
-    /// Contenders; none: all.
+    /// Contenders. Empty means all.
     pub contenders: Vec<String>,
 }
 
-/// A plot, before it is drawn.
+/// Data of a line plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Its headline.
+    /// Headline.
     pub title: String,
-    /// What was run.
+    /// Conditions of the run.
     pub subtitle: String,
-    /// Below the x axis.
+    /// Label of the x axis.
     pub x_label: String,
-    /// Places on the x axis, and what stands below them.
+    /// Ticks of the x axis: position and label.
     pub x_ticks: Vec<(f64, String)>,
-    /// Beside the y axis.
+    /// Label of the y axis.
     pub y_label: String,
-    /// Unit of the values.
+    /// Unit of the y values.
     pub unit: String,
-    /// One a contender.
+    /// One series per contender.
     pub series: Vec<Series>,
-    /// How to read the points, the machine, the run and its date.
+    /// Legend, machine, run and date.
     pub footer: Vec<String>,
 }
 
-/// The points of one contender, in rising x.
+/// The points of one contender, by ascending x.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name.
+    /// Label of the contender.
     pub name: String,
-    /// Its points.
+    /// The points.
     pub points: Vec<Point>,
-    /// Whether points are marked, or only joined.
+    /// Whether points have markers in addition to the line.
     pub marked: bool,
 }
 
 /// One point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where on the x axis.
+    /// Position on the x axis.
     pub x: f64,
     /// The value.
     pub y: f64,
-    /// The least and the greatest of the trials.
+    /// Minimum and maximum of the trials.
     pub range: (f64, f64),
-    /// False where a load that was asked for was not held: drawn hollow.
+    /// Whether the requested load was achieved. If not, the point is hollow.
     pub held: bool,
 }
 
-/// Why there is nothing to plot. The caller's.
+/// A plot cannot be made from the selection.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlotError {
-    /// An unknown parameter, metric or contender, or a value out of range.
+    /// A parameter, metric or contender is unknown, or a value is out of range.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Several cells of a contender would stand at one place.
-    #[error("cells differ in {0} too: choose one with --where {0}=VALUE")]
+    /// Cells of a contender differ in another parameter than that of the axis.
+    #[error("cells also differ in {0}: select one value with --where {0}=VALUE")]
     Ambiguous(String),
-    /// One row a contender is not enough.
-    #[error("cells differ in {0}: draw it along the axis with --x {0}, or choose one with --where {0}=VALUE")]
+    /// Cells of a contender differ in a parameter, but the plot has one row per contender.
+    #[error("cells differ in {0}: plot against it with --x {0}, or select one value with --where {0}=VALUE")]
     Several(String),
-    /// Nothing is left.
-    #[error("no measured cell has a value above 0 here: choose another metric, or less with --where")]
+    /// No selected cell has a value.
+    #[error(
+        "no selected cell has a measured value above 0: choose another metric, or select more cells with --where"
+    )]
     Empty,
-    /// Cells that differ only in how long was measured would be drawn over each other.
-    #[error("a contender was measured twice at one place: choose with --where seconds=VALUE")]
+    /// Cells of a contender differ only in the duration of measurement.
+    #[error("a contender was measured twice with the same parameters: select one with --where seconds=VALUE")]
     Twice,
-    /// More lines than can be told apart, or more rows than a picture has.
-    #[error("{0} contenders are too many for one picture: name at most {1}")]
+    /// More contenders than the plot can show.
+    #[error("{0} contenders are too many for one plot: name at most {1}")]
     TooMany(usize, usize),
-    /// The run has no matrix.
-    #[error("a matrix takes two roles that several contenders play: netdyno run WORKLOAD --matrix")]
+    /// The run is not a matrix.
+    #[error("a matrix needs two roles, each with several contenders: netdyno run WORKLOAD --matrix")]
     NoMatrix,
-    /// Nothing that could stand along the axis.
-    #[error("cells differ in {0}: choose what stands along the axis with --x PARAM")]
+    /// There is not exactly one parameter for the x axis.
+    #[error("cells differ in {0}: choose the parameter of the x axis with --x PARAM")]
     NoAxis(String),
     /// No cell has a latency curve.
-    #[error("no cell has a latency curve: the workload takes no histograms, or nothing was measured")]
+    #[error("no cell has a latency curve: the workload records no histograms, or nothing was measured")]
     NoCurves,
-    /// No cell has this curve.
+    /// No cell has the requested curve.
     #[error("no cell has the curve {wanted}; known: {known}")]
     NoCurve {
-        /// What was asked for.
+        /// The requested curve.
         wanted: String,
-        /// What there is.
+        /// The existing curves.
         known: String,
     },
 }
 
-/// A metric against a parameter, a line a contender.
+/// A metric against a parameter, one line per contender.
 ///
 /// # Errors
 /// [`PlotError`].
@@ -144,7 +146,7 @@ pub fn against(
     let spec = workload.param(x)?;
     let metric = workload.metric(y)?;
     let cells = selected(report, workload, selection)?;
-    no_other_difference(&cells, Some(x))?;
+    check_other_parameters(&cells, Some(x))?;
     let mut places: Vec<&Value> = Vec::new();
     for value in cells.iter().filter_map(|c| c.params.get(x)) {
         if !places.contains(&value) {
@@ -163,26 +165,27 @@ pub fn against(
         if points.iter().any(|p| p.x == x) {
             return Err(PlotError::Twice);
         }
-        points.push(Point { x, y: value, range, held: held(cell) });
+        points.push(Point { x, y: value, range, held: is_load_held(cell) });
     }
     let unit = spec.unit.as_ref().filter(|u| *u != x).map_or(String::new(), |u| format!(" ({u})"));
-    let mut words = vec![
-        "Point: the median of the trials; bar: least to greatest; hollow: the load was not held.".to_owned(),
+    let mut lines = vec![
+        "Point: median of the trials; bar: minimum to maximum; hollow: the requested load was not achieved."
+            .to_owned(),
     ];
-    words.extend(footer(report));
+    lines.extend(footer(report));
     finish(Plot {
         title: title(report, &format!("{}, {}", metric.label, direction(metric)), selection),
         subtitle: report.run.headline.clone(),
         x_label: format!("{x}{unit}"),
-        x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, shown(spec, v))).collect(),
+        x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, tick_label(spec, v))).collect(),
         y_label: metric.label.clone(),
         unit: metric.unit.clone(),
         series: in_order(series, true),
-        footer: words,
+        footer: lines,
     })
 }
 
-/// Latency curves: the share of values on the x axis, in nines, and a line a contender.
+/// Latency curves: one line per contender over the quantiles, with nines on the x axis.
 ///
 /// # Errors
 /// [`PlotError`].
@@ -193,10 +196,10 @@ pub fn curves(
     selection: &Selection,
 ) -> Result<Plot, PlotError> {
     let cells = selected(report, workload, selection)?;
-    no_other_difference(&cells, None)?;
+    check_other_parameters(&cells, None)?;
     let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for cell in &cells {
-        let points = curve(cell.curves.get(name).map_or(&[], Vec::as_slice), held(cell));
+        let points = curve(cell.curves.get(name).map_or(&[], Vec::as_slice), is_load_held(cell));
         if !points.is_empty() && series.insert(&cell.label, points).is_some() {
             return Err(PlotError::Twice);
         }
@@ -213,7 +216,7 @@ pub fn curves(
     finish(Plot {
         title: title(report, &format!("{name}, less is better"), selection),
         subtitle: report.run.headline.clone(),
-        x_label: "share of the values".to_owned(),
+        x_label: "quantile".to_owned(),
         x_ticks: ticks.iter().filter(|t| t.0 <= most).map(|(x, text)| (*x, (*text).to_owned())).collect(),
         y_label: name.to_owned(),
         unit: unit_of_histogram(workload, name),
@@ -222,7 +225,7 @@ pub fn curves(
     })
 }
 
-/// The points of a curve. The greatest value of all has no share in nines: the line goes up to it where it has come to.
+/// The points of a curve. The maximum has no finite number of nines: it is drawn at the last finite position.
 fn curve(points: &[CurvePoint], held: bool) -> Vec<Point> {
     let mut last = 0.0;
     let mut place = |quantile: f64| {
@@ -238,7 +241,7 @@ fn curve(points: &[CurvePoint], held: bool) -> Vec<Point> {
     points.iter().filter(|p| p.value > 0).map(point).collect()
 }
 
-/// The unit of the metric that reads this histogram; a bare number where none does.
+/// Unit of the metric that reads a histogram; "1" if there is none.
 fn unit_of_histogram(workload: &Workload, name: &str) -> String {
     let reads = |metric: &&Metric| match &metric.from {
         Source::HistogramQuantile { role, histogram, .. } => format!("{role}.{histogram}") == name,
@@ -247,20 +250,20 @@ fn unit_of_histogram(workload: &Workload, name: &str) -> String {
     workload.metrics.iter().find(reads).map_or("1".to_owned(), |m| m.unit.clone())
 }
 
-/// The workload, what is drawn, and what was chosen of the run: `rtt: latency p50, transport=udp`.
-fn title(report: &Report, what: &str, selection: &Selection) -> String {
+/// Workload, content and selection: `rtt: latency p50, transport=udp`.
+fn title(report: &Report, content: &str, selection: &Selection) -> String {
     let chosen = selection.only.iter().map(|(name, value)| format!(", {name}={value}"));
-    format!("{}: {what}{}", report.run.workload, chosen.collect::<String>())
+    format!("{}: {content}{}", report.run.workload, chosen.collect::<String>())
 }
 
-/// Without these a picture is worth nothing a month later.
+/// Machine, run, date and version.
 fn footer(report: &Report) -> Vec<String> {
     let run = &report.run;
     let date = run.started_at.get(..10).unwrap_or(&run.started_at);
     vec![report.host.headline(), format!("run {} · {date} · netdyno {}", run.id, run.lab_version)]
 }
 
-fn held(cell: &Cell) -> bool {
+fn is_load_held(cell: &Cell) -> bool {
     !cell.load.is_some_and(|load| load.is_missed())
 }
 
@@ -273,14 +276,14 @@ fn finish(plot: Plot) -> Result<Plot, PlotError> {
 }
 
 fn in_order(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Series> {
-    let one = |(name, mut points): (&str, Vec<Point>)| {
+    let series_of = |(name, mut points): (&str, Vec<Point>)| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series { name: name.to_owned(), points, marked }
     };
-    series.into_iter().map(one).collect()
+    series.into_iter().map(series_of).collect()
 }
 
-/// Which way is better, in words.
+/// Direction of improvement, in words.
 fn direction(metric: &Metric) -> &'static str {
     match metric.better {
         Better::Higher => "more is better",
@@ -288,20 +291,20 @@ fn direction(metric: &Metric) -> &'static str {
     }
 }
 
-/// The parameter that stands along the axis unless another is named: the one that cells differ in.
+/// Default parameter of the x axis: the only one that cells differ in.
 ///
 /// # Errors
-/// [`PlotError`], when there is none or are several.
+/// [`PlotError`], if there is not exactly one.
 pub fn axis(report: &Report, workload: &Workload, selection: &Selection) -> Result<String, PlotError> {
     let cells = selected(report, workload, selection)?;
     match &differing(&cells)[..] {
-        [one] => Ok(one.clone()),
+        [name] => Ok(name.clone()),
         [] => Err(PlotError::NoAxis("no parameter".to_owned())),
         several => Err(PlotError::NoAxis(several.join(" and "))),
     }
 }
 
-/// The curve that is drawn unless another is named: the one that the primary metric reads, else the first metric's that reads one.
+/// Default curve: that of the primary metric, else that of the first metric with a curve.
 ///
 /// # Errors
 /// [`PlotError::NoCurves`].
@@ -316,7 +319,7 @@ pub fn main_curve(report: &Report, workload: &Workload) -> Result<String, PlotEr
     first.or_else(any).ok_or(PlotError::NoCurves)
 }
 
-/// The measured cells that have what is asked for.
+/// The measured cells of a selection.
 fn selected<'a>(
     report: &'a Report,
     workload: &Workload,
@@ -327,21 +330,21 @@ fn selected<'a>(
     if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
 }
 
-/// The measured cells that share their parameters, best first.
-fn at_one_place<'a>(
+/// The measured cells of a selection with equal parameters, best first.
+fn of_one_setting<'a>(
     report: &'a Report,
     workload: &Workload,
     selection: &Selection,
 ) -> Result<Vec<&'a Cell>, PlotError> {
     let mut cells = selected(report, workload, selection)?;
-    several_at_one_place(&cells)?;
+    check_one_setting(&cells)?;
     if let Some(primary) = workload.primary() {
         table::sort(&mut cells, primary);
     }
     Ok(cells)
 }
 
-/// The cells that have what is asked for, whatever became of them.
+/// The cells of a selection, measured or not.
 fn chosen<'a>(
     report: &'a Report,
     workload: &Workload,
@@ -365,13 +368,13 @@ fn chosen<'a>(
     if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
 }
 
-/// Two cells of a contender may differ in `x` alone, and in how long was measured.
-fn no_other_difference(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
+/// Checks that cells differ only in `x` and in the duration of measurement.
+fn check_other_parameters(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
     other_difference(cells, x)?.map_or(Ok(()), |name| Err(PlotError::Ambiguous(name)))
 }
 
-/// Cells that share their place, each contender once.
-fn several_at_one_place(cells: &[&Cell]) -> Result<(), PlotError> {
+/// Checks that cells have the same parameters and that each contender occurs once.
+fn check_one_setting(cells: &[&Cell]) -> Result<(), PlotError> {
     if let Some(name) = other_difference(cells, None)? {
         return Err(PlotError::Several(name));
     }
@@ -386,7 +389,7 @@ fn other_difference(cells: &[&Cell], x: Option<&str>) -> Result<Option<String>, 
     Ok(differing(cells).into_iter().find(|name| Some(name.as_str()) != x))
 }
 
-/// The parameters that cells differ in, but for how long was measured.
+/// Parameters that cells differ in, except for the duration of measurement.
 pub(super) fn differing(cells: &[&Cell]) -> Vec<String> {
     const EFFORT: [&str; 3] = ["seconds", "warmup_seconds", "verify_messages"];
     let Some(first) = cells.first() else { return Vec::new() };
@@ -396,7 +399,7 @@ pub(super) fn differing(cells: &[&Cell]) -> Vec<String> {
     first.params.iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
-/// Where a value stands among the others. What means "no limit" stands above all.
+/// Sort key of a parameter value. A zero that means "no limit" sorts last.
 fn rank(spec: &ParamSpec, value: &Value) -> f64 {
     match value.as_f64() {
         Some(0.0) if spec.zero.is_some() => f64::INFINITY,
@@ -405,7 +408,7 @@ fn rank(spec: &ParamSpec, value: &Value) -> f64 {
     }
 }
 
-fn shown(spec: &ParamSpec, value: &Value) -> String {
+fn tick_label(spec: &ParamSpec, value: &Value) -> String {
     match (value, value.as_f64(), &spec.zero) {
         (_, Some(0.0), Some(zero)) => zero.clone(),
         (Value::String(text), ..) => text.clone(),
@@ -413,7 +416,7 @@ fn shown(spec: &ParamSpec, value: &Value) -> String {
     }
 }
 
-/// 0.9 is one nine, 0.99 two.
+/// Number of nines of a quantile: 1 for 0.9, 2 for 0.99.
 fn nines(quantile: f64) -> f64 {
     const MOST: f64 = 5.0;
     (-(1.0 - quantile).log10()).clamp(0.0, MOST)

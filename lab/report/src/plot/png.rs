@@ -1,4 +1,4 @@
-//! A picture as PNG, for what knows no SVG. It brings its font along: the same picture on every machine, one without fonts too.
+//! Pictures as PNG. The font is compiled in, so that the result is the same on every machine.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use resvg::{tiny_skia, usvg};
 
 use super::canvas::Picture;
 
-/// Dots a px: as sharp as paper and fine screens want.
-const DOTS: f32 = 2.0;
-/// Of the font that is put in.
+/// Resolution: dots per px.
+const SCALE: f32 = 2.0;
+/// Family of the compiled-in font.
 const FAMILY: &str = "DejaVu Sans";
 
-/// The picture in the light, with two dots a px.
+/// Renders a picture in light mode, with two dots per px.
 ///
 /// # Errors
-/// In words: when it is larger than memory has room for.
+/// If the picture cannot be rendered, for example because it is too large.
 pub fn png(picture: &Picture) -> Result<Vec<u8>, String> {
     let mut options = usvg::Options { font_family: FAMILY.to_owned(), ..usvg::Options::default() };
     let fonts = Arc::make_mut(&mut options.fontdb);
@@ -22,9 +22,8 @@ pub fn png(picture: &Picture) -> Result<Vec<u8>, String> {
     fonts.load_font_data(dejavu::sans::bold().to_vec());
     fonts.set_sans_serif_family(FAMILY);
     let tree = usvg::Tree::from_str(&picture.file(), &options).map_err(|e| e.to_string())?;
-    let size = tree.size().to_int_size().scale_by(DOTS).ok_or("a picture of no size")?;
-    let mut dots =
-        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("a picture too large for memory")?;
-    resvg::render(&tree, tiny_skia::Transform::from_scale(DOTS, DOTS), &mut dots.as_mut());
-    dots.encode_png().map_err(|e| e.to_string())
+    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("the picture is empty")?;
+    let mut pixmap = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("the picture is too large")?;
+    resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut pixmap.as_mut());
+    pixmap.encode_png().map_err(|e| e.to_string())
 }

@@ -1,6 +1,6 @@
-//! Who is how far from the baseline: a row a contender, best first. What is drawn where is [`super::ranking_svg`]'s.
+//! Data of a ranking: one row per contender, best first. [`super::ranking_svg`] draws it.
 
-use super::{PlotError, ROWS_MAX, Selection, at_one_place, direction, footer, held};
+use super::{PlotError, ROWS_MAX, Selection, direction, footer, is_load_held, of_one_setting};
 use crate::table::{self, verdict_of};
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, Report};
@@ -8,77 +8,77 @@ use netdyno_lab_manifest::{Metric, Workload};
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::{Verdict, VerdictKind};
 
-/// A bound that would make the axis more than this many times as long is not on it.
+/// The ceiling is off the axis if it would lengthen the axis by more than this factor.
 const AXIS_MOST: f64 = 2.5;
-/// Longer names of a baseline do not fit above their column.
+/// Maximum length of the baseline's name in the column head.
 const HEAD_CHARS_MAX: usize = 32;
-/// Bounds further apart than this are not worth their digits.
-const INTERVAL_MOST: f64 = 1e4;
+/// Intervals whose ends are further apart than this factor are not printed.
+const INTERVAL_FACTOR_MAX: f64 = 1e4;
 
-/// A ranking, before it is drawn. All places are above 0.
+/// Data of a ranking. All positions are above 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    /// Its headline.
+    /// Headline.
     pub title: String,
-    /// What was run.
+    /// Conditions of the run.
     pub subtitle: String,
-    /// The metric's name, above the values.
+    /// Head of the values: the metric's name.
     pub metric: String,
-    /// Above the ratios; empty where there is nothing to compare with.
+    /// Head of the ratios; empty without a baseline.
     pub versus: String,
-    /// Below the axis.
+    /// Label of the axis.
     pub axis: String,
-    /// How to read the marks.
+    /// Legend of the marks.
     pub legend: String,
-    /// The metric's unit, where places are values; none where they are ratios.
+    /// Unit of the positions if they are values; none if they are ratios.
     pub unit: Option<String>,
-    /// Best first, the bound last.
+    /// Rows, best first, the ceiling last.
     pub rows: Vec<Row>,
-    /// Where the bound lies, if it was measured and leaves room for the others.
+    /// Position of the ceiling, if it was measured and is on the axis.
     pub ceiling: Option<f64>,
-    /// What has no figures, and the machine.
+    /// Cells without results, and the machine.
     pub footer: Vec<String>,
 }
 
-/// One contender.
+/// The row of a contender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its label.
+    /// Label of the contender.
     pub label: String,
-    /// Its version, and whether it is tuned.
+    /// Version, and "(tuned)" or "(local)".
     pub more: String,
-    /// Its value, with the unit.
+    /// Value with unit.
     pub value: String,
-    /// The ratio and its interval, or the range of the trials.
+    /// Ratio with interval, or range of the trials.
     pub detail: String,
-    /// How it stands, in a word or two.
+    /// Verdict, in words.
     pub word: &'static str,
-    /// The same, for the mark.
+    /// Verdict, for the style of the mark.
     pub kind: Kind,
-    /// Its place on the axis, if it has one.
+    /// Position on the axis, if any.
     pub at: Option<f64>,
-    /// The ends of its interval; none: unbounded.
+    /// Ends of the interval; an end is none if unbounded.
     pub range: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// How a row stands.
+/// Verdict of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Better than the baseline.
     Better,
-    /// Worse.
+    /// Worse than the baseline.
     Worse,
-    /// Neither; or there is nothing to compare with.
+    /// No difference, or no baseline.
     Same,
-    /// Not decided.
+    /// Undecided.
     Open,
     /// The baseline.
     Baseline,
-    /// The bound.
+    /// The ceiling.
     Bound,
 }
 
-/// The contenders by a metric, as ratios to the baseline, or as values where there is none.
+/// Ranks contenders by a metric, as ratios to the baseline, or as values without a baseline.
 ///
 /// # Errors
 /// [`PlotError`].
@@ -90,7 +90,7 @@ pub fn ranking(
 ) -> Result<Ranking, PlotError> {
     let metric = workload.metric(metric)?;
     let value = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).filter(|v| *v > 0.0);
-    let mut cells = at_one_place(report, workload, selection)?;
+    let mut cells = of_one_setting(report, workload, selection)?;
     cells.retain(|c| value(c).is_some());
     match cells.iter().filter(|c| !c.ceiling).count() {
         0 => return Err(PlotError::Empty),
@@ -100,16 +100,16 @@ pub fn ranking(
     table::sort(&mut cells, metric);
     let baseline = cells.iter().find_map(|c| verdict_of(report, c, &metric.name));
     let baseline = baseline.map(|v| v.baseline.as_str());
-    let base = report.cells.iter().find(|c| Some(c.label.as_str()) == baseline && same_place(c, cells[0]));
+    let base = report.cells.iter().find(|c| Some(c.label.as_str()) == baseline && same_setting(c, cells[0]));
     let bound = cells.iter().find(|c| c.ceiling).and_then(|c| value(c));
     let ceiling = match base.map(value) {
         Some(base) => bound.zip(base).map(|(bound, base)| bound / base),
         None => bound,
     };
-    // Of any other metric the least program is no bound.
+    // The ceiling bounds only the primary metric.
     let ceiling = ceiling.filter(|_| metric.primary);
     let axis = match baseline {
-        Some(baseline) => format!("{} as a multiple of {baseline}'s", metric.label),
+        Some(baseline) => format!("{} relative to {baseline}", metric.label),
         None => metric.label.clone(),
     };
     let rows: Vec<Row> = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
@@ -132,7 +132,7 @@ pub fn ranking(
     })
 }
 
-/// Whether the others can still be told apart on an axis that reaches to the bound.
+/// Whether the contenders remain distinguishable on an axis that includes the ceiling.
 fn leaves_room(ceiling: f64, rows: &[Row]) -> bool {
     const LEAST_SPAN: f64 = 3.0;
     let places = rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
@@ -143,29 +143,29 @@ fn leaves_room(ceiling: f64, rows: &[Row]) -> bool {
 
 fn legend(report: &Report, ratios: bool, ceiling: bool, on_axis: bool) -> String {
     let bound = match (ceiling, on_axis) {
-        (true, true) => "; dashed: the ceiling, a bound and no rival",
-        (true, false) => "; the ceiling lies beyond the axis",
+        (true, true) => "; dashed: ceiling (not ranked)",
+        (true, false) => "; the ceiling is off the axis",
         (false, _) => "",
     };
     if !ratios {
-        return format!("Dot: median of the trials; line: least to greatest trial{bound}.");
+        return format!("Dot: median of the trials; line: minimum to maximum{bound}.");
     }
-    let sure = 100.0 * (1.0 - report.run.alpha);
+    let level = 100.0 * (1.0 - report.run.alpha);
     format!(
-        "Dot: ratio; line: its interval (all are right in {sure:.0} % of runs); hollow: not decided{bound}."
+        "Dot: ratio; line: confidence interval ({level:.0} %, for all rows together); hollow: undecided{bound}."
     )
 }
 
-fn same_place(a: &Cell, b: &Cell) -> bool {
+fn same_setting(a: &Cell, b: &Cell) -> bool {
     a.params == b.params
 }
 
-/// A failed cell is shown, if only by name.
-fn missing(report: &Report, place: &Cell) -> Option<String> {
-    let without = report.cells.iter().filter(|c| same_place(c, place) && c.status != CellStatus::Ok);
-    let named = without.map(|c| format!("{} ({})", c.label, format!("{:?}", c.status).to_lowercase()));
-    let names: Vec<String> = named.collect();
-    (!names.is_empty()).then(|| format!("Without figures: {}", names.join(", ")))
+/// The names of the cells without results.
+fn missing(report: &Report, reference: &Cell) -> Option<String> {
+    let without = report.cells.iter().filter(|c| same_setting(c, reference) && c.status != CellStatus::Ok);
+    let names = without.map(|c| format!("{} ({})", c.label, format!("{:?}", c.status).to_lowercase()));
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| format!("Without results: {}", names.join(", ")))
 }
 
 fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ceiling: Option<f64>) -> Row {
@@ -174,10 +174,10 @@ fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ce
     let verdict = verdict_of(report, cell, &metric.name);
     let is_baseline = baseline == Some(cell.label.as_str());
     let (kind, word) = match verdict {
-        _ if cell.ceiling => (Kind::Bound, "the bound"),
+        _ if cell.ceiling => (Kind::Bound, "ceiling"),
         _ if is_baseline => (Kind::Baseline, "baseline"),
         Some(v) => kind_of(v.verdict),
-        None if !held(cell) => (Kind::Same, "rate not held"),
+        None if !is_load_held(cell) => (Kind::Same, "load not held"),
         None => (Kind::Same, ""),
     };
     let trials = figure.samples.iter().fold((value, value), |(a, b), s| (a.min(*s), b.max(*s)));
@@ -221,10 +221,10 @@ fn bounds(v: &Verdict) -> Option<(Option<f64>, Option<f64>)> {
     (v.low.is_some() || v.high.is_some()).then_some((v.low, v.high))
 }
 
-/// The ratio with its interval, where that says something.
+/// The ratio, with its interval unless that is too wide.
 fn detail(v: &Verdict) -> String {
     let Some(ratio) = v.ratio else { return String::new() };
-    match v.low.zip(v.high).filter(|(low, high)| *high <= INTERVAL_MOST * low) {
+    match v.low.zip(v.high).filter(|(low, high)| *high <= INTERVAL_FACTOR_MAX * low) {
         Some((low, high)) => {
             format!("{}x ({} - {})", format::ratio(ratio), format::ratio(low), format::ratio(high))
         }

@@ -1,48 +1,48 @@
-//! A [`Ranking`] drawn: a row a contender, beside each other where there is room, else its words above its marks.
+//! Draws a [`Ranking`]. In wide pictures, text and marks of a row share a line; in narrow ones, text is above the marks.
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ranking::{Kind, Ranking, Row};
 use super::scale::Scale;
 use netdyno_lab_analysis::report::format;
 
-/// Below this width words stand above marks.
-const BESIDE_LEAST: f64 = 640.0;
+/// Below this width, the text of a row is above its marks.
+const WIDE_MIN: f64 = 640.0;
 const NAMES_LEAST: f64 = 120.0;
 const NAMES_MOST: f64 = 340.0;
-/// From the end of the marks to the end of the values, to the ratios, to the words, and to the edge.
+/// Distances from the end of the marks to the end of the values, to the ratios, to the verdicts, and to the edge.
 const VALUES: f64 = 78.0;
 const DETAILS: f64 = 92.0;
-const WORDS: f64 = 242.0;
+const VERDICTS: f64 = 242.0;
 const REST: f64 = 342.0;
 
-/// Where the parts of a row stand.
+/// Positions of the parts of a row.
 struct Layout {
-    /// Of a row.
+    /// Height of a row.
     height: f64,
-    /// Above the first row.
+    /// Height above the first row.
     head: f64,
-    /// Of the marks.
+    /// Horizontal range of the marks.
     left: f64,
     right: f64,
-    /// The marks' height in their row.
+    /// Vertical position of the marks within a row.
     marks: f64,
     pad: f64,
-    beside: bool,
+    is_wide: bool,
 }
 
 impl Layout {
     fn of(ranking: &Ranking, width: f64) -> Layout {
-        if width < BESIDE_LEAST {
+        if width < WIDE_MIN {
             let (left, right) = (8.0, width - 8.0);
-            return Layout { height: 58.0, head: 20.0, left, right, marks: 46.0, pad: 2.0, beside: false };
+            return Layout { height: 58.0, head: 20.0, left, right, marks: 46.0, pad: 2.0, is_wide: false };
         }
         let names = ranking.rows.iter().map(width_of).fold(NAMES_LEAST, f64::max).min(NAMES_MOST);
         let (left, right) = (16.0 + names + 14.0, width - REST);
-        Layout { height: 27.0, head: 32.0, left, right, marks: 13.5, pad: 16.0, beside: true }
+        Layout { height: 27.0, head: 32.0, left, right, marks: 13.5, pad: 16.0, is_wide: true }
     }
 }
 
-/// Draws it, so wide.
+/// Draws a ranking with the given width.
 #[must_use]
 pub fn ranking_svg(ranking: &Ranking, width: f64) -> Picture {
     let layout = Layout::of(ranking, width);
@@ -53,17 +53,17 @@ pub fn ranking_svg(ranking: &Ranking, width: f64) -> Picture {
     axes(&mut canvas, ranking, &scale, &layout, width, bottom);
     for (i, row) in ranking.rows.iter().enumerate() {
         let y = top + layout.height * i as f64;
-        words(&mut canvas, row, &layout, width, y);
+        row_text(&mut canvas, row, &layout, width, y);
         marks(&mut canvas, row, &scale, y + layout.marks);
     }
     let footer = [ranking.legend.clone()].into_iter().chain(ranking.footer.iter().cloned()).collect();
     canvas.finish(width, bottom + 40.0, &ranking.title, &ranking.subtitle, footer)
 }
 
-/// Heads, rules, ticks, the line of the baseline and that of the bound.
+/// Draws column heads, rules, ticks, and the lines of the baseline and the ceiling.
 fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, width: f64, bottom: f64) {
     let (top, pad) = (layout.head, layout.pad);
-    if layout.beside {
+    if layout.is_wide {
         canvas.text("small end", layout.right + VALUES, top - 8.0, &ranking.metric);
         canvas.text("small", layout.right + DETAILS, top - 8.0, &ranking.versus);
     }
@@ -73,7 +73,7 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
     }
     for tick in scale.ticks() {
         let x = scale.x(tick);
-        upright(canvas, "grid", x, layout, ranking.rows.len());
+        vertical_line(canvas, "grid", x, layout, ranking.rows.len());
         let text = match &ranking.unit {
             Some(unit) => format::value(tick, unit),
             None => format!("{}x", (tick * 1e6).round() / 1e6),
@@ -84,20 +84,20 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
     let axis = fitted(&ranking.axis, 2.0 * middle.min(width - middle), SMALL_LETTER);
     canvas.text("small middle", middle, bottom + 34.0, &axis);
     if ranking.unit.is_none() {
-        upright(canvas, "one", scale.x(1.0), layout, ranking.rows.len());
+        vertical_line(canvas, "one", scale.x(1.0), layout, ranking.rows.len());
     }
     if let Some(bound) = ranking.ceiling {
         let x = scale.x(bound);
-        upright(canvas, "ceiling", x, layout, ranking.rows.len());
-        // Its name does not run into the heads beside it.
+        vertical_line(canvas, "ceiling", x, layout, ranking.rows.len());
+        // The label extends away from the nearer column head.
         let anchor = if x > f64::midpoint(layout.left, layout.right) { "end" } else { "start" };
         canvas.text(&format!("small bound {anchor}"), x, top - 8.0, "ceiling");
     }
 }
 
-/// A line from top to bottom; where words stand above marks, beside the marks alone.
-fn upright(canvas: &mut Canvas, class: &str, x: f64, layout: &Layout, rows: usize) {
-    if layout.beside {
+/// Draws a vertical line through all rows, or only next to the marks in a narrow picture.
+fn vertical_line(canvas: &mut Canvas, class: &str, x: f64, layout: &Layout, rows: usize) {
+    if layout.is_wide {
         return canvas.line(class, (x, layout.head), (x, layout.head + layout.height * rows as f64));
     }
     for i in 0..rows {
@@ -106,25 +106,25 @@ fn upright(canvas: &mut Canvas, class: &str, x: f64, layout: &Layout, rows: usiz
     }
 }
 
-fn words(canvas: &mut Canvas, row: &Row, layout: &Layout, width: f64, y: f64) {
+fn row_text(canvas: &mut Canvas, row: &Row, layout: &Layout, width: f64, y: f64) {
     let class = class(row.kind);
-    if layout.beside {
-        let (y, room) = (y + 18.0, layout.left - 30.0);
-        let label = fitted(&row.label, room, BOLD_LETTER);
-        let more = fitted(&row.more, room - BOLD_LETTER * label.chars().count() as f64, SMALL_LETTER);
+    if layout.is_wide {
+        let (y, available) = (y + 18.0, layout.left - 30.0);
+        let label = fitted(&row.label, available, BOLD_LETTER);
+        let more = fitted(&row.more, available - BOLD_LETTER * label.chars().count() as f64, SMALL_LETTER);
         let whole = more.chars().count() == row.more.chars().count();
         canvas.label(layout.pad, y, &label, if whole { &more } else { "" });
         canvas.text("end", layout.right + VALUES, y, &row.value);
         canvas.text("small", layout.right + DETAILS, y, &row.detail);
-        canvas.text(class, layout.right + WORDS, y, row.word);
+        canvas.text(class, layout.right + VERDICTS, y, row.word);
         return;
     }
-    let room = width - 12.0 - LETTER * row.value.chars().count() as f64;
-    canvas.label(layout.pad, y + 17.0, &fitted(&row.label, room, BOLD_LETTER), "");
+    let available = width - 12.0 - LETTER * row.value.chars().count() as f64;
+    canvas.label(layout.pad, y + 17.0, &fitted(&row.label, available, BOLD_LETTER), "");
     canvas.text("end", width - layout.pad, y + 17.0, &row.value);
     let detail = [row.detail.as_str(), row.word].join(" ");
-    let room = width - 12.0 - SMALL_LETTER * detail.chars().count() as f64;
-    canvas.text("small", layout.pad, y + 33.0, &fitted(&row.more, room, SMALL_LETTER));
+    let available = width - 12.0 - SMALL_LETTER * detail.chars().count() as f64;
+    canvas.text("small", layout.pad, y + 33.0, &fitted(&row.more, available, SMALL_LETTER));
     canvas.text(&format!("small end {class}"), width - layout.pad, y + 33.0, detail.trim());
 }
 
@@ -134,7 +134,7 @@ fn marks(canvas: &mut Canvas, row: &Row, scale: &Scale, y: f64) {
         let ends = [low.map_or(scale.left, |v| scale.x(v)), high.map_or(scale.right, |v| scale.x(v))];
         canvas.line(&format!("range {class}"), (ends[0], y), (ends[1], y));
         for ((end, x), left) in [low, high].into_iter().zip(ends).zip([true, false]) {
-            // A stroke where it ends, an arrow where it goes on.
+            // A stroke at an end, an arrow if the interval extends beyond the axis.
             let d = if end.is_some_and(|v| scale.has(v)) { "M0-5V5" } else { arrow(left) };
             canvas.mark(&format!("range {class}"), (x, y), d);
         }
@@ -157,7 +157,7 @@ fn class(kind: Kind) -> &'static str {
     }
 }
 
-/// The path of an arrow whose point is at 0.
+/// Path of an arrow with its tip at the origin.
 fn arrow(left: bool) -> &'static str {
     if left { "M5-4L0 0L5 4" } else { "M-5-4L0 0L-5 4" }
 }

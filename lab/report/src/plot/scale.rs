@@ -1,13 +1,13 @@
-//! Axes with round labels: of a ranking, logarithmic and as wide as its dots ask for; and the values of any other.
+//! Axes with round tick labels.
 
 use super::ranking::{Kind, Ranking};
 
-/// Least distance of two labels on the axis.
+/// Minimum distance between tick labels.
 const TICK_STEP: f64 = 42.0;
-/// An interval may widen the picture by this factor on each side; the rest of it is an arrow.
+/// Maximum factor by which intervals widen the axis on each side. Beyond it they end in arrows.
 const WIDEN_MOST: f64 = 2.5;
 
-/// Where a value stands.
+/// Logarithmic axis of a ranking.
 pub(super) struct Scale {
     pub(super) low: f64,
     high: f64,
@@ -18,15 +18,15 @@ pub(super) struct Scale {
 impl Scale {
     pub(super) fn of(ranking: &Ranking, left: f64, right: f64) -> Scale {
         let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
-        let one = ranking.unit.is_none().then_some(1.0);
-        let places = rows.chain(ranking.ceiling).chain(one);
+        let baseline = ranking.unit.is_none().then_some(1.0);
+        let places = rows.chain(ranking.ceiling).chain(baseline);
         let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
         let ranges = || ranking.rows.iter().filter_map(|r| r.range);
         let least = ranges().filter_map(|r| r.0).fold(low, f64::min).max(low / WIDEN_MOST);
         let most = ranges().filter_map(|r| r.1).fold(high, f64::max).min(high * WIDEN_MOST);
-        // Air at both sides, and no picture of noise where all are equal.
-        let air = (most / least).powf(0.04).max(1.05);
-        Scale { low: least / air, high: most * air, left, right }
+        // Padding, and a minimum span so that noise is not magnified.
+        let padding = (most / least).powf(0.04).max(1.05);
+        Scale { low: least / padding, high: most * padding, left, right }
     }
 
     pub(super) fn x(&self, value: f64) -> f64 {
@@ -38,23 +38,23 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Round values whose labels stand apart: as many as there is room for.
+    /// As many round values as fit without overlapping labels.
     pub(super) fn ticks(&self) -> Vec<f64> {
         let steps: [(&[f64], usize); 6] =
             [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 4), (&[1.0], 8)];
         let even = (self.high / self.low < 3.0).then(|| even(self.low, self.high));
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
-        let of = |(steps, every): (&[f64], usize)| -> Vec<f64> {
+        let values = |(steps, every): (&[f64], usize)| -> Vec<f64> {
             let decades = decades.clone().step_by(every);
             let all = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
             all.filter(|v| self.has(*v)).collect()
         };
-        let apart = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
-        even.into_iter().chain(steps.map(of)).find(apart).unwrap_or_default()
+        let fits = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
+        even.into_iter().chain(steps.map(values)).find(fits).unwrap_or_default()
     }
 }
 
-/// Four or so equal steps, for a range that has no 1, 2 and 5 in it.
+/// About four equal steps, for a range of less than a decade.
 pub(super) fn even(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 4.0;
     let decade = 10f64.powf(rough.log10().floor());
@@ -63,7 +63,7 @@ pub(super) fn even(low: f64, high: f64) -> Vec<f64> {
     (first..first + 10).map(|i| f64::from(i) * step).filter(|v| (low..=high).contains(v)).collect()
 }
 
-/// Round values within a range: 1, 2 and 5 of each decade, or powers of ten where the range has many.
+/// Round values within a range: 1, 2 and 5 of each decade, or only powers of ten if there are many decades.
 pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
     const MANY_DECADES: f64 = 4.0;
     let steps: &[f64] = if (high / low).log10() > MANY_DECADES { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn round_values_stand_beside_any_range() {
+    fn ticks_of_a_range_are_round() {
         for (low, high, wanted) in [
             (11.5, 91.0, &[20.0, 50.0][..]),
             (15.0, 40.0, &[20.0]),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_an_axis_are_round_and_apart() {
+    fn ticks_of_an_axis_are_round_and_do_not_overlap() {
         for (low, high, wanted) in [
             (0.04, 12.0, &[0.1, 0.3, 1.0, 3.0, 10.0][..]),
             (0.4, 6.0, &[0.5, 1.0, 2.0, 5.0]),

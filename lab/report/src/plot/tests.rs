@@ -1,4 +1,4 @@
-//! Plots of a made-up run.
+//! Plots of a synthetic run.
 
 use super::*;
 use netdyno_lab_manifest::ParamValue;
@@ -6,7 +6,7 @@ use netdyno_lab_store::fixture::{Contender, run};
 
 const WIDTH: f64 = 880.0;
 
-fn made_up() -> (Report, Workload) {
+fn synthetic() -> (Report, Workload) {
     let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = run(
         &[
@@ -26,8 +26,8 @@ fn made_up() -> (Report, Workload) {
 }
 
 #[test]
-fn a_line_a_contender_and_what_has_no_limit_at_the_end() {
-    let (report, workload) = made_up();
+fn each_contender_has_a_line_and_no_limit_sorts_last() {
+    let (report, workload) = synthetic();
     let plot = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap();
     assert_eq!(plot.x_ticks, [(0.0, "4".to_owned()), (1.0, "flat out".to_owned())]);
     assert_eq!(plot.series.len(), 2);
@@ -41,16 +41,16 @@ fn a_line_a_contender_and_what_has_no_limit_at_the_end() {
     assert!(texts.contains("run 20260101-120000-0007 · 2026-01-01 · netdyno 0.0.0"), "{texts:?}");
 }
 
-/// All that a picture says. Panics where it is no XML.
+/// All text of a picture. Panics if it is not XML.
 fn texts(svg: &str) -> String {
     let document = roxmltree::Document::parse(svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
     let nodes = document.descendants().filter(|n| n.has_tag_name("text") || n.has_tag_name("title"));
-    let of = |n: roxmltree::Node<'_, '_>| {
+    let text = |n: roxmltree::Node<'_, '_>| {
         let parts: Vec<&str> =
             n.descendants().filter(roxmltree::Node::is_text).filter_map(|t| t.text()).collect();
         parts.concat()
     };
-    nodes.map(of).collect::<Vec<_>>().join("\n")
+    nodes.map(text).collect::<Vec<_>>().join("\n")
 }
 
 fn ranked(contenders: &[(&'static str, &'static [u64])], ceiling: Option<&str>) -> (Report, Workload) {
@@ -68,8 +68,8 @@ fn ranked(contenders: &[(&'static str, &'static [u64])], ceiling: Option<&str>) 
 }
 
 #[test]
-fn what_cannot_be_plotted_says_why() {
-    let (report, workload) = made_up();
+fn an_impossible_plot_is_an_error() {
+    let (report, workload) = synthetic();
     let fails = |x: &str, y: &str, only: &[(&str, &str)], names: &[&str]| {
         let selection = Selection {
             only: only.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
@@ -81,7 +81,7 @@ fn what_cannot_be_plotted_says_why() {
         ("stream", "throughput", &[][..], &[][..], "did you mean \"streams\"?"),
         ("streams", "throughputs", &[], &[], "did you mean \"throughput\"?"),
         ("message_bytes", "throughput", &[], &[], "--where streams=VALUE"),
-        ("streams", "throughput", &[("streams", "9")], &[], "no measured cell"),
+        ("streams", "throughput", &[("streams", "9")], &[], "no selected cell"),
         ("streams", "throughput", &[], &["bas"], "did you mean \"base\"?"),
     ] {
         let error = fails(x, y, only, names);
@@ -93,8 +93,8 @@ fn what_cannot_be_plotted_says_why() {
 }
 
 #[test]
-fn a_trial_of_nothing_does_not_stretch_the_axis_without_end() {
-    let (report, workload) = made_up();
+fn a_trial_of_zero_does_not_stretch_the_axis() {
+    let (report, workload) = synthetic();
     let mut plot = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap();
     plot.series.truncate(1);
     plot.series[0].points.truncate(1);
@@ -104,8 +104,8 @@ fn a_trial_of_nothing_does_not_stretch_the_axis_without_end() {
 }
 
 #[test]
-fn what_would_be_drawn_over_each_other_is_refused() {
-    let (mut report, workload) = made_up();
+fn overlapping_points_are_an_error() {
+    let (mut report, workload) = synthetic();
     report.cells[1].params = report.cells[0].params.clone();
     report.cells[1].params.insert("seconds".into(), serde_json::json!(9.0));
     report.cells[0].params.insert("seconds".into(), serde_json::json!(1.0));
@@ -114,8 +114,8 @@ fn what_would_be_drawn_over_each_other_is_refused() {
 }
 
 #[test]
-fn a_curve_is_drawn_of_the_cells_that_have_it() {
-    let (mut report, workload) = made_up();
+fn a_curve_is_drawn_for_the_cells_that_have_it() {
+    let (mut report, workload) = synthetic();
     let point = |quantile, value| CurvePoint { quantile, value };
     report.cells[0]
         .curves
@@ -131,14 +131,14 @@ fn a_curve_is_drawn_of_the_cells_that_have_it() {
 }
 
 #[test]
-fn shares_become_nines() {
+fn quantiles_become_nines() {
     for (quantile, place) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0), (0.999_999_99, 5.0)] {
         assert!((nines(quantile) - place).abs() < 1e-9, "{quantile}");
     }
 }
 
 #[test]
-fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
+fn a_ranking_has_a_row_per_contender_with_its_verdict() {
     let (report, workload) = ranked(
         &[
             ("base", &[1000, 1010, 990, 1000]),
@@ -163,7 +163,7 @@ fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
             ("equal", "no difference"),
             ("base", "baseline"),
             ("slow", "worse"),
-            ("top", "the bound")
+            ("top", "ceiling")
         ]
     );
     assert_eq!(ranking.ceiling, Some(8.0));
@@ -180,14 +180,14 @@ fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
         "<b>&\"wild",
         "ceiling",
         "run 20260101-120000-0007",
-        "95 % of runs",
+        "95 %, for all rows together",
         "0.1x",
         "1x",
     ] {
         assert!(texts.contains(part), "{part}: {texts}");
     }
     assert!(svg.contains("@media (prefers-color-scheme:dark)") && !svg.contains("<b>"), "{svg}");
-    // Marks stand between the names and the values, whatever an interval says.
+    // Marks stay between the names and the values.
     let document = roxmltree::Document::parse(&svg).unwrap();
     let number = |n: roxmltree::Node<'_, '_>, name: &str| n.attribute(name)?.parse::<f64>().ok();
     let marks = document.descendants().filter(|n| n.has_tag_name("circle") || n.has_tag_name("line"));
@@ -200,7 +200,7 @@ fn a_ranking_has_a_row_a_contender_best_first_and_says_it_in_words() {
 }
 
 #[test]
-fn without_a_baseline_a_ranking_is_of_values() {
+fn without_a_baseline_a_ranking_shows_values() {
     let (report, workload) = ranked(&[("base", &[1000, 1300, 900, 1000]), ("top", &[8000; 4])], Some("top"));
     let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
     let row = &ranking.rows[0];
@@ -208,14 +208,14 @@ fn without_a_baseline_a_ranking_is_of_values() {
     assert_eq!(row.detail, "0.90 - 1.30 k/s");
     let texts = texts(&ranking_svg(&ranking, WIDTH).file());
     assert!(
-        texts.contains("2.00 k/s") && texts.contains("least to greatest") && !texts.contains("vs "),
+        texts.contains("2.00 k/s") && texts.contains("minimum to maximum") && !texts.contains("vs "),
         "{texts}"
     );
 }
 
 #[test]
-fn what_cannot_be_ranked_says_why_and_what_has_no_figures_is_named() {
-    let (report, workload) = made_up();
+fn an_impossible_ranking_is_an_error_and_missing_cells_are_named() {
+    let (report, workload) = synthetic();
     let fails = |metric: &str, only: &[(&str, &str)]| {
         let only = only.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let selection = Selection { only, contenders: Vec::new() };
@@ -232,18 +232,18 @@ fn what_cannot_be_ranked_says_why_and_what_has_no_figures_is_named() {
 }
 
 #[test]
-fn a_bound_far_away_and_one_contender_leave_the_axis_legible() {
+fn a_distant_ceiling_or_a_single_contender_leaves_the_axis_legible() {
     let (report, workload) =
         ranked(&[("base", &[1000; 4]), ("rival", &[1500; 4]), ("top", &[90_000; 4])], Some("top"));
     let all = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
     assert_eq!((all.ceiling, all.rows[2].at), (None, Some(90.0)));
     let svg = ranking_svg(&all, WIDTH).file();
     assert!(
-        texts(&svg).contains("the ceiling lies beyond the axis") && svg.contains("d=\"M-5-4L0 0L-5 4\""),
+        texts(&svg).contains("the ceiling is off the axis") && svg.contains("d=\"M-5-4L0 0L-5 4\""),
         "{svg}"
     );
     assert!(!svg.contains("class=\"dot bound\""), "{svg}");
-    // The baseline is not drawn, but its line is.
+    // The baseline has no row, but its line is drawn.
     let selection = Selection { only: Vec::new(), contenders: vec!["rival".to_owned()] };
     let one = ranking(&report, &workload, "throughput", &selection).unwrap();
     let texts = texts(&ranking_svg(&one, WIDTH).file());

@@ -1,4 +1,4 @@
-//! Runs that somebody follows: each is looked at once a second, however many follow it, and not at all when nobody does.
+//! Live updates of runs. Each followed run is polled once per second, independent of the number of its followers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use super::limits;
 use crate::pages::{Following, PageError};
 use netdyno_lab_store::Store;
 
-/// What was seen last of a run.
+/// Last known state of a run.
 #[derive(Debug, Clone)]
-pub(super) enum Seen {
-    Nothing,
+pub(super) enum RunState {
+    Unknown,
     State(Arc<str>),
     Over,
 }
 
-/// The runs that are followed, by id.
+/// Followed runs, by id.
 pub(super) struct Followed {
     store: PathBuf,
-    runs: Arc<Mutex<BTreeMap<String, watch::Sender<Seen>>>>,
+    runs: Arc<Mutex<BTreeMap<String, watch::Sender<RunState>>>>,
 }
 
 impl Followed {
@@ -32,59 +32,59 @@ impl Followed {
         Followed { store, runs: Arc::default() }
     }
 
-    /// Follows a run; the first who does begins to look at it.
-    pub(super) fn follow(&self, run: &str) -> watch::Receiver<Seen> {
+    /// Follows a run. The first follower starts the polling task.
+    pub(super) fn follow(&self, run: &str) -> watch::Receiver<RunState> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = runs.get(run) {
             return sender.subscribe();
         }
-        let (sender, receiver) = watch::channel(Seen::Nothing);
+        let (sender, receiver) = watch::channel(RunState::Unknown);
         runs.insert(run.to_owned(), sender.clone());
         let (all, store, run) = (Arc::clone(&self.runs), self.store.clone(), run.to_owned());
         tokio::spawn(async move {
-            look(store, &run, &sender).await;
-            // Those who come later begin anew.
+            poll(store, &run, &sender).await;
+            // Later followers start a new task.
             all.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
-            let _ = sender.send(Seen::Over);
+            let _ = sender.send(RunState::Over);
         });
         receiver
     }
 }
 
-/// Looks at a run until it is over, or nobody follows it any more.
-async fn look(store: PathBuf, run: &str, sender: &watch::Sender<Seen>) {
-    let mut glance = Glance { store, run: run.to_owned(), open: None };
+/// Polls a run until it ends or has no followers.
+async fn poll(store: PathBuf, run: &str, sender: &watch::Sender<RunState>) {
+    let mut poller = Poller { store, run: run.to_owned(), open: None };
     while !sender.is_closed() {
-        let seen = tokio::task::spawn_blocking(move || {
-            let seen = glance.look();
-            (glance, seen)
+        let task = tokio::task::spawn_blocking(move || {
+            let state = poller.poll();
+            (poller, state)
         });
-        let Ok((back, seen)) = seen.await else { return };
-        glance = back;
-        match seen {
-            Ok(Some(Seen::Over)) => return,
+        let Ok((returned, state)) = task.await else { return };
+        poller = returned;
+        match state {
+            Ok(Some(RunState::Over)) => return,
             Ok(Some(state)) => drop(sender.send(state)),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(run, %error, "a run cannot be followed");
+                tracing::warn!(run, %error, "a run can no longer be followed");
                 return;
             }
         }
-        sleep(limits::LOOK_EVERY).await;
+        sleep(limits::POLL_INTERVAL).await;
     }
 }
 
-/// The store as it is looked at.
-struct Glance {
+/// Polls one run.
+struct Poller {
     store: PathBuf,
     run: String,
-    /// The number of the store's last change, too.
+    /// The open store, the run, and the store's change counter at the last poll.
     open: Option<(Store, Following, i64)>,
 }
 
-impl Glance {
-    /// What is new, if anything is.
-    fn look(&mut self) -> Result<Option<Seen>, PageError> {
+impl Poller {
+    /// Returns the new state if it has changed.
+    fn poll(&mut self) -> Result<Option<RunState>, PageError> {
         let (store, following, known) = match &mut self.open {
             Some(open) => open,
             None => {
@@ -93,52 +93,52 @@ impl Glance {
                 self.open.insert((store, following, -1))
             }
         };
-        let now = store.changes()?;
-        if now == *known && store.is_measured(&self.run) {
+        let changes = store.changes()?;
+        if changes == *known && store.is_measured(&self.run) {
             return Ok(None);
         }
-        *known = now;
+        *known = changes;
         following.refresh(store)?;
-        Ok(Some(if following.is_over() { Seen::Over } else { Seen::State(following.html()?.into()) }))
+        Ok(Some(if following.is_over() { RunState::Over } else { RunState::State(following.html()?.into()) }))
     }
 }
 
-/// What is seen, as server-sent events. They end with the run.
+/// States of a run as server-sent events. The stream ends with the run.
 pub(super) fn events(
-    seen: watch::Receiver<Seen>,
-    place: OwnedSemaphorePermit,
+    states: watch::Receiver<RunState>,
+    permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = String> + Send + 'static {
-    let begin = (seen, place, Step::First);
-    unfold(begin, |(mut seen, place, step)| async move {
+    let begin = (states, permit, Step::First);
+    unfold(begin, |(mut states, permit, step)| async move {
         match step {
-            // Whoever is cut off asks again after this many ms.
-            Step::First => return Some(("retry: 2000\n\n".to_owned(), (seen, place, Step::Now))),
-            Step::Now => {}
-            Step::Next => match timeout(limits::SIGN_EVERY, seen.changed()).await {
+            // Reconnection delay of the client, in ms.
+            Step::First => return Some(("retry: 2000\n\n".to_owned(), (states, permit, Step::Current))),
+            Step::Current => {}
+            Step::Next => match timeout(limits::KEEPALIVE_INTERVAL, states.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return None,
-                // A comment: it tells us whether somebody is still there.
-                Err(_) => return Some((":\n\n".to_owned(), (seen, place, Step::Next))),
+                // A comment as a keepalive: it detects disconnected clients.
+                Err(_) => return Some((":\n\n".to_owned(), (states, permit, Step::Next))),
             },
             Step::End => return None,
         }
-        let now = seen.borrow_and_update().clone();
-        Some(match now {
-            Seen::Nothing => (":\n\n".to_owned(), (seen, place, Step::Next)),
-            Seen::State(html) => (event("state", &html), (seen, place, Step::Next)),
-            Seen::Over => (event("over", ""), (seen, place, Step::End)),
+        let state = states.borrow_and_update().clone();
+        Some(match state {
+            RunState::Unknown => (":\n\n".to_owned(), (states, permit, Step::Next)),
+            RunState::State(html) => (event("state", &html), (states, permit, Step::Next)),
+            RunState::Over => (event("over", ""), (states, permit, Step::End)),
         })
     })
 }
 
 enum Step {
     First,
-    Now,
+    Current,
     Next,
     End,
 }
 
-/// An event; each line of its data is a field.
+/// Formats an event, with one `data` field per line.
 fn event(name: &str, data: &str) -> String {
     let lines: String = data.split('\n').flat_map(|line| ["data: ", line, "\n"]).collect();
     format!("event: {name}\n{}\n", lines.replace('\r', ""))
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_data_ends_an_event_or_begins_a_field() {
+    fn data_cannot_end_an_event_or_start_a_field() {
         let text = event("state", "a\n\nevent: over\rdata: x\r\n");
         assert_eq!(text, "event: state\ndata: a\ndata: \ndata: event: overdata: x\ndata: \n\n");
     }

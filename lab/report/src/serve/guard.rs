@@ -1,10 +1,9 @@
-//! Who may read: the names that the server answers to, and the token. Decides, and does no I/O but for reading a token.
+//! Access control: host names and the token.
 //!
-//! A page on the internet can point its own name at this machine (DNS rebinding) and read what we answer, unless we look at the
-//! name: an address or `localhost` cannot be such a name, and others have to be said. Beyond loopback nobody reads without the
-//! token, as `Authorization: Bearer` or, after the form was filled in, as a cookie that holds a hash of it. Tokens are compared by
-//! their hashes, in constant time, and never logged. HTTP is not encrypted: over networks that are not trusted there is
-//! `ssh -L`, which docs say.
+//! A website can point its name at this machine (DNS rebinding) and read our responses unless the `Host` header is
+//! checked. Addresses and `localhost` are safe; other names must be configured. Beyond loopback every request needs the
+//! token, as `Authorization: Bearer` or as the cookie that the form sets, which holds a hash of it. Tokens are compared by
+//! their hashes in constant time and are never logged. HTTP is not encrypted: use `ssh -L` over untrusted networks.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -16,7 +15,7 @@ use subtle::ConstantTimeEq;
 
 use super::limits;
 
-/// What a reader has to know.
+/// The access token of a server.
 #[derive(Clone)]
 pub struct Token {
     hash: [u8; 32],
@@ -30,46 +29,46 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// Of a text without the spaces around it.
+    /// Creates a token from text. Leading and trailing whitespace is ignored.
     ///
     /// # Errors
-    /// In words: it is too short or too long, or has something else than visible ASCII in it.
+    /// If it is too short or too long, or contains other characters than visible ASCII.
     pub fn new(text: &str) -> Result<Token, String> {
         let text = text.trim();
         if !limits::TOKEN_BYTES.contains(&text.len()) || !text.bytes().all(|b| b.is_ascii_graphic()) {
             let (least, most) = (limits::TOKEN_BYTES.start(), limits::TOKEN_BYTES.end());
             return Err(format!(
-                "a token is {least} to {most} letters, digits and signs of ASCII, without spaces"
+                "a token must have {least} to {most} visible ASCII characters, without spaces"
             ));
         }
         let cookie = hex(&Sha256::new().chain_update("netdyno cookie ").chain_update(text).finalize());
         Ok(Token { hash: Sha256::digest(text).into(), cookie })
     }
 
-    /// Of a file.
+    /// Reads a token from a file.
     ///
     /// # Errors
-    /// In words: the file cannot be read, or holds no token.
+    /// If the file cannot be read or does not contain a valid token.
     pub fn of_file(path: &Path) -> Result<Token, String> {
-        let told = |e: &dyn std::fmt::Display| {
-            format!("{}: {e}; `head -c 16 /dev/urandom | xxd -p` makes one", path.display())
+        let error = |e: &dyn std::fmt::Display| {
+            format!("{}: {e}; to generate a token: `head -c 16 /dev/urandom | xxd -p`", path.display())
         };
         let mut text = String::new();
-        let file = std::fs::File::open(path).map_err(|e| told(&e))?;
+        let file = std::fs::File::open(path).map_err(|e| error(&e))?;
         let most = *limits::TOKEN_BYTES.end() as u64 + 2;
-        file.take(most).read_to_string(&mut text).map_err(|e| told(&e))?;
-        Token::new(&text).map_err(|e| told(&e))
+        file.take(most).read_to_string(&mut text).map_err(|e| error(&e))?;
+        Token::new(&text).map_err(|e| error(&e))
     }
 
-    /// A new one, and its text.
+    /// Generates a random token. Returns it and its text.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// If /dev/urandom cannot be read.
     pub fn generate() -> std::io::Result<(Token, String)> {
         let mut bytes = [0; 16];
         std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let text = hex(&bytes);
-        Ok((Token::new(&text).expect("32 digits are a token"), text))
+        Ok((Token::new(&text).expect("32 digits are a valid token"), text))
     }
 
     /// Whether this text is the token.
@@ -79,13 +78,13 @@ impl Token {
         hash.ct_eq(&self.hash).into()
     }
 
-    /// The value of the cookie of those who knew it.
+    /// Value of the cookie that is equivalent to the token.
     #[must_use]
     pub fn cookie(&self) -> &str {
         &self.cookie
     }
 
-    /// Whether the heads of a request have it: `Authorization`, or the cookie of this name.
+    /// Whether a request presents the token in its `Authorization` header or in the cookie `name`.
     #[must_use]
     pub fn is_in(&self, authorization: Option<&str>, cookies: Option<&str>, name: &str) -> bool {
         let bearer = authorization.and_then(|a| {
@@ -98,9 +97,9 @@ impl Token {
     }
 }
 
-/// Whether the server answers to the name in a `Host`: an address, `localhost`, or one of `names`.
+/// Whether a `Host` header is accepted: an address, `localhost`, or one of `names`.
 #[must_use]
-pub(super) fn is_our_name(host: &str, names: &[String]) -> bool {
+pub(super) fn is_accepted_host(host: &str, names: &[String]) -> bool {
     let name = if let Some(rest) = host.strip_prefix('[') {
         match rest.split_once(']') {
             Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
@@ -111,7 +110,7 @@ pub(super) fn is_our_name(host: &str, names: &[String]) -> bool {
     };
     name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
-        || names.iter().any(|own| own.eq_ignore_ascii_case(name))
+        || names.iter().any(|accepted| accepted.eq_ignore_ascii_case(name))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -127,9 +126,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_others_can_point_here_are_refused() {
+    fn unknown_host_names_are_rejected() {
         let names = ["lab.example".to_owned()];
-        for (host, is_ours) in [
+        for (host, is_accepted) in [
             ("localhost", true),
             ("LOCALHOST:8080", true),
             ("127.0.0.1:8080", true),
@@ -146,16 +145,16 @@ mod tests {
             ("", false),
             (":80", false),
         ] {
-            assert_eq!(is_our_name(host, &names), is_ours, "{host}");
+            assert_eq!(is_accepted_host(host, &names), is_accepted, "{host}");
         }
     }
 
     #[test]
-    fn a_token_is_in_a_head_or_in_a_cookie() {
+    fn a_token_is_found_in_a_header_or_in_a_cookie() {
         let text = "0123456789abcdef";
         let token = Token::new(&format!("{text}\n")).unwrap();
         let cookie = format!("other=1; netdyno-1={}", token.cookie());
-        for (authorization, cookies, known) in [
+        for (authorization, cookies, is_valid) in [
             (Some(format!("Bearer {text}")), None, true),
             (Some(format!("bearer {text}")), None, true),
             (Some(text.to_owned()), None, false),
@@ -168,14 +167,14 @@ mod tests {
             (None, None, false),
         ] {
             let found = token.is_in(authorization.as_deref(), cookies.as_deref(), "netdyno-1");
-            assert_eq!(found, known, "{authorization:?} {cookies:?}");
+            assert_eq!(found, is_valid, "{authorization:?} {cookies:?}");
         }
         assert!(!format!("{token:?}").contains(text));
         assert!(!token.cookie().contains(text));
     }
 
     #[test]
-    fn a_weak_or_odd_token_is_refused_with_the_remedy() {
+    fn an_invalid_token_is_rejected_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         for content in ["", "short", "with spaces in it all", "Umläute-sind-keine", &"x".repeat(300)] {

@@ -1,28 +1,28 @@
-//! What the server holds at the most, and for how long.
+//! Limits of the server.
 
 use std::time::Duration;
 
-/// Connections at once; further ones wait to be taken.
+/// Concurrent connections. Further ones wait in the backlog.
 pub(super) const CONNECTIONS_MAX: usize = 64;
-/// Of these, those that follow a run: so many leave room for pages.
+/// Concurrent connections that follow a run; fewer than [`CONNECTIONS_MAX`], so that pages remain available.
 pub(super) const FOLLOWERS_MAX: usize = 16;
-/// Pages that are made at once, each with the store open.
+/// Pages rendered concurrently, each with its own connection to the store.
 pub(super) const PAGES_AT_ONCE: usize = 2;
-/// A request's head.
+/// Size of a request's head.
 pub(super) const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Lines of a request's head.
+/// Header lines of a request.
 pub(super) const HEAD_LINES_MAX: usize = 64;
-/// The form with the token.
+/// Size of the token form's body.
 pub(super) const FORM_BYTES_MAX: usize = 1 << 10;
-/// From the connection to the end of a request's head.
+/// Time from the connection to the end of a request's head.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(10);
-/// From the connection to the end of the answer: the largest page, over a slow line.
+/// Time from the connection to the end of the response, enough for the largest page over a slow link.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// How long one connection may follow a run; browsers come again by themselves.
+/// Time that one connection may follow a run. Browsers reconnect automatically.
 pub(super) const FOLLOW_TIME: Duration = Duration::from_secs(600);
-/// The store is looked at this often, while somebody follows a run. Only a number is read unless the run went on.
-pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Something is sent at least this often, so that who went away is noticed.
-pub(super) const SIGN_EVERY: Duration = Duration::from_secs(15);
-/// Bytes of a token in a file: fewer can be guessed, and more are some other file.
+/// Interval between polls of the store while a run is followed. Without changes, only a counter is read.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of keepalives, which detect disconnected clients.
+pub(super) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// Length of a token: shorter ones can be guessed; longer ones indicate a wrong file.
 pub(super) const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 16..=256;

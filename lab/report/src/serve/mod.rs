@@ -1,14 +1,14 @@
-//! The pages of the store over HTTP, and runs followed while they go on.
+//! The pages of the store over HTTP, with live updates of running runs.
 //!
 //! | does | does not |
 //! |---|---|
-//! | answer GET, and one form with a token | change a run, or start one |
-//! | listen on loopback, elsewhere with a token alone | encrypt: beyond loopback `ssh -L` does, or a proxy |
-//! | look at the store once a second while somebody follows a run | anything while nobody asks |
+//! | answer GET and HEAD, and one form for the token | start or change a run |
+//! | listen on loopback, or elsewhere with a token | encrypt: use `ssh -L` or a proxy |
+//! | poll the store once per second while a client is_follower a run | work without clients |
 //!
-//! One thread takes connections; pages are made beside it, two at a time. Following goes by server-sent events (WHATWG HTML, section
-//! "Server-sent events"): each has the part of the page that changes. On the machine that measures, following costs CPU time
-//! after each trial, and a browser costs more.
+//! One thread handles connections; pages are rendered on up to two further threads. Live updates are server-sent events
+//! (WHATWG HTML, section "Server-sent events") with the part of the page that changes. On a machine that measures, each
+//! update costs CPU time after a trial, and a browser costs more.
 
 mod answer;
 mod follow;
@@ -30,23 +30,23 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::pages::Studies;
-use answer::Answering;
+use answer::Responder;
 pub use guard::Token;
 
-/// What to serve, and to whom.
+/// Settings of a server.
 #[derive(Debug)]
 pub struct Settings {
-    /// The store.
+    /// Path of the store.
     pub store: PathBuf,
-    /// The folder of studies, if there is one.
+    /// The folder of studies, if any.
     pub studies: Option<Studies>,
-    /// What readers have to know, if anything.
+    /// The token that requests must present, if any.
     pub token: Option<Token>,
-    /// Names that the server answers to, beside addresses and `localhost`.
+    /// Accepted host names, in addition to addresses and `localhost`.
     pub names: Vec<String>,
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -54,10 +54,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and takes nobody yet.
+    /// Binds the address. Connections are accepted by [`Server::run`].
     ///
     /// # Errors
-    /// When the address is taken, or not of this machine.
+    /// If the address is in use or not of this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -65,66 +65,66 @@ impl Server {
         Ok(Server { listener, address })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until something can be read from `stop`, or its other end is closed.
+    /// Serves requests until `stop` becomes readable or its peer is closed.
     ///
     /// # Errors
-    /// When the system has no threads or descriptors left at the begin.
+    /// If the runtime cannot be created or the sockets cannot be registered.
     pub fn run(self, settings: Settings, stop: std::os::unix::net::UnixStream) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .max_blocking_threads(limits::PAGES_AT_ONCE)
             .build()?;
-        let answering = Arc::new(Answering::new(settings, self.address.port()));
+        let responder = Arc::new(Responder::new(settings, self.address.port()));
         let result = runtime.block_on(async {
             stop.set_nonblocking(true)?;
             let stop = tokio::net::UnixStream::from_std(stop)?;
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
-                () = take(&listener, &answering) => Ok(()),
+                () = accept(&listener, &responder) => Ok(()),
                 stopped = stop.readable() => stopped,
             }
         });
-        // Connections end with it; a page that is just being made is not awaited for long.
+        // This closes all connections. Pages being rendered get one second to finish.
         runtime.shutdown_timeout(Duration::from_secs(1));
         result
     }
 }
 
-/// Takes connections, as many at once as there may be.
-async fn take(listener: &tokio::net::TcpListener, answering: &Arc<Answering>) {
-    let room = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+/// Accepts connections, at most [`limits::CONNECTIONS_MAX`] at a time.
+async fn accept(listener: &tokio::net::TcpListener, responder: &Arc<Responder>) {
+    let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&slots).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let answering = Arc::clone(answering);
+                let responder = Arc::clone(responder);
                 tokio::spawn(async move {
-                    serve(stream, answering).await;
-                    drop(place);
+                    serve(stream, responder).await;
+                    drop(permit);
                 });
             }
             Err(error) => {
-                // Out of descriptors, as a rule: some will be free again.
-                tracing::debug!(%error, "a connection could not be taken");
+                // Usually the process is out of descriptors. Retry later.
+                tracing::debug!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-/// One connection: one request.
-async fn serve(stream: tokio::net::TcpStream, answering: Arc<Answering>) {
-    let follows = Arc::new(AtomicBool::new(false));
+/// Serves one connection, which carries one request.
+async fn serve(stream: tokio::net::TcpStream, responder: Arc<Responder>) {
+    let is_follower = Arc::new(AtomicBool::new(false));
     let service = service_fn(|request| {
-        let (answering, follows) = (Arc::clone(&answering), Arc::clone(&follows));
-        async move { Ok::<_, std::convert::Infallible>(answering.answer(request, &follows).await) }
+        let (responder, is_follower) = (Arc::clone(&responder), Arc::clone(&is_follower));
+        async move { Ok::<_, std::convert::Infallible>(responder.answer(request, &is_follower).await) }
     });
     let connection = http1::Builder::new()
         .keep_alive(false)
@@ -135,9 +135,9 @@ async fn serve(stream: tokio::net::TcpStream, answering: Arc<Answering>) {
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = match timeout(limits::ANSWER_TIME, connection.as_mut()).await {
-        Err(_) if follows.load(Ordering::Relaxed) => timeout(limits::FOLLOW_TIME, connection).await,
+        Err(_) if is_follower.load(Ordering::Relaxed) => timeout(limits::FOLLOW_TIME, connection).await,
         ended => ended,
     };
-    // Who went away, or sent what is no HTTP, is no error of ours.
+    // Disconnects and invalid HTTP are not errors of the server.
     tracing::debug!(?ended, "a connection ended");
 }
