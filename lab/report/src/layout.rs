@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn words_stay_whole() {
-        let text = "tokio-current-thread: no difference to /a/long/path/that/nobody/can/break beyond 2 %";
+        let text = "tokio-current-thread: no difference from /a/long/path/that/cannot/be/broken beyond 2 %";
         let lines = wrapped(text, 40, "  ", "    ");
         assert_eq!(lines.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
         assert!(lines.starts_with("  tokio") && lines.contains("\n    /a/long"), "{lines}");
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_list_wraps_its_last_column_or_places_it_below() {
         let head = texts(&["name", "here", "about"]);
-        let reason = "not found; apt-get install it\nand one more line that says much more than fits beside the others";
+        let reason = "not found; apt-get install it\nand one more line that is much longer than the space next to the others";
         let rows = [texts(&["first", "yes", "short"]), texts(&["second", "no", reason])];
         let wide = grid(&head, &rows, 120);
         assert_eq!(wide.lines().count(), 4, "{wide}");

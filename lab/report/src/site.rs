@@ -81,14 +81,14 @@ pub fn write(
         let Some(text) = pages.page(address)? else { return Ok(false) };
         let (name, hash) = (address.path(), hash(text.as_bytes()));
         let path = folder.join(&name);
-        let known = before.files.get(&name);
+        let recorded = before.files.get(&name);
         match fs::read(&path) {
-            Ok(current) if known == Some(&self::hash(&current)) || hash == self::hash(&current) => {}
+            Ok(current) if recorded == Some(&self::hash(&current)) || hash == self::hash(&current) => {}
             Ok(_) => return Err(SiteError::NotOurs(path)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(error(&path)(e)),
         }
-        if known != Some(&hash) || !path.exists() {
+        if recorded != Some(&hash) || !path.exists() {
             replace(&path, text.as_bytes()).map_err(error(&path))?;
             written.changed += 1;
         }

@@ -21,7 +21,7 @@ pub(super) struct Table<'a> {
     pub(super) head: Vec<String>,
     /// Number of leading columns that belong in a summary.
     pub(super) summary_columns: usize,
-    /// Columns with lines of code, shown only if the output is wide enough.
+    /// Columns with lines of code, visible only if the output is wide enough.
     pub(super) code_columns: Range<usize>,
     /// One row per measured cell, best first, the ceiling last.
     pub(super) rows: Vec<(&'a Cell, Vec<String>)>,
@@ -64,15 +64,15 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
         sort(&mut measured, metric);
     }
     let baseline = cells.iter().find_map(|c| verdict_of(report, c, primary)).map(|v| v.baseline.as_str());
-    let shown = metrics.iter().filter(|m| m.column && is_measurable(m, &measured));
-    let mut columns: Vec<Column<'_>> = shown.clone().filter(|m| m.primary).map(Column::Figure).collect();
+    let visible = metrics.iter().filter(|m| m.column && is_measurable(m, &measured));
+    let mut columns: Vec<Column<'_>> = visible.clone().filter(|m| m.primary).map(Column::Figure).collect();
     columns.push(baseline.map_or(Column::Spread, Column::Versus));
     if measured.iter().any(|c| c.ceiling) {
         columns.push(Column::OfCeiling);
     }
-    columns.extend(shown.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
+    columns.extend(visible.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
     let summary_columns = 1 + columns.len();
-    columns.extend(shown.filter(|m| !m.headline && !m.primary).map(Column::Figure));
+    columns.extend(visible.filter(|m| !m.headline && !m.primary).map(Column::Figure));
     let code_columns = 1 + columns.len()..1 + columns.len() + LINE_HEADS.len();
     columns.extend((0..LINE_HEADS.len()).map(Column::Lines));
     columns.push(Column::Bottleneck);

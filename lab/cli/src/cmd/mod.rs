@@ -104,7 +104,7 @@ pub(crate) fn quiet_catalog() -> Result<Catalog, Box<dyn std::error::Error>> {
 /// The studies in the named folder, else those of the checkout, if there is one.
 fn studies(named: Option<&Path>) -> Option<Studies> {
     let of_checkout = || Some(find_root().ok()??.join("docs/studies")).filter(|folder| folder.is_dir());
-    named.map(Path::to_owned).or_else(of_checkout).map(|folder| Studies::of(&folder))
+    named.map(Path::to_owned).or_else(of_checkout).map(|folder| Studies::new(&folder))
 }
 
 pub(crate) fn builder(catalog: &Catalog, cancel: &Arc<AtomicBool>) -> Result<Builder, BuildError> {

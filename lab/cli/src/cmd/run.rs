@@ -56,7 +56,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     print(&text);
     keep_printed(&mut store, &report)?;
     // A cache for lists and histories, which can recompute it.
-    if let Err(error) = history::keep(&store, &run, &report) {
+    if let Err(error) = history::store_digest(&store, &run, &report) {
         tracing::warn!(%error, "cannot cache the summary of the run");
     }
     if let Some(file) = &args.html {

@@ -16,7 +16,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
     // Report an unreadable store here once, not on each page.
     drop(Store::open(&store)?);
     let (token, text) = match &args.token_file {
-        Some(file) => (Some(Token::of_file(file)?), None),
+        Some(file) => (Some(Token::from_file(file)?), None),
         None if args.listen.ip().is_loopback() => (None, None),
         None => {
             let (token, text) = Token::generate()?;

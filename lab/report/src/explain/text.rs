@@ -69,9 +69,9 @@ fn times(ratio: &Ratio) -> String {
 fn causes(e: &Explanation, width: usize) -> String {
     let head = ["", &e.a, &e.b, "difference", "share", "calls, functions"].map(str::to_owned);
     let has_share = e.causes.iter().filter(|c| c.share.is_some()).count();
-    let shown = e.causes.iter().take(has_share.max(CAUSES));
-    let shown = shown.filter(|c| c.difference_ns().abs() >= 0.5);
-    let rows: Vec<Vec<String>> = shown
+    let listed = e.causes.iter().take(has_share.max(CAUSES));
+    let listed = listed.filter(|c| c.difference_ns().abs() >= 0.5);
+    let rows: Vec<Vec<String>> = listed
         .map(|cause| {
             let ns = cause.difference_ns();
             let error = cause.error_ns.map_or(String::new(), |error| format!(" ±{}", whole(2.0 * error)));

@@ -87,7 +87,7 @@ impl Digest {
     ///
     /// # Errors
     /// If the manifest stored with the run cannot be read.
-    pub fn of(run: &Run, report: &Report) -> Result<Digest, StoreError> {
+    pub fn new(run: &Run, report: &Report) -> Result<Digest, StoreError> {
         let workload = run.header.parsed_workload()?;
         let metrics = workload.metrics.iter().map(|m| MetricInfo {
             name: m.name.clone(),

@@ -26,20 +26,20 @@ pub const RUNS_MAX: usize = 200;
 /// # Errors
 /// If there is no such run, or it cannot be read.
 pub fn digest_of(store: &Store, run: &str) -> Result<Digest, StoreError> {
-    let kept = store.digest(run, VERSION)?.and_then(|text| serde_json::from_str(&text).ok());
-    if let Some(digest) = kept {
+    let cached = store.digest(run, VERSION)?.and_then(|text| serde_json::from_str(&text).ok());
+    if let Some(digest) = cached {
         return Ok(digest);
     }
     let loaded = store.load(run)?;
-    keep(store, &loaded, &report::build(&loaded)?)
+    store_digest(store, &loaded, &report::build(&loaded)?)
 }
 
 /// Computes the digest of a run, and stores it if the run has ended.
 ///
 /// # Errors
 /// If the store cannot be written, or the stored manifest cannot be read.
-pub fn keep(store: &Store, run: &Run, report: &Report) -> Result<Digest, StoreError> {
-    let digest = Digest::of(run, report)?;
+pub fn store_digest(store: &Store, run: &Run, report: &Report) -> Result<Digest, StoreError> {
+    let digest = Digest::new(run, report)?;
     if run.status != RunStatus::Running {
         let text = serde_json::to_string(&digest).expect("a digest is serialisable");
         store.keep_digest(&run.header.id, VERSION, &digest::outcome(run, report)?, &text)?;
@@ -52,7 +52,7 @@ pub fn keep(store: &Store, run: &Run, report: &Report) -> Result<Digest, StoreEr
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn of_workload(store: &Store, workload: &str) -> Result<Option<History>, StoreError> {
+pub fn load(store: &Store, workload: &str) -> Result<Option<History>, StoreError> {
     let listing = Listing { workload: Some(workload), skip: 0, most: RUNS_MAX };
     let mut runs: Vec<Listed> = store.list(listing)?;
     runs.retain(|run| run.status != RunStatus::Running);

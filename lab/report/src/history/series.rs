@@ -105,15 +105,15 @@ pub fn history(workload: &str, runs: &[(Listed, Digest)], unreadable: Vec<String
     let mut groups: Vec<Vec<(&Listed, &Digest, &Group)>> = Vec::new();
     for (run, digest) in runs {
         for group in &digest.groups {
-            match groups.iter_mut().find(|same| same[0].2.conditions == group.conditions) {
-                Some(same) => same.push((run, digest, group)),
+            match groups.iter_mut().find(|members| members[0].2.conditions == group.conditions) {
+                Some(members) => members.push((run, digest, group)),
                 None => groups.push(vec![(run, digest, group)]),
             }
         }
     }
     // Latest group first, by its last run.
     groups.sort_by(|a, b| b[b.len() - 1].0.id.cmp(&a[a.len() - 1].0.id));
-    let conditions = groups.iter().map(|same| conditions(same)).collect();
+    let conditions = groups.iter().map(|members| conditions(members)).collect();
     History { workload: workload.to_owned(), conditions, unreadable }
 }
 
@@ -150,13 +150,13 @@ fn course(metric: &MetricInfo, groups: &[&Group]) -> Course {
     // An unbounded interval means that there were too few blocks.
     let versus = |cell: &Figures| figure(cell).versus.filter(|w| w.low.is_some() && w.high.is_some());
     let of_ceiling = |cell: &Figures| figure(cell).of_ceiling;
-    let plain: Vec<(&str, Vec<Point>, Vec<Point>)> =
+    let lines: Vec<(&str, Vec<Point>, Vec<Point>)> =
         labels.iter().map(|l| (*l, points(l, &versus), points(l, &of_ceiling))).collect();
-    let count = plain.iter().flat_map(|(_, a, b)| [a, b]).filter(|p| !p.is_empty()).count();
+    let count = lines.iter().flat_map(|(_, a, b)| [a, b]).filter(|p| !p.is_empty()).count();
     let rules = Rules::default();
     // Bonferroni correction over all series of the course.
     let alpha = rules.alpha / count.max(1) as f64;
-    let lines = plain.into_iter().map(|(label, versus, of_ceiling)| {
+    let lines = lines.into_iter().map(|(label, versus, of_ceiling)| {
         let series = |points: Vec<Point>, higher: bool| {
             let shifts = shifts(&points, groups, label, higher, (alpha, rules.margin.ln_1p()));
             Series { points, shifts }

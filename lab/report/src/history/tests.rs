@@ -53,7 +53,7 @@ fn a_change_of_ten_percent_is_reported_with_other_changes() {
     let runs: Vec<Run> =
         (0..16).map(|n| if n < 8 { synthetic(n, 2.0, "1.0") } else { synthetic(n, 2.2, "1.1") }).collect();
     let (_folder, store) = stored(&runs);
-    let history = of_workload(&store, "dummy").unwrap().unwrap();
+    let history = load(&store, "dummy").unwrap().unwrap();
     assert_eq!((history.conditions.len(), history.conditions[0].runs.len()), (1, 16));
     assert_eq!(history.conditions[0].courses[0].metric.name, "throughput");
     let rival = line(&history, "rival");
@@ -85,7 +85,7 @@ fn drift_of_the_machine_is_not_a_change() {
         }
     }
     let (_folder, store) = stored(&runs);
-    let history = of_workload(&store, "dummy").unwrap().unwrap();
+    let history = load(&store, "dummy").unwrap().unwrap();
     let shifts = history.conditions[0].courses.iter().flat_map(|c| &c.lines);
     assert!(shifts.into_iter().all(|l| l.versus.shifts.is_empty() && l.of_ceiling.shifts.is_empty()));
 }
@@ -98,11 +98,11 @@ fn only_runs_under_the_same_conditions_are_compared() {
         cell.params.0.insert("streams".into(), netdyno_lab_manifest::ParamValue::Integer(9));
     }
     let (_folder, store) = stored(&runs);
-    let history = of_workload(&store, "dummy").unwrap().unwrap();
+    let history = load(&store, "dummy").unwrap().unwrap();
     let runs: Vec<usize> = history.conditions.iter().map(|c| c.runs.len()).collect();
     assert_eq!(runs, [2, 1, 1], "the latest first");
     assert!(history.conditions[2].title.contains("CPUs kept awake"), "{}", history.conditions[2].title);
-    assert_eq!(of_workload(&store, "none").unwrap(), None);
+    assert_eq!(load(&store, "none").unwrap(), None);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn ratios_without_interval_are_skipped_and_damaged_runs_are_reported() {
     runs[1].trials.retain(|t| t.block < 2);
     runs[2].header.manifest = "no manifest".to_owned();
     let (_folder, store) = stored(&runs);
-    let history = of_workload(&store, "dummy").unwrap().unwrap();
+    let history = load(&store, "dummy").unwrap().unwrap();
     assert_eq!(line(&history, "rival").versus.points.len(), 1);
     assert_eq!(history.unreadable.len(), 1);
     assert!(history.unreadable[0].starts_with(&runs[2].header.id), "{:?}", history.unreadable);

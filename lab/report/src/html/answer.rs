@@ -70,8 +70,8 @@ impl<'a> Field<'a> {
 
     /// Ranked contenders with a value, best first. The ceiling is never ranked.
     fn ranked(&self) -> Vec<&'a Cell> {
-        let has = |c: &&Cell| c.status == CellStatus::Ok && !c.ceiling && self.value(c).is_some();
-        let mut ranked: Vec<&Cell> = self.cells.iter().copied().filter(has).collect();
+        let is_ranked = |c: &&Cell| c.status == CellStatus::Ok && !c.ceiling && self.value(c).is_some();
+        let mut ranked: Vec<&Cell> = self.cells.iter().copied().filter(is_ranked).collect();
         let baseline = self.baseline();
         // If there is a baseline, contenders without a verdict are not ranked.
         ranked.retain(|c| baseline.is_none_or(|b| c.label == b || self.verdict(c).is_some()));
@@ -135,12 +135,12 @@ impl<'a> Field<'a> {
     fn compared(&self, ranked: &[&'a Cell], baseline: &str) -> (Vec<Part>, Option<String>) {
         let metric = &self.metric.label;
         let first = ranked[0];
-        let same = |cell: &&&Cell| match (self.interval(first, baseline), self.interval(cell, baseline)) {
+        let overlaps = |cell: &&&Cell| match (self.interval(first, baseline), self.interval(cell, baseline)) {
             (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
             _ => true,
         };
         let is_better = |c: &&Cell| self.verdict(c).is_some_and(|v| v.verdict == VerdictKind::Better);
-        let mut ahead: Vec<&Cell> = ranked.iter().filter(same).copied().collect();
+        let mut ahead: Vec<&Cell> = ranked.iter().filter(overlaps).copied().collect();
         if is_better(&first) {
             ahead.retain(|c| c.label != baseline);
         }
@@ -310,10 +310,10 @@ fn undecided(metric: &Metric, count: usize) -> Vec<Part> {
 
 /// `a, b and 2 more`.
 fn names(cells: &[&Cell]) -> Vec<Part> {
-    let shown = if cells.len() <= NAMED_MAX + 1 { cells.len() } else { NAMED_MAX };
+    let named = if cells.len() <= NAMED_MAX + 1 { cells.len() } else { NAMED_MAX };
     let mut parts = Vec::new();
-    for (i, cell) in cells[..shown].iter().enumerate() {
-        let last = i + 1 == shown && shown == cells.len();
+    for (i, cell) in cells[..named].iter().enumerate() {
+        let last = i + 1 == named && named == cells.len();
         parts.push(text(if i == 0 {
             ""
         } else if last {
@@ -323,8 +323,8 @@ fn names(cells: &[&Cell]) -> Vec<Part> {
         }));
         parts.push(name(&cell.label));
     }
-    if cells.len() > shown {
-        parts.push(text(format!(" and {} more", cells.len() - shown)));
+    if cells.len() > named {
+        parts.push(text(format!(" and {} more", cells.len() - named)));
     }
     parts
 }

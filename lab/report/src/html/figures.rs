@@ -58,7 +58,7 @@ impl Drawing<'_> {
     /// Ranking relative to the baseline. Its figures are in the main table.
     pub(super) fn ranking(&self) -> Figure {
         match plot::ranking(self.report, self.workload, &self.report.run.primary, &self.selection) {
-            Ok(ranking) => both(|width| plot::ranking_svg(&ranking, width), ranking.legend.clone()),
+            Ok(ranking) => responsive(|width| plot::ranking_svg(&ranking, width), ranking.legend.clone()),
             Err(error) => missing(&error),
         }
     }
@@ -86,7 +86,7 @@ impl Drawing<'_> {
             rows: self.measured().iter().filter_map(row).collect(),
         };
         let caption = "Each line merges the values of all valid trials. At the tick 90 %, nine of ten values are at or below the line.";
-        let figure = both(|width| plot::lines_svg(&curves, width), caption.to_owned());
+        let figure = responsive(|width| plot::lines_svg(&curves, width), caption.to_owned());
         Some(Figure { table: Some(table), ..figure })
     }
 
@@ -181,7 +181,7 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
                     head: [lines.x_label.clone()].into_iter().chain(ticks).collect(),
                     rows: lines.series.iter().map(row).collect(),
                 };
-                let figure = both(|width| plot::lines_svg(&lines, width), lines.title.clone());
+                let figure = responsive(|width| plot::lines_svg(&lines, width), lines.title.clone());
                 figures.push(Figure { table: Some(table), ..figure });
             }
         }
@@ -194,20 +194,20 @@ type Params = Vec<(String, String)>;
 
 /// Settings of the `others` for which the parameter `x` has at least two values.
 fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Params> {
-    let mut found: Vec<(Params, Vec<&serde_json::Value>)> = Vec::new();
+    let mut settings: Vec<(Params, Vec<&serde_json::Value>)> = Vec::new();
     for cell in cells {
         let only: Params = others
             .iter()
             .filter_map(|name| Some(((*name).clone(), typed(cell.params.get(*name)?))))
             .collect();
         let Some(value) = cell.params.get(x) else { continue };
-        match found.iter_mut().find(|(known, _)| *known == only) {
+        match settings.iter_mut().find(|(setting, _)| *setting == only) {
             Some((_, values)) if values.contains(&value) => {}
             Some((_, values)) => values.push(value),
-            None => found.push((only, vec![value])),
+            None => settings.push((only, vec![value])),
         }
     }
-    found.into_iter().filter(|(_, values)| values.len() > 1).map(|(only, _)| only).collect()
+    settings.into_iter().filter(|(_, values)| values.len() > 1).map(|(only, _)| only).collect()
 }
 
 /// A value as on the command line.
@@ -221,7 +221,7 @@ pub(super) fn figure_of(cell: &Cell, metric: &str) -> String {
     m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit))
 }
 
-fn both(draw: impl Fn(f64) -> Picture, caption: String) -> Figure {
+fn responsive(draw: impl Fn(f64) -> Picture, caption: String) -> Figure {
     Figure { wide: draw(WIDE).inline(), narrow: draw(NARROW).inline(), caption, table: None }
 }
 

@@ -174,13 +174,13 @@ fn factor(shift: &Shift) -> String {
 
 fn summary(series: &Series, levels: &[(usize, usize, f64)]) -> String {
     let runs = counted(series.points.len(), "run");
-    let now = levels.last().map_or(String::new(), |(_, _, level)| ratio(*level));
+    let level = levels.last().map_or(String::new(), |(_, _, last)| ratio(*last));
     match series.shifts.len() {
         0 if series.points.len() < 2 * netdyno_stats::changes::LEAST => {
             format!("{runs}: too few to look for changes")
         }
-        0 => format!("mean {now} over {runs}, no change"),
-        n => format!("{now} since the last of {}; {runs}", counted(n, "change")),
+        0 => format!("mean {level} over {runs}, no change"),
+        n => format!("{level} since the last of {}; {runs}", counted(n, "change")),
     }
 }
 

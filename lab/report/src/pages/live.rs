@@ -81,7 +81,7 @@ impl Following {
     ///
     /// # Errors
     /// If the manifest stored with the run cannot be read.
-    pub fn of(run: Run) -> Result<Following, PageError> {
+    pub fn new(run: Run) -> Result<Following, PageError> {
         let workload = run.header.parsed_workload()?;
         Ok(Following { run, workload, last: 0, rounds: Vec::new(), is_measured: true })
     }

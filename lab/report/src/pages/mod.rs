@@ -154,7 +154,7 @@ impl Pages<'_> {
                 && is_plain
                 && run.status == RunStatus::Running
                 && self.store.is_measured(&run.id);
-            Row::of(
+            Row::new(
                 run,
                 has_page.then(|| format!("{to_top}{}", Address::Run(run.id.clone()).path())),
                 is_measured,
@@ -169,7 +169,7 @@ impl Pages<'_> {
             head => head?,
         };
         if self.is_served && head.status == RunStatus::Running && self.store.is_measured(id) {
-            let mut following = Following::of(head)?;
+            let mut following = Following::new(head)?;
             following.refresh(self.store)?;
             let address = Address::Run(id.to_owned());
             let title = format!("{id} · {}", following.workload());
@@ -180,7 +180,7 @@ impl Pages<'_> {
     }
 
     fn history(&self, workload: &str) -> Result<Option<String>, PageError> {
-        let Some(history) = history::of_workload(self.store, workload)? else { return Ok(None) };
+        let Some(history) = history::load(self.store, workload)? else { return Ok(None) };
         let address = Address::History(workload.to_owned());
         let title = format!("History of {workload}");
         let page = views::history(&history, |id| {

@@ -41,7 +41,7 @@ pub struct Study {
 impl Studies {
     /// The studies of `folder`.
     #[must_use]
-    pub fn of(folder: &Path) -> Studies {
+    pub fn new(folder: &Path) -> Studies {
         Studies { folder: folder.to_owned() }
     }
 
@@ -321,13 +321,13 @@ mod tests {
         std::fs::write(folder.path().join("s/a.svg"), "yes").unwrap();
         std::fs::write(folder.path().join("s/b.md"), "# B\n").unwrap();
         std::fs::write(folder.path().join("s/.hidden.md"), "# no\n").unwrap();
-        let studies = Studies::of(&folder.path().join("s"));
+        let studies = Studies::new(&folder.path().join("s"));
         assert_eq!(studies.picture("a.svg").as_deref(), Some("data:image/svg+xml;base64,eWVz"));
         assert_eq!(studies.picture("b.md"), None);
         assert_eq!(studies.picture("../secret.svg"), None);
         assert_eq!(studies.names(), ["b"]);
         assert_eq!(studies.get("b").unwrap().title, "B");
         assert!(studies.get("c").is_none());
-        assert!(Studies::of(&folder.path().join("none")).names().is_empty());
+        assert!(Studies::new(&folder.path().join("none")).names().is_empty());
     }
 }

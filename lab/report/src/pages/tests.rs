@@ -89,7 +89,7 @@ fn foreign_text_is_escaped_on_every_page() {
         format!("# {EVIL}\n\n{EVIL}\n\n[{EVIL}](javascript:alert(1))\n"),
     )
     .unwrap();
-    let studies = Studies::of(folder.path());
+    let studies = Studies::new(folder.path());
     let pages = all_pages(&store, Some(&studies));
     let _claim = store.claim("20260103-120000-0009").unwrap();
     let addresses = [
@@ -127,7 +127,7 @@ fn every_link_has_a_page() {
     std::fs::create_dir(folder.path().join("studies")).unwrap();
     std::fs::write(folder.path().join("studies/a.md"), "# A\n\n[b](b.md) [c](c.md)\n").unwrap();
     std::fs::write(folder.path().join("studies/b.md"), "# B\n").unwrap();
-    let studies = Studies::of(&folder.path().join("studies"));
+    let studies = Studies::new(&folder.path().join("studies"));
     let runs: Vec<Run> = (0..40)
         .map(|i| {
             let mut run = fixture::run(
@@ -218,7 +218,7 @@ fn a_running_run_shows_the_convergence_of_its_intervals() {
     writer.begin_run(&run.header, &run.cells).unwrap();
     let claim = writer.claim(&id).unwrap();
     let reader = Store::open(&path).unwrap();
-    let mut following = Following::of(reader.load_head(&id).unwrap()).unwrap();
+    let mut following = Following::new(reader.load_head(&id).unwrap()).unwrap();
     following.refresh(&reader).unwrap();
     assert!(following.html().unwrap().contains("No results yet") && following.rounds().is_empty());
     for trial in &run.trials {
@@ -242,7 +242,7 @@ fn a_running_run_shows_the_convergence_of_its_intervals() {
         assert!(html.contains(part), "{part}: {html}");
     }
     // A later follower sees the same in fewer rounds.
-    let mut later = Following::of(reader.load_head(&id).unwrap()).unwrap();
+    let mut later = Following::new(reader.load_head(&id).unwrap()).unwrap();
     later.refresh(&reader).unwrap();
     assert!((10..=24).contains(&later.rounds().len()), "{}", later.rounds().len());
     assert_eq!(later.rounds().last().map(width), Some(widths[27]));

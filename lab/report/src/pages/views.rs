@@ -49,7 +49,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(run: &Listed, link: Option<String>, is_measured: bool) -> Row {
+    pub(super) fn new(run: &Listed, link: Option<String>, is_measured: bool) -> Row {
         Row {
             id: run.id.clone(),
             link,

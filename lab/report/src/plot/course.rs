@@ -54,7 +54,7 @@ const SPAN_LEAST: f64 = 1.1;
 #[must_use]
 pub fn course_svg(course: &Course) -> Picture {
     let mut canvas = Canvas::default();
-    let axis = Axis::of(course);
+    let axis = Axis::new(course);
     for value in [axis.high, (axis.low * axis.high).sqrt(), axis.low] {
         let y = axis.y(value);
         canvas.line("grid", (LEFT, y), (RIGHT, y));
@@ -98,7 +98,7 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(course: &Course) -> Axis {
+    fn new(course: &Course) -> Axis {
         let ratios = || course.dots.iter().map(|d| d.ratio).filter(|r| *r > 0.0 && r.is_finite());
         let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(f64::MIN_POSITIVE, f64::max));
         let (least, most) = if least <= most { (least, most) } else { (1.0, 1.0) };
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_greater_ratio_is_drawn_higher() {
         let dots = [2.0, 1.0].map(|ratio| Dot { at: 0, ratio, low: None, high: None }).to_vec();
-        let axis = Axis::of(&Course { places: 1, dots, ..Course::default() });
+        let axis = Axis::new(&Course { places: 1, dots, ..Course::default() });
         assert!(axis.y(2.0) < axis.y(1.0));
         assert!((axis.y(1.0) - BOTTOM).abs() < 1e-9 && (axis.y(2.0) - TOP).abs() < 1e-9);
     }

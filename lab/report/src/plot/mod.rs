@@ -180,7 +180,7 @@ pub fn against(
         x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, tick_label(spec, v))).collect(),
         y_label: metric.label.clone(),
         unit: metric.unit.clone(),
-        series: in_order(series, true),
+        series: series_by_name(series, true),
         footer: lines,
     })
 }
@@ -220,7 +220,7 @@ pub fn curves(
         x_ticks: ticks.iter().filter(|t| t.0 <= most).map(|(x, text)| (*x, (*text).to_owned())).collect(),
         y_label: name.to_owned(),
         unit: unit_of_histogram(workload, name),
-        series: in_order(series, false),
+        series: series_by_name(series, false),
         footer: footer(report),
     })
 }
@@ -275,7 +275,7 @@ fn finish(plot: Plot) -> Result<Plot, PlotError> {
     }
 }
 
-fn in_order(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Series> {
+fn series_by_name(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Series> {
     let series_of = |(name, mut points): (&str, Vec<Point>)| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series { name: name.to_owned(), points, marked }

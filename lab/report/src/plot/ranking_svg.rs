@@ -31,7 +31,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(ranking: &Ranking, width: f64) -> Layout {
+    fn new(ranking: &Ranking, width: f64) -> Layout {
         if width < WIDE_MIN {
             let (left, right) = (8.0, width - 8.0);
             return Layout { height: 58.0, head: 20.0, left, right, marks: 46.0, pad: 2.0, is_wide: false };
@@ -45,8 +45,8 @@ impl Layout {
 /// Draws a ranking with the given width.
 #[must_use]
 pub fn ranking_svg(ranking: &Ranking, width: f64) -> Picture {
-    let layout = Layout::of(ranking, width);
-    let scale = Scale::of(ranking, layout.left, layout.right);
+    let layout = Layout::new(ranking, width);
+    let scale = Scale::new(ranking, layout.left, layout.right);
     let mut canvas = Canvas::default();
     let top = layout.head;
     let bottom = top + layout.height * ranking.rows.len() as f64;
@@ -135,12 +135,12 @@ fn marks(canvas: &mut Canvas, row: &Row, scale: &Scale, y: f64) {
         canvas.line(&format!("range {class}"), (ends[0], y), (ends[1], y));
         for ((end, x), left) in [low, high].into_iter().zip(ends).zip([true, false]) {
             // A stroke at an end, an arrow if the interval extends beyond the axis.
-            let d = if end.is_some_and(|v| scale.has(v)) { "M0-5V5" } else { arrow(left) };
+            let d = if end.is_some_and(|v| scale.contains(v)) { "M0-5V5" } else { arrow(left) };
             canvas.mark(&format!("range {class}"), (x, y), d);
         }
     }
     match row.at {
-        Some(at) if scale.has(at) => canvas.circle(&format!("dot {class}"), (scale.x(at), y), 4.5),
+        Some(at) if scale.contains(at) => canvas.circle(&format!("dot {class}"), (scale.x(at), y), 4.5),
         Some(at) => canvas.mark(&format!("range {class}"), (scale.x(at), y), arrow(at < scale.low)),
         None => {}
     }

@@ -16,7 +16,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) fn of(ranking: &Ranking, left: f64, right: f64) -> Scale {
+    pub(super) fn new(ranking: &Ranking, left: f64, right: f64) -> Scale {
         let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
         let baseline = ranking.unit.is_none().then_some(1.0);
         let places = rows.chain(ranking.ceiling).chain(baseline);
@@ -34,7 +34,7 @@ impl Scale {
         self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
     }
 
-    pub(super) fn has(&self, value: f64) -> bool {
+    pub(super) fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
@@ -47,7 +47,7 @@ impl Scale {
         let values = |(steps, every): (&[f64], usize)| -> Vec<f64> {
             let decades = decades.clone().step_by(every);
             let all = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
-            all.filter(|v| self.has(*v)).collect()
+            all.filter(|v| self.contains(*v)).collect()
         };
         let fits = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
         even.into_iter().chain(steps.map(values)).find(fits).unwrap_or_default()

@@ -101,7 +101,7 @@ impl Responder {
     fn may_read(&self, headers: &HeaderMap) -> bool {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         let token = self.settings.token.as_ref();
-        token.is_none_or(|t| t.is_in(text(header::AUTHORIZATION), text(header::COOKIE), &self.cookie))
+        token.is_none_or(|t| t.is_presented(text(header::AUTHORIZATION), text(header::COOKIE), &self.cookie))
     }
 
     /// Handles the token form: sets the cookie and redirects to the index if the token is correct.
@@ -110,7 +110,7 @@ impl Responder {
         let body = Limited::new(request.into_body(), limits::FORM_BYTES_MAX).collect().await;
         let body = body.map(|b| b.to_bytes()).unwrap_or_default();
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        if !text.strip_prefix("token=").is_some_and(|text| token.is(text)) {
+        if !text.strip_prefix("token=").is_some_and(|text| token.matches(text)) {
             return unauthorized("Wrong token.");
         }
         let mut answer = plain(StatusCode::SEE_OTHER, "text/plain", Vec::new());

@@ -89,7 +89,7 @@ impl Poller {
             Some(open) => open,
             None => {
                 let store = Store::open(&self.store)?;
-                let following = Following::of(store.load_head(&self.run)?)?;
+                let following = Following::new(store.load_head(&self.run)?)?;
                 self.open.insert((store, following, -1))
             }
         };

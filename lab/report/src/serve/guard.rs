@@ -49,7 +49,7 @@ impl Token {
     ///
     /// # Errors
     /// If the file cannot be read or does not contain a valid token.
-    pub fn of_file(path: &Path) -> Result<Token, String> {
+    pub fn from_file(path: &Path) -> Result<Token, String> {
         let error = |e: &dyn std::fmt::Display| {
             format!("{}: {e}; to generate a token: `head -c 16 /dev/urandom | xxd -p`", path.display())
         };
@@ -73,7 +73,7 @@ impl Token {
 
     /// Whether this text is the token.
     #[must_use]
-    pub fn is(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(text.trim()).into();
         hash.ct_eq(&self.hash).into()
     }
@@ -86,13 +86,13 @@ impl Token {
 
     /// Whether a request presents the token in its `Authorization` header or in the cookie `name`.
     #[must_use]
-    pub fn is_in(&self, authorization: Option<&str>, cookies: Option<&str>, name: &str) -> bool {
+    pub fn is_presented(&self, authorization: Option<&str>, cookies: Option<&str>, name: &str) -> bool {
         let bearer = authorization.and_then(|a| {
             let (scheme, token) = a.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token)
         });
         let mut cookies = cookies.unwrap_or_default().split(';').filter_map(|c| c.trim().split_once('='));
-        bearer.is_some_and(|text| self.is(text))
+        bearer.is_some_and(|text| self.matches(text))
             || cookies.any(|(n, value)| n == name && value.as_bytes().ct_eq(self.cookie.as_bytes()).into())
     }
 }
@@ -166,7 +166,7 @@ mod tests {
             (None, Some("netdyno-1=".to_owned()), false),
             (None, None, false),
         ] {
-            let found = token.is_in(authorization.as_deref(), cookies.as_deref(), "netdyno-1");
+            let found = token.is_presented(authorization.as_deref(), cookies.as_deref(), "netdyno-1");
             assert_eq!(found, is_valid, "{authorization:?} {cookies:?}");
         }
         assert!(!format!("{token:?}").contains(text));
@@ -179,13 +179,13 @@ mod tests {
         let file = folder.path().join("token");
         for content in ["", "short", "with spaces in it all", "Umläute-sind-keine", &"x".repeat(300)] {
             std::fs::write(&file, content).unwrap();
-            let error = Token::of_file(&file).unwrap_err();
+            let error = Token::from_file(&file).unwrap_err();
             assert!(error.contains("16 to 256") && error.contains("/dev/urandom"), "{error}");
         }
-        assert!(Token::of_file(&folder.path().join("none")).unwrap_err().contains("none"));
+        assert!(Token::from_file(&folder.path().join("none")).unwrap_err().contains("none"));
         std::fs::write(&file, "  0123456789abcdef\n").unwrap();
-        assert!(Token::of_file(&file).unwrap().is("0123456789abcdef"));
+        assert!(Token::from_file(&file).unwrap().matches("0123456789abcdef"));
         let [(a, text), (b, _)] = [Token::generate().unwrap(), Token::generate().unwrap()];
-        assert!(a.is(&text) && !b.is(&text) && text.len() == 32);
+        assert!(a.matches(&text) && !b.matches(&text) && text.len() == 32);
     }
 }
