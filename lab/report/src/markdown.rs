@@ -77,7 +77,7 @@ fn verdicts(report: &Report, metrics: &[Metric], t: &Table<'_>) -> Vec<String> {
 /// A cell without results: status, reason and remedy, then the contender's output as a code block.
 fn missing(cell: &Cell) -> String {
     let status = format!("{:?}", cell.status).to_lowercase();
-    let remedy = if cell.remedy.is_empty() { String::new() } else { format!(" Remedy: `{}`", cell.remedy) };
+    let remedy = if cell.remedy.is_empty() { String::new() } else { format!("; remedy: `{}`", cell.remedy) };
     let reason = plain(&cell.reason);
     let (summary, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
     let printed: Vec<String> = printed.lines().map(|l| format!("\n      {}", l.trim())).collect();

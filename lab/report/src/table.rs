@@ -283,8 +283,10 @@ pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> String {
 
 /// Formats a verdict as a sentence.
 pub fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
-    let ratio = v.ratio.map_or_else(|| "?".to_owned(), format::ratio);
-    let comparison = format!("{} {ratio}x that of {} {}", label, v.baseline, interval(v));
+    let comparison = match v.ratio {
+        Some(ratio) => format!("{label} {}x that of {} {}", format::ratio(ratio), v.baseline, interval(v)),
+        None => format!("no common {} with {}", v.unit, v.baseline),
+    };
     match v.verdict {
         VerdictKind::Better => format!("{}: better, {comparison}", v.contender),
         VerdictKind::Worse => format!("{}: worse, {comparison}", v.contender),

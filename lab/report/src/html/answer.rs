@@ -145,17 +145,17 @@ impl<'a> Field<'a> {
             ahead.retain(|c| c.label != baseline);
         }
         let verdicts = || ranked.iter().filter_map(|c| self.verdict(c));
-        let kinds = |kind| verdicts().all(|v| v.verdict == kind);
-        let all = ahead.len() == ranked.len() && ranked.len() > 1;
+        let all_are = |kind| verdicts().all(|v| v.verdict == kind);
+        let all_overlap = ahead.len() == ranked.len() && ranked.len() > 1;
         if ranked.len() == 1 {
             return (self.single(first), None);
         }
-        if kinds(VerdictKind::NoDifference) {
+        if all_are(VerdictKind::NoDifference) {
             let margin = 100.0 * self.report.run.margin;
             let rest = format!(" by more than {margin:.0} % in {metric}.");
             return (vec![text("No contender differs from "), name(baseline), text(rest)], None);
         }
-        if all && kinds(VerdictKind::Undecided) {
+        if all_overlap && all_are(VerdictKind::Undecided) {
             return (undecided(self.metric, ranked.len()), None);
         }
         if ahead.len() > 1 && is_better(&first) && !ahead.iter().all(is_better) {
@@ -196,8 +196,7 @@ impl<'a> Field<'a> {
 
     /// Answer if `first` is better than the baseline but cannot be separated from the cells in `open`.
     fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> Vec<Part> {
-        let ratio =
-            self.verdict(first).and_then(|v| Some(format!(": {} times {}", ratio(v.ratio?), interval(v))));
+        let ratio = self.verdict(first).and_then(|v| Some(format!(": {}x {}", ratio(v.ratio?), interval(v))));
         let mut parts = vec![
             name(&first.label),
             text(" is better than "),
@@ -229,7 +228,8 @@ impl<'a> Field<'a> {
     fn missing(&self) -> Option<String> {
         let measured = self.cells.iter().any(|c| c.status == CellStatus::Ok);
         let missing = self.cells.iter().filter(|c| c.status != CellStatus::Ok).count();
-        (measured && missing > 0).then(|| format!("{missing} without results."))
+        let plural = if missing == 1 { "" } else { "s" };
+        (measured && missing > 0).then(|| format!("{missing} cell{plural} without results."))
     }
 
     fn tiles(&self, first: Option<&Cell>) -> Vec<Tile> {

@@ -185,10 +185,9 @@ fn turns_text(turns: &InTurns) -> String {
         };
         format!("; {} of the undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
     });
-    format!(
-        "{} sessions of {} turns of {turn} after a lead of {lead}, frozen by {}{share}",
-        turns.sessions, turns.turns, turns.freezer
-    )
+    let sessions = format!("{} session{}", turns.sessions, if turns.sessions == 1 { "" } else { "s" });
+    let count = format!("{} turn{}", turns.turns, if turns.turns == 1 { "" } else { "s" });
+    format!("{sessions} of {count} of {turn} after a lead of {lead}, frozen by {}{share}", turns.freezer)
 }
 
 fn figures(metric: &Metric, m: &MetricValue) -> Figures {

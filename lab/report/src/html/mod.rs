@@ -306,7 +306,7 @@ fn machine(report: &Report) -> Vec<(&'static str, String)> {
     let tools = host.toolchains.iter().map(|(name, version)| format!("{name}: {version}")).collect();
     non_empty([
         ("processor", host.cpu.clone()),
-        ("CPUs", format!("{} of {} cores", host.cpus, host.cores)),
+        ("CPUs", format!("{} ({} cores)", host.cpus, host.cores)),
         ("simultaneous multithreading (SMT)", host.smt.clone()),
         ("memory", format!("{:.1} GiB", host.memory_bytes as f64 / f64::from(1 << 30))),
         ("system", format!("{}, Linux {}", host.os, host.kernel)),

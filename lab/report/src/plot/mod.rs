@@ -214,7 +214,7 @@ pub fn curves(
         [(0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")];
     let most = series.values().flatten().map(|p| p.x).fold(1.0, f64::max).ceil();
     finish(Plot {
-        title: title(report, &format!("{name}, less is better"), selection),
+        title: title(report, &format!("{name}, lower is better"), selection),
         subtitle: report.run.headline.clone(),
         x_label: "quantile".to_owned(),
         x_ticks: ticks.iter().filter(|t| t.0 <= most).map(|(x, text)| (*x, (*text).to_owned())).collect(),
@@ -286,8 +286,8 @@ fn series_by_name(series: BTreeMap<&str, Vec<Point>>, marked: bool) -> Vec<Serie
 /// Direction of improvement, in words.
 fn direction(metric: &Metric) -> &'static str {
     match metric.better {
-        Better::Higher => "more is better",
-        Better::Lower => "less is better",
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
     }
 }
 

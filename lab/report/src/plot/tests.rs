@@ -172,7 +172,7 @@ fn a_ranking_has_a_row_per_contender_with_its_verdict() {
     assert_eq!(svg, ranking_svg(&ranking, WIDTH).file());
     let texts = texts(&svg);
     for part in [
-        "The lab itself: counted, more is better",
+        "The lab itself: counted, higher is better",
         "vs base",
         "logarithmic scale",
         "2.00 k/s",

@@ -138,7 +138,7 @@ fn the_page_of_a_large_run_is_bounded_and_states_what_it_omits() {
         "Without results",
         "share of the ceiling",
         "latency p50",
-        "These figures as a table",
+        "Show as table",
     ] {
         assert!(page.contains(part), "{part}");
     }
