@@ -24,10 +24,20 @@ pub fn run(args: &PlotArgs) -> Outcome {
     }
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.svg", report.run.id)));
     let is_png = file.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("png"));
-    let bytes = if is_png { plot::png(&picture)? } else { picture.file().into_bytes() };
+    let bytes = if is_png { png(&picture)? } else { picture.file().into_bytes() };
     std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))?;
     print(&format!("{}\n", file.display()));
     Ok(GOOD)
+}
+
+#[cfg(feature = "png")]
+fn png(picture: &plot::Picture) -> Result<Vec<u8>, String> {
+    plot::png(picture)
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_: &plot::Picture) -> Result<Vec<u8>, String> {
+    Err("this build of netdyno cannot write PNG: write SVG, or build it with --features png".to_owned())
 }
 
 fn draw(

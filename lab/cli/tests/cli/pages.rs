@@ -53,12 +53,13 @@ fn every_chart_is_drawn_or_says_why_not() {
         ("cost", &one),
         ("ratios", &["--where", "streams=2", "--y", "peak_rss"]),
     ] {
-        for file in ["x.svg", "x.png"] {
+        let files = if cfg!(feature = "png") { &["x.svg", "x.png"][..] } else { &["x.svg"] };
+        for file in files {
             let seen = plot(&[&["--chart", chart], more].concat(), file);
             assert_eq!(seen.code, 0, "{chart}: {seen:?}");
             let bytes = std::fs::read(bench.path(file)).unwrap();
             let (magic, least) =
-                if file == "x.svg" { (&b"<svg"[..], 2_000) } else { (&b"\x89PNG\r\n\x1a\n"[..], 10_000) };
+                if *file == "x.svg" { (&b"<svg"[..], 2_000) } else { (&b"\x89PNG\r\n\x1a\n"[..], 10_000) };
             assert!(bytes.starts_with(magic) && bytes.len() > least, "{chart} {file}: {} bytes", bytes.len());
         }
     }

@@ -7,6 +7,7 @@ pub mod course;
 pub(crate) mod ink;
 mod lines_svg;
 mod matrix;
+#[cfg(feature = "png")]
 mod png;
 mod ranking;
 mod ranking_svg;
@@ -25,6 +26,7 @@ pub use bars::{Bar, Bars, bars, bars_svg, cost, costs, shares};
 pub use canvas::Picture;
 pub use lines_svg::lines_svg;
 pub use matrix::{Matrix, Square, matrix, matrix_svg};
+#[cfg(feature = "png")]
 pub use png::png;
 pub use ranking::{Kind, Ranking, Row, ranking};
 pub use ranking_svg::ranking_svg;
