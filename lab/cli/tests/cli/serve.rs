@@ -126,11 +126,11 @@ fn pages_are_there_for_those_who_ask_for_this_machine() {
     bench.write("docs/studies/one.md", "# What one costs\n\ntext\n");
     let served = Served::start(&bench, &["--name", "lab.example"]);
     for (path, part) in [
-        ("/", "What was measured here"),
+        ("/", "Benchmark results"),
         ("/index.html", "What one costs"),
         ("/runs-1.html", id.as_str()),
         (&format!("/runs/{id}.html"), id.as_str()),
-        ("/history/dummy.html", "over time"),
+        ("/history/dummy.html", "History of"),
         ("/studies/one.html", "<p>text</p>"),
     ] {
         let answer = served.get(path);
