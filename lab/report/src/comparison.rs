@@ -30,8 +30,8 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
     out
 }
 
-/// Formats a comparison as a comment: conclusion, summary table, and a collapsed section with all metrics and `details`,
-/// which is Markdown.
+/// Formats a comparison as a comment: conclusion, summary table, and a collapsed section with all metrics and
+/// `details`, which is Markdown.
 #[must_use]
 pub fn markdown(comparison: &Comparison, details: &str) -> String {
     let mut out = vec![format!("### {}\n", escape(&title(comparison)))];

@@ -48,7 +48,8 @@ pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
     textwrap::fill(text, options)
 }
 
-/// Formats a left-aligned list whose last column is wrapped. Columns that do not fit are placed below their row.
+/// Formats a left-aligned list whose last column is wrapped. Columns that do not fit are placed below their
+/// row.
 #[must_use]
 pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     let width = width - MARGIN;
@@ -81,8 +82,8 @@ pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     out.join("\n")
 }
 
-/// Formats a table of figures: first and last columns left-aligned, the others right-aligned. Columns that do not fit go
-/// to further blocks, whose rows begin with their `short` names.
+/// Formats a table of figures: first and last columns left-aligned, the others right-aligned. Columns that do
+/// not fit go to further blocks, whose rows begin with their `short` names.
 pub fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
     let width = width - MARGIN;
     let head: Vec<String> = head.iter().enumerate().map(|(i, h)| folded(h, content(rows, i))).collect();

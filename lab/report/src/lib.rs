@@ -1,4 +1,5 @@
-//! Reports: a run, an explanation, a comparison or published claims as a terminal table, Markdown, HTML or a picture.
+//! Reports: a run, an explanation, a comparison or published claims as a terminal table, Markdown, HTML or a
+//! picture.
 //!
 //! | does | does not |
 //! |---|---|

@@ -9,8 +9,8 @@ use netdyno_lab_analysis::report::turn_notes;
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::Metric;
 
-/// Formats a report: a summary, then all columns, the verdicts and the machine in a collapsed section. `metrics` are
-/// the workload's.
+/// Formats a report: a summary, then all columns, the verdicts and the machine in a collapsed section.
+/// `metrics` are the workload's.
 #[must_use]
 pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
     let tables = tables(report, metrics);

@@ -1,7 +1,7 @@
 //! The pages of a store as a static site, identical to those of the server except for live runs.
 //!
-//! A list with hashes records the files written. Other files are never overwritten. A listed file that no longer has a
-//! page is removed unless it was modified.
+//! A list with hashes records the files written. Other files are never overwritten. A listed file that no
+//! longer has a page is removed unless it was modified.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -58,8 +58,8 @@ struct FileList {
     files: BTreeMap<String, String>,
 }
 
-/// Writes the site of a store into a folder, with a page for each of the newest `runs` that have ended. Files from other
-/// sources are never overwritten, even on failure.
+/// Writes the site of a store into a folder, with a page for each of the newest `runs` that have ended. Files
+/// from other sources are never overwritten, even on failure.
 ///
 /// # Errors
 /// If a page cannot be made, a file cannot be written, or a file from another source is in the way.
@@ -162,7 +162,7 @@ impl FileList {
 
     fn write(&self, folder: &Path) -> Result<(), SiteError> {
         let path = folder.join(LIST);
-        let text = serde_json::to_vec_pretty(self).expect("a list of texts is JSON");
+        let text = serde_json::to_vec_pretty(self).expect("a map of strings is serialisable");
         replace(&path, &text).map_err(|source| SiteError::File { path, source })
     }
 }

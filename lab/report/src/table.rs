@@ -130,7 +130,8 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     caveats.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
 }
 
-/// Kinds of code whose lines could not be counted, for contenders with results: one line per contender and reason.
+/// Kinds of code whose lines could not be counted, for contenders with results: one line per contender and
+/// reason.
 pub(super) fn uncounted(report: &Report) -> Vec<String> {
     let cells = report.cells.iter().filter(|c| c.status == CellStatus::Ok);
     let builds: BTreeMap<&String, &BuildRecord> = cells.flat_map(compared_builds).collect();

@@ -74,7 +74,8 @@ fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-/// Table rows, split into as many blocks as the width requires. Lines of code are shown only if all columns fit.
+/// Table rows, split into as many blocks as the width requires. Lines of code are shown only if all columns
+/// fit.
 fn figures(out: &mut String, t: &Table<'_>, width: usize) {
     if t.rows.is_empty() {
         return;
@@ -138,7 +139,8 @@ fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric
     line(out, "");
 }
 
-/// Cells without results, each with its reason. Lines after the first one of a reason are the contender's output.
+/// Cells without results, each with its reason. Lines after the first one of a reason are the contender's
+/// output.
 fn missing(out: &mut String, cells: &[&Cell], width: usize) {
     for cell in cells {
         let (word, style) = match cell.status {

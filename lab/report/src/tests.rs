@@ -178,7 +178,7 @@ fn no_line_is_longer_than_the_terminal_and_no_figure_is_lost() {
         assert!(all.join(" ").contains(words.trim()), "{text}");
     }
     let text = terminal(&report, &metrics(), 120);
-    assert_eq!(text.matches("6.00 MB (3.00 + 3.00)").count(), 4, "one line a contender: {text}");
+    assert_eq!(text.matches("6.00 MB (3.00 + 3.00)").count(), 4, "one line per contender: {text}");
 }
 
 #[test]

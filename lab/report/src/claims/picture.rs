@@ -12,7 +12,7 @@ use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Tested};
 pub fn picture(article: &Judged) -> Result<Ranking, String> {
     let rows: Vec<Row> = article.claims.iter().flat_map(rows).collect();
     if rows.is_empty() {
-        return Err(format!("{}: nothing was measured, so there is nothing to draw", article.id));
+        return Err(format!("{}: no claim was measured", article.id));
     }
     let mut footer: Vec<String> =
         article.methods.iter().map(|r| r.host.clone()).filter(|h| !h.is_empty()).collect();

@@ -1,7 +1,7 @@
 //! A differential flame graph as static SVG, with the details of each box in its tooltip.
 //!
-//! The width of a box is the greater of the function's times on the two sides, so that both sides are complete. Red means
-//! more time on the second side, blue less.
+//! The width of a box is the greater of the function's times on the two sides, so that both sides are
+//! complete. Red means more time on the second side, blue less.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -65,7 +65,8 @@ fn workload() -> Workload {
 
 #[test]
 fn an_extra_system_call_is_named_with_its_count() {
-    // The sink is always busy: 1000 ns per message against 1250 ns, of which 250 ns are in an additional call.
+    // The sink is always busy: 1000 ns per message against 1250 ns, of which 250 ns are in an additional
+    // call.
     let run = run([1_000_000, 800_000], [100, 100]);
     let found = [
         vec![calls(&[("sendto", 100, 1e4)]), profile(&[("run", 6000), ("run;__x64_sys_sendto_[k]", 4000)])],

@@ -1,12 +1,13 @@
-//! A workload over time: each contender's ratio to the baseline and to the ceiling of the same run, and changes of it.
+//! A workload over time: each contender's ratio to the baseline and to the ceiling of the same run, and
+//! changes of it.
 //!
 //! | does | does not |
 //! |---|---|
 //! | compare ratios of runs under the same conditions | compare absolute figures of different runs: the machine drifts |
 //! | report from which run on a ratio has changed, and what else changed in that run | claim a cause |
 //!
-//! The store caches a [`Digest`] of each finished run, because reading the samples of hundreds of runs takes minutes.
-//! Digests of another [`VERSION`] are recomputed.
+//! The store caches a [`Digest`] of each finished run, because reading the samples of hundreds of runs takes
+//! minutes. Digests of another [`VERSION`] are recomputed.
 
 mod digest;
 mod series;
@@ -47,8 +48,8 @@ pub fn store_digest(store: &Store, run: &Run, report: &Report) -> Result<Digest,
     Ok(digest)
 }
 
-/// Returns the history of the newest finished runs of a workload; none if there are none. Unreadable runs are skipped and
-/// listed with the reason.
+/// Returns the history of the newest finished runs of a workload; none if there are none. Unreadable runs are
+/// skipped and listed with the reason.
 ///
 /// # Errors
 /// If the store cannot be read.

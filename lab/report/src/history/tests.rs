@@ -6,7 +6,8 @@ use super::*;
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::fixture::{Contender, run, write};
 
-/// A run in which "rival" has about this ratio to the baseline, and the ceiling three times the baseline's rate.
+/// A run in which "rival" has about this ratio to the baseline, and the ceiling three times the baseline's
+/// rate.
 fn synthetic(number: u32, ratio: f64, version: &str) -> Run {
     let wobble = u64::from(number * 7 % 3);
     let base = [10_000, 10_020, 9_990];

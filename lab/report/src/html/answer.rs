@@ -1,4 +1,5 @@
-//! The answer of a run as a sentence and key figures. Contenders whose intervals overlap are not ranked among each other.
+//! The answer of a run as a sentence and key figures. Contenders whose intervals overlap are not ranked among
+//! each other.
 
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ const NAMED_MAX: usize = 3;
 
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Part {
+pub(super) struct TextPart {
     /// Whether the text is a name.
     pub(super) strong: bool,
     pub(super) text: String,
@@ -32,7 +33,7 @@ pub(super) struct Tile {
 /// The answer of one setting, or of a whole run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Answer {
-    pub(super) sentence: Vec<Part>,
+    pub(super) sentence: Vec<TextPart>,
     /// Further sentences.
     pub(super) more: Vec<String>,
     pub(super) tiles: Vec<Tile>,
@@ -42,13 +43,13 @@ pub(super) struct Answer {
 }
 
 /// The cells of one setting, and the metric that ranks them.
-pub(super) struct Field<'a> {
+pub(super) struct Ranking<'a> {
     pub(super) report: &'a Report,
     pub(super) metric: &'a Metric,
     pub(super) cells: &'a [&'a Cell],
 }
 
-impl<'a> Field<'a> {
+impl<'a> Ranking<'a> {
     /// Answer for these cells.
     pub(super) fn answer(&self) -> Answer {
         let ranked = self.ranked();
@@ -100,7 +101,7 @@ impl<'a> Field<'a> {
     }
 
     /// Answer if no contender is ranked.
-    fn unranked(&self) -> Vec<Part> {
+    fn unranked(&self) -> Vec<TextPart> {
         let count = |status| self.cells.iter().filter(|c| c.status == status).count();
         let measured: Vec<&&Cell> = self.cells.iter().filter(|c| c.status == CellStatus::Ok).collect();
         if measured.iter().any(|c| !c.ceiling) {
@@ -122,7 +123,7 @@ impl<'a> Field<'a> {
         vec![text(sentence)]
     }
 
-    fn single(&self, cell: &Cell) -> Vec<Part> {
+    fn single(&self, cell: &Cell) -> Vec<TextPart> {
         let value = self.value(cell).unwrap_or_default();
         let figure = format!(
             ": {} {}; there is no contender to compare it with.",
@@ -132,7 +133,7 @@ impl<'a> Field<'a> {
         vec![name(&cell.label), text(figure)]
     }
 
-    fn compared(&self, ranked: &[&'a Cell], baseline: &str) -> (Vec<Part>, Option<String>) {
+    fn compared(&self, ranked: &[&'a Cell], baseline: &str) -> (Vec<TextPart>, Option<String>) {
         let metric = &self.metric.label;
         let first = ranked[0];
         let overlaps = |cell: &&&Cell| match (self.interval(first, baseline), self.interval(cell, baseline)) {
@@ -195,7 +196,7 @@ impl<'a> Field<'a> {
     }
 
     /// Answer if `first` is better than the baseline but cannot be separated from the cells in `open`.
-    fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> Vec<Part> {
+    fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> Vec<TextPart> {
         let ratio = self.verdict(first).and_then(|v| Some(format!(": {}x {}", ratio(v.ratio?), interval(v))));
         let mut parts = vec![
             name(&first.label),
@@ -304,12 +305,12 @@ pub(super) fn overall(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
     Answer { sentence, more: Vec::new(), tiles: Vec::new(), leader: None }
 }
 
-fn undecided(metric: &Metric, count: usize) -> Vec<Part> {
+fn undecided(metric: &Metric, count: usize) -> Vec<TextPart> {
     vec![text(format!("Undecided: none of {count} contenders is significantly ahead in {}.", metric.label))]
 }
 
 /// `a, b and 2 more`.
-fn names(cells: &[&Cell]) -> Vec<Part> {
+fn names(cells: &[&Cell]) -> Vec<TextPart> {
     let named = if cells.len() <= NAMED_MAX + 1 { cells.len() } else { NAMED_MAX };
     let mut parts = Vec::new();
     for (i, cell) in cells[..named].iter().enumerate() {
@@ -329,16 +330,16 @@ fn names(cells: &[&Cell]) -> Vec<Part> {
     parts
 }
 
-fn name(text: impl Into<String>) -> Part {
-    Part { strong: true, text: text.into() }
+fn name(text: impl Into<String>) -> TextPart {
+    TextPart { strong: true, text: text.into() }
 }
 
-fn text(text: impl Into<String>) -> Part {
-    Part { strong: false, text: text.into() }
+fn text(text: impl Into<String>) -> TextPart {
+    TextPart { strong: false, text: text.into() }
 }
 
-/// Describes a share of the ceiling. A ceiling is a minimal program for one way to do the work. A contender that uses a
-/// better way, such as longer datagrams, can exceed it.
+/// Describes a share of the ceiling. A ceiling is a minimal program for one way to do the work. A contender
+/// that uses a better way, such as longer datagrams, can exceed it.
 pub(super) fn about_ceiling(share: f64) -> &'static str {
     if share > 1.02 {
         "of the ceiling, which uses a different method"

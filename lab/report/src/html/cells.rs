@@ -1,11 +1,12 @@
-//! Collapsed details of each cell and contender. The middle of a long log is omitted, and the page states how much.
+//! Collapsed details of each cell and contender. The middle of a long log is omitted, and the page states how
+//! much.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::super::table::name;
-use super::figures::{Texts, figure_of, typed};
+use super::figures::{DataTable, figure_of, typed};
 use super::limits::{LOG_BYTES_MAX, LOGS_BYTES_MAX, NOTES_MAX, REASON_LINES_MAX, SAMPLES_MAX};
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, InTurns, MetricValue, Report};
@@ -29,13 +30,13 @@ pub(super) struct Details {
     /// Output before the failure, with a note of what was omitted.
     pub(super) log: String,
     pub(super) facts: Vec<(String, String)>,
-    pub(super) metrics: Vec<Figures>,
+    pub(super) metrics: Vec<MetricRow>,
     pub(super) notes: Vec<String>,
 }
 
 /// A metric of one cell.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Figures {
+pub(super) struct MetricRow {
     label: String,
     value: String,
     parts: String,
@@ -190,14 +191,14 @@ fn turns_text(turns: &InTurns) -> String {
     format!("{sessions} of {count} of {turn} after a lead of {lead}, frozen by {}{share}", turns.freezer)
 }
 
-fn figures(metric: &Metric, m: &MetricValue) -> Figures {
+fn figures(metric: &Metric, m: &MetricValue) -> MetricRow {
     let least = m.samples.iter().copied().reduce(f64::min);
     let most = m.samples.iter().copied().reduce(f64::max);
     let spread = least.zip(most).filter(|_| m.samples.len() > 1);
     let samples = m.samples.iter().take(SAMPLES_MAX).map(|s| format::value(*s, &m.unit));
     let samples: Vec<String> = samples.chain(remainder(m.samples.len(), SAMPLES_MAX)).collect();
     let parts = m.per_role.iter().map(|(role, v)| format!("{role} {}", format::value(*v, &m.unit)));
-    Figures {
+    MetricRow {
         label: metric.label.clone(),
         value: m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit)),
         parts: parts.collect::<Vec<_>>().join(", "),
@@ -236,7 +237,7 @@ fn build_facts(build: &BuildRecord) -> Vec<(String, String)> {
 }
 
 /// Table of the lines of code of all contenders.
-pub(super) fn lines_of_code(report: &Report) -> Option<Texts> {
+pub(super) fn lines_of_code(report: &Report) -> Option<DataTable> {
     let all = report.cells.iter().filter(|c| !c.ceiling).flat_map(|c| &c.builds);
     let all: BTreeMap<&String, &BuildRecord> = all.collect();
     let rows: Vec<Vec<String>> = all
@@ -247,5 +248,5 @@ pub(super) fn lines_of_code(report: &Report) -> Option<Texts> {
         })
         .collect();
     let head = ["", "library", "adapter", "generated"].map(str::to_owned).to_vec();
-    (!rows.is_empty()).then(|| Texts { caption: "Lines of code".to_owned(), head, rows })
+    (!rows.is_empty()).then(|| DataTable { caption: "Lines of code".to_owned(), head, rows })
 }

@@ -16,9 +16,9 @@ const NARROW: f64 = 350.0;
 /// Width of a panel. Panels are placed side by side.
 const PANEL: f64 = 420.0;
 
-/// A table of texts.
+/// A table of formatted values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(super) struct Texts {
+pub(super) struct DataTable {
     pub(super) caption: String,
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
@@ -33,7 +33,7 @@ pub(super) struct Figure {
     pub(super) narrow: String,
     /// Legend, or the reason why there is no picture.
     pub(super) caption: String,
-    pub(super) table: Option<Texts>,
+    pub(super) table: Option<DataTable>,
 }
 
 /// Resource costs.
@@ -43,7 +43,7 @@ pub(super) struct Costs {
     panels: Vec<String>,
     /// Panels in the collapsed section.
     more: Vec<String>,
-    table: Texts,
+    table: DataTable,
 }
 
 /// Draws the pictures of one setting of a run.
@@ -80,7 +80,7 @@ impl Drawing<'_> {
             };
             Some([cell.label.clone()].into_iter().chain(SHARES.iter().map(|(q, _)| value(*q))).collect())
         };
-        let table = Texts {
+        let table = DataTable {
             caption: format!("{name}, quantiles"),
             head: [""].into_iter().chain(SHARES.iter().map(|(_, text)| *text)).map(str::to_owned).collect(),
             rows: self.measured().iter().filter_map(row).collect(),
@@ -90,7 +90,8 @@ impl Drawing<'_> {
         Some(Figure { table: Some(table), ..figure })
     }
 
-    /// Resource costs: one panel per metric, those with a column in the tables first, and the share of the ceiling.
+    /// Resource costs: one panel per metric, those with a column in the tables first, and the share of the
+    /// ceiling.
     pub(super) fn costs(&self) -> Costs {
         let share = plot::shares(self.report, self.workload, &self.selection).ok();
         let metrics: Vec<(&Metric, plot::Bars)> = plot::costs(self.workload)
@@ -103,7 +104,7 @@ impl Drawing<'_> {
             [cell.label.clone()].into_iter().chain(figures).chain([share]).collect()
         };
         let heads = metrics.iter().map(|(m, _)| m.label.clone());
-        let table = Texts {
+        let table = DataTable {
             caption: "Resource costs".to_owned(),
             head: [String::new()].into_iter().chain(heads).chain(["of ceiling".to_owned()]).collect(),
             rows: self.measured().iter().map(row).collect(),
@@ -127,7 +128,7 @@ impl Drawing<'_> {
             [name.clone()].into_iter().chain(squares.iter().map(text)).collect()
         };
         let [down, across] = &matrix.roles;
-        let table = Texts {
+        let table = DataTable {
             caption: format!("{}, in {}; rows: {down}, columns: {across}", matrix.title, matrix.unit),
             head: [String::new()].into_iter().chain(matrix.columns.iter().cloned()).collect(),
             rows: matrix.rows.iter().zip(&matrix.squares).map(row).collect(),
@@ -149,7 +150,8 @@ impl Drawing<'_> {
     }
 }
 
-/// Pictures of the primary and headline metrics against each swept parameter, and the number of omitted pictures.
+/// Pictures of the primary and headline metrics against each swept parameter, and the number of omitted
+/// pictures.
 pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usize) {
     let measured: Vec<&Cell> = report.cells.iter().filter(|c| c.status == CellStatus::Ok).collect();
     let names = plot::differing(&measured);
@@ -176,7 +178,7 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
                     };
                     [s.name.clone()].into_iter().chain(lines.x_ticks.iter().map(at)).collect()
                 };
-                let table = Texts {
+                let table = DataTable {
                     caption: format!("{} by {}", lines.title, lines.x_label),
                     head: [lines.x_label.clone()].into_iter().chain(ticks).collect(),
                     rows: lines.series.iter().map(row).collect(),

@@ -7,7 +7,7 @@ pub(super) const LOGS_BYTES_MAX: usize = 512 << 10;
 /// Lines of a reason shown outside the log.
 pub(super) const REASON_LINES_MAX: usize = 12;
 /// Settings of a sweep that have pictures.
-pub(super) const PLACES_DRAWN_MAX: usize = 12;
+pub(super) const SETTINGS_DRAWN_MAX: usize = 12;
 /// Pictures of a metric against a parameter.
 pub(super) const SWEEPS_DRAWN_MAX: usize = 12;
 /// Cells with details.

@@ -1,8 +1,9 @@
 //! A run as one self-contained HTML file: the answer, then the evidence for it.
 //!
-//! The page has no scripts and makes no requests. Its Content-Security-Policy forbids both and allows its style sheet by
-//! hash. The template engine or the canvas removes control characters from contenders' output and escapes it. The colour
-//! scheme follows the reader's system or a radio button that the style sheet evaluates.
+//! The page has no scripts and makes no requests. Its Content-Security-Policy forbids both and allows its
+//! style sheet by hash. The template engine or the canvas removes control characters from contenders' output
+//! and escapes it. The colour scheme follows the reader's system or a radio button that the style sheet
+//! evaluates.
 
 mod answer;
 mod cells;
@@ -19,8 +20,8 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_format
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use self::answer::{Answer, Field, Part};
-use self::figures::{Costs, Drawing, Figure, Texts, typed};
+use self::answer::{Answer, Ranking, TextPart};
+use self::figures::{Costs, DataTable, Drawing, Figure, typed};
 use super::plot::{Selection, ink};
 use super::table::{self, Table, tables, verdict_of};
 use crate::effects;
@@ -54,12 +55,12 @@ struct Page<'a> {
     warnings: &'a [String],
     sweeps: Vec<Figure>,
     sweeps_left_out: usize,
-    places: Vec<Place>,
+    settings: Vec<SettingView>,
     notes: Vec<String>,
     cells: Vec<cells::Details>,
     cells_left_out: usize,
     builds: Vec<(String, Vec<(String, String)>)>,
-    code: Option<Texts>,
+    code: Option<DataTable>,
     machine: Vec<(&'static str, String)>,
     run: Vec<(&'static str, String)>,
     command: String,
@@ -70,15 +71,15 @@ struct Page<'a> {
 
 /// Results of one parameter setting.
 #[derive(Serialize)]
-struct Place {
+struct SettingView {
     id: usize,
     title: String,
-    sentence: Vec<Part>,
+    sentence: Vec<TextPart>,
     more: Vec<String>,
     /// Whether pictures are drawn; only the first settings have them.
     drawn: bool,
     ranking: Figure,
-    table: Main,
+    table: MainTable,
     pending: String,
     latency: Option<Figure>,
     costs: Option<Costs>,
@@ -89,13 +90,13 @@ struct Place {
 /// Effects and interactions of the contenders of a matrix.
 #[derive(Serialize)]
 struct MatrixEffects {
-    table: Texts,
+    table: DataTable,
     lines: Vec<String>,
 }
 
 /// The main table: the terminal's table without the lines of code.
 #[derive(Serialize)]
-struct Main {
+struct MainTable {
     caption: String,
     head: Vec<String>,
     rows: Vec<Row>,
@@ -171,11 +172,11 @@ fn overall(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
 
 fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
     let tables = tables(report, &workload.metrics);
-    let mut places = Vec::new();
+    let mut settings = Vec::new();
     let mut answers = Vec::new();
     for (i, (t, cells)) in tables.iter().zip(groups(report)).enumerate() {
         let answer = answer_of(report, workload, &cells);
-        places.push(place(report, workload, i, t, &cells, &answer));
+        settings.push(setting_view(report, workload, i, t, &cells, &answer));
         answers.push((t.title.clone(), answer));
     }
     let several = answers.len() > 1;
@@ -212,7 +213,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
         warnings: &report.warnings,
         sweeps,
         sweeps_left_out,
-        places,
+        settings,
         notes: notes.into_iter().flatten().collect(),
         cells: details,
         cells_left_out,
@@ -241,26 +242,26 @@ fn groups(report: &Report) -> Vec<Vec<&Cell>> {
 
 fn answer_of(report: &Report, workload: &Workload, cells: &[&Cell]) -> Answer {
     match workload.primary() {
-        Some(metric) => Field { report, metric, cells }.answer(),
+        Some(metric) => Ranking { report, metric, cells }.answer(),
         None => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
     }
 }
 
-fn place(
+fn setting_view(
     report: &Report,
     workload: &Workload,
     id: usize,
     t: &Table<'_>,
     cells: &[&Cell],
     answer: &Answer,
-) -> Place {
+) -> SettingView {
     let params: Vec<&BTreeMap<String, serde_json::Value>> = report.cells.iter().map(|c| &c.params).collect();
     let own = &cells[0].params;
     let only = own.iter().filter(|(name, value)| params.iter().any(|p| p.get(*name) != Some(*value)));
     let only = only.map(|(name, value)| (name.clone(), typed(value))).collect();
     let drawing = Drawing { report, workload, selection: Selection { only, contenders: Vec::new() }, cells };
-    let drawn = id < limits::PLACES_DRAWN_MAX && !t.rows.is_empty();
-    Place {
+    let drawn = id < limits::SETTINGS_DRAWN_MAX && !t.rows.is_empty();
+    SettingView {
         id,
         title: differing(&params, own),
         sentence: answer.sentence.clone(),
@@ -273,14 +274,14 @@ fn place(
         costs: drawn.then(|| drawing.costs()),
         matrix: drawn.then(|| drawing.matrix()).flatten(),
         effects: effects::table_at(report, workload.primary(), own).map(|matrix| MatrixEffects {
-            table: Texts { caption: matrix.title, head: matrix.head, rows: matrix.rows },
+            table: DataTable { caption: matrix.title, head: matrix.head, rows: matrix.rows },
             lines: matrix.lines,
         }),
     }
 }
 
 /// The terminal's table without the lines of code, which have a separate table.
-fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Main {
+fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> MainTable {
     let without_code = |row: &[String]| [&row[..t.code_columns.start], &row[t.code_columns.end..]].concat();
     let rows = t.rows.iter().map(|(cell, texts)| Row {
         class: match verdict_of(report, cell, &report.run.primary).map(|v| v.verdict) {
@@ -297,7 +298,7 @@ fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Main {
         Some(m) => format!("{}, highest first", m.label),
         None => String::new(),
     };
-    Main { caption: order, head: without_code(&t.head), rows: rows.collect() }
+    MainTable { caption: order, head: without_code(&t.head), rows: rows.collect() }
 }
 
 fn machine(report: &Report) -> Vec<(&'static str, String)> {

@@ -177,7 +177,7 @@ fn summary(series: &Series, levels: &[(usize, usize, f64)]) -> String {
     let level = levels.last().map_or(String::new(), |(_, _, last)| ratio(*last));
     match series.shifts.len() {
         0 if series.points.len() < 2 * netdyno_stats::changes::LEAST => {
-            format!("{runs}: too few to look for changes")
+            format!("{runs}: too few to detect changes")
         }
         0 => format!("mean {level} over {runs}, no change"),
         n => format!("{level} since the last of {}; {runs}", counted(n, "change")),

@@ -1,6 +1,8 @@
-//! A running run, followed through the store: progress, convergence of the intervals, pending cells, and failures.
+//! A running run, followed through the store: progress, convergence of the intervals, pending cells, and
+//! failures.
 //!
-//! Each refresh reads the trials added since the last one and judges them with the functions that decide when to stop.
+//! Each refresh reads the trials added since the last one and judges them with the functions that decide when
+//! to stop.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! The pages of a store: index, runs, histories of workloads, and studies. The server and the static site share them.
+//! The pages of a store: index, runs, histories of workloads, and studies. The server and the static site
+//! share them.
 //!
 //! | does | does not |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! Studies: Markdown files and pictures of a folder.
 //!
-//! A study may quote output of contenders. Only the HTML elements for collapsible sections are kept; other HTML is shown
-//! as text. Links to the web, to anchors and to other studies are kept, others are removed. Pictures are embedded.
+//! A study may quote output of contenders. Only the HTML elements for collapsible sections are kept; other
+//! HTML is shown as text. Links to the web, to anchors and to other studies are kept, others are removed.
+//! Pictures are embedded.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Resource costs and shares of the ceiling: one panel per metric, one bar per contender in the order of the ranking.
+//! Resource costs and shares of the ceiling: one panel per metric, one bar per contender in the order of the
+//! ranking.
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;

@@ -1,7 +1,7 @@
 //! Colours of pictures and pages in light and dark mode, and the style sheet of pictures.
 //!
-//! `chart.css` assigns named colours to the classes of pictures. Pages define the names as CSS variables for both modes.
-//! Standalone pictures contain the values, because many SVG viewers do not support variables.
+//! `chart.css` assigns named colours to the classes of pictures. Pages define the names as CSS variables for
+//! both modes. Standalone pictures contain the values, because many SVG viewers do not support variables.
 
 /// Style sheet of pictures.
 pub(crate) const CHART_CSS: &str = include_str!("chart.css");

@@ -1,4 +1,5 @@
-//! Draws a [`Plot`]: lines over a logarithmic y axis. In wide pictures, names are at the ends of the lines, else below.
+//! Draws a [`Plot`]: lines over a logarithmic y axis. In wide pictures, names are at the ends of the lines,
+//! else below.
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;

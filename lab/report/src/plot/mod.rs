@@ -1,5 +1,5 @@
-//! Plots of a stored run, as SVG and PNG: rankings, a metric against a parameter, latency curves, resource costs, shares
-//! of the ceiling, and matrices. Plots show only values of the report.
+//! Plots of a stored run, as SVG and PNG: rankings, a metric against a parameter, latency curves, resource
+//! costs, shares of the ceiling, and matrices. Plots show only values of the report.
 
 mod bars;
 mod canvas;

@@ -1,4 +1,5 @@
-//! Draws a [`Ranking`]. In wide pictures, text and marks of a row share a line; in narrow ones, text is above the marks.
+//! Draws a [`Ranking`]. In wide pictures, text and marks of a row share a line; in narrow ones, text is above
+//! the marks.
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ranking::{Kind, Ranking, Row};
@@ -9,7 +10,8 @@ use netdyno_lab_analysis::report::format;
 const WIDE_MIN: f64 = 640.0;
 const NAMES_LEAST: f64 = 120.0;
 const NAMES_MOST: f64 = 340.0;
-/// Distances from the end of the marks to the end of the values, to the ratios, to the verdicts, and to the edge.
+/// Distances from the end of the marks to the end of the values, to the ratios, to the verdicts, and to the
+/// edge.
 const VALUES: f64 = 78.0;
 const DETAILS: f64 = 92.0;
 const VERDICTS: f64 = 242.0;

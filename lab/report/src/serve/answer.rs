@@ -19,8 +19,8 @@ use netdyno_lab_store::Store;
 /// Body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
-/// Security headers of every response. They restrict what a page may load and which sites may frame it, and forbid
-/// content sniffing, caching and referrers. The policy within a page is stricter.
+/// Security headers of every response. They restrict what a page may load and which sites may frame it, and
+/// forbid content sniffing, caching and referrers. The policy within a page is stricter.
 const SECURITY_HEADERS: [(header::HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,

@@ -1,4 +1,5 @@
-//! Live updates of runs. Each followed run is polled once per second, independent of the number of its followers.
+//! Live updates of runs. Each followed run is polled once per second, independent of the number of its
+//! followers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,9 +1,10 @@
 //! Access control: host names and the token.
 //!
-//! A website can point its name at this machine (DNS rebinding) and read our responses unless the `Host` header is
-//! checked. Addresses and `localhost` are safe; other names must be configured. Beyond loopback every request needs the
-//! token, as `Authorization: Bearer` or as the cookie that the form sets, which holds a hash of it. Tokens are compared by
-//! their hashes in constant time and are never logged. HTTP is not encrypted: use `ssh -L` over untrusted networks.
+//! A website can point its name at this machine (DNS rebinding) and read our responses unless the `Host`
+//! header is checked. Addresses and `localhost` are safe; other names must be configured. Beyond loopback
+//! every request needs the token, as `Authorization: Bearer` or as the cookie that the form sets, which holds
+//! a hash of it. Tokens are compared by their hashes in constant time and are never logged. HTTP is not
+//! encrypted: use `ssh -L` over untrusted networks.
 
 use std::fmt::Write;
 use std::io::Read;

@@ -6,9 +6,9 @@
 //! | listen on loopback, or elsewhere with a token | encrypt: use `ssh -L` or a proxy |
 //! | poll the store once per second while a client follows a run | work without clients |
 //!
-//! One thread handles connections; pages are rendered on up to two further threads. Live updates are server-sent events
-//! (WHATWG HTML, section "Server-sent events") with the part of the page that changes. On a machine that measures, each
-//! update costs CPU time after a trial, and a browser costs more.
+//! One thread handles connections; pages are rendered on up to two further threads. Live updates are
+//! server-sent events (WHATWG HTML, section "Server-sent events") with the part of the page that changes. On
+//! a machine that measures, each update costs CPU time after a trial, and a browser costs more.
 
 mod answer;
 mod follow;

@@ -51,7 +51,8 @@ pub(super) fn large() -> &'static (Report, Workload) {
     LARGE.get_or_init(|| report_of(&large_run()))
 }
 
-/// Twelve contenders, including the ceiling and one that fails with a long log; six settings, forty sessions each.
+/// Twelve contenders, including the ceiling and one that fails with a long log; six settings, forty sessions
+/// each.
 pub(super) fn large_run() -> Run {
     const NAMES: [&str; 12] = [
         "base",
