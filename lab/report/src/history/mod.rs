@@ -3,7 +3,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | compare ratios of runs under the same conditions | compare absolute figures of different runs: the machine drifts |
+//! | compare ratios under the same conditions | compare absolute figures across runs: the machine drifts |
 //! | report from which run on a ratio has changed, and what else changed in that run | claim a cause |
 //!
 //! The store caches a [`Digest`] of each finished run, because reading the samples of hundreds of runs takes

@@ -3,7 +3,7 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | render pages from the store and the folder of studies | HTTP or file output: [`crate::serve`], [`crate::site`] |
+//! | render pages of the store and the studies | HTTP or file output: [`crate::serve`], [`crate::site`] |
 //! | escape foreign text | run scripts, except on the page of a running run |
 
 mod address;
