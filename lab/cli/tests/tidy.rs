@@ -269,6 +269,11 @@ fn manifests_are_valid_and_every_workload_has_its_ceiling() {
         if baseline.is_some_and(|baseline| catalog.contender(name, baseline).is_err()) {
             wrong.push(format!("{name}: no contender {baseline:?}, its baseline"));
         }
+        for wanted in &workload.first_look {
+            if catalog.contender(name, wanted).is_err() {
+                wrong.push(format!("{name}: no contender {wanted}, of its first look"));
+            }
+        }
         for (role, partner) in &workload.partners {
             if !catalog.contender(name, partner).is_ok_and(|contender| contender.plays(role)) {
                 wrong.push(format!("{name}: no contender {partner} that plays the {role}, its partner"));

@@ -30,6 +30,9 @@ pub struct Workload {
     pub ceiling: Option<String>,
     /// The contender that ratios are to where nothing else is asked for.
     pub baseline: Option<String>,
+    /// Contenders that the early result of a run should have: they are built first.
+    #[serde(default)]
+    pub first_look: Vec<String>,
     /// Who plays a role for all contenders, of roles that are not compared: a load generator, by which all are worked. Those who
     /// play the other roles are compared, unless a run asks for every pair.
     #[serde(default)]
@@ -234,6 +237,10 @@ impl Workload {
                 problems.name(field, name);
             }
         }
+        for name in &self.first_look {
+            problems.name("first_look", name);
+        }
+        unique("first_look", "contender", self.first_look.iter(), problems);
         if self.roles.is_empty() {
             problems.push("roles", "must name at least one role");
         }
@@ -407,7 +414,7 @@ fn unique<'a>(field: &str, what: &str, names: impl Iterator<Item = &'a String>, 
     for (i, name) in names.enumerate() {
         problems.name(&format!("{field}[{i}]"), name);
         if seen.contains(&name) {
-            problems.push(format!("{field}[{i}]"), format!("{what} \"{name}\" stands twice"));
+            problems.push(format!("{field}[{i}]"), format!("{what} \"{name}\" is listed twice"));
         }
         seen.push(name);
     }

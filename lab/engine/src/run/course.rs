@@ -251,14 +251,17 @@ impl Engine<'_> {
         };
         let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
         let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
-        // Without partners and the baseline nothing can be compared.
+        // Nothing can be compared without partners and the baseline.
         let first: Vec<&str> =
             workload.partners.values().map(String::as_str).chain(baseline).chain(ceiling).collect();
+        let first: Vec<&str> =
+            first.into_iter().chain(workload.first_look.iter().map(String::as_str)).collect();
         let names = order(wanted, &first, |name| expected[name]);
         let mut builds = BTreeMap::new();
         for (index, name) in names.iter().enumerate() {
             let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();
-            let is_due = first_look::is_due(run, |name| builds.contains_key(name), &to_come);
+            let is_due =
+                first_look::is_due(run, |name| builds.contains_key(name), &to_come, &workload.first_look);
             if is_due && !self.first_look(run, workload, plan, (&builds, inputs))? {
                 return Ok(None);
             }

@@ -21,16 +21,22 @@ const SECONDS_MAX: f64 = 30.0;
 /// The share of the budget that it may take: most of what it measures of the baseline others cannot use.
 const BUDGET_SHARE: f64 = 1.0 / 8.0;
 
-/// Whether a first look is worth it before the builds to come, with the seconds that they are likely to take: the next is
-/// not in the cache, nothing is measured, and what is built can be compared.
-pub(super) fn is_due(run: &Run, is_built: impl Fn(&str) -> bool, to_come: &[f64]) -> bool {
+/// Whether to measure a first look before the remaining builds, whose expected seconds are `to_come`: the next build is not in
+/// the cache, no trial exists, the contenders that are `wanted` in it are built, and the built contenders can be compared.
+pub(super) fn is_due(run: &Run, is_built: impl Fn(&str) -> bool, to_come: &[f64], wanted: &[String]) -> bool {
     let takes_long = to_come.first().is_some_and(|next| *next > 0.0);
     takes_long
         && to_come.iter().sum::<f64>() >= SECONDS_MAX
         && run.trials.is_empty()
         // What answers questions has all of a round at one time, and its blocks go on where the last ended.
         && run.header.settings.questions.is_empty()
+        && wanted.iter().all(|name| is_built(name) || !is_in(run, name))
         && is_comparable(run, is_built)
+}
+
+/// Whether a cell that has not failed has this contender.
+fn is_in(run: &Run, contender: &str) -> bool {
+    run.cells.iter().any(|cell| is_alive(cell) && cell.contenders.values().any(|name| name == contender))
 }
 
 /// Two contenders are built, and so is the baseline that the run will have, at all parameters that anything is built for:
@@ -138,7 +144,11 @@ mod tests {
             (&["base", "top", "quick", "slow"], &[], false),
         ];
         for (built, to_come, due) in rows {
-            assert_eq!(is_due(&run, |name| built.contains(&name), to_come), due, "{built:?} {to_come:?}");
+            assert_eq!(
+                is_due(&run, |name| built.contains(&name), to_come, &[]),
+                due,
+                "{built:?} {to_come:?}"
+            );
         }
     }
 
@@ -146,10 +156,20 @@ mod tests {
     fn without_the_baseline_it_waits_for_the_one_that_will_be_instead() {
         let mut run = planned();
         run.cells[0].status = CellStatus::Failed;
-        let is_due = |run: &Run| is_due(run, |name| name != "slow", &[60.0]);
+        let is_due = |run: &Run| is_due(run, |name| name != "slow", &[60.0], &[]);
         assert!(!is_due(&run), "quick would be alone");
         run.cells[1].ceiling = false;
         assert!(is_due(&run), "quick is the first by name");
+    }
+
+    #[test]
+    fn it_waits_for_the_contenders_that_the_workload_wants_in_it() {
+        let wanted = ["quick", "slow", "elsewhere"].map(str::to_owned);
+        let mut run = planned();
+        let is_due = |run: &Run| is_due(run, |name| name == "base" || name == "quick", &[60.0], &wanted);
+        assert!(!is_due(&run), "slow is not built");
+        run.cells[3].status = CellStatus::Failed;
+        assert!(is_due(&run), "slow failed to build");
     }
 
     #[test]
@@ -160,7 +180,7 @@ mod tests {
             None,
         )
         .trials;
-        assert!(!is_due(&run, |name| name != "slow", &[60.0]));
+        assert!(!is_due(&run, |name| name != "slow", &[60.0], &[]));
     }
 
     #[test]

@@ -135,8 +135,13 @@ fn a_broken_workload_says_where_and_why() {
         "title =",
         "tilte =",
         "workloads/w.toml:3: tilte: unknown field `tilte`, expected one of `name`, `title`, `about`, \
-         `roles`, `ceiling`, `baseline`, `partners`, `stand_ins`, `networks_apart`, `contract`, `params`, `inputs`, `requires`, `gate`, `offered`, \
+         `roles`, `ceiling`, `baseline`, `first_look`, `partners`, `stand_ins`, `networks_apart`, `contract`, `params`, `inputs`, `requires`, `gate`, `offered`, \
          `one_cpu_max`, `detect`, `turns`, `marks_hz`, `metrics`, `presets` (did you mean title?)",
+    );
+    check(
+        "title =",
+        "first_look = [\"a\", \"a\"]\ntitle =",
+        "workloads/w.toml:3: first_look[1]: contender \"a\" is listed twice",
     );
     check(
         "default = 2",
