@@ -28,7 +28,8 @@ fn article(article: &Judged) -> String {
         out.push(format!("Evidence for the causes:\n\n{}\n", causes.join("\n")));
     }
     if !article.differs.is_empty() {
-        out.push(format!("Differences from the article: {}.\n", escape(&plain(&article.differs.join("; ")))));
+        let differs = article.differs.iter().map(|text| format!("- {}", escape(&plain(text))));
+        out.push(format!("Differences from the article:\n\n{}\n", differs.collect::<Vec<_>>().join("\n")));
     }
     let runs = article.methods.iter().map(|ran| {
         let run = if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) };
