@@ -151,7 +151,7 @@ impl ReceiveBatch {
         self.offer();
         self.filled = 0;
         let mut buffers = self.bytes.chunks_exact_mut(BUFFER_BYTES);
-        // // On the stack: there are at most MAX_BUFFERS.
+        // On the stack: there are at most MAX_BUFFERS.
         let mut slices: [IoSliceMut<'_>; MAX_BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
         let filled = receive(&mut slices[..self.offered], &mut self.metas[..self.offered])?;
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn more_buffers_are_offered_while_datagrams_come_one_by_one() {
         let mut batch = ReceiveBatch::gathering(4);
-        // // More datagrams are always waiting, each from a different sender.
+        // More datagrams are always waiting, each from a different sender.
         let found: Vec<_> = (1..=100).map(|port| (port, 1200)).collect();
         for buffers in [4, 8, 16, 32, 32] {
             assert_eq!((call(&mut batch, &found), batch.is_full()), (buffers, true));
@@ -250,7 +250,7 @@ mod tests {
     fn datagrams_that_came_one_by_one_are_put_together() {
         let lengths = |found: &[(u16, usize)]| {
             let mut batch = ReceiveBatch::gathering(32);
-            // // An earlier batch leaves nothing behind.
+            // An earlier batch leaves nothing behind.
             call(&mut batch, &[(1, 9); 32]);
             assert_eq!(call(&mut batch, found), found.len());
             let runs = batch.iter().map(|run| {

@@ -53,7 +53,7 @@ impl Interface {
             let at = match all.iter().position(|known| known.name == entry.interface_name) {
                 Some(at) => at,
                 None => {
-                    // // The interface disappeared meanwhile.
+                    // The interface disappeared meanwhile.
                     let Ok(index) = if_nametoindex(entry.interface_name.as_str()) else { continue };
                     all.push(Self {
                         name: entry.interface_name.clone(),

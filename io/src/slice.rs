@@ -22,14 +22,14 @@ pub(crate) fn shorten() -> io::Result<()> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // // SAFETY: the kernel writes at most `size` bytes, the size of `attributes`, for this thread (0),
+    // SAFETY: the kernel writes at most `size` bytes, the size of `attributes`, for this thread (0),
     // without flags.
     check(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) })?;
     if ![libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(attributes.sched_policy as i32)) {
         return Ok(());
     }
     attributes.sched_runtime = SHORT_NS;
-    // // SAFETY: the kernel reads `attributes.size` bytes, a value it wrote itself, at most the size of
+    // SAFETY: the kernel reads `attributes.size` bytes, a value it wrote itself, at most the size of
     // `attributes`.
     check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })
 }

@@ -118,7 +118,7 @@ impl UdpSocket {
     /// Fails if the system would answer `remote` from an address other than `local`, and for the reasons of
     /// [`bind`](Self::bind), such as too many open files.
     pub fn for_peer(local: SocketAddr, remote: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
-        // // Bound to all addresses, and narrowed to one only by connecting. It is therefore never in the
+        // Bound to all addresses, and narrowed to one only by connecting. It is therefore never in the
         // group of sockets bound to that address, over which the kernel distributes datagrams of unknown
         // peers, and it leaves the wildcard group at once.
         let any: IpAddr =
@@ -290,7 +290,7 @@ impl UdpSocket {
                     if run.len() > 1 && refuses_segments(&error) {
                         sent += self.send_singly(run, &send_once);
                     } else {
-                        // // Treated as lost in the network.
+                        // Treated as lost in the network.
                         sent = run.end;
                     }
                 }

@@ -29,7 +29,7 @@ impl AsyncPoller {
     /// Registers with the current runtime, which must have its I/O driver enabled.
     #[allow(unsafe_code)]
     pub fn new(poller: Arc<Poller>) -> io::Result<Self> {
-        // // SAFETY: the poller opens its descriptor once and closes it when dropped, and the `Arc` keeps it
+        // SAFETY: the poller opens its descriptor once and closes it when dropped, and the `Arc` keeps it
         // alive.
         let inner = unsafe { AsyncFd::register_with_interest(Shared(poller), Interest::READABLE)? };
         Ok(Self { inner })
@@ -49,7 +49,7 @@ impl AsyncPoller {
             if !events.is_empty() {
                 return Ok(());
             }
-            // // Nothing was ready at that time: later arrivals make the descriptor readable again.
+            // Nothing was ready at that time: later arrivals make the descriptor readable again.
             guard.clear_ready();
         }
     }

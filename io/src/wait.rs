@@ -37,7 +37,7 @@ pub fn enable_precise_waits() {
     if !IS_EXACT.replace(true) {
         #[cfg(target_os = "linux")]
         {
-            // // Both fail only if a filter forbids them; waits then keep their default precision.
+            // Both fail only if a filter forbids them; waits then keep their default precision.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let _ = crate::slice::shorten();
         }

@@ -147,7 +147,7 @@ mod mmsg {
 
     use super::{DATAGRAMS, DatagramBatch, SLOT_BYTES};
 
-    // // The headers hold pointers into themselves and so stay with a thread; a batch can move between
+    // The headers hold pointers into themselves and so stay with a thread; a batch can move between
     // threads.
     thread_local! {
         pub(super) static V4: RefCell<MultiHeaders<SockaddrIn>> = RefCell::new(MultiHeaders::preallocate(DATAGRAMS, None));
@@ -190,7 +190,7 @@ mod tests {
         let options = DatagramOptions { wait: Some(Duration::from_millis(1)), ..DatagramOptions::default() };
         let socket = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
         let mut batch = DatagramBatch::default();
-        // // Calls 1, 4, 9, 18 and 35 poll.
+        // Calls 1, 4, 9, 18 and 35 poll.
         for misses in [1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4] {
             assert_eq!(socket.receive_batch(&mut batch).unwrap(), 0);
             assert_eq!(batch.misses, misses);

@@ -85,7 +85,7 @@ impl DatagramSocket {
                 socket.join_multicast_v4_n(&ip, &InterfaceIndexOrAddress::Index(interface.index))?;
             }
             IpAddr::V6(ip) => {
-                // // Every host is already a member of the all-nodes group of each link (ff02::1); joining
+                // Every host is already a member of the all-nodes group of each link (ff02::1); joining
                 // again does no harm.
                 socket.join_multicast_v6(&ip, interface.index)?;
                 bound = SocketAddrV6::new(ip, group.port(), 0, interface.index).into();
@@ -141,7 +141,7 @@ impl DatagramSocket {
 
     /// Sends one datagram. Delivery failures of earlier datagrams (ICMP messages) are not returned as errors.
     pub fn send(&self, remote: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        // // Avoids the per-call bookkeeping of the C library in multi-threaded programs.
+        // Avoids the per-call bookkeeping of the C library in multi-threaded programs.
         let send = || sendto(&*self.socket, datagram, SendFlags::empty(), &remote).map_err(io::Error::from);
         match send() {
             Err(error) if is_about_earlier(&error) => send().map(drop),
@@ -177,7 +177,7 @@ impl DatagramSocket {
             Ok(fds.iter().position(|fd| !fd.revents().is_empty()))
         };
         match sockets {
-            // // The common case allocates nothing.
+            // The common case allocates nothing.
             [single] => wait(&mut [single.poll_fd()]),
             _ => wait(&mut sockets.iter().map(Self::poll_fd).collect::<Vec<_>>()),
         }

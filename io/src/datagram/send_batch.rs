@@ -53,7 +53,7 @@ impl DatagramSocket {
                 1 => 0,
                 _ => self.send_several(batch, sent),
             };
-            // // The last one, or the one that stopped the call.
+            // The last one, or the one that stopped the call.
             if let Some((remote, datagram)) = batch.iter().nth(sent) {
                 if let Err(error) = self.send(remote, datagram) {
                     unsent(remote, error);

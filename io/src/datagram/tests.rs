@@ -35,7 +35,7 @@ fn each_datagram_reaches_its_socket() {
         assert_eq!(socket.receive_now(&mut buffer).unwrap(), None, "no multicast without joining");
     }
 
-    // // The most specific binding receives it.
+    // The most specific binding receives it.
     joined[1].send(unicast.local_address(), b"to one").unwrap();
     assert_eq!(unicast.receive(&mut buffer).unwrap().unwrap().0, 6);
     unicast.send((Ipv4Addr::new(127, 0, 0, 2), port).into(), b"to another").unwrap();
@@ -60,7 +60,7 @@ fn multicast_loopback_can_be_disabled() {
         let (length, _) = listener.receive(&mut buffer).unwrap().unwrap();
         received.push(buffer[..length].to_vec());
     }
-    // // Only this machine is on loopback, and the kernel may deliver there what it would not loop back
+    // Only this machine is on loopback, and the kernel may deliver there what it would not loop back
     // elsewhere.
     assert!(received.len() <= 2, "{received:?}");
 }
@@ -129,7 +129,7 @@ fn a_batch_takes_what_is_there() {
     let mut batch = DatagramBatch::default();
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let Ok(socket) = DatagramSocket::bind(address.parse().unwrap(), &waiting()) else {
-            continue; // // No IPv6 here.
+            continue; // No IPv6 here.
         };
         let short = DatagramOptions { wait: Some(Duration::from_millis(1)), ..waiting() };
         let sender = DatagramSocket::bind(address.parse().unwrap(), &short).unwrap();
@@ -144,7 +144,7 @@ fn a_batch_takes_what_is_there() {
                 assert_eq!((datagram, from), (&[number; 100][..usize::from(number)], sender.local_address()));
             }
         };
-        // // More than one batch holds, including an empty datagram.
+        // More than one batch holds, including an empty datagram.
         send(0..40);
         for numbers in [0..16, 16..32, 32..40] {
             assert_eq!(socket.receive_batch_now(&mut batch).unwrap(), numbers.len());
@@ -153,7 +153,7 @@ fn a_batch_takes_what_is_there() {
         }
         assert_eq!(socket.receive_batch_now(&mut batch).unwrap(), 0);
         assert!(batch.is_empty());
-        // // Single datagrams, then many: nothing is lost, and batches soon fill again.
+        // Single datagrams, then many: nothing is lost, and batches soon fill again.
         let mut calls = Vec::new();
         for round in 0..60 {
             let count = if round < 40 { 1 } else { 10 };
@@ -167,7 +167,7 @@ fn a_batch_takes_what_is_there() {
             }
         }
         assert!(calls.len() < 40 + 20 + 2 * 16, "{calls:?}");
-        // // Nothing arrives.
+        // Nothing arrives.
         assert_eq!(sender.receive_batch(&mut DatagramBatch::default()).unwrap(), 0);
         assert_eq!(sender.receive_batch(&mut batch).unwrap(), 0);
     }
@@ -177,7 +177,7 @@ fn a_batch_takes_what_is_there() {
 fn a_batch_arrives_except_for_failed_datagrams() {
     let to = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
     let from = DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap();
-    // // Broadcast needs a socket option that is not set.
+    // Broadcast needs a socket option that is not set.
     let nowhere: SocketAddr = "255.255.255.255:9".parse().unwrap();
     assert!(from.send(nowhere, b"x").is_err());
     let (mut together, mut buffer) = (SendBatch::default(), [0; 64]);

@@ -127,7 +127,7 @@ impl Waker {
     }
 
     pub(super) fn wake(&self) {
-        // // Fails only if the counter is full, and then the poller wakes anyway.
+        // Fails only if the counter is full, and then the poller wakes anyway.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }

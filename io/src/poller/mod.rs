@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
-// // Always compiled for tests, so that it also stays correct on systems that do not use it.
+// Always compiled for tests, so that it also stays correct on systems that do not use it.
 #[cfg(any(not(target_os = "linux"), test))]
 mod portable;
 
@@ -22,8 +22,6 @@ use portable as system;
 use crate::datagram::DatagramSocket;
 use crate::sealed::Sealed;
 use crate::socket::UdpSocket;
-#[cfg(target_os = "linux")]
-use crate::tcp::TcpReactor;
 
 /// No thread is waiting.
 pub(crate) const AWAKE: u8 = 0;
@@ -118,19 +116,10 @@ impl Poller {
         self.system.add(socket.inner(), key)
     }
 
-    /// Reports under `key` whenever a reactor's [`wait`](TcpReactor::wait) has work to do, so that one thread
-    /// can wait for connections and for other sockets. Then call the reactor's `wait` with
-    /// `Some(Duration::ZERO)` to perform a turn. Also observe its
-    /// [`next_deadline`](TcpReactor::next_deadline).
-    ///
-    /// # Errors
-    ///
-    /// Fails for a reactor on io_uring, which only its own `wait` can wait for.
+    /// Reports under `key` when this descriptor is readable.
     #[cfg(target_os = "linux")]
-    pub fn add_reactor(&self, reactor: &TcpReactor, key: u32) -> io::Result<()> {
-        let text = "a reactor on io_uring cannot be added to a poller: create it with Backend::Epoll";
-        let epoll = reactor.epoll().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, text))?;
-        self.system.add(epoll, key)
+    pub(crate) fn add_descriptor(&self, descriptor: std::os::fd::BorrowedFd<'_>, key: u32) -> io::Result<()> {
+        self.system.add(descriptor, key)
     }
 
     /// Sets whether `socket` is also reported when it has buffer space to send.
@@ -233,7 +222,7 @@ impl Poller {
             if spent >= longest {
                 return Ok(false);
             }
-            // // The sender may need this core to run.
+            // The sender may need this core to run.
             std::thread::yield_now();
         }
     }

@@ -39,7 +39,7 @@ impl Poller {
 
     pub(super) fn add(&self, socket: &Arc<UdpSocket>, key: u32) -> io::Result<()> {
         self.entries().push(Entry { socket: socket.clone(), key, writable: false });
-        // // A wait in progress does not include it yet.
+        // A wait in progress does not include it yet.
         self.waker.wake();
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Poller {
         events: &mut Events,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
-        // // Copied, so that other threads can add sockets while this one sleeps.
+        // Copied, so that other threads can add sockets while this one sleeps.
         let entries: Vec<_> = (0..)
             .zip(sockets)
             .map(|(key, socket)| (socket.inner().clone(), key, false))
@@ -106,7 +106,7 @@ impl Poller {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        // // No code that can panic runs under the lock.
+        // No code that can panic runs under the lock.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,7 +116,7 @@ pub(crate) struct Waker(Arc<std::net::UdpSocket>);
 
 impl Waker {
     pub(super) fn wake(&self) {
-        // // Fails only if the buffer is full of wake-ups.
+        // Fails only if the buffer is full of wake-ups.
         let _ = self.0.send(&[1]);
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         let others = [bind(), bind()];
         others[0].send(others[1].local_address(), b"hello").unwrap();
         events.list.clear();
-        // // Removing a socket also ends a wait.
+        // Removing a socket also ends a wait.
         while events.is_empty() {
             poller.wait(&others, &mut events, None).unwrap();
         }

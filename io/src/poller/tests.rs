@@ -19,7 +19,7 @@ fn reports_every_socket_until_it_is_read() {
     for key in [3, 11] {
         sender.send(sender.local_address(), sockets[key].local_address(), b"hello", 5);
     }
-    // // On a busy machine the second may arrive a little later.
+    // On a busy machine the second may arrive a little later.
     while events.len() < 2 {
         poller.wait(&mut events, None).unwrap();
     }
@@ -53,7 +53,7 @@ fn waits_for_sockets_that_were_not_added() {
         poller.wait_with(&others, &mut events, None).unwrap();
     }
     assert!(events.iter().map(|ready| ready.key).eq([1, 7]));
-    // // They were not added.
+    // They were not added.
     poller.wait(&mut events, None).unwrap();
     assert!(events.iter().map(|ready| ready.key).eq([7]));
     own.receive(&mut ReceiveBatch::new(1)).unwrap();
@@ -77,7 +77,7 @@ fn a_minimum_sleep_lasts_until_its_end_or_a_wake_up() {
         poller.sleep_at_least(rest);
         poller.wait(&mut events, timeout).unwrap();
         assert!(begin.elapsed() >= least && events.len() == 1, "{timeout:?}: {:?}", begin.elapsed());
-        // // It applies to one wait.
+        // It applies to one wait.
         poller.sleep_at_least(Duration::ZERO);
     }
     let (begin, waker) = (Instant::now(), poller.waker());
@@ -164,7 +164,7 @@ fn no_wake_up_is_lost() {
         }
     });
     let mut events = Events::default();
-    // // Waits may end spuriously, so the two may drift apart; none may hang.
+    // Waits may end spuriously, so the two may drift apart; none may hang.
     for _ in 0..rounds {
         back_waker.wake();
         poller.wait(&mut events, Some(Duration::from_secs(10))).unwrap();
@@ -192,7 +192,7 @@ fn spinning_finds_a_datagram() {
 #[test]
 fn a_minimum_spin_applies_once() {
     let (poller, mut events) = (Poller::new().unwrap(), Events::default());
-    // // So long that a wait that spins without time to spend would show; an expired time ends it.
+    // So long that a wait that spins without time to spend would show; an expired time ends it.
     poller.spin_at_least(Duration::from_secs(3600));
     poller.wait(&mut events, Some(Duration::from_millis(1))).unwrap();
     assert_eq!(poller.min_spin_us.load(std::sync::atomic::Ordering::Relaxed), 0);

@@ -29,7 +29,7 @@ fn take(
     count: usize,
 ) -> Vec<(SocketAddr, SocketAddr, Vec<u8>)> {
     let mut taken = Vec::new();
-    // // Guards against hanging.
+    // Guards against hanging.
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {
         socket.receive(batch).unwrap();
@@ -118,7 +118,7 @@ fn one_call_takes_what_many_peers_sent() {
 fn a_full_batch_is_reported() {
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let mut batch = ReceiveBatch::new(2);
-    // // Repeated until two are waiting at once: on a busy machine they may arrive one by one.
+    // Repeated until two are waiting at once: on a busy machine they may arrive one by one.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !batch.is_full() {
         assert!(Instant::now() < deadline, "never two at once");
@@ -132,7 +132,7 @@ fn a_full_batch_is_reported() {
 
 #[test]
 fn a_refused_segmented_send_goes_one_by_one() {
-    // // The kernel refuses segmented sends that the device cannot carry as a whole. Here it refuses more
+    // The kernel refuses segmented sends that the device cannot carry as a whole. Here it refuses more
     // segments than it supports, which the socket is made to attempt.
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let bytes = side_by_side(50, 50 * 200);
@@ -150,7 +150,7 @@ fn a_short_last_datagram_does_not_count_against_segmentation() {
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let segments = here.max_segments();
     let route = super::Route { source: None, destination: there.local_address() };
-    // // All but the last are longer than a datagram can be.
+    // All but the last are longer than a datagram can be.
     let bytes = side_by_side(66_000, 70_000);
     let each =
         |run: Range<usize>| here.send_once(&route, bytes.chunks(66_000).nth(run.start).unwrap(), 66_000);
@@ -161,7 +161,7 @@ fn a_short_last_datagram_does_not_count_against_segmentation() {
 
 #[test]
 fn what_cannot_be_sent_is_lost_and_counted() {
-    // // An IPv4 socket cannot reach IPv6.
+    // An IPv4 socket cannot reach IPv6.
     let here = bound("127.0.0.1:0");
     let segments = here.max_segments();
     let sent = here.send(here.local_address(), "[::1]:9".parse().unwrap(), &[0; 3000], 1000);
@@ -180,7 +180,7 @@ fn every_address_of_a_wildcard_socket_is_reported() {
     }
     let taken = take(&there, &mut ReceiveBatch::default(), 2);
     assert_eq!(taken.iter().map(|(local, ..)| *local).collect::<Vec<_>>(), [one, two]);
-    // // Answers leave from the address that the request was sent to.
+    // Answers leave from the address that the request was sent to.
     there.send(two, here.local_address(), b"hello", 5);
     assert_eq!(take(&here, &mut ReceiveBatch::default(), 1)[0].1, two);
 }
@@ -188,7 +188,7 @@ fn every_address_of_a_wildcard_socket_is_reported() {
 #[test]
 fn an_ipv6_socket_speaks_ipv4_too() {
     let Ok(there) = UdpSocket::bind("[::]:0".parse().unwrap(), &SocketOptions::default()) else {
-        return; // // A machine without IPv6.
+        return; // A machine without IPv6.
     };
     let here = bound("127.0.0.1:0");
     let to = SocketAddr::from(([127, 0, 0, 1], there.local_address().port()));

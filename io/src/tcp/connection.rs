@@ -87,7 +87,7 @@ impl Connection {
     /// Reads once into the connection's own buffer, for connections that receive long frames.
     pub(super) fn read_own(&mut self, pool: &mut Pool, flags: RecvFlags) -> Result<Read, Errno> {
         let buffer = self.input.own_mut(pool);
-        // // At most doubles what has arrived, so that an announced length alone allocates nothing.
+        // At most doubles what has arrived, so that an announced length alone allocates nothing.
         let least = if self.long { LONG_FIRST_BYTES } else { OWN_READ_BYTES };
         buffer.reserve(buffer.len().clamp(least, LONG_READ_BYTES));
         let room = buffer.capacity() - buffer.len();
@@ -204,7 +204,7 @@ impl Input {
     /// memory.
     pub(super) fn consume(&mut self, count: usize, pool: &mut Pool) -> bool {
         if self.window.length > 0 {
-            // // Lossless: at most the length, which has 32 bits.
+            // Lossless: at most the length, which has 32 bits.
             let count = count.min(self.window.length as usize) as u32;
             self.window.at += count;
             self.window.length -= count;
@@ -264,7 +264,7 @@ impl Output {
         if self.bytes.is_empty() {
             return self.give_back(pool);
         }
-        // // The caller has access to the buffer and may have truncated it.
+        // The caller has access to the buffer and may have truncated it.
         self.sent = self.sent.min(self.bytes.len());
         self.released = self.bytes.len();
     }

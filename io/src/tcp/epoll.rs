@@ -39,7 +39,7 @@ impl Epoll {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // // Edge-triggered: every write wakes the thread, and the counter need not be read.
+        // Edge-triggered: every write wakes the thread, and the counter need not be read.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, &wakeup, epoll::EventData::new_u64(WAKER_DATA), flags)?;
         Ok(Self {
@@ -104,7 +104,7 @@ impl Epoll {
             }
         }
         self.accept_all(shared);
-        // // Each once: a connection with more to read is queued again at the end.
+        // Each once: a connection with more to read is queued again at the end.
         for _ in 0..self.readable.len().min(TURN_CONNECTIONS) {
             if self.used + READ_BYTES > self.arena.len() {
                 break;
@@ -126,7 +126,7 @@ impl Epoll {
         let Some(connection) = shared.table.get_mut(key) else { return };
         if connection.phase == Phase::Connecting {
             if flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
-                // // Flags that arrive together are reported only once.
+                // Flags that arrive together are reported only once.
                 connection.readable |= flags.intersects(Flags::IN | Flags::RDHUP);
                 connection.hung_up |= flags.contains(Flags::RDHUP);
                 self.connected(shared, key);
@@ -134,7 +134,7 @@ impl Epoll {
             return;
         }
         if connection.ended && flags.contains(Flags::ERR) {
-            // // No read will report the error.
+            // No read will report the error.
             let error = sockopt::socket_error(&connection.socket).unwrap_or_else(Err).err();
             return shared.lose(key, CloseReason::Lost(kind_of(error.unwrap_or(Errno::CONNRESET))));
         }
@@ -229,7 +229,7 @@ impl Epoll {
             Err(Errno::INTR) => Read { got: 0, filled: false },
             Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
         };
-        // // A read that did not fill the buffer emptied the socket, unless the end of stream is still to be
+        // A read that did not fill the buffer emptied the socket, unless the end of stream is still to be
         // read.
         connection.readable = filled || got == 0 || connection.hung_up;
         if connection.readable {
@@ -246,7 +246,7 @@ impl Epoll {
             return shared.received_own(key);
         }
         let window = Window { at: self.used as u32, length: got as u32 };
-        // // Each read starts on its own cache line.
+        // Each read starts on its own cache line.
         self.used = (self.used + got).next_multiple_of(64);
         shared.received_window(key, window);
     }

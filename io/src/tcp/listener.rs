@@ -120,7 +120,7 @@ impl Listeners {
         let listener = &mut self.sockets[index];
         listener.not_before = Some(Instant::now() + ACCEPT_PAUSE);
         if self.reserve.take().is_some() {
-            // // With io_uring the socket is a blocking one.
+            // With io_uring the socket is a blocking one.
             let _ = rustix::io::ioctl_fionbio(&listener.socket, true);
             for _ in 0..REFUSED_AT_ONCE {
                 if !matches!(accept(&listener.socket, SocketFlags::CLOEXEC), Accepted::Connection(..)) {
@@ -152,10 +152,10 @@ fn listening(address: SocketAddr, options: &ListenOptions, flags: SocketFlags) -
         sockopt::set_socket_reuseport(&socket, true)?;
     }
     if address.is_ipv6() {
-        // // Allows listening on all IPv4 and all IPv6 addresses at the same time.
+        // Allows listening on all IPv4 and all IPv6 addresses at the same time.
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
-    // // Accepted connections inherit it.
+    // Accepted connections inherit it.
     sockopt::set_tcp_nodelay(&socket, true)?;
     net::bind(&socket, &address)?;
     net::listen(&socket, i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
@@ -191,7 +191,7 @@ pub(super) fn classify_error(error: Errno) -> Accepted {
         Errno::CONNABORTED | Errno::INTR | Errno::CANCELED | Errno::PERM | Errno::PROTO => Accepted::Lost,
         Errno::NETDOWN | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::HOSTUNREACH => Accepted::Lost,
         Errno::NONET | Errno::NOPROTOOPT | Errno::OPNOTSUPP => Accepted::Lost,
-        // // Out of descriptors or memory, or an unknown error, which must not be retried in a loop either.
+        // Out of descriptors or memory, or an unknown error, which must not be retried in a loop either.
         _ => Accepted::Exhausted,
     }
 }

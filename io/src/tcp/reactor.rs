@@ -19,7 +19,7 @@ use super::shared::Shared;
 use super::uring::Uring;
 use super::{Backend, CloseReason, Event, Key, Limits};
 use crate::batch::normalise;
-use crate::poller::{ASLEEP, AWAKE, NOTIFIED, Waker};
+use crate::poller::{ASLEEP, AWAKE, NOTIFIED, Poller, Waker};
 
 /// Calls a method of the backend in use.
 macro_rules! driver {
@@ -32,7 +32,7 @@ macro_rules! driver {
 }
 
 #[derive(Debug)]
-// // There is one per thread.
+// There is one per thread.
 #[allow(clippy::large_enum_variant)]
 enum Driver {
     Epoll(Epoll),
@@ -179,7 +179,7 @@ impl TcpReactor {
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
             let event = self.shared.events.pop_front()?;
-            // // The caller may have closed it meanwhile.
+            // The caller may have closed it meanwhile.
             let stale = match event {
                 Event::Received(key) | Event::Ended(key) | Event::Connected(key) => {
                     self.shared.open(key).is_none()
@@ -311,7 +311,7 @@ impl TcpReactor {
     }
 
     /// The descriptor for a poller; none with io_uring.
-    pub(crate) fn epoll(&self) -> Option<BorrowedFd<'_>> {
+    fn epoll(&self) -> Option<BorrowedFd<'_>> {
         match &self.driver {
             Driver::Epoll(epoll) => Some(epoll.as_fd()),
             Driver::Uring(_) => None,
@@ -321,6 +321,22 @@ impl TcpReactor {
     /// Returns a handle with which other threads end a wait.
     pub fn waker(&self) -> Waker {
         Waker::new(self.state.clone(), driver!(&self.driver, driver => driver.waker()))
+    }
+}
+
+impl Poller {
+    /// Reports under `key` whenever a reactor's [`wait`](TcpReactor::wait) has work to do, so that one thread
+    /// can wait for connections and for other sockets. Then call the reactor's `wait` with
+    /// `Some(Duration::ZERO)` to perform a turn. Also observe its
+    /// [`next_deadline`](TcpReactor::next_deadline).
+    ///
+    /// # Errors
+    ///
+    /// Fails for a reactor on io_uring, which only its own `wait` can wait for.
+    pub fn add_reactor(&self, reactor: &TcpReactor, key: u32) -> io::Result<()> {
+        let text = "a reactor on io_uring cannot be added to a poller: create it with Backend::Epoll";
+        let epoll = reactor.epoll().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, text))?;
+        self.add_descriptor(epoll, key)
     }
 }
 

@@ -192,7 +192,7 @@ impl Shared {
         connection.output.give_back(&mut self.pool);
         if connection.is_busy() {
             connection.phase = Phase::Dead;
-            // // Ends operations in progress.
+            // Ends operations in progress.
             let _ = shutdown(&connection.socket, Shutdown::Both);
         } else {
             self.table.remove(key);

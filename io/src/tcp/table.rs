@@ -47,7 +47,7 @@ impl Table {
     pub(super) fn insert(&mut self, connection: Connection) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
-            // // Each connection has a descriptor, and there are fewer descriptors than this.
+            // Each connection has a descriptor, and there are fewer descriptors than this.
             self.slots.len() as u32 - 1
         });
         let slot = &mut self.slots[index as usize];
@@ -70,7 +70,7 @@ impl Table {
     pub(super) fn remove(&mut self, key: Key) -> Option<Connection> {
         let slot = self.slots.get_mut(key.index()).filter(|slot| slot.generation == key.generation)?;
         let connection = slot.connection.take()?;
-        // // The highest generation is reserved: backends use it for other event sources.
+        // The highest generation is reserved: backends use it for other event sources.
         slot.generation = (slot.generation + 1) % u32::MAX;
         self.free.push(key.index);
         Some(connection)

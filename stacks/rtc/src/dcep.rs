@@ -54,7 +54,7 @@ impl<'a> Dcep<'a> {
     /// Parses a message. `None`: malformed, or of an unknown type.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         match bytes {
-            // // One byte by RFC 8832 section 5.2; Pion sends four.
+            // One byte by RFC 8832 section 5.2; Pion sends four.
             [0x02, ..] => Some(Self::Ack),
             [OPEN, ..] => Open::parse(bytes).map(Self::Open),
             _ => None,
@@ -68,9 +68,9 @@ impl<'a> Open<'a> {
         let [_, channel_type, p0, p1, r0, r1, r2, r3, l0, l1, n0, n1] = *header;
         let parameter = u32::from_be_bytes([r0, r1, r2, r3]);
         let reliability = match channel_type & !UNORDERED {
-            // // The parameter is ignored in this case.
+            // The parameter is ignored in this case.
             0 => Reliability::Reliable,
-            // // Exceeds the API's range: equivalent to 65,535.
+            // Exceeds the API's range: equivalent to 65,535.
             1 => Reliability::MaxRetransmits(u16::try_from(parameter).unwrap_or(u16::MAX)),
             2 => Reliability::MaxLifetime(Duration::from_millis(parameter.into())),
             _ => return None,
@@ -168,12 +168,12 @@ mod tests {
             &[0],
             &[3],
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
-            // // A label longer than the message.
+            // A label longer than the message.
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, b'a', b'b'],
-            // // A protocol longer than the message, and trailing bytes.
+            // A protocol longer than the message, and trailing bytes.
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 2, b'a', b'b'],
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, b'a', b'b'],
-            // // An unknown channel type, and a label that is not UTF-8.
+            // An unknown channel type, and a label that is not UTF-8.
             &[3, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             &[3, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0xff],
         ] {

@@ -87,7 +87,7 @@ impl Framing {
 /// that shows it.
 fn turn(bytes: &[u8]) -> Result<Option<Frame>, &'static str> {
     let Some(&first) = bytes.first() else { return Ok(None) };
-    // // The two highest bits distinguish STUN from ChannelData (RFC 8656 section 12), and only part of the
+    // The two highest bits distinguish STUN from ChannelData (RFC 8656 section 12), and only part of the
     // remaining range is valid channel numbers.
     let is_stun = match first {
         0..0x40 => true,
@@ -164,7 +164,7 @@ mod tests {
                 at.sort_unstable();
                 let parts: Vec<&[u8]> = at.windows(2).map(|cut| &stream[cut[0]..cut[1]]).collect();
                 prop_assert_eq!(read(framing, &parts), Ok(datagrams.clone()));
-                // // Byte by byte too.
+                // Byte by byte too.
                 let parts: Vec<&[u8]> = stream.chunks(1).collect();
                 prop_assert_eq!(read(framing, &parts), Ok(datagrams));
             }

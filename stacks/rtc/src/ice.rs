@@ -252,7 +252,7 @@ impl Ice {
             (self.consent_at, self.state) = (Some(now), IceState::Checking);
         }
         for candidate in candidates {
-            // // The description kept to the limit, but candidates learned otherwise may have used part of
+            // The description kept to the limit, but candidates learned otherwise may have used part of
             // it.
             let _ = self.newest_mut().add_remote(candidate);
         }
@@ -280,7 +280,7 @@ impl Ice {
     /// Handles a datagram that may be STUN. Nothing changes unless its MESSAGE-INTEGRITY is valid.
     pub(crate) fn handle_stun(&mut self, now: Instant, path: Path, datagram: &[u8]) {
         let Ok(message) = StunMessage::parse(datagram) else { return };
-        // // It waits there for the answer that it has overtaken.
+        // It waits there for the answer that it has overtaken.
         if let Some(offered) = &mut self.offered
             && offered.handle(now, path, message).is_some()
         {
@@ -292,7 +292,7 @@ impl Ice {
         if let Some(restarted) = &mut self.restarted
             && let Some(heard) = restarted.handle(now, path, message)
         {
-            // // The old path may fail before the peer has nominated one in the new session.
+            // The old path may fail before the peer has nominated one in the new session.
             if heard == Heard::Response && restarted.is_valid(path.remote) && self.is_silent(now) {
                 self.adopt_restarted(now, path);
             }
@@ -300,9 +300,9 @@ impl Ice {
         }
         self.make_room(now, path.remote, Some(&message));
         let Some(heard) = self.session.handle(now, path, message) else { return };
-        // // A lite side sends no checks, so only the peer's count.
+        // A lite side sends no checks, so only the peer's count.
         let consents = heard == Heard::Response || self.lite;
-        // // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the
+        // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the
         // nominated one is silent: the agent would stay with it until it has failed.
         if consents && (self.selected.is_none() || self.is_silent(now)) && self.session.is_valid(path.remote)
         {
@@ -389,13 +389,13 @@ impl Ice {
     /// The restart has a pair: the old session ends.
     fn adopt_restarted(&mut self, now: Instant, path: Path) {
         let Some(mut restarted) = self.restarted.take() else { return };
-        // // Datagrams in flight from the old address are still the peer's.
+        // Datagrams in flight from the old address are still the peer's.
         if let Some(old) = self.selected {
             restarted.validate(old.remote);
         }
         (self.session, self.moving, self.left) = (*restarted, None, None);
         self.select(now, path);
-        // // It was answered just now, even if it is the old one.
+        // It was answered just now, even if it is the old one.
         self.consent_at = Some(now);
     }
 

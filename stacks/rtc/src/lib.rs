@@ -56,7 +56,7 @@
 //! Not implemented: active TCP candidates (a server accepts connections); mDNS resolution (the caller, who
 //! has sockets, resolves names and passes the candidate with its address); several data sections, or a second
 //! DTLS or SCTP association per peer connection (peers do not request them); `a=identity`.
-// // Tests read the clock and measure time.
+// Tests read the clock and measure time.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 /// The simulated network is used by the unit tests and by `tests/`, and names this crate as the latter do.

@@ -43,7 +43,7 @@
 //! assert_eq!(bob.poll_event(), Some(Event::Connected));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-// // Tests read the clock and measure time.
+// Tests read the clock and measure time.
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod association;

@@ -16,7 +16,7 @@ fn peer(address: SocketAddr, mut random: Random) {
             0..4 => {
                 let length = 1 << random.below(17);
                 let line: Vec<u8> = (0..length).map(|_| b'a' + random.below(26) as u8).collect();
-                // // Fails if the connection was closed.
+                // Fails if the connection was closed.
                 let limit = Some(Duration::from_millis(5));
                 stream.set_write_timeout(limit).unwrap();
                 let Ok(count) = stream.write(&line) else { break };

@@ -55,7 +55,7 @@ fn silent_peers_are_asked_whether_they_are_there() {
         let minute = Duration::from_secs(60);
         reactor.set_keepalive(Some(minute)).unwrap();
         let address = listen(&mut reactor);
-        // // Also applies to an existing listener.
+        // Also applies to an existing listener.
         for silence in [Some(minute), None, Some(Duration::ZERO), Some(Duration::from_secs(1 << 40))] {
             reactor.set_keepalive(silence).unwrap();
             let _client = dial(address);
@@ -95,7 +95,7 @@ fn two_reactors_share_a_port() {
             settle(&mut one);
             settle(&mut two);
         }
-        // // The kernel hashes addresses and ports: all at one listener has a probability of 2^-63.
+        // The kernel hashes addresses and ports: all at one listener has a probability of 2^-63.
         assert!(one.connections() > 0 && two.connections() > 0);
         drop(one.listen(address, &ListenOptions::default()).expect_err("taken"));
     });
@@ -160,7 +160,7 @@ fn events_of_what_was_closed_meanwhile_are_left_out() {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
         client.write_all(b"hello").unwrap();
-        // // Received, but its event is not taken yet.
+        // Received, but its event is not taken yet.
         while reactor.input(key).is_empty() {
             reactor.wait(None).unwrap();
         }
@@ -188,7 +188,7 @@ fn a_waker_ends_a_wait() {
         });
         let mut woken = 0;
         while !other.is_finished() || woken == 0 {
-            // // The last wake-up may have come before the last wait.
+            // The last wake-up may have come before the last wait.
             reactor.wait(Some(Duration::from_millis(100))).unwrap();
             woken +=
                 std::iter::from_fn(|| reactor.next_event()).filter(|event| *event == Event::Woken).count();
@@ -202,7 +202,7 @@ fn a_waker_ends_a_wait() {
 fn waits_as_long_as_asked() {
     on_each(&Limits::default(), |mut reactor| {
         listen(&mut reactor);
-        // // Completes pending start-up work.
+        // Completes pending start-up work.
         settle(&mut reactor);
         for millis in [0, 3, 30] {
             let begin = Instant::now();
@@ -231,7 +231,7 @@ fn connects_or_reports_the_failure() {
         next(&mut reactor, |event| (event == Event::Ended(key)).then_some(()));
         server.join().unwrap();
 
-        // // The listener is gone.
+        // The listener is gone.
         let key = reactor.connect(address).unwrap();
         let refused = Event::Closed(key, CloseReason::Lost(ErrorKind::ConnectionRefused));
         next(&mut reactor, |event| (event == refused).then_some(()));

@@ -41,7 +41,7 @@ fn the_kernel_buffers_no_more_than_requested_for_a_slow_peer() {
         let key = next(&mut reactor, accepted);
         reactor.output(key).resize(OUTPUT, 7);
         settle(&mut reactor);
-        // // What the client's kernel accepted has been sent.
+        // What the client's kernel accepted has been sent.
         let held = OUTPUT - reactor.pending_output(key);
         assert!(held < 1 << 20, "{held}; without a limit it is some 4 MB");
         let client = std::thread::spawn(move || read_exactly(&mut client, OUTPUT));
@@ -80,7 +80,7 @@ fn a_close_does_not_wait_without_end() {
     let limits = Limits { flush_time: time, linger_time: time, ..Limits::default() };
     on_each(&limits, |mut reactor| {
         let address = listen(&mut reactor);
-        // // One peer never reads, and one never closes.
+        // One peer never reads, and one never closes.
         for (bytes, reason) in
             [(16 << 20, CloseReason::Lost(ErrorKind::TimedOut)), (10, CloseReason::Requested)]
         {
@@ -144,7 +144,7 @@ fn with_few_descriptors() {
     on_each(&Limits::default(), |mut reactor| {
         let address = listen(&mut reactor);
         let mut clients = Vec::new();
-        // // As many as there are descriptors; each has both ends in this process.
+        // As many as there are descriptors; each has both ends in this process.
         while let Ok(client) = std::net::TcpStream::connect(address) {
             clients.push(client);
             assert!(clients.len() < 1000, "the descriptor limit applies");
@@ -156,7 +156,7 @@ fn with_few_descriptors() {
             turns += 1;
         }
         assert!(turns < 100, "{turns} turns: busy loop");
-        // // Connections that could not be accepted were refused, and later ones are served.
+        // Connections that could not be accepted were refused, and later ones are served.
         let refused = clients.iter().filter(|client| {
             client.set_nonblocking(true).unwrap();
             let mut client: &TcpStream = client;

@@ -33,7 +33,7 @@ fn a_poller_reports_all_work_of_a_reactor() {
         (Poller::new().unwrap(), TcpReactor::new(Backend::Epoll, Limits::default()).unwrap());
     poller.add_reactor(&reactor, KEY).unwrap();
     let address = listen(&mut reactor);
-    // // More clients than one turn reads, and more bytes than its memory holds.
+    // More clients than one turn reads, and more bytes than its memory holds.
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             std::thread::spawn(move || {

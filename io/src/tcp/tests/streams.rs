@@ -8,7 +8,7 @@ use super::*;
 fn lines(random: &mut Random, count: usize, longest: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..count {
-        // // Mostly short ones.
+        // Mostly short ones.
         let limit = 1 << random.below(longest.ilog2().into());
         let length = random.below(limit);
         bytes.extend((0..length).map(|_| b'a' + random.below(26) as u8));
@@ -128,7 +128,7 @@ fn output_comes_before_the_close_whatever_the_peer_sends() {
     on_each(&limits, |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
-        // // It keeps sending: unread data would cause a reset.
+        // It keeps sending: unread data would cause a reset.
         let mut writer = client.try_clone().unwrap();
         writer.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
         let talking = thread::spawn(move || while writer.write(&[0; 4096]).is_ok() {});
@@ -191,7 +191,7 @@ fn a_paused_connection_is_not_read() {
             client.write_all(&pattern(BYTES)).unwrap();
             client
         });
-        // // In the middle of the transfer.
+        // In the middle of the transfer.
         let mut came = Vec::new();
         let mut take = |reactor: &mut TcpReactor, event| {
             if let Event::Received(key) = event {
@@ -256,7 +256,7 @@ fn a_reactor_may_be_dropped_with_operations_in_progress() {
         reactor.wait(Some(Duration::from_millis(5))).unwrap();
         drop(reactor);
         for client in &mut clients {
-            // // Until the end, or the reset that unread bytes cause.
+            // Until the end, or the reset that unread bytes cause.
             let _ = client.read_to_end(&mut Vec::new());
         }
     });
@@ -314,7 +314,7 @@ fn long_and_short_in_turn() {
             if let Event::Received(key) = event {
                 let long = reactor.shared.table.get(key).unwrap().long;
                 (was_long, was_short) = (was_long || long, was_short || was_long && !long);
-                // // Some are paused for a moment.
+                // Some are paused for a moment.
                 if let Some(key) = paused.take() {
                     reactor.resume(key);
                 } else if long && reactor.input(key).len().is_multiple_of(3) {

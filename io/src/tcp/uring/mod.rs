@@ -82,7 +82,7 @@ impl Uring {
     }
 
     pub(super) fn wait(&mut self, shared: &mut Shared, timeout: Option<Duration>) -> io::Result<()> {
-        // // A time too large to represent means no limit.
+        // A time too large to represent means no limit.
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut left = timeout;
         loop {
@@ -98,7 +98,7 @@ impl Uring {
                 (sends, others) = if is_send { (sends + 1, others) } else { (sends, others + 1) };
                 self.handle_completion(shared, completion);
             }
-            // // Completed sends alone are not reported unless a connection is waiting for one: keep waiting.
+            // Completed sends alone are not reported unless a connection is waiting for one: keep waiting.
             if sends == 0 || others > 0 || !shared.events.is_empty() || left == Some(Duration::ZERO) {
                 return Ok(());
             }
@@ -178,7 +178,7 @@ impl Uring {
         let index = listener as usize;
         shared.listeners.sockets[index].active = more;
         match socket {
-            // // Accepted before the kernel was told to stop, or already gone.
+            // Accepted before the kernel was told to stop, or already gone.
             Ok(socket) if !shared.is_full() => {
                 let Some(peer) = peer_of(&socket) else { return };
                 let key = shared.accepted(socket, Listener(listener as u16), peer);
@@ -215,7 +215,7 @@ impl Uring {
                 }
             }
             Ok(None) => return shared.ended(key),
-            // // Out of buffers, or cancelled: restarted if still needed.
+            // Out of buffers, or cancelled: restarted if still needed.
             Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
         }

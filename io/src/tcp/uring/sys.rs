@@ -118,7 +118,7 @@ impl Ring {
         let ring: IoUring = builder.build(URING_REQUESTS)?;
         let entries = Memory::new(usize::from(URING_BUFFERS) * size_of::<BufRingEntry>())?;
         let buffers = Memory::new(usize::from(URING_BUFFERS) * STRIDE)?;
-        // // SAFETY: the memory is page-aligned, holds this many entries, and lives as long as the ring: Drop
+        // SAFETY: the memory is page-aligned, holds this many entries, and lives as long as the ring: Drop
         // releases it only after all operations have completed.
         unsafe {
             let address = entries.pointer.as_ptr() as u64;
@@ -145,7 +145,7 @@ impl Ring {
         }
         let within = at % STRIDE + length <= URING_BUFFER_BYTES;
         assert!(within && self.owned[at / STRIDE], "the buffer was already returned");
-        // // SAFETY: in bounds, because the buffer exists and the bytes lie within it; the kernel does not
+        // SAFETY: in bounds, because the buffer exists and the bytes lie within it; the kernel does not
         // write to an owned buffer, and returning it needs exclusive access to the ring.
         unsafe { std::slice::from_raw_parts(self.buffers.pointer.as_ptr().add(at), length) }
     }
@@ -160,7 +160,7 @@ impl Ring {
         );
         self.tail = self.tail.wrapping_add(1);
         let base = self.entries.pointer.as_ptr().cast::<BufRingEntry>();
-        // // SAFETY: the index lies within the entries. The kernel reads no entry beyond the tail that it
+        // SAFETY: the index lies within the entries. The kernel reads no entry beyond the tail that it
         // knows, and there are as many entries as buffers, so it has finished with this one. The tail is
         // where the kernel's interface puts it, aligned, and the kernel reads it atomically.
         unsafe {
@@ -202,7 +202,7 @@ impl Ring {
     /// Sends `buffer` from offset `from`. One send per connection at a time.
     pub(super) fn send(&mut self, socket: BorrowedFd<'_>, index: u32, buffer: Vec<u8>, from: usize) {
         let bytes = &buffer[from..];
-        // // The excess is reported as a short send.
+        // The excess is reported as a short send.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let flags = rustix::net::SendFlags::NOSIGNAL.bits() as i32 | MSG_WAITALL;
         let entry = opcode::Send::new(Fd(socket.as_raw_fd()), bytes.as_ptr(), length).flags(flags).build();
@@ -210,7 +210,7 @@ impl Ring {
         if self.sends.len() <= place {
             self.sends.resize_with(place + 1, || None);
         }
-        // // Moving the Vec does not move its bytes, and it is not accessible before the completion.
+        // Moving the Vec does not move its bytes, and it is not accessible before the completion.
         let before = self.sends[place].replace((buffer, from));
         assert!(before.is_none(), "a send is already in progress");
         self.push(entry.user_data(SEND | u64::from(index)));
@@ -242,7 +242,7 @@ impl Ring {
 
     #[allow(unsafe_code)]
     fn queue(&mut self, entry: &squeue::Entry) -> bool {
-        // // SAFETY: everything that an entry points to is owned by `sends` and removed only after the
+        // SAFETY: everything that an entry points to is owned by `sends` and removed only after the
         // completion. The sockets are open: the reactor keeps a connection while it has open requests.
         unsafe { self.ring.submission().push(entry).is_ok() }
     }
@@ -276,7 +276,7 @@ impl Ring {
             _ => args,
         };
         let result = self.ring.submitter().submit_with_args(want, &args);
-        // // The rest stay with the kernel, which bounds what is buffered here.
+        // The rest stay with the kernel, which bounds what is buffered here.
         if self.completions.len() < TURN_EVENTS {
             self.completions.extend(self.ring.completion());
         }
@@ -304,13 +304,13 @@ impl Ring {
             self.open -= 1;
         }
         let result = match completion.result() {
-            // // A negated errno: the range is the kernel's.
+            // A negated errno: the range is the kernel's.
             error @ ..0 => Err(Errno::from_raw_os_error(-error)),
             count => Ok(count as u32),
         };
         Some(match data & KIND {
             ACCEPT => {
-                // // SAFETY: the kernel created this descriptor for this process and reports it once.
+                // SAFETY: the kernel created this descriptor for this process and reports it once.
                 let own = |socket| unsafe { OwnedFd::from_raw_fd(socket as i32) };
                 Completion::Accepted { listener: index, socket: result.map(own), more }
             }
@@ -349,12 +349,12 @@ impl Ring {
                 return true;
             }
             let limit = Timespec::new().nsec(10_000_000);
-            // // Fails in a thread other than the one that used the ring: then nothing can be collected.
+            // Fails in a thread other than the one that used the ring: then nothing can be collected.
             let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
             if cancelled.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::EXIST)) {
                 return false;
             }
-            // // SAFETY: submits nothing and passes no argument; the kernel only runs deferred work.
+            // SAFETY: submits nothing and passes no argument; the kernel only runs deferred work.
             let _ = unsafe { self.ring.submitter().enter::<()>(0, 0, GETEVENTS, None) };
             self.completions.extend(self.ring.completion());
         }
@@ -372,10 +372,10 @@ impl Drop for Ring {
         if !self.enabled {
             return;
         }
-        // // Flushed output is sent as with epoll, as far as the sockets accept it at once.
+        // Flushed output is sent as with epoll, as far as the sockets accept it at once.
         let _ = self.enter(0, Some(Duration::ZERO));
         if !self.quiesce() {
-            // // The kernel may still write there: leak the memory rather than let it be reused.
+            // The kernel may still write there: leak the memory rather than let it be reused.
             self.entries.leak();
             self.buffers.leak();
             forget(take(&mut self.sends));
@@ -395,7 +395,7 @@ struct Memory {
     bytes: usize,
 }
 
-// // SAFETY: plain memory, not bound to a thread.
+// SAFETY: plain memory, not bound to a thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Memory {}
 
@@ -403,7 +403,7 @@ impl Memory {
     #[allow(unsafe_code)]
     fn new(bytes: usize) -> io::Result<Self> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        // // SAFETY: a new mapping at an address that the kernel chooses.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let pointer = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags)? };
         let pointer = NonNull::new(pointer.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { pointer, bytes })
@@ -419,7 +419,7 @@ impl Drop for Memory {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // // SAFETY: mapped by us with this size, and no longer referenced.
+            // SAFETY: mapped by us with this size, and no longer referenced.
             let _ = unsafe { munmap(self.pointer.as_ptr().cast(), self.bytes) };
         }
     }

@@ -39,7 +39,7 @@ impl Ice {
 
     /// A relay forwards data sent to `address` to us, and our data from it. False as above.
     pub(crate) fn add_relayed(&mut self, now: Instant, address: SocketAddr, protocol: RelayProtocol) -> bool {
-        // // RFC 8839 section 5.1 requires a related address; our address as the relay sees it is private.
+        // RFC 8839 section 5.1 requires a related address; our address as the relay sees it is private.
         let related = SocketAddr::new(if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
         let (kind, transport) = (CandidateKind::Relayed, CandidateTransport::Udp);
         is_usable(address) && self.add(now, kind, transport, address, Some(related), Some(protocol))
@@ -95,7 +95,7 @@ impl Ice {
             return false;
         }
         let place = self.locals.len() as u32;
-        // // Candidates of the same type, base, server and relay transport have the same foundation (RFC 8445
+        // Candidates of the same type, base, server and relay transport have the same foundation (RFC 8445
         // section 5.1.1.3).
         let is_relayed = kind == CandidateKind::Relayed;
         let base = |address: SocketAddr, related: Option<SocketAddr>| {
@@ -113,7 +113,7 @@ impl Ice {
             (_, CandidateKind::Host) => TCP_HOST_PREFERENCE,
             _ => TCP_REFLEXIVE_PREFERENCE,
         };
-        // // Below the host candidates of both families, in order of arrival.
+        // Below the host candidates of both families, in order of arrival.
         let priority = preference << 24 | 32_767u32.saturating_sub(place) << 8 | 255;
         let mut candidate = Candidate {
             foundation,
@@ -133,7 +133,7 @@ impl Ice {
                 session.add_local(&candidate);
             }
         }
-        // // For a signalled host address the agent has no socket.
+        // For a signalled host address the agent has no socket.
         candidate.related = related.filter(|_| kind != CandidateKind::Host);
         self.locals.push(candidate);
         self.run(now);

@@ -91,7 +91,7 @@ impl Ice {
         self.make_room(now, to.remote, None);
         match self.session.ask(now, to, &mut self.transmits) {
             Asked::All => {}
-            // // The address in use was not checked, so its silence says nothing.
+            // The address in use was not checked, so its silence says nothing.
             Asked::Lately if is_sure => {}
             Asked::Lately | Asked::NoRoom => return false,
         }
@@ -130,7 +130,7 @@ impl Ice {
         }
         let Some(moving) = &mut self.moving else { return };
         if moving.to.remote == path.remote {
-            // // A check to the old address may be answered from the new one, which proves nothing.
+            // A check to the old address may be answered from the new one, which proves nothing.
             moving.is_answered |= self.session.is_valid(path.remote);
         } else if self.selected == Some(path) && !moving.is_sure {
             self.moving = None;

@@ -142,7 +142,7 @@ impl Session {
         agent.set_initial_stun_rto(RTO_MIN);
         agent.set_max_stun_rto(UNANSWERED_RTO_MAX);
         agent.set_max_stun_retransmits(UNANSWERED_CHECKS);
-        // // Checks have some 100 bytes; with the longest accepted user name they still fit.
+        // Checks have some 100 bytes; with the longest accepted user name they still fit.
         agent.set_mtu(800..=1200);
         Self {
             agent,
@@ -207,7 +207,7 @@ impl Session {
     }
 
     pub(super) fn accepts(&self, message: &StunMessage<'_>) -> bool {
-        // // Without remote credentials the agent can only verify requests.
+        // Without remote credentials the agent can only verify requests.
         (message.is_binding_request() || self.remote_ufrag().is_some()) && self.agent.accepts_message(message)
     }
 
@@ -217,7 +217,7 @@ impl Session {
 
     /// Candidates of the peer, of any origin.
     pub(super) fn remote_candidates(&self) -> impl Iterator<Item = Candidate> {
-        // // The agent's own type lacks some fields, so its text form is parsed. The foundation of a
+        // The agent's own type lacks some fields, so its text form is parsed. The foundation of a
         // peer-reflexive candidate contains an underscore, which is not an ice-char (RFC 8839 section 5.1).
         let read = |candidate: is::Candidate| {
             let text = candidate.to_sdp_string().replacen(":tmp_prflx ", ":prflx ", 1);
@@ -251,7 +251,7 @@ impl Session {
         self.agent.set_local_preference(preference);
         let candidate = match candidate.kind {
             CandidateKind::Host => is::Candidate::host(address, candidate.transport.name()),
-            // // A relayed candidate is its own base and a separate path.
+            // A relayed candidate is its own base and a separate path.
             CandidateKind::Relayed => is::Candidate::relayed(address, address, "udp"),
             CandidateKind::ServerReflexive | CandidateKind::PeerReflexive => return None,
         };
@@ -273,7 +273,7 @@ impl Session {
 
     pub(super) fn add_remote(&mut self, candidate: &Candidate) -> Result<(), SignalingError> {
         let address = candidate.address;
-        // // The session that the candidate belongs to may have ended.
+        // The session that the candidate belongs to may have ended.
         let other = candidate.ufrag.as_deref().is_some_and(|ufrag| Some(ufrag) != self.remote_ufrag());
         let again = self.known.iter().any(|known| known.signalled && known.address == address);
         if other || again {
@@ -332,7 +332,7 @@ impl Session {
             return None;
         }
         self.round_trip = self.agent.nominated_pair_rtt().or(self.round_trip);
-        // // A response from another address than the request went to proves nothing (RFC 8445 section
+        // A response from another address than the request went to proves nothing (RFC 8445 section
         // 7.2.5.2.1).
         if request || (success && self.is_valid(path.remote)) {
             self.validate(path.remote);
@@ -384,12 +384,12 @@ impl Session {
                 }
             }
             self.deadline = self.agent.poll_timeout();
-            // // None: the agent has not finished the queue of checks that came before the description.
+            // None: the agent has not finished the queue of checks that came before the description.
             if self.deadline.is_some_and(|deadline| deadline > now) {
                 break;
             }
         }
-        // // A triggered check (RFC 8445 section 7.3.1.4): repeats the unanswered check there, which may have
+        // A triggered check (RFC 8445 section 7.3.1.4): repeats the unanswered check there, which may have
         // arrived before the peer had our description.
         let again = self.triggered.take().filter(|path| !self.is_valid(path.remote));
         let reminder = self.reminder.filter(|(at, _)| *at <= now).map(|(_, path)| path);

@@ -142,7 +142,7 @@ impl Channels {
 
     pub(super) fn insert(&mut self, channel: Channel) -> Result<ChannelId, ChannelError> {
         let id = self.next_id;
-        // // The last id stays unused, so that every id has a successor.
+        // The last id stays unused, so that every id has a successor.
         self.next_id = id.checked_add(1).ok_or(ChannelError::Id)?;
         if let Some(stream) = channel.stream {
             self.by_stream.insert(stream, id);
@@ -209,7 +209,7 @@ impl PeerConnection {
             return 0;
         };
         let buffered = association.buffered_amount(StreamId(stream));
-        // // DCEP precedes all messages on the stream and is not payload.
+        // DCEP precedes all messages on the stream and is not payload.
         let left = channel.taken_bytes.saturating_sub(buffered as u64);
         let of_dcep = u64::from(channel.dcep_bytes).saturating_sub(left);
         buffered.saturating_sub(of_dcep as usize)
@@ -280,7 +280,7 @@ impl PeerConnection {
         }
         let association = self.transport.association.as_mut().ok_or(SendError::Closed)?;
         let stream = StreamId(channel.stream.ok_or(SendError::Connecting)?);
-        // // SCTP has no empty messages: they are sent as one byte (RFC 8831 section 6.6).
+        // SCTP has no empty messages: they are sent as one byte (RFC 8831 section 6.6).
         let (ppid, payload) = match (kind, data.is_empty()) {
             (Kind::Text, false) => (Ppid::STRING, data),
             (Kind::Binary, false) => (Ppid::BINARY, data),
@@ -308,7 +308,7 @@ impl PeerConnection {
 
     pub(super) fn buffered_amount_is_low(&mut self, stream: StreamId) {
         if let Some((id, channel)) = self.channels.at_stream(stream) {
-            // // Before the first message only DCEP has been sent.
+            // Before the first message only DCEP has been sent.
             if channel.stats.messages_sent > 0 {
                 self.tell(Event::BufferedAmountLow(id));
             }

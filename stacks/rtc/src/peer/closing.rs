@@ -18,7 +18,7 @@ impl PeerConnection {
         }
         let Some(channel) = self.channels.get_mut(id) else { return };
         match channel.state {
-            // // The peer does not know of it yet.
+            // The peer does not know of it yet.
             ChannelState::Connecting if !channel.is_of_peer => self.finish(id, true),
             ChannelState::Connecting | ChannelState::Open => {
                 channel.state = ChannelState::Closing;
@@ -35,7 +35,7 @@ impl PeerConnection {
         let (Some(stream), Some(association)) = (channel.stream, &mut self.transport.association) else {
             return;
         };
-        // // The previous channel's reset of this stream is still pending; this one's follows it.
+        // The previous channel's reset of this stream is still pending; this one's follows it.
         if self.channels.resetting.contains(&stream) {
             return;
         }
@@ -46,9 +46,9 @@ impl PeerConnection {
                     channel.resets.asked = true;
                 }
             }
-            // // Requested again once the association is established.
+            // Requested again once the association is established.
             Err(ResetError::NotOpen) => {}
-            // // The peer will not be notified: the stream must not be reused.
+            // The peer will not be notified: the stream must not be reused.
             Err(_) => self.finish(id, false),
         }
     }
@@ -81,7 +81,7 @@ impl PeerConnection {
                 self.reset(id);
             }
         }
-        // // A channel that the peer reopened on such a stream could not be acknowledged before.
+        // A channel that the peer reopened on such a stream could not be acknowledged before.
         self.pay_owed(now);
     }
 
@@ -116,7 +116,7 @@ impl PeerConnection {
             return self.close_channel(self.now, id);
         }
         if let Some(association) = &mut self.transport.association {
-            // // A peer without stream resets keeps a half-open channel; there is no other way to notify it.
+            // A peer without stream resets keeps a half-open channel; there is no other way to notify it.
             if association.reset_streams(&[stream]).is_ok() {
                 self.channels.resetting.insert(stream.0);
             }

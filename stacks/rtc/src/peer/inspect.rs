@@ -44,7 +44,7 @@ impl PeerConnection {
         let mut selected = None;
         let mut candidate_pairs = Vec::new();
         for pair in self.pairs.iter() {
-            // // The candidates of a pair from before a restart may no longer exist.
+            // The candidates of a pair from before a restart may no longer exist.
             let (Some(local), Some(remote)) = (at(locals, pair.path.local), at(&remotes, pair.path.remote))
             else {
                 continue;
@@ -80,7 +80,7 @@ impl PeerConnection {
             there.find_map(|candidate| Some(CandidateStats::from(candidate)).filter(is_like))
         };
         let local = of(self.ice.local_candidates(), path.local, &|_| true)?;
-        // // A peer may have the same address for UDP.
+        // A peer may have the same address for UDP.
         let is_like = |remote: &CandidateStats| remote.protocol == local.protocol;
         let remote = of(&self.ice.remote_candidates(), path.remote, &is_like)?;
         Some(SelectedPair { local, remote })

@@ -103,7 +103,7 @@ impl PeerConnection {
         let mut sctp_seed = [0; 32];
         rng.fill_bytes(&mut sctp_seed);
         let transport = Transport::new(&config, sctp_seed)?;
-        // // Below 2^62, as RFC 8829 section 5.2.1 requires: some parsers use a signed number.
+        // Below 2^62, as RFC 8829 section 5.2.1 requires: some parsers use a signed number.
         let session_id = rng.next_u64() >> 2;
         Ok(Self {
             signaling: Signaling::new(session_id),
@@ -219,7 +219,7 @@ impl PeerConnection {
             return Some(Event::ChannelClosed(closed));
         }
         if was_full && !self.is_over() {
-            // // Events held back by the limit.
+            // Events held back by the limit.
             self.settle(self.now);
         }
         event

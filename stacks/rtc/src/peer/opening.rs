@@ -62,7 +62,7 @@ impl PeerConnection {
     /// confuse the offerer's and answerer's roles with the DTLS roles; if the stream is free, that does no
     /// harm.
     pub(super) fn peer_opens(&mut self, stream: StreamId, open: Open<'_>) {
-        // // A peer that reuses the stream has accepted our reset, even if its answer has not arrived.
+        // A peer that reuses the stream has accepted our reset, even if its answer has not arrived.
         if let Some((id, channel)) = self.channels.at_stream(stream)
             && channel.resets.theirs
             && channel.resets.asked

@@ -199,7 +199,7 @@ impl Pairs {
                     let oldest = self.list.iter().position(|pair| Some(pair.path) != self.selected)?;
                     self.list.remove(oldest);
                 }
-                // // Most connections have one or two.
+                // Most connections have one or two.
                 self.list.reserve_exact(1);
                 self.list.push(Pair::new(path));
                 self.list.len() - 1
@@ -230,7 +230,7 @@ enum Kind {
 impl Kind {
     fn of(datagram: &[u8]) -> Option<Self> {
         let message = StunMessage::parse(datagram).ok()?;
-        // // The transaction id (RFC 8489 section 5).
+        // The transaction id (RFC 8489 section 5).
         let id = datagram.get(8..20)?.try_into().ok()?;
         Some(match () {
             () if message.is_binding_request() => Self::Request { id, nominates: message.use_candidate() },
@@ -259,7 +259,7 @@ mod tests {
         }
         let kept: Vec<_> = pairs.iter().map(|pair| pair.path.remote.port()).collect();
         assert_eq!(kept, [7, 48, 49]);
-        // // Data counts for the pair selected meanwhile.
+        // Data counts for the pair selected meanwhile.
         (all.packets_sent, all.bytes_sent) = (5, 500);
         pairs.select(Some(path(48)), all);
         (all.packets_sent, all.bytes_sent) = (7, 700);

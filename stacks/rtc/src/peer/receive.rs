@@ -85,10 +85,10 @@ impl PeerConnection {
             self.transport.waiting = message;
         }
         self.pull();
-        // // A channel is reported to the application before its messages.
+        // A channel is reported to the application before its messages.
         let announced = |message: &mut Message| !self.events.contains(&Event::Incoming(message.channel));
         let message = self.transport.waiting.take_if(announced)?;
-        // // The channel may have waited for this message to be received.
+        // The channel may have waited for this message to be received.
         self.finish_if_reset(message.channel);
         Some(message)
     }
@@ -120,7 +120,7 @@ impl PeerConnection {
             if !self.has_room_for_events() {
                 return None;
             }
-            // // A reset is processed between the messages before it and those after it.
+            // A reset is processed between the messages before it and those after it.
             self.settle_association(self.now);
             let message = self.transport.next_message()?;
             let netdyno_sctp::Message { stream, ppid, data } = message;
@@ -141,7 +141,7 @@ impl PeerConnection {
         let (kind, data) = match ppid {
             Ppid::STRING => (Kind::Text, data),
             Ppid::BINARY => (Kind::Binary, data),
-            // // The single byte is a placeholder (RFC 8831 section 6.6).
+            // The single byte is a placeholder (RFC 8831 section 6.6).
             Ppid::STRING_EMPTY => (Kind::Text, Bytes::new()),
             Ppid::BINARY_EMPTY => (Kind::Binary, Bytes::new()),
             _ => return None,
@@ -151,7 +151,7 @@ impl PeerConnection {
             return None;
         }
         if kind == Kind::Text && std::str::from_utf8(&data).is_err() {
-            // // RFC 8831 section 8: a string is UTF-8.
+            // RFC 8831 section 8: a string is UTF-8.
             self.close_channel(self.now, id);
             return None;
         }

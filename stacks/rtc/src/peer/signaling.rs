@@ -67,7 +67,7 @@ impl Signaling {
         if we_are_lite && description.ice_lite {
             return Err(SignalingError::State("both sides are ICE-lite: none would send checks"));
         }
-        // // RFC 8841 section 6.1: 0 means any length.
+        // RFC 8841 section 6.1: 0 means any length.
         let max_send_message_bytes = match data.max_message_bytes {
             0 => u64::MAX,
             bytes => bytes,
@@ -124,7 +124,7 @@ impl PeerConnection {
         let names = &mut self.signaling.names;
         names.retain(|(known, _)| *known != address);
         if names.len() >= self.config.limits.max_remote_candidates {
-            // // There are never more local addresses than candidates; some names may be obsolete.
+            // There are never more local addresses than candidates; some names may be obsolete.
             let locals = self.ice.local_candidates();
             names.retain(|(known, _)| locals.iter().any(|local| local.address.ip() == *known));
         }
@@ -236,7 +236,7 @@ impl PeerConnection {
         }
         let description = Description::parse(offer, &self.config.limits)?;
         let before = self.signaling.agreed.map(|agreed| agreed.role);
-        // // RFC 8842 section 5.3: `active` is the preferred answer, and a later answer keeps the roles.
+        // RFC 8842 section 5.3: `active` is the preferred answer, and a later answer keeps the roles.
         let (role, setup) = match (description.data.setup, before) {
             (Setup::ActPass, Some(Role::Server)) | (Setup::Active, _) => (Role::Server, Setup::Passive),
             (Setup::ActPass | Setup::Passive, _) => (Role::Client, Setup::Active),
@@ -400,7 +400,7 @@ impl PeerConnection {
             sctp_port: self.config.sctp.local_port,
             max_message_bytes: self.config.max_message_bytes as u64,
             candidates: self.ice.local_candidates().to_vec(),
-            // // Otherwise addresses may still be added; a lite side has no others (RFC 8445 section 2.5).
+            // Otherwise addresses may still be added; a lite side has no others (RFC 8445 section 2.5).
             end_of_candidates: self.signaling.gathering.map_or(self.config.ice_lite, |gathering| !gathering),
         };
         let description = Description {

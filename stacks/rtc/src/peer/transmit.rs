@@ -84,7 +84,7 @@ impl PeerConnection {
         let association = transport.association.as_mut()?;
         let bytes = arena.bytes_mut();
         let headroom = dtls.headroom();
-        // // The longest packet, and the longest one that is not a path MTU probe.
+        // The longest packet, and the longest one that is not a path MTU probe.
         let widest = transport.widest_packet;
         let usual = association.stats().packet_bytes.min(widest);
         let mut filled = transport.held_over.len();
@@ -108,7 +108,7 @@ impl PeerConnection {
             if segments == 0 {
                 segment_bytes = sealed;
             } else if sealed > segment_bytes {
-                // // Space for an unusually long packet is not kept.
+                // Space for an unusually long packet is not kept.
                 transport.held_over.shrink_to(usual + headroom + TAILROOM);
                 transport.held_over.extend_from_slice(&rest[..sealed]);
                 break;

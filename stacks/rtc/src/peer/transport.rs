@@ -97,7 +97,7 @@ impl Transport {
         association.handle_timeout(now);
         if self.connect_at.is_some_and(|at| now >= at) {
             self.connect_at = None;
-            // // If anything arrived, the peer has started: its INIT is answered, and repeated if lost. Our
+            // If anything arrived, the peer has started: its INIT is answered, and repeated if lost. Our
             // INIT from before the handshake completed may have arrived too early.
             let is_silent = association.stats().packets_received == 0;
             if is_silent && matches!(association.state(), State::Closed | State::CookieWait) {
@@ -159,7 +159,7 @@ fn sctp_config(config: &Config, remote_port: u16, max_send_message_bytes: u64) -
     sctp.remote_port = remote_port;
     sctp.packet_bytes = packet(config.datagram_bytes);
     sctp.max_packet_bytes = packet(config.max_datagram_bytes);
-    // // Not more than the send buffer holds: a longer message could never be sent.
+    // Not more than the send buffer holds: a longer message could never be sent.
     let largest = u32::try_from(config.sctp.limits.send_buffer_bytes).unwrap_or(u32::MAX);
     sctp.max_send_message_bytes = max_send_message_bytes.min(largest.into()) as usize;
     sctp.limits.max_message_bytes = config.max_message_bytes;
@@ -254,7 +254,7 @@ impl PeerConnection {
         if let Some(association) = &mut self.transport.association {
             association.abort(now, "closed");
         }
-        // // Without consent nothing may be sent (RFC 7675 section 5.1).
+        // Without consent nothing may be sent (RFC 7675 section 5.1).
         let may_send = !matches!(error, Some(Error::Ice(_)));
         self.transport.farewell = may_send && self.transport.dtls.is_some();
         self.transport.connect_at = None;
@@ -265,7 +265,7 @@ impl PeerConnection {
             self.failure = Some(error.clone());
             self.tell(Event::Failed(error));
         }
-        // // A failure that was reported as possibly temporary is followed by a report of the end.
+        // A failure that was reported as possibly temporary is followed by a report of the end.
         let has_failed = self.failure.is_some() && !had_failed;
         self.set_state(if has_failed { PeerState::Failed } else { PeerState::Closed });
     }

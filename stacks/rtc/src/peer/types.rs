@@ -33,7 +33,7 @@ pub struct Message {
 impl Message {
     /// The text of a text message.
     pub fn text(&self) -> Option<&str> {
-        // // It was checked on arrival, but the type does not express that.
+        // It was checked on arrival, but the type does not express that.
         std::str::from_utf8(&self.data).ok().filter(|_| self.kind == Kind::Text)
     }
 }

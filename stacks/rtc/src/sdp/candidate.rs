@@ -188,7 +188,7 @@ fn extensions<'a>(
     while let Some(name) = words.next() {
         let value = words.next().ok_or("an extension of a candidate is a name and a value")?;
         match name {
-            // // For diagnostics only: invalid values do no harm.
+            // For diagnostics only: invalid values do no harm.
             "raddr" => address = value.parse().ok(),
             "rport" => port = value.parse().ok(),
             "ufrag" if value.len() <= 256 && value.bytes().all(is_ice_char) => ufrag = Some(value.into()),

@@ -139,7 +139,7 @@ impl fmt::Display for Description {
 impl fmt::Display for DataSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let port = self.sctp_port;
-        // // Port 9 and 0.0.0.0 mean that ICE determines the address (RFC 8840 section 4.1.1).
+        // Port 9 and 0.0.0.0 mean that ICE determines the address (RFC 8840 section 4.1.1).
         match self.form {
             Form::Rfc8841 => f.write_str("m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n")?,
             Form::Sctpmap => write!(f, "m=application 9 DTLS/SCTP {port}\r\n")?,

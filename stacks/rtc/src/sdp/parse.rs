@@ -71,7 +71,7 @@ struct Parser {
 
 impl Parser {
     fn line(&mut self, line: &str) -> Result<(), Rule> {
-        // // RFC 8866 section 9, byte-string. Text repeated in the answer can thus not start a line of its
+        // RFC 8866 section 9, byte-string. Text repeated in the answer can thus not start a line of its
         // own.
         if line.bytes().any(|byte| matches!(byte, 0 | b'\r')) {
             return Err("no NUL, and CR only before LF");
@@ -109,7 +109,7 @@ impl Parser {
             ("sctp-port", Some(media)) => media.sctp_port = Some(port(value)?),
             ("max-message-size", Some(media)) => media.max_message_bytes = Some(number(value)?),
             ("candidate", Some(media)) => {
-                // // The value begins after the first colon: restore what precedes it.
+                // The value begins after the first colon: restore what precedes it.
                 let candidate = Candidate::parse(&format!("candidate:{value}"))?;
                 media.transport.candidates.extend(candidate);
             }
@@ -123,7 +123,7 @@ impl Parser {
         let (session_id, session_version) = self.origin.ok_or("a description has an o= line")?;
         let data_at = self.media.iter().position(Media::is_for_data);
         let data_at = data_at.ok_or("a data section: m=application with DTLS/SCTP, not rejected")?;
-        // // Transport attributes may be in this section, in the bundle's tagged section (RFC 8843 section
+        // Transport attributes may be in this section, in the bundle's tagged section (RFC 8843 section
         // 7.1.3: the others may omit them), or at session level.
         let tagged_at = self.bundle.first().and_then(|tag| self.at_mid(tag));
         let bundled = self.media[data_at].mid.as_ref().is_some_and(|mid| self.bundle.contains(mid));
@@ -132,7 +132,7 @@ impl Parser {
             transport.complete(std::mem::take(&mut self.media[tagged_at].transport));
         }
         transport.complete(std::mem::take(&mut self.session));
-        // // Excess usable candidates are ignored (RFC 8445 section 6.1.2.5 permits omitting pairs).
+        // Excess usable candidates are ignored (RFC 8445 section 6.1.2.5 permits omitting pairs).
         transport.candidates.truncate(self.candidates_max);
         let data = self.media[data_at].data_section(transport)?;
         let mut sections = Vec::with_capacity(self.media.len());
@@ -164,7 +164,7 @@ impl Transport {
             "fingerprint" => {
                 let (hash, bytes) =
                     value.split_once(' ').ok_or("a fingerprint is the name of a hash and bytes")?;
-                // // Other hashes may be present for other peers (RFC 8122 section 5): one SHA-256
+                // Other hashes may be present for other peers (RFC 8122 section 5): one SHA-256
                 // fingerprint suffices.
                 if hash.eq_ignore_ascii_case("sha-256") && self.fingerprint.is_none() {
                     let bytes = bytes.trim().parse();
@@ -243,7 +243,7 @@ fn media(value: &str) -> Result<Media, Rule> {
     let mut word =
         || words.next().filter(|word| !word.is_empty()).ok_or("m= has media, port, protocol, format");
     let (media, port, protocol, formats) = (word()?, word()?, word()?, word()?);
-    // // A number of ports may follow after a slash.
+    // A number of ports may follow after a slash.
     let port = port.split('/').next().and_then(|port| port.parse().ok()).ok_or("a port is below 65,536")?;
     Ok(Media {
         words: [media, protocol, formats].map(String::from),

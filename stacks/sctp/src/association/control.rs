@@ -109,7 +109,7 @@ impl Control {
     }
 
     fn push_error_chunk(&mut self, write: impl FnOnce(&mut PacketWriter<'_>) -> bool) {
-        // // Only the chunk is kept: the header does not matter.
+        // Only the chunk is kept: the header does not matter.
         let header = Header { source_port: 0, destination_port: 0, verification_tag: 0 };
         let mut out = [0; HEADER_BYTES + ERROR_BYTES_MAX];
         let mut packet = PacketWriter::new(&mut out, header);

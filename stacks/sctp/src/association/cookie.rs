@@ -67,7 +67,7 @@ impl Cookie {
         let mut out = [0; COOKIE_BYTES];
         let (fields, mac) = out.split_at_mut(FIELD_BYTES);
         let terms = &self.terms;
-        // // Whole microseconds; 2^64 of them outlast any association.
+        // Whole microseconds; 2^64 of them outlast any association.
         fields[0..8].copy_from_slice(&(self.made_at.as_micros() as u64).to_be_bytes());
         let numbers = [
             self.local_tag,

@@ -75,7 +75,7 @@ impl Discovery {
 
     /// Starts the search.
     pub(super) fn start(&mut self) {
-        // // One above the maximum counts as failed, so that the maximum itself is tried.
+        // One above the maximum counts as failed, so that the maximum itself is tried.
         self.search = self.next(self.max + 1);
     }
 

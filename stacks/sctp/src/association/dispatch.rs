@@ -33,7 +33,7 @@ impl Association {
         let Ok((header, chunks)) = Header::parse(packet) else { return };
         let is_ours = header.destination_port == self.config.local_port
             && header.source_port == self.config.remote_port;
-        // // Before INIT or INIT ACK is sent, zero checksums have not been offered; a COOKIE ECHO always
+        // Before INIT or INIT ACK is sent, zero checksums have not been offered; a COOKIE ECHO always
         // needs its checksum.
         let zero_allowed = self.config.zero_checksum && !matches!(self.phase, Phase::Waiting);
         if !is_ours || !checksum_holds(packet, zero_allowed) {
@@ -74,7 +74,7 @@ impl Association {
     #[inline]
     fn take_data(&mut self, now: Instant, chunk: &RawChunk<'_>, seen: &mut Seen) -> Next {
         if !self.phase.takes_data() {
-            // // Section 6: discarded in all other states; timers resend SHUTDOWN ACK or COOKIE ECHO.
+            // Section 6: discarded in all other states; timers resend SHUTDOWN ACK or COOKIE ECHO.
             return Next::GoOn;
         }
         let Ok(data) = Data::parse(chunk) else { return self.take_malformed_data(chunk) };
@@ -123,7 +123,7 @@ impl Association {
     ) -> Next {
         let Ok(chunk) = Chunk::parse(raw) else { return Next::Discard };
         match chunk {
-            // // A cookie comes first, INIT and similar chunks alone (sections 3.3.11 and 6.10); otherwise
+            // A cookie comes first, INIT and similar chunks alone (sections 3.3.11 and 6.10); otherwise
             // they are strays.
             Chunk::CookieEcho(echo) if place == 0 => {
                 return if self.handle_cookie_echo(now, tag, &echo) { Next::GoOn } else { Next::Discard };
@@ -218,7 +218,7 @@ impl Association {
             self.control.push_error(Cause::InvalidStream(stream));
         }
         if matches!(self.phase, Phase::ShutdownSent) {
-            // // Section 9.2: answered with a SHUTDOWN at once, and T2 restarts.
+            // Section 9.2: answered with a SHUTDOWN at once, and T2 restarts.
             self.control.shutdown = true;
             self.attempts = 0;
         }
@@ -239,7 +239,7 @@ impl Association {
         let Some(Ok(raw)) = rest.next() else { return };
         let is_alone = rest.clone().next().is_none();
         match raw.kind {
-            // // RFC 9653 section 5.2: an INIT must have a correct checksum.
+            // RFC 9653 section 5.2: an INIT must have a correct checksum.
             Init::KIND if tag == 0 && is_alone && checksum_holds(packet, false) => {
                 if let Ok(init) = Init::parse(&raw) {
                     self.packets_received += 1;
@@ -256,7 +256,7 @@ impl Association {
                     self.handle_init_ack(now, &init);
                 }
             }
-            // // RFC 9653 section 5.2: so must a COOKIE ECHO.
+            // RFC 9653 section 5.2: so must a COOKIE ECHO.
             CookieEcho::KIND if !matches!(self.phase, Phase::Ended) => {
                 let is_checked = checksum_holds(packet, false);
                 if is_checked && self.handle_cookie_echo(now, tag, &CookieEcho::parse(&raw)) {

@@ -56,7 +56,7 @@ impl Path {
 impl Association {
     /// The association is established or has restarted.
     pub(super) fn start_path(&mut self, now: Instant) {
-        // // Without a round trip from the set-up, measure one at once: the receive window and timers depend
+        // Without a round trip from the set-up, measure one at once: the receive window and timers depend
         // on it.
         self.path = Path { is_due: self.outbound.stats().smoothed_rtt.is_none(), ..Path::default() };
         self.discovery.start();
@@ -120,7 +120,7 @@ impl Association {
     pub(super) fn handle_heartbeat_loss(&mut self) {
         self.path.sent = None;
         self.path.errors += 1;
-        // // The next one follows at once but waits twice as long for its answer: an idle peer is then
+        // The next one follows at once but waits twice as long for its answer: an idle peer is then
         // declared unreachable about as fast as one that does not acknowledge data.
         self.path.is_due = true;
         self.check_path();
@@ -141,7 +141,7 @@ impl Association {
         if self.apply(verdict) {
             self.timers.stop(Timer::Probe);
         }
-        // // During one silence both DATA and HEARTBEATs go unanswered: adding them up would halve the time
+        // During one silence both DATA and HEARTBEATs go unanswered: adding them up would halve the time
         // until the peer counts as unreachable.
         if self.phase.is_set_up() && timeouts.max(self.path.errors) > self.config.limits.max_retransmits {
             let what = if timeouts > 0 { "DATA" } else { "HEARTBEAT" };

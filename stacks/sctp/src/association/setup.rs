@@ -30,7 +30,7 @@ impl Association {
                 self.phase = Phase::CookieWait;
                 self.attempts = 0;
             }
-            // // It is unknown which of the two is answered, so no round trip is measured.
+            // It is unknown which of the two is answered, so no round trip is measured.
             Phase::CookieWait => (self.attempts, self.set_up_sent_at) = (self.attempts.max(1), None),
             _ => return,
         }
@@ -106,14 +106,14 @@ impl Association {
             self.push_abort(header, false, Cause::InvalidParameter);
             return;
         }
-        // // Tags for this association as it is or will be, and for a restart by the peer.
+        // Tags for this association as it is or will be, and for a restart by the peer.
         let (local_tag, local_tsn, tie_tags) = match self.phase {
             Phase::Ended => {
                 let cause = Cause::ProtocolViolation(b"the association has ended");
                 self.push_abort(header, false, cause);
                 return;
             }
-            // // Section 9.2: the peer has lost our SHUTDOWN ACK.
+            // Section 9.2: the peer has lost our SHUTDOWN ACK.
             Phase::ShutdownAckSent => {
                 self.control.shutdown_ack = true;
                 return;
@@ -197,7 +197,7 @@ impl Association {
                 }
             }
             Match::Restart if matches!(self.phase, Phase::ShutdownAckSent) => {
-                // // Section 5.2.4, action A: no restart during a shutdown.
+                // Section 5.2.4, action A: no restart during a shutdown.
                 self.control.shutdown_ack = true;
                 self.control.push_error(Cause::CookieWhileShuttingDown);
                 return false;
@@ -222,7 +222,7 @@ impl Association {
         if matches!(self.phase, Phase::CookieEchoed { .. }) {
             self.timers.stop(Timer::SetUp);
             self.phase = Phase::CookieWait;
-            // // Bounds the attempts with a peer whose cookies are always stale.
+            // Bounds the attempts with a peer whose cookies are always stale.
             self.stale_cookies += 1;
             if self.stale_cookies > self.config.limits.max_init_retransmits {
                 self.fail(AssociationError::TimedOut("COOKIE ECHO, but with stale cookies"));
@@ -254,12 +254,12 @@ impl Association {
         match (is_local, is_peer) {
             // Action D.
             (true, true) => Match::Same,
-            // // Action B: simultaneous set-up. Once established, such a cookie is a late one from a failed
+            // Action B: simultaneous set-up. Once established, such a cookie is a late one from a failed
             // attempt: the cookie of a restarting peer carries a new tag of ours (section 5.2.2).
             (true, false) if !self.phase.is_set_up() => Match::New,
             // Action A.
             (false, false) if is_tied => Match::Restart,
-            // // Action C, and everything not in the table.
+            // Action C, and everything not in the table.
             _ => Match::None,
         }
     }

@@ -79,7 +79,7 @@ impl Association {
         match self.phase {
             Phase::Established | Phase::ShutdownPending => self.phase = Phase::ShutdownReceived,
             Phase::ShutdownReceived => {}
-            // // Both sides shut down at the same time, or our SHUTDOWN ACK was lost.
+            // Both sides shut down at the same time, or our SHUTDOWN ACK was lost.
             Phase::ShutdownSent => {
                 self.attempts = 0;
                 self.phase = Phase::ShutdownAckSent;
@@ -103,7 +103,7 @@ impl Association {
                 self.push_shutdown_complete(header, false);
                 self.end(None);
             }
-            // // Section 8.5.1, E: the peer ends an association that no longer exists here.
+            // Section 8.5.1, E: the peer ends an association that no longer exists here.
             Phase::Waiting | Phase::CookieWait | Phase::CookieEchoed { .. } | Phase::Ended => {
                 let header = Header { verification_tag: tag, ..self.header() };
                 self.push_shutdown_complete(header, true);
@@ -123,7 +123,7 @@ impl Association {
     pub(super) fn handle_abort(&mut self, abort: &Abort<'_>) {
         match self.phase {
             Phase::Waiting => return,
-            // // All data has arrived in both directions and the peer has ended the association: the ABORT
+            // All data has arrived in both directions and the peer has ended the association: the ABORT
             // answers a late packet of ours. Its SHUTDOWN COMPLETE is in flight or lost.
             Phase::ShutdownAckSent => return self.end(None),
             _ => {}
@@ -135,7 +135,7 @@ impl Association {
     /// See [`Association::abort`].
     pub(super) fn abort_by_user(&mut self, reason: &str) {
         if self.phase.has_peer() {
-            // // The peer would truncate it too.
+            // The peer would truncate it too.
             let end = reason.floor_char_boundary(ABORT_TEXT_BYTES_MAX);
             let header = self.header();
             self.push_abort(header, false, Cause::UserAbort(&reason.as_bytes()[..end]));

@@ -44,7 +44,7 @@ impl Terms {
             outbound_streams: init.inbound_streams.min(config.limits.max_streams),
             inbound_streams: init.outbound_streams.min(config.limits.max_streams),
             interleaving: theirs.interleaving && config.interleaving,
-            // // RFC 8260 section 2.3.1: with I-DATA, support for FORWARD-TSN implies I-FORWARD-TSN.
+            // RFC 8260 section 2.3.1: with I-DATA, support for FORWARD-TSN implies I-FORWARD-TSN.
             forward_tsn: theirs.forward_tsn || theirs.interleaved_forward_tsn,
             re_config: theirs.re_config,
             zero_checksum: theirs.zero_checksum && config.zero_checksum,

@@ -55,7 +55,7 @@ impl Association {
         if self.outbound.wants_to_send(now) {
             self.outbound.write(now, &mut packet);
         }
-        // // RFC 9653 section 5.2: a packet with a COOKIE ECHO has a correct checksum.
+        // RFC 9653 section 5.2: a packet with a COOKIE ECHO has a correct checksum.
         Some(packet.finish(false))
     }
 
@@ -70,7 +70,7 @@ impl Association {
             return None;
         }
         let mut packet = PacketWriter::new(out, self.header());
-        // // It establishes the association for the peer, which would discard chunks before it.
+        // It establishes the association for the peer, which would discard chunks before it.
         if self.control.cookie_ack && CookieAck.write(&mut packet) {
             self.control.cookie_ack = false;
         }

@@ -89,7 +89,7 @@ impl Buffers {
 
     /// Returns the completed message.
     pub(super) fn finish(&mut self, mut buffer: Buffer) -> Payload<'static> {
-        // // Decays slowly, so that short messages in between do not make the next long one reallocate.
+        // Decays slowly, so that short messages in between do not make the next long one reallocate.
         let fallen = self.expected_bytes - self.expected_bytes / 4;
         self.expected_bytes = buffer.len().max(fallen).min(EXPECTED_BYTES_MAX);
         if !buffer.is_lent {

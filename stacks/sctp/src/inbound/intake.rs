@@ -20,12 +20,12 @@ impl Inbound {
         }
         self.check_kind(data)?;
         self.acknowledgement.saw_data(data.immediate);
-        // // RFC 9260 section 6.2: while there is a gap, and when one closes, every packet is acknowledged at
+        // RFC 9260 section 6.2: while there is a gap, and when one closes, every packet is acknowledged at
         // once.
         if self.received.has_gap() {
             self.acknowledgement.require_immediately();
         }
-        // // A message cannot be farther ahead in its stream than its chunk is in the TSN sequence.
+        // A message cannot be farther ahead in its stream than its chunk is in the TSN sequence.
         let span = if matches!(self.pieces, Pieces::Serial(_)) { SSN_REACH as u64 } else { SPAN };
         let position = match self.received.classify(data.tsn, span) {
             Arrival::New(position) => position,
@@ -113,7 +113,7 @@ impl Inbound {
     /// Whether the chunk belongs to an ordered message that was already delivered or abandoned.
     fn is_past(&self, data: &Data<'_>) -> bool {
         let number = match data.order {
-            // // The SSN of a fragment is only checked once the message is complete.
+            // The SSN of a fragment is only checked once the message is complete.
             Order::Ssn(_) if !(data.begin && data.end) => return false,
             Order::Ssn(ssn) => u32::from(ssn.0),
             Order::Mid(mid, _) => mid.0,
@@ -135,7 +135,7 @@ impl Inbound {
             _ => (0, false),
         };
         let cost = data.payload.len() + HELD_OVERHEAD.max(PARTIAL_OVERHEAD);
-        // // The limit may be reached by chunks beyond a gap when the next TSN arrives, which must be
+        // The limit may be reached by chunks beyond a gap when the next TSN arrives, which must be
         // accepted. A peer that sends its streams in order can thus make us hold at most as many chunks
         // again.
         let max_held = self.max_held_chunks.saturating_mul(if is_next { 2 } else { 1 });

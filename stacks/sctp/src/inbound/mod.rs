@@ -235,7 +235,7 @@ impl Inbound {
         if !self.is_open {
             return Ok(());
         }
-        // // RFC 3758 section 3.6: an outdated one is answered with a SACK too, because the previous SACK may
+        // RFC 3758 section 3.6: an outdated one is answered with a SACK too, because the previous SACK may
         // have been lost.
         self.acknowledgement.require_immediately();
         let Some(position) = self.received.position_after(new_cumulative_tsn) else { return Ok(()) };

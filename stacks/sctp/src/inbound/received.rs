@@ -37,7 +37,7 @@ pub(super) struct Received {
 impl Received {
     /// Nothing received yet; `initial` is the first TSN expected.
     pub(super) fn new(initial: Tsn) -> Self {
-        // // Starts at 2^32, so that no position is negative.
+        // Starts at 2^32, so that no position is negative.
         let cumulative = (1 << 32) + u64::from(initial.0) - 1;
         Self { cumulative, highest: cumulative, words: Vec::new() }
     }

@@ -145,7 +145,7 @@ impl Serial {
     ) -> Result<Option<Whole<'static>>, ProtocolViolation> {
         let first = self.runs.first_key_value().map_or(u64::MAX, |(&first, _)| first);
         if first > self.edge_at + 1 {
-            // // Complete messages, delivered when they arrived.
+            // Complete messages, delivered when they arrived.
             self.edge_at = cumulative.min(first - 1);
             return self.pass().map(|()| None);
         }
@@ -155,7 +155,7 @@ impl Serial {
             let Some(bytes) = self.held.remove(&position) else { continue };
             memory.window.release(bytes.len() + HELD_OVERHEAD);
             let (begin, end) = (run.begins && position == first, run.ends && position == run.last);
-            // // A complete single-chunk message is not held, so the result never borrows from `bytes`.
+            // A complete single-chunk message is not held, so the result never borrows from `bytes`.
             if let Some(whole) = self.append(Piece { label: run.label, begin, end, bytes: &bytes }, memory)? {
                 message = Some(whole.into_owned());
             }
@@ -207,7 +207,7 @@ impl Serial {
         self.edge_at = position;
         while let Some(entry) = self.runs.first_entry().filter(|entry| *entry.key() <= position) {
             if entry.get().begins && entry.get().last >= position {
-                // // Nothing of it is missing so far: it is now open at the edge.
+                // Nothing of it is missing so far: it is now open at the edge.
                 self.edge_at = *entry.key() - 1;
                 return;
             }
@@ -254,7 +254,7 @@ impl Serial {
         memory: &mut Memory,
     ) -> Result<Option<Whole<'a>>, ProtocolViolation> {
         let Piece { label, begin, end, bytes } = piece;
-        // // Middle fragments first: a large message has many of them.
+        // Middle fragments first: a large message has many of them.
         if let Edge::Open(open, buffer) = &mut self.edge
             && *open == label
             && !begin

@@ -49,7 +49,7 @@ impl Streams {
 
     /// Whether this message is deliverable.
     pub(super) fn classify(&self, stream: StreamId, number: u32) -> Sequence {
-        // // The sign of the difference in a number of the protocol's width: serial arithmetic.
+        // The sign of the difference in a number of the protocol's width: serial arithmetic.
         match (number.wrapping_sub(self.next(stream)) << self.shift) as i32 {
             0 => Sequence::Next,
             1.. => Sequence::Early,

@@ -56,7 +56,7 @@ impl Window {
     pub(super) fn new(config: &Config) -> Self {
         let limits = &config.limits;
         let limit = limits.receive_window_bytes.clamp(INITIAL_BYTES_MIN, LIMIT_MAX);
-        // // The application cannot receive an incomplete message, so the window must hold the largest one.
+        // The application cannot receive an incomplete message, so the window must hold the largest one.
         let limit_max = limits.max_receive_window_bytes.max(limits.max_message_bytes).clamp(limit, LIMIT_MAX);
         let charged_max = limit_max.saturating_add(limit_max / 4).saturating_add(limits.max_message_bytes);
         Self {
@@ -156,7 +156,7 @@ impl Window {
     /// Sets the round trip, for autotuning.
     pub(super) fn set_rtt(&mut self, rtt: Duration) {
         if self.rtt.replace(rtt.clamp(RTT_MIN, RTT_MAX)).is_none() {
-            // // The current round has the assumed length.
+            // The current round has the assumed length.
             (self.taken, self.round_end) = (0, None);
         }
     }
@@ -188,7 +188,7 @@ impl Window {
     fn free(&self) -> usize {
         let bytes = self.limit.saturating_sub(self.charged);
         let places = self.messages_max.saturating_sub(self.messages);
-        // // The product may exceed a 32-bit usize; the quotient is at most the limit.
+        // The product may exceed a 32-bit usize; the quotient is at most the limit.
         let share = self.limit as u64 * places as u64 / self.messages_max as u64;
         bytes.min(share as usize)
     }

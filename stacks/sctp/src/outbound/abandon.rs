@@ -88,7 +88,7 @@ impl Outbound {
         self.unsent_bytes -= rest;
         self.unsent -= 1;
         if let Some(begun) = begun {
-            // // The end of the message will not be sent. A TSN is assigned to it anyway, so that the peer
+            // The end of the message will not be sent. A TSN is assigned to it anyway, so that the peer
             // never sees another message follow an unfinished one, and so that there is a TSN to advance to
             // if everything else has arrived.
             let seq = self.flight.push_abandoned(&Chunk {
@@ -127,7 +127,7 @@ impl Outbound {
                 limits.landed(chunk.limit, seq, chunk.next_fragment);
             }
             let unordered = chunk.has(UNORDERED);
-            // // FORWARD-TSN does not list unordered messages.
+            // FORWARD-TSN does not list unordered messages.
             if interleaving || !unordered {
                 skipped.insert((chunk.stream, unordered), (seq, chunk.number));
             }
@@ -157,7 +157,7 @@ impl Outbound {
         let mut end = self.flight.base();
         if self.forward.skipped.len() > room {
             if !packet.is_empty() {
-                // // It goes first into the next packet.
+                // It goes first into the next packet.
                 return false;
             }
             end = self.skip_fewer(room);

@@ -188,11 +188,11 @@ impl Flight {
         self.overhead + payload_bytes.next_multiple_of(4)
     }
 
-    // // -- state changes --
+    // -- state changes --
 
     /// Adds a new chunk and returns its number.
     //
-    // // Always inlined: otherwise the chunk would be read back from memory in other widths than it was
+    // Always inlined: otherwise the chunk would be read back from memory in other widths than it was
     // written, which stalls until the writes complete.
     #[inline(always)]
     pub(super) fn push(&mut self, chunk: &Chunk, payload: &Stored) -> u64 {

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(limits.next_expiry(), at(10));
         assert_eq!(limits.pop_expired(at(9)), None);
         assert_eq!(limits.pop_expired(at(25)), Some(ids[1]));
-        // // Finishes before it expires; its entry is reused.
+        // Finishes before it expires; its entry is reused.
         limits.dequeued(ids[2]);
         assert_eq!(limits.add(at(40), None, 0, 0), ids[2]);
         assert_eq!(limits.pop_expired(at(25)), None);

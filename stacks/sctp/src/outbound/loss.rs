@@ -120,12 +120,12 @@ impl Loss {
         rtt: (Duration, usize),
     ) {
         let (lowest_rtt, duplicates) = rtt;
-        // // Step 3: it was sent once, and a higher number arrived before it.
+        // Step 3: it was sent once, and a higher number arrived before it.
         self.reordering |= acked.lowest_clean < self.highest;
         self.highest = self.highest.max(highest);
         if let Some((newest, again)) = acked.newest {
             let rtt = now.since(newest.0);
-            // // Step 2: too fast to answer the last transmission.
+            // Step 2: too fast to answer the last transmission.
             if newest > self.newest && !(again && rtt < lowest_rtt) {
                 (self.newest, self.rtt) = (newest, rtt);
             }
@@ -195,7 +195,7 @@ impl Outbound {
     pub(super) fn detect_losses(&mut self, now: Time, delivered: usize) -> bool {
         self.loss.reorder_at = Time::NEVER;
         if !self.flight.has_settled() && self.loss.resent.is_empty() {
-            // // Nothing has been overtaken.
+            // Nothing has been overtaken.
             self.loss.cursor = self.loss.cursor.max(self.flight.base());
             return false;
         }
@@ -214,7 +214,7 @@ impl Outbound {
             self.reduce(now, delivered);
             return true;
         }
-        // // More may be lost than was reported, and fill the window: sending a packet will show it.
+        // More may be lost than was reported, and fill the window: sending a packet will show it.
         self.credit = true;
         self.loss.count_loss(self.flight.base(), self.flight.next());
         false
@@ -317,7 +317,7 @@ impl Outbound {
         {
             return Time::NEVER;
         }
-        // // Without the I bit on the last chunk the peer may delay its SACK.
+        // Without the I bit on the last chunk the peer may delay its SACK.
         let wait = if self.immediate_end == self.flight.next() { Duration::ZERO } else { self.sack_delay };
         now.after((smoothed * 2).max(MIN_PROBE_DELAY) + wait)
     }
@@ -332,7 +332,7 @@ impl Outbound {
         } else {
             let Some(seq) = self.flight.last_outstanding() else { return };
             let chunk = self.flight.chunk(seq);
-            // // A chunk that may not be retransmitted is left to the timeout.
+            // A chunk that may not be retransmitted is left to the timeout.
             if chunk.limit.is_limited() && self.limits.is_exhausted(chunk.limit, chunk.transmits, now) {
                 return;
             }
@@ -350,11 +350,11 @@ impl Outbound {
             return false;
         }
         self.loss.probe = None;
-        // // It was no duplicate: the chunk had been lost, and only the probe repaired it.
+        // It was no duplicate: the chunk had been lost, and only the probe repaired it.
         if !is_retransmission || duplicates > 0 || self.is_in_recovery() {
             return false;
         }
-        // // One packet, whatever was reported about the chunk since.
+        // One packet, whatever was reported about the chunk since.
         self.respond(self.packet_bytes, now, delivered)
     }
 
@@ -367,7 +367,7 @@ impl Outbound {
             self.loss.enter_recovery(now, self.flight.next());
         }
         self.flight.forget_gaps();
-        // // Most of it may have arrived; how much was lost is unknown.
+        // Most of it may have arrived; how much was lost is unknown.
         let newly_lost = self.loss.newly_lost;
         let mut from = 0;
         while let Some(seq) = self.flight.first_outstanding(from) {

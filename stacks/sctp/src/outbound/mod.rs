@@ -304,7 +304,7 @@ impl Outbound {
     pub(crate) fn set_packet_bytes(&mut self, bytes: usize) {
         self.packet_bytes = bytes.max(self.base_packet_bytes);
         self.congestion.set_packet_bytes(self.packet_bytes);
-        // // The next chunk may now be too long for the peer's window.
+        // The next chunk may now be too long for the peer's window.
         self.arm(self.clock.last);
     }
 

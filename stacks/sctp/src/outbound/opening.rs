@@ -44,7 +44,7 @@ impl Outbound {
             if stream.id.0 >= self.settings.streams {
                 while let Some(left) = stream.queue.front_bytes() {
                     let Some(Taken { payload, terms, gone }) = stream.queue.take(left) else { break };
-                    // // Of the abandoned ones only the charge was left.
+                    // Of the abandoned ones only the charge was left.
                     messages += gone;
                     if terms.limit.is_limited() {
                         self.limits.dequeued(terms.limit);

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn time_without_anything_to_send_saves_up_one_burst() {
-        // // burst, rest of the previous one -> packets sent at once
+        // burst, rest of the previous one -> packets sent at once
         for (burst_bytes, left, expected) in [
             (1000.0, 0.0, 1),
             (1000.0, 900.0, 1),
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_waits_and_is_asked_for_late_is_sent_with_all_that_was_due() {
         let pacing = Pacing { rate: 1e6, burst_bytes: 1000.0 };
-        // // late by ms, something waits -> packets
+        // late by ms, something waits -> packets
         for (late_ms, waits, expected) in [(1, true, 1), (20, true, 20), (20, false, 1), (1000, true, 66)] {
             let mut pacer = Pacer::new();
             let begin = Time::START.after(Duration::from_secs(1));

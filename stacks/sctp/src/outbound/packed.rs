@@ -114,7 +114,7 @@ impl Packed {
             make_room(&mut self.runs, 2);
             self.runs.push_back(Run { first: seq, chunk: *chunk, place: (block, start) });
         }
-        // // Lossless: no packet is longer than 16 KiB (`Config::validate`).
+        // Lossless: no packet is longer than 16 KiB (`Config::validate`).
         let (index, length) = (self.index(seq), payload.len() as u16);
         self.lengths[index] = length;
         self.end = (block, start.wrapping_add(length.into()));

@@ -50,13 +50,13 @@ mod tests {
     /// In packets of one byte: 100 were in flight when a loss was found, and cwnd is 50 from then on.
     #[test]
     fn what_goes_out_in_a_recovery_follows_what_arrives() {
-        // // delivered before, sent before; delivered now, in flight, grace -> may be sent
+        // delivered before, sent before; delivered now, in flight, grace -> may be sent
         let rows = [
-            // // More in flight than allowed: half of what is delivered, rounded up.
+            // More in flight than allowed: half of what is delivered, rounded up.
             (0, 0, 3, 90, 0, 2),
             (3, 2, 3, 87, 1, 1),
             (40, 20, 1, 51, 1, 1),
-            // // Less than allowed: as much as is delivered, plus one after a safe SACK, up to cwnd.
+            // Less than allowed: as much as is delivered, plus one after a safe SACK, up to cwnd.
             (40, 20, 2, 40, 0, 10),
             (40, 40, 2, 40, 0, 2),
             (40, 40, 2, 40, 1, 3),

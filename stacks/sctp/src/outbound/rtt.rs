@@ -71,19 +71,19 @@ impl Rtt {
             self.lowest[0] = lowest.min(rtt);
         }
         let smoothed = match self.smoothed {
-            // // C2.
+            // C2.
             None => {
                 self.variation = rtt / 2;
                 rtt
             }
-            // // C3: RTTVAR first, with the old SRTT.
+            // C3: RTTVAR first, with the old SRTT.
             Some(smoothed) => {
                 self.variation = self.variation * 3 / 4 + smoothed.abs_diff(rtt) / 4;
                 smoothed * 7 / 8 + rtt / 8
             }
         };
         self.smoothed = Some(smoothed);
-        // // A delayed SACK must not look like a loss: C6 with a minimum that includes the delay.
+        // A delayed SACK must not look like a loss: C6 with a minimum that includes the delay.
         let delayed = smoothed + self.sack_delay + GRANULARITY;
         let rto = (smoothed + self.variation * 4).max(delayed);
         self.base = rto.clamp(self.min, self.max);
@@ -124,7 +124,7 @@ mod tests {
             // RTTVAR = 3/4 * 50 + 1/4 * |100 - 180|, SRTT = 7/8 * 100 + 1/8 * 180.
             (&[100, 180], 110, 57, 340),
             (&[1000], 1000, 500, 3000),
-            // // Never below the minimum or above the maximum.
+            // Never below the minimum or above the maximum.
             (&[10], 10, 5, 200),
             (&[60_000], 60_000, 30_000, 10_000),
         ] {

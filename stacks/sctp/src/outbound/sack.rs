@@ -38,7 +38,7 @@ impl Outbound {
     ) -> Result<(), ProtocolViolation> {
         let now = self.clock.read(now);
         let advance = cumulative_tsn.since(self.cumulative_tsn_acked());
-        // // i) "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point, then drop the SACK": it was
+        // i) "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point, then drop the SACK": it was
         // overtaken.
         let Ok(advance) = u64::try_from(advance) else { return Ok(()) };
         let cumulative = self.flight.acked() + advance;
@@ -53,7 +53,7 @@ impl Outbound {
         self.free(acked.freed_bytes, acked.freed_messages);
         self.set_window(window);
         self.credit = false;
-        // // Advancing over abandoned chunks is progress too.
+        // Advancing over abandoned chunks is progress too.
         let progress = acked.bytes > 0 || advance > 0;
         if advance > 0 {
             self.stalled_timeouts = 0;
@@ -106,7 +106,7 @@ impl Outbound {
         let (mut highest, mut blocks) = (cumulative, 0);
         for (first, last) in gaps.take(self.settings.max_gap_blocks) {
             blocks += 1;
-            // // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
+            // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
             let (from, to) = (cumulative + u64::from(first) - 1, cumulative + u64::from(last));
             if to > flight.next() {
                 return Err(UNSENT);

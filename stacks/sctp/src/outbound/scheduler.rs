@@ -50,7 +50,7 @@ impl Scheduler {
         if std::mem::replace(&mut stream.scheduled, true) {
             return;
         }
-        // // A paused stream does not accumulate credit.
+        // A paused stream does not accumulate credit.
         stream.turn = stream.turn.max(self.clock);
         let turn = stream.turn;
         if self.current.is_none() {

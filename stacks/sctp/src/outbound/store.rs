@@ -146,7 +146,7 @@ impl Store {
             return self.add(length, true);
         }
         let wanted = next_block_bytes(self.bytes, length);
-        // // An open block that is empty is too short. Blocks that have become too short leave the store.
+        // An open block that is empty is too short. Blocks that have become too short leave the store.
         self.close_if_empty(keep);
         while let Some(index) = self.free.pop() {
             if self.blocks[index as usize].bytes.capacity() >= wanted {
@@ -164,7 +164,7 @@ impl Store {
     fn add(&mut self, length: usize, is_own: bool) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.blocks.push(Block::default());
-            // // Lossless: each block contains at least a byte of payload, or is reused.
+            // Lossless: each block contains at least a byte of payload, or is reused.
             (self.blocks.len() - 1) as u32
         });
         let bytes = Vec::with_capacity(length);
@@ -221,7 +221,7 @@ mod tests {
             let front = Stored::at((block, start), cut);
             let rest = Stored::at((block, start + cut as u32), whole.len() - cut);
             held.push_back((front, rest, bytes));
-            // // Released in another order than stored.
+            // Released in another order than stored.
             while held.len() > number % 50 {
                 let at = (number * 7) % held.len();
                 let Some((front, rest, bytes)) = held.remove(at) else { break };
@@ -307,7 +307,7 @@ mod tests {
         store.release(kept);
         store.shrink();
         assert_eq!((store.bytes(), store.blocks.len()), (0, 0));
-        // // An open block that has become empty is replaced by a longer one.
+        // An open block that has become empty is replaced by a longer one.
         for length in [100, 5000] {
             let stored = store.store(&vec![1; length], Keep::UntilAcked);
             store.release(stored);

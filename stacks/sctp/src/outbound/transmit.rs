@@ -55,7 +55,7 @@ impl Outbound {
         }
         let now = self.clock.read(now);
         let forwarded = self.forward.is_due && self.write_forward(now, packet);
-        // // cwnd is checked once per packet: packets stay full and of equal length.
+        // cwnd is checked once per packet: packets stay full and of equal length.
         if !self.may_send() || !self.is_its_time(|| now) {
             return forwarded;
         }
@@ -144,12 +144,12 @@ impl Outbound {
             from = seq + 1;
             if self.flight.chunk_bytes(seq) > packet.room() {
                 if packet.is_empty() {
-                    // // Does not fit here; shorter ones may.
+                    // Does not fit here; shorter ones may.
                     continue;
                 }
                 break;
             }
-            // // The last of them requests an immediate SACK, which shows whether the repair is complete.
+            // The last of them requests an immediate SACK, which shows whether the repair is complete.
             let immediate = self.flight.first_lost(from).is_none();
             let (chunk, payload) = (self.flight.chunk(seq), self.flight.payload(seq));
             self.write_chunk(seq, &chunk, &payload, immediate, packet);
@@ -183,7 +183,7 @@ impl Outbound {
         if most <= room {
             return Some(most);
         }
-        // // A message that fits into a packet is not split, so that messages of equal length make packets of
+        // A message that fits into a packet is not split, so that messages of equal length make packets of
         // equal length.
         let wait = left <= self.payload_capacity() || room < MIN_FRAGMENT_BYTES;
         (packet.is_empty() || !wait).then_some(room)
@@ -219,7 +219,7 @@ impl Outbound {
         self.unsent_bytes -= bytes;
         if ends {
             self.unsent -= 1;
-            // // Abandoned messages behind it had only their charge left.
+            // Abandoned messages behind it had only their charge left.
             self.free(0, gone - 1);
         }
         if limit.is_limited() {

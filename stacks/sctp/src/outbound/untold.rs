@@ -71,7 +71,7 @@ impl Outbound {
             to = seq + 1;
         }
         let chunks = self.flight.outstanding_between(self.untold.from, to);
-        // // Chunks are of similar length, or few.
+        // Chunks are of similar length, or few.
         let average = self.flight.bytes().checked_div(self.flight.outstanding()).unwrap_or_default();
         (self.untold.to, self.untold.bytes) = (to, chunks * average);
     }

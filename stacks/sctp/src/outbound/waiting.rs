@@ -95,7 +95,7 @@ impl Waiting {
     pub(super) fn push_back(&mut self, payload: Stored, terms: Terms) {
         let (place, length) = (self.next_place(), payload.len());
         let short = u16::try_from(length).unwrap_or(LONG);
-        // // Grows by an eighth: doubling would waste a third on average.
+        // Grows by an eighth: doubling would waste a third on average.
         make_room(&mut self.lengths, 8);
         self.lengths.push_back(short);
         if short == LONG {
@@ -257,7 +257,7 @@ mod tests {
         for (at, &kind) in kinds.iter().enumerate() {
             assert_eq!((waiting.first_place() as usize, waiting.front_bytes()), (at, Some(lengths[at])));
             assert_eq!(waiting.is_front_unordered(), kind.is_multiple_of(2));
-            // // In two parts if possible.
+            // In two parts if possible.
             let first = lengths[at] / 2;
             let mut found = Vec::new();
             for part in [first, lengths[at] - first].into_iter().filter(|&part| part > 0) {

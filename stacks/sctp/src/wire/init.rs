@@ -197,7 +197,7 @@ impl<'a> Init<'a> {
             }
             self.extensions.write(&mut cursor)?;
             for report in reports {
-                // // One that does not fit changes nothing; a shorter one after it may fit.
+                // One that does not fit changes nothing; a shorter one after it may fit.
                 let _ = cursor.parameter(UNRECOGNIZED, |value| report.write(value));
             }
             Some(cursor.length())

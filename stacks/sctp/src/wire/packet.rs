@@ -89,7 +89,7 @@ impl RawChunk<'_> {
     /// 9260 section 3.3.10.6).
     pub fn header(&self) -> [u8; CHUNK_HEADER_BYTES] {
         let mut header = [self.kind, self.flags, 0, 0];
-        // // No parsed chunk is longer: see `value`. A longer, hand-made slice is reported truncated.
+        // No parsed chunk is longer: see `value`. A longer, hand-made slice is reported truncated.
         let length = u16::try_from(self.value.len() + CHUNK_HEADER_BYTES).unwrap_or(u16::MAX);
         put_u16(&mut header, 2, length);
         header
@@ -107,14 +107,14 @@ impl<'a> Iterator for Chunks<'a> {
                 _ => self.cut("must have the 4 bytes of a chunk's header"),
             };
         };
-        // // A length below that of the header would cause an endless loop; one beyond the packet is
+        // A length below that of the header would cause an endless loop; one beyond the packet is
         // truncated.
         let length = usize::from(u16_at(head, 2));
         let Some(value) = self.rest.get(CHUNK_HEADER_BYTES..length) else {
             return self.cut("must be as long as its length says");
         };
         let chunk = RawChunk { kind: head[0], flags: head[1], value };
-        // // The padding of the last chunk may be missing.
+        // The padding of the last chunk may be missing.
         self.rest = self.rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(Ok(chunk))
     }
@@ -143,7 +143,7 @@ pub fn checksum_holds(packet: &[u8], zero_allowed: bool) -> bool {
     };
     let mut bare = *head;
     put_u32(&mut bare, CHECKSUM_AT, 0);
-    // // The only little-endian number of SCTP: appendix A reverses the bytes of the remainder.
+    // The only little-endian number of SCTP: appendix A reverses the bytes of the remainder.
     let told = u32_at(head, CHECKSUM_AT).swap_bytes();
     (told == 0 && zero_allowed) || told == crc32c::crc32c_append(crc32c::crc32c(&bare), rest)
 }
@@ -197,7 +197,7 @@ impl<'a> PacketWriter<'a> {
         let length = length + CHUNK_HEADER_BYTES;
         let padded = length.next_multiple_of(4);
         let chunk = &mut self.out[self.length..self.length + padded];
-        // // The padding is in the last four bytes; the value is written over the rest of them.
+        // The padding is in the last four bytes; the value is written over the rest of them.
         if let Some(last) = chunk.last_chunk_mut::<4>() {
             *last = [0; 4];
         }

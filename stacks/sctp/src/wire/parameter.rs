@@ -60,7 +60,7 @@ impl<'a> Iterator for Parameters<'a> {
         let header = rest.first_chunk::<CHUNK_HEADER_BYTES>()?;
         let length = usize::from(u16_at(header, 2));
         let value = rest.get(CHUNK_HEADER_BYTES..length)?;
-        // // The padding of the last one may be missing: it belongs to the chunk.
+        // The padding of the last one may be missing: it belongs to the chunk.
         self.rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(Parameter { kind: u16_at(header, 0), value })
     }

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::values::{check, hex, is_same};
-use super::{IDENTIFIER_BYTES, MAX_OUTSTANDING, READS, ROUND, Reads};
+use super::{IDENTIFIER_BYTES, MAX_OUTSTANDING, READS, ROUND};
 use crate::{Digest, Event, Histograms, Lab, Phase, Setup, end, now_ns};
 
 /// What a moment is before it has come.
@@ -94,11 +94,6 @@ impl Controller {
     /// The device is known; its controller began to be created at `created_ns`.
     pub fn found(&self, created_ns: u64) {
         self.lab.connected(&[now_ns().saturating_sub(created_ns)]);
-    }
-
-    /// The reads of a loop that sends and receives itself. Once.
-    pub fn reads(&'static self) -> Reads {
-        Reads::new(self)
     }
 
     /// Waits until this phase has begun.

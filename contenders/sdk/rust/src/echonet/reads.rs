@@ -47,8 +47,15 @@ pub struct Reads {
     looked_ns: u64,
 }
 
+impl Controller {
+    /// The reads of a loop that sends and receives itself. Call it once.
+    pub fn reads(&'static self) -> Reads {
+        Reads::new(self)
+    }
+}
+
 impl Reads {
-    pub(super) fn new(controller: &'static Controller) -> Self {
+    fn new(controller: &'static Controller) -> Self {
         let places = vec![Place { turn: 0, index: None, sent_ns: 0 }; controller.outstanding];
         Self {
             controller,

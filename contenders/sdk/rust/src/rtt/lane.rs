@@ -44,8 +44,16 @@ enum Verdict {
     Strange,
 }
 
+impl Ping {
+    /// Returns the lane of this number and starts its setup time: call it once per lane, just before its socket is created.
+    pub fn lane(&'static self, number: usize) -> Lane {
+        self.setup_times.created(number);
+        Lane::new(self, number)
+    }
+}
+
 impl Lane {
-    pub(super) fn new(ping: &'static Ping, stream: usize) -> Self {
+    fn new(ping: &'static Ping, stream: usize) -> Self {
         let message = vec![0; ping.job.message_bytes].into();
         let digest = Digest::default();
         Self { ping, stream, sequence: HELLO, due_ns: 0, sent_ns: 0, under_way: false, message, digest }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::job::{NEVER, bounded};
 use super::schedule::Schedule;
-use super::{Job, Lane, Pacing};
+use super::{Job, Pacing};
 use crate::{Digest, Event, Gate, Histograms, Lab, Phase, Setup, SetupTimes, end, now_ns};
 
 /// A lane is set up by one thing only: the echo of its hello.
@@ -61,7 +61,7 @@ pub struct Ping {
     measure_ns: AtomicU64,
     slots: Box<[Slot]>,
     histograms: Histograms,
-    setup_times: SetupTimes,
+    pub(super) setup_times: SetupTimes,
     gate: Gate,
 }
 
@@ -100,12 +100,6 @@ impl Ping {
     /// Where pong is. Waits until it has said so: a blocking call, for after `ready` and before the runtime's work.
     pub fn peer(&self) -> SocketAddr {
         *self.peer.wait()
-    }
-
-    /// The lane of this number, whose socket is about to be created: its setup time runs. Once a lane.
-    pub fn lane(&'static self, number: usize) -> Lane {
-        self.setup_times.created(number);
-        Lane::new(self, number)
     }
 
     pub(super) fn handle(&self, event: Event) {

@@ -123,7 +123,7 @@ impl Session {
         if !is_request || self.is_settled {
             return;
         }
-        // // This is the check that was to follow the peer's.
+        // This is the check that was to follow the peer's.
         self.triggered = self.triggered.filter(|path| *path != datagram.path);
         self.checks.retain(|check| check.path != datagram.path);
         if self.checks.len() < self.pairs_max {

@@ -55,7 +55,7 @@ impl Session {
         let before = std::mem::replace(&mut self.agent, fresh.agent);
         (self.mapped, self.locals, self.is_answered) = (Vec::new(), fresh.locals, false);
         self.agent.set_controlling(before.controlling());
-        // // As at the start, it would log passwords.
+        // As at the start, it would log passwords.
         in_silence(|| before.remote_credentials().cloned().map(|it| self.agent.set_remote_credentials(it)));
         for candidate in before.remote_candidates() {
             if self.knows(candidate.addr()) {

@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn a_request_that_comes_again_under_a_new_number_is_done_once() {
         let mut incoming = Incoming::new(ReConfigSeq(7));
-        // // Number, last TSN, whether it is answered with "in progress", whether it is a new request.
+        // Number, last TSN, whether it is answered with "in progress", whether it is a new request.
         let rows = [
             (7, 5, true, true),
             (8, 5, false, false),
-            // // The one before was not deferred, so this is a new request.
+            // The one before was not deferred, so this is a new request.
             (9, 5, false, true),
             (10, 5, true, true),
             (11, 6, true, true),

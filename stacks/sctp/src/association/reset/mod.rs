@@ -151,7 +151,7 @@ impl Association {
             self.resets.incoming.refuse_stream();
             return;
         }
-        // // An unused stream needs no reset, and a peer must not make us store thousands of them.
+        // An unused stream needs no reset, and a peer must not make us store thousands of them.
         let used: Vec<StreamId> = streams.filter(|&stream| self.outbound.has_stream(stream)).collect();
         if used.is_empty() {
             self.resets.incoming.find_nothing_to_do();

@@ -160,7 +160,7 @@ impl Outgoing {
         let from = self.look_after.map_or(Bound::Unbounded, Bound::Excluded);
         let looked: Vec<StreamId> =
             self.closing.range((from, Bound::Unbounded)).take(LOOKS).copied().collect();
-        // // At the end it starts over.
+        // At the end it starts over.
         self.look_after = looked.last().copied().filter(|_| looked.len() == LOOKS);
         looked.into_iter().filter(|&stream| is_drained(stream)).collect()
     }

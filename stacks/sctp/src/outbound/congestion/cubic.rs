@@ -75,13 +75,13 @@ impl Cubic {
     fn avoid(&mut self, ack: &Ack) {
         let (window, packet) = (self.window, self.packet_bytes);
         let epoch = self.epoch.get_or_insert_with(|| {
-            // // Section 4.2; section 4.8 for the first epoch after slow start, where W_max is unknown.
+            // Section 4.2; section 4.8 for the first epoch after slow start, where W_max is unknown.
             let k = if window < self.most { cube_root((self.most - window) / packet / C) } else { 0.0 };
             self.most = self.most.max(window);
             Epoch { start: ack.now, k, reno: window }
         });
         let bytes = ack.bytes as f64;
-        // // Section 4.3.
+        // Section 4.3.
         let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
         epoch.reno += alpha * bytes * packet / window;
         let elapsed = ack.now.since(epoch.start).as_secs_f64();
@@ -89,7 +89,7 @@ impl Cubic {
         if cubic(elapsed) < epoch.reno {
             self.window = window.max(epoch.reno);
         } else {
-            // // Sections 4.4 and 4.5.
+            // Sections 4.4 and 4.5.
             let target = cubic(elapsed + ack.smoothed_rtt.as_secs_f64()).clamp(window, 1.5 * window);
             self.window += (target - window) / window * bytes;
         }
@@ -118,7 +118,7 @@ impl CongestionControl for Cubic {
         let pause = ack.now.since(self.acked_at);
         self.acked_at = ack.now;
         if !ack.limited {
-            // // Section 5.8: time in which cwnd was not fully used does not count.
+            // Section 5.8: time in which cwnd was not fully used does not count.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start = epoch.start.after(pause).min(ack.now);
             }
@@ -135,11 +135,11 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, repeated: bool) {
-        // // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
+        // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
         if !repeated {
             self.reduce();
         }
-        // // Section 4.8: the epoch after the following slow start begins with K = 0.
+        // Section 4.8: the epoch after the following slow start begins with K = 0.
         self.most = 0.0;
         self.epoch = None;
         self.window = self.packet_bytes;
@@ -156,7 +156,7 @@ fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    // // From above, the iteration decreases monotonically; each step removes at least a third initially.
+    // From above, the iteration decreases monotonically; each step removes at least a third initially.
     let mut root = x.max(1.0);
     for _ in 0..100 {
         let next = (2.0 * root + x / (root * root)) / 3.0;

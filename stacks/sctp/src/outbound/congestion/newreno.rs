@@ -40,13 +40,13 @@ impl CongestionControl for NewReno {
         if !ack.limited {
             return;
         }
-        // // Section 7.2.1, except when cwnd equals ssthresh: after a loss it would grow exponentially for
+        // Section 7.2.1, except when cwnd equals ssthresh: after a loss it would grow exponentially for
         // one more SACK.
         if self.window < self.threshold {
             self.window = self.window.saturating_add(ack.bytes);
             return;
         }
-        // // Section 7.2.2.
+        // Section 7.2.2.
         self.partial += ack.bytes;
         if self.partial >= self.window {
             self.partial -= self.window;
@@ -60,7 +60,7 @@ impl CongestionControl for NewReno {
     }
 
     fn on_timeout(&mut self, repeated: bool) {
-        // // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
+        // A window already reduced by a timeout says nothing about the path (RFC 5681 section 3.1).
         if !repeated {
             self.halve();
         }

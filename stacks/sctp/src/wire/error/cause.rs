@@ -175,7 +175,7 @@ impl Eq for Causes<'_> {}
 /// Writes the causes that fit.
 pub(in crate::wire) fn write_all<'c>(cursor: &mut Cursor<'_>, causes: impl IntoIterator<Item = Cause<'c>>) {
     for cause in causes {
-        // // One that does not fit changes nothing; a shorter one after it may fit.
+        // One that does not fit changes nothing; a shorter one after it may fit.
         let _ = cause.write(cursor);
     }
 }

@@ -110,13 +110,13 @@ impl Bbr {
     }
 
     pub(super) fn set_window(&mut self, ack: &Ack) {
-        // // Queued data of others keeps the path full while acknowledgements are aggregated. With few
+        // Queued data of others keeps the path full while acknowledgements are aggregated. With few
         // packets the allowance for aggregation would dominate.
         let part = if self.others == Others::Always { self.depth(ack) } else { 1.0 };
         let most = self.target(self.window_gain(ack)).max(self.competing_window(ack))
             + part * self.extra[0].max(self.extra[1]);
         let grown = self.window + self.growth(ack) * ack.delivered as f64;
-        // // Startup never reduces cwnd.
+        // Startup never reduces cwnd.
         let least = if self.is_full { 0.0 } else { self.window };
         self.window = grown.min(most).max(least);
         let long = match self.phase {
@@ -137,7 +137,7 @@ impl Bbr {
     }
 
     pub(super) fn resize(&mut self, window: f64) {
-        // // The conversion saturates.
+        // The conversion saturates.
         (self.window, self.window_bytes) = (window, window as usize);
     }
 }

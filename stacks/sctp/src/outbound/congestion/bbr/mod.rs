@@ -241,7 +241,7 @@ impl Bbr {
     /// [inflight] for a gain.
     fn target(&self, gain: f64) -> f64 {
         let bytes = gain * self.path_bytes(self.model_rate());
-        // // [QuantizationBudget]: one burst being sent, one in transit, one being acknowledged.
+        // [QuantizationBudget]: one burst being sent, one in transit, one being acknowledged.
         bytes.max(3.0 * self.burst_bytes).max(self.least_window())
     }
 
@@ -331,14 +331,14 @@ impl CongestionControl for Bbr {
     fn on_loss(&mut self) {}
 
     fn on_timeout(&mut self, repeated: bool) {
-        // // A window already reduced by a timeout says nothing about the path.
+        // A window already reduced by a timeout says nothing about the path.
         self.window_before = if repeated { 0.0 } else { self.window };
         self.after_timeout = Some(None);
         self.resize(self.packet_bytes as f64);
     }
 
     fn on_early_timeout(&mut self) -> bool {
-        // // The next SACK restores the window, as after any timeout.
+        // The next SACK restores the window, as after any timeout.
         self.after_timeout = None;
         true
     }

@@ -34,7 +34,7 @@ impl Bbr {
 
     pub(super) fn enter_down(&mut self, now: Time) {
         self.enter(Phase::Down, now);
-        // // xorshift64: only needs to differ between flows.
+        // xorshift64: only needs to differ between flows.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -54,7 +54,7 @@ impl Bbr {
                 self.forget_short_bounds();
                 self.forget_oldest_rate();
                 self.enter(Phase::Refill, now);
-                // // A round from here.
+                // A round from here.
                 self.round_end = self.rates.delivered;
             }
             Phase::Down
@@ -74,9 +74,9 @@ impl Bbr {
             Phase::Up => self.probe_up(ack, sample, starts),
             Phase::ProbeRtt => self.probe_rtt(ack, starts),
         }
-        // // An idle path was empty.
+        // An idle path was empty.
         let due = self.probe_rtt_due & !std::mem::take(&mut self.after_idle);
-        // // A bandwidth probe is not interrupted: with an RTT of a second none would ever finish.
+        // A bandwidth probe is not interrupted: with an RTT of a second none would ever finish.
         let waits = due && matches!(self.phase, Phase::Refill | Phase::Up);
         self.probe_rtt_due = waits;
         if due && !waits && self.phase != Phase::ProbeRtt && self.phase != Phase::Startup {
@@ -88,7 +88,7 @@ impl Bbr {
     pub(super) fn should_probe(&self, now: Time) -> bool {
         let rounds = (self.path_bytes(self.model_rate()) / self.packet_bytes as f64).min(PROBE_ROUNDS_MAX);
         let waited = (self.rounds - self.phase_round) as f64;
-        // // The rate was reduced a lot for a queue that is gone.
+        // The rate was reduced a lot for a queue that is gone.
         let is_low = self.rate_short < LOW_PART * self.max_rate() && self.calm_rounds >= LOW_ROUNDS;
         is_low
             || now.since(self.phase_at) > self.probe_wait
@@ -97,7 +97,7 @@ impl Bbr {
 
     pub(super) fn probe_up(&mut self, ack: &Ack, sample: &Sample, starts: bool) {
         if self.is_beyond(sample.lost, sample.sent_in_flight) {
-            // // [HandleInflightTooHigh].
+            // [HandleInflightTooHigh].
             let bears = (sample.sent_in_flight as f64).max(BETA * self.target(1.0));
             if !sample.app_limited {
                 self.in_flight_long = bears;
@@ -107,7 +107,7 @@ impl Bbr {
         if self.in_flight_long.is_finite() {
             self.in_flight_long = self.in_flight_long.max(sample.sent_in_flight as f64);
             if ack.limited && self.window >= self.in_flight_long - self.packet_bytes as f64 {
-                // // The bound limits the rate: raise it twice as fast each round.
+                // The bound limits the rate: raise it twice as fast each round.
                 self.full_rounds = 0;
                 let (part, packets_max) = match self.others {
                     Others::None => (RAISE_PART, RAISE_PACKETS_MAX),

@@ -71,7 +71,7 @@ impl Rates {
     /// retransmission.
     pub(super) fn on_sent(&mut self, now: Time, in_flight: usize, after_idle: bool) {
         if after_idle {
-            // // Idle time does not count.
+            // Idle time does not count.
             (self.first_sent_at, self.delivered_at, self.changed) = (now, now, true);
         }
         if let Some(stretch) = self.stretches.back_mut().filter(|_| !self.changed) {
@@ -130,7 +130,7 @@ impl Rates {
             self.app_limited_until = 0;
         }
         if now.since(sent_at) < min_interval {
-            // // The SACK answers an earlier transmission of the chunk.
+            // The SACK answers an earlier transmission of the chunk.
             return None;
         }
         while self.stretches.get(1).is_some_and(|next| next.from <= sent_at) {
@@ -138,7 +138,7 @@ impl Rates {
         }
         let stretch = *self.stretches.front().filter(|stretch| stretch.from <= sent_at)?;
         self.first_sent_at = self.first_sent_at.max(sent_at);
-        // // Neither faster than it was sent nor than it arrived.
+        // Neither faster than it was sent nor than it arrived.
         let interval = sent_at.since(stretch.first_sent_at).max(now.since(stretch.delivered_at));
         let delivered = self.delivered - stretch.delivered;
         let rate = (!interval.is_zero()).then(|| delivered as f64 / interval.as_secs_f64());
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_rate_is_what_arrives_in_the_longer_of_both_times() {
         let mut rates = Rates::new();
-        // // Ten packets of 1,000 bytes in 9 ms; all are acknowledged by one SACK 100 ms after the first.
+        // Ten packets of 1,000 bytes in 9 ms; all are acknowledged by one SACK 100 ms after the first.
         for n in 0..10 {
             rates.on_sent(at(n), 1000 * (n as usize + 1), n == 0);
         }
@@ -172,7 +172,7 @@ mod tests {
             (sample.rate, sample.prior_delivered, sample.sent_in_flight),
             (Some(100_000.0), 0, 10_000)
         );
-        // // The next ten are acknowledged together: the time in which they were sent counts.
+        // The next ten are acknowledged together: the time in which they were sent counts.
         for n in 0..10 {
             rates.on_sent(at(100 + 10 * n), 1000 * (n as usize + 1), n == 0);
         }
@@ -226,7 +226,7 @@ mod tests {
             rates.lost += 1;
         }
         assert!(rates.stretches.len() <= STRETCHES_MAX, "{}", rates.stretches.len());
-        // // The first chunk is still known, and so is one in the middle, within the merged intervals.
+        // The first chunk is still known, and so is one in the middle, within the merged intervals.
         for sent_at in [0, 6000] {
             assert!(rates.on_ack(at(100_000), 1000, 0, at(sent_at), Duration::ZERO).is_some(), "{sent_at}");
         }

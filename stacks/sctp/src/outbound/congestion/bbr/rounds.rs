@@ -59,10 +59,10 @@ impl Bbr {
     pub(super) fn update_rate(&mut self, sample: &Sample) {
         let delivered = (self.rates.delivered - sample.prior_delivered) as f64;
         self.latest.1 = self.latest.1.max(delivered);
-        // // Data retransmitted before any round trip was known may be acknowledged at once, in answer to its
+        // Data retransmitted before any round trip was known may be acknowledged at once, in answer to its
         // first transmission.
         let Some(rate) = sample.rate.filter(|_| self.min_rtt.is_some()) else { return };
-        // // A SACK has space for a few hundred blocks: after many losses it reports late, and at once, what
+        // A SACK has space for a few hundred blocks: after many losses it reports late, and at once, what
         // arrived long before.
         let [_, sent] = self.sent_rate;
         let rate = if self.is_full { rate.min(sent) } else { rate };
@@ -81,7 +81,7 @@ impl Bbr {
         let grows = self.max_rate() >= self.full_rate * growth;
         let calm = match self.phase {
             Phase::Cruise | Phase::Down | Phase::Refill => !self.round_queued,
-            // // While the rate doubles, loss is attributed to the path.
+            // While the rate doubles, loss is attributed to the path.
             Phase::Startup => !self.round_queued && grows,
             Phase::Drain | Phase::Up | Phase::ProbeRtt => false,
         };
@@ -101,10 +101,10 @@ impl Bbr {
         }
         if self.phase == Phase::Startup {
             let many = lost >= STARTUP_LOSSES * self.packet_bytes as u64;
-            // // If everything acknowledged was retransmitted there is no RTT sample: the smoothed one
+            // If everything acknowledged was retransmitted there is no RTT sample: the smoothed one
             // counts.
             let queued = self.round_queued || self.round_rtt.is_none() && self.shows_queue(ack.smoothed_rtt);
-            // // The queue of other flows overflows now and then. Startup continues while it grows, unless it
+            // The queue of other flows overflows now and then. Startup continues while it grows, unless it
             // loses as much as a flow that fills the path; nor would filling the path make the RTT that long.
             let is_ours = (!grows || lost > all / OTHERS_LOSS_PART)
                 && self.round_rtt.is_none_or(|least| least <= self.lowest_rtt.mul_f64(DEEP_FROM));
@@ -117,7 +117,7 @@ impl Bbr {
             let won = grows && matches!(self.phase, Phase::Startup | Phase::Up);
             self.won_rtt = if won { least } else { self.won_rtt.min(least) };
         }
-        // // With more in flight than the BDP, the application did not limit the rate.
+        // With more in flight than the BDP, the application did not limit the rate.
         let is_filled = ack.in_flight as f64 > FULL_GROWTH * self.path_bytes(self.max_rate());
         if grows {
             (self.full_rate, self.full_rounds) = (self.max_rate(), 0);
