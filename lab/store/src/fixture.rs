@@ -1,4 +1,5 @@
 //! A made-up run, for the tests of whatever reads one.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // Only tests use it, and its values are constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 

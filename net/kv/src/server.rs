@@ -36,13 +36,25 @@ pub struct Stopper {
     shared: Arc<Shared>,
 }
 
+impl Builder {
+    /// Starts the threads. Clients can connect once this returns.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot start. The error names the cause and the remedy.
+    pub fn start(self) -> Result<Server, StartError> {
+        self.check()?;
+        Server::start(self)
+    }
+}
+
 impl Server {
     /// A server as it is by default: at 127.0.0.1:6379, one thread, in memory.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    pub(crate) fn start(mut builder: Builder) -> Result<Self, StartError> {
+    fn start(mut builder: Builder) -> Result<Self, StartError> {
         let encryption = Encryption::of(&builder)?;
         let mut addresses = Addresses::of(&mut builder);
         // First what fails soonest. Who connects meanwhile waits until the file is read.

@@ -9,12 +9,12 @@ use netdyno_kv_core::{Command, Config};
 use crate::aof::LogFile;
 use crate::limits::THREADS;
 use crate::storage::Storage;
-use crate::{AofSettings, Limits, Server, SnapshotSettings, StartError};
+use crate::{AofSettings, Limits, SnapshotSettings, StartError};
 
 /// Opens a storage, when the server starts.
 pub(crate) type Open = Box<dyn FnOnce() -> Result<Box<dyn Storage>, StartError> + Send>;
 
-/// What a server is made from: see [`Server::builder`]. Each method changes one thing and leaves the rest.
+/// What a server is made from: see [`Server::builder`](crate::Server::builder). Each method changes one thing and leaves the rest.
 pub struct Builder {
     pub(crate) addresses: Vec<SocketAddr>,
     #[cfg(feature = "tls")]
@@ -55,14 +55,14 @@ impl Default for Builder {
 
 impl Builder {
     /// Listens at this address too. Without any address it is 127.0.0.1:6379. Port 0 lets the kernel choose: see
-    /// [`Server::addresses`].
+    /// [`Server::addresses`](crate::Server::addresses).
     #[must_use]
     pub fn bind(mut self, address: impl Into<SocketAddr>) -> Self {
         self.addresses.push(address.into());
         self
     }
 
-    /// Listens at this address too, for clients that speak TLS, and for nobody else. See [`Server::tls_addresses`].
+    /// Listens at this address too, for clients that speak TLS, and for nobody else. See [`Server::tls_addresses`](crate::Server::tls_addresses).
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn tls(mut self, address: impl Into<SocketAddr>, settings: crate::TlsSettings) -> Self {
@@ -160,17 +160,7 @@ impl Builder {
         self
     }
 
-    /// Starts the threads. Once this returns, clients can connect.
-    ///
-    /// # Errors
-    ///
-    /// It could not: the error names the cause and the remedy.
-    pub fn start(self) -> Result<Server, StartError> {
-        self.check()?;
-        Server::start(self)
-    }
-
-    fn check(&self) -> Result<(), StartError> {
+    pub(crate) fn check(&self) -> Result<(), StartError> {
         if !(1..=THREADS).contains(&self.threads) {
             return Err(StartError::Setting { field: "threads", rule: "from 1 to 256" });
         }

@@ -2,7 +2,8 @@
 
 use crate::args::Span;
 use crate::number::parse_integer;
-use crate::{Args, RequestError, RequestLimits, inline, short};
+use crate::short::{self, SHORT_ARGUMENTS};
+use crate::{Args, RequestError, RequestLimits, inline};
 
 /// What the input holds of its first command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +26,7 @@ pub enum Progress {
 pub struct RequestParser {
     limits: RequestLimits,
     /// Of a command that [`parse_short`](Self::parse_short) takes.
-    pub(crate) short_arguments: usize,
+    short_arguments: usize,
     authenticated: bool,
     /// Of the command that is not complete.
     state: State,
@@ -59,6 +60,21 @@ impl RequestParser {
     /// Whether the client has said who it is, or need not. Until then its commands are kept small.
     pub fn set_authenticated(&mut self, authenticated: bool) {
         self.authenticated = authenticated;
+    }
+
+    /// Parses the first command of `input` if it is complete and has the common form: few and short arguments. Sets the
+    /// arguments, and returns the length of the command and the number of arguments. For everything else, including errors,
+    /// returns `None`: call [`parse`](Self::parse).
+    #[inline]
+    pub fn parse_short<'b>(
+        &self,
+        input: &'b [u8],
+        words: &mut [&'b [u8]; SHORT_ARGUMENTS],
+    ) -> Option<(usize, usize)> {
+        if self.is_partial() {
+            return None;
+        }
+        short::parse(input, words, self.short_arguments)
     }
 
     /// Whether a command was begun and is not complete.

@@ -1,6 +1,6 @@
 //! The common form of a command, at one glance: few arguments, short ones, all there.
 
-use crate::{RequestLimits, RequestParser};
+use crate::RequestLimits;
 
 /// Arguments that such a command has at the most.
 pub const SHORT_ARGUMENTS: usize = 4;
@@ -21,26 +21,24 @@ pub(crate) fn arguments_within(limits: &RequestLimits) -> usize {
     SHORT_ARGUMENTS.min(limits.max_arguments).min(limits.max_unauthenticated_arguments)
 }
 
-impl RequestParser {
-    /// The first command of `input`, if it is whole and has the common form: the arguments are set, and it gives the command's
-    /// bytes and how many arguments there are. Else, and for all that is wrong, [`parse`](Self::parse) is to be asked.
-    #[inline]
-    pub fn parse_short<'b>(
-        &self,
-        input: &'b [u8],
-        words: &mut [&'b [u8]; SHORT_ARGUMENTS],
-    ) -> Option<(usize, usize)> {
-        let [b'*', digit, b'\r', b'\n', rest @ ..] = input else { return None };
-        let count = usize::from(digit.wrapping_sub(b'0'));
-        if count == 0 || count > self.short_arguments || self.is_partial() {
-            return None;
-        }
-        let mut rest = rest;
-        for word in &mut words[..count] {
-            (*word, rest) = argument(rest)?;
-        }
-        Some((input.len() - rest.len(), count))
+/// Parses the first command of `input` if it is complete and has the common form with at most `max_arguments` arguments. Sets
+/// the arguments, and returns the length of the command and the number of arguments.
+#[inline]
+pub(crate) fn parse<'b>(
+    input: &'b [u8],
+    words: &mut [&'b [u8]; SHORT_ARGUMENTS],
+    max_arguments: usize,
+) -> Option<(usize, usize)> {
+    let [b'*', digit, b'\r', b'\n', rest @ ..] = input else { return None };
+    let count = usize::from(digit.wrapping_sub(b'0'));
+    if count == 0 || count > max_arguments {
+        return None;
     }
+    let mut rest = rest;
+    for word in &mut words[..count] {
+        (*word, rest) = argument(rest)?;
+    }
+    Some((input.len() - rest.len(), count))
 }
 
 /// An argument, and what is behind it.
@@ -67,6 +65,7 @@ fn argument(input: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RequestParser;
     use crate::{Args, Progress};
 
     /// Whatever is found at one glance is what the parser finds.

@@ -104,7 +104,7 @@ pub(super) fn measured(
 /// The cell of a side, if it was measured.
 fn cell_of(run: &Run, side: &Side) -> Result<usize, String> {
     let index =
-        run.cell_of(&side).ok_or_else(|| format!("{} is not in run {}", side.label(), run.header.id))?;
+        run.cell_of(side).ok_or_else(|| format!("{} is not in run {}", side.label(), run.header.id))?;
     let cell = &run.cells[index];
     let first_line = || cell.reason.lines().next().unwrap_or_default().to_owned();
     match cell.status {

@@ -6,29 +6,11 @@ use std::time::Instant;
 use netdyno_io::tcp::{Event, Key};
 
 use super::Left;
+use super::connection::Connection;
 use super::limits::{ANSWER_BYTES, SILENCE, SPARE_CONNECTIONS_PER_HOST};
 use super::network::{Network, Told};
 use super::player::Way;
 use crate::rtsp::{Peer, Unit, host_of, next_unit};
-
-/// A connection of RTSP.
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) key: Key,
-    peer: Peer,
-    /// When it last asked something.
-    asked: Instant,
-    /// Bytes of answers since it last had taken all.
-    answers: usize,
-    /// Its requests wait until it has taken answers.
-    is_held: bool,
-    /// Bytes of all answers.
-    answered: u64,
-    /// What it had to take when last looked at, without answers; and when that last changed. Frames are only added once all is
-    /// taken, so that it is the same only if nothing was.
-    pending: i64,
-    taken: Instant,
-}
 
 impl Network {
     pub(super) fn handle_event(&mut self, now: Instant, event: Event, told: Told<'_>) {

@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod connection;
 mod connections;
 mod feeder;
 mod frame;

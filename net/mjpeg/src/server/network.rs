@@ -12,7 +12,7 @@ use netdyno_rtp::{MediaClock, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::connections::Connection;
+use super::connection::Connection;
 use super::feeder::{Fed, Feeder};
 use super::limits::{FAILURES, FAREWELL, HOUSEKEEPING, RTP_RECEIVES};
 use super::player::{Identity, Player, UdpPair, Way};
