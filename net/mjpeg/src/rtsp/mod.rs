@@ -15,8 +15,10 @@ pub mod limits;
 mod message;
 mod sdp;
 mod sessions;
+mod stream;
 mod transport;
 
 pub use message::{INTERLEAVED_HEADER_BYTES, Method, Request, Status, Unit, interleaved_header, next_unit};
-pub use sessions::{Peer, SessionEvent, SessionId, Sessions, SessionsConfig, Stream, Why, host_of};
-pub use transport::Delivery;
+pub use sessions::{SessionEvent, SessionId, Sessions, SessionsConfig, Why, host_of};
+pub use stream::Stream;
+pub use transport::{Delivery, Peer};

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::sessions::Stream;
+use super::stream::Stream;
 use crate::sdp::Description;
 
 /// The medium's part of its URI, after the presentation's.

@@ -5,14 +5,14 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use netdyno_rtp::{Sequence, Ssrc, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::answer::Answer;
 use super::message::{Method, Request, Status};
 use super::sdp::{self, MEDIUM};
-use super::transport::{Delivery, choose};
+use super::stream::Stream;
+use super::transport::{Delivery, Peer, choose};
 
 /// What is served, and to how many.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,32 +44,6 @@ impl Default for SessionsConfig {
             server: concat!("netdyno-mjpeg/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
-}
-
-/// The stream as it is now.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stream {
-    /// Its source.
-    pub ssrc: Ssrc,
-    /// The sequence number of the next frame's first packet, with which a client that plays now begins.
-    pub next: Sequence,
-    /// The timestamp of this moment.
-    pub timestamp: Timestamp,
-    /// Width and height of the pictures, pixels; none while no picture is known.
-    pub dimensions: Option<(u16, u16)>,
-    /// Frames a second, where they are known.
-    pub frames_per_s: Option<f64>,
-}
-
-/// Who sent a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// The connection: never used for another one.
-    pub connection: u64,
-    /// Its other end.
-    pub remote: SocketAddr,
-    /// Our end.
-    pub local: SocketAddr,
 }
 
 /// Names a session. Drawn at random, as whoever knows it can end the session.

@@ -3,7 +3,17 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::limits::MAX_TRANSPORTS;
-use super::sessions::Peer;
+
+/// The sender of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// The connection: never used for another one.
+    pub connection: u64,
+    /// Its other end.
+    pub remote: SocketAddr,
+    /// Our end.
+    pub local: SocketAddr,
+}
 
 /// Where a session's packets go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

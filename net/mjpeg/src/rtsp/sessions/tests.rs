@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::super::{Unit, next_unit};
 use super::*;
+use netdyno_rtp::{Sequence, Ssrc, Timestamp};
 
 const UDP: &str = "Transport: RTP/AVP;unicast;client_port=5000-5001";
 const TCP: &str = "Transport: RTP/AVP/TCP;unicast;interleaved=0-1";
