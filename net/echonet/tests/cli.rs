@@ -110,7 +110,7 @@ fn what_goes_wrong_is_told_with_a_remedy() {
             (&["get", "10.9.9.9", "029101"], "the request could not be sent (network unreachable)"),
             (&["set", "10.9.9.9", "029101", "80=on"], "the request could not be sent (network unreachable)"),
             (&["get", "::1"], "add --ip 6"),
-            (&["--ip", "6", "get", "127.1.0.1"], "leave --ip 6 out"),
+            (&["--ip", "6", "get", "127.1.0.1"], "remove --ip 6"),
             (&["names", "0F01"], "by --mra"),
             (&["set", "127.1.0.1", "029101", "80"], "must be PROPERTY=VALUE"),
             (&["simulate", "/nothing/there.toml"], "give the path of a home's file"),

@@ -170,7 +170,7 @@ fn two_programs_on_one_port_are_told_of_it() {
         let mut settings = Settings::on("lo");
         let _first = Device::open(&settings, light()).unwrap();
         let error = Device::open(&settings, light()).unwrap_err().to_string();
-        assert!(error.contains("3610") && error.contains("another program"), "{error}");
+        assert!(error.contains("3610") && error.contains("another ECHONET Lite program"), "{error}");
         settings.share_port = true;
         drop(Device::open(&settings, light()).unwrap());
         for wrong in ["nothing0", "192.0.2.1"] {

@@ -268,7 +268,7 @@ fn a_port_that_another_has_is_told() {
         let other = TcpListener::bind((DEVICE, 3610)).unwrap();
         let told = blocking::Device::open(&settings, light()).unwrap_err();
         assert!(
-            matches!(told, Error::Listen { .. }) && told.to_string().contains("another program"),
+            matches!(told, Error::Listen { .. }) && told.to_string().contains("another ECHONET Lite program"),
             "{told}"
         );
         drop(other);

@@ -145,7 +145,7 @@ fn what_cannot_be_sent_is_told_and_the_rest_goes() {
     assert_eq!((code, stderr.lines().count()), (Some(0), 1), "{stderr}");
     for (arguments, told) in [
         (&["send", "no-such.jpg", "--to", "127.0.0.1:9"][..], "no-such.jpg"),
-        (&["send", path, "--to", "nowhere"], "a port"),
+        (&["send", path, "--to", "nowhere"], "expected HOST:PORT"),
         (&["send", path, "--to", "127.0.0.1:9", "--packet-bytes", "100"], "300 to 65507"),
         (&["send", path, "--to", "239.1.1.1:9", "--interface", "none0"], "none0"),
         (&["receive", "--sdp", "no-such.sdp"], "no-such.sdp"),
