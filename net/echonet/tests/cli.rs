@@ -115,7 +115,7 @@ fn what_goes_wrong_is_told_with_a_remedy() {
             (&["set", "127.1.0.1", "029101", "80"], "must be PROPERTY=VALUE"),
             (&["simulate", "/nothing/there.toml"], "give the path of a home's file"),
             (&["bridge", "--mqtt", "http://x"], "mqtt://localhost"),
-            (&["--interface", "nothing0", "scan"], "no interface nothing0"),
+            (&["--interface", "nothing0", "scan"], "no active interface matches nothing0"),
         ] {
             let (code, _, told) = run(arguments);
             assert!(code == Some(1) && told.contains(part), "{arguments:?}: {code:?} {told}");
