@@ -56,7 +56,7 @@ impl Engine {
 /// let now = Now { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
 /// let mut engine = Engine::new(Config::default(), 7);
 /// let mut loader = Loader::new();
-/// An empty one, of Redis 2.4, which had no checksums.
+/// // An empty one, of Redis 2.4, which had no checksums.
 /// assert_eq!(loader.feed(&mut engine, now, b"REDIS0002")?, 9);
 /// assert_eq!(loader.feed(&mut engine, now, b"\xffmore")?, 1);
 /// assert_eq!(loader.finish(&mut engine)?.keys, 0);
