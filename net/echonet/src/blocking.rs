@@ -1,11 +1,12 @@
-//! Controllers and devices whose calls wait, for threads.
+//! Controllers and devices with blocking calls.
 //!
-//! Handles can be cloned and shared by threads. A call that waits for an answer receives by itself: between it and the kernel
-//! there is no other thread, and a read costs one system call to send and one to receive. A thread in the background hears
-//! what is sent to all and what comes by TCP, receives while nobody waits, and looks at the time. A device has a thread for each of
-//! its sockets, so that an answer costs one system call to receive and one to send, and one for all TCP connections.
+//! Handles can be cloned and shared between threads. A call that waits for an answer receives it itself,
+//! without a thread in between: a read costs one system call to send and one to receive. A background thread
+//! receives multicast and TCP messages, receives all messages while no call waits, and handles timers. A
+//! device has one thread for each socket, so that an answer costs one system call to receive and one to send,
+//! and one thread for all TCP connections.
 //!
-//! They end when the last handle is dropped.
+//! The threads end when the last handle is dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ use crate::links::Links;
 use crate::settings::Settings;
 use crate::streams::Streams;
 
-/// Finds nodes, asks them, hears them.
+/// Discovers nodes, sends them requests and receives their notifications.
 #[derive(Debug, Clone)]
 pub struct Controller {
     driver: Arc<Driver<core::Controller>>,
@@ -44,7 +45,7 @@ impl Controller {
         Ok(Self { driver: Arc::new(Driver::start(Arc::new(hub), poller)?) })
     }
 
-    /// Asks a node, and waits for its answer.
+    /// Sends a request and waits for its answer.
     pub fn request(
         &self,
         node: impl Into<NodeAddress>,
@@ -56,7 +57,7 @@ impl Controller {
         hub.wait_answer(id)
     }
 
-    /// Searches, waits for so long, and gives all nodes that were heard by then.
+    /// Searches, waits for `timeout`, and returns all nodes known by then.
     pub fn find(&self, timeout: Duration) -> Result<Vec<(NodeAddress, Node)>, Error> {
         let updates = self.updates()?;
         self.search();
@@ -66,7 +67,7 @@ impl Controller {
     }
 }
 
-/// What needs no waiting, and short forms of [`request`](Controller::request).
+/// Methods that do not block, and short forms of [`request`](Controller::request).
 macro_rules! controller {
     ($($async_:tt)?) => {
         /// Reads properties.
@@ -80,7 +81,7 @@ macro_rules! controller {
             controller!(@done answer $($async_)?)
         }
 
-        /// Writes properties, and awaits that it was done.
+        /// Writes properties and waits for the confirmation.
         pub $($async_)? fn set(
             &self,
             node: impl Into<NodeAddress>,
@@ -91,12 +92,12 @@ macro_rules! controller {
             controller!(@done answer $($async_)?)
         }
 
-        /// Asks all nodes who they are; [`updates`](Self::updates) tells of each that answers.
+        /// Searches for all nodes; [`updates`](Self::updates) reports the nodes that answer.
         pub fn search(&self) {
             self.driver.hub.act(|core, now| core.search(now));
         }
 
-        /// Hears what nodes tell, and which are found and lost, from now on. Answers are not among it.
+        /// Subscribes to notifications and to nodes found and lost. Answers to requests are not included.
         pub fn updates(&self) -> Result<Updates, Error> {
             Ok(Updates { feed: self.driver.hub.listen()? })
         }
@@ -106,12 +107,12 @@ macro_rules! controller {
             self.driver.hub.look(|core| core.nodes().map(|(address, node)| (address, node.clone())).collect())
         }
 
-        /// What is known of a node.
+        /// The known state of a node.
         pub fn node(&self, address: impl Into<NodeAddress>) -> Option<Node> {
             self.driver.hub.look(|core| core.node(address.into()).cloned())
         }
 
-        /// Treats a node in its own way from now on.
+        /// Sets the settings of a node.
         pub fn set_node_settings(
             &self,
             node: impl Into<NodeAddress>,
@@ -120,22 +121,22 @@ macro_rules! controller {
             self.driver.hub.act(|core, _| core.set_node_settings(node.into(), settings))
         }
 
-        /// Forgets a node; its requests end as cancelled.
+        /// Removes a node and cancels its requests.
         pub fn forget(&self, node: impl Into<NodeAddress>) {
             self.driver.hub.act(|core, _| core.forget(node.into()));
         }
 
-        /// What it counted.
+        /// Counters.
         pub fn stats(&self) -> ControllerStats {
             self.driver.hub.look(core::Controller::stats)
         }
 
-        /// Does something with the node that the controller is itself, such as giving a property a value.
+        /// Accesses the controller's own node, for example to set a value.
         pub fn own<T>(&self, act: impl FnOnce(&mut core::Device) -> T) -> T {
             self.driver.hub.act(|core, _| act(core.own_mut()))
         }
 
-        /// Ends it now: who waits gets an error.
+        /// Closes the controller; waiting calls return an error.
         pub fn close(&self) {
             self.driver.hub.end();
         }
@@ -150,33 +151,33 @@ impl Controller {
     controller!();
 }
 
-/// What nodes tell, and which are found and lost. 65,536 events may wait to be taken.
+/// A subscription to notifications and to nodes found and lost. It queues up to 65,536 events.
 #[derive(Debug)]
 pub struct Updates {
     feed: Arc<Feed<ControllerEvent>>,
 }
 
-/// What a device is told by others. 65,536 events may wait to be taken.
+/// A subscription to the events of a device. It queues up to 65,536 events.
 #[derive(Debug)]
 pub struct Events {
     feed: Arc<Feed<DeviceEvent>>,
 }
 
-/// The methods of a listener.
+/// The methods of a subscription.
 macro_rules! listener {
     ($name:ident, $event:ty) => {
         impl $name {
-            /// Waits for the next event; `None`: there will be no more.
+            /// Waits for the next event; `None` once the source is closed.
             pub fn recv(&self) -> Option<$event> {
                 self.recv_until(None)
             }
 
-            /// Waits for the next event; `None`: there was none in time, or there will be no more.
+            /// Waits for the next event; `None` after the timeout, or once the source is closed.
             pub fn recv_timeout(&self, timeout: Duration) -> Option<$event> {
                 self.recv_until(Instant::now().checked_add(timeout))
             }
 
-            /// Events that were dropped since too many waited.
+            /// The number of events dropped because the queue was full.
             pub fn missed(&self) -> u64 {
                 self.feed.missed()
             }
@@ -198,14 +199,14 @@ macro_rules! listener {
 listener!(Updates, ControllerEvent);
 listener!(Events, DeviceEvent);
 
-/// A node that others read, write and hear.
+/// A node that other nodes read and write.
 #[derive(Debug, Clone)]
 pub struct Device {
     driver: Arc<Driver<core::Device>>,
 }
 
 impl Device {
-    /// Opens the sockets, starts the threads, and announces the node to all.
+    /// Opens the sockets, starts the threads, and announces the node.
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
         let links = Links::open(settings, Some(WAIT))?;
@@ -219,13 +220,13 @@ impl Device {
         Ok(device)
     }
 
-    /// Hears what others write, from now on.
+    /// Subscribes to writes by other nodes.
     pub fn events(&self) -> Result<Events, Error> {
         Ok(Events { feed: self.driver.hub.listen()? })
     }
 }
 
-/// What needs no waiting.
+/// Methods that do not block.
 macro_rules! device {
     () => {
         /// A property's value.
@@ -233,33 +234,33 @@ macro_rules! device {
             self.driver.hub.look(|core| core.get(eoj, epc).map(<[u8]>::to_vec))
         }
 
-        /// Gives a property a value; says whether it is another than before. If it is, and the property is announced, all are
-        /// told.
+        /// Sets the value of a property; returns whether it changed. If it changed and the property is
+        /// announced, all nodes are notified.
         pub fn set(&self, eoj: Eoj, epc: Epc, value: &[u8]) -> Result<bool, SetError> {
             self.driver.hub.act(|core, _| core.set(eoj, epc, value))
         }
 
-        /// Tells a property to all, though it did not change.
+        /// Announces a property that did not change.
         pub fn notify(&self, eoj: Eoj, epc: Epc) -> Result<(), SetError> {
             self.driver.hub.act(|core, _| core.notify(eoj, epc))
         }
 
-        /// Tells all which objects the node has.
+        /// Announces the node's objects.
         pub fn announce(&self) {
             self.driver.hub.act(|core, _| core.announce());
         }
 
-        /// Decides a write that waits; says whether it still did.
+        /// Decides a waiting write; returns whether it was still waiting.
         pub fn decide(&self, id: WriteId, decision: Decision) -> bool {
             self.driver.hub.act(|core, _| core.decide(id, decision))
         }
 
-        /// What it counted.
+        /// Counters.
         pub fn stats(&self) -> DeviceStats {
             self.driver.hub.look(core::Device::stats)
         }
 
-        /// Ends it now.
+        /// Closes the device.
         pub fn close(&self) {
             self.driver.hub.end();
         }

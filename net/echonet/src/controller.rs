@@ -1,4 +1,4 @@
-//! A controller that the application drives by itself: the fastest face.
+//! A controller driven by the application: the interface with the least overhead.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -17,11 +17,12 @@ use crate::links::{Links, buffer};
 use crate::settings::Settings;
 use crate::streams::{Streams, Ways};
 
-/// Finds nodes, asks them, hears them, on the thread that calls. No locks, no other thread, no task.
+/// Discovers nodes, sends them requests and receives their notifications, on the calling thread. It has no
+/// locks, threads or tasks.
 ///
-/// A call that waits for its answer ([`get`](Self::get), [`set`](Self::set), [`call`](Self::call)) costs one system call to send
-/// and one to receive, by TCP some more. Any number of requests at once, and what nodes tell by themselves, are for [`begin`](Self::begin)
-/// and [`poll`](Self::poll).
+/// A call that waits for its answer ([`get`](Self::get), [`set`](Self::set), [`call`](Self::call)) costs one
+/// system call to send and one to receive, somewhat more over TCP. For concurrent requests and for
+/// notifications, use [`begin`](Self::begin) and [`poll`](Self::poll).
 #[derive(Debug)]
 pub struct Controller {
     core: core::Controller,
@@ -29,14 +30,14 @@ pub struct Controller {
     streams: Streams,
     poller: Poller,
     ready: Events,
-    /// Somebody used the waker.
+    /// The waker was used.
     is_woken: bool,
-    /// What happened while a call waited for its own answer.
+    /// Events received while a call waited for its own answer.
     kept: VecDeque<ControllerEvent>,
     dropped: u64,
-    /// `next_event` has more to give: what is begun meanwhile is sent together.
+    /// `next_event` has more events to return: new requests are sent together.
     gives: bool,
-    /// Something was begun and not sent.
+    /// A request was started and not sent yet.
     is_behind: bool,
     answers: SendBatch,
     input: DatagramBatch,
@@ -68,27 +69,28 @@ impl Controller {
         })
     }
 
-    /// What is known of nodes, and what was counted.
+    /// The core: known nodes and counters.
     pub fn core(&self) -> &core::Controller {
         &self.core
     }
 
-    /// The core itself. What it has to send goes out with the next [`poll`](Self::poll).
+    /// The core itself. Its messages are sent by the next [`poll`](Self::poll).
     pub fn core_mut(&mut self) -> &mut core::Controller {
         &mut self.core
     }
 
-    /// Events that were dropped since too many waited for [`poll`](Self::poll).
+    /// Events dropped because too many waited for [`poll`](Self::poll).
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Ends a [`poll`](Self::poll) from another thread.
+    /// Wakes [`poll`](Self::poll) from another thread.
     pub fn waker(&self) -> Waker {
         self.poller.waker()
     }
 
-    /// Asks all nodes who they are. [`poll`](Self::poll) gives [`Found`](ControllerEvent::Found) for each that answers.
+    /// Searches for all nodes. [`poll`](Self::poll) returns [`Found`](ControllerEvent::Found) for each that
+    /// answers.
     pub fn search(&mut self) {
         let now = Instant::now();
         self.core.search(now);
@@ -100,7 +102,7 @@ impl Controller {
         self.call(node, eoj, Request::Get(epcs))
     }
 
-    /// Writes properties, and awaits that it was done.
+    /// Writes properties and waits for the confirmation.
     pub fn set(
         &mut self,
         node: impl Into<NodeAddress>,
@@ -110,7 +112,7 @@ impl Controller {
         self.call(node, eoj, Request::Set(properties))
     }
 
-    /// Asks a node, and waits for its answer. What happens meanwhile is kept for [`poll`](Self::poll).
+    /// Sends a request and waits for its answer. Other events are kept for [`poll`](Self::poll).
     pub fn call(
         &mut self,
         node: impl Into<NodeAddress>,
@@ -127,8 +129,9 @@ impl Controller {
         }
     }
 
-    /// As [`poll`](Self::poll), for who keeps many requests under way: it waits for what is sent to us alone, so that an answer
-    /// costs one system call to receive, or a part of one where several have come. What is sent to all is heard by `poll`.
+    /// Like [`poll`](Self::poll), for applications with many requests in progress: it waits only for unicast
+    /// messages, so that an answer costs at most one system call to receive. Multicast messages are received
+    /// by `poll`.
     pub fn next_event(&mut self, timeout: Duration) -> Result<Option<ControllerEvent>, CallError> {
         let mut begin = None;
         let mut spent = Duration::ZERO;
@@ -141,7 +144,7 @@ impl Controller {
                 self.flush(Instant::now());
                 continue;
             }
-            // The clock is read once there is nothing to give.
+            // The clock is read when there is nothing to return.
             let begin = *begin.get_or_insert_with(Instant::now);
             let (now, received) = self.receive(begin + spent, timeout.saturating_sub(spent).min(WAIT))?;
             spent = now.saturating_duration_since(begin);
@@ -151,8 +154,9 @@ impl Controller {
         }
     }
 
-    /// Asks a node; [`poll`](Self::poll) gives the answer. The request is sent at once, unless [`next_event`](Self::next_event) has
-    /// told something of several: then what is begun before it has told the last is sent with that.
+    /// Starts a request; [`poll`](Self::poll) returns its answer. It is sent at once, unless
+    /// [`next_event`](Self::next_event) has returned some of several events: then the new requests are sent
+    /// together, after the last event.
     pub fn begin(
         &mut self,
         node: impl Into<NodeAddress>,
@@ -180,8 +184,8 @@ impl Controller {
         Ok(id)
     }
 
-    /// What happened next; waits for it, `timeout` at the most (`None`: without end). `None`: nothing in that time, or
-    /// somebody used the [`waker`](Self::waker).
+    /// The next event; waits up to `timeout` (`None`: without limit). Returns `None` after the timeout, or
+    /// when the [`waker`](Self::waker) was used.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<ControllerEvent>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         self.gives = false;
@@ -205,7 +209,7 @@ impl Controller {
         }
     }
 
-    /// Takes what is there, of all sockets and connections, and lets time pass.
+    /// Receives pending messages from all sockets and connections, and handles timers.
     fn turn(&mut self) {
         let Self { core, links, ready, input, out, answers, .. } = self;
         let now = Instant::now();
@@ -223,8 +227,8 @@ impl Controller {
         self.pass(Instant::now());
     }
 
-    /// Waits for datagrams to us alone, for `longest` from `now` on; gives the time then, and whether there were any. Where there
-    /// are connections, it waits for whatever comes.
+    /// Waits for unicast datagrams, for `longest` from `now` on; returns the time afterwards, and whether any
+    /// were received. If there are connections, it waits for any message.
     fn receive(&mut self, now: Instant, longest: Duration) -> Result<(Instant, bool), CallError> {
         let left = self.core.left(now, longest);
         if !self.streams.is_empty() {
@@ -232,7 +236,7 @@ impl Controller {
             self.poller
                 .wait_with(&self.links.unicast, &mut self.ready, Some(left))
                 .map_err(|_| CallError::Closed)?;
-            // That is for the next `poll`.
+            // Kept for the next `poll`.
             self.is_woken |= self.ready.is_woken();
             self.turn();
             return Ok((Instant::now(), !self.ready.is_empty()));
@@ -258,7 +262,7 @@ impl Controller {
         Ways { links, streams }.settle(now, core, out);
     }
 
-    /// The answer to this request, if it is there; other events are kept.
+    /// The answer to this request, if it has been received; other events are kept.
     fn answer(&mut self, wanted: RequestId) -> Option<Result<Answer, AnswerError>> {
         while let Some(event) = self.core.poll_event() {
             match event {

@@ -1,5 +1,5 @@
-//! What the core's controller and device have in common for who drives them: what comes is taken, what is due is done, what is to
-//! be sent is sent. No locks are here. A device asks nobody, so that it wants no connections.
+//! What drivers of the core's controller and device have in common: handle incoming messages and timers, and
+//! send outgoing messages. It has no locks. A device sends no requests, and so opens no connections.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -13,39 +13,39 @@ use netdyno_io::{DatagramBatch, SendBatch};
 use crate::limits::DATAGRAM_BYTES;
 use crate::links::Links;
 
-/// What happened, and whom it concerns.
+/// An event and its recipient.
 pub(crate) enum Told<T> {
-    /// Who asked for it.
+    /// For the caller of a request.
     Caller(RequestId, Result<Answer, AnswerError>),
-    /// Who listens.
+    /// For all listeners.
     All(T),
 }
 
-/// A core; methods without a body are its own.
+/// A core; methods without a body are implemented by the core.
 pub(crate) trait Engine: Send + 'static {
-    /// What listeners are told.
+    /// The events for listeners.
     type Event: Clone + Send;
 
     fn handle(&mut self, now: Instant, datagram: &[u8], from: Source, out: &mut [u8]) -> Option<Transmit>;
     fn handle_timeout(&mut self, now: Instant);
     fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit>;
     fn next_deadline(&self) -> Option<Instant>;
-    /// What happened next.
+    /// The next event.
     fn poll_told(&mut self) -> Option<Told<Self::Event>>;
 
-    /// A connection that is to be made.
+    /// A connection to open.
     fn poll_connect(&mut self) -> Option<Connect> {
         None
     }
 
     fn handle_connected(&mut self, _now: Instant, _node: NodeAddress, _connection: ConnectionId) {}
 
-    /// What it gave last could not be sent there.
+    /// The last message could not be sent.
     fn handle_unsent(&mut self, now: Instant, to: Destination, error: ErrorKind);
 
     fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
 
-    /// Takes a message, and sends what it is answered with at once.
+    /// Handles a message and sends the immediate reply.
     fn take(
         &mut self,
         now: Instant,
@@ -54,7 +54,7 @@ pub(crate) trait Engine: Send + 'static {
         out: &mut [u8],
         send: impl FnOnce(Destination, &[u8]) -> io::Result<()>,
     ) {
-        // What does not fit a datagram is refused, not lost.
+        // Values that do not fit a datagram are refused, not lost.
         let room = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
         let out = &mut out[..room];
         if let Some(transmit) = self.handle(now, datagram, from, out) {
@@ -63,7 +63,7 @@ pub(crate) trait Engine: Send + 'static {
         }
     }
 
-    /// Takes the datagrams that the socket of this number took, and sends what they are answered with.
+    /// Handles the datagrams received by the socket with this number, and sends the replies.
     fn take_all(
         &mut self,
         now: Instant,
@@ -79,7 +79,7 @@ pub(crate) trait Engine: Send + 'static {
         links.send_gathered(answers, |to, error| self.handle_unsent(now, to, error));
     }
 
-    /// Sends all that there is.
+    /// Sends all pending messages.
     fn flush(
         &mut self,
         now: Instant,
@@ -98,7 +98,7 @@ pub(crate) trait Engine: Send + 'static {
         }
     }
 
-    /// Does what is due; says whether anything was.
+    /// Handles expired timers; returns whether there were any.
     fn pass(&mut self, now: Instant) -> bool {
         let is_due = self.next_deadline().is_some_and(|due| due <= now);
         if is_due {
@@ -107,7 +107,7 @@ pub(crate) trait Engine: Send + 'static {
         is_due
     }
 
-    /// Time until something is due, or `longest`.
+    /// The time until the next deadline, or `longest`.
     fn left(&self, now: Instant, longest: Duration) -> Duration {
         self.next_deadline().map_or(longest, |due| due.saturating_duration_since(now).min(longest))
     }

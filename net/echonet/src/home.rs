@@ -1,4 +1,5 @@
-//! A virtual home: one node or thousands in one process, each with an address of its own, driven by the application.
+//! A virtual home: one node or thousands in one process, each with its own address, driven by the
+//! application.
 
 mod queue;
 
@@ -24,45 +25,45 @@ use queue::Queue;
 
 pub use queue::Spread;
 
-/// What happened at a node of a home.
+/// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeEvent {
-    /// The node's number, in the order in which they were given.
+    /// The node's index in the order of creation.
     pub node: usize,
-    /// What happened.
+    /// The event.
     pub event: DeviceEvent,
 }
 
-/// Nodes that others read, write and hear, driven by the thread that calls [`poll`](Self::poll). One socket serves all
-/// addresses.
+/// Nodes that other nodes read and write, driven by the thread that calls [`poll`](Self::poll). One socket
+/// serves all addresses.
 ///
-/// When all are asked at once, as by a search, their answers are spread over a short time ([`Spread`]), since nobody's
-/// buffers hold thousands of datagrams.
+/// The answers to a multicast request, such as a search, are spread over a short time ([`Spread`]), since
+/// receive buffers rarely hold thousands of datagrams.
 #[derive(Debug)]
 pub struct Home {
     nodes: Vec<Place>,
     by_address: HashMap<IpAddr, usize>,
-    /// The node that has whatever is sent to none of the addresses.
+    /// The node without an address, which receives messages to all other addresses.
     anywhere: Option<usize>,
     sockets: Sockets,
     queue: Queue,
-    /// Nodes that wait for a time, each once.
+    /// Deadlines of nodes, at most one for each.
     timed: BTreeSet<(Instant, usize)>,
-    /// Away while it is looked through.
+    /// Taken while its datagrams are handled.
     batch: Option<ReceiveBatch>,
     out: Box<[u8]>,
-    /// Nodes whose events have not been given, each once.
+    /// Nodes with undelivered events, each once.
     eventful: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Place {
     device: Device,
-    /// Where it sends from; `None`: whatever the system chooses.
+    /// Its source address; `None`: the system chooses.
     address: Option<IpAddr>,
-    /// As it stands in `timed`.
+    /// Its deadline in `timed`.
     due: Option<Instant>,
-    /// Whether it stands in `eventful`.
+    /// Whether it is in `eventful`.
     is_eventful: bool,
 }
 
@@ -71,15 +72,16 @@ struct Sockets {
     unicast: Vec<UdpSocket>,
     groups: Vec<DatagramSocket>,
     streams: Streams,
-    /// By each of which what is sent to all leaves.
+    /// The interfaces on which multicast messages are sent.
     interfaces: Vec<Interface>,
     poller: Poller,
     ready: Events,
 }
 
 impl Home {
-    /// Opens the sockets, for these nodes, and has them announce themselves. A node without an address has all that is sent
-    /// to no other's: there can be one such. Addresses must be this machine's own (those of 127.0.0.0/8 are).
+    /// Opens the sockets for these nodes and announces the nodes. At most one node can be without an address;
+    /// it receives all messages to other addresses. Addresses must be assigned to this machine (those of
+    /// 127.0.0.0/8 are).
     pub fn open(
         settings: &Settings,
         nodes: Vec<(Option<IpAddr>, Description)>,
@@ -120,7 +122,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Nodes that there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -135,7 +137,7 @@ impl Home {
         self.nodes.get(number).map(|place| &place.device)
     }
 
-    /// Does something with a node, such as giving a property a value, and sends what comes of it.
+    /// Accesses a node, for example to set a value, and sends the resulting messages.
     pub fn with<T>(&mut self, number: usize, act: impl FnOnce(&mut Device) -> T) -> Option<T> {
         let result = act(&mut self.nodes.get_mut(number)?.device);
         self.after(Instant::now(), number);
@@ -143,18 +145,18 @@ impl Home {
         Some(result)
     }
 
-    /// Ends a [`poll`](Self::poll) from another thread.
+    /// Wakes [`poll`](Self::poll) from another thread.
     pub fn waker(&self) -> Waker {
         self.sockets.poller.waker()
     }
 
-    /// SO_RCVBUF of the socket that all nodes share.
+    /// SO_RCVBUF of the shared socket.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         self.sockets.unicast[0].receive_buffer_bytes()
     }
 
-    /// What happened next; serves all nodes until then, for `timeout` at the most (`None`: without end). `None`: nothing that the
-    /// application need know in that time, or somebody used the [`waker`](Self::waker).
+    /// The next event; serves all nodes meanwhile, up to `timeout` (`None`: without limit). Returns `None`
+    /// after the timeout, or when the [`waker`](Self::waker) was used.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Option<HomeEvent>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
@@ -189,7 +191,7 @@ impl Home {
         None
     }
 
-    /// Takes what has come to any socket.
+    /// Receives pending datagrams from all sockets.
     fn receive(&mut self) {
         let ready = std::mem::take(&mut self.sockets.ready);
         for socket in ready.iter() {
@@ -205,7 +207,7 @@ impl Home {
         self.sockets.ready = ready;
     }
 
-    /// Takes what came by connections; a home makes none itself. Then sends what is to go by them.
+    /// Handles messages from connections, and sends messages over them. A home opens no connections itself.
     fn serve_streams(&mut self) {
         let now = Instant::now();
         if self.sockets.streams.due(now).is_some_and(|due| due <= now) {
@@ -222,7 +224,7 @@ impl Home {
 
     fn receive_unicast(&mut self, socket: usize) {
         let Some(mut batch) = self.batch.take() else { return };
-        // Errors come again, if they last.
+        // Persistent errors are returned again.
         if self.sockets.unicast[socket].receive(&mut batch).is_ok() {
             let now = Instant::now();
             for received in batch.iter() {
@@ -237,14 +239,14 @@ impl Home {
         self.batch = Some(batch);
     }
 
-    /// Each node hears what is sent to all.
+    /// Each node handles each multicast message.
     fn receive_group(&mut self, socket: usize) {
         let mut buffer = [0; 2048];
         for _ in 0..DATAGRAMS_PER_TURN {
             let Ok(Some((bytes, sender))) = self.sockets.groups[socket].receive(&mut buffer) else { break };
             let now = Instant::now();
             for node in 0..self.nodes.len() {
-                // It has no answer for itself.
+                // A node ignores its own messages.
                 if self.nodes[node].address != Some(sender.ip()) {
                     self.take(now, node, &buffer[..bytes], Source::multicast(sender));
                 }
@@ -280,13 +282,13 @@ impl Home {
             }
             self.timed.extend(due.map(|due| (due, node)));
         }
-        // Asking for the event is what tells whether there is one; most often there is none.
+        // Only polling shows whether there is an event; usually there is none.
         if !std::mem::replace(is_eventful, true) {
             self.eventful.push(node);
         }
     }
 
-    /// Sends what has waited for its time.
+    /// Sends queued datagrams that are due.
     fn send_due(&mut self, now: Instant) {
         while let Some(waiting) = self.queue.pop(now) {
             let Place { device, address, .. } = &mut self.nodes[waiting.node];
@@ -298,7 +300,7 @@ impl Home {
         }
     }
 
-    /// Lets time pass for those that wait for it.
+    /// Handles expired timers.
     fn pass(&mut self, now: Instant) {
         let later = self.timed.split_off(&(now, usize::MAX));
         for (_, node) in std::mem::replace(&mut self.timed, later) {
@@ -335,7 +337,7 @@ impl Sockets {
     ///
     /// # Errors
     ///
-    /// The system will not send a datagram, for a reason that lasts.
+    /// The system cannot send the datagram, for a lasting reason.
     fn send(
         &mut self,
         now: Instant,
@@ -361,7 +363,7 @@ impl Sockets {
             };
             match to {
                 Destination::Node(node) if node.ip.is_ipv4() == own.is_ipv4() => send(node.socket_address()),
-                // Of the other IP version; not a datagram.
+                // The other IP version, or not a datagram.
                 Destination::Node(_) | Destination::Connection(_) => {}
                 Destination::Multicast => {
                     let is_v4 = own.is_ipv4();

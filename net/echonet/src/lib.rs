@@ -2,15 +2,15 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | find nodes on chosen interfaces, IPv4 and IPv6; ask them, one request at a time to each, many nodes at once | routes beyond the link |
-//! | tell what nodes tell by themselves, as a stream | decide what a value means: the core's tables do |
-//! | be a node, or thousands of them in one process | keep their values over a restart |
-//! | answer those who connect by TCP ([`Settings::tcp`]), ask nodes by it ([`NodeSettings::tcp`](core::NodeSettings::tcp)) | tell all by TCP: searches and announcements are datagrams |
+//! | discover nodes on chosen interfaces, over IPv4 and IPv6; send requests, one at a time to each node, to many nodes at once | routes beyond the link |
+//! | deliver notifications as a stream | interpret values: the core's tables do |
+//! | be a node, or thousands of them in one process | keep values over a restart |
+//! | answer requests over TCP ([`Settings::tcp`]), send requests over TCP ([`NodeSettings::tcp`](core::NodeSettings::tcp)) | multicast over TCP: searches and announcements are datagrams |
 //!
-//! There are three faces of one engine:
-//! - [`Controller`] and [`Home`]: you call `poll`, or a call that waits. One thread, no locks.
-//! - [`blocking`]: handles for any number of threads; calls wait.
-//! - `tokio` (the feature `tokio`): the same names, awaited.
+//! One engine has three interfaces:
+//! - [`Controller`] and [`Home`]: the application calls `poll` or blocking calls. One thread, no locks.
+//! - [`blocking`]: handles for any number of threads, with blocking calls.
+//! - `tokio` (feature `tokio`): the same types with async methods.
 #![forbid(unsafe_code)]
 
 pub mod blocking;

@@ -1,48 +1,48 @@
-//! Everything has a limit, and every limit a name. What a node may hold is in the core's limits.
+//! Limits. Those of a node's state are in the core.
 
 use std::time::Duration;
 
 /// Interfaces of one controller or device.
 pub(crate) const INTERFACES_MAX: usize = 32;
 
-/// Bytes of the largest datagram: more than UDP can carry. By TCP messages may be longer.
+/// Buffer for the largest UDP datagram. TCP messages may be longer.
 pub(crate) const DATAGRAM_BYTES: usize = 1 << 16;
 
-/// How long a receive waits before the thread looks whether it is to end, and whether time is due.
+/// How long a receive call blocks before the thread checks for its end and for timers.
 pub(crate) const WAIT: Duration = Duration::from_millis(100);
 
-/// Batches of 16 datagrams that are taken in one turn before time is looked at again.
+/// Batches of 16 datagrams that are received before timers are checked.
 pub(crate) const BATCHES_PER_TURN: usize = 16;
 
-/// Datagrams that are taken in one turn before time is looked at again.
+/// Datagrams that are received before timers are checked.
 pub(crate) const DATAGRAMS_PER_TURN: usize = 256;
 
-/// Events that a listener may leave waiting; further ones are dropped, and counted.
+/// Events in a listener's queue; further ones are dropped and counted.
 pub(crate) const FEED_EVENTS: usize = 65_536;
 
-/// Events that a controller keeps for its next `poll` while a call waits for its answer.
+/// Events that a controller keeps for the next `poll` while a call waits for its answer.
 pub(crate) const KEPT_EVENTS: usize = 65_536;
 
-/// How long a driver sleeps while others receive the answers that they wait for.
+/// How long a driver sleeps while calls receive their own answers.
 pub(crate) const LAZY: Duration = Duration::from_millis(20);
 
 /// Nodes of a virtual home.
 pub(crate) const HOME_NODES_MAX: usize = 65_536;
 
-/// Datagrams that may wait to be sent, for each node of a home; further ones are lost.
+/// Queued datagrams for each node of a home; further ones are lost.
 pub(crate) const QUEUED_PER_NODE: usize = 8;
 
-/// The key under which a poller tells of TCP connections: no socket's number.
+/// The poller's key for TCP connections; no socket has this number.
 pub(crate) const STREAMS_KEY: u32 = u32::MAX;
 
-/// TCP connections that we make, one to each node; as many as nodes are known by default.
+/// Outgoing TCP connections, one to each node; as many as nodes are known by default.
 pub(crate) const MADE_CONNECTIONS_MAX: usize = 4096;
 
-/// What one read may bring beyond the beginning of a message that is kept.
+/// Bytes that one read may return beyond the incomplete message that is kept.
 pub(crate) const READ_AHEAD_BYTES: usize = 256 << 10;
 
-/// How long a connection stays whose peer sends no more: he may still want his answers.
+/// How long a connection stays open after the peer's half-close, so that answers can be sent.
 pub(crate) const HALF_CLOSED: Duration = Duration::from_secs(1);
 
-/// What a wait may be longer than asked, where that saves a system call.
+/// How much longer than requested a wait may be, if that saves a system call.
 pub(crate) const SLACK: Duration = Duration::from_millis(5);

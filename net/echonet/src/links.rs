@@ -1,4 +1,5 @@
-//! The sockets of a controller or a device: one for each IP version, and one for the group on each interface.
+//! The sockets of a controller or a device: one for each IP version, and one for each multicast group and
+//! interface.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,23 +14,23 @@ use crate::error::Error;
 use crate::limits::{BATCHES_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
 use crate::settings::Settings;
 
-/// Sockets that are bound and joined.
+/// Bound sockets that have joined their groups.
 #[derive(Debug)]
 pub(crate) struct Links {
-    /// What is sent to an address of ours: at least one.
+    /// Sockets for unicast messages; at least one.
     pub(crate) unicast: Vec<DatagramSocket>,
-    /// What is sent to all, an interface each.
+    /// Sockets for multicast messages, one for each interface.
     pub(crate) groups: Vec<DatagramSocket>,
-    /// The interface of link-local addresses that come without one.
+    /// The interface of link-local addresses without a scope.
     scope: u32,
     own: Vec<NodeAddress>,
-    /// Whether what is sent to all leaves from the socket for unicast, since our address is but one, and of IPv6. That of IPv4 the
-    /// groups' sockets have too.
+    /// Whether multicast messages are sent from the unicast socket, because there is a single IPv6 address.
+    /// With a single IPv4 address, the multicast sockets have it too.
     from_unicast: bool,
 }
 
 impl Links {
-    /// Opens them. `wait`: how long a receive waits; `None`: not at all.
+    /// Opens the sockets. `wait`: how long a receive call blocks; `None`: not at all.
     pub(crate) fn open(settings: &Settings, wait: Option<Duration>) -> Result<Self, Error> {
         let interfaces = interfaces(settings)?;
         if !settings.share_port && settings.address.is_none() {
@@ -57,18 +58,19 @@ impl Links {
         Ok(Self { unicast, groups, scope, own, from_unicast })
     }
 
-    /// Waits for the groups' sockets, each by its number; those for unicast are mostly read without a wait.
+    /// A poller for the multicast sockets, each keyed by its number; unicast sockets are usually read
+    /// directly.
     pub(crate) fn poller(&self) -> io::Result<Poller> {
         let poller = Poller::new()?;
         (0..).zip(self.all()).skip(self.unicast.len()).try_for_each(|(key, one)| poller.add(one, key))?;
         Ok(poller)
     }
 
-    /// Sends a datagram, by each interface if it is for all.
+    /// Sends a datagram; a multicast one on each interface.
     ///
     /// # Errors
     ///
-    /// The system will not do so, for a reason that lasts. What it cannot send just now is lost, as any datagram may be.
+    /// The system cannot send it, for a lasting reason. Temporary failures are treated as packet loss.
     pub(crate) fn send(&self, to: Destination, datagram: &[u8]) -> io::Result<()> {
         let result = match to {
             Destination::Multicast => {
@@ -82,13 +84,13 @@ impl Links {
                 let to = self.destination(node);
                 self.socket_to(to).ok_or(ErrorKind::Unsupported)?.send(to, datagram)
             }
-            // Not ours to send.
+            // Not a datagram.
             Destination::Connection(_) => Ok(()),
         };
         unless_passing(result)
     }
 
-    /// Puts an answer to those that are sent together, or sends it.
+    /// Adds a reply to a batch, or sends it.
     pub(crate) fn gather(&self, answers: &mut SendBatch, to: Destination, datagram: &[u8]) -> io::Result<()> {
         let Destination::Node(node) = to else { return self.send(to, datagram) };
         if answers.is_full() {
@@ -98,7 +100,8 @@ impl Links {
         Ok(())
     }
 
-    /// Sends the answers to what one socket took: all are of one IP version. `unsent` is told as [`send`](Self::send) tells.
+    /// Sends the replies to the datagrams of one socket, which are all of one IP version. `unsent` is called
+    /// for the errors that [`send`](Self::send) would return.
     pub(crate) fn send_gathered(
         &self,
         answers: &mut SendBatch,
@@ -119,8 +122,8 @@ impl Links {
         self.unicast.iter().find(|socket| socket.local_address().is_ipv4() == to.is_ipv4())
     }
 
-    /// Waits for datagrams to one of our addresses, `left` at the most: one system call where the time is long and there
-    /// is but one socket, or where some are there. Gives the number of the socket that took them.
+    /// Waits for unicast datagrams, at most for `left`: one system call if the time is long and there is a
+    /// single socket, or if datagrams are pending. Returns the number of the socket that received them.
     pub(crate) fn wait(&self, batch: &mut DatagramBatch, left: Duration) -> io::Result<Option<usize>> {
         if self.unicast.len() == 1 && left + SLACK >= WAIT {
             return Ok((self.unicast[0].receive_batch(batch)? > 0).then_some(0));
@@ -134,7 +137,8 @@ impl Links {
         Ok((self.unicast[number].receive_batch_now(batch)? > 0).then_some(number))
     }
 
-    /// Takes what the socket of this number has, as much as goes into one turn. An error comes again, if it lasts.
+    /// Receives the pending datagrams of the socket with this number, within the limit for one turn.
+    /// Persistent errors are returned again.
     pub(crate) fn drain(
         &self,
         number: usize,
@@ -153,7 +157,7 @@ impl Links {
         }
     }
 
-    /// The datagrams that the socket of this number took, and who sent them.
+    /// The datagrams received by the socket with this number, and their sources.
     pub(crate) fn sources<'a>(
         &self,
         number: usize,
@@ -165,17 +169,17 @@ impl Links {
             .map(move |(datagram, sender)| (datagram, Source { multicast, ..Source::unicast(sender) }))
     }
 
-    /// What our own datagrams come from when they are heard here too.
+    /// The source addresses of our own datagrams, which are looped back to us.
     pub(crate) fn own_addresses(&self) -> Vec<NodeAddress> {
         self.own.clone()
     }
 
-    /// All sockets, those for unicast first.
+    /// All sockets, the unicast ones first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &DatagramSocket> {
         self.unicast.iter().chain(&self.groups)
     }
 
-    /// Where a node listens. A link-local address that was typed without an interface is one of the first.
+    /// The socket address of a node. A link-local address without a scope is on the first interface.
     pub(crate) fn destination(&self, node: NodeAddress) -> SocketAddr {
         match node.ip {
             IpAddr::V6(v6) if node.scope_id == 0 && v6.is_unicast_link_local() => {
@@ -186,7 +190,7 @@ impl Links {
     }
 }
 
-/// What came of sending; what cannot be sent just now is lost, as any datagram may be.
+/// The result of sending; temporary failures are treated as packet loss.
 pub(crate) fn unless_passing(result: io::Result<()>) -> io::Result<()> {
     result.or_else(|error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::Interrupted => Ok(()),
@@ -194,7 +198,7 @@ pub(crate) fn unless_passing(result: io::Result<()>) -> io::Result<()> {
     })
 }
 
-/// Room for a message.
+/// A buffer for a message.
 pub(crate) fn buffer() -> Box<[u8]> {
     vec![0; MESSAGE_BYTES_MAX].into_boxed_slice()
 }
@@ -207,11 +211,11 @@ fn own_addresses(interface: &Interface) -> impl Iterator<Item = NodeAddress> {
     interface.v4.map(|ip| NodeAddress::from(IpAddr::V4(ip))).into_iter().chain(v6)
 }
 
-/// What the kernel is asked for.
+/// The socket options.
 pub(crate) fn options(settings: &Settings, wait: Option<Duration>) -> DatagramOptions {
     let mut options = DatagramOptions::default();
     options.receive_buffer_bytes = settings.receive_buffer_bytes;
-    // The sockets of one program share the port too.
+    // The sockets of one program also share the port.
     options.reuse_address = true;
     options.multicast_loop = settings.multicast_loop;
     options.wait = wait;
@@ -235,8 +239,8 @@ pub(crate) fn speaks(interface: &Interface, is_v4: bool) -> bool {
     if is_v4 { interface.v4.is_some() } else { interface.v6.is_some() }
 }
 
-/// A socket for each group on each interface that has an address of its IP version. What it sends over IPv4 comes from our one
-/// address, if there is but one.
+/// Opens a socket for each group on each interface with an address of its IP version. With a single address,
+/// IPv4 multicasts are sent from that address.
 pub(crate) fn join(
     settings: &Settings,
     interfaces: &[Interface],
@@ -273,7 +277,7 @@ fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
     v4.into_iter().chain(has(false).then_some(IpAddr::V6(MULTICAST_V6)))
 }
 
-/// Those that are asked for, or all that carry multicast; loopback where there is no other.
+/// The selected interfaces, or all that support multicast; loopback if there is no other.
 pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
     let mut found = if settings.interfaces.is_empty() {
         let all = Interface::list()?;
@@ -295,15 +299,17 @@ pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
     Ok(found)
 }
 
-/// Whether another program has the port already: sockets that share it would not say so, and take each other's datagrams.
+/// Fails if another program uses the port. Sockets that share it would not report that, and would take each
+/// other's datagrams.
 pub(crate) fn probe(settings: &Settings) -> Result<(), Error> {
     unicast_addresses(settings).into_iter().try_for_each(|address| probe_at(SocketAddr::new(address, PORT)))
 }
 
-/// Whether an address is this machine's: what is sent from another would be lost, and nobody told.
+/// Checks that an address is assigned to this machine: datagrams sent from another one would be lost without
+/// an error.
 pub(crate) fn probe_own(address: IpAddr) -> Result<(), Error> {
     match probe_at(SocketAddr::new(address, 0)) {
-        // A link-local address is bound with its interface alone.
+        // A link-local address can only be bound with its interface.
         Err(Error::Bind { source, .. }) if source.kind() != io::ErrorKind::AddrNotAvailable => Ok(()),
         result => result,
     }

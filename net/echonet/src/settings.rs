@@ -1,17 +1,17 @@
-//! Which interfaces, addresses and ports, and how much the kernel may hold.
+//! Interfaces, addresses, ports and buffer sizes.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// IP versions to speak.
+/// The IP versions to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
-    /// IPv4: what nearly all devices speak.
+    /// IPv4, which nearly all devices use.
     #[default]
     V4,
     /// IPv6, within the link.
     V6,
-    /// Both. A node that speaks both is found twice.
+    /// Both. A node that uses both is found twice.
     Both,
 }
 
@@ -27,44 +27,44 @@ impl Family {
     }
 }
 
-/// How a controller or a device meets its network. Made by [`Default`], then changed.
+/// Network settings of a controller or a device. Start from [`Default`] and change fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Names or addresses of the interfaces whose group is joined, and where searches and announcements go. None: all that
-    /// carry multicast, or, where there are none, loopback.
+    /// Names or addresses of the interfaces on which to join the group and to send searches and
+    /// announcements. If empty, all interfaces that support multicast, or loopback if there are none.
     pub interfaces: Vec<String>,
-    /// The one address to take requests and answers at. `None`: all of this machine. With an address, several
-    /// controllers and devices can live on one machine, each with its own.
+    /// The local address to bind. `None`: all addresses of this machine. With different addresses, several
+    /// controllers and devices can run on one machine.
     pub address: Option<IpAddr>,
     /// IP versions.
     pub family: Family,
-    /// Bind port 3610 beside other programs that use it. On the same address all but one of them lose what they are sent, so that
-    /// this is an error without it.
+    /// Share port 3610 with other programs. On the same address, only one of them receives each unicast
+    /// datagram; without this option, that is an error.
     pub share_port: bool,
-    /// Whether nodes on this machine hear what is sent to all.
+    /// Whether multicast messages are looped back to nodes on this machine.
     pub multicast_loop: bool,
-    /// SO_RCVBUF of each socket. Answers to a search come all at once, some 800 bytes each as the kernel counts: the default holds
-    /// those of 1,000 nodes where `net.core.rmem_max` or a privilege permits it.
+    /// SO_RCVBUF of each socket. Answers to a search arrive in a burst, some 800 bytes each in the kernel's
+    /// accounting: the default holds those of 1,000 nodes if `net.core.rmem_max` or a privilege permits it.
     pub receive_buffer_bytes: usize,
-    /// Whether others may connect by TCP, at port 3610 too. A controller makes connections in any case, to nodes whose
-    /// [`NodeSettings`](crate::core::NodeSettings) say so.
+    /// Whether to accept TCP connections at port 3610. A controller always connects to nodes whose
+    /// [`NodeSettings`](crate::core::NodeSettings) request it.
     pub tcp: bool,
-    /// What TCP connections may cost.
+    /// Limits of TCP connections.
     pub tcp_limits: TcpLimits,
 }
 
-/// What TCP connections may cost. Made by [`Default`], then changed.
+/// Limits of TCP connections. Start from [`Default`] and change fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TcpLimits {
-    /// Connections that others may have. A further one takes the place of that which was silent longest.
+    /// Incoming connections. A further one replaces the connection that has been idle longest.
     pub connections: usize,
-    /// A connection by which no message came for so long, though one was sent or not, is closed. The next request makes
-    /// another one.
+    /// A connection without a received message for this long is closed, even if messages were sent. The next
+    /// request opens another one.
     pub idle: Duration,
-    /// Bytes that the other end of a connection leaves waiting to be sent; with more it is closed. What has come and is no
-    /// whole message yet is bounded by the longest message, 131,083 bytes.
+    /// Unsent bytes that a connection may have; with more it is closed. Incomplete incoming messages are
+    /// bounded by the longest message, 131,083 bytes.
     pub output_bytes: usize,
 }
 
@@ -90,7 +90,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults, at this interface: its name, or an address that it has.
+    /// The default settings on this interface, given by name or address.
     pub fn on(interface: &str) -> Self {
         Self { interfaces: vec![interface.to_owned()], ..Self::default() }
     }

@@ -1,7 +1,7 @@
-//! TCP connections: those that others make at port 3610, and those that we make to ask nodes. Messages come out, messages go in.
+//! TCP connections: incoming ones at port 3610, and outgoing ones for requests.
 //!
-//! They wait with the other sockets: a poller tells of them under [`STREAMS_KEY`]. Who is told, or finds that
-//! [`due`](Streams::due) has come, calls [`receive`](Streams::receive), then [`next`](Streams::next) until there is nothing.
+//! A poller reports them under [`STREAMS_KEY`]. When it does, or when [`due`](Streams::due) has passed, call
+//! [`receive`](Streams::receive), then [`next`](Streams::next) until it returns `None`.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
@@ -20,55 +20,55 @@ use crate::limits::{HALF_CLOSED, MADE_CONNECTIONS_MAX, READ_AHEAD_BYTES, STREAMS
 use crate::links::{Links, unicast_addresses};
 use crate::settings::{Settings, TcpLimits};
 
-/// What happened.
+/// An event of a connection.
 #[derive(Debug)]
 pub(crate) enum Came {
-    /// A whole message, to this address of ours.
+    /// A complete message, and the local address that received it.
     Message { from: Source, to: IpAddr, bytes: Vec<u8> },
-    /// A connection of ours is there.
+    /// An outgoing connection was established.
     Connected(NodeAddress, ConnectionId),
-    /// A connection of ours is over, or could not be made.
+    /// An outgoing connection ended or could not be established.
     Over(NodeAddress, Option<ConnectionId>),
 }
 
-/// Connections, and which of them may stay.
+/// The connections and their idle timeouts.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    /// `None`: there are none, and never will be.
+    /// `None` if connections are disabled.
     reactor: Option<TcpReactor>,
     limits: TcpLimits,
-    /// Where those that we make come from; `None`: the system chooses.
+    /// The source address of outgoing connections; `None`: the system chooses.
     local: Option<IpAddr>,
     open: HashMap<Key, Stream>,
-    /// When each is closed unless something comes.
+    /// The idle timeout of each connection.
     ends: BTreeSet<(Instant, Key)>,
-    /// Those whose input may have whole messages.
+    /// Connections whose input may contain complete messages.
     reading: VecDeque<Key>,
-    /// Nodes to which no connection could even be begun.
+    /// Nodes for which no connection attempt could be started.
     refused: Vec<NodeAddress>,
 }
 
 #[derive(Debug)]
 struct Stream {
     node: NodeAddress,
-    /// Our address.
+    /// The local address.
     local: IpAddr,
     is_made_by_us: bool,
     is_connected: bool,
     end: Instant,
-    /// Something was sent since the last message came: sending more does not keep it.
+    /// A message was sent since the last one was received: further ones do not extend the timeout.
     is_answer_due: bool,
 }
 
 impl Streams {
-    /// Listens if the settings say so. `asks`: connections can be made.
+    /// Listens if the settings say so. `asks`: outgoing connections are possible.
     pub(crate) fn open(settings: &Settings, asks: bool, poller: &Poller) -> Result<Self, Error> {
         if !settings.tcp && !asks {
             return Ok(Self::default());
         }
         let tcp = &settings.tcp_limits;
         let mut limits = Limits::default();
-        // Those that are being closed count too.
+        // Connections that are being closed count too.
         limits.connections = (2 * tcp.connections).saturating_add(MADE_CONNECTIONS_MAX);
         limits.input_bytes = MESSAGE_BYTES_MAX + READ_AHEAD_BYTES;
         limits.output_bytes = tcp.output_bytes;
@@ -83,34 +83,34 @@ impl Streams {
         Ok(Self { reactor: Some(reactor), limits: tcp.clone(), local: settings.address, ..Self::default() })
     }
 
-    /// Whether there may be connections.
+    /// Whether connections are enabled.
     pub(crate) fn is_on(&self) -> bool {
         self.reactor.is_some()
     }
 
-    /// Whether there are any.
+    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// When [`receive`](Self::receive) is to be called though the poller says nothing.
+    /// When [`receive`](Self::receive) must be called without a report of the poller.
     pub(crate) fn due(&mut self, now: Instant) -> Option<Instant> {
         let own = self.ends.first().map(|(end, _)| *end);
         own.into_iter().chain(self.reactor.as_mut().and_then(|reactor| reactor.next_deadline(now))).min()
     }
 
-    /// Receives what is there, and closes what was silent for too long. Never waits.
+    /// Reads from ready connections and closes idle ones. Never blocks.
     pub(crate) fn receive(&mut self, now: Instant) {
         while let Some(&(_, key)) = self.ends.first().filter(|(end, _)| *end <= now) {
             self.close(key, false);
         }
         if let Some(reactor) = &mut self.reactor {
-            // An error comes again, if it lasts.
+            // Persistent errors are returned again.
             let _ = reactor.wait(Some(Duration::ZERO));
         }
     }
 
-    /// What happened next; sends what there is to send once there is nothing.
+    /// The next event; when there is none, pending output is sent.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Came> {
         loop {
             if let Some(node) = self.refused.pop() {
@@ -130,7 +130,7 @@ impl Streams {
         }
     }
 
-    /// Appends a message to a stream, which [`next`](Self::next) sends. It is lost if the connection is over.
+    /// Appends a message to a stream; [`next`](Self::next) sends it. It is lost if the connection has ended.
     pub(crate) fn send(&mut self, now: Instant, connection: ConnectionId, message: &[u8]) {
         let key = Key::from_bits(connection.0);
         let (Some(reactor), Some(stream)) = (&mut self.reactor, self.open.get_mut(&key)) else { return };
@@ -140,7 +140,7 @@ impl Streams {
         }
     }
 
-    /// Begins to connect to a node that listens at `address`.
+    /// Starts connecting to a node at `address`.
     pub(crate) fn connect(&mut self, now: Instant, connect: Connect, address: SocketAddr) {
         let begun = self.reactor.as_mut().and_then(|reactor| {
             let key = match self.local.filter(|local| local.is_ipv4() == address.is_ipv4()) {
@@ -158,7 +158,7 @@ impl Streams {
     fn next_message(&mut self, now: Instant) -> Option<Came> {
         while let (Some(&key), Some(reactor)) = (self.reading.front(), &mut self.reactor) {
             if reactor.pending_output(key) > self.limits.output_bytes {
-                // Whoever does not take his answers is closed with it.
+                // A peer that does not read its answers is closed here too.
                 let _ = reactor.flush();
             }
             match Messages::new(reactor.input(key)).next() {
@@ -195,7 +195,7 @@ impl Streams {
                 return Some(Came::Connected(node, ConnectionId(key.bits())));
             }
             Event::Ended(key) => match self.open.get(&key)? {
-                // No answer can come any more.
+                // No further answer is possible.
                 Stream { is_made_by_us: true, .. } => self.close(key, false),
                 stream => self.keep(key, stream.end.min(now + HALF_CLOSED)),
             },
@@ -218,7 +218,7 @@ impl Streams {
         self.ends.insert((end, key));
     }
 
-    /// Closes the one that was silent longest, if with the new one others have too many.
+    /// Closes the connection idle longest, if a new one exceeds the limit on incoming connections.
     fn make_room(&mut self, new: Key) {
         let is_others = |key: &Key| self.open.get(key).is_some_and(|stream| !stream.is_made_by_us);
         let mut others = self.ends.iter().map(|(_, key)| *key).filter(is_others);
@@ -230,7 +230,8 @@ impl Streams {
         }
     }
 
-    /// Has a connection end at this time, unless something comes; not one that is being closed.
+    /// Sets the time at which a connection is closed unless it receives a message; ignored for a closing
+    /// connection.
     fn keep(&mut self, key: Key, end: Instant) {
         if let Some(stream) = self.open.get_mut(&key)
             && self.ends.remove(&(stream.end, key))
@@ -240,7 +241,7 @@ impl Streams {
         }
     }
 
-    /// Closes a connection; that it is over is told next.
+    /// Closes a connection; the next event reports it.
     fn close(&mut self, key: Key, after_flush: bool) {
         if let (Some(stream), Some(reactor)) = (self.open.get(&key), &mut self.reactor) {
             self.ends.remove(&(stream.end, key));
@@ -249,14 +250,14 @@ impl Streams {
     }
 }
 
-/// What an engine speaks by: sockets for datagrams, and connections.
+/// The transports of an engine: sockets for datagrams, and connections.
 pub(crate) struct Ways<'a> {
     pub(crate) links: &'a Links,
     pub(crate) streams: &'a mut Streams,
 }
 
 impl Ways<'_> {
-    /// Sends a message by the way that it is to go.
+    /// Sends a message by its transport.
     pub(crate) fn send(&mut self, now: Instant, to: Destination, message: &[u8]) -> io::Result<()> {
         match to {
             Destination::Connection(connection) => {
@@ -267,7 +268,8 @@ impl Ways<'_> {
         }
     }
 
-    /// Sends what there is, makes the connections that are wanted, and takes what came by them, until there is nothing more.
+    /// Sends pending messages, opens requested connections, and handles messages from connections, until
+    /// nothing is left.
     pub(crate) fn settle<E: Engine>(&mut self, now: Instant, engine: &mut E, out: &mut [u8]) {
         loop {
             engine.flush(now, out, |to, message| self.send(now, to, message));

@@ -1,7 +1,8 @@
-//! Controllers and devices whose calls are awaited, for Tokio (feature `tokio`, on Linux). The names are those of
-//! [`blocking`](crate::blocking).
+//! Controllers and devices with async methods, for Tokio (feature `tokio`, on Linux). The types have the
+//! names of [`blocking`](crate::blocking).
 //!
-//! A task of the runtime receives. Any runtime will do to await the handles. Dropping the future of a request gives it up.
+//! A task of the runtime receives messages. Handles can be awaited on any runtime. Dropping the future of a
+//! request abandons it.
 
 use std::io;
 use std::sync::Arc;
@@ -28,14 +29,14 @@ use crate::links::Links;
 use crate::settings::Settings;
 use crate::streams::Streams;
 
-/// Finds nodes, asks them, hears them.
+/// Discovers nodes, sends them requests and receives their notifications.
 #[derive(Debug, Clone)]
 pub struct Controller {
     driver: Arc<Driver<core::Controller>>,
 }
 
 impl Controller {
-    /// Opens the sockets and starts the task, on the runtime that this is called in. It needs its I/O and time drivers.
+    /// Opens the sockets and starts the task on the current runtime, which needs its I/O and time drivers.
     pub fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Error> {
         let mut core = core::Controller::new(config)?;
         let make = |links: Links, streams, kick| {
@@ -45,7 +46,7 @@ impl Controller {
         Ok(Self { driver: Driver::start(settings, true, make)? })
     }
 
-    /// Asks a node, and awaits its answer.
+    /// Sends a request and waits for its answer.
     pub async fn request(
         &self,
         node: impl Into<NodeAddress>,
@@ -57,7 +58,7 @@ impl Controller {
         std::future::poll_fn(|context| hub.poll_answer(call.id, context)).await
     }
 
-    /// Searches, waits for so long, and gives all nodes that were heard by then.
+    /// Searches, waits for `timeout`, and returns all nodes known by then.
     pub async fn find(&self, timeout: Duration) -> Result<Vec<(NodeAddress, Node)>, Error> {
         self.search();
         tokio::time::sleep(timeout).await;
@@ -67,7 +68,7 @@ impl Controller {
     controller!(async);
 }
 
-/// Gives the request up when it is dropped.
+/// Abandons the request when dropped.
 struct Call<'a> {
     hub: &'a Hub<core::Controller>,
     id: RequestId,
@@ -79,50 +80,50 @@ impl Drop for Call<'_> {
     }
 }
 
-/// What nodes tell, and which are found and lost. 65,536 events may wait to be taken.
+/// A subscription to notifications and to nodes found and lost. It queues up to 65,536 events.
 #[derive(Debug)]
 pub struct Updates {
     feed: Arc<Feed<ControllerEvent>>,
 }
 
 impl Updates {
-    /// Awaits the next event; `None`: there will be no more. Dropping the future loses none.
+    /// The next event; `None` once the source is closed. Cancel-safe.
     pub async fn recv(&self) -> Option<ControllerEvent> {
         std::future::poll_fn(|context| self.feed.poll(context)).await
     }
 
-    /// Events that were dropped since too many waited.
+    /// The number of events dropped because the queue was full.
     pub fn missed(&self) -> u64 {
         self.feed.missed()
     }
 }
 
-/// What a device is told by others. 65,536 events may wait to be taken.
+/// A subscription to the events of a device. It queues up to 65,536 events.
 #[derive(Debug)]
 pub struct Events {
     feed: Arc<Feed<DeviceEvent>>,
 }
 
 impl Events {
-    /// Awaits the next event; `None`: there will be no more. Dropping the future loses none.
+    /// The next event; `None` once the source is closed. Cancel-safe.
     pub async fn recv(&self) -> Option<DeviceEvent> {
         std::future::poll_fn(|context| self.feed.poll(context)).await
     }
 
-    /// Events that were dropped since too many waited.
+    /// The number of events dropped because the queue was full.
     pub fn missed(&self) -> u64 {
         self.feed.missed()
     }
 }
 
-/// A node that others read, write and hear.
+/// A node that other nodes read and write.
 #[derive(Debug, Clone)]
 pub struct Device {
     driver: Arc<Driver<core::Device>>,
 }
 
 impl Device {
-    /// Opens the sockets, starts the task, and announces the node to all.
+    /// Opens the sockets, starts the task, and announces the node.
     pub fn open(settings: &Settings, description: Description) -> Result<Self, Error> {
         let core = core::Device::new(&description)?;
         let make = |links, streams, kick| Hub::new(core, links, streams, kick);
@@ -131,7 +132,7 @@ impl Device {
         Ok(device)
     }
 
-    /// Hears what others write, from now on.
+    /// Subscribes to writes by other nodes.
     pub fn events(&self) -> Result<Events, Error> {
         Ok(Events { feed: self.driver.hub.listen()? })
     }
@@ -139,7 +140,7 @@ impl Device {
     device!();
 }
 
-/// A hub and the task that turns it. Dropping it ends both.
+/// A hub and its driver task. Dropping it ends both.
 #[derive(Debug)]
 struct Driver<E: Engine> {
     hub: Arc<Hub<E>>,
@@ -147,7 +148,7 @@ struct Driver<E: Engine> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// `asks`: connections can be made.
+    /// `asks`: outgoing connections are possible.
     fn start(
         settings: &Settings,
         asks: bool,
@@ -164,7 +165,7 @@ impl<E: Engine> Driver<E> {
         let hub = Arc::new(make(links, streams, Box::new(move || kick.notify_one())));
         let end = EndOnDrop(hub.clone());
         let task = runtime.spawn(async move {
-            // Nobody is left to tell of an error; who waits is told that it is over.
+            // No handle is left to receive an error; waiting calls return `Closed`.
             let _ = drive(&*end.0, &poller, &notify).await;
         });
         Ok(Arc::new(Self { hub, task: task.abort_handle() }))
@@ -178,7 +179,7 @@ impl<E: Engine> Drop for Driver<E> {
     }
 }
 
-/// Receives until it is over, or the system fails.
+/// Receives until the hub ends or the system fails.
 async fn drive<E: Engine>(hub: &Hub<E>, poller: &AsyncPoller, notify: &Notify) -> io::Result<()> {
     let mut ready = Ready::default();
     while !hub.is_over() {

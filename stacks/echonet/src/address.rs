@@ -1,21 +1,21 @@
-//! Where messages come from and go to.
+//! Source and destination addresses of messages.
 
 use core::fmt;
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
 use crate::limits::PORT;
 
-/// A node: its address without a port, since nodes send from any port and listen on 3610 alone.
+/// A node: an address without a port. Nodes send from any port, and all listen on 3610.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeAddress {
     /// The address.
     pub ip: IpAddr,
-    /// The interface, of IPv6 addresses that are good on one link only; otherwise 0.
+    /// The interface index of a link-local IPv6 address; otherwise 0.
     pub scope_id: u32,
 }
 
 impl NodeAddress {
-    /// Where to send what is for this node: port 3610, of UDP and of TCP.
+    /// The socket address of this node: port 3610, for UDP and TCP.
     pub fn socket_address(self) -> SocketAddr {
         match self.ip {
             IpAddr::V4(ip) => (ip, PORT).into(),
@@ -31,7 +31,7 @@ impl From<IpAddr> for NodeAddress {
 }
 
 impl From<SocketAddr> for NodeAddress {
-    /// The port is left out; an IPv4 address that is written as one of IPv6 becomes the former again.
+    /// Drops the port and converts an IPv4-mapped IPv6 address to IPv4.
     fn from(address: SocketAddr) -> Self {
         match address {
             SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_none() => {
@@ -51,55 +51,56 @@ impl fmt::Display for NodeAddress {
     }
 }
 
-/// A TCP connection, by the number that the caller gave it. No two connections of a controller or device ever have the same.
+/// A TCP connection, identified by a number from the caller. A controller or device must never see a number
+/// reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(pub u64);
 
-/// Where a message came from, and how.
+/// The source of a message and its transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
     /// The node that sent it.
     pub address: NodeAddress,
-    /// Whether it was sent to all nodes. Who cannot tell says no: the answers are the same.
+    /// Whether it was sent by multicast. If unknown, use `false`: the answers are the same.
     pub multicast: bool,
-    /// The TCP connection that it came by; `None`: it is a datagram.
+    /// The TCP connection that carried it; `None` for a datagram.
     pub connection: Option<ConnectionId>,
 }
 
 impl Source {
-    /// Of a datagram to us alone.
+    /// The source of a unicast datagram.
     pub fn unicast(address: impl Into<NodeAddress>) -> Self {
         Self { address: address.into(), multicast: false, connection: None }
     }
 
-    /// Of a datagram to all nodes.
+    /// The source of a multicast datagram.
     pub fn multicast(address: impl Into<NodeAddress>) -> Self {
         Self { address: address.into(), multicast: true, connection: None }
     }
 
-    /// Of a message of a TCP stream.
+    /// The source of a message from a TCP stream.
     pub fn connection(address: impl Into<NodeAddress>, connection: ConnectionId) -> Self {
         Self { address: address.into(), multicast: false, connection: Some(connection) }
     }
 
-    /// Where an answer goes: the way that the message came.
+    /// The destination of an answer: the transport that carried the request.
     pub fn reply(&self) -> Destination {
         self.connection.map_or(Destination::Node(self.address), Destination::Connection)
     }
 }
 
-/// Where a message goes; a datagram always to port 3610.
+/// The destination of a message. Datagrams always go to port 3610.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
     /// To one node, as a datagram.
     Node(NodeAddress),
-    /// To all, as a datagram: 224.0.23.0 or ff02::1, on each interface in use.
+    /// To all nodes, as a datagram to 224.0.23.0 or ff02::1 on each interface in use.
     Multicast,
-    /// At the end of a TCP stream. It is dropped if the connection is over.
+    /// Over a TCP connection. The message is dropped if the connection is closed.
     Connection(ConnectionId),
 }
 
-/// A message that stands at the start of the caller's buffer.
+/// A message at the start of the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// Where it goes.

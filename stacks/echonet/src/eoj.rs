@@ -1,4 +1,4 @@
-//! What a message comes from and goes to: objects and their classes.
+//! Objects and their classes.
 
 use core::fmt;
 use core::str::FromStr;
@@ -26,7 +26,7 @@ impl ClassCode {
         self.0.to_be_bytes()[1]
     }
 
-    /// An object of this class. Instances count from 1; 0 stands for all of them.
+    /// An object of this class. Instances count from 1; 0 addresses all of them.
     pub const fn instance(self, instance: u8) -> Eoj {
         Eoj([self.group(), self.class(), instance])
     }
@@ -68,12 +68,12 @@ impl Eoj {
         ClassCode(u16::from_be_bytes([self.0[0], self.0[1]]))
     }
 
-    /// The instance, from 1 to 0x7F; 0 stands for all instances of the class.
+    /// The instance, from 1 to 0x7F; 0 addresses all instances of the class.
     pub const fn instance(self) -> u8 {
         self.0[2]
     }
 
-    /// Whether all instances of the class are meant.
+    /// Whether it addresses all instances of the class.
     pub const fn is_all_instances(self) -> bool {
         self.0[2] == 0
     }

@@ -5,46 +5,46 @@ use core::str::FromStr;
 
 use crate::hex::{self, CodeError};
 
-/// EPC: which property of an object (Part 2, section 3.2.7). Those in use are 0x80 to 0xFF; 0xF0 and above belong to
-/// the manufacturer.
+/// EPC: identifies a property of an object (Part 2, section 3.2.7). Valid codes are 0x80 to 0xFF; 0xF0 and
+/// above are for the manufacturer's use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epc(pub u8);
 
-/// Of every object.
+/// Properties of every object.
 impl Epc {
-    /// On, off.
+    /// Operation status: on or off.
     pub const OPERATION_STATUS: Self = Self(0x80);
-    /// Where a device stands.
+    /// Installation location.
     pub const INSTALLATION_LOCATION: Self = Self(0x81);
-    /// Which version of the specification (profile) or of the appendix (device) it keeps to.
+    /// Version of the specification (profile) or of the appendix (device).
     pub const STANDARD_VERSION: Self = Self(0x82);
-    /// A number that no other node has.
+    /// Unique identification number.
     pub const IDENTIFICATION_NUMBER: Self = Self(0x83);
-    /// Whether something is wrong.
+    /// Fault status.
     pub const FAULT_STATUS: Self = Self(0x88);
-    /// Who made it: three bytes that the consortium gives out.
+    /// Manufacturer code: three bytes that the consortium assigns.
     pub const MANUFACTURER_CODE: Self = Self(0x8A);
-    /// What it tells by itself when it changes.
+    /// Properties that are announced when they change.
     pub const ANNOUNCEMENT_MAP: Self = Self(0x9D);
-    /// What can be set.
+    /// Writable properties.
     pub const SET_MAP: Self = Self(0x9E);
-    /// What can be read.
+    /// Readable properties.
     pub const GET_MAP: Self = Self(0x9F);
 }
 
-/// Of the node profile.
+/// Properties of the node profile.
 impl Epc {
-    /// A number that is the node's own in its network.
+    /// A number that is unique in the node's network.
     pub const UNIQUE_IDENTIFIER: Self = Self(0xBF);
-    /// How many instances, profiles left out.
+    /// The number of instances, without profiles.
     pub const INSTANCE_COUNT: Self = Self(0xD3);
-    /// How many classes, the node profile among them.
+    /// The number of classes, including the node profile.
     pub const CLASS_COUNT: Self = Self(0xD4);
-    /// Told at the start, and when instances come or go.
+    /// Announced at the start, and when instances are added or removed.
     pub const INSTANCE_LIST_NOTIFICATION: Self = Self(0xD5);
     /// The instances.
     pub const INSTANCE_LIST: Self = Self(0xD6);
-    /// The classes, the node profile left out.
+    /// The classes, without the node profile.
     pub const CLASS_LIST: Self = Self(0xD7);
 }
 

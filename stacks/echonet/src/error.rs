@@ -1,8 +1,8 @@
-//! Errors of the codec: what was wrong with what came, or with what was to be written.
+//! Errors of the codec.
 
 use crate::epc::Epc;
 
-/// Why a datagram is no frame for us. It is discarded; nobody is told (Part 2, section 4.2.1).
+/// Why a datagram is not a valid frame. It is discarded without an answer (Part 2, section 4.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -12,42 +12,42 @@ pub enum FrameError {
     /// EHD1 is not 0x10.
     #[error("EHD1 is {0:#04x}, not 0x10: not ECHONET Lite")]
     Protocol(u8),
-    /// EHD2 is 0x82: what follows the TID is in a form that two nodes agreed upon.
+    /// EHD2 is 0x82: the rest of the message has a format that the nodes agreed upon.
     #[error("EHD2 is 0x82: a message in an arbitrary format, which the specification does not define")]
     ArbitraryFormat,
     /// EHD2 is neither 0x81 nor 0x82.
     #[error("EHD2 is {0:#04x}, not 0x81")]
     Format(u8),
     /// No service has this code.
-    #[error("ESV {0:#04x} is no service")]
+    #[error("unknown service: ESV {0:#04x}")]
     UnknownEsv(u8),
 }
 
-/// Why a property map cannot be read.
+/// Why a property map cannot be parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PropertyMapError {
-    /// It has fewer bytes than its number of properties needs.
+    /// It is shorter than its number of properties requires.
     #[error("a property map of {properties} properties has {expected} bytes, not {bytes}")]
     Length {
-        /// The number that it begins with.
+        /// The number of properties in its first byte.
         properties: u8,
-        /// Bytes that this needs.
+        /// The required length in bytes.
         expected: usize,
-        /// Bytes that are there.
+        /// The actual length in bytes.
         bytes: usize,
     },
     /// It lists a code below 0x80.
-    #[error("a property map lists {:#04x}, which is no property: they are 0x80 to 0xFF", .0.0)]
+    #[error("a property map lists {:#04x}, which is not a property: they are 0x80 to 0xFF", .0.0)]
     Code(Epc),
 }
 
-/// Why a frame was not written. What stands in the buffer up to then is still good.
+/// Why a frame was not written. The earlier content of the buffer stays valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The buffer has no room for it.
-    #[error("the buffer has {room} bytes left, the frame needs {needed} more: give a longer one")]
+    /// The buffer is too short.
+    #[error("the buffer has {room} bytes left, but the frame needs {needed} more: use a longer buffer")]
     NoRoom {
         /// Bytes that are left.
         room: usize,
@@ -63,7 +63,7 @@ pub enum WriteError {
         /// Bytes of the value.
         bytes: usize,
     },
-    /// The service has no second list, or it was begun already.
-    #[error("only SetGet has a second list, and it has one")]
+    /// The service has no second list, or the list was already started.
+    #[error("only SetGet has a second list, and only one")]
     NoSecondList,
 }

@@ -1,41 +1,41 @@
-//! Services: what a message asks or answers.
+//! Services: the type of a message.
 
-/// ESV (ECHONET Lite Specification, Part 2, section 3.2.5). Other values are reserved, and a message with one is
-/// discarded.
+/// ESV (ECHONET Lite Specification, Part 2, section 3.2.5). Other values are reserved, and messages with them
+/// are discarded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Esv {
-    /// Write; an answer only where it cannot be done.
+    /// Write; answered only if it fails.
     SetI = 0x60,
-    /// Write, and answer.
+    /// Write, with an answer.
     SetC = 0x61,
     /// Read.
     Get = 0x62,
-    /// Tell it to all.
+    /// Request an announcement.
     InfReq = 0x63,
     /// Write, then read.
     SetGet = 0x6E,
-    /// SetC was done.
+    /// SetC succeeded.
     SetRes = 0x71,
-    /// What Get asked for.
+    /// Get succeeded.
     GetRes = 0x72,
-    /// A value, unasked or for InfReq.
+    /// An announcement, spontaneous or after InfReq.
     Inf = 0x73,
-    /// A value, to one node, which answers.
+    /// An announcement to one node, which acknowledges it.
     InfC = 0x74,
-    /// InfC was received.
+    /// Acknowledges InfC.
     InfCRes = 0x7A,
-    /// SetGet was done.
+    /// SetGet succeeded.
     SetGetRes = 0x7E,
-    /// SetI could not be done, or not all of it.
+    /// SetI failed, at least in part.
     SetISna = 0x50,
-    /// SetC could not be done, or not all of it.
+    /// SetC failed, at least in part.
     SetCSna = 0x51,
-    /// Get could not be done, or not all of it.
+    /// Get failed, at least in part.
     GetSna = 0x52,
-    /// InfReq could not be done, or not all of it.
+    /// InfReq failed, at least in part.
     InfSna = 0x53,
-    /// SetGet could not be done, or not all of it.
+    /// SetGet failed, at least in part.
     SetGetSna = 0x5E,
 }
 
@@ -83,17 +83,17 @@ impl Esv {
         })
     }
 
-    /// The byte that stands for it.
+    /// The code of the service.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// Whether it is for the receiver to do something: InfC too, which wants an answer.
+    /// Whether the receiver must act on it; includes InfC, which expects an acknowledgement.
     pub const fn is_request(self) -> bool {
         matches!(self, Self::SetI | Self::SetC | Self::Get | Self::InfReq | Self::SetGet | Self::InfC)
     }
 
-    /// Whether it says that something could not be done.
+    /// Whether it reports a failure.
     pub const fn is_refusal(self) -> bool {
         self.code() & 0xF0 == 0x50
     }
@@ -103,7 +103,8 @@ impl Esv {
         matches!(self, Self::SetGet | Self::SetGetRes | Self::SetGetSna)
     }
 
-    /// What answers a request that was done; nothing answers SetI then, and InfReq is answered to all.
+    /// The answer to a successful request. A successful SetI has none, and InfReq is answered by an
+    /// announcement.
     pub const fn response(self) -> Option<Self> {
         Some(match self {
             Self::SetC => Self::SetRes,
@@ -115,7 +116,7 @@ impl Esv {
         })
     }
 
-    /// What answers a request that could not be done.
+    /// The answer to a failed request.
     pub const fn refusal(self) -> Option<Self> {
         Some(match self {
             Self::SetI => Self::SetISna,

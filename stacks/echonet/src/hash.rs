@@ -1,4 +1,5 @@
-//! A short name for bytes, to know the same ones again. Nothing depends on it that an attacker could not have otherwise.
+//! A short hash that recognises repeated messages. Collisions give an attacker nothing that is not possible
+//! otherwise.
 
 /// FNV-1a, 64 bits.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {

@@ -1,14 +1,14 @@
-//! Codes as text: hexadecimal digits, with or without `0x`.
+//! Codes in hexadecimal, with or without `0x`.
 
-/// Text that should be a code is none.
+/// The text is not a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a code is {digits} hexadecimal digits, with or without 0x before them")]
 pub struct CodeError {
-    /// Digits that it should have.
+    /// The expected number of digits.
     pub digits: usize,
 }
 
-/// Reads exactly `N` bytes.
+/// Parses exactly `N` bytes.
 pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], CodeError> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text).as_bytes();
     if digits.len() != 2 * N {
@@ -23,7 +23,7 @@ pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], CodeError> {
     Ok(bytes)
 }
 
-/// Reads as many bytes as there are, without `0x`.
+/// Parses any number of bytes, without `0x`.
 #[cfg(feature = "std")]
 pub(crate) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =

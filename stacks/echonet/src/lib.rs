@@ -1,14 +1,16 @@
-//! ECHONET Lite as a core without I/O: frames, a device, a controller, and what common devices mean by their values.
+//! ECHONET Lite as a core without I/O: frames, a device, a controller, and the meaning of common devices'
+//! values.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read and write frames and property maps without a copy or an allocation, also without an operating system | the arbitrary message format (EHD2 0x82): told apart, not read |
-//! | be a node ([`Device`]): all services, instance 0, property maps, announcements, writes that the application decides | open sockets, read clocks, draw randomness, spawn, lock |
-//! | find, read, write and hear other nodes ([`Controller`]): retries, pauses, splitting of what is refused | follow a node whose address changes: compare [`Node::identification`] |
-//! | values as text and back for the node profile, the super class and common classes ([`Database`]) | every class and every maker's own properties: load the consortium's files (feature `mra`), or a table |
-//! | datagrams over IPv4 and IPv6; messages in a TCP stream ([`Messages`]), answers by the connection that the request came by, requests by one that is made for them ([`NodeSettings::tcp`]) | tell all by TCP: searches, announcements and notifications are datagrams |
+//! | parse and write frames and property maps without a copy or an allocation, also without an operating system | the arbitrary message format (EHD2 0x82): recognised, not parsed |
+//! | act as a node ([`Device`]): all services, instance 0, property maps, announcements, writes that the application decides | open sockets, read clocks, draw random numbers, spawn threads, lock |
+//! | discover, read and write other nodes and receive their notifications ([`Controller`]): retries, pauses, splitting of refused requests | follow a node whose address changes: compare [`Node::identification`] |
+//! | convert values to text and back for the node profile, the super class and common classes ([`Database`]) | all classes and manufacturer-specific properties: load the consortium's files (feature `mra`), or a table |
+//! | datagrams over IPv4 and IPv6; messages in a TCP stream ([`Messages`]), answers over the connection of the request, requests over a connection on demand ([`NodeSettings::tcp`]) | searches, announcements and notifications over TCP: these are datagrams |
 //!
-//! A caller hands over messages and the time, and sends what it is given; here it is the network between two nodes:
+//! A caller passes in messages and the time, and sends the returned messages. In this example, the caller is
+//! the network between two nodes:
 //!
 //! ```
 //! use std::{net::Ipv4Addr, time::Instant};
@@ -45,7 +47,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `std` (default) | [`Device`], [`Controller`], [`Description`], [`Database`]; without it the codec alone, which needs no allocator |
+//! | `std` (default) | [`Device`], [`Controller`], [`Description`], [`Database`]; without it only the codec, which needs no allocator |
 //! | `description` | descriptions of devices as TOML files |
 //! | `mra` | the consortium's Machine Readable Appendix |
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -23,13 +23,13 @@ impl PropertyMap {
     /// No property.
     pub const EMPTY: Self = Self(0);
 
-    /// Adds a property. A code below 0x80 is none, and not added: gives whether it is in the map now.
+    /// Adds a property; returns whether the map now contains it. Codes below 0x80 are not added.
     pub fn insert(&mut self, epc: Epc) -> bool {
         self.0 |= bit(epc);
         self.contains(epc)
     }
 
-    /// Takes a property away.
+    /// Removes a property.
     pub fn remove(&mut self, epc: Epc) {
         self.0 &= !bit(epc);
     }
@@ -54,11 +54,12 @@ impl PropertyMap {
         PropertyMapIter(self.0)
     }
 
-    /// Reads a map. Up to 15 properties are a list of codes, more are a bitmap of 16 bytes: bit B of byte N, both from
-    /// 0, is the code 0x80 + 0x10 * B + N. Of a bitmap the bits count, not the number before it.
+    /// Decodes a map. Up to 15 properties are a list of codes, more are a bitmap of 16 bytes: bit B of byte
+    /// N, both from 0, is the code 0x80 + 0x10 * B + N. In a bitmap, the bits take precedence over the count
+    /// before it.
     ///
-    /// Read also, for some nodes send it: bytes after the map's end, and a bitmap where a list should be (17 bytes,
-    /// no list of valid codes, and as many bits as the number says).
+    /// Also accepts what some nodes send: bytes after the map's end, and a bitmap in place of a list (17
+    /// bytes that are no list of valid codes, with as many bits as the count says).
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl PropertyMap {
         Err(PropertyMapError::Code(Epc(*wrong)))
     }
 
-    /// Of the first 16 bytes.
+    /// Decodes 16 bytes.
     fn from_bitmap(bytes: &[u8]) -> Self {
         let mut map = Self::EMPTY;
         for (column, byte) in bytes.iter().take(MAP_BYTES - 1).enumerate() {
@@ -111,13 +112,13 @@ impl PropertyMap {
     }
 }
 
-/// The bit of a property; none below 0x80.
+/// The bit of a property; 0 for codes below 0x80.
 const fn bit(epc: Epc) -> u128 {
     if epc.0 < 0x80 { 0 } else { 1 << (epc.0 & 0x7F) }
 }
 
 impl FromIterator<Epc> for PropertyMap {
-    /// Codes below 0x80 are left out.
+    /// Codes below 0x80 are skipped.
     fn from_iter<I: IntoIterator<Item = Epc>>(codes: I) -> Self {
         Self(codes.into_iter().fold(0, |map, epc| map | bit(epc)))
     }

@@ -1,12 +1,12 @@
 //! The transaction identifier.
 
-/// TID: chosen by who asks, repeated in the answer (ECHONET Lite Specification, Part 2, section 3.2.2). Any value may
-/// come, 0 too.
+/// TID: chosen by the requester, repeated in the answer (ECHONET Lite Specification, Part 2, section 3.2.2).
+/// All values are valid, including 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tid(pub u16);
 
 impl Tid {
-    /// The one after this; after 0xFFFF comes 1, since some nodes use 0 for all that they send.
+    /// The next identifier. 1 follows 0xFFFF, since some nodes use 0 for all their messages.
     #[must_use]
     pub const fn next(self) -> Self {
         if self.0 == u16::MAX { Self(1) } else { Self(self.0 + 1) }

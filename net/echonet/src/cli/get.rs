@@ -39,7 +39,7 @@ pub(crate) fn run(
         for epc in answer.refused() {
             all = false;
             printer.remark(&format!(
-                "{} refuses to tell {epc} ({})",
+                "{} refuses to read {epc} ({})",
                 question.eoj,
                 names::property(question.eoj.class(), *epc)
             ));
@@ -53,13 +53,13 @@ fn readable(session: &mut Session, node: NodeAddress, objects: Vec<Eoj>) -> Resu
     let questions = session.readable(objects.into_iter().map(|eoj| (node, eoj)).collect())?;
     match questions.iter().find(|question| question.epcs.is_empty()) {
         Some(Question { eoj, .. }) => Err(Failure::told(format!(
-            "{node} does not tell what {eoj} has: is it on, and has it such an object? `netdyno-echonet scan` lists them; name properties to read them anyway"
+            "{node} does not answer for the properties of {eoj}: is it on, and does it have this object? `netdyno-echonet scan` lists them; name properties to read them anyway"
         ))),
         None => Ok(questions),
     }
 }
 
-/// A value, for people and for programs.
+/// A value, as table cells and as JSON.
 pub(crate) fn row(node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) -> (Vec<String>, Value) {
     let (name, value, bytes) =
         (names::property(eoj.class(), epc), names::value(eoj.class(), epc, edt), names::hex(edt));
@@ -67,7 +67,7 @@ pub(crate) fn row(node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) -> (Vec<Str
         "node": node.to_string(), "object": eoj.to_string(), "epc": epc.to_string(), "property": name,
         "value": value, "bytes": bytes,
     });
-    // Where the value is its bytes, they stand there once.
+    // If the value is shown as its bytes, they are printed once.
     let bytes = if value.strip_prefix("0x") == Some(&bytes) { String::new() } else { bytes };
     (vec![eoj.to_string(), epc.to_string(), name, value, bytes], json)
 }

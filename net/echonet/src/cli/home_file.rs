@@ -1,4 +1,5 @@
-//! The file that says what a virtual home has: descriptions of devices as the core reads them, how many there are of each, and where.
+//! The file that describes a virtual home: device descriptions in the core's format, with the number and
+//! addresses of each.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -13,9 +14,9 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::{Failure, names};
 
-/// Nodes of one home, all kinds together.
+/// Nodes of a home, all kinds together.
 const NODES_MAX: u32 = 65_536;
-/// Bytes of the identification number (83) that count the nodes of one kind: its last ones.
+/// The last bytes of the identification number (83), which number the nodes of a kind.
 const COUNTER_BYTES: usize = 4;
 
 /// The nodes of a file, and their addresses.
@@ -38,7 +39,7 @@ fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
             let (description, number) = numbered(description.clone(), offset).map_err(wrong)?;
             if !numbers.insert(number) {
                 return Err(wrong(
-                    "`unique` stands at other nodes too: give it letters of its own".to_owned(),
+                    "`unique` is used by other nodes too: choose another one".to_owned(),
                 ));
             }
             nodes.push((address, description));
@@ -47,14 +48,14 @@ fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
     Ok(nodes)
 }
 
-/// Nodes of one kind.
+/// Nodes of a kind.
 struct Kind {
-    /// Where they stand.
+    /// Their line in the file.
     line: usize,
     count: u32,
-    /// The first one's; the others have those that follow.
+    /// The address of the first node; the others have the following addresses.
     address: Option<IpAddr>,
-    /// All else is the core's: [`Description::from_toml`] says what may stand there.
+    /// The other fields are parsed by [`Description::from_toml`].
     description: Description,
 }
 
@@ -69,7 +70,7 @@ fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
     if let Some(key) = file.keys().next() {
         let (line, key) = (line(key.span()), key.get_ref());
         return Err(Failure::told(format!(
-            "line {line}: unknown field `{key}`: a home has [[nodes]] and nothing else"
+            "line {line}: unknown field `{key}`: a home has only [[nodes]]"
         )));
     }
     let Some(DeValue::Array(nodes)) = nodes else {
@@ -79,13 +80,13 @@ fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
     for node in nodes {
         let (span, line) = (node.span(), line(node.span()));
         let DeValue::Table(mut fields) = node.into_inner() else {
-            return Err(Failure::told(format!("line {line}: a node is a table")));
+            return Err(Failure::told(format!("line {line}: a node must be a table")));
         };
         let count = field(&mut fields, "count").map_err(toml)?.unwrap_or(1);
         total = total.saturating_add(count);
         if count == 0 || total > NODES_MAX {
             return Err(Failure::told(format!(
-                "line {line}: a home has 1 to {NODES_MAX} nodes, and a kind 1 at least"
+                "line {line}: a home has 1 to {NODES_MAX} nodes, and a kind at least 1"
             )));
         }
         let address = field(&mut fields, "address").map_err(toml)?;
@@ -98,12 +99,12 @@ fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
     Ok(kinds)
 }
 
-/// Takes a field out of a table.
+/// Removes a field from a table.
 fn field<T: DeserializeOwned>(fields: &mut DeTable<'_>, name: &str) -> Result<Option<T>, toml::de::Error> {
     fields.remove(name).map(|value| T::deserialize(ValueDeserializer::from(value))).transpose()
 }
 
-/// Has us be asked about values whose form is known, so that we can refuse those that are none.
+/// Sets the write policy to `Ask` for values of a known format, so that invalid ones can be refused.
 fn judge_writes(object: &mut ObjectDescription) {
     let class = object.eoj.class();
     let accepted = object.properties.iter_mut().filter(|property| property.writes == WritePolicy::Accept);
@@ -116,7 +117,7 @@ fn is_known(class: ClassCode, epc: Epc) -> bool {
     names::database().definition(class, epc).is_some()
 }
 
-/// One of several nodes of a kind, and its identification number, which no other has.
+/// A node of a kind, and its unique identification number.
 fn numbered(mut description: Description, offset: u32) -> Result<(Description, Vec<u8>), String> {
     let properties = &mut description.profile.properties;
     let Some(number) = properties.iter_mut().find(|known| known.epc == Epc::IDENTIFICATION_NUMBER) else {
@@ -128,7 +129,7 @@ fn numbered(mut description: Description, offset: u32) -> Result<(Description, V
         Some(counter) if offset > 0 => *counter = offset.to_be_bytes(),
         None if offset > 0 => {
             return Err(format!(
-                "with a `count`, `unique` has 9 letters at the most: {COUNTER_BYTES} bytes count the nodes"
+                "with a `count`, `unique` has at most 9 letters: {COUNTER_BYTES} bytes number the nodes"
             ));
         }
         _ => {}
@@ -137,7 +138,7 @@ fn numbered(mut description: Description, offset: u32) -> Result<(Description, V
     Ok((description, number))
 }
 
-/// The address so many after this one.
+/// The address `offset` after this one.
 fn following(address: IpAddr, offset: u32) -> Result<IpAddr, String> {
     let next = match address {
         IpAddr::V4(v4) => u32::from(v4).checked_add(offset).map(|bits| Ipv4Addr::from(bits).into()),
@@ -184,7 +185,7 @@ mod tests {
         };
         assert_eq!((&of(light, 0x80).value[..], of(light, 0x80).access), (&[0x31][..], Access::ALL));
         assert_eq!((of(light, 0xB0).access, of(light, 0xB0).writes), (Access::GET_SET, WritePolicy::Ask));
-        // Nobody knows what it may be.
+        // Its format is unknown.
         assert_eq!(of(light, 0xF0).writes, WritePolicy::Accept);
         let number = |node: usize| names::hex(&of(&nodes[node].1.profile, 0x83).value);
         assert_eq!(number(0), "FE00000B6C696768740000000000000000");

@@ -1,4 +1,4 @@
-//! `names`: which classes are known, and what one of them has, as one may type it.
+//! `names`: lists the known classes, or the properties of a class, in the form that the command line accepts.
 
 use netdyno_echonet::core::{ClassCode, Definition, Rule};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn classes(printer: &Printer) -> Result<(), Failure> {
 fn properties(printer: &Printer, class: ClassCode) -> Result<(), Failure> {
     if names::database().class(class).is_none() {
         return Err(Failure::told(format!(
-            "nothing is known of the class {class}: give the consortium's Machine Readable Appendix by --mra"
+            "unknown class {class}: pass the consortium's Machine Readable Appendix with --mra"
         )));
     }
     let rows: Vec<_> = names::properties(class)
@@ -49,7 +49,7 @@ fn properties(printer: &Printer, class: ClassCode) -> Result<(), Failure> {
     Ok(printer.table(&["epc", "name", "access", "values"], &rows)?)
 }
 
-/// What may be written.
+/// The values that can be written.
 fn values(class: ClassCode, known: &Definition) -> String {
     match names::kind(class, known.epc) {
         Kind::Switch(on, off) => format!("{on}, {off}"),

@@ -1,4 +1,4 @@
-//! The tool: one file a verb.
+//! The tool: one file for each verb.
 
 mod args;
 mod bridge;
@@ -24,10 +24,10 @@ use netdyno_echonet::core::NodeAddress;
 use args::{Cli, Verb};
 use output::Printer;
 
-/// Why a verb ended early: what is told, with the cause and what helps.
+/// Why a verb failed: a message with the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Anything that has its own words.
+    /// A failure with its own message.
     #[error("{0}")]
     Told(String),
     #[error(transparent)]
@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     At(NodeAddress, CallError),
     #[error(transparent)]
     Call(#[from] CallError),
-    #[error("nothing more can be written: {0}")]
+    #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
 }
 
@@ -45,13 +45,13 @@ impl Failure {
         Self::Told(text.into())
     }
 
-    /// Of a request to this node.
+    /// Adds the node to an error.
     pub(crate) fn at(node: NodeAddress) -> impl Fn(CallError) -> Self {
         move |error| Self::At(node, error)
     }
 }
 
-/// Runs what was typed.
+/// Runs the command line.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let printer = Printer::new(cli.output.json);
@@ -62,7 +62,7 @@ pub(crate) fn run() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads has had enough.
+        // The reader closed the pipe.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             anstream::eprintln!("netdyno-echonet: {failure}");
@@ -71,7 +71,7 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// False: something was refused, or nothing was found.
+/// Returns false if a request was refused, or nothing was found.
 fn run_verb(cli: &Cli, printer: &Printer) -> Result<bool, Failure> {
     match &cli.verb {
         Verb::Scan { wait } => scan::run(&cli.network, printer, *wait),

@@ -1,4 +1,4 @@
-//! Names, units and values for people: the core's database.
+//! Names, units and values in text form, from the core's database.
 
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
@@ -9,21 +9,22 @@ use netdyno_echonet::core::{
 
 use super::Failure;
 
-/// What is used: the core's own, and what a user supplies.
+/// The database: the built-in one, with the user's additions.
 static DATABASE: LazyLock<Database> =
     LazyLock::new(|| SUPPLIED.get().cloned().unwrap_or_else(Database::builtin));
 static SUPPLIED: OnceLock<Database> = OnceLock::new();
 
-/// Files of a folder that are read at the most: the consortium's has about 120.
+/// The maximum number of files of a folder; the consortium's has about 120.
 const FILES_MAX: usize = 1024;
-/// Folders within folders.
+/// The maximum depth of nested folders.
 const DEPTH_MAX: usize = 4;
 
-/// Adds what the consortium's Machine Readable Appendix has, unpacked in this folder, and the core has not. Before anything is named.
+/// Adds classes from the consortium's Machine Readable Appendix, unpacked in this folder. Call it before any
+/// name is looked up.
 pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
     let wrong = |path: &Path, why: &dyn std::fmt::Display| {
         Failure::told(format!(
-            "--mra: {}: {why}: give the folder of the unpacked Machine Readable Appendix",
+            "--mra: {}: {why}: expected the folder of the unpacked Machine Readable Appendix",
             path.display()
         ))
     };
@@ -34,7 +35,7 @@ pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
     let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error));
     let mra = Mra::new(&read(definitions)?).map_err(|error| wrong(definitions, &error))?;
     let mut database = Database::builtin();
-    // Its other files have rules, such as 0x0130_mcrule.json, and are not needed.
+    // Other files, such as 0x0130_mcrule.json, contain rules and are skipped.
     let is_class = |path: &&PathBuf| {
         let name = path.file_stem().and_then(|name| name.to_str()?.strip_prefix("0x"));
         name.is_some_and(|code| code.parse::<ClassCode>().is_ok())
@@ -42,7 +43,7 @@ pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
     for path in files.iter().filter(is_class) {
         database.complete(mra.class(&read(path)?).map_err(|error| wrong(path, &error))?);
     }
-    // Asked once, before anything is named.
+    // Set once, before any name is looked up.
     let _ = SUPPLIED.set(database);
     Ok(())
 }
@@ -59,7 +60,7 @@ fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io:
     Ok(())
 }
 
-/// All that is known of classes and properties.
+/// The database of classes and properties.
 pub(crate) fn database() -> &'static Database {
     &DATABASE
 }
@@ -69,12 +70,12 @@ pub(crate) fn class(class: ClassCode) -> String {
     DATABASE.class(class).map_or_else(|| format!("class {class}"), |known| known.name.clone())
 }
 
-/// The class of this short name, or code.
+/// The class with this short name or code.
 pub(crate) fn find_class(name: &str) -> Option<ClassCode> {
     DATABASE.class_named(name).map(|class| class.code)
 }
 
-/// Who made it.
+/// The name of a manufacturer.
 pub(crate) fn maker(code: &[u8]) -> String {
     let name = <[u8; 3]>::try_from(code).ok().and_then(manufacturer_name);
     name.map_or_else(|| hex(code), |name| format!("{name} ({})", hex(code)))
@@ -85,12 +86,12 @@ pub(crate) fn property(class: ClassCode, epc: Epc) -> String {
     definition(class, epc).map_or_else(|| format!("property {epc}"), |known| known.name.clone())
 }
 
-/// The property of this short name, or code.
+/// The property with this short name or code.
 pub(crate) fn find_property(class: ClassCode, name: &str) -> Option<Epc> {
     DATABASE.definition_named(class, name).map(|definition| definition.epc)
 }
 
-/// The properties of a class, and after them those that all devices may have.
+/// The properties of a class, followed by those of all devices.
 pub(crate) fn properties(class: ClassCode) -> impl Iterator<Item = &'static Definition> {
     let of = |class| DATABASE.class(class).map_or(&[][..], |class| class.properties()).iter();
     let own = move |epc| of(class).any(|definition| definition.epc == epc);
@@ -103,12 +104,12 @@ fn definition(class: ClassCode, epc: Epc) -> Option<&'static Definition> {
     DATABASE.definition(class, epc)
 }
 
-/// A value in words.
+/// A value as text.
 pub(crate) fn value(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
     definition(class, epc).map_or_else(|| Value::Raw(edt.to_vec()), |known| known.decode(edt)).to_string()
 }
 
-/// A value as a state for programs: a number without its unit, or a word.
+/// A value for programs: a number without its unit, or a word.
 pub(crate) fn state(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
     match definition(class, epc).map(|known| known.decode(edt)) {
         Some(Value::Number(mut number)) => {
@@ -120,7 +121,8 @@ pub(crate) fn state(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
     }
 }
 
-/// A value as bytes: as [`value`] writes it, or hexadecimal digits behind 0x; without that too, where they can be nothing else.
+/// Parses a value: as [`value`] shows it, or hexadecimal digits after 0x; also without 0x if nothing else is
+/// possible.
 pub(crate) fn parse(class: ClassCode, epc: Epc, text: &str) -> Result<Vec<u8>, String> {
     let Some(known) = definition(class, epc) else {
         return unhex(text).ok_or_else(|| "a value is an even number of hexadecimal digits".to_owned());
@@ -139,12 +141,12 @@ fn is_number(kind: &Shape) -> bool {
     }
 }
 
-/// What kind of value a property has.
+/// The kind of a property's values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
-    /// One of two: the words for on and off.
+    /// Two states: the words for on and off.
     Switch(String, String),
-    /// One of several words.
+    /// Several states.
     Choice(Vec<String>),
     /// A number and its unit.
     Number { unit: String, min: f64, max: f64, step: f64 },
@@ -152,12 +154,12 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// Whether a value is one that the property can have; true where nothing is known of it.
+/// Whether the property allows a value; true if its format is unknown.
 pub(crate) fn is_valid(class: ClassCode, epc: Epc, edt: &[u8]) -> bool {
     definition(class, epc).is_none_or(|known| known.is_valid(edt))
 }
 
-/// What kind of value a property has.
+/// The kind of a property's values.
 pub(crate) fn kind(class: ClassCode, epc: Epc) -> Kind {
     definition(class, epc).map_or(Kind::Other, |known| kind_of(&known.kind))
 }
@@ -185,7 +187,7 @@ fn kind_of(shape: &Shape) -> Kind {
 }
 
 fn of_number(number: &Number) -> Kind {
-    // Four bytes at the most: a double holds them. Divided last, so that -12.7 is that.
+    // At most four bytes, which are exact as f64. The division comes last, so that -12.7 is exact.
     #[expect(clippy::cast_precision_loss)]
     let of = |raw: i64| raw as f64 * f64::from(number.factor) / 10_f64.powi(number.decimals.into());
     Kind::Number { unit: number.unit.clone(), min: of(number.min), max: of(number.max), step: of(1) }
@@ -196,7 +198,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// Hexadecimal digits as bytes, spaces and 0x left out.
+/// Parses hexadecimal digits; spaces and 0x are skipped.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: String = text.strip_prefix("0x").unwrap_or(text).chars().filter(|c| *c != ' ').collect();
     if digits.is_empty()
@@ -222,7 +224,7 @@ mod tests {
             assert_eq!(value(AIR_CONDITIONER, Epc(epc), edt), text);
             assert_eq!(parse(AIR_CONDITIONER, Epc(epc), text), Ok(edt.to_vec()));
         }
-        // Digits are bytes where they can be nothing else.
+        // Digits are bytes if nothing else is possible.
         assert_eq!(parse(AIR_CONDITIONER, Epc(0x80), "31"), Ok(vec![0x31]));
         assert_eq!(parse(AIR_CONDITIONER, Epc(0xB3), "20"), Ok(vec![20]));
         assert_eq!(parse(AIR_CONDITIONER, Epc(0xB3), "0x20"), Ok(vec![0x20]));

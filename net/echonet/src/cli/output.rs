@@ -1,4 +1,4 @@
-//! What is printed: tables and lines for people, JSON lines for programs.
+//! Output: tables and text lines, or JSON lines.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::Value;
 use terminal_size::{Width, terminal_size_of};
 
-/// Width of a column of codes at the most; wider ones are wrapped where a terminal is narrow.
+/// The maximum width of a column of codes; wider ones are wrapped on a narrow terminal.
 const CODE_COLUMNS: u16 = 7;
 
-/// Writes to stdout in one of two forms. Colours go away on a pipe.
+/// Writes to stdout as text or JSON. Colours are disabled on a pipe.
 #[derive(Debug)]
 pub(crate) struct Printer {
     pub(crate) json: bool,
@@ -27,7 +27,7 @@ impl Printer {
         out.flush()
     }
 
-    /// A table, as wide as a terminal at the most; its JSON form is a line for each row.
+    /// A table, at most as wide as the terminal; its JSON form is a line for each row.
     pub(crate) fn table(&self, head: &[&str], rows: &[(Vec<String>, Value)]) -> io::Result<()> {
         let mut out = anstream::stdout().lock();
         if self.json {
@@ -36,7 +36,7 @@ impl Printer {
             }
             return out.flush();
         }
-        // A file takes lines of any length.
+        // Lines in a file can be of any length.
         let columns = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
         for (number, line) in lines(head, rows, columns).iter().enumerate() {
             if number == 0 {
@@ -49,13 +49,13 @@ impl Printer {
         out.flush()
     }
 
-    /// A remark for people, on stderr.
+    /// A message for the user, on stderr.
     pub(crate) fn remark(&self, text: &str) {
         anstream::eprintln!("{}", plain(text));
     }
 }
 
-/// The lines of a table, the head first; of so many columns at the most.
+/// The lines of a table, the header first, at most `columns` wide.
 fn lines(head: &[&str], rows: &[(Vec<String>, Value)], columns: Option<u16>) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -64,10 +64,10 @@ fn lines(head: &[&str], rows: &[(Vec<String>, Value)], columns: Option<u16>) -> 
         table.add_row(cells.iter().map(|cell| plain(cell)));
     }
     if let Some(columns) = columns {
-        // Each line begins and ends with a space, which is left out below.
+        // Each line begins and ends with a space, which is removed below.
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns.saturating_add(2));
     }
-    // Codes stay whole, as long as there is room for them at all.
+    // Codes are not wrapped if they fit at all.
     let widths = table.column_max_content_widths();
     for (column, _) in table.column_iter_mut().zip(widths).filter(|(_, width)| *width <= CODE_COLUMNS) {
         column.set_constraint(ColumnConstraint::ContentWidth);
@@ -76,7 +76,7 @@ fn lines(head: &[&str], rows: &[(Vec<String>, Value)], columns: Option<u16>) -> 
     table.lines().map(trim).collect()
 }
 
-/// Without the control characters by which a device could write elsewhere on the terminal.
+/// Removes control characters, by which a device could manipulate the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

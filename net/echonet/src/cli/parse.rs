@@ -1,4 +1,4 @@
-//! Nodes, objects, properties and values as people type them.
+//! Parses nodes, objects, properties and values from the command line.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use netdyno_echonet::core::{ClassCode, Eoj, Epc, NodeAddress};
 
 use super::{Failure, names};
 
-/// How alike two names are that may be meant for each other, of 1.
+/// The similarity, at most 1, from which a name is suggested.
 const ALIKE: f64 = 0.85;
 
-/// An address; a link-local one of IPv6 may be followed by % and its interface.
+/// An address; a link-local IPv6 address may be followed by % and its interface.
 pub(crate) fn node(text: &str) -> Result<NodeAddress, Failure> {
     let wrong =
         || Failure::told(format!("{text}: a node is an address, such as 192.168.1.20 or fe80::1%eth0"));
@@ -27,7 +27,7 @@ pub(crate) fn node(text: &str) -> Result<NodeAddress, Failure> {
     Ok(NodeAddress { scope_id, ..ip.into() })
 }
 
-/// Six digits, or the name of a class, with `:` and an instance behind it if it is not the first.
+/// Six digits, or the name of a class, followed by `:` and an instance if it is not the first.
 pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
     if let Ok(eoj) = text.parse() {
         return Ok(eoj);
@@ -44,7 +44,7 @@ pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
     }
 }
 
-/// Two digits, or a name that the class has.
+/// Two digits, or a property name of the class.
 pub(crate) fn property(class: ClassCode, text: &str) -> Result<Epc, Failure> {
     text.parse().ok().or_else(|| names::find_property(class, text)).ok_or_else(|| {
         let known = names::properties(class).map(|definition| &*definition.short_name);
@@ -55,7 +55,7 @@ pub(crate) fn property(class: ClassCode, text: &str) -> Result<Epc, Failure> {
     })
 }
 
-/// The name that may have been meant.
+/// A suggestion for a misspelt name.
 fn meant<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> String {
     let likeness = |name: &&str| strsim::jaro_winkler(typed, name);
     let nearest =

@@ -1,4 +1,4 @@
-//! `scan`: which nodes are there, and what they are.
+//! `scan`: lists the nodes and their objects.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A controller for one verb, and Ctrl-C.
+//! A controller for one verb, and the handling of Ctrl-C.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use signal_hook::iterator::Signals;
 
 use super::Failure;
 
-/// Property maps tell what there is, and are not told themselves.
+/// Property maps, which are read for their contents and not printed.
 pub(crate) const MAPS: [Epc; 3] = [Epc::ANNOUNCEMENT_MAP, Epc::SET_MAP, Epc::GET_MAP];
 
-/// Between two attempts to wake who waits, once the program is to end.
+/// Interval at which a waiting thread is woken again once the program is to end.
 const WAKE_AGAIN: Duration = Duration::from_millis(50);
 
-/// Of one object: what is asked, or answered.
+/// A request to one object.
 pub(crate) struct Question {
     pub(crate) node: NodeAddress,
     pub(crate) eoj: Eoj,
     pub(crate) epcs: Vec<Epc>,
 }
 
-/// Set once somebody wants the program to end.
+/// Set when the program is to end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct End(Arc<AtomicBool>);
 
 impl End {
-    /// The first signal sets it and wakes, the second ends the process.
+    /// The first signal sets it and wakes the waiting thread, the second ends the process.
     pub(crate) fn on_signals(&self, waker: Waker) -> Result<(), Failure> {
         for signal in TERM_SIGNALS {
             register_conditional_shutdown(*signal, 128 + *signal, self.0.clone())?;
@@ -43,7 +43,7 @@ impl End {
         let obey = move || {
             let _ = signals.forever().next();
             end.0.store(true, Ordering::Release);
-            // Who waits may take the first for a deadline that passed at the same moment, and wait on.
+            // The waiting thread may miss the first wake-up if a deadline passes at the same moment.
             loop {
                 waker.wake();
                 std::thread::sleep(WAKE_AGAIN);
@@ -64,19 +64,19 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A signal ends the process, as it does any.
+    /// A signal ends the process, as usual.
     pub(crate) fn open(settings: &Settings, config: ControllerConfig) -> Result<Self, Failure> {
         Ok(Self { controller: Controller::open(settings, config)?, end: End::default() })
     }
 
-    /// A signal is told by `end`.
+    /// A signal sets `end`.
     pub(crate) fn until_ended(settings: &Settings, config: ControllerConfig) -> Result<Self, Failure> {
         let session = Self::open(settings, config)?;
         session.end.on_signals(session.controller.waker())?;
         Ok(session)
     }
 
-    /// Searches for so long.
+    /// Searches for this long.
     pub(crate) fn search(&mut self, wait: Duration) -> Result<(), Failure> {
         self.controller.search();
         let until = Instant::now() + wait;
@@ -89,7 +89,8 @@ impl Session {
         }
     }
 
-    /// Asks all at once, each node one thing at a time, and gives the answers in the order of the questions.
+    /// Sends all requests at once, one at a time to each node, and returns the answers in the order of the
+    /// requests.
     pub(crate) fn ask(
         &mut self,
         questions: &[Question],
@@ -114,7 +115,7 @@ impl Session {
         Ok(answers)
     }
 
-    /// The device objects that a node says it has.
+    /// The device objects that a node reports.
     pub(crate) fn objects(&mut self, node: NodeAddress) -> Result<Vec<Eoj>, Failure> {
         let answer = self.controller.get(node, Eoj::NODE_PROFILE, &[Epc::INSTANCE_LIST]);
         let answer = answer.map_err(Failure::at(node))?;
@@ -125,7 +126,7 @@ impl Session {
         Ok(list.chunks_exact(3).map(|eoj| Eoj([eoj[0], eoj[1], eoj[2]])).collect())
     }
 
-    /// What can be read of each object, property maps left out.
+    /// The readable properties of each object, without property maps.
     pub(crate) fn readable(&mut self, objects: Vec<(NodeAddress, Eoj)>) -> Result<Vec<Question>, Failure> {
         let ask_map = |&(node, eoj): &(NodeAddress, Eoj)| Question { node, eoj, epcs: vec![Epc::GET_MAP] };
         let questions: Vec<_> = objects.iter().map(ask_map).collect();
@@ -133,7 +134,7 @@ impl Session {
         let questions = objects.into_iter().zip(maps).map(|((node, eoj), answer)| {
             let map = match answer {
                 Ok(answer) => map_of(&answer, Epc::GET_MAP).unwrap_or_default(),
-                // Of an object that is not there nothing comes either.
+                // A missing object does not answer either.
                 Err(AnswerError::Timeout) => Vec::new(),
                 Err(error) => return Err(Failure::At(node, error.into())),
             };

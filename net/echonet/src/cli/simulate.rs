@@ -12,7 +12,7 @@ use super::output::Printer;
 use super::session::End;
 use super::{Failure, home_file, names};
 
-/// Datagrams that go together where answers are spread.
+/// Datagrams sent together when answers are spread.
 const TOGETHER: usize = 20;
 
 pub(crate) fn run(
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let end = End::default();
     end.on_signals(home.waker())?;
     let by = if network.tcp { "UDP and TCP port 3610" } else { "port 3610" };
-    let told = format!("{} nodes with {objects} objects answer at {by}; Ctrl-C ends it", home.len());
+    let told = format!("{} nodes with {objects} objects answer at {by}; press Ctrl-C to stop", home.len());
     let json = || json!({ "event": "serves", "nodes": home.len(), "objects": objects, "tcp": network.tcp });
     printer.line(&told, json)?;
     let shown = |node: usize| {
@@ -49,7 +49,7 @@ pub(crate) fn run(
                 let decision = if is_valid { Decision::Accept } else { Decision::Refuse };
                 home.with(node, |device| device.decide(id, decision));
                 if is_valid {
-                    // That it was written is told next.
+                    // A further event reports the write.
                     continue;
                 }
                 (from, eoj, epc, value, "refused")

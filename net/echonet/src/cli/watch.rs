@@ -1,4 +1,4 @@
-//! `watch`: tells what nodes tell, and what changed.
+//! `watch`: prints notifications and changes.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ struct Watch<'a> {
     session: Session,
     printer: &'a Printer,
     nodes: Vec<NodeAddress>,
-    /// What was told last; of use where values are read again and again.
+    /// The last printed values, for repeated reads.
     values: HashMap<(NodeAddress, Eoj, Epc), Vec<u8>>,
     readable: HashMap<(NodeAddress, Eoj), Vec<Epc>>,
 }
@@ -82,7 +82,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Reads all that can be read, and tells what is not as before.
+    /// Reads all readable properties and prints those that changed.
     fn read_all(&mut self) -> Result<(), Failure> {
         let mut objects: Vec<(NodeAddress, Eoj)> = Vec::new();
         for (node, known) in self.session.controller.core().nodes() {
@@ -93,7 +93,7 @@ impl Watch<'_> {
         let mut under_way = HashMap::new();
         for (node, eoj) in objects {
             let epcs = self.readable.get(&(node, eoj)).cloned().unwrap_or_else(|| vec![Epc::GET_MAP]);
-            // Too many at once: the next time.
+            // If there are too many requests, the next poll reads them.
             if let Ok(id) = self.session.controller.begin(node, eoj, Request::Get(&epcs)) {
                 under_way.insert(id, (node, eoj));
             }

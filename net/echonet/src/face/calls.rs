@@ -1,4 +1,4 @@
-//! Calls of a controller whose answers are waited for.
+//! Calls of a controller that wait for answers.
 
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use crate::error::CallError;
 use crate::limits::WAIT;
 
 impl Hub<Controller> {
-    /// Begins a request whose answer will be awaited.
+    /// Starts a request whose answer will be awaited.
     pub(crate) fn begin(
         &self,
         node: NodeAddress,
@@ -37,7 +37,7 @@ impl Hub<Controller> {
         Ok(id)
     }
 
-    /// The answer, once it is there.
+    /// The answer, once it has been received.
     pub(crate) fn poll_answer(
         &self,
         id: RequestId,
@@ -47,8 +47,8 @@ impl Hub<Controller> {
         result.or_else(|| self.is_over().then_some(Err(CallError::Closed))).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Waits for the answer, and receives meanwhile: no other thread stands between the kernel and who waits. What comes by TCP the
-    /// driver receives.
+    /// Waits for the answer and receives meanwhile, so that the waiting thread reads from the kernel
+    /// directly. TCP messages are received by the driver.
     pub(crate) fn wait_answer(&self, id: RequestId) -> Result<Answer, CallError> {
         if !self.lock().waits.may_lead(id) {
             return block(None, |context| self.poll_answer(id, context)).unwrap_or(Err(CallError::Closed));
@@ -62,7 +62,8 @@ impl Hub<Controller> {
             }
             self.parked.fetch_add(1, Ordering::SeqCst);
             let result = self.lock().waits.take(id, Some(&this_thread()));
-            // The leader may have left before it could see that somebody waits: then the lead is to be had.
+            // The leader may have stopped receiving before it noticed this waiting thread: then take the
+            // lead.
             if result.is_none() && self.is_led() {
                 let left = self.lock().core.left(Instant::now(), WAIT);
                 std::thread::park_timeout(left);
@@ -75,7 +76,7 @@ impl Hub<Controller> {
         }
     }
 
-    /// Gives a request up.
+    /// Abandons a request.
     #[cfg(feature = "tokio")]
     pub(crate) fn forget(&self, id: RequestId) {
         let mut state = self.lock();
@@ -86,7 +87,7 @@ impl Hub<Controller> {
         }
     }
 
-    /// Receives until the answer is there.
+    /// Receives until the answer has arrived.
     fn lead(&self, batch: &mut DatagramBatch, id: RequestId) -> Result<Answer, CallError> {
         loop {
             let left = self.lock().core.left(Instant::now(), WAIT);

@@ -1,20 +1,20 @@
-//! When the driver of an engine looks at the time.
+//! When the driver of an engine next wakes up.
 
 use std::time::{Duration, Instant};
 
-/// When the driver looks at the time by itself.
+/// When the driver wakes up on its own.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     wakes_at: Option<Instant>,
 }
 
 impl Clock {
-    /// The driver rests from now on, and will not look sooner than after this time.
+    /// The driver sleeps for this time from now on.
     pub(super) fn rest(&mut self, now: Instant, rest: Duration) {
         self.wakes_at = now.checked_add(rest);
     }
 
-    /// Whether the driver would look too late for what is due, and must be woken. Says so once.
+    /// Whether the driver would wake up too late for a deadline and must be woken. Returns true once.
     pub(super) fn is_late(&mut self, due: Option<Instant>) -> bool {
         let is_late = match (due, self.wakes_at) {
             (Some(due), Some(wakes_at)) => due < wakes_at,

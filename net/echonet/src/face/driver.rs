@@ -1,4 +1,4 @@
-//! A thread that receives what nobody else does, and looks at the time.
+//! A background thread that receives messages and handles timers.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::hub::Hub;
 use crate::engine::Engine;
 use crate::limits::{LAZY, STREAMS_KEY, WAIT};
 
-/// Threads that turn a hub. Dropping it ends them.
+/// The threads that drive a hub. Dropping it ends them.
 #[derive(Debug)]
 pub(crate) struct Driver<E: Engine> {
     pub(crate) hub: Arc<Hub<E>>,
@@ -19,15 +19,15 @@ pub(crate) struct Driver<E: Engine> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Starts one thread for all sockets; the poller has those of the groups.
+    /// Starts one thread for all sockets; the poller watches the multicast sockets.
     pub(crate) fn start(hub: Arc<Hub<E>>, poller: Poller) -> io::Result<Self> {
         let end = EndOnDrop(hub.clone());
         let thread = spawn(move || drive(&*end.0, &poller))?;
         Ok(Self { hub, threads: vec![thread] })
     }
 
-    /// Starts a thread for each socket, so that a datagram takes one system call to receive; and one for connections, which the
-    /// poller has, if there may be any.
+    /// Starts a thread for each socket, so that receiving a datagram takes one system call, and one thread
+    /// for TCP connections, if they are possible; the poller watches these.
     pub(crate) fn start_each(hub: Arc<Hub<E>>, connections: Option<Poller>) -> io::Result<Self> {
         let mut driver = Self { hub, threads: Vec::new() };
         if let Some(poller) = connections {
@@ -46,7 +46,8 @@ impl<E: Engine> Drop for Driver<E> {
     fn drop(&mut self) {
         self.hub.end();
         for thread in self.threads.drain(..) {
-            // A waker that it calls may drop the last handle: then it ends by itself. A panic has been told by itself.
+            // A waker may drop the last handle on this very thread, which then ends on its own. Panics have
+            // been reported.
             if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }
@@ -54,7 +55,7 @@ impl<E: Engine> Drop for Driver<E> {
     }
 }
 
-/// Ends the hub with its thread, also if that panics: handles live on elsewhere, and must not wait for ever.
+/// Ends the hub with its thread, also on a panic: the remaining handles must not wait forever.
 pub(crate) struct EndOnDrop<E: Engine>(pub(crate) Arc<Hub<E>>);
 
 impl<E: Engine> Drop for EndOnDrop<E> {
@@ -67,7 +68,7 @@ fn spawn(run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("netdyno-echonet".to_owned()).spawn(run)
 }
 
-/// Receives from one socket until it is over, or the system fails.
+/// Receives from one socket until the hub ends or the system fails.
 fn serve<E: Engine>(hub: &Hub<E>, number: usize) {
     let mut batch = DatagramBatch::default();
     let Some(socket) = hub.links.all().nth(number) else { return };
@@ -80,7 +81,7 @@ fn serve<E: Engine>(hub: &Hub<E>, number: usize) {
     }
 }
 
-/// Receives by all connections, which alone the poller has.
+/// Receives from all connections; the poller watches only these.
 fn attend<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     let mut events = Events::default();
     while !hub.is_over() && poller.wait(&mut events, Some(hub.rest(WAIT))).is_ok() {
@@ -91,7 +92,7 @@ fn attend<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     }
 }
 
-/// Receives from all sockets, unless those who wait for answers do so.
+/// Receives from all sockets, except while waiting calls receive the unicast messages.
 fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     let (mut events, mut batch) = (Events::default(), DatagramBatch::default());
     let (mut watches, mut calls) = (true, 0);
@@ -109,7 +110,7 @@ fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
             } else if number >= hub.links.unicast.len() {
                 hub.drain(number, &mut batch);
             } else if hub.with_lead(|batch| hub.drain(number, batch)).is_none() {
-                // Who leads takes it. It would be told again and again.
+                // The leader receives it. Watching the socket would return immediately each time.
                 watches = false;
                 calls = begun();
             }

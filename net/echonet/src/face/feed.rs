@@ -1,4 +1,4 @@
-//! Events for those who listen, in bounded queues.
+//! Events for listeners, in bounded queues.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,7 +25,7 @@ impl<T> Feed<T> {
         Self { inner: Mutex::new(Inner { events: VecDeque::new(), missed: 0, is_over: false, waker: None }) }
     }
 
-    /// The next event; `None`: there will be no more.
+    /// The next event; `None` once the source is closed.
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let mut inner = self.lock();
         match inner.events.pop_front() {
@@ -38,7 +38,7 @@ impl<T> Feed<T> {
         }
     }
 
-    /// Events that were dropped since nobody took those before them.
+    /// Events dropped because the queue was full.
     pub(crate) fn missed(&self) -> u64 {
         self.lock().missed
     }
@@ -49,7 +49,7 @@ impl<T> Feed<T> {
     }
 }
 
-/// Those who listen. One that is dropped is forgotten.
+/// The listeners. Dropped ones are removed.
 #[derive(Debug)]
 pub(crate) struct Feeds<T>(Vec<Weak<Feed<T>>>);
 
@@ -60,7 +60,7 @@ impl<T> Default for Feeds<T> {
 }
 
 impl<T: Clone> Feeds<T> {
-    /// One more listener, who hears all that comes from now on.
+    /// Adds a listener, which receives all later events.
     pub(crate) fn listen(&mut self) -> Arc<Feed<T>> {
         self.0.retain(|feed| feed.strong_count() > 0);
         let feed = Arc::new(Feed::new());
@@ -68,7 +68,7 @@ impl<T: Clone> Feeds<T> {
         feed
     }
 
-    /// Tells all; whom to wake is added to `woken`.
+    /// Sends an event to all; wakers to call are added to `woken`.
     pub(crate) fn tell(&mut self, event: &T, woken: &mut Vec<Waker>) {
         self.each(woken, |inner| {
             if inner.events.len() < FEED_EVENTS {
@@ -79,7 +79,7 @@ impl<T: Clone> Feeds<T> {
         });
     }
 
-    /// There will be no more.
+    /// Ends all listeners.
     pub(crate) fn end(&mut self, woken: &mut Vec<Waker>) {
         self.each(woken, |inner| inner.is_over = true);
     }

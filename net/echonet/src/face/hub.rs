@@ -15,18 +15,18 @@ use crate::error::Error;
 use crate::links::{Links, buffer};
 use crate::streams::{Streams, Ways};
 
-/// Ends the driver's wait.
+/// Wakes the driver.
 pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
 
-/// A controller or a device that threads or a task turn, and whose handles act on it directly.
+/// A controller or a device that is driven by threads or a task, and whose handles act on it directly.
 pub(crate) struct Hub<E: Engine> {
     pub(super) links: Links,
     state: Mutex<State<E>>,
-    /// Held by who receives what is sent to us alone: whoever waits for an answer, if he can get it, else the driver.
+    /// Held by the receiver of unicast messages: a waiting call if there is one, otherwise the driver.
     lead: Mutex<DatagramBatch>,
     /// Threads that wait for an answer while another one leads.
     pub(super) parked: AtomicUsize,
-    /// Calls that were begun: while there are some, those who call receive by themselves.
+    /// Calls in progress: while there are some, the callers receive.
     pub(super) calls: AtomicU64,
     is_over: AtomicBool,
     kick: Kick,
@@ -35,7 +35,7 @@ pub(crate) struct Hub<E: Engine> {
 pub(super) struct State<E: Engine> {
     pub(super) core: E,
     streams: Streams,
-    /// Of a device, none.
+    /// Empty for a device.
     pub(super) waits: Waits,
     out: Box<[u8]>,
     answers: SendBatch,
@@ -73,7 +73,7 @@ impl<E: Engine> Hub<E> {
         }
     }
 
-    /// Does something with the engine, and sends what comes of it.
+    /// Executes a function on the engine and sends the resulting messages.
     pub(crate) fn act<T>(&self, act: impl FnOnce(&mut E, Instant) -> T) -> T {
         let mut state = self.lock();
         let now = Instant::now();
@@ -82,12 +82,12 @@ impl<E: Engine> Hub<E> {
         result
     }
 
-    /// Looks at the engine.
+    /// Executes a function on the engine, read-only.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&E) -> T) -> T {
         look(&self.lock().core)
     }
 
-    /// One more listener.
+    /// Adds a listener.
     pub(crate) fn listen(&self) -> Result<Arc<Feed<E::Event>>, Error> {
         if self.is_over() {
             return Err(Error::Closed);
@@ -95,7 +95,7 @@ impl<E: Engine> Hub<E> {
         Ok(self.lock().feeds.listen())
     }
 
-    /// Takes datagrams of the socket of this number, answers them, and tells whom they concern.
+    /// Handles datagrams from the socket with this number, and delivers events.
     pub(super) fn receive(&self, number: usize, batch: &DatagramBatch) {
         let mut state = self.lock();
         let now = Instant::now();
@@ -104,12 +104,12 @@ impl<E: Engine> Hub<E> {
         self.finish(state, now);
     }
 
-    /// Takes what a socket has.
+    /// Receives the pending datagrams of a socket.
     pub(crate) fn drain(&self, number: usize, batch: &mut DatagramBatch) {
         self.links.drain(number, batch, |batch| self.receive(number, batch));
     }
 
-    /// Takes what came by connections.
+    /// Handles messages from connections.
     pub(crate) fn turn(&self) {
         let mut state = self.lock();
         let now = Instant::now();
@@ -117,7 +117,7 @@ impl<E: Engine> Hub<E> {
         self.finish(state, now);
     }
 
-    /// Does what is due.
+    /// Handles expired timers.
     pub(crate) fn tick(&self) {
         let mut state = self.lock();
         let now = Instant::now();
@@ -130,7 +130,8 @@ impl<E: Engine> Hub<E> {
         }
     }
 
-    /// Time that the driver may rest: until something is due, or `longest`. It will not look sooner.
+    /// How long the driver may sleep: until the next deadline, or `longest`. It must not wake up earlier on
+    /// its own.
     pub(crate) fn rest(&self, longest: Duration) -> Duration {
         let mut state = self.lock();
         let now = Instant::now();
@@ -139,14 +140,14 @@ impl<E: Engine> Hub<E> {
         rest
     }
 
-    /// Receives what is sent to us alone, with the room for it; `None`: somebody else does so.
+    /// Receives unicast messages with the leader's buffer; `None` if another thread leads.
     pub(crate) fn with_lead<T>(&self, receive: impl FnOnce(&mut DatagramBatch) -> T) -> Option<T> {
         let result = match self.lead.try_lock() {
             Ok(mut batch) => receive(&mut batch),
             Err(TryLockError::Poisoned(error)) => receive(&mut error.into_inner()),
             Err(TryLockError::WouldBlock) => return None,
         };
-        // Somebody who waits takes the lead.
+        // A waiting thread takes the lead.
         if self.parked.load(Ordering::SeqCst) > 0 {
             let waker = self.lock().waits.next_to_lead();
             waker.into_iter().for_each(Waker::wake);
@@ -154,17 +155,17 @@ impl<E: Engine> Hub<E> {
         Some(result)
     }
 
-    /// Whether somebody receives what is sent to us alone.
+    /// Whether a thread receives unicast messages.
     pub(super) fn is_led(&self) -> bool {
         matches!(self.lead.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// Whether there is nothing more to come.
+    /// Whether the hub has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Ends it: who waits or listens is told.
+    /// Ends the hub; waiting calls and listeners are woken.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         self.is_over.store(true, Ordering::Release);
@@ -175,13 +176,13 @@ impl<E: Engine> Hub<E> {
         (self.kick)();
     }
 
-    /// Sends, tells whom it concerns, gives the lock back.
+    /// Sends pending messages, delivers events, releases the lock.
     pub(super) fn finish(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
         state.settle(&self.links, now);
         self.release(state, now);
     }
 
-    /// Gives the lock back, then wakes whom it concerns.
+    /// Releases the lock, then calls the wakers.
     pub(super) fn release(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
         let due = state.due(now);
         let is_late = state.clock.is_late(due);
@@ -192,23 +193,23 @@ impl<E: Engine> Hub<E> {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<E>> {
-        // A panic under the lock is a bug of ours that has been told already; the others go on.
+        // A panic under the lock is a bug that has been reported; other threads continue.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<E: Engine> State<E> {
-    /// When something is due, of the engine or of connections.
+    /// The next deadline of the engine or of connections.
     fn due(&mut self, now: Instant) -> Option<Instant> {
         [self.core.next_deadline(), self.streams.due(now)].into_iter().flatten().min()
     }
 
-    /// Takes datagrams, and sends what they are answered with at once.
+    /// Handles datagrams and sends the replies at once.
     pub(super) fn take(&mut self, links: &Links, now: Instant, number: usize, batch: &DatagramBatch) {
         self.core.take_all(now, links, number, batch, &mut self.out, &mut self.answers);
     }
 
-    /// Sends, and puts down what is told.
+    /// Sends pending messages and queues events.
     pub(super) fn settle(&mut self, links: &Links, now: Instant) {
         let Self { core, streams, waits, out, feeds, woken, .. } = self;
         Ways { links, streams }.settle(now, core, out);

@@ -1,4 +1,5 @@
-//! What the blocking and the Tokio face share: an engine behind one lock, and wakers of those who wait.
+//! Shared by the blocking and the Tokio interface: an engine behind one lock, and the wakers of waiting
+//! calls.
 
 mod calls;
 mod clock;

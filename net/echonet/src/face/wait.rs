@@ -1,4 +1,4 @@
-//! Threads that wait as tasks do.
+//! Blocks threads on poll functions.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -14,7 +14,7 @@ impl Wake for Unpark {
 }
 
 thread_local! {
-    /// Made once a thread.
+    /// Created once for each thread.
     static UNPARK: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn this_thread() -> Waker {
     UNPARK.with(Waker::clone)
 }
 
-/// Polls on this thread until it is ready, or the time is over.
+/// Polls on this thread until the result is ready, or the time limit has passed.
 pub(crate) fn block<T>(
     deadline: Option<Instant>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,

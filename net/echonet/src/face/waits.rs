@@ -1,4 +1,4 @@
-//! Requests whose answers somebody waits for.
+//! Requests with waiting callers.
 
 use std::collections::HashMap;
 use std::task::Waker;
@@ -14,27 +14,27 @@ pub(super) struct Waits(HashMap<RequestId, Wait>);
 struct Wait {
     result: Option<Result<Answer, AnswerError>>,
     waker: Option<Waker>,
-    /// Whether it comes by TCP: then the driver receives it.
+    /// Whether it uses TCP: then the driver receives the answer.
     by_tcp: bool,
 }
 
 impl Waits {
-    /// The answer to this request will be waited for.
+    /// Registers a request whose answer will be awaited.
     pub(super) fn begin(&mut self, id: RequestId, by_tcp: bool) {
         self.0.insert(id, Wait { by_tcp, ..Wait::default() });
     }
 
-    /// Whether who waits for this may receive it by himself.
+    /// Whether the caller of this request may receive the answer itself.
     pub(super) fn may_lead(&self, id: RequestId) -> bool {
         self.0.get(&id).is_some_and(|wait| !wait.by_tcp)
     }
 
-    /// Takes the waker of one who may.
+    /// Takes the waker of a caller that may lead.
     pub(super) fn next_to_lead(&mut self) -> Option<Waker> {
         self.0.values_mut().filter(|wait| !wait.by_tcp).find_map(|wait| wait.waker.take())
     }
 
-    /// The answer came; whom to wake is added to `woken`. Nobody waits if the request was given up.
+    /// Stores an answer; the waker to call is added to `woken`. Does nothing if the request was abandoned.
     pub(super) fn answer(
         &mut self,
         id: RequestId,
@@ -47,7 +47,7 @@ impl Waits {
         }
     }
 
-    /// The answer, if it is there; otherwise the waker is to be told.
+    /// Takes the answer, if it has arrived; otherwise registers the waker.
     pub(super) fn take(&mut self, id: RequestId, waker: Option<&Waker>) -> Option<Result<Answer, CallError>> {
         let Some(wait) = self.0.get_mut(&id) else { return Some(Err(CallError::Closed)) };
         if let Some(result) = wait.result.take() {
@@ -60,12 +60,12 @@ impl Waits {
         None
     }
 
-    /// Nobody waits for it any more; says whether somebody did.
+    /// Abandons a request; returns whether it was registered.
     pub(super) fn forget(&mut self, id: RequestId) -> bool {
         self.0.remove(&id).is_some()
     }
 
-    /// Takes the wakers of those who wait.
+    /// Takes the wakers of all waiting callers.
     pub(super) fn wakers(&mut self) -> impl Iterator<Item = Waker> {
         self.0.values_mut().filter_map(|wait| wait.waker.take())
     }

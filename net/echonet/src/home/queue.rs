@@ -1,4 +1,4 @@
-//! Datagrams of many nodes that are sent a few at a time.
+//! A queue that spreads the datagrams of many nodes over time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use netdyno_echonet_core::Destination;
 
 use crate::limits::QUEUED_PER_NODE;
 
-/// How the datagrams that many nodes have to send at once are spread.
+/// How simultaneous datagrams of many nodes are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     /// Datagrams that are sent together.
     pub together: usize,
-    /// The time between them and the next ones.
+    /// The pause before the next ones.
     pub pause: Duration,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
     spread: Spread,
     max: usize,
-    /// No more are sent before this time, once those that may go together have.
+    /// No more are sent before this time, once a group is complete.
     next: Option<Instant>,
     left: usize,
 }
@@ -47,7 +47,7 @@ impl Queue {
         Self { waiting: VecDeque::new(), spread, max, next: None, left: spread.together }
     }
 
-    /// One more at the end; lost if there are too many.
+    /// Appends a datagram; it is lost if the queue is full.
     pub(super) fn push(&mut self, now: Instant, node: usize, to: Destination, datagram: &[u8]) {
         if self.waiting.is_empty() && self.next.is_none_or(|next| next <= now) {
             (self.next, self.left) = (None, self.spread.together);
@@ -57,12 +57,12 @@ impl Queue {
         }
     }
 
-    /// When the first may go.
+    /// When the first one may be sent.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.waiting.is_empty() { None } else { Some(self.next.unwrap_or_else(Instant::now)) }
     }
 
-    /// The first, if it may go.
+    /// The first one, if it may be sent.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Waiting> {
         if self.next.is_some_and(|next| next > now) {
             return None;
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(sent, (0..2 * QUEUED_PER_NODE as u8).collect::<Vec<_>>(), "no more than may wait");
         assert!(times.iter().rev().skip(1).all(|&count| count == 3), "{times:?}");
         assert!(now - begin >= spread.pause * (times.len() as u32 - 1) && times.len() > 1);
-        // After a pause nobody waits.
+        // After a pause the queue is empty.
         queue.push(now + spread.pause, 0, Destination::Multicast, &[7]);
         assert!(queue.pop(now + spread.pause).is_some());
     }

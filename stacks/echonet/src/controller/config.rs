@@ -1,4 +1,4 @@
-//! What a user of a controller may set.
+//! Settings of a controller.
 
 use std::time::Duration;
 
@@ -10,23 +10,24 @@ use crate::eoj::Eoj;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct NodeSettings {
-    /// How long an answer may take; with TCP also, before it, a connection. Many devices need more than a second.
+    /// The time limit for an answer and, with TCP, for establishing the connection. Many devices need more
+    /// than a second.
     pub timeout: Duration,
-    /// How often a request without an answer is sent again, under the same TID. With TCP nothing is sent again on a
-    /// connection that lives: this is how often another one is tried for a request.
+    /// How often an unanswered request is sent again, with the same TID. With TCP, requests are not repeated
+    /// on a live connection; this is then the number of further connection attempts for a request.
     pub retries: u8,
-    /// The least time between two datagrams to the node; zero: none.
+    /// The minimum time between two datagrams to the node; zero for none.
     pub gap: Duration,
-    /// Requests under way at a time, 1 to 128. Many devices lose the second.
+    /// Requests in progress at a time, 1 to 128. Many devices drop a second concurrent request.
     pub parallel: u8,
-    /// Properties of one Get, 1 to 255; one with more is sent in parts.
+    /// The maximum number of properties in one Get, 1 to 255; longer requests are split.
     pub max_get_properties: u8,
-    /// Whether it is asked by TCP, which few nodes speak (Part 2, section 1.2): the first request connects, and those that
-    /// follow use the same connection.
+    /// Whether requests use TCP, which few nodes support (Part 2, section 1.2). The first request connects,
+    /// and later requests reuse the connection.
     pub tcp: bool,
-    /// Where `tcp` is set: whether the node is asked by datagrams once no connection to it can be made, for
-    /// [`TCP_AGAIN`](crate::TCP_AGAIN); then a connection is tried again. The specification leaves this open (Part 2,
-    /// section 1.2). A connection that ends is another matter: a further one is tried first.
+    /// With `tcp`: whether to fall back to datagrams for [`TCP_AGAIN`](crate::TCP_AGAIN) after a failed
+    /// connection attempt. The specification leaves this open (Part 2, section 1.2). If an established
+    /// connection ends, another one is tried first.
     pub udp_fallback: bool,
 }
 
@@ -44,36 +45,36 @@ impl Default for NodeSettings {
     }
 }
 
-/// What a search asks of all nodes.
+/// The messages that a search sends to all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Search {
-    /// Get of D6: each node answers to us.
+    /// Get of D6: each node answers the controller.
     #[default]
     Get,
-    /// INF_REQ of D5: each node tells all.
+    /// INF_REQ of D5: each node announces its instances to all nodes.
     Notify,
-    /// One after the other.
+    /// Both, one after the other.
     Both,
 }
 
-/// What others, and the application, can make a controller hold.
+/// Limits on the state that peers and the application can create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ControllerLimits {
-    /// Nodes that are known at a time.
+    /// Known nodes.
     pub max_nodes: usize,
-    /// Instances of one node.
+    /// Instances of a node.
     pub max_instances: usize,
-    /// Requests that are queued, under way, or answered and not polled.
+    /// Requests that are queued, in progress, or answered but not yet polled.
     pub max_requests: usize,
-    /// Requests under way to all nodes together.
+    /// Requests in progress to all nodes together.
     pub max_in_flight: usize,
-    /// Events of other kinds that are not polled.
+    /// Other events that are not yet polled.
     pub max_events: usize,
-    /// Bytes of a datagram that we send. To a node that is asked by TCP they do not count.
+    /// Bytes of a datagram that we send. Does not apply to nodes that use TCP.
     pub max_datagram_bytes: usize,
-    /// Bytes of values that one answer may hold, of all its parts.
+    /// Bytes of the values in one answer, all its parts together.
     pub max_answer_bytes: usize,
 }
 
@@ -85,7 +86,7 @@ impl Default for ControllerLimits {
             max_requests: 65_536,
             max_in_flight: 256,
             max_events: 16_384,
-            // What goes through Ethernet in one piece, with the headers of IPv6 and UDP.
+            // The largest payload that fits an Ethernet frame with the headers of IPv6 and UDP.
             max_datagram_bytes: 1452,
             max_answer_bytes: 65_536,
         }
@@ -96,36 +97,36 @@ impl Default for ControllerLimits {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ControllerConfig {
-    /// What it is itself, since a controller is a node too: [`Description::controller`].
+    /// The controller's own node: [`Description::controller`].
     pub node: Description,
-    /// The object that requests come from, one of `node`.
+    /// The object that requests are sent from; one of `node`.
     pub seoj: Eoj,
-    /// How nodes are treated that have no settings of their own.
+    /// Settings of nodes without individual settings.
     pub defaults: NodeSettings,
-    /// What a search asks.
+    /// The messages of a search.
     pub search: Search,
-    /// How often a search is sent in all, 1 to 16: multicast is lost easily.
+    /// How often a search is sent, 1 to 16, since multicast datagrams are easily lost.
     pub search_repeats: u8,
-    /// The time between two of these.
+    /// The interval between these repetitions.
     pub search_interval: Duration,
-    /// Whether the profile and all property maps of a node are read once it is found.
+    /// Whether to read the profile and all property maps of a newly discovered node.
     pub interview: bool,
-    /// Whether a notification of a node that is not known makes it known.
+    /// Whether a notification from an unknown node adds the node.
     pub learn: bool,
-    /// After how many requests without an answer, one after the other, a node counts as lost; 0: never.
+    /// The number of consecutive unanswered requests after which a node counts as lost; 0 for never.
     pub lost_after: u8,
-    /// Whether a Get that was refused is asked again in parts, until each refused property is known.
+    /// Whether a refused Get is repeated in smaller parts until each refused property is identified.
     pub split: bool,
-    /// How long the same notification, come again, is a duplicate.
+    /// A notification repeated within this time is a duplicate.
     pub duplicate_window: Duration,
-    /// Our own addresses: what comes from them is our own, come back by multicast, and is ignored.
+    /// Our own addresses. Messages from them are our own multicasts, looped back, and are ignored.
     pub own_addresses: Vec<NodeAddress>,
-    /// What others can make it hold.
+    /// Limits on state.
     pub limits: ControllerLimits,
 }
 
 impl ControllerConfig {
-    /// The defaults, for a node of this manufacturer and number.
+    /// The default settings, for a node with this manufacturer code and unique number.
     pub fn new(manufacturer: [u8; 3], unique: [u8; 13]) -> Self {
         Self {
             node: Description::controller(manufacturer, unique),

@@ -1,4 +1,4 @@
-//! The controller: what is done with what comes, and what is sent next.
+//! The controller: handles incoming messages and decides what to send.
 
 mod questions;
 mod tcp;
@@ -29,47 +29,49 @@ use crate::tid::Tid;
 pub use tcp::Connect;
 use unsent::Launched;
 
-/// Finds nodes, asks them, hears them; one for all nodes of a network.
+/// Discovers nodes, sends them requests and receives their notifications. One controller serves all nodes of
+/// a network.
 ///
-/// The caller hands over each message ([`handle`](Self::handle)) and says when time has passed
-/// ([`handle_timeout`](Self::handle_timeout)). After each of these, and after each command, it sends what
-/// [`poll_transmit`](Self::poll_transmit) gives until there is nothing, then looks at what
-/// [`poll_event`](Self::poll_event) tells, and sleeps until [`next_deadline`](Self::next_deadline) or the next
-/// message. Where nodes are asked by TCP, it also makes the connections that [`poll_connect`](Self::poll_connect) asks for.
+/// The caller passes in each message ([`handle`](Self::handle)) and the time
+/// ([`handle_timeout`](Self::handle_timeout)). After each of these calls, and after each command, the caller
+/// sends what [`poll_transmit`](Self::poll_transmit) returns until it returns `None`, and processes the
+/// events of [`poll_event`](Self::poll_event). It then sleeps until [`next_deadline`](Self::next_deadline) or
+/// the next message. If nodes use TCP, the caller also opens the connections that
+/// [`poll_connect`](Self::poll_connect) requests.
 ///
-/// Requests to one node go out one after the other ([`NodeSettings::parallel`]), those to different nodes side by
-/// side. An answer is known by the way that it comes (an address, where the port does not count, or a connection), its TID and
-/// its SEOJ; what nobody awaits is ignored.
+/// Requests to one node are sent sequentially ([`NodeSettings::parallel`]), those to different nodes in
+/// parallel. An answer is matched by its source (an address, ignoring the port, or a connection), its TID and
+/// its SEOJ. Answers that match no request are ignored.
 ///
-/// Costs: a datagram and a timer take steps logarithmic in the number of nodes, never a look at all of them. A request
-/// allocates what its answer holds; the rest of its memory is used again.
+/// Costs: handling a datagram or a timer is logarithmic in the number of nodes. A request allocates the
+/// memory of its answer; its other memory is reused.
 #[derive(Debug)]
 pub struct Controller {
     config: ControllerConfig,
     own: Device,
     peers: Peers,
-    /// Nodes that the caller is to be asked for connections to.
+    /// Nodes for which a connection is to be requested from the caller.
     connects: VecDeque<u32>,
     searching: Searching,
     events: Events,
-    /// In boxes, so that a request on its way through queues is not copied each time.
+    /// Boxed, so that moving a request between queues copies a pointer.
     spare: VecDeque<Box<Job>>,
     tid: Tid,
     serial: u64,
-    /// Requests whose answers were not polled.
+    /// Requests whose answers are not polled yet.
     requests: usize,
     in_flight: usize,
-    /// The request that the last message is of.
+    /// The request that the last transmitted message belongs to.
     launched: Option<Launched>,
     stats: ControllerStats,
 }
 
 impl Controller {
-    /// A controller that knows no node.
+    /// Creates a controller that knows no nodes.
     ///
     /// # Errors
     ///
-    /// Its own node's description is wrong.
+    /// The description of its own node is invalid.
     pub fn new(config: ControllerConfig) -> Result<Self, DescriptionError> {
         Ok(Self {
             own: Device::new(&config.node)?,
@@ -88,7 +90,7 @@ impl Controller {
         })
     }
 
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> ControllerStats {
         ControllerStats { dropped: self.stats.dropped + self.events.dropped, ..self.stats }
     }
@@ -98,36 +100,37 @@ impl Controller {
         &self.config
     }
 
-    /// Its own node, which others read and write as any.
+    /// Its own node, which other nodes can read and write.
     pub fn own(&self) -> &Device {
         &self.own
     }
 
-    /// Its own node, to set values, announce, and poll what others wrote. What it has to send, the controller sends.
+    /// Its own node: set values, announce properties, poll writes by other nodes. The controller sends its
+    /// messages.
     pub fn own_mut(&mut self) -> &mut Device {
         &mut self.own
     }
 
-    /// Tells which addresses are ours, whenever they change. See [`ControllerConfig::own_addresses`].
+    /// Sets our own addresses; call when they change. See [`ControllerConfig::own_addresses`].
     pub fn set_own_addresses(&mut self, addresses: Vec<NodeAddress>) {
         self.config.own_addresses = addresses;
     }
 
-    /// What is known of a node.
+    /// The known state of a node.
     pub fn node(&self, address: NodeAddress) -> Option<&Node> {
         Some(&self.peers.get(self.peers.find(address)?)?.node)
     }
 
-    /// The nodes that are known, in ascending order.
+    /// The known nodes, in ascending order.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeAddress, &Node)> {
         self.peers.iter().map(|(address, peer)| (address, &peer.node))
     }
 
-    /// Treats a node in its own way from now on.
+    /// Sets the settings of a node.
     ///
     /// # Errors
     ///
-    /// The node is not known, and as many as allowed are.
+    /// The node is unknown, and the limit on nodes is reached.
     pub fn set_node_settings(
         &mut self,
         node: NodeAddress,
@@ -140,7 +143,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Forgets a node; its requests end as cancelled. If it sends anything, it is known again.
+    /// Removes a node and cancels its requests. The node is added again when it next sends a message.
     pub fn forget(&mut self, node: NodeAddress) {
         let Some(peer) = self.peers.find(node).and_then(|slot| self.peers.remove(slot)) else { return };
         self.in_flight -= peer.flights.len();
@@ -150,18 +153,18 @@ impl Controller {
         }
     }
 
-    /// Asks all nodes who they are. [`ControllerEvent::Found`] comes for each that was not known, is back, or has other
-    /// objects than before.
+    /// Searches for all nodes. [`ControllerEvent::Found`] follows for each node that is new, is present
+    /// again, or has changed its objects.
     pub fn search(&mut self, now: Instant) {
         self.tid = self.tid.next();
         self.searching.start(now, self.tid, self.config.search, self.config.search_repeats);
     }
 
-    /// Queues a request. Its [`ControllerEvent::Answer`] comes in any case.
+    /// Queues a request. A [`ControllerEvent::Answer`] always follows.
     ///
     /// # Errors
     ///
-    /// It is empty, too long, for all instances, or there are too many.
+    /// The request is empty, too long, or addressed to all instances, or a limit is reached.
     pub fn request(
         &mut self,
         now: Instant,
@@ -184,8 +187,8 @@ impl Controller {
         Ok(id)
     }
 
-    /// Ends a request, whose answer is then [`AnswerError::Cancelled`]; says whether it still was to be answered. Looks
-    /// through what waits for the node.
+    /// Cancels a request, whose answer is then [`AnswerError::Cancelled`]. Returns whether the request was
+    /// still unanswered. The cost is linear in the requests queued for the node.
     pub fn cancel(&mut self, now: Instant, id: RequestId) -> bool {
         let Some(peer) = self.peers.get_mut(id.slot) else { return false };
         let Some((job, in_flight)) = peer.take(id) else { return false };
@@ -195,8 +198,8 @@ impl Controller {
         true
     }
 
-    /// Takes a message: a datagram, or one of a TCP stream. What it is to be answered with at once stands in `out`; then ask
-    /// [`poll_transmit`](Self::poll_transmit) for more.
+    /// Handles a message: a datagram, or a message of a TCP stream. An immediate reply is written to `out`;
+    /// then call [`poll_transmit`](Self::poll_transmit).
     pub fn handle(
         &mut self,
         now: Instant,
@@ -214,7 +217,7 @@ impl Controller {
         };
         match frame.esv {
             Esv::InfC => {
-                // For an object that we do not have it is discarded.
+                // Frames for objects that this node does not have are discarded.
                 let answer = self.own.handle(now, datagram, from, out)?;
                 self.notified(now, &frame, datagram, from.address);
                 Some(answer)
@@ -238,7 +241,7 @@ impl Controller {
         }
     }
 
-    /// Time has come to [`next_deadline`](Self::next_deadline); harmless before.
+    /// Handles the expiry of [`next_deadline`](Self::next_deadline). Calling it earlier is harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.own.handle_timeout(now);
         while let Some(slot) = self.peers.due(now) {
@@ -252,8 +255,8 @@ impl Controller {
         }
     }
 
-    /// The next message to send, written to the start of `out`; call until there is none. `out` must have room for
-    /// [`max_datagram_bytes`](crate::ControllerLimits::max_datagram_bytes), and with TCP for
+    /// The next message to send, written to the start of `out`. Call it until it returns `None`. `out` must
+    /// hold [`max_datagram_bytes`](crate::ControllerLimits::max_datagram_bytes), and with TCP
     /// [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX).
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
         self.launched = None;
@@ -275,14 +278,14 @@ impl Controller {
         }
     }
 
-    /// What happened; call until there is nothing more.
+    /// The next event. Call it until it returns `None`.
     pub fn poll_event(&mut self) -> Option<ControllerEvent> {
         let event = self.events.poll();
         self.requests -= usize::from(matches!(event, Some(ControllerEvent::Answer { .. })));
         event
     }
 
-    /// Whether [`poll_event`](Self::poll_event) has something to tell.
+    /// Whether [`poll_event`](Self::poll_event) would return an event.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
@@ -313,7 +316,7 @@ impl Controller {
             self.connects.push_back(slot);
             return None;
         }
-        // What was taken since it was to go by TCP may be too long for a datagram.
+        // A request accepted while the node used TCP may be too long for a datagram.
         let room = if peer.is_asked_by_tcp() { out.len() } else { self.config.limits.max_datagram_bytes };
         let room = room.min(out.len());
         let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, &mut out[..room]);
@@ -332,7 +335,7 @@ impl Controller {
         Some(Transmit { to: to?, bytes: launch.bytes? })
     }
 
-    /// Takes a frame as an answer; says whether it is one.
+    /// Handles a frame as an answer; returns whether it is one.
     fn answered(&mut self, now: Instant, frame: &Frame<'_>, from: Source) -> bool {
         let Some(slot) = self.peers.find(from.address) else { return false };
         let Some(peer) = self.peers.get_mut(slot) else { return false };
@@ -356,7 +359,7 @@ impl Controller {
         true
     }
 
-    /// A node told values.
+    /// Handles a notification.
     fn notified(&mut self, now: Instant, frame: &Frame<'_>, datagram: &[u8], from: NodeAddress) {
         let learn = self.config.learn || self.searching.is_answered_by(frame);
         let slot = if learn { self.add(from) } else { self.peers.find(from) };
@@ -385,7 +388,8 @@ impl Controller {
         }
     }
 
-    /// Something came from a node, perhaps with its instances (and whether these are all). Says whether it was not there before.
+    /// Records a message from a node, with its instances if given (`bool`: the list is complete). Returns
+    /// whether the node was absent before.
     fn learn(&mut self, now: Instant, slot: u32, instances: Option<(&[u8], bool)>) -> bool {
         let max = self.config.limits.max_instances;
         let Some(peer) = self.peers.get_mut(slot) else { return false };
@@ -406,7 +410,7 @@ impl Controller {
         new
     }
 
-    /// A request had no answer.
+    /// Records an unanswered request.
     fn failed(&mut self, slot: u32) {
         let Some(peer) = self.peers.get_mut(slot) else { return };
         if peer.failed(self.config.lost_after) {
@@ -416,7 +420,7 @@ impl Controller {
         }
     }
 
-    /// A request is over, and is under way no more.
+    /// Completes a request, which is no longer in progress.
     fn finish(&mut self, now: Instant, slot: u32, mut job: Box<Job>, result: Result<(), AnswerError>) {
         let answer = std::mem::take(&mut job.answer);
         let (id, purpose, deoj) = (job.id, job.purpose, job.deoj);

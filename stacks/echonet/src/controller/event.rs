@@ -1,30 +1,30 @@
-//! What a controller tells its application.
+//! Events and counters of a controller.
 
 use crate::address::NodeAddress;
 use crate::controller::request::{Answer, AnswerError, RequestId};
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 
-/// What happened.
+/// An event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ControllerEvent {
-    /// A node is known now, is back, or has other instances than before.
+    /// A node is new, present again, or has changed its instances.
     Found(NodeAddress),
-    /// A node's profile and property maps are read, as far as it answered.
+    /// A node's profile and property maps have been read, as far as it answered.
     Interviewed(NodeAddress),
-    /// A node does not answer any more. It stays known, and is found again once it sends anything.
+    /// A node no longer answers. It stays in the table, and counts as found when it next sends a message.
     Lost(NodeAddress),
-    /// A request is over.
+    /// A request has ended.
     Answer {
-        /// Which.
+        /// The request.
         id: RequestId,
-        /// The node that was asked.
+        /// The node that it was sent to.
         node: NodeAddress,
-        /// What it answered.
+        /// The result.
         result: Result<Answer, AnswerError>,
     },
-    /// A node told a value, unasked (INF, INFC) or since somebody asked it to.
+    /// A node announced a value, on its own initiative (INF, INFC) or in response to INF_REQ.
     Pushed {
         /// The node.
         node: NodeAddress,
@@ -37,26 +37,26 @@ pub enum ControllerEvent {
     },
 }
 
-/// What a controller counted.
+/// Counters of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ControllerStats {
-    /// Requests sent, retries and parts of split ones included.
+    /// Requests sent, including retries and the parts of split requests.
     pub sent: u64,
-    /// Of these, sent again.
+    /// Of these, retries.
     pub retried: u64,
-    /// Answers that were awaited.
+    /// Answers to our requests.
     pub answered: u64,
-    /// Requests that ended without an answer.
+    /// Requests that timed out.
     pub timeouts: u64,
-    /// Messages that the system would not send, searches and those of our own node among them.
+    /// Messages that the system could not send, including searches and messages of our own node.
     pub unsent: u64,
-    /// Answers that nobody awaits: late, twice, or never asked for.
+    /// Unexpected answers: late, repeated, or never requested.
     pub unexpected: u64,
-    /// Notifications that came twice.
+    /// Duplicate notifications.
     pub duplicates: u64,
-    /// Messages that are no frames.
+    /// Malformed messages.
     pub malformed: u64,
-    /// Nodes, instances and events that were dropped since a limit was reached.
+    /// Nodes, instances and events dropped because of a limit.
     pub dropped: u64,
 }

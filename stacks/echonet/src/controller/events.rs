@@ -1,4 +1,4 @@
-//! What is to be told to the application.
+//! Queue of events for the application.
 
 use std::collections::VecDeque;
 
@@ -6,8 +6,7 @@ use crate::address::NodeAddress;
 use crate::controller::event::ControllerEvent;
 use crate::controller::request::{Answer, AnswerError, RequestId};
 
-/// Answers always have room, since there are no more of them than requests; of what nodes tell by themselves, only so
-/// much is kept.
+/// Answers always fit, since there are at most as many as requests. The number of other events is limited.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     events: VecDeque<ControllerEvent>,
@@ -25,7 +24,7 @@ impl Events {
         self.events.push_back(ControllerEvent::Answer { id, node, result });
     }
 
-    /// The answer that was told last, if it is this request's, is another one.
+    /// Replaces the result of the last queued answer if it belongs to this request.
     pub(super) fn amend(&mut self, request: RequestId, error: AnswerError) {
         if let Some(ControllerEvent::Answer { id, result, .. }) = self.events.back_mut()
             && *id == request

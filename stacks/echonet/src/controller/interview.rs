@@ -1,11 +1,12 @@
-//! Getting to know a node: its instances, then its profile's and each object's maps, one question after the other.
+//! Interview of a node: its instances, then the maps of its profile and of each object, one request at a
+//! time.
 
 use crate::controller::job::Purpose;
 use crate::controller::node::Node;
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 
-/// What is to be asked next.
+/// The next request of an interview.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
     Instances,
@@ -34,23 +35,23 @@ const INSTANCE_QUESTIONS: [Epc; 3] = [Epc::ANNOUNCEMENT_MAP, Epc::SET_MAP, Epc::
 
 #[derive(Debug, Default)]
 pub(super) struct Interview {
-    /// An object is being asked.
+    /// A request to an object is in progress.
     under_way: bool,
-    /// The instances changed meanwhile.
+    /// The instances changed during the interview.
     again: bool,
-    /// Objects are to be asked once the instances are known.
+    /// The objects are to be read once the instances are known.
     wanted: bool,
     /// The list of instances is being read.
     refreshing: bool,
 }
 
 impl Interview {
-    /// The instances may have changed.
+    /// Starts reading the list of instances, which may have changed.
     pub(super) fn refresh(&mut self) -> Option<Question> {
         (!std::mem::replace(&mut self.refreshing, true)).then_some(Question::Instances)
     }
 
-    /// Begins with the list of instances, if there is none.
+    /// Starts the interview, with the list of instances if it is unknown.
     pub(super) fn begin(&mut self, node: &Node) -> Option<Question> {
         if self.under_way || self.wanted {
             self.again |= self.under_way;
@@ -64,7 +65,7 @@ impl Interview {
         Some(Question::Object(Eoj::NODE_PROFILE))
     }
 
-    /// The list of instances was read, or could not be.
+    /// The list of instances was read, or the read failed.
     pub(super) fn refreshed(&mut self) -> Option<Question> {
         self.refreshing = false;
         let begins = std::mem::take(&mut self.wanted) && !self.under_way;
@@ -72,7 +73,8 @@ impl Interview {
         begins.then_some(Question::Object(Eoj::NODE_PROFILE))
     }
 
-    /// An object answered, or did not. A node whose profile does not answer is left in peace. Nothing more: it is over.
+    /// An object answered, or timed out. If the profile does not answer, the interview ends. `None` ends it
+    /// too.
     pub(super) fn answered(&mut self, node: &Node, eoj: Eoj, silent: bool) -> Option<Question> {
         let mut next = node.after(eoj).filter(|_| !(eoj.is_profile() && silent));
         if next.is_none() && std::mem::take(&mut self.again) && !silent {

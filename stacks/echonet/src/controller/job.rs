@@ -1,4 +1,4 @@
-//! A request on its way: what is still to be asked, and what was answered so far.
+//! State of a request: what remains to be requested, and the answers so far.
 
 use crate::controller::request::{Answer, Request, RequestError, RequestId};
 use crate::eoj::Eoj;
@@ -9,25 +9,25 @@ use crate::frame::{Frame, FrameWriter, Header, PropertiesIter, Property};
 use crate::limits::{EDT_BYTES_MAX, HEADER_BYTES, PROPERTIES_MAX};
 use crate::tid::Tid;
 
-/// Who wants to know.
+/// The originator of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Purpose {
     /// The application.
     #[default]
     Application,
-    /// We: profile and property maps of a new node.
+    /// The interview of a new node.
     Interview,
-    /// We: which instances are left.
+    /// A refresh of the list of instances.
     Refresh,
 }
 
-/// What an answer led to.
+/// The effect of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
-    /// The next part is to be asked.
+    /// The next part must be requested.
     More,
     Done,
-    /// The parts together are longer than allowed.
+    /// The parts together exceed the limit.
     TooLong,
 }
 
@@ -37,17 +37,17 @@ pub(super) struct Job {
     pub(super) purpose: Purpose,
     pub(super) deoj: Eoj,
     pub(super) esv: Esv,
-    /// What is to be written, as in a frame.
+    /// The properties to write, as in a frame.
     writes: Vec<u8>,
     write_count: usize,
-    /// What is to be read, and, behind it, what of it is asked once more.
+    /// The properties to read, followed by those to be requested again.
     epcs: Vec<Epc>,
-    /// Parts of `epcs` that were not answered yet, the next one last.
+    /// Ranges of `epcs` that are not yet answered; the next one is last.
     parts: Vec<(usize, usize)>,
     pub(super) answer: Answer,
-    /// The longest part of which nothing was refused.
+    /// The length of the longest part without a refusal.
     good: usize,
-    /// A part was refused as a whole.
+    /// A whole part was refused.
     cut: bool,
 }
 
@@ -70,7 +70,7 @@ impl Default for Job {
 }
 
 impl Job {
-    /// Makes this job one for a request; what was in it is gone but for its memory.
+    /// Reinitialises this job for a request, and keeps its memory.
     pub(super) fn fill(
         &mut self,
         deoj: Eoj,
@@ -100,7 +100,7 @@ impl Job {
         (self.deoj, self.esv, self.write_count) = (deoj, esv, writes.len());
         self.writes.clear();
         for property in writes {
-            // At most 255, as was looked at above.
+            // At most 255, as checked above.
             self.writes.extend([property.epc.0, u8::try_from(property.edt.len()).unwrap_or(u8::MAX)]);
             self.writes.extend_from_slice(property.edt);
         }
@@ -113,7 +113,7 @@ impl Job {
         Ok(())
     }
 
-    /// Cuts the next part so that it has at most `limit` properties.
+    /// Limits the next part to `limit` properties.
     pub(super) fn limit(&mut self, limit: usize) {
         if self.esv == Esv::Get
             && let Some((start, end)) = self.parts.pop()
@@ -126,7 +126,7 @@ impl Job {
         }
     }
 
-    /// Writes the next part's frame.
+    /// Writes the frame of the next part.
     pub(super) fn write(&self, tid: Tid, seoj: Eoj, out: &mut [u8]) -> Result<usize, WriteError> {
         let header = Header { tid, seoj, deoj: self.deoj, esv: self.esv };
         let mut writer = FrameWriter::new(out, header)?;
@@ -146,12 +146,12 @@ impl Job {
         self.parts.last().map_or(&[], |(start, end)| &self.epcs[*start..*end])
     }
 
-    /// Whether a frame's service answers this.
+    /// Whether a frame with this service answers the request.
     pub(super) fn is_answered_by(&self, esv: Esv) -> bool {
         self.esv.response() == Some(esv) || self.esv.refusal() == Some(esv)
     }
 
-    /// Takes the answer to the part that was asked. `split`: what is refused is asked again in smaller parts.
+    /// Handles the answer to the current part. `split`: request refused properties again in smaller parts.
     pub(super) fn take(&mut self, frame: &Frame<'_>, split: bool, max_answer_bytes: usize) -> Progress {
         if self.write_count > 0 && frame.esv.is_refusal() {
             self.take_refused_writes(frame);
@@ -180,8 +180,8 @@ impl Job {
         if self.parts.is_empty() { Progress::Done } else { Progress::More }
     }
 
-    /// Of `asked` properties those from `first` on were refused. A property by itself is refused for good; of several
-    /// some may have been refused because they were too many.
+    /// Properties from `first` on, of `asked` properties, were refused. A refusal of a single property is
+    /// final; in a longer part, some may have been refused because there were too many.
     fn refused(&mut self, asked: usize, first: usize, split: bool) {
         let end = self.epcs.len();
         let count = end - first;
@@ -199,7 +199,7 @@ impl Job {
         }
     }
 
-    /// In a refusal 0 bytes mark what was written. One that names nothing refuses all.
+    /// In a refusal, 0 bytes mark what was written. A refusal without properties refuses all.
     fn take_refused_writes(&mut self, frame: &Frame<'_>) {
         let refused =
             frame.properties.iter().filter(|property| !property.edt.is_empty()).map(|property| property.epc);
@@ -210,8 +210,8 @@ impl Job {
         }
     }
 
-    /// How many properties the node takes at a time, if this request has shown it: all parts were answered in the end, but not
-    /// together.
+    /// How many properties the node accepts at a time, if this request shows it: all parts were answered, but
+    /// not in a single message.
     pub(super) fn learned_limit(&self) -> Option<usize> {
         (self.cut && self.answer.refused.is_empty() && self.good > 0).then_some(self.good)
     }

@@ -1,4 +1,4 @@
-//! A node that reads, writes and hears others.
+//! A controller node: reads, writes and receives notifications.
 
 mod config;
 mod engine;

@@ -1,4 +1,4 @@
-//! What a controller knows of a node.
+//! The controller's knowledge of a node.
 
 use crate::controller::request::Answer;
 use crate::eoj::Eoj;
@@ -6,30 +6,30 @@ use crate::epc::Epc;
 use crate::limits::LISTED_INSTANCES_MAX;
 use crate::property_map::PropertyMap;
 
-/// Whether a node is there.
+/// Whether a node is reachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum NodeState {
-    /// The application asked something of it, and nothing has come from it.
+    /// The application sent it a request, and nothing has been received from it.
     #[default]
     Unheard,
-    /// Something has come from it, and requests are answered.
+    /// A message has been received from it, and it answers requests.
     Present,
-    /// Several requests one after the other had no answer.
+    /// Several consecutive requests timed out.
     Lost,
 }
 
-/// An object of a node, and what its maps say if they were read.
+/// An object of a node, with its property maps if they were read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Instance {
-    /// Which.
+    /// Its code.
     pub eoj: Eoj,
-    /// What can be read (9F).
+    /// Readable properties (9F).
     pub get: Option<PropertyMap>,
-    /// What can be written (9E).
+    /// Writable properties (9E).
     pub set: Option<PropertyMap>,
-    /// What is told by itself (9D).
+    /// Announced properties (9D).
     pub announce: Option<PropertyMap>,
 }
 
@@ -71,7 +71,7 @@ impl Default for Node {
 }
 
 impl Node {
-    /// Whether it is there.
+    /// Whether it is reachable.
     pub fn state(&self) -> NodeState {
         self.state
     }
@@ -81,7 +81,7 @@ impl Node {
         &self.instances
     }
 
-    /// One of its objects, the node profile among them.
+    /// An object of the node; includes the node profile.
     pub fn instance(&self, eoj: Eoj) -> Option<&Instance> {
         if eoj == self.profile.eoj {
             return Some(&self.profile);
@@ -100,7 +100,8 @@ impl Node {
         self.version
     }
 
-    /// Identification number (83), if it was read: mostly FE, the manufacturer's code, and 13 bytes of the manufacturer.
+    /// Identification number (83), if it was read: usually FE, the manufacturer code, and 13 bytes of the
+    /// manufacturer's choice.
     pub fn identification(&self) -> Option<&[u8]> {
         Some(&self.identification[..]).filter(|number| !number.is_empty())
     }
@@ -110,8 +111,8 @@ impl Node {
         self.manufacturer
     }
 
-    /// Learns from the value of D5 or D6 which objects there are; gives whether anything is new, and how many did not fit.
-    /// `all`: objects that it does not name are gone, unless it is full.
+    /// Updates the instances from the value of D5 or D6; returns whether anything is new, and how many did
+    /// not fit. `all`: the value lists all instances, so that others are removed (unless it is full).
     pub(super) fn learn_instances(&mut self, value: &[u8], all: bool, max: usize) -> (bool, u64) {
         let (count, codes) = value.split_first().unwrap_or((&0, &[]));
         let codes = || {
@@ -140,13 +141,13 @@ impl Node {
         (changed, dropped)
     }
 
-    /// Whether it has objects that this value of D5 does not name: they may be gone.
+    /// Whether it has objects that this value of D5 does not list, and that may be gone.
     pub(super) fn has_more_than(&self, value: &[u8]) -> bool {
         let count = usize::from(value.first().copied().unwrap_or(0));
         count < LISTED_INSTANCES_MAX && self.instances.len() > count
     }
 
-    /// The object that an interview asks after this one.
+    /// The object that follows in an interview.
     pub(super) fn after(&self, eoj: Eoj) -> Option<Eoj> {
         if eoj == self.profile.eoj {
             return self.instances.first().map(|instance| instance.eoj);
@@ -155,7 +156,7 @@ impl Node {
         self.instances.get(at).map(|instance| instance.eoj)
     }
 
-    /// Learns from an answer to the questions above.
+    /// Updates the node from an answer to an interview request.
     pub(super) fn learn(&mut self, eoj: Eoj, answer: &Answer) {
         if eoj == self.profile.eoj {
             self.profile.learn(answer);

@@ -1,4 +1,4 @@
-//! A node as a controller works with it: what waits for it, what is under way to it, when it may be asked again.
+//! A node's queue: waiting requests, requests in progress, and when the next one may be sent.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,14 +16,14 @@ use crate::hash::hash;
 use crate::limits::{PARALLEL_MAX, REMEMBERED_NOTIFICATIONS, TCP_AGAIN};
 use crate::tid::Tid;
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) job: Box<Job>,
     pub(super) tid: Tid,
-    /// How often it may be sent again.
+    /// Remaining retries.
     retries: u8,
-    /// Where it was last sent, and so where its answer comes from; `None`: it waits for a connection.
+    /// Where it was last sent, and so where its answer comes from; `None` while it waits for a connection.
     sent_to: Option<Destination>,
     due: Instant,
     /// It is to be sent, or sent again.
@@ -48,42 +48,42 @@ impl Flight {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Link {
     Down,
-    /// The caller is to be asked for one.
+    /// The caller is to be asked to connect.
     Wanted,
-    /// The caller was asked.
+    /// The caller was asked to connect.
     Connecting,
     Up(ConnectionId),
-    /// None could be made: datagrams are sent instead, and a connection is not tried before this moment.
+    /// The connection failed: datagrams are sent instead, and no connection is tried before this time.
     Instead(Instant),
 }
 
-/// What could be sent to a node.
+/// What can be sent to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Want {
     Nothing,
-    /// Not before this moment.
+    /// Nothing before this time.
     At(Instant),
-    /// A connection, before anything can be sent.
+    /// A connection is needed first.
     Connection,
-    /// The first request under way, once more or for the first time.
+    /// The first request in progress, for the first time or as a retry.
     Again,
-    /// The next request that waits.
+    /// The next waiting request.
     New,
 }
 
-/// What came of sending something to a node.
+/// The result of sending to a node.
 #[derive(Debug, Default)]
 pub(super) struct Launch {
-    /// Bytes of the datagram, if there is one.
+    /// Bytes of the message, if there is one.
     pub(super) bytes: Option<usize>,
-    /// A request is under way that was not before.
+    /// A new request is in progress.
     pub(super) begun: bool,
-    /// One that was is no more.
+    /// A request in progress ended.
     pub(super) ended: bool,
     pub(super) tid: Tid,
-    /// What is sent was sent before.
+    /// The message is a retry.
     pub(super) again: bool,
-    /// A request that is over with this: no answer comes to it, or it does not fit the buffer.
+    /// A request that this completes: it expects no answer, or does not fit the buffer.
     pub(super) over: Option<(Box<Job>, Result<(), AnswerError>)>,
 }
 
@@ -94,22 +94,22 @@ pub(super) struct Peer {
     settings: NodeSettings,
     link: Link,
     pub(super) queue: VecDeque<Box<Job>>,
-    /// In the order in which they are due, so that nobody looks at all of them; those to be sent again are the first.
+    /// In order of their deadlines, so that none is searched for; those to be sent again come first.
     pub(super) flights: VecDeque<Flight>,
-    /// Nothing is sent to it before, because of `gap`.
+    /// Nothing is sent before this time, because of `gap`.
     free_at: Option<Instant>,
-    /// Requests without an answer, one after the other.
+    /// Consecutive requests without an answer.
     failures: u8,
-    /// When it is due in the timers.
+    /// Its current deadline in the timers.
     pub(super) timer: Option<Instant>,
-    /// It stands in the queue of those that could be sent to.
+    /// Whether it is in the queue of nodes that can be sent to.
     pub(super) ready: bool,
-    /// It stands in the queue of those that wait until fewer requests are under way.
+    /// Whether it is in the queue of nodes that wait for fewer requests in progress.
     pub(super) held: bool,
-    /// Its last notifications.
+    /// Its latest notifications.
     recent: [Option<(Instant, u64)>; REMEMBERED_NOTIFICATIONS],
     recent_at: usize,
-    /// How many properties of one Get it takes, as it has shown.
+    /// How many properties it accepts in one Get, as observed.
     learned_limit: usize,
     pub(super) interview: Interview,
 }
@@ -148,7 +148,7 @@ impl Peer {
         self.queue.is_empty() && self.flights.is_empty()
     }
 
-    /// What could be sent now.
+    /// What can be sent now.
     pub(super) fn want(&self, now: Instant) -> Want {
         let again = self.flights.front().is_some_and(|flight| flight.again);
         match self.link {
@@ -167,14 +167,14 @@ impl Peer {
         }
     }
 
-    /// When something is due: an answer, or the end of the gap.
+    /// The next deadline: an answer, or the end of the gap.
     pub(super) fn next_timer(&self, now: Instant) -> Option<Instant> {
         let answers = self.flights.iter().find(|flight| !flight.again).map(|flight| flight.due);
         let gap = if let Want::At(free_at) = self.want(now) { Some(free_at) } else { None };
         answers.into_iter().chain(gap).min()
     }
 
-    /// Writes what could be sent into the buffer. `tid` is the last one that was used.
+    /// Writes the next message into the buffer. `tid` is the last one that was used.
     pub(super) fn launch(
         &mut self,
         now: Instant,
@@ -208,12 +208,12 @@ impl Peer {
     }
 
     fn fly(&mut self, flight: Flight) {
-        // Behind all, unless the time limit became shorter.
+        // After all others, unless the time limit became shorter.
         let at = self.flights.partition_point(|other| other.due <= flight.due);
         self.flights.insert(at, flight);
     }
 
-    /// The next request that waits, its next part cut to what the node takes.
+    /// Starts the next waiting request, its next part limited to what the node accepts.
     fn launch_next(&mut self, now: Instant, tid: &mut Tid, seoj: Eoj, out: &mut [u8]) -> Launch {
         let Some(mut job) = self.queue.pop_front() else { return Launch::default() };
         if matches!(self.link, Link::Instead(until) if until <= now) {
@@ -239,7 +239,7 @@ impl Peer {
         Launch { bytes: was_sent.then_some(bytes), tid: new, begun: true, ..Launch::default() }
     }
 
-    /// Where requests go now; `None`: there is no connection.
+    /// The current destination of requests; `None` if there is no connection.
     pub(super) fn destination(&self) -> Option<Destination> {
         match self.link {
             _ if !self.is_asked_by_tcp() => Some(Destination::Node(self.address)),
@@ -248,12 +248,12 @@ impl Peer {
         }
     }
 
-    /// The caller is to be asked for a connection.
+    /// Requests a connection from the caller.
     pub(super) fn want_connection(&mut self) {
         self.link = Link::Wanted;
     }
 
-    /// The caller is asked now, if it is to be: gives the time that the connection may take.
+    /// Marks the connection as requested and returns its time limit, if one is wanted.
     pub(super) fn connect(&mut self) -> Option<Duration> {
         let is_wanted = self.link == Link::Wanted;
         is_wanted.then(|| {
@@ -262,22 +262,22 @@ impl Peer {
         })
     }
 
-    /// There is a connection.
+    /// A connection was established.
     pub(super) fn connected(&mut self, connection: ConnectionId) {
         if self.link == Link::Connecting {
             self.link = Link::Up(connection);
         }
     }
 
-    /// A connection is over, or (`None`) could not be made. Says whether it was ours; what was lost with it, and may be
-    /// sent again, is.
+    /// A connection ended or (`None`) failed. Returns whether it was this node's. Requests lost with it are
+    /// queued again if they may be retried.
     pub(super) fn disconnected(&mut self, now: Instant, connection: Option<ConnectionId>) -> bool {
         if self.link != connection.map_or(Link::Connecting, Link::Up) {
             return false;
         }
         self.link = Link::Down;
         if connection.is_none() && self.settings.tcp && self.settings.udp_fallback {
-            // What waited for it goes as it is.
+            // Requests that waited for the connection are sent as they are.
             self.link = Link::Instead(now + TCP_AGAIN);
             return true;
         }
@@ -286,7 +286,7 @@ impl Peer {
             None => flight.again,
         };
         for flight in self.flights.iter_mut().filter(is_lost) {
-            // One that may not be sent again is taken out next.
+            // Requests without retries left are removed next.
             flight.again = flight.retries > 0;
             (flight.sent_to, flight.retries) = (None, flight.retries.saturating_sub(1));
             flight.due = now;
@@ -295,19 +295,19 @@ impl Peer {
         true
     }
 
-    /// Takes out a request that was lost with its connection, and is not sent again.
+    /// Removes a request that was lost with its connection and has no retries left.
     pub(super) fn unreachable(&mut self) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| flight.sent_to.is_none() && !flight.again)?;
         Some(self.flights.remove(at)?.job)
     }
 
-    /// Takes out a request under way that could not be sent.
+    /// Removes a request in progress that could not be sent.
     pub(super) fn unsent(&mut self, tid: Tid) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| flight.tid == tid)?;
         Some(self.flights.remove(at)?.job)
     }
 
-    /// The request under way that a frame answers.
+    /// The request in progress that a frame answers.
     pub(super) fn answered(&mut self, frame: &Frame<'_>, from: Source) -> Option<Box<Job>> {
         let at = self.flights.iter().position(|flight| {
             flight.tid == frame.tid
@@ -318,7 +318,7 @@ impl Peer {
         Some(self.flights.remove(at)?.job)
     }
 
-    /// Takes out a request, waiting or under way; says also whether it was the latter.
+    /// Removes a request, waiting or in progress; also returns whether it was in progress.
     pub(super) fn take(&mut self, id: RequestId) -> Option<(Box<Job>, bool)> {
         let is_it = |job: &Job| job.purpose == Purpose::Application && job.id == id;
         if let Some(at) = self.flights.iter().position(|flight| is_it(&flight.job)) {
@@ -328,7 +328,7 @@ impl Peer {
         Some((self.queue.remove(at)?, false))
     }
 
-    /// Takes out a request whose last answer is overdue; others that are become ready to be sent again.
+    /// Removes a request whose last answer is overdue; other overdue requests are marked to be sent again.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Box<Job>> {
         let is_last = |flight: &Flight| flight.is_overdue(now) && !flight.is_repeated();
         if let Some(at) = self.flights.iter().position(is_last) {
@@ -340,7 +340,7 @@ impl Peer {
         None
     }
 
-    /// Counts a request without an answer; says whether with this one the node is lost.
+    /// Counts an unanswered request; returns whether the node is now lost.
     pub(super) fn failed(&mut self, lost_after: u8) -> bool {
         self.failures = self.failures.saturating_add(1);
         let lost = lost_after > 0 && self.failures >= lost_after && self.node.state != NodeState::Lost;
@@ -350,18 +350,18 @@ impl Peer {
         lost
     }
 
-    /// Something came from it; says whether it was not there before.
+    /// Records a message from the node; returns whether it was absent before.
     pub(super) fn heard(&mut self) -> bool {
         self.failures = 0;
         std::mem::replace(&mut self.node.state, NodeState::Present) != NodeState::Present
     }
 
-    /// Begins or goes on to get to know it.
+    /// Starts or continues the interview.
     pub(super) fn begin_interview(&mut self) -> Option<Question> {
         self.interview.begin(&self.node)
     }
 
-    /// An object answered an interview's question, or did not.
+    /// An object answered an interview request, or timed out.
     pub(super) fn interviewed(&mut self, eoj: Eoj, answer: Option<&Answer>) -> Option<Question> {
         if let Some(answer) = answer {
             self.node.learn(eoj, answer);
@@ -373,7 +373,7 @@ impl Peer {
         self.learned_limit = self.learned_limit.min(limit);
     }
 
-    /// Whether the same notification came within `window`; remembers it if not.
+    /// Whether the same notification was received within `window`; records it if not.
     pub(super) fn heard_before(&mut self, now: Instant, window: Duration, datagram: &[u8]) -> bool {
         let hash = hash(datagram);
         let before = self

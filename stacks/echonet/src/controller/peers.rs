@@ -1,5 +1,4 @@
-//! All nodes: by address, by the time at which they are due, in the order in which they are sent to. Nothing here looks at all of
-//! them.
+//! All nodes: by address, by deadline, and in the order of sending. No operation here visits all of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
@@ -15,11 +14,11 @@ pub(super) struct Peers {
     by_address: BTreeMap<NodeAddress, u32>,
     slots: Vec<Option<Peer>>,
     free: Vec<u32>,
-    /// Those that could be forgotten.
+    /// Nodes that can be evicted.
     lost: BTreeSet<u32>,
     timers: Timers,
     ready: VecDeque<u32>,
-    /// Those that have something new to send, and wait until fewer requests are under way.
+    /// Nodes with something new to send that wait for fewer requests in progress.
     held: VecDeque<u32>,
 }
 
@@ -41,7 +40,8 @@ impl Peers {
         self.by_address.iter().filter_map(|(address, slot)| Some((*address, self.get(*slot)?)))
     }
 
-    /// The node with this address, known from now on; `None` if there are `max` others, none of which can be forgotten.
+    /// The node with this address, added if it is unknown; `None` if there are `max` others, and none can be
+    /// evicted.
     pub(super) fn find_or_add(
         &mut self,
         address: NodeAddress,
@@ -85,7 +85,7 @@ impl Peers {
         }
     }
 
-    /// After anything has changed for a node: when it is due, and whether it can be sent to.
+    /// Updates the deadline and the queues after any change of a node.
     pub(super) fn schedule(&mut self, now: Instant, slot: u32) {
         let Some(peer) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let timer = peer.next_timer(now);
@@ -102,13 +102,13 @@ impl Peers {
         }
     }
 
-    /// A node that can be sent to, and what. `full`: nothing new may be sent to anybody.
+    /// A node that can be sent to, and what. `full`: start no new requests.
     pub(super) fn next_ready(&mut self, now: Instant, full: bool) -> Option<(u32, Want)> {
         while !full && let Some(slot) = self.held.pop_front() {
-            // One that was forgotten meanwhile, or took over its place, is not marked.
+            // A node that was forgotten, or whose slot was reused, is not marked.
             let Some(peer) = self.get_mut(slot).filter(|peer| peer.held) else { continue };
             peer.held = false;
-            // Before those that were served meanwhile.
+            // Ahead of nodes that were served in the meantime.
             if !peer.ready && peer.want(now) == Want::New {
                 peer.ready = true;
                 self.ready.push_front(slot);

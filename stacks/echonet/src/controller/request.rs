@@ -1,4 +1,4 @@
-//! What can be asked of a node, and what comes back.
+//! Requests to a node, and their answers.
 
 use std::io::ErrorKind;
 
@@ -6,37 +6,37 @@ use crate::eoj::Eoj;
 use crate::epc::Epc;
 use crate::frame::{PropertiesIter, Property};
 
-/// Names a request from [`Controller::request`](crate::Controller::request) to its
+/// Identifies a request, from [`Controller::request`](crate::Controller::request) to its
 /// [`Answer`](crate::ControllerEvent::Answer).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct RequestId {
     pub(super) serial: u64,
-    /// Where the node is kept.
+    /// The slot of the node.
     pub(super) slot: u32,
 }
 
-/// What is asked of an object.
+/// A request to an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
     /// Read properties (Get).
     Get(&'a [Epc]),
     /// Write properties (SetC).
     Set(&'a [Property<'a>]),
-    /// Write properties and await no answer (SetI). It is done once it is sent; a refusal is not awaited. The only
-    /// request that may go to all instances of a class.
+    /// Write properties without an answer (SetI). The request is complete once it is sent; refusals are
+    /// ignored. Only this request may address all instances of a class.
     SetOnly(&'a [Property<'a>]),
-    /// Write, then read (SetGet). Many devices do not know it: they are silent.
+    /// Write, then read (SetGet). Many devices do not support it and do not answer.
     SetGet {
-        /// What is written.
+        /// The properties to write.
         set: &'a [Property<'a>],
-        /// What is read.
+        /// The properties to read.
         get: &'a [Epc],
     },
-    /// Have properties told to all (INF_REQ).
+    /// Have properties announced to all nodes (INF_REQ).
     Notify(&'a [Epc]),
 }
 
-/// Why a request was not taken.
+/// Why a request was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
@@ -48,20 +48,20 @@ pub enum RequestError {
         "the request has more than 255 properties, a value of more than 255 bytes, or more bytes than max_datagram_bytes: use several, or TCP"
     )]
     TooLong,
-    /// Instance 0 is answered by many, so that nobody knows when the answer is whole.
+    /// Several instances answer a request to instance 0, and the end of their answers is unknown.
     #[error("{0} stands for all instances: ask each of them, or write without an answer")]
     AllInstances(Eoj),
-    /// As many requests as allowed wait already.
-    #[error("too many requests wait: poll their answers, or raise max_requests")]
+    /// The limit on requests is reached.
+    #[error("too many requests: poll their answers, or raise max_requests")]
     QueueFull,
-    /// As many nodes as allowed are known already, and none of them can be forgotten.
+    /// The limit on nodes is reached, and no node can be evicted.
     #[error("too many nodes are known: forget some, or raise max_nodes")]
     TooManyNodes,
 }
 
-/// What a node answered: values, and the properties that it refused.
+/// A node's answer: values, and the properties that it refused.
 ///
-/// A property of a SetC or SetGet that was written is in neither.
+/// Written properties of a SetC or SetGet are in neither list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Answer {
     /// As in a frame: EPC, PDC, EDT.
@@ -77,12 +77,12 @@ impl Answer {
         PropertiesIter::over(&self.bytes, self.count)
     }
 
-    /// The value of a property, if it was read. Looks through them.
+    /// The value of a property, if it was read. The search is linear.
     pub fn get(&self, epc: Epc) -> Option<&[u8]> {
         self.properties().find(|property| property.epc == epc).map(|property| property.edt)
     }
 
-    /// Properties that could not be read, or told.
+    /// Properties that could not be read or announced.
     pub fn refused(&self) -> &[Epc] {
         &self.refused
     }
@@ -92,12 +92,12 @@ impl Answer {
         &self.refused_writes
     }
 
-    /// Whether all that was asked for was done.
+    /// Whether the request was carried out in full.
     pub fn is_complete(&self) -> bool {
         self.refused.is_empty() && self.refused_writes.is_empty()
     }
 
-    /// Adds a value; says whether there was room.
+    /// Adds a value; returns whether it fitted.
     pub(super) fn add(&mut self, property: &Property<'_>, max_bytes: usize) -> bool {
         let Ok(pdc) = u8::try_from(property.edt.len()) else { return false };
         if self.bytes.len() + 2 + property.edt.len() > max_bytes {
@@ -115,23 +115,23 @@ impl Answer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// The node did not answer in time, retries included. What is written may have been done.
+    /// The node did not answer in time, retries included. Writes may have been executed.
     #[error("the node did not answer in time: is it on, and the timeout long enough?")]
     Timeout,
-    /// The system would not send it: there is no way to the node, or it is forbidden.
+    /// The system could not send it: there is no route to the node, or sending is forbidden.
     #[error(
         "the request could not be sent ({0}): is this machine on the node's network, and does the controller speak its IP version?"
     )]
     Unsent(ErrorKind),
-    /// No TCP connection to the node could be made in time, or it ended before the answer came, as often as that was tried.
-    /// What is written may have been done.
+    /// No TCP connection to the node could be established in time, or it ended before the answer, for all
+    /// retries. Writes may have been executed.
     #[error("no TCP connection to the node, or it ended without an answer: is it on, and does it speak TCP?")]
     Unreachable,
-    /// The application cancelled it, or forgot the node.
+    /// The application cancelled it, or removed the node.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The parts of the answer are longer than `max_answer_bytes`, or the request than the buffer that it is sent from, or than
-    /// `max_datagram_bytes` where it was to go by TCP and there is none.
-    #[error("the answer is longer than max_answer_bytes, or the request than what it can be sent in")]
+    /// The answer is longer than `max_answer_bytes`; or the request is longer than the send buffer, or than
+    /// `max_datagram_bytes` after the fallback from TCP.
+    #[error("the answer is longer than max_answer_bytes, or the request is longer than the transport allows")]
     TooLong,
 }

@@ -1,4 +1,4 @@
-//! Asking all nodes who they are.
+//! Searching for nodes.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use crate::frame::{Frame, FrameWriter, Header};
 use crate::limits::SEARCH_REPEATS_MAX;
 use crate::tid::Tid;
 
-/// The last search. Its TID stays the same, so that an answer to any of its messages is known.
+/// The last search. All its messages have the same TID, so that an answer to any of them is recognised.
 #[derive(Debug, Default)]
 pub(super) struct Searching {
     tid: Option<Tid>,
-    /// Messages that are still to be sent.
+    /// Messages still to be sent.
     left: u8,
     next_at: Option<Instant>,
 }
@@ -28,7 +28,7 @@ impl Searching {
         self.next_at = Some(now);
     }
 
-    /// The next message, if it is due. With [`Search::Both`] the two kinds go out one behind the other.
+    /// The next message, if it is due. [`Search::Both`] sends the two kinds in succession.
     pub(super) fn poll(
         &mut self,
         now: Instant,
@@ -58,12 +58,12 @@ impl Searching {
         self.next_at
     }
 
-    /// Whether a node answers the search.
+    /// Whether a frame answers the search.
     pub(super) fn is_answered_by(&self, frame: &Frame<'_>) -> bool {
         self.tid == Some(frame.tid) && frame.seoj.class() == Eoj::NODE_PROFILE.class()
     }
 
-    /// The instances of a node that answers the search to us.
+    /// The instances in a direct answer to the search.
     pub(super) fn answer<'a>(&self, frame: &Frame<'a>) -> Option<&'a [u8]> {
         let answers = self.is_answered_by(frame) && frame.esv == Esv::GetRes;
         Some(frame.properties.find(Epc::INSTANCE_LIST).filter(|_| answers)?.edt)

@@ -1,4 +1,4 @@
-//! Which node is due when. Each has one moment at the most; all costs are logarithmic in the nodes.
+//! Deadlines of nodes, at most one for each. All operations are logarithmic in the number of nodes.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -9,7 +9,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Moves a node from one moment to another.
+    /// Changes the deadline of a node.
     pub(super) fn change(&mut self, slot: u32, from: Option<Instant>, to: Option<Instant>) {
         if from == to {
             return;
@@ -24,7 +24,7 @@ impl Timers {
         self.due.first().map(|(when, _)| *when)
     }
 
-    /// A node whose moment has come. It stays until it is moved.
+    /// A node whose deadline has passed. It stays until its deadline is changed.
     pub(super) fn due(&self, now: Instant) -> Option<u32> {
         self.due.first().filter(|(when, _)| *when <= now).map(|(_, slot)| *slot)
     }

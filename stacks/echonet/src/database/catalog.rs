@@ -1,4 +1,4 @@
-//! All classes that are known.
+//! The known classes.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,7 +7,7 @@ use crate::database::class::{Class, Definition};
 use crate::eoj::ClassCode;
 use crate::epc::Epc;
 
-/// The tables that come with this crate. Facts of the consortium's "APPENDIX Detailed Requirements for ECHONET Device
+/// The built-in tables. Facts from the consortium's "APPENDIX Detailed Requirements for ECHONET Device
 /// objects", release R.
 const TABLES: &[&str] = &[
     include_str!("data/0000.txt"),
@@ -33,7 +33,7 @@ const TABLES: &[&str] = &[
     include_str!("data/0EF0.txt"),
 ];
 
-/// Manufacturers whose codes are known beyond doubt; the consortium publishes no list.
+/// Manufacturers with well-known codes; the consortium publishes no list.
 const MANUFACTURERS: &[([u8; 3], &str)] = &[
     ([0x00, 0x00, 0x05], "Sharp"),
     ([0x00, 0x00, 0x06], "Mitsubishi Electric"),
@@ -42,7 +42,7 @@ const MANUFACTURERS: &[([u8; 3], &str)] = &[
     ([0x00, 0x00, 0x16], "Toshiba"),
 ];
 
-/// Who a manufacturer code belongs to, if it is one of the few that are known.
+/// The name of a manufacturer, if its code is one of the few that are known.
 pub fn manufacturer_name(code: [u8; 3]) -> Option<&'static str> {
     MANUFACTURERS.iter().find(|(other, _)| *other == code).map(|(_, name)| *name)
 }
@@ -68,16 +68,17 @@ impl Database {
     /// The super class of device objects.
     pub const SUPER_CLASS: ClassCode = ClassCode(0);
 
-    /// A database that knows nothing.
+    /// An empty database.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What comes with this crate: super class, node profile, and common classes of homes. Reads its tables: keep it.
+    /// The built-in classes: super class, node profile, and common classes of homes. This parses the tables:
+    /// keep the result.
     pub fn builtin() -> Self {
         let mut database = Self::new();
         for table in TABLES {
-            // All of them are read by the tests.
+            // The tests parse all tables.
             if let Ok(class) = Class::from_table(table) {
                 database.insert(class);
             }
@@ -85,16 +86,16 @@ impl Database {
         database
     }
 
-    /// Adds a class; gives what was known of it before.
+    /// Adds a class; returns the one that it replaces.
     pub fn insert(&mut self, class: Class) -> Option<Class> {
         self.classes.insert(class.code, class)
     }
 
-    /// Adds a class, or of one that is known the properties that are not: names stay as they are.
+    /// Adds a class, or adds the missing properties to a known one. Existing names are kept.
     pub fn complete(&mut self, class: Class) {
         match self.classes.entry(class.code) {
             Entry::Vacant(entry) => drop(entry.insert(class)),
-            // Of two the first counts.
+            // The existing definition takes precedence.
             Entry::Occupied(mut entry) => {
                 let known = entry.get_mut();
                 let all = known.properties().iter().chain(class.properties()).cloned().collect();
@@ -113,20 +114,21 @@ impl Database {
         self.classes.get(&code)
     }
 
-    /// A class by its short name, or by its code in hexadecimal. Looks through all.
+    /// A class by its short name, or by its code in hexadecimal. The search is linear.
     pub fn class_named(&self, name: &str) -> Option<&Class> {
         let by_name = self.classes().find(|class| class.short_name == name);
         by_name.or_else(|| self.class(name.parse().ok()?))
     }
 
-    /// A property of a class, or of the super class if that one says nothing of it; of an unknown class too. A profile
-    /// has no super class here.
+    /// A property of a class, or of the super class if the class does not define it; also for unknown
+    /// classes. Profiles have no super class here.
     pub fn definition(&self, class: ClassCode, epc: Epc) -> Option<&Definition> {
         let own = self.class(class).and_then(|class| class.property(epc));
         own.or_else(|| self.super_class(class)?.property(epc))
     }
 
-    /// A property by its short name, or by its code in hexadecimal. Looks through the class.
+    /// A property by its short name, or by its code in hexadecimal. The search is linear in the class's
+    /// properties.
     pub fn definition_named(&self, class: ClassCode, name: &str) -> Option<&Definition> {
         let classes = self.class(class).into_iter().chain(self.super_class(class));
         let by_name = classes.flat_map(Class::properties).find(|definition| definition.short_name == name);

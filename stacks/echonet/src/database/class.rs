@@ -9,40 +9,41 @@ use crate::database::value::Value;
 use crate::eoj::ClassCode;
 use crate::epc::Epc;
 
-/// Whether an object of a class must allow something.
+/// Whether the specification requires an access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Rule {
-    /// It does not.
+    /// Not allowed.
     #[default]
     No,
-    /// It may.
+    /// Optional.
     Optional,
-    /// It must.
+    /// Required.
     Required,
 }
 
-/// What is known of a property.
+/// The definition of a property.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Definition {
-    /// Which.
+    /// Its code.
     pub epc: Epc,
-    /// Its name for people: `Operation status`.
+    /// Its display name: `Operation status`.
     pub name: String,
-    /// Its name for programs: `operation_status`.
+    /// Its identifier: `operation_status`.
     pub short_name: String,
     /// Whether it can be read.
     pub get: Rule,
     /// Whether it can be written.
     pub set: Rule,
-    /// Whether its changes are told.
+    /// Whether changes are announced.
     pub announce: Rule,
-    /// What its value is made of.
+    /// The format of its value.
     pub kind: Kind,
 }
 
 impl Definition {
-    /// What a value means. One that does not fit is [`Value::Raw`]: some devices send what they should not.
+    /// Decodes a value. A value that does not fit the definition becomes [`Value::Raw`], since some devices
+    /// send invalid values.
     ///
     /// ```
     /// use netdyno_echonet_core::{ClassCode, Database, Epc};
@@ -57,33 +58,33 @@ impl Definition {
         decode(&self.kind, edt).unwrap_or_else(|| Value::Raw(edt.to_vec()))
     }
 
-    /// The bytes of a value that is written as [`decode`](Self::decode) shows it: `on`, `25.5`, `26 °C`,
-    /// `2026-01-31`. `0x` and digits are any bytes of a length that it may have. `on`, `yes` and `true` stand for each other.
+    /// Encodes a value from text as [`decode`](Self::decode) shows it: `on`, `25.5`, `26 °C`, `2026-01-31`.
+    /// `0x` and hexadecimal digits give any bytes of an allowed length. `on`, `yes` and `true` are synonyms.
     ///
     /// # Errors
     ///
-    /// The text is no value of this property; the error says what would be.
+    /// The text is not a value of this property; the error states the allowed values.
     pub fn encode(&self, text: &str) -> Result<Vec<u8>, EncodeError> {
         encode(&self.kind, text)
     }
 
-    /// Whether a value is one that the definition has.
+    /// Whether a value fits the definition.
     pub fn is_valid(&self, edt: &[u8]) -> bool {
         decode(&self.kind, edt).is_some()
     }
 }
 
-/// What is known of a class.
+/// The definition of a class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Class {
-    /// Which. The super class of device objects is 0000.
+    /// Its code. The super class of device objects is 0000.
     pub code: ClassCode,
-    /// Its name for people: `Home air conditioner`.
+    /// Its display name: `Home air conditioner`.
     pub name: String,
-    /// Its name for programs: `home_air_conditioner`.
+    /// Its identifier: `home_air_conditioner`.
     pub short_name: String,
-    /// Its properties in ascending order, each once.
+    /// Its properties in ascending order, without duplicates.
     properties: Vec<Definition>,
 }
 
@@ -99,7 +100,7 @@ impl Class {
         Self { code, name, short_name, properties }
     }
 
-    /// Reads a table, as the built-in ones are: a line for the class, then one for each property.
+    /// Parses a table in the format of the built-in ones: a line for the class, then one for each property.
     ///
     /// ```text
     /// class 0291 mono_functional_lighting Mono functional lighting
@@ -107,25 +108,25 @@ impl Class {
     /// B0 OO- light_level | Illuminance level | u8 0..100 %
     /// ```
     ///
-    /// The letters say whether it can be read, written and is announced: `R` it must, `O` it may, `-` it does not.
-    /// What its value is made of:
+    /// Three letters give the rules for reading, writing and announcing: `R` required, `O` optional, `-` not
+    /// allowed. The formats of values:
     ///
     /// | text | kind |
     /// |---|---|
-    /// | `on=30 off=31` | states and their codes, as many digits as they have |
-    /// | `i16 -2732..32765 x0.1 °C` | a number as it is sent, what it is multiplied with, its unit; `*D3` behind it a coefficient |
-    /// | `level 31 8` | levels 1 to 8, sent as 31 to 38 |
-    /// | `bits 1 compressor@0:01` | bytes; names, and byte and mask of each |
+    /// | `on=30 off=31` | states and their codes; the number of digits gives the length |
+    /// | `i16 -2732..32765 x0.1 °C` | a number: type, range as transmitted, factor, unit; a suffix `*D3` names a coefficient |
+    /// | `level 31 8` | levels 1 to 8, transmitted as 31 to 38 |
+    /// | `bits 1 compressor@0:01` | number of bytes; name, byte and mask of each field |
     /// | `raw 4`, `raw 1..17`, `text 12` | bytes |
-    /// | `date`, `time 2`, `datetime 7` | as they say, bytes |
+    /// | `date`, `time 2`, `datetime 7` | dates and times, with their number of bytes |
     /// | `map`, `instances`, `classes` | as in the node profile |
     /// | `record r=i16 0..9 A, t=i16 0..9 A` | parts |
-    /// | `list 48 u32 0..9 kWh` | the same again |
-    /// | `u8 0..50 °C; undefined=FD` | one of these |
+    /// | `list 48 u32 0..9 kWh` | a repeated format |
+    /// | `u8 0..50 °C; undefined=FD` | alternatives |
     ///
     /// # Errors
     ///
-    /// A line is not as it should be.
+    /// A line is malformed.
     pub fn from_table(text: &str) -> Result<Self, TableError> {
         let table = table::parse(text)?;
         let definition = |row: table::Row| {
@@ -146,7 +147,7 @@ impl Class {
         &self.properties
     }
 
-    /// One of them.
+    /// The property with this code.
     pub fn property(&self, epc: Epc) -> Option<&Definition> {
         let at = self.properties.binary_search_by_key(&epc, |definition| definition.epc).ok()?;
         Some(&self.properties[at])

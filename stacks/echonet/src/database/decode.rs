@@ -1,11 +1,11 @@
-//! From bytes to values for people.
+//! Decoding of values.
 
 use crate::database::kind::{BitField, Format, Kind, Number};
 use crate::database::value::{Quantity, Value};
 use crate::eoj::{ClassCode, Eoj};
 use crate::property_map::PropertyMap;
 
-/// The value that these bytes stand for; `None` if they are none of this kind.
+/// Decodes a value; `None` if the bytes do not fit the format.
 pub(super) fn decode(kind: &Kind, edt: &[u8]) -> Option<Value> {
     if !kind.lengths().contains(&edt.len()) {
         return None;
@@ -42,12 +42,12 @@ pub(super) fn decode(kind: &Kind, edt: &[u8]) -> Option<Value> {
     })
 }
 
-/// A number of up to seven bytes.
+/// An unsigned number of up to seven bytes.
 fn unsigned(bytes: &[u8]) -> i64 {
     bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))
 }
 
-/// The number in these bytes, as it was sent.
+/// The number in these bytes, as transmitted.
 pub(super) fn number(format: Format, bytes: &[u8]) -> i64 {
     let number = unsigned(bytes);
     let half = 1_i64 << (8 * i64::from(format.bytes) - 1);
@@ -89,14 +89,14 @@ fn time(edt: &[u8]) -> String {
     edt.iter().map(|part| format!("{part:02}")).collect::<Vec<_>>().join(":")
 }
 
-/// What follows a number of items; more items than the number says do not count.
+/// The items after an item count; items beyond the count are ignored.
 fn counted<const N: usize>(edt: &[u8]) -> Option<impl Iterator<Item = [u8; N]>> {
     let (count, rest) = edt.split_first()?;
     let (items, _) = rest.as_chunks::<N>();
     Some(items.get(..usize::from(*count))?.iter().copied())
 }
 
-/// Parts of fixed lengths, but for the last one.
+/// Fields of fixed lengths, except for the last one.
 fn record(fields: &[(String, Kind)], mut edt: &[u8]) -> Option<Vec<(String, Value)>> {
     let mut values = Vec::with_capacity(fields.len());
     for (index, (name, kind)) in fields.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! From text to bytes.
+//! Encoding of values from text.
 
 use crate::database::error::EncodeError;
 use crate::database::kind::{Kind, Number};
 use crate::hex;
 
-/// Names for the two states of what is on or off, in pairs.
+/// Synonyms of the two states of a switch, in pairs.
 const SYNONYMS: [[&str; 2]; 3] = [["on", "off"], ["yes", "no"], ["true", "false"]];
 
-/// The bytes of a value, written as its text is shown, or as `0x` and digits.
+/// Encodes a value, written as it is displayed, or as `0x` and digits.
 pub(super) fn encode(kind: &Kind, text: &str) -> Result<Vec<u8>, EncodeError> {
     let text = text.trim();
     let form = |form| EncodeError::Form { text: text.to_owned(), form };
@@ -42,7 +42,7 @@ pub(super) fn encode(kind: &Kind, text: &str) -> Result<Vec<u8>, EncodeError> {
             for kind in kinds {
                 match encode(kind, text) {
                     Ok(bytes) => return Ok(bytes),
-                    // That a number is out of range says more than that it is no state.
+                    // An out-of-range number is a better explanation than an unknown state.
                     Err(error @ EncodeError::OutOfRange { .. }) => wrong = Some(error),
                     Err(error) => wrong = wrong.or(Some(error)),
                 }
@@ -67,7 +67,7 @@ fn raw(digits: &str, kind: &Kind) -> Option<Result<Vec<u8>, EncodeError>> {
     Some(if lengths.contains(&bytes.len()) { Ok(bytes) } else { Err(wrong) })
 }
 
-/// A number, with its unit behind it if one likes.
+/// A number, with an optional unit.
 fn number(kind: &Number, text: &str) -> Result<Vec<u8>, EncodeError> {
     let digits = text.strip_suffix(kind.unit.as_str()).unwrap_or(text).trim_end();
     let none = || EncodeError::NoNumber { text: text.to_owned(), decimals: kind.decimals };
@@ -81,7 +81,7 @@ fn number(kind: &Number, text: &str) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes[bytes.len() - usize::from(kind.format.bytes).min(bytes.len())..].to_vec())
 }
 
-/// A number of so many decimals, as an integer.
+/// A number with this many decimals, as an integer.
 fn fixed(text: &str, decimals: u8) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let (whole, behind) = digits.split_once('.').unwrap_or((digits, ""));
@@ -107,7 +107,8 @@ fn state(bytes: u8, states: &[(u32, String)], text: &str) -> Result<Vec<u8>, Enc
     Ok(code[code.len() - usize::from(bytes).min(code.len())..].to_vec())
 }
 
-/// Numbers with these characters between them; each takes one byte, but the first of four or more, a year, two.
+/// Numbers separated by these characters. Each takes one byte; if there are four bytes or more, the first
+/// number is a year of two bytes.
 fn numbers(text: &str, between: &[char], bytes: usize) -> Option<Vec<u8>> {
     let (mut rest, mut values) = (text, Vec::with_capacity(bytes));
     for index in 0..=between.len() {

@@ -1,18 +1,19 @@
-//! What is wrong with text: of a person, or of a table.
+//! Errors in values given as text, and in tables.
 
 use crate::database::kind::Number;
 use crate::database::value::Quantity;
 
-/// Why a text is no value of a property. `0x` and hexadecimal digits are always good, if their number is.
+/// Why a text is not a value of a property. `0x` and hexadecimal digits of an allowed length are always
+/// accepted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// It is no number, or has more decimals than can be sent.
-    #[error("{text:?} is no number with at most {decimals} decimals")]
+    /// It is not a number, or has more decimals than can be transmitted.
+    #[error("{text:?} is not a number with at most {decimals} decimals")]
     NoNumber {
         /// The text.
         text: String,
-        /// How many decimals there may be.
+        /// The maximum number of decimals.
         decimals: u8,
     },
     /// The number is too small or too large.
@@ -20,35 +21,35 @@ pub enum EncodeError {
     OutOfRange {
         /// The text.
         text: String,
-        /// The least.
+        /// The minimum.
         min: Box<Quantity>,
-        /// The greatest.
+        /// The maximum.
         max: Box<Quantity>,
     },
     /// No state has this name.
-    #[error("{text:?} is none of: {}", .names.join(", "))]
+    #[error("{text:?} is not one of: {}", .names.join(", "))]
     NoState {
         /// The text.
         text: String,
-        /// The names that there are.
+        /// The valid names.
         names: Vec<String>,
     },
-    /// It is not written as this kind of value is.
-    #[error("{text:?} is not written as {form}")]
+    /// The text does not have the form of this kind of value.
+    #[error("{text:?} does not have the form {form}")]
     Form {
         /// The text.
         text: String,
-        /// How it is to be written.
+        /// The expected form.
         form: &'static str,
     },
-    /// The value has no length that the property may have.
-    #[error("a value of {bytes} bytes: this property has {min} to {max}")]
+    /// The property allows no value of this length.
+    #[error("a value of {bytes} bytes: this property allows {min} to {max}")]
     Length {
-        /// Bytes of the text's value.
+        /// Length of the text's value in bytes.
         bytes: usize,
-        /// The least.
+        /// The minimum.
         min: usize,
-        /// The greatest.
+        /// The maximum.
         max: usize,
     },
 }
@@ -63,12 +64,12 @@ impl EncodeError {
     }
 }
 
-/// Why a table cannot be read.
+/// Why a table cannot be parsed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line} of the table: {rule}")]
 pub struct TableError {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What it should be.
+    /// The violated rule.
     pub rule: &'static str,
 }

@@ -1,16 +1,16 @@
-//! What a property's value is made of.
+//! Formats of property values.
 
 use std::ops::RangeInclusive;
 
 use crate::epc::Epc;
 use crate::limits::{EDT_BYTES_MAX, MAP_BYTES};
 
-/// How a number stands in its bytes, the first byte the highest.
+/// The encoding of a number, in big-endian order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Format {
-    /// Bytes: 1, 2 or 4.
+    /// Length in bytes: 1, 2 or 4.
     pub bytes: u8,
-    /// Whether it can be negative (two's complement).
+    /// Whether it is signed (two's complement).
     pub signed: bool,
 }
 
@@ -18,36 +18,36 @@ pub struct Format {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Number {
-    /// How it stands in its bytes.
+    /// Its encoding.
     pub format: Format,
-    /// The least number as it is sent, before `factor` and `decimals`.
+    /// The minimum as transmitted, before `factor` and `decimals`.
     pub min: i64,
-    /// The greatest number as it is sent.
+    /// The maximum as transmitted.
     pub max: i64,
-    /// What is meant is the number sent times this...
+    /// The factor that the transmitted number is multiplied by.
     pub factor: u32,
-    /// ...with the point so many digits to the left.
+    /// The number of decimals of the result.
     pub decimals: u8,
     /// The unit; empty if there is none.
     pub unit: String,
-    /// Properties of the same object that it is to be multiplied with too; one that the object does not have counts
-    /// as 1. [`Definition::decode`](crate::Definition::decode) leaves them out.
+    /// Properties of the same object that are further factors; a property that the object lacks counts as 1.
+    /// [`Definition::decode`](crate::Definition::decode) ignores them.
     pub coefficients: Vec<Epc>,
 }
 
-/// Some bits of a value.
+/// A bit field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BitField {
     /// A name without spaces.
     pub name: String,
-    /// Which byte, from 0.
+    /// The byte, from 0.
     pub byte: u8,
-    /// Which of its bits.
+    /// The mask within the byte.
     pub mask: u8,
 }
 
-/// What a value is made of. Lengths and ranges are part of it: a value that does not fit is none of its kind.
+/// The format of a value, including its length and range: a value outside them does not fit the format.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -60,65 +60,65 @@ pub enum Kind {
         /// Codes and names.
         states: Vec<(u32, String)>,
     },
-    /// A level from 1 up, sent as `base` and those after it.
+    /// A level from 1 up, transmitted as `base` and the codes after it.
     Level {
-        /// What stands for level 1.
+        /// The code of level 1.
         base: u8,
         /// The highest level.
         max: u8,
     },
-    /// A byte in which bits mean something.
+    /// Bit fields.
     Bits {
         /// Bytes of the value.
         bytes: u8,
-        /// What they mean.
+        /// The fields.
         fields: Vec<BitField>,
     },
-    /// Bytes that only their maker understands, or that mean something else each time.
+    /// Opaque bytes.
     Raw {
-        /// The least number of bytes.
+        /// The minimum length in bytes.
         min: u8,
-        /// The greatest.
+        /// The maximum.
         max: u8,
     },
-    /// Letters, ASCII, filled up with zeros or spaces.
+    /// ASCII text, padded with zeros or spaces.
     Text {
-        /// The greatest number of bytes.
+        /// The maximum length in bytes.
         max: u8,
     },
     /// Year (two bytes), month, day.
     Date,
-    /// Hours and minutes, and with three bytes seconds.
+    /// Hours and minutes; with three bytes also seconds.
     Time {
         /// Bytes: 2 or 3.
         bytes: u8,
     },
-    /// Date and time: year (two bytes), month, day, hours, and as many of minutes and seconds as there are bytes.
+    /// Date and time: year (two bytes), month, day, hours, and, depending on the length, minutes and seconds.
     DateTime {
         /// Bytes: 5, 6 or 7.
         bytes: u8,
     },
     /// A property map.
     PropertyMap,
-    /// A number and so many instances (D5, D6).
+    /// A count and that many instances (D5, D6).
     Instances,
-    /// A number and so many classes (D7).
+    /// A count and that many classes (D7).
     Classes,
-    /// Parts one behind the other, each with a name without spaces.
+    /// Consecutive fields, each with a name without spaces.
     Record(Vec<(String, Kind)>),
-    /// The same again and again.
+    /// A repeated format.
     List {
-        /// How often at the most.
+        /// The maximum number of items.
         max: u8,
-        /// What.
+        /// The format of an item.
         item: Box<Kind>,
     },
-    /// The first of these that it fits: a number, or a code for "no data".
+    /// The first of these formats that the value fits: a number, or a code for "no data".
     OneOf(Vec<Kind>),
 }
 
 impl Kind {
-    /// How many bytes a value may have.
+    /// The allowed lengths of a value in bytes.
     pub fn lengths(&self) -> RangeInclusive<usize> {
         let exactly = |bytes: u8| usize::from(bytes)..=usize::from(bytes);
         match self {

@@ -1,5 +1,5 @@
-//! What classes there are, which properties they have, and what their values mean: as data. Text a class in `data/`, read by
-//! [`Class::from_table`]; or the consortium's own files (feature `mra`).
+//! Classes, their properties and the formats of values, as data: one text file for each class in `data/`,
+//! parsed by [`Class::from_table`], or the consortium's own files (feature `mra`).
 
 mod catalog;
 mod class;

@@ -1,8 +1,8 @@
-//! The consortium's Machine Readable Appendix: its JSON files, given as bytes, as classes.
+//! The consortium's Machine Readable Appendix: converts its JSON files to classes.
 //!
-//! Its archive has `definitions/definitions.json`, and a file for each class: `superClass/0x0000.json`,
-//! `nodeProfile/0x0EF0.json`, `devices/0x0130.json` and so on, in some versions below `mraData/`. The first one is for
-//! [`Mra::new`], each of the others for [`Mra::class`].
+//! Its archive has `definitions/definitions.json` and a file for each class: `superClass/0x0000.json`,
+//! `nodeProfile/0x0EF0.json`, `devices/0x0130.json` and so on, in some versions below `mraData/`. Pass the
+//! first file to [`Mra::new`], each of the others to [`Mra::class`].
 
 use serde_json::Value as Json;
 
@@ -13,22 +13,22 @@ use crate::eoj::ClassCode;
 use crate::epc::Epc;
 use crate::limits::{KIND_DEPTH_MAX, MRA_BYTES_MAX};
 
-/// Why a file of the appendix cannot be read.
+/// Why a file of the appendix cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MraError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("not JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is longer than any file of the appendix.
-    #[error("a file of {bytes} bytes: those of the appendix are below {max}")]
+    /// It is too long for a file of the appendix.
+    #[error("a file of {bytes} bytes: those of the appendix are shorter than {max}")]
     TooLong {
         /// Its length.
         bytes: usize,
         /// The limit.
         max: usize,
     },
-    /// It lacks what every file of its kind has.
+    /// A required part is missing.
     #[error("the file has no {0}: is it the right one of the appendix?")]
     Missing(&'static str),
 }
@@ -56,22 +56,22 @@ pub struct Mra {
 }
 
 impl Mra {
-    /// Reads `definitions.json`.
+    /// Parses `definitions.json`.
     ///
     /// # Errors
     ///
-    /// It is another file, or too long.
+    /// The file is too long, or is not this file.
     pub fn new(definitions: &[u8]) -> Result<Self, MraError> {
         let mut json = read(definitions)?;
         let definitions = json.get_mut("definitions").map(Json::take);
         Ok(Self { definitions: definitions.ok_or(MraError::Missing("definitions"))? })
     }
 
-    /// Reads the file of a class: of each property the newest release. A value of a kind that is not known here is raw.
+    /// Parses the file of a class: the newest release of each property. Values of an unknown kind become raw.
     ///
     /// # Errors
     ///
-    /// It is another file, or too long.
+    /// The file is too long, or is not the file of a class.
     pub fn class(&self, file: &[u8]) -> Result<Class, MraError> {
         let json = read(file)?;
         let code = text(&json, "eoj").and_then(|code| code.parse::<ClassCode>().ok());
@@ -87,13 +87,13 @@ impl Mra {
         for (epc, property) in properties {
             let epc = epc.or_else(|| text(property, "epc")?.parse().ok());
             let epc = epc.ok_or(MraError::Missing("epc"))?;
-            // Some versions have the releases of a property below it.
+            // Some versions nest the releases of a property below it.
             match property.get("oneOf").and_then(Json::as_array) {
                 Some(releases) => definitions.extend(releases.iter().map(|release| (epc, release))),
                 None => definitions.push((epc, property)),
             }
         }
-        // Of each property the first one counts.
+        // The first definition of a property takes precedence.
         definitions.sort_by_key(|(_, property)| !is_latest(property));
         let definitions =
             definitions.into_iter().map(|(epc, property)| self.definition(epc, property)).collect();
@@ -109,7 +109,7 @@ impl Mra {
         };
         let kind = property.get("data").and_then(|data| self.kind(data, 0));
         let name = english(property, "propertyName");
-        // What the consortium's Web API leaves out is called "del".
+        // The name "del" marks what the consortium's Web API omits.
         let short_name = text(property, "shortName").filter(|name| *name != "del").unwrap_or(&name);
         Definition {
             epc,
@@ -122,7 +122,7 @@ impl Mra {
         }
     }
 
-    /// What a value is made of; `None` if it is nothing that is known here, or too deep.
+    /// The format of a value; `None` if it is unknown or too deeply nested.
     fn kind(&self, data: &Json, depth: usize) -> Option<Kind> {
         if depth > KIND_DEPTH_MAX {
             return None;
@@ -208,7 +208,7 @@ fn number(data: &Json) -> Option<Number> {
     let bits = 8 * u32::from(format.bytes) - u32::from(format.signed);
     let (min, max) = (if format.signed { -(1_i64 << bits) } else { 0 }, (1_i64 << bits) - 1);
     let limit = |name| data.get(name).and_then(Json::as_i64).map(|limit| limit.clamp(min, max));
-    // Some numbers say the one, some the other, and mean the same.
+    // Files use either of these names, with the same meaning.
     let multiple = data.get("multiple").or_else(|| data.get("multipleOf"));
     let (factor, decimals) = match multiple {
         Some(Json::Number(multiple)) => scale(&multiple.to_string())?,
@@ -243,14 +243,14 @@ fn states(bytes: u8, data: &Json) -> Option<Kind> {
         };
         Some((code, name))
     };
-    // Some name a range of codes by its ends: those stay codes.
+    // Some files name a range of codes by its bounds: those stay codes.
     let is_range = |state: &&Json| text(state, "edt").is_some_and(|codes| codes.contains("..."));
     let states = data.get("enum")?.as_array()?.iter().filter(|state| !is_range(state));
     let states = states.map(state).collect::<Option<_>>()?;
     (1..=4).contains(&bytes).then_some(Kind::State { bytes, states })
 }
 
-/// Switches are named true and false, and described as ON and OFF, which people know.
+/// Switches are named true and false, and described as ON and OFF, the usual names.
 fn on_or_off(state: &Json) -> Option<&'static str> {
     let described = text(state.get("descriptions")?, "en")?.rsplit(' ').next()?;
     [("true", "on"), ("false", "off")]
@@ -269,7 +269,7 @@ fn bit_fields(data: &Json) -> Option<Vec<BitField>> {
     data.get("bitmaps")?.as_array()?.iter().map(field).collect()
 }
 
-/// `operationStatus` as `operation_status`.
+/// Converts `operationStatus` to `operation_status`.
 fn snake(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len() + 8);
     let mut after_small = false;

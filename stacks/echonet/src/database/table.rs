@@ -1,4 +1,4 @@
-//! Tables of classes as text: see [`Class::from_table`](crate::Class::from_table).
+//! Parser of class tables: see [`Class::from_table`](crate::Class::from_table).
 
 use crate::database::error::TableError;
 use crate::database::kind::{BitField, Format, Kind, Number};
@@ -6,7 +6,7 @@ use crate::eoj::ClassCode;
 use crate::epc::Epc;
 use crate::limits::{FACTOR_MAX, KIND_DEPTH_MAX};
 
-/// A property's line.
+/// The line of a property.
 pub(super) struct Row {
     pub(super) epc: Epc,
     /// Get, Set, announcement: `R`, `O` or `-`.
@@ -51,7 +51,7 @@ fn row(text: &str) -> Parsed<Row> {
     Ok(Row { epc, rules, short_name, name, kind })
 }
 
-/// One kind, or several with `;` between them; `depth` kinds are around it.
+/// One format, or several separated by `;`. `depth` is the nesting depth.
 fn kind(text: &str, depth: usize) -> Parsed<Kind> {
     if depth > KIND_DEPTH_MAX {
         return Err("too many kinds within kinds");
@@ -160,7 +160,7 @@ fn number(format: &str, range: &str, rest: &[&str]) -> Parsed<Number> {
     Ok(number)
 }
 
-/// A multiplier as an integer and the digits behind the point: 0.5 is 5 and 1.
+/// A factor as an integer and a number of decimals: 0.5 becomes 5 and 1.
 pub(crate) fn scale(text: &str) -> Option<(u32, u8)> {
     let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
     let decimals = u8::try_from(behind.len()).ok().filter(|decimals| *decimals <= 6)?;

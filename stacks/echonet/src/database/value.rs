@@ -1,4 +1,4 @@
-//! Values for people.
+//! Decoded values.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use crate::property_map::PropertyMap;
 pub struct Quantity {
     /// The digits.
     pub digits: i64,
-    /// How many of them stand behind the point.
+    /// The number of decimals among them.
     pub decimals: u8,
     /// The unit; empty if there is none.
     pub unit: String,
 }
 
 impl Quantity {
-    /// As a number to calculate with.
+    /// As a floating-point number.
     pub fn as_f64(&self) -> f64 {
-        // More digits than a double holds do not come over the wire: 32 bits and a factor.
+        // Exact: a transmitted number has 32 bits and a factor.
         #[expect(clippy::cast_precision_loss)]
         let digits = self.digits as f64;
         digits / 10_f64.powi(i32::from(self.decimals))
@@ -27,7 +27,7 @@ impl Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// The number, all its decimals, and the unit if there is one.
+    /// The number with all its decimals, and the unit if there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, digits) = (if self.digits < 0 { "-" } else { "" }, self.digits.unsigned_abs());
         match 10_u64.checked_pow(u32::from(self.decimals)).filter(|_| self.decimals > 0) {
@@ -44,7 +44,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a property's value means. As text it is what [`Definition::encode`](crate::Definition::encode) reads.
+/// The meaning of a property's value. [`Definition::encode`](crate::Definition::encode) parses its text form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Value {
@@ -60,15 +60,15 @@ pub enum Value {
     Instances(Vec<Eoj>),
     /// Classes.
     Classes(Vec<ClassCode>),
-    /// Parts with their names.
+    /// Named fields.
     Record(Vec<(String, Value)>),
     /// Several values.
     List(Vec<Value>),
-    /// Bytes that nothing is known about, or that do not fit their definition.
+    /// Bytes without a known format, or that do not fit their definition.
     Raw(Vec<u8>),
 }
 
-/// Things one behind the other.
+/// Formats a sequence.
 fn list<T>(f: &mut fmt::Formatter<'_>, between: &str, items: impl IntoIterator<Item = T>) -> fmt::Result
 where
     T: fmt::Display,

@@ -1,4 +1,4 @@
-//! A description as a TOML file, with names and values as people write them.
+//! Descriptions as TOML files, with names and values in text form.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,66 +16,66 @@ use crate::epc::Epc;
 use crate::hex;
 use crate::limits::{DESCRIPTION_BYTES_MAX, INSTANCE_MAX};
 
-/// Why a file is no description.
+/// Why a file is not a valid description.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DescriptionFileError {
-    /// It is no TOML, or has fields that nobody knows. What it says begins with line and column.
+    /// It is not TOML, or has unknown fields. The message begins with line and column.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// Something else is wrong, and where.
+    /// Another error, with its line.
     #[error("line {line}: {error}")]
     At {
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What.
+        /// The error.
         error: Box<Self>,
     },
-    /// It is too long.
-    #[error("a description of {bytes} bytes: at most {DESCRIPTION_BYTES_MAX} are read")]
+    /// The file is too long.
+    #[error("a description of {bytes} bytes: the limit is {DESCRIPTION_BYTES_MAX}")]
     TooLong {
         /// Its length.
         bytes: usize,
     },
-    /// The manufacturer's code is none.
+    /// The manufacturer code is malformed.
     #[error("manufacturer {0:?}: write six hexadecimal digits, as \"00000B\"")]
     Manufacturer(String),
-    /// The number that makes the node unique is none.
+    /// The unique number is malformed.
     #[error("unique {0:?}: write up to 13 letters, or 26 hexadecimal digits")]
     Unique(String),
-    /// No such class.
+    /// Unknown class.
     #[error("class {0:?} is not known: write its code, as \"0291\", or its short name")]
     Class(String),
-    /// Not so many instances.
+    /// The number of instances is out of range.
     #[error("{0} instances: a class has 1 to 127 of them in a node")]
     Instances(i64),
-    /// No such property.
+    /// Unknown property.
     #[error("{class}: property {name:?} is not known: write its code, as \"B0\", or its short name")]
     Property {
         /// The class.
         class: ClassCode,
-        /// What stands in the file.
+        /// The name in the file.
         name: String,
     },
-    /// The text is no value.
+    /// The text is not a value of the property.
     #[error("{class}: property {name:?}: {error}")]
     Value {
         /// The class.
         class: ClassCode,
-        /// What stands in the file.
+        /// The name in the file.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         error: EncodeError,
     },
-    /// Nothing is known of the property's values.
+    /// The format of the property's values is unknown.
     #[error("{class}: property {name:?}: its values are not known, write 0x and hexadecimal digits")]
     Unknown {
         /// The class.
         class: ClassCode,
-        /// What stands in the file.
+        /// The name in the file.
         name: String,
     },
-    /// The access is none.
+    /// The access is malformed.
     #[error("access {0:?}: write some of get, set and announce, with spaces between them")]
     Access(String),
 }
@@ -108,7 +108,7 @@ struct Object {
     properties: Properties,
 }
 
-/// By name, which says where it stands.
+/// By name, with its position in the file.
 type Properties = BTreeMap<Spanned<String>, Property>;
 
 fn one() -> i64 {
@@ -140,7 +140,7 @@ enum Property {
     Full(Full),
 }
 
-/// By hand, so that what is wrong within the longer form is told.
+/// Implemented by hand, so that errors within the longer form are reported.
 impl<'de> Deserialize<'de> for Property {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OfProperty;
@@ -196,8 +196,9 @@ enum Writes {
 }
 
 impl Description {
-    /// Reads a TOML file. Classes and properties stand there by short name or code, values as
-    /// [`Definition::encode`] reads them. What every device must have is added: see [`ObjectDescription::device`].
+    /// Parses a TOML file. Classes and properties are given by short name or code, values as text for
+    /// [`Definition::encode`]. The mandatory properties of a device are added: see
+    /// [`ObjectDescription::device`].
     ///
     /// ```
     /// use netdyno_echonet_core::{Database, Description};
@@ -220,12 +221,12 @@ impl Description {
     /// # Ok::<(), netdyno_echonet_core::DescriptionFileError>(())
     /// ```
     ///
-    /// Who may do what with a property, unless `access` says it: what the class requires and allows; changes are announced
-    /// where it requires that. A property that the database does not know can be read.
+    /// Without `access`, a property has the access that the class requires or allows, and is announced if the
+    /// class requires it. A property that the database does not know is readable.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong.
+    /// The first error in the file.
     pub fn from_toml(text: &str, database: &Database) -> Result<Self, DescriptionFileError> {
         if text.len() > DESCRIPTION_BYTES_MAX {
             return Err(DescriptionFileError::TooLong { bytes: text.len() });
@@ -233,11 +234,12 @@ impl Description {
         Self::from_toml_table(text, DeTable::parse(text)?, database)
     }
 
-    /// As [`from_toml`](Self::from_toml), for a description that is a table within `text`: errors have the lines of that.
+    /// As [`from_toml`](Self::from_toml), for a description that is a table within `text`. Errors have line
+    /// numbers of `text`.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong.
+    /// The first error in the table.
     pub fn from_toml_table(
         text: &str,
         table: Spanned<DeTable<'_>>,
@@ -267,13 +269,13 @@ impl Description {
             let known = database.class_named(name).map(|class: &Class| class.code);
             let class = known.or_else(|| name.parse().ok());
             let class = class.ok_or_else(|| wrong(DescriptionFileError::Class(name.clone())))?;
-            // Several entries of a class count on.
+            // Several entries of a class continue the numbering of instances.
             let before = description.objects.iter().filter(|other| other.eoj.class() == class).count();
             let total = object.instances.saturating_add(i64::try_from(before).unwrap_or(i64::MAX));
             let last = u8::try_from(total).ok().filter(|last| object.instances > 0 && *last <= INSTANCE_MAX);
             let last = last.ok_or_else(|| wrong(DescriptionFileError::Instances(total)))?;
             let properties = properties(class, &object.properties)?;
-            // One more than there are is in bounds: both are below 128.
+            // One more than the count is in bounds: both are below 128.
             for instance in before as u8 + 1..=last {
                 let mut made = ObjectDescription::device(class.instance(instance), manufacturer);
                 for property in &properties {
@@ -286,13 +288,13 @@ impl Description {
     }
 }
 
-/// An error of what stands there.
+/// Adds the position to an error.
 fn at<T>(text: &str, there: &Spanned<T>, error: DescriptionFileError) -> DescriptionFileError {
     let before = text.get(..there.span().start).unwrap_or_default();
     DescriptionFileError::At { line: 1 + before.matches('\n').count(), error: Box::new(error) }
 }
 
-/// Letters, filled up with zeros, or as many bytes in hexadecimal.
+/// Letters, padded with zeros, or as many bytes in hexadecimal.
 fn unique(text: &str) -> Result<[u8; 13], DescriptionFileError> {
     if let Ok(bytes) = hex::parse::<13>(text) {
         return Ok(bytes);

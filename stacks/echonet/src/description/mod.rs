@@ -1,4 +1,4 @@
-//! What a node is: its profile and its objects, as data.
+//! Descriptions of nodes: a profile and objects, as data.
 
 mod error;
 #[cfg(feature = "description")]

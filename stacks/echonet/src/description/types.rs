@@ -1,44 +1,44 @@
-//! Nodes, objects and properties as a program declares them.
+//! Nodes, objects and properties as an application declares them.
 
 use std::ops::RangeInclusive;
 
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 
-/// What others may do with a property (Part 2, section 6.2.4).
+/// The access that other nodes have to a property (Part 2, section 6.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Access {
-    /// Read it.
+    /// It can be read.
     pub get: bool,
-    /// Write it.
+    /// It can be written.
     pub set: bool,
-    /// Hear of each change.
+    /// Its changes are announced.
     pub announce: bool,
 }
 
 impl Access {
-    /// Read.
+    /// Readable.
     pub const GET: Self = Self { get: true, set: false, announce: false };
-    /// Read, and hear of changes.
+    /// Readable and announced.
     pub const GET_ANNOUNCE: Self = Self { get: true, set: false, announce: true };
-    /// Write.
+    /// Writable.
     pub const SET: Self = Self { get: false, set: true, announce: false };
-    /// Read and write.
+    /// Readable and writable.
     pub const GET_SET: Self = Self { get: true, set: true, announce: false };
-    /// Read, write, and hear of changes.
+    /// Readable, writable and announced.
     pub const ALL: Self = Self { get: true, set: true, announce: true };
 }
 
-/// What becomes of a value that somebody else writes, if its length is right.
+/// The treatment of a value of allowed length that another node writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WritePolicy {
-    /// It is taken; the application is told.
+    /// Accept it and report it to the application.
     #[default]
     Accept,
-    /// The application is asked, and the answer waits for it. It may look at the value, as with
+    /// Ask the application, and answer when it has decided. It can validate the value with
     /// [`Definition::is_valid`](crate::Definition::is_valid).
     Ask,
-    /// It is refused, though the Set map says that it can be written.
+    /// Refuse it, although the Set map lists the property.
     Refuse,
 }
 
@@ -46,34 +46,34 @@ pub enum WritePolicy {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PropertyDescription {
-    /// Which.
+    /// Its code.
     pub epc: Epc,
-    /// Its value at the start, at most 255 bytes.
+    /// Its initial value, at most 255 bytes.
     pub value: Vec<u8>,
-    /// What others may do with it.
+    /// The access of other nodes.
     pub access: Access,
-    /// What becomes of values that others write.
+    /// The treatment of values that other nodes write.
     pub writes: WritePolicy,
-    /// How many bytes a value may have. Others are refused.
+    /// The allowed lengths in bytes. Values of other lengths are refused.
     pub lengths: RangeInclusive<usize>,
 }
 
 impl PropertyDescription {
-    /// A property whose values are all as long as the first.
+    /// A property whose values all have the length of the initial one.
     pub fn new(epc: Epc, value: impl Into<Vec<u8>>, access: Access) -> Self {
         let value = value.into();
         let lengths = value.len()..=value.len();
         Self { epc, value, access, writes: WritePolicy::Accept, lengths }
     }
 
-    /// Sets what becomes of values that others write.
+    /// Sets the treatment of values that other nodes write.
     #[must_use]
     pub fn writes(mut self, policy: WritePolicy) -> Self {
         self.writes = policy;
         self
     }
 
-    /// Sets how many bytes a value may have.
+    /// Sets the allowed lengths in bytes.
     #[must_use]
     pub fn lengths(mut self, bytes: RangeInclusive<usize>) -> Self {
         self.lengths = bytes;
@@ -85,20 +85,20 @@ impl PropertyDescription {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ObjectDescription {
-    /// Which: class and instance.
+    /// Its class and instance.
     pub eoj: Eoj,
     /// Its properties, in any order.
     pub properties: Vec<PropertyDescription>,
 }
 
 impl ObjectDescription {
-    /// An object of nothing but its property maps.
+    /// An object without properties except its property maps.
     pub fn new(eoj: Eoj) -> Self {
         Self { eoj, properties: Vec::new() }
     }
 
-    /// An object with what every device must have (super class of device objects): 80 on, 81 location not set, 82
-    /// Appendix release R, 88 no fault, 8A the manufacturer.
+    /// An object with the mandatory properties of a device (super class of device objects): 80 on, 81
+    /// location not set, 82 Appendix release R, 88 no fault, 8A the manufacturer.
     pub fn device(eoj: Eoj, manufacturer: [u8; 3]) -> Self {
         Self::new(eoj)
             .property(Epc::OPERATION_STATUS, [0x30], Access::GET_ANNOUNCE)
@@ -123,7 +123,7 @@ impl ObjectDescription {
     }
 }
 
-/// A node: who made it, what its profile says, and its device objects.
+/// A node: manufacturer, node profile and device objects.
 ///
 /// ```
 /// use netdyno_echonet_core::{Access, ClassCode, Description, Epc, ObjectDescription};
@@ -138,15 +138,15 @@ impl ObjectDescription {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Description {
-    /// The node profile, 0x0EF001. What it must have and does not stand here is computed: 9D, 9E, 9F, D3 to D7.
+    /// The node profile, 0x0EF001. Mandatory properties that it lacks are computed: 9D, 9E, 9F, D3 to D7.
     pub profile: ObjectDescription,
     /// The device objects.
     pub objects: Vec<ObjectDescription>,
 }
 
 impl Description {
-    /// A node without device objects: 80 on, 82 version 1.13 with specified messages, 83 of the manufacturer and 13
-    /// bytes that no other node of it has, 8A the manufacturer.
+    /// A node without device objects: 80 on, 82 version 1.13 with specified messages, 83 of the manufacturer
+    /// code and 13 unique bytes, 8A the manufacturer.
     pub fn new(manufacturer: [u8; 3], unique: [u8; 13]) -> Self {
         let mut identification = [0xFE; 17];
         identification[1..4].copy_from_slice(&manufacturer);
@@ -159,7 +159,7 @@ impl Description {
         Self { profile, objects: Vec::new() }
     }
 
-    /// A node that controls others: like [`new`](Self::new), with a controller 0x05FF01.
+    /// A node that controls others: like [`new`](Self::new), with a controller object 0x05FF01.
     pub fn controller(manufacturer: [u8; 3], unique: [u8; 13]) -> Self {
         Self::new(manufacturer, unique).object(ObjectDescription::device(Eoj::CONTROLLER, manufacturer))
     }

@@ -1,11 +1,11 @@
-//! The answer of one object to one request (ECHONET Lite Specification, Part 2, section 4.2), written as the request is done.
+//! Executes a request to one object and writes the answer (ECHONET Lite Specification, Part 2, section 4.2).
 //!
-//! | request | done | not done, or not all of it |
+//! | request | executed | refused, at least in part |
 //! |---|---|---|
-//! | SetI | no answer | SetI_SNA: 0 bytes for what was done, the value for what was not |
+//! | SetI | no answer | SetI_SNA: 0 bytes for executed writes, the value for refused ones |
 //! | SetC | Set_Res: 0 bytes for each | SetC_SNA, as above |
 //! | Get | Get_Res: the values | Get_SNA: 0 bytes for what cannot be read |
-//! | INF_REQ | INF, to all | INF_SNA to who asked, as Get_SNA |
+//! | INF_REQ | INF, to all nodes | INF_SNA to the requester, as Get_SNA |
 //! | SetGet | SetGet_Res: as Set_Res, then as Get_Res | SetGet_SNA: as SetC_SNA, then as Get_SNA |
 //! | INFC | INFC_Res: 0 bytes for each | |
 
@@ -18,35 +18,35 @@ use crate::error::WriteError;
 use crate::esv::Esv;
 use crate::frame::{Frame, FrameWriter, Header, Properties, Property};
 
-/// An answer that stands in the buffer.
+/// An answer in the buffer.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) bytes: usize,
     pub(super) esv: Esv,
 }
 
-/// Whether it takes the application to answer.
+/// Whether the application must decide this write.
 pub(super) fn asks(object: &Object, property: &Property<'_>) -> bool {
     object.property(property.epc).is_some_and(|stored| {
         stored.access.set && stored.policy == WritePolicy::Ask && stored.allows(property.edt.len())
     })
 }
 
-/// One object, and what it tells when a request changes it.
+/// An object, and the notifications that a request to it causes.
 pub(super) struct Answering<'d> {
     pub(super) object: &'d mut Object,
-    /// Where the object is in its device.
+    /// The index of the object in its device.
     pub(super) place: usize,
     pub(super) outbox: &'d mut Outbox,
     pub(super) from: NodeAddress,
-    /// What the application decided, in the order of the properties that it was asked about.
+    /// The application's decisions, in the order of the properties that it was asked about.
     pub(super) decisions: &'d [Decision],
 }
 
 impl Answering<'_> {
-    /// Does what the frame asks and writes the answer. `Ok(None)`: it is not to be answered.
+    /// Executes the frame's request and writes the answer. `Ok(None)`: no answer is due.
     ///
-    /// Nothing is done where the buffer is too short for the least that an answer may be.
+    /// Nothing is executed if the buffer is too short for the shortest possible answer.
     pub(super) fn answer(
         mut self,
         frame: &Frame<'_>,
@@ -58,7 +58,7 @@ impl Answering<'_> {
         };
         let header = Header { tid: frame.tid, seoj: self.object.eoj, deoj: frame.seoj, esv: done };
         let mut writer = FrameWriter::new(out, header)?;
-        // Refusing all is the longest answer to a write, and the shortest to a read.
+        // A refusal of everything is the longest answer to a write, and the shortest to a read.
         let least = frame.properties.as_bytes().len()
             + if frame.esv.has_get_list() { 1 + 2 * frame.get.len() } else { 0 };
         if writer.room() < least {
@@ -88,7 +88,7 @@ impl Answering<'_> {
         Ok(Some(Answered { bytes: writer.finish()?, esv }))
     }
 
-    /// Writes properties; says whether all were.
+    /// Writes properties; returns whether all were written.
     fn write(
         &mut self,
         properties: Properties<'_>,
@@ -126,7 +126,8 @@ impl Answering<'_> {
         true
     }
 
-    /// Reads properties; says whether all could be, and had room. `announced`: those that are only told count too.
+    /// Reads properties; returns whether all were read and fitted. `announced`: includes properties that are
+    /// only announced.
     fn read(
         &self,
         properties: Properties<'_>,
@@ -140,7 +141,7 @@ impl Answering<'_> {
                 .object
                 .property(property.epc)
                 .filter(|stored| stored.access.get || announced && stored.access.announce)
-                // Those that follow need two bytes each, if only to be refused.
+                // Each property that follows needs at least two bytes, for its refusal.
                 .filter(|stored| 2 + stored.value().len() + 2 * left <= writer.room());
             writer.property(property.epc, readable.map_or(&[], |stored| stored.value()))?;
             complete &= readable.is_some();

@@ -1,24 +1,24 @@
-//! What a user of a device may set.
+//! Settings of a device.
 
 use std::time::Duration;
 
-/// Settings of a device, its limits among them.
+/// Settings and limits of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeviceConfig {
-    /// How long a write waits for the application's decision. Then it is refused. Below the patience of controllers:
-    /// some wait for a second.
+    /// How long a write waits for the application's decision before it is refused. Less than the timeout of
+    /// controllers, some of which wait for a second.
     pub decision_timeout: Duration,
-    /// The same message to all, come again within this time from the same node, is a duplicate: one of another
-    /// interface. Zero: none is.
+    /// A multicast message repeated by the same node within this time is a duplicate from another interface.
+    /// Zero: no message is a duplicate.
     pub duplicate_window: Duration,
     /// Device objects.
     pub max_objects: usize,
-    /// Requests whose writes wait for decisions. More are refused.
+    /// Requests that wait for decisions on writes. Further ones are refused.
     pub max_waiting: usize,
-    /// Requests to all instances of a class that are not answered by all yet. More are dropped.
+    /// Unfinished requests to all instances of a class. Further ones are dropped.
     pub max_shared: usize,
-    /// Events that are not polled. More are dropped, and writes that need a decision refused.
+    /// Events that are not yet polled. Further ones are dropped, and writes that need a decision are refused.
     pub max_events: usize,
 }
 

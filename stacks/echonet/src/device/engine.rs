@@ -1,4 +1,4 @@
-//! The device: who a request is for, in which order things are sent.
+//! The device: dispatch of requests, and the order of transmission.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -24,7 +24,7 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::limits::{INSTANCE_MAX, LISTED_INSTANCES_MAX};
 use crate::tid::Tid;
 
-/// A request to all instances of a class, of which some still have to answer.
+/// A request to all instances of a class that some instances have not answered yet.
 #[derive(Debug)]
 struct Shared {
     datagram: Vec<u8>,
@@ -32,46 +32,47 @@ struct Shared {
     objects: Range<usize>,
 }
 
-/// One node: its profile and its objects.
+/// A node: its profile and its objects.
 ///
-/// The caller hands over each message ([`handle`](Self::handle)), says when time has passed
-/// ([`handle_timeout`](Self::handle_timeout)), then sends what [`poll_transmit`](Self::poll_transmit) gives and looks
-/// at what [`poll_event`](Self::poll_event) tells.
+/// The caller passes in each message ([`handle`](Self::handle)) and the time
+/// ([`handle_timeout`](Self::handle_timeout)), then sends what [`poll_transmit`](Self::poll_transmit) returns
+/// and processes the events of [`poll_event`](Self::poll_event).
 ///
-/// What a request costs: reading the frame once; a binary search among the objects; for each property one look into a
-/// table and a copy of its value into the caller's buffer. Nothing is allocated, but for a request to all instances of a class
-/// that has several, and one that waits for the application, which are copied. Property maps and lists of instances are
-/// made once, with the device.
+/// Cost of a request: parsing the frame once; a binary search among the objects; for each property one table
+/// access and a copy of its value into the caller's buffer. Memory is allocated only for a request to several
+/// instances of a class and for one that waits for the application, which are copied. Property maps and lists
+/// of instances are computed once.
 #[derive(Debug)]
 pub struct Device {
-    /// In ascending order, the node profile among them.
+    /// In ascending order, including the node profile.
     objects: Vec<Object>,
     config: DeviceConfig,
     outbox: Outbox,
     waiting: WaitingList,
     shared: VecDeque<Shared>,
     seen: Seen,
-    /// How many instances were told already, while they are.
+    /// The number of instances announced so far, during an announcement.
     announced: Option<usize>,
     tid: Tid,
     stats: DeviceStats,
 }
 
 impl Device {
-    /// A node as described, with the default settings. It says nothing until [`announce`](Self::announce).
+    /// A node with this description and the default settings. It sends nothing until
+    /// [`announce`](Self::announce).
     ///
     /// # Errors
     ///
-    /// The description contradicts itself or is too large.
+    /// The description is inconsistent or too large.
     pub fn new(description: &Description) -> Result<Self, DescriptionError> {
         Self::with_config(description, DeviceConfig::default())
     }
 
-    /// A node as described.
+    /// A node with this description.
     ///
     /// # Errors
     ///
-    /// The description contradicts itself or is too large.
+    /// The description is inconsistent or too large.
     pub fn with_config(description: &Description, config: DeviceConfig) -> Result<Self, DescriptionError> {
         if description.objects.len() > config.max_objects {
             return Err(DescriptionError::TooMany { what: "objects", max: config.max_objects });
@@ -104,12 +105,12 @@ impl Device {
         })
     }
 
-    /// What it counted.
+    /// Counters.
     pub fn stats(&self) -> DeviceStats {
         DeviceStats { dropped: self.stats.dropped + self.outbox.dropped, ..self.stats }
     }
 
-    /// Its device objects in ascending order, the node profile left out.
+    /// Its device objects in ascending order, without the node profile.
     pub fn objects(&self) -> impl Iterator<Item = Eoj> {
         self.objects.iter().map(|object| object.eoj).filter(|eoj| !eoj.is_profile())
     }
@@ -120,12 +121,12 @@ impl Device {
         object.property(epc).map(Stored::value)
     }
 
-    /// Gives a property a value, whoever may write it; says whether it is another than before. If it is, and the property
-    /// is announced, all are told.
+    /// Sets the value of a property, whatever its access; returns whether the value changed. If it changed
+    /// and the property is announced, all nodes are notified.
     ///
     /// # Errors
     ///
-    /// There is no such property, it is computed, or the value's length is none of those described.
+    /// There is no such property, it is computed, or the description does not allow the value's length.
     pub fn set(&mut self, eoj: Eoj, epc: Epc, value: &[u8]) -> Result<bool, SetError> {
         let (object, place) = self.locate(eoj, epc)?;
         let property = &mut self.objects[object].properties[place];
@@ -142,8 +143,8 @@ impl Device {
         Ok(changed)
     }
 
-    /// Tells a property to all, though it did not change: some are to be told at intervals. It is told once, with the
-    /// value that it has when it is sent.
+    /// Announces a property that did not change, as some properties require at intervals. It is sent once,
+    /// with its value at the time of sending.
     ///
     /// # Errors
     ///
@@ -154,23 +155,25 @@ impl Device {
         Ok(())
     }
 
-    /// Tells all which objects the node has (INF of D5), 84 in each message: do so at the start (Part 2, section 4.3.1), and
-    /// after the network was away.
+    /// Announces the node's objects (INF of D5), 84 in each message. Call it at the start (Part 2, section
+    /// 4.3.1), and when the network is available again.
     pub fn announce(&mut self) {
         self.announced = Some(0);
     }
 
-    /// Decides a write that waits; says whether it still did. Then ask [`poll_transmit`](Self::poll_transmit).
+    /// Decides a waiting write; returns whether it was still waiting. Then call
+    /// [`poll_transmit`](Self::poll_transmit).
     pub fn decide(&mut self, id: WriteId, decision: Decision) -> bool {
         self.waiting.decide(id, decision)
     }
 
-    /// Takes a message: a datagram, or one of a TCP stream. Its answer stands in `out`; then ask
-    /// [`poll_transmit`](Self::poll_transmit) for more: what all are told since a value changed, and the answers of other
-    /// instances. All answers go the way that the request came; what is told to all is a datagram.
+    /// Handles a message: a datagram, or a message of a TCP stream. Its answer is written to `out`; then call
+    /// [`poll_transmit`](Self::poll_transmit) for notifications and the answers of other instances. Answers
+    /// use the transport of the request; notifications are datagrams.
     ///
-    /// A buffer of 1,500 bytes is good for all but requests of very many long values, one of [`MESSAGE_BYTES_MAX`] for
-    /// all. What does not fit is refused, value by value; a request that cannot even be refused in it is dropped.
+    /// A buffer of 1,500 bytes suffices except for requests with very many long values, one of
+    /// [`MESSAGE_BYTES_MAX`] always. Values that do not fit are refused one by one; a request whose refusal
+    /// does not fit is dropped.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -183,7 +186,7 @@ impl Device {
             return None;
         };
         let mut objects = self.addressed(frame.deoj);
-        // Nothing is asked: there is nothing to answer.
+        // An empty request needs no answer.
         let is_empty = frame.properties.is_empty() && frame.get.is_empty();
         if !frame.esv.is_request() || objects.is_empty() || is_empty {
             self.stats.ignored += 1;
@@ -204,13 +207,13 @@ impl Device {
         self.answer(now, &frame, datagram, from, first, out)
     }
 
-    /// Time has come to [`next_deadline`](Self::next_deadline); harmless before. Then ask
-    /// [`poll_transmit`](Self::poll_transmit).
+    /// Handles the expiry of [`next_deadline`](Self::next_deadline). Calling it earlier is harmless. Then
+    /// call [`poll_transmit`](Self::poll_transmit).
     pub fn handle_timeout(&mut self, now: Instant) {
         self.waiting.handle_timeout(now);
     }
 
-    /// The next message to send, written to the start of `out`; call until there is none.
+    /// The next message to send, written to the start of `out`. Call it until it returns `None`.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit> {
         self.poll_shared(now, out)
             .or_else(|| self.poll_decided(out))
@@ -218,14 +221,14 @@ impl Device {
             .or_else(|| self.poll_notice(out))
     }
 
-    /// A message of ours could not be sent, for a reason that lasts, such as no way to the node: [`DeviceEvent::Unsent`] tells it. Of
-    /// what could not be sent just now nobody need be told: it is lost, as any datagram may be.
+    /// Reports that a message could not be sent for a lasting reason, such as a missing route;
+    /// [`DeviceEvent::Unsent`] follows. Do not report temporary failures: they are equivalent to packet loss.
     pub fn handle_unsent(&mut self, to: Destination, error: ErrorKind) {
         self.stats.unsent += 1;
         self.outbox.event(DeviceEvent::Unsent { to, error });
     }
 
-    /// What happened; call until there is nothing more.
+    /// The next event. Call it until it returns `None`.
     pub fn poll_event(&mut self) -> Option<DeviceEvent> {
         self.outbox.poll_event()
     }
@@ -244,7 +247,7 @@ impl Device {
         Ok((object, self.objects[object].place(epc).ok_or(SetError::NoProperty(epc))?))
     }
 
-    /// The objects that a message is for; all of a class if it says instance 0.
+    /// The objects that a message addresses; all of a class for instance 0.
     fn addressed(&self, deoj: Eoj) -> Range<usize> {
         if !deoj.is_all_instances() {
             return self.find(deoj).map_or(0..0, |object| object..object + 1);
@@ -254,7 +257,7 @@ impl Device {
         start..start + length
     }
 
-    /// One object's answer; none if the application is asked first.
+    /// The answer of one object; none if the application must decide first.
     fn answer(
         &mut self,
         now: Instant,
@@ -271,8 +274,8 @@ impl Device {
         self.finish(frame, from, object, &[], out)
     }
 
-    /// Asks the application, if there is something to ask and room for it; without room the writes are refused. Says whether it has to
-    /// be waited for.
+    /// Asks the application about writes that need a decision; without room, the writes are refused. Returns
+    /// whether the answer must wait.
     fn ask(&mut self, now: Instant, frame: &Frame<'_>, datagram: &[u8], from: Source, object: usize) -> bool {
         let asked = || frame.properties.iter().filter(|property| asks(&self.objects[object], property));
         let count = asked().count();

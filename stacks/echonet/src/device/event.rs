@@ -1,4 +1,4 @@
-//! What a device tells its application, and is told.
+//! Events, decisions and counters of a device.
 
 use std::io::ErrorKind;
 
@@ -6,56 +6,56 @@ use crate::address::{Destination, NodeAddress};
 use crate::eoj::Eoj;
 use crate::epc::Epc;
 
-/// A write that waits for the application.
+/// A write that waits for the application's decision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WriteId(pub(crate) u64);
 
-/// What becomes of a write that the application was asked about.
+/// A decision on a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
-    /// The property has the value now.
+    /// The property takes the new value.
     Accept,
-    /// The property keeps the one that it has, and who wrote is told.
+    /// The property keeps its value, and the writer receives a refusal.
     Refuse,
 }
 
-/// What happened at a device.
+/// An event of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DeviceEvent {
-    /// Somebody wrote a property; [`Device::get`](crate::Device::get) has its value.
+    /// Another node wrote a property; [`Device::get`](crate::Device::get) returns its value.
     Written {
-        /// Who.
+        /// The writer.
         from: NodeAddress,
         /// The object.
         eoj: Eoj,
         /// The property.
         epc: Epc,
     },
-    /// Somebody wants to write a property: [`Device::decide`](crate::Device::decide). Without a decision in time it is
-    /// refused.
+    /// Another node wants to write a property: call [`Device::decide`](crate::Device::decide). Without a
+    /// decision in time, the write is refused.
     WriteRequested {
-        /// To decide with.
+        /// Identifies the write.
         id: WriteId,
-        /// Who.
+        /// The writer.
         from: NodeAddress,
         /// The object.
         eoj: Eoj,
         /// The property.
         epc: Epc,
-        /// What it is to become.
+        /// The new value.
         value: Vec<u8>,
     },
-    /// What the node had to say could not be sent, for a reason that lasts: an answer, or what is told to all.
+    /// An answer or a notification could not be sent, for a lasting reason.
     Unsent {
-        /// To whom.
+        /// Its destination.
         to: Destination,
-        /// Why.
+        /// The reason.
         error: ErrorKind,
     },
 }
 
-/// Why the application's own value was not taken.
+/// Why a value from the application was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
@@ -68,8 +68,8 @@ pub enum SetError {
     /// The property is computed.
     #[error("property {0} is computed from the description")]
     Computed(Epc),
-    /// The description allows other lengths.
-    #[error("property {epc} cannot have {bytes} bytes: its description says which lengths it may have")]
+    /// The description does not allow this length.
+    #[error("property {epc} cannot have {bytes} bytes: its description does not allow this length")]
     Length {
         /// The property.
         epc: Epc,
@@ -78,20 +78,20 @@ pub enum SetError {
     },
 }
 
-/// What a device counted.
+/// Counters of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct DeviceStats {
-    /// Requests that were answered or done.
+    /// Requests that were executed.
     pub requests: u64,
-    /// Of these, refused in part or whole.
+    /// Of these, refused at least in part.
     pub refused: u64,
-    /// Messages that are no frames.
+    /// Malformed messages.
     pub malformed: u64,
-    /// Frames for objects that the node does not have, or that are no requests.
+    /// Frames for objects that the node does not have, or that are not requests.
     pub ignored: u64,
-    /// Requests that were dropped since a limit was reached, and events that nobody took in time.
+    /// Requests dropped because of a limit, and events dropped because the queue was full.
     pub dropped: u64,
-    /// Messages that the system would not send.
+    /// Messages that the system could not send.
     pub unsent: u64,
 }

@@ -1,4 +1,4 @@
-//! A node that others read, write and listen to.
+//! A device node: other nodes read and write its properties and receive its notifications.
 
 mod answer;
 mod config;

@@ -1,5 +1,5 @@
-//! An object as a device keeps it: each property is found in one step, and has the room for its longest value from the
-//! start.
+//! An object of a device. A property is found in one step, and memory for its longest value is allocated at
+//! the start.
 
 use crate::description::{Access, DescriptionError, ObjectDescription, PropertyDescription, WritePolicy};
 use crate::eoj::Eoj;
@@ -7,16 +7,16 @@ use crate::epc::Epc;
 use crate::limits::EDT_BYTES_MAX;
 use crate::property_map::PropertyMap;
 
-/// No property has this place: there are 128 at the most.
+/// Marks a code without a property; there are at most 128 properties.
 const NOWHERE: u8 = u8::MAX;
 
-/// A property and its present value.
+/// A property and its current value.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) epc: Epc,
     pub(crate) access: Access,
     pub(crate) policy: WritePolicy,
-    /// Follows from the description; nobody sets it.
+    /// Derived from the description; cannot be set.
     pub(crate) computed: bool,
     /// A notification of it is queued.
     pub(crate) queued: bool,
@@ -34,7 +34,7 @@ impl Stored {
         (usize::from(self.shortest)..=usize::from(self.longest)).contains(&bytes)
     }
 
-    /// Takes a value of an allowed length; says whether it is another. Never allocates.
+    /// Sets a value of an allowed length; returns whether it changed. Never allocates.
     pub(crate) fn write(&mut self, value: &[u8]) -> bool {
         debug_assert!(self.allows(value.len()));
         if self.value == value {
@@ -50,12 +50,12 @@ impl Stored {
 pub(crate) struct Object {
     pub(crate) eoj: Eoj,
     pub(crate) properties: Vec<Stored>,
-    /// Where each of the codes 0x80 to 0xFF is in `properties`.
+    /// The index in `properties` of each of the codes 0x80 to 0xFF.
     places: Box<[u8; 128]>,
 }
 
 impl Object {
-    /// An object as described, its property maps added.
+    /// An object with this description, and its property maps.
     pub(crate) fn new(
         description: &ObjectDescription,
         computed: &[(Epc, Vec<u8>, Access)],
@@ -90,7 +90,7 @@ impl Object {
         if *place != NOWHERE {
             return Err(DescriptionError::TwoProperties(eoj, epc));
         }
-        // At most 128, since each has a code of its own.
+        // At most 128, since codes are unique.
         *place = u8::try_from(self.properties.len()).unwrap_or(NOWHERE);
         let mut value = Vec::with_capacity(longest);
         value.extend_from_slice(&property.value);
@@ -107,7 +107,7 @@ impl Object {
         Ok(())
     }
 
-    /// What is announced, can be set, can be read: the last with the maps themselves.
+    /// The announced, writable and readable properties; the last includes the maps themselves.
     fn maps(&self, maps: &[Epc]) -> [PropertyMap; 3] {
         let with = |choose: fn(Access) -> bool| {
             self.properties
@@ -122,7 +122,7 @@ impl Object {
         ]
     }
 
-    /// Where a property is in `properties`.
+    /// The index of a property in `properties`.
     pub(crate) fn place(&self, epc: Epc) -> Option<usize> {
         let place = *self.places.get(usize::from(epc.0.checked_sub(0x80)?))?;
         (place != NOWHERE).then_some(usize::from(place))

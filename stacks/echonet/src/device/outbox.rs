@@ -1,4 +1,4 @@
-//! What a device still has to tell: its application, and all nodes.
+//! Pending events and notifications of a device.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use crate::device::object::Object;
 
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// Properties to tell to all: places of the object and of its property. Each stands here once, so that this is no
-    /// longer than the description; what is sent is the value at that time.
+    /// Properties to announce: indices of the object and of its property. Each is queued at most once, so
+    /// that the description bounds the length; the value at the time of sending is sent.
     notices: VecDeque<(usize, usize)>,
     events: VecDeque<DeviceEvent>,
     max_events: usize,
-    /// Events that nobody took in time.
+    /// Events dropped because the queue was full.
     pub(super) dropped: u64,
 }
 
@@ -28,7 +28,7 @@ impl Outbox {
         }
     }
 
-    /// A property is to be told to all.
+    /// Queues the announcement of a property.
     pub(super) fn notice(&mut self, object: &mut Object, object_place: usize, place: usize) {
         let property = &mut object.properties[place];
         if !property.queued {

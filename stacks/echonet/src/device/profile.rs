@@ -1,19 +1,19 @@
-//! What a node profile says of the node's objects (Part 2, section 6.11.1).
+//! Computed properties of the node profile (Part 2, section 6.11.1).
 
 use crate::description::{Access, Description};
 use crate::eoj::{ClassCode, Eoj};
 use crate::epc::Epc;
 use crate::limits::{LISTED_CLASSES_MAX, LISTED_INSTANCES_MAX};
 
-/// D3 to D7 of a node with these device objects, in ascending order. Lists hold 84 instances and 8 classes at the most, the first
-/// ones; D3 and D4 count all.
+/// D3 to D7 of a node with these device objects, in ascending order. Lists hold the first 84 instances and
+/// the first 8 classes; D3 and D4 count all.
 pub(super) fn computed(description: &Description) -> Vec<(Epc, Vec<u8>, Access)> {
     let mut objects: Vec<Eoj> = description.objects.iter().map(|object| object.eoj).collect();
     objects.sort_unstable();
     let mut classes: Vec<ClassCode> = objects.iter().map(|eoj| eoj.class()).collect();
     classes.dedup();
     let instance_count = u32::try_from(objects.len()).unwrap_or(u32::MAX).to_be_bytes();
-    // With the class of the node profile itself.
+    // Includes the class of the node profile itself.
     let class_count = u16::try_from(classes.len() + 1).unwrap_or(u16::MAX).to_be_bytes();
     let listed_classes = &classes[..classes.len().min(LISTED_CLASSES_MAX)];
     let mut class_list = vec![u8::try_from(listed_classes.len()).unwrap_or(u8::MAX)];
@@ -23,7 +23,7 @@ pub(super) fn computed(description: &Description) -> Vec<(Epc, Vec<u8>, Access)>
     vec![
         (Epc::INSTANCE_COUNT, instance_count[1..].to_vec(), Access::GET),
         (Epc::CLASS_COUNT, class_count.to_vec(), Access::GET),
-        // Told, never read.
+        // Announced, never read.
         (
             Epc::INSTANCE_LIST_NOTIFICATION,
             instances.clone(),

@@ -1,4 +1,4 @@
-//! Messages to all nodes come once by each interface: the second one is known here.
+//! Recognises a multicast message that was received on another interface before.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use crate::limits::REMEMBERED_MULTICASTS;
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     last: [Option<(Instant, NodeAddress, u64)>; REMEMBERED_MULTICASTS],
-    /// Where the next one is written.
+    /// The index of the next entry.
     at: usize,
 }
 
 impl Seen {
-    /// Whether the same came within `window`; remembers it if not.
+    /// Whether the same message was received within `window`; records it if not.
     pub(super) fn again(
         &mut self,
         now: Instant,

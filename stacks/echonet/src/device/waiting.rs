@@ -1,4 +1,4 @@
-//! Writes that wait for the application.
+//! Writes that wait for the application's decision.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -6,27 +6,27 @@ use std::time::Instant;
 use crate::address::Source;
 use crate::device::event::{Decision, WriteId};
 
-/// A request with properties that the application was asked about.
+/// A request with properties that need a decision.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) datagram: Vec<u8>,
     pub(super) from: Source,
-    /// Where the object is in its device.
+    /// The index of the object in its device.
     pub(super) object: usize,
-    /// The number of the first property that was asked about; the others follow.
+    /// The number of the first such property; the others follow.
     first: u64,
     decisions: Vec<Option<Decision>>,
     until: Instant,
 }
 
 impl Waiting {
-    /// What the application decided; what it did not is refused.
+    /// The decisions; properties without one are refused.
     pub(super) fn decisions(&self) -> Vec<Decision> {
         self.decisions.iter().map(|decision| decision.unwrap_or(Decision::Refuse)).collect()
     }
 }
 
-/// All of them, the oldest first. All wait equally long, so that the first is the next to end.
+/// All waiting requests, the oldest first. They wait equally long, so that the first one expires first.
 #[derive(Debug, Default)]
 pub(super) struct WaitingList {
     waiting: VecDeque<Waiting>,
@@ -40,14 +40,14 @@ impl WaitingList {
         self.waiting.len() + self.decided.len()
     }
 
-    /// Whether this very request waits: it was sent again by a node that has no patience.
+    /// Whether the same request already waits, because the node sent it again.
     pub(super) fn has(&self, datagram: &[u8], from: Source, object: usize) -> bool {
         self.waiting.iter().chain(&self.decided).any(|other| {
             other.from.reply() == from.reply() && other.object == object && other.datagram == datagram
         })
     }
 
-    /// Adds a request; gives the number of the first of `asked` properties.
+    /// Adds a request; returns the number of the first of `asked` properties.
     pub(super) fn add(
         &mut self,
         datagram: &[u8],
@@ -63,7 +63,7 @@ impl WaitingList {
         first
     }
 
-    /// Says whether it still waited.
+    /// Records a decision; returns whether the request still waited.
     pub(super) fn decide(&mut self, id: WriteId, decision: Decision) -> bool {
         let Some(at) = self.waiting.partition_point(|waiting| waiting.first <= id.0).checked_sub(1) else {
             return false;

@@ -1,4 +1,4 @@
-//! Frames: read without a copy, written into the caller's buffer, found in a stream.
+//! Frames: parsed without a copy, written into the caller's buffer, extracted from a stream.
 
 mod properties;
 mod read;

@@ -1,11 +1,11 @@
-//! Lists of properties, as they stand in a frame.
+//! Lists of properties in a frame.
 
 use core::iter::FusedIterator;
 
 use crate::epc::Epc;
 use crate::error::FrameError;
 
-/// A property and its value. The value is empty in requests to read, and where nothing could be read or was done.
+/// A property and its value. The value is empty in read requests, refused reads and successful writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Property<'a> {
     /// Which property.
@@ -14,7 +14,7 @@ pub struct Property<'a> {
     pub edt: &'a [u8],
 }
 
-/// A list of properties: EPC, PDC, EDT, one after the other. It is whole: whoever has one need not check lengths.
+/// A list of properties: EPC, PDC, EDT of each. Its lengths have been checked.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Properties<'a> {
     bytes: &'a [u8],
@@ -22,7 +22,7 @@ pub struct Properties<'a> {
 }
 
 impl<'a> Properties<'a> {
-    /// Checks a list of `count` properties at the start of `bytes`; gives it, and what follows.
+    /// Checks a list of `count` properties at the start of `bytes`; returns it and the remaining bytes.
     pub(crate) fn split(count: u8, bytes: &'a [u8]) -> Result<(Self, &'a [u8]), FrameError> {
         let mut rest = bytes;
         for _ in 0..count {
@@ -32,7 +32,7 @@ impl<'a> Properties<'a> {
         Ok((Self { bytes: &bytes[..bytes.len() - rest.len()], count }, rest))
     }
 
-    /// How many there are, at most 255.
+    /// The number of properties, at most 255.
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
@@ -47,12 +47,12 @@ impl<'a> Properties<'a> {
         PropertiesIter { rest: self.bytes, left: self.len() }
     }
 
-    /// The first property with this code. Looks through the list.
+    /// The first property with this code. The search is linear.
     pub fn find(&self, epc: Epc) -> Option<Property<'a>> {
         self.iter().find(|property| property.epc == epc)
     }
 
-    /// The list as it stands in the frame.
+    /// The encoded list.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -90,7 +90,7 @@ pub struct PropertiesIter<'a> {
 }
 
 impl<'a> PropertiesIter<'a> {
-    /// Over `count` properties that are known to stand there.
+    /// Iterates over `count` properties whose lengths have been checked.
     #[cfg(feature = "std")]
     pub(crate) fn over(bytes: &'a [u8], count: usize) -> Self {
         Self { rest: bytes, left: count }
@@ -101,7 +101,7 @@ impl<'a> Iterator for PropertiesIter<'a> {
     type Item = Property<'a>;
 
     fn next(&mut self) -> Option<Property<'a>> {
-        // The list was checked when it was made.
+        // Lengths were checked on construction.
         let [epc, pdc, values @ ..] = self.rest else { return None };
         let (edt, rest) = values.split_at_checked(usize::from(*pdc))?;
         (self.rest, self.left) = (rest, self.left.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Reading a frame (ECHONET Lite Specification, Part 2, chapter 3):
+//! Parsing of frames (ECHONET Lite Specification, Part 2, chapter 3):
 //!
 //! ```text
 //!  1     1     2    3     3     1    1    1    1    PDC
@@ -9,7 +9,8 @@
 //!                                        `- OPC times ---'
 //! ```
 //!
-//! In SetGet and its answers a second OPC with its properties follows: first what is written, then what is read.
+//! In SetGet and its answers a second OPC with its properties follows: first the properties to write, then
+//! those to read.
 
 use crate::eoj::Eoj;
 use crate::error::FrameError;
@@ -17,7 +18,7 @@ use crate::esv::Esv;
 use crate::frame::properties::Properties;
 use crate::tid::Tid;
 
-/// A frame in the specified message format, read without a copy.
+/// A frame in the specified message format, parsed without a copy.
 ///
 /// ```
 /// use netdyno_echonet_core::{Eoj, Epc, Esv, Frame};
@@ -31,29 +32,29 @@ use crate::tid::Tid;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Frame<'a> {
-    /// Chosen by who asked.
+    /// Chosen by the requester.
     pub tid: Tid,
-    /// The object that it comes from.
+    /// The source object.
     pub seoj: Eoj,
-    /// The object that it goes to.
+    /// The destination object.
     pub deoj: Eoj,
-    /// What it asks or answers.
+    /// The service.
     pub esv: Esv,
-    /// The properties; in SetGet and its answers those that are written.
+    /// The properties; in SetGet and its answers those to write.
     pub properties: Properties<'a>,
-    /// The second list, of SetGet and its answers alone: the properties that are read.
+    /// The second list, only in SetGet and its answers: the properties to read.
     pub get: Properties<'a>,
-    /// Bytes after the frame's end, of no meaning. Some nodes fill up their datagrams.
+    /// Bytes after the frame's end, which are ignored. Some nodes pad their datagrams.
     pub trailing_bytes: usize,
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a datagram. All lengths are checked before it returns, in time linear in them. Lists without properties
-    /// are read too; whether they make sense is for who takes the frame.
+    /// Parses a datagram and checks all its lengths, in linear time. Lists without properties are accepted;
+    /// the receiver decides whether they make sense.
     ///
     /// # Errors
     ///
-    /// It is cut short, of another protocol or format, or of an unknown service. Discard it.
+    /// The frame is truncated, or has another protocol or format or an unknown service. Discard it.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, FrameError> {
         match datagram {
             [0x10, 0x81, ..] => {}

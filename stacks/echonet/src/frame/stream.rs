@@ -1,16 +1,16 @@
-//! Messages in a TCP stream: they follow one another, with nothing between them, and only reading one tells where the next
-//! begins.
+//! Messages in a TCP stream. They follow one another without delimiters, so that a message must be parsed to
+//! find the next.
 
 use core::iter::FusedIterator;
 
 use crate::error::FrameError;
 use crate::frame::read::Frame;
 
-/// The whole messages at the front of what has come of a stream, each to be handed on as a datagram is.
+/// The complete messages at the front of the received part of a stream. Handle each like a datagram.
 ///
-/// Keep what is [`left`](Self::left) in front of what comes next: less than
-/// [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) bytes, so that a peer cannot make one keep more. After an error nobody
-/// knows where the next message would begin: close the connection.
+/// Keep what is [`left`](Self::left) and append the next bytes to it. It is shorter than
+/// [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX), which bounds the memory that a peer can occupy. After an
+/// error the start of the next message is unknown: close the connection.
 ///
 /// ```
 /// use netdyno_echonet_core::Messages;
@@ -28,12 +28,12 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Of what has come and was not handed on yet.
+    /// The messages in the bytes that have been received and not yet handled.
     pub fn new(stream: &'a [u8]) -> Self {
         Self { left: stream, is_over: false }
     }
 
-    /// What follows the messages that were given: the beginning of one, or, after an error, what is none.
+    /// The bytes after the returned messages: an incomplete message or, after an error, an invalid one.
     pub fn left(&self) -> &'a [u8] {
         self.left
     }

@@ -7,21 +7,21 @@ use crate::esv::Esv;
 use crate::limits::{EDT_BYTES_MAX, HEADER_BYTES, PROPERTIES_MAX};
 use crate::tid::Tid;
 
-/// What stands before a frame's properties.
+/// The fields before a frame's properties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Chosen by who asks, repeated by who answers.
+    /// Chosen by the requester, and repeated in the answer.
     pub tid: Tid,
-    /// The object that it comes from.
+    /// The source object.
     pub seoj: Eoj,
-    /// The object that it goes to.
+    /// The destination object.
     pub deoj: Eoj,
-    /// What it asks or answers.
+    /// The service.
     pub esv: Esv,
 }
 
-/// Writes one frame, property by property. After each call the buffer holds a whole frame, but for the second list of
-/// SetGet, which [`finish`](Self::finish) adds if nobody did.
+/// Writes one frame, property by property. After each call the buffer holds a complete frame, except for the
+/// second list of SetGet, which [`finish`](Self::finish) adds if it is missing.
 ///
 /// ```
 /// use netdyno_echonet_core::{Eoj, Epc, Esv, FrameWriter, Header, Tid};
@@ -39,13 +39,13 @@ pub struct FrameWriter<'b> {
     buffer: &'b mut [u8],
     /// Bytes written.
     at: usize,
-    /// Where the OPC of the list that is being written stands.
+    /// The position of the OPC of the current list.
     opc_at: usize,
     esv: Esv,
 }
 
 impl<'b> FrameWriter<'b> {
-    /// Begins a frame without properties.
+    /// Starts a frame without properties.
     ///
     /// # Errors
     ///
@@ -61,21 +61,21 @@ impl<'b> FrameWriter<'b> {
         Ok(Self { buffer, at: HEADER_BYTES + 1, opc_at: HEADER_BYTES, esv: header.esv })
     }
 
-    /// Bytes that are left in the buffer.
+    /// The remaining bytes of the buffer.
     pub fn room(&self) -> usize {
         self.buffer.len() - self.at
     }
 
-    /// Properties of the list that is being written.
+    /// The number of properties in the current list.
     pub fn count(&self) -> usize {
         usize::from(self.buffer[self.opc_at])
     }
 
-    /// Adds a property. On an error nothing is written.
+    /// Adds a property. On an error the buffer is unchanged.
     ///
     /// # Errors
     ///
-    /// No room, 255 properties already, or a value of more than 255 bytes.
+    /// The buffer is full, the list has 255 properties, or the value has more than 255 bytes.
     pub fn property(&mut self, epc: Epc, edt: &[u8]) -> Result<(), WriteError> {
         let too_long = WriteError::ValueTooLong { bytes: edt.len() };
         let pdc = u8::try_from(edt.len()).map_err(|_| too_long)?;
@@ -94,11 +94,11 @@ impl<'b> FrameWriter<'b> {
         Ok(())
     }
 
-    /// Begins the second list of SetGet and its answers: the properties that are read.
+    /// Starts the second list of SetGet and its answers: the properties to read.
     ///
     /// # Errors
     ///
-    /// No room, another service, or the list was begun already.
+    /// The buffer is full, the service has no second list, or it was already started.
     pub fn get_list(&mut self) -> Result<(), WriteError> {
         if !self.esv.has_get_list() || self.opc_at != HEADER_BYTES {
             return Err(WriteError::NoSecondList);
@@ -110,8 +110,8 @@ impl<'b> FrameWriter<'b> {
         Ok(())
     }
 
-    /// Makes another service of it: an answer becomes a refusal when its last property could not be read. Both have
-    /// as many lists.
+    /// Changes the service: an answer becomes a refusal when its last property could not be read. Both
+    /// services must have the same number of lists.
     pub fn set_esv(&mut self, esv: Esv) {
         debug_assert_eq!(esv.has_get_list(), self.esv.has_get_list());
         self.esv = esv;
@@ -122,7 +122,7 @@ impl<'b> FrameWriter<'b> {
     ///
     /// # Errors
     ///
-    /// A second list is missing, and there is no room for an empty one.
+    /// The second list is missing, and an empty one does not fit.
     pub fn finish(mut self) -> Result<usize, WriteError> {
         if self.esv.has_get_list() && self.opc_at == HEADER_BYTES {
             self.get_list()?;

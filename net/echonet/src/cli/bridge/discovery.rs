@@ -1,16 +1,16 @@
-//! What Home Assistant wants to know of each property (its MQTT discovery).
+//! Home Assistant's MQTT discovery messages.
 
 use netdyno_echonet::core::{Eoj, Epc};
 use serde_json::{Value, json};
 
 use crate::cli::names::{self, Kind};
 
-/// A property of an object of a node, as a thing in Home Assistant.
+/// A property of an object of a node, as an entity in Home Assistant.
 #[derive(Debug)]
 pub(super) struct Thing<'a> {
-    /// What all topics begin with.
+    /// The prefix of all topics.
     pub(super) base: &'a str,
-    /// What discovery topics begin with.
+    /// The prefix of discovery topics.
     pub(super) prefix: &'a str,
     /// The node's name in topics.
     pub(super) id: &'a str,
@@ -21,23 +21,23 @@ pub(super) struct Thing<'a> {
     pub(super) can_set: bool,
 }
 
-/// Of a state.
+/// The topic of a state.
 pub(super) fn state_topic(base: &str, id: &str, eoj: Eoj, epc: Epc) -> String {
     format!("{base}/{id}/{eoj}/{epc}")
 }
 
-/// Whether a node is there.
+/// The topic of a node's availability.
 pub(super) fn availability_topic(base: &str, id: &str) -> String {
     format!("{base}/{id}/availability")
 }
 
-/// Whether the bridge is there.
+/// The topic of the bridge's availability.
 pub(super) fn bridge_topic(base: &str) -> String {
     format!("{base}/bridge/state")
 }
 
 impl Thing<'_> {
-    /// Topic and contents.
+    /// The topic and the payload.
     pub(super) fn message(&self) -> (String, Value) {
         let class = self.eoj.class();
         let state = state_topic(self.base, self.id, self.eoj, self.epc);
@@ -96,7 +96,7 @@ impl Thing<'_> {
     }
 }
 
-/// What Home Assistant calls a quantity with this unit.
+/// Home Assistant's device class for a unit.
 fn device_class(unit: &str) -> Option<&'static str> {
     Some(match unit {
         "°C" => "temperature",

@@ -1,4 +1,4 @@
-//! What the bridge knows of the nodes.
+//! The bridge's knowledge of the nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,14 +9,15 @@ use crate::cli::names;
 /// A node.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Its name in topics: its identification number, or its address where it has none. Unknown until it was asked.
+    /// Its name in topics: its identification number, or its address if it has none. `None` until it has
+    /// answered.
     pub(super) id: Option<String>,
     pub(super) maker: Option<String>,
     pub(super) present: bool,
     pub(super) objects: BTreeMap<Eoj, Object>,
 }
 
-/// An object: what can be read and written, and the values that were read.
+/// An object: its readable and writable properties, and the values that were read.
 #[derive(Debug, Default)]
 pub(super) struct Object {
     pub(super) get: Vec<Epc>,
@@ -24,7 +25,7 @@ pub(super) struct Object {
     pub(super) values: BTreeMap<Epc, Vec<u8>>,
 }
 
-/// All nodes: as many as the controller knows.
+/// All nodes; the controller limits their number.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     known: HashMap<NodeAddress, Known>,
@@ -52,7 +53,7 @@ impl Nodes {
         self.by_id.get(id).copied()
     }
 
-    /// Gives a node its name. Of two nodes with the same number the later has its address for a name.
+    /// Names a node. If two nodes have the same number, the later one is named by its address.
     pub(super) fn name(&mut self, node: NodeAddress, number: Option<&[u8]>, maker: Option<String>) {
         let Some(known) = self.known.get_mut(&node) else { return };
         known.maker = maker.or(known.maker.take());
@@ -61,7 +62,7 @@ impl Nodes {
             |number: &&[u8]| number.first() == Some(&0xFE) && number[1..].iter().any(|byte| *byte != 0);
         let number = number.filter(is_number).map(names::hex);
         let is_anothers = |id: &String| match self.by_id.get(id) {
-            // A node that moved keeps its name.
+            // A node whose address changed keeps its name.
             Some(other) => *other != node && self.known.get(other).is_some_and(|other| other.present),
             None => false,
         };
@@ -86,20 +87,20 @@ impl Nodes {
         }
     }
 
-    /// Keeps a value; whether it is another than before. Of objects that nobody described none are kept.
+    /// Stores a value; returns whether it changed. Values of undescribed objects are not stored.
     pub(super) fn keep(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) -> bool {
         let object = self.known.get_mut(&node).and_then(|known| known.objects.get_mut(&eoj));
         let Some(object) = object.filter(|object| object.get.contains(&epc)) else { return false };
         object.values.insert(epc, edt.to_vec()).is_none_or(|before| before != edt)
     }
 
-    /// Whether a node is there; says if that is new.
+    /// Records whether a node is present; returns whether that changed.
     pub(super) fn set_present(&mut self, node: NodeAddress, present: bool) -> bool {
         let Some(known) = self.known.get_mut(&node) else { return false };
         std::mem::replace(&mut known.present, present) != present
     }
 
-    /// What can be read.
+    /// All readable properties.
     pub(super) fn readable(&self) -> Vec<(NodeAddress, Eoj, Vec<Epc>)> {
         let of_node = |(node, known): (&NodeAddress, &Known)| {
             let node = *node;
@@ -132,7 +133,7 @@ mod tests {
         let ids = [1, 2, 3].map(|last| nodes.id(node(last)).unwrap().to_owned());
         assert_eq!(ids, ["FE00000B01", "192-0-2-2", "192-0-2-3"]);
         assert_eq!(nodes.by_id("192-0-2-2"), Some(node(2)));
-        // It has another address now.
+        // Its address changed.
         nodes.set_present(node(1), false);
         nodes.name(node(2), Some(&number), None);
         assert_eq!((nodes.by_id("FE00000B01"), nodes.by_id("192-0-2-2")), (Some(node(2)), None));

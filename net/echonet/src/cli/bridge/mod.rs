@@ -1,4 +1,4 @@
-//! `bridge`: states to an MQTT broker, commands from it.
+//! `bridge`: publishes states to an MQTT broker and executes its commands.
 
 mod discovery;
 mod home;
@@ -20,7 +20,7 @@ use home::{Known, Nodes};
 use mqtt::{Address, Broker, FromBroker};
 pub(crate) use tls::Tls;
 
-/// What was typed.
+/// The command line.
 #[derive(Debug)]
 pub(crate) struct BridgeSettings<'a> {
     pub(crate) mqtt: &'a str,
@@ -31,7 +31,7 @@ pub(crate) struct BridgeSettings<'a> {
     pub(crate) search: Duration,
 }
 
-/// Requests that may wait; beyond, a reading is left out until the next.
+/// The maximum number of waiting requests; above it, a poll is skipped.
 const REQUESTS_MAX: usize = 32_768;
 
 pub(crate) fn run(
@@ -42,7 +42,7 @@ pub(crate) fn run(
     let address = Address::parse(settings.mqtt)?;
     if settings.topic.is_empty() || settings.topic.contains(['#', '+']) || settings.topic.ends_with('/') {
         return Err(Failure::told(
-            "--topic: it takes a topic without #, + and / at its end, such as echonet",
+            "--topic: expected a topic without #, + or a trailing /, such as echonet",
         ));
     }
     let session = Session::until_ended(&network.settings(), network.controller())?;
@@ -71,20 +71,20 @@ struct Bridge<'a> {
     settings: &'a BridgeSettings<'a>,
     nodes: Nodes,
     asked: HashMap<RequestId, Asked>,
-    /// Why the broker is away, as it was told.
+    /// Why the broker is unavailable, as reported.
     away: Option<String>,
 }
 
-/// Why something was asked.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy)]
 enum What {
-    /// The node's number and maker.
+    /// Reads the node's number and manufacturer.
     Profile,
-    /// What an object has.
+    /// Reads an object's property maps.
     Maps,
-    /// Values.
+    /// Reads values.
     Values,
-    /// A command was to be done.
+    /// Executes a command.
     Command,
 }
 
@@ -142,7 +142,7 @@ impl Bridge<'_> {
             }
             FromBroker::Away(why) if self.away.as_ref() != Some(&why) => {
                 let told = format!(
-                    "no broker at {}: {why}; tried again until it is there",
+                    "no broker at {}: {why}; the connection is retried",
                     self.settings.mqtt.rsplit('@').next().unwrap_or_default()
                 );
                 self.printer.remark(&told);
@@ -169,13 +169,13 @@ impl Bridge<'_> {
         let text = std::str::from_utf8(payload).map_err(|_| "the value is no text")?;
         let edt = names::parse(eoj.class(), epc, text.trim())?;
         self.ask(node, eoj, What::Command, Request::Set(&[Property { epc, edt: &edt }]));
-        // What it has become, whether it was taken or not.
+        // Reads the resulting value, whether the write was accepted or refused.
         self.ask(node, eoj, What::Values, Request::Get(&[epc]));
         Ok(())
     }
 
     fn ask(&mut self, node: NodeAddress, eoj: Eoj, what: What, request: Request<'_>) {
-        // Too many: the next reading comes.
+        // If there are too many, the next poll reads the values.
         if self.asked.len() < REQUESTS_MAX
             && let Ok(id) = self.session.controller.begin(node, eoj, request)
         {
@@ -183,7 +183,7 @@ impl Bridge<'_> {
         }
     }
 
-    /// A node is there, for the first time or again.
+    /// A node is present, for the first time or again.
     fn meet(&mut self, node: NodeAddress) {
         self.nodes.add(node);
         self.set_present(node, true);
@@ -208,7 +208,7 @@ impl Bridge<'_> {
 
     fn answered(&mut self, Asked { node, eoj, what }: Asked, answer: Option<Answer>) {
         let Some(answer) = answer else {
-            // A node that does not even tell its number is called by its address.
+            // A node that does not report its number is named by its address.
             if let What::Profile = what {
                 self.nodes.name(node, None, None);
             }
@@ -246,7 +246,7 @@ impl Bridge<'_> {
         }
     }
 
-    /// A value: published if it is another than before.
+    /// Handles a value: published if it changed.
     fn take(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) {
         if self.nodes.keep(node, eoj, epc, edt)
             && let Some(id) = self.nodes.id(node)
@@ -265,7 +265,7 @@ impl Bridge<'_> {
         }
     }
 
-    /// All that is known of a node.
+    /// Publishes the known state of a node.
     fn publish_all(&mut self, node: NodeAddress) {
         let Some(Known { id: Some(id), present, objects, .. }) = self.nodes.get(node) else { return };
         let topic = availability_topic(self.settings.topic, id);
@@ -282,7 +282,7 @@ impl Bridge<'_> {
         }
     }
 
-    /// Tells Home Assistant what an object has.
+    /// Publishes the discovery messages of an object.
     fn introduce(&mut self, node: NodeAddress, eoj: Eoj) {
         let Some(Known { id: Some(id), maker, objects, .. }) = self.nodes.get(node) else { return };
         let Some(object) = objects.get(&eoj).filter(|_| !self.settings.discovery.is_empty()) else { return };

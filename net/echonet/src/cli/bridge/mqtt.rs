@@ -1,4 +1,4 @@
-//! The broker's side: one thread, and a queue in each direction.
+//! Connection to the broker: one thread, and a queue in each direction.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -13,20 +13,20 @@ use rumqttc::{
 use super::tls::{self, Tls};
 use crate::cli::Failure;
 
-/// Messages that may wait for the broker; states are published anew once it is back.
+/// Messages queued for the broker; all states are published again after a reconnection.
 const OUTBOX: usize = 65_536;
-/// Messages of the broker that may wait for us.
+/// Messages from the broker that are queued for the bridge.
 const INBOX: usize = 4096;
-/// Between two attempts to reach the broker.
+/// Pause between two connection attempts.
 const RETRY: Duration = Duration::from_secs(2);
-/// For the last messages, at the end.
+/// Time limit for the last messages before the exit.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What the broker says.
+/// An event from the broker.
 #[derive(Debug)]
 pub(super) enum FromBroker {
     Connected,
-    /// The connection is lost, or cannot be made: why.
+    /// The connection was lost or could not be established, with the reason.
     Away(String),
     Message {
         topic: String,
@@ -34,7 +34,7 @@ pub(super) enum FromBroker {
     },
 }
 
-/// Where the broker is, and who we are to it.
+/// The address of the broker, and the credentials.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Address {
     host: String,
@@ -48,7 +48,7 @@ impl Address {
     pub(super) fn parse(url: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| {
             Failure::told(format!(
-                "--mqtt: {why}: it takes mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost, or mqtts:// for TLS"
+                "--mqtt: {why}: expected mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost, or mqtts:// for TLS"
             ))
         };
         let (tls, rest) = match url.split_once("://") {
@@ -82,18 +82,18 @@ impl Address {
     }
 }
 
-/// A connection that is made again and again.
+/// A connection that is re-established when it is lost.
 pub(super) struct Broker {
     client: Client,
     inbox: Receiver<FromBroker>,
     is_connected: bool,
     thread: Option<JoinHandle<()>>,
-    /// Messages that found no room.
+    /// Messages dropped because the queue was full.
     pub(super) dropped: u64,
 }
 
 impl Broker {
-    /// Begins to connect. `will` is published retained, with this topic, when we are gone.
+    /// Starts connecting. `will` is published, retained, under this topic when the connection is lost.
     pub(super) fn connect(
         address: &Address,
         tls: Tls<'_>,
@@ -101,7 +101,7 @@ impl Broker {
         waker: Waker,
     ) -> Result<Self, Failure> {
         if let Some(option) = tls.option().filter(|_| !address.tls) {
-            let text = format!("{option}: it is for TLS: write mqtts:// in --mqtt, or leave it out");
+            let text = format!("{option}: this option requires TLS: use mqtts:// in --mqtt, or omit it");
             return Err(Failure::told(text));
         }
         let id = format!("netdyno-echonet-{}", std::process::id());
@@ -122,7 +122,7 @@ impl Broker {
         Ok(Self { client, inbox, is_connected: false, thread: Some(thread), dropped: 0 })
     }
 
-    /// What it said, if anything.
+    /// The next event, if any.
     pub(super) fn next(&mut self) -> Option<FromBroker> {
         let message = self.inbox.try_recv().ok()?;
         match message {
@@ -133,7 +133,7 @@ impl Broker {
         Some(message)
     }
 
-    /// Publishes, retained, as soon as the broker takes it. Never waits.
+    /// Queues a retained message. Never blocks.
     pub(super) fn publish(&mut self, topic: &str, payload: &str) {
         if self.client.try_publish(topic, QoS::AtLeastOnce, true, payload.as_bytes()).is_err() {
             self.dropped += 1;
@@ -146,7 +146,7 @@ impl Broker {
         }
     }
 
-    /// Sends what is left, where there is somebody who takes it, and goes.
+    /// Sends queued messages if connected, then disconnects.
     pub(super) fn close(mut self) {
         let _ = self.client.try_disconnect();
         let until = std::time::Instant::now() + FAREWELL;
@@ -183,7 +183,7 @@ fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Wak
     }
 }
 
-/// Why there is no connection, and what helps.
+/// Describes why there is no connection, and the remedy.
 fn told(error: &ConnectionError, was_connected: bool) -> String {
     if let Some((why, remedy)) = tls::remedy(error) {
         return format!("{why}: {remedy}");
@@ -197,9 +197,9 @@ fn told(error: &ConnectionError, was_connected: bool) -> String {
             ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
         ) => "it refuses the login: write USER:PASSWORD@ in --mqtt, or put the password into MQTT_PASSWORD"
             .to_owned(),
-        ConnectionError::Tls(_) => format!("{cause}: does that port speak TLS? mqtt:// is without it"),
+        ConnectionError::Tls(_) => format!("{cause}: does that port use TLS? mqtt:// connects without it"),
         ConnectionError::MqttState(_) if !was_connected => {
-            format!("{cause}: does that port want TLS? mqtts:// is with it")
+            format!("{cause}: does that port require TLS? mqtts:// connects with it")
         }
         _ => cause.to_string(),
     }

@@ -1,4 +1,4 @@
-//! TLS to the broker: who is believed, who we are, and what a failure means.
+//! TLS to the broker: trusted authorities, client certificate, explanations of failures.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -12,17 +12,17 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
 
 use crate::cli::Failure;
 
-/// Files that TLS is done with.
+/// The files of a TLS configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tls<'a> {
-    /// Those who may have signed the broker's certificate; `None`: those whom the system trusts.
+    /// Trusted certificate authorities; `None` for those of the system.
     pub(crate) authorities: Option<&'a Path>,
-    /// Our own certificate, and its key.
+    /// The client certificate and its key.
     pub(crate) own: Option<(&'a Path, &'a Path)>,
 }
 
 impl Tls<'_> {
-    /// An option that was given.
+    /// The name of an option that was given.
     pub(super) fn option(&self) -> Option<&'static str> {
         self.authorities.map(|_| CA.name).or(self.own.map(|_| CERTIFICATE.name))
     }
@@ -61,7 +61,7 @@ impl Tls<'_> {
     }
 }
 
-/// An option that names a file, and what has to be in that.
+/// An option that names a file, and the expected contents.
 struct File {
     name: &'static str,
     contents: &'static str,
@@ -75,10 +75,10 @@ const KEY: File = File { name: "--mqtt-key", contents: "the key of --mqtt-cert, 
 impl File {
     fn wrong(&self, path: &Path, why: &dyn Display) -> Failure {
         let Self { name, contents } = self;
-        Failure::told(format!("{name}: {}: {why}: give the file of {contents}, in PEM", path.display()))
+        Failure::told(format!("{name}: {}: {why}: expected a PEM file of {contents}", path.display()))
     }
 
-    /// The certificates in it, of which there is at least one.
+    /// The certificates in the file, at least one.
     fn read_all(&self, path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
         let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
         let certificates: Vec<_> = certificates.map_err(|error| self.wrong(path, &cause(error)))?;
@@ -89,7 +89,7 @@ impl File {
     }
 }
 
-/// What the system says of a file, without what the parser says of that.
+/// The system's error, without the parser's wording.
 fn cause(error: pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
@@ -97,17 +97,17 @@ fn cause(error: pem::Error) -> String {
     }
 }
 
-/// What helps, if TLS is what failed.
+/// The remedy for a TLS failure.
 pub(super) fn remedy(error: &(dyn Error + 'static)) -> Option<(String, &'static str)> {
     use CertificateError as Bad;
     let error = of_tls(error)?;
     let remedy = match error {
         rustls::Error::InvalidCertificate(bad) => match bad {
             Bad::UnknownIssuer | Bad::BadSignature => {
-                "name the certificate of the authority that signed the broker's by --mqtt-ca FILE"
+                "pass the certificate of the authority that signed the broker's with --mqtt-ca FILE"
             }
             Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
-                "write the broker's host in --mqtt as its certificate has it"
+                "use the host name of the broker's certificate in --mqtt"
             }
             Bad::Expired | Bad::ExpiredContext { .. } => {
                 "renew the broker's certificate, or set this machine's clock"
@@ -116,12 +116,12 @@ pub(super) fn remedy(error: &(dyn Error + 'static)) -> Option<(String, &'static 
                 "set this machine's clock, or wait until the broker's certificate is valid"
             }
             Bad::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-                "the broker shows an authority's own certificate: have the authority sign one for the broker"
+                "the broker uses the certificate of an authority: have the authority sign one for the broker"
             }
             _ => "give the broker another certificate",
         },
         rustls::Error::InvalidMessage(_) => {
-            "that port does not speak TLS: use mqtt:// there, or the broker's port for TLS, 8883 as a rule"
+            "that port does not use TLS: use mqtt://, or the broker's TLS port, usually 8883"
         }
         rustls::Error::AlertReceived(
             AlertDescription::CertificateRequired
@@ -131,20 +131,20 @@ pub(super) fn remedy(error: &(dyn Error + 'static)) -> Option<(String, &'static 
             | AlertDescription::CertificateExpired
             | AlertDescription::CertificateUnknown,
         ) => {
-            "the broker may want a certificate of its clients: give one that it trusts by --mqtt-cert FILE --mqtt-key FILE"
+            "the broker may require a client certificate: pass one that it trusts with --mqtt-cert FILE --mqtt-key FILE"
         }
         _ => "look into the broker's log",
     };
     Some((error.to_string(), remedy))
 }
 
-/// Of what lies below an error that of TLS.
+/// The TLS error among the causes of an error.
 fn of_tls<'e>(mut error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     loop {
         if let Some(found) = error.downcast_ref() {
             return Some(found);
         }
-        // What an error of the system wraps is not its source, but it itself.
+        // The error that a system error wraps is not its source: it must be unwrapped.
         error = match error.downcast_ref::<io::Error>() {
             Some(wraps) => wraps.get_ref()?,
             None => error.source()?,

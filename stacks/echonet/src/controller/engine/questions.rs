@@ -1,4 +1,4 @@
-//! What the controller itself asks nodes: their profiles, their property maps, their lists of instances.
+//! Requests that the controller sends on its own: node profiles, property maps and instance lists.
 
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use crate::controller::peer::Peer;
 use crate::controller::request::{Request, RequestError};
 
 impl Controller {
-    /// Reads a node's profile and the property maps of all its objects; [`ControllerEvent::Interviewed`] says that it
-    /// is done. With [`ControllerConfig::interview`] this happens by itself.
+    /// Reads a node's profile and the property maps of all its objects; [`ControllerEvent::Interviewed`]
+    /// marks the end. With [`ControllerConfig::interview`] this happens automatically.
     ///
     /// # Errors
     ///
-    /// The node is not known, and as many as allowed are.
+    /// The node is unknown, and the limit on nodes is reached.
     pub fn interview(&mut self, now: Instant, node: NodeAddress) -> Result<(), RequestError> {
         let slot = self.add(node).ok_or(RequestError::TooManyNodes)?;
         self.begin_interview(now, slot);
@@ -35,7 +35,7 @@ impl Controller {
     pub(super) fn ask(&mut self, now: Instant, slot: u32, question: Option<Question>) {
         let Some((purpose, eoj, epcs)) = question.map(Question::parts) else { return };
         let mut job = self.spare.pop_back().unwrap_or_default();
-        // A handful of properties of one object: nothing can be wrong with it.
+        // A few properties of one object: always a valid request.
         if job.fill(eoj, Request::Get(epcs), usize::MAX).is_ok() {
             job.purpose = purpose;
             self.queue(now, slot, job);

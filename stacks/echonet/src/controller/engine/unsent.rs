@@ -1,4 +1,4 @@
-//! Messages that the system would not send.
+//! Messages that the system could not send.
 
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -7,19 +7,20 @@ use super::Controller;
 use crate::controller::request::{AnswerError, RequestId};
 use crate::tid::Tid;
 
-/// A request whose message was given to be sent.
+/// A request whose message was handed to the caller.
 #[derive(Debug)]
 pub(super) struct Launched {
     pub(super) slot: u32,
     pub(super) tid: Tid,
-    /// It is over with that.
+    /// The request, if sending this message completed it.
     pub(super) over: Option<RequestId>,
 }
 
 impl Controller {
-    /// The message that [`poll_transmit`](Self::poll_transmit) or [`handle`](Self::handle) gave last could not be sent, for a reason that lasts, such as no
-    /// way to the node: the request that it is of, if there is one, ends as [`AnswerError::Unsent`]. Of what could not be sent just now nobody
-    /// need be told: it is lost, as any datagram may be.
+    /// Reports that the last message of [`poll_transmit`](Self::poll_transmit) or [`handle`](Self::handle)
+    /// could not be sent for a lasting reason, such as a missing route. The request it belongs to, if any,
+    /// ends with [`AnswerError::Unsent`]. Do not report temporary failures: they are equivalent to packet
+    /// loss.
     pub fn handle_unsent(&mut self, now: Instant, error: ErrorKind) {
         self.stats.unsent += 1;
         let Some(Launched { slot, tid, over }) = self.launched.take() else { return };
