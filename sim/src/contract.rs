@@ -1,10 +1,9 @@
-//! The promises that every core keeps, whatever its protocol.
+//! The contract of every core, whatever its protocol.
 //!
-//! 1. When `poll_transmit` has said that there is nothing more, nothing more comes without input or time.
-//! 2. No turn sends without end.
-//! 3. `next_deadline` is never in the past once `handle_timeout` was called: nobody spins.
-//! 4. `handle_timeout` before the deadline changes nothing.
-//! 5. Any order of calls is legal: see [`disturb`].
+//! 1. After `poll_transmit` has returned false, it returns false until the next input or timeout. 2. A turn
+//! sends a bounded number of datagrams. 3. After `handle_timeout`, `next_deadline` is never in the past, so
+//! that drivers do not spin. 4. `handle_timeout` before the deadline has no effect. 5. Any order of calls is
+//! legal: see [`disturb`].
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -16,12 +15,13 @@ use crate::failure::Failure;
 use crate::network::{Network, Side};
 use crate::random::Random;
 
-/// Calls of `poll_transmit` in one turn at the most.
+/// The maximum number of `poll_transmit` calls in one turn.
 const POLLS_PER_TURN_MAX: usize = 100_000;
-/// Calls of `handle_timeout` at one instant at the most, before the deadline must lie ahead.
+/// The maximum number of `handle_timeout` calls at one instant, after which the deadline must be in the
+/// future.
 const TIMEOUTS_PER_INSTANT_MAX: usize = 16;
 
-/// One endpoint: a core on its side of the network, watched.
+/// One endpoint: a core on its side of the network, checked against the contract.
 #[derive(Debug)]
 pub struct Endpoint<C> {
     /// The core.
@@ -41,8 +41,8 @@ impl<C: Core> Endpoint<C> {
         self.side
     }
 
-    /// Does what a driver does in a turn after input: sends everything, and tells the core of the time if its
-    /// deadline has come. Fails if a promise is broken.
+    /// Does what a driver does after input: sends all datagrams, and calls `handle_timeout` if the deadline
+    /// has passed. Fails if the contract is violated.
     pub fn settle(&mut self, now: Instant, network: &mut Network) -> Result<(), Failure> {
         for _ in 0..TIMEOUTS_PER_INSTANT_MAX {
             self.transmit_all(now, network)?;
@@ -55,7 +55,7 @@ impl<C: Core> Endpoint<C> {
         Err(Failure::new(network.elapsed(now), what))
     }
 
-    /// Calls `handle_timeout` although nothing is due. The endpoint must be settled.
+    /// Calls `handle_timeout` before the deadline. The endpoint must be settled.
     pub fn wake_early(&mut self, now: Instant, network: &Network) -> Result<(), Failure> {
         let before = self.core.next_deadline();
         self.core.handle_timeout(now);
@@ -92,10 +92,9 @@ impl<C: Core> Endpoint<C> {
     }
 }
 
-/// Calls the methods of two connected cores in a random order, `steps` times: input that is noise, datagrams
-/// of the peer that are cut short, swapped or come again, timeouts early and late, polls in the middle.
-/// `command` gives commands of the core's own. Nothing is promised about what comes of it, but that nobody
-/// panics or spins.
+/// Calls the methods of two connected cores in a random order, `steps` times: random input, datagrams of the
+/// peer truncated, swapped or repeated, timeouts early and late, polls at any time. `command` issues the
+/// core's own commands. The only requirement is that no core panics or spins.
 pub fn disturb<C: Core>(
     cores: &mut [C; 2],
     random: &mut Random,
@@ -141,8 +140,8 @@ pub fn disturb<C: Core>(
     Ok(())
 }
 
-/// A datagram of the peer: most often the oldest one, once; sometimes any, whole, damaged, and it stays for
-/// another time.
+/// Delivers a datagram of the peer: usually the oldest one, once; sometimes any of them, intact or damaged,
+/// and it may be delivered again.
 fn deliver_something<C: Core>(
     core: &mut C,
     kept: &mut Vec<Vec<u8>>,
@@ -176,7 +175,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    /// A core that sends one datagram when its deadline comes, and breaks what it is told to.
+    /// A core that sends one datagram at its deadline, and violates the contract as configured.
     #[derive(Default)]
     struct Liar {
         deadline: Option<Instant>,
@@ -214,7 +213,7 @@ mod tests {
         }
     }
 
-    /// What a turn at its deadline, and a call of `handle_timeout` right after, find.
+    /// The result of a turn at its deadline and of a call of `handle_timeout` right after.
     fn check(liar: Liar) -> Result<(), String> {
         let start = Instant::now();
         let mut network = Network::new(1, start, Profile::default());
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn each_broken_promise_is_found() {
+    fn each_violation_is_detected() {
         assert_eq!(check(Liar::default()), Ok(()));
         for (liar, found) in [
             (Liar { speaks_again: true, ..Liar::default() }, "had nothing more, and then had"),
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_spins_is_found_amid_disturbance() {
+    fn a_spinning_core_is_detected_during_disturbance() {
         let start = Instant::now();
         for (spins, holds) in [(false, true), (true, false)] {
             let liar = || Liar { spins, deadline: Some(start), ..Liar::default() };

@@ -1,31 +1,31 @@
-//! What every protocol core offers: the same four kinds of method, here only those that a network needs.
+//! The methods that every protocol core has and that a network needs.
 
 use std::net::SocketAddr;
 use std::time::Instant;
 
 /// A protocol core without I/O, as the network sees it.
 pub trait Core {
-    /// Takes one datagram. It may be changed: some cores decrypt in place.
+    /// Handles one datagram. It may be modified: some cores decrypt in place.
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]);
 
-    /// Time has passed.
+    /// Handles expired timers.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest.
+    /// When [`handle_timeout`](Self::handle_timeout) must be called.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// Puts the next datagrams into `out`; false if there is nothing to send now.
+    /// Writes the next datagrams into `out`; false if there is nothing to send.
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing) -> bool;
 }
 
-/// What a core wants to have sent: datagrams of equal length side by side, for one destination.
+/// Outgoing data: consecutive datagrams of equal length for one destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outgoing {
-    /// The destination; none if the core knows of one peer only, wherever it is.
+    /// The destination; `None` if the core has a single peer whose address it does not know.
     pub to: Option<SocketAddr>,
     /// The datagrams.
     pub bytes: Vec<u8>,
-    /// Length of each datagram but the last, which may be shorter.
+    /// Length of each datagram except the last, which may be shorter.
     pub segment_bytes: usize,
 }
 

@@ -1,14 +1,14 @@
-//! A promise that was not kept.
+//! A violation of the contract or of a protocol guarantee.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What went wrong in a run, and when.
+/// A failure of a run, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Time since the start of the run.
     pub at: Duration,
-    /// What was promised, and what came instead.
+    /// The expectation and the observation.
     pub what: String,
 }
 

@@ -1,13 +1,13 @@
-//! A seeded network in memory, and the promises that every protocol core keeps on it.
+//! A seeded network in memory, and the guarantees that every protocol core must give on it.
 //!
 //! | does | does not |
 //! |---|---|
 //! | delay, lose, reorder, copy, corrupt, cut off and readdress datagrams between two cores, in virtual time | open sockets, read clocks |
-//! | check what every core promises ([`contract`]), and what associations and peer connections promise | measure speed: the lab does |
-//! | give the same run for the same seed | |
+//! | check the contract of every core ([`contract`]), and the guarantees of associations and peer connections | measure speed: the lab does |
+//! | repeat a run exactly from its seed | |
 //!
-//! A run that fails names its seed. NETDYNO_SIM_SEED runs that one again, NETDYNO_SIM_LOG with it shows each
-//! datagram, NETDYNO_SIM_SEEDS says how many to run, and NETDYNO_SIM_FIRST_SEED from which one on.
+//! A failing run prints its seed. NETDYNO_SIM_SEED repeats that run, NETDYNO_SIM_LOG additionally prints each
+//! datagram, NETDYNO_SIM_SEEDS sets the number of runs, and NETDYNO_SIM_FIRST_SEED the first seed.
 //!
 //! ```
 //! use std::time::Instant;

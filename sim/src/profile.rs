@@ -1,4 +1,4 @@
-//! What a network does to datagrams.
+//! Network profiles.
 
 use std::time::Duration;
 
@@ -6,131 +6,131 @@ use rand::RngExt;
 
 use crate::random::{Random, duration_between, magnitude_between};
 
-/// Bytes of IPv4 and UDP headers, which use up the rate too.
+/// Bytes of IPv4 and UDP headers, which count towards the rate.
 pub const UDP_OVERHEAD_BYTES: usize = 28;
 
-/// What a network does to datagrams. `Profile::default()` delivers everything at once and unharmed; each
-/// field is one trouble. Probabilities are 0.0 to 1.0 for each datagram, times count from the start of the
+/// How a network treats datagrams. `Profile::default()` delivers everything at once and unchanged; each field
+/// is one disturbance. Probabilities are 0.0 to 1.0 for each datagram, times are relative to the start of the
 /// run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Time that a datagram is under way, one way.
+    /// One-way delay.
     pub delay: Duration,
-    /// Up to so much is added to the delay, evenly. Does not change the order.
+    /// Maximum additional delay, uniformly distributed. Does not change the order.
     pub jitter: Duration,
-    /// Times when what would arrive waits.
+    /// Periods in which arrivals are delayed.
     pub stalls: Option<Stalls>,
-    /// Probability that a datagram is lost, each by itself.
+    /// Probability of independent loss.
     pub loss: f64,
     /// Losses that come in bursts.
     pub burst: Option<Burst>,
-    /// Datagrams that others overtake.
+    /// Reordering.
     pub reorder: Option<Reorder>,
-    /// Datagrams that come twice.
+    /// Duplication.
     pub duplicate: Option<Duplicate>,
-    /// Probability that some of a datagram's bits flip.
+    /// Probability that bits of a datagram flip.
     pub corrupt: f64,
-    /// A bottleneck and the queue before it.
+    /// A bottleneck with a queue.
     pub rate: Option<Rate>,
-    /// Longest UDP payload that gets through. Longer ones vanish without a sign.
+    /// Longest UDP payload that is delivered. Longer ones are dropped silently.
     pub mtu_bytes: usize,
-    /// The path comes to take less.
+    /// A reduction of the MTU.
     pub black_hole: Option<BlackHole>,
-    /// Times when nothing gets through.
+    /// Periods in which nothing is delivered.
     pub partitions: Vec<Partition>,
-    /// Whether A sits behind a NAT, and when the NAT forgets it and gives it another address: once for each
-    /// entry.
+    /// Whether A is behind a NAT, and when the NAT changes its mapping: once for each entry.
     pub rebinds: Option<Vec<Duration>>,
-    /// Bytes that the layers below add to each datagram, for the rate.
+    /// Bytes of lower layers added to each datagram, counted towards the rate.
     pub overhead_bytes: usize,
 }
 
-/// Again and again nothing arrives for a while, and then all of it at once: a radio whose turn it is not, or a system with something better to do.
+/// Periodic pauses in which nothing arrives, followed by a burst: a radio that waits for its slot, or a busy
+/// system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stalls {
-    /// From the begin of one to that of the next.
+    /// From the start of one to the start of the next.
     pub every: Duration,
-    /// How long each lasts.
+    /// Duration of each.
     pub length: Duration,
 }
 
 impl Stalls {
-    /// When what would arrive after so much time does arrive.
+    /// When a datagram actually arrives that is due after this time.
     pub(crate) fn after(self, elapsed: Duration) -> Duration {
         let into = Duration::from_nanos((elapsed.as_nanos() % self.every.as_nanos()) as u64);
         elapsed + self.length.saturating_sub(into)
     }
 }
 
-/// Losses in bursts (Gilbert and Elliott): a good state that loses nothing, and a bad one.
+/// Bursty losses (Gilbert-Elliott model): a good state without loss, and a bad one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Burst {
-    /// Probability of going from good to bad, for each datagram.
+    /// Probability of changing from good to bad, for each datagram.
     pub begin: f64,
-    /// Probability of going from bad to good, for each datagram.
+    /// Probability of changing from bad to good, for each datagram.
     pub end: f64,
-    /// Probability of loss while bad.
+    /// Probability of loss in the bad state.
     pub loss: f64,
 }
 
-/// Datagrams that others overtake.
+/// Reordering.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reorder {
     /// Probability of being held back.
     pub probability: f64,
-    /// For how long at the most; the time is drawn evenly.
+    /// Maximum delay; uniformly distributed.
     pub delay: Duration,
 }
 
-/// Datagrams that come twice.
+/// Duplication.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Duplicate {
     /// Probability of a copy.
     pub probability: f64,
-    /// How much later than usual the copy comes at the most; the time is drawn evenly.
+    /// Maximum additional delay of the copy; uniformly distributed.
     pub delay: Duration,
 }
 
-/// A bottleneck: so many bits in a second, and a queue that drops what does not fit at its tail.
+/// A bottleneck: a bit rate, and a drop-tail queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// Bits in a second, headers included. Above zero.
+    /// Bits per second, headers included. Above zero.
     pub bits_per_s: u64,
-    /// Bytes that wait at the most, headers included.
+    /// Capacity of the queue in bytes, headers included.
     pub queue_bytes: usize,
-    /// Nothing waits: what comes faster goes through at once, as long as it would have had a place in the queue (a token bucket of
-    /// `queue_bytes`).
+    /// A policer instead of a queue: excess datagrams pass at once while the queue would have had room for
+    /// them (a token bucket of `queue_bytes`).
     pub polices: bool,
 }
 
-/// The path takes shorter datagrams from some time on, and nobody says so.
+/// From some time on, the path silently drops datagrams that it carried before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlackHole {
-    /// Since when.
+    /// Start time.
     pub from: Duration,
-    /// Longest UDP payload that still gets through.
+    /// Longest UDP payload that is still delivered.
     pub mtu_bytes: usize,
 }
 
-/// A time when nothing gets through.
+/// A period in which nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partition {
-    /// Since when.
+    /// Start time.
     pub from: Duration,
-    /// Until when.
+    /// End time.
     pub until: Duration,
-    /// Which way.
-    pub way: Way,
+    /// The affected direction.
+    pub way: Direction,
 }
 
-/// One way or both.
+/// One or both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From A to B.
     Forward,
     /// From B to A.
     Backward,
-    /// Both ways.
+    /// Both directions.
     Both,
 }
 
@@ -156,7 +156,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The networks that have names.
+    /// The named profiles.
     pub fn table() -> [(&'static str, Self); 8] {
         let path = |delay_us, jitter_us, loss| Self {
             delay: Duration::from_micros(delay_us),
@@ -205,9 +205,8 @@ impl Profile {
         Self::table().into_iter().find(|(known, _)| *known == name).map(|(_, profile)| profile)
     }
 
-    /// A network drawn by chance. Each trouble is there in some draws only, in any combination; everything is
-    /// over by `troubles_end`, and no partition is longer than 8 s, so that a peer with default settings
-    /// bears it.
+    /// A random profile. Each disturbance is present in some draws only, in any combination; all end by
+    /// `troubles_end`, and no partition is longer than 8 s, so that a peer with default settings survives it.
     pub fn random(random: &mut Random, troubles_end: Duration) -> Self {
         let micros = Duration::from_micros;
         let delay = duration_between(random, micros(10), micros(200_000));
@@ -250,8 +249,7 @@ impl Profile {
         profile
     }
 
-    /// The same path without its troubles: what stays is delay, rate, the NAT, and the MTU as it is at the
-    /// end.
+    /// The same path without its disturbances: delay, rate, the NAT, and the final MTU remain.
     pub fn healed(&self) -> Self {
         Self {
             delay: self.delay,
@@ -263,7 +261,7 @@ impl Profile {
         }
     }
 
-    /// Longest UDP payload that gets through after so much time.
+    /// Longest UDP payload delivered at this time.
     pub fn mtu_bytes_at(&self, time: Duration) -> usize {
         match self.black_hole {
             Some(hole) if time >= hole.from => hole.mtu_bytes.min(self.mtu_bytes),
@@ -271,21 +269,21 @@ impl Profile {
         }
     }
 
-    /// Whether nothing gets through after so much time, `forward` or back.
+    /// Whether nothing is delivered at this time, `forward` or back.
     pub fn is_partitioned_at(&self, time: Duration, forward: bool) -> bool {
-        let against = if forward { Way::Backward } else { Way::Forward };
+        let against = if forward { Direction::Backward } else { Direction::Forward };
         self.partitions.iter().any(|cut| cut.way != against && (cut.from..cut.until).contains(&time))
     }
 }
 
-/// One to three times when nothing gets through.
+/// One to three partitions.
 fn random_partitions(random: &mut Random, troubles_end: Duration) -> Vec<Partition> {
     let count = random.random_range(1..=3);
     let mut partitions = Vec::new();
     for _ in 0..count {
         let from = troubles_end.mul_f64(random.random::<f64>());
         let length = duration_between(random, Duration::from_millis(10), Duration::from_secs(8));
-        let way = [Way::Forward, Way::Backward, Way::Both][random.random_range(0..3)];
+        let way = [Direction::Forward, Direction::Backward, Direction::Both][random.random_range(0..3)];
         partitions.push(Partition { from, until: (from + length).min(troubles_end), way });
     }
     partitions

@@ -1,26 +1,26 @@
-//! Where all chance comes from: one number.
+//! The source of all randomness: one seed.
 
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// The generator of the simulator. Small, quick, and the same on every machine.
+/// The generator of the simulator: small, fast, and identical on every machine.
 pub type Random = Pcg64Mcg;
 
-/// What a generator is for. Each purpose has its own, so that a change in one part of a run (say, another
-/// workload) leaves the others' draws as they were.
+/// The purpose of a generator. Each purpose has its own, so that a change in one part of a run, such as
+/// another workload, leaves the draws of the others unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The fates of the datagrams, from A to B.
     Forward,
     /// The fates of the datagrams, from B to A.
     Backward,
-    /// Which profile the network has.
+    /// The network profile.
     Profile,
     /// Settings and workload.
     Plan,
-    /// What happens when, while it runs.
+    /// Events during the run.
     Run,
     /// The seeds of the two cores.
     Cores,
@@ -32,19 +32,17 @@ pub fn generator(seed: u64, purpose: Purpose) -> Random {
     Random::seed_from_u64(seed ^ purpose)
 }
 
-/// A duration between the two, so that each order of magnitude is as likely as the others. `low` must be
-/// above zero.
+/// A random duration in this range, log-uniformly distributed. `low` must be above zero.
 pub fn duration_between(random: &mut Random, low: Duration, high: Duration) -> Duration {
     Duration::from_secs_f64(magnitude_between(random, low.as_secs_f64(), high.as_secs_f64()))
 }
 
-/// A number between the two, so that each order of magnitude is as likely as the others. `low` must be above
-/// zero.
+/// A random number in this range, log-uniformly distributed. `low` must be above zero.
 pub fn magnitude_between(random: &mut Random, low: f64, high: f64) -> f64 {
     (low.ln() + random.random::<f64>() * (high / low).ln()).exp()
 }
 
-/// Thirty-two bytes, as the cores take them.
+/// Thirty-two bytes, as a core's seed.
 pub fn seed_bytes(random: &mut Random) -> [u8; 32] {
     let mut seed = [0; 32];
     random.fill(&mut seed);

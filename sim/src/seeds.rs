@@ -1,4 +1,4 @@
-//! Many runs, each from its own seed, on a few threads; and one run again.
+//! Runs many seeds on a few threads, or repeats one.
 
 use std::env;
 use std::fmt::Write as _;
@@ -9,26 +9,26 @@ use std::thread;
 
 use crate::failure::Failure;
 
-/// Runs this one seed, and no other.
+/// Runs only this seed.
 pub const SEED: &str = "NETDYNO_SIM_SEED";
-/// How many seeds to run.
+/// The number of seeds to run.
 pub const SEEDS: &str = "NETDYNO_SIM_SEEDS";
-/// The first seed to run, 0 if not set.
+/// The first seed to run; 0 by default.
 pub const FIRST_SEED: &str = "NETDYNO_SIM_FIRST_SEED";
 
 /// Threads that run seeds.
 const THREADS: usize = 2;
-/// Failures that are shown.
+/// Failures that are printed.
 const SHOWN_MAX: usize = 10;
-/// Failures after which no more seeds are begun.
+/// Failures after which no more seeds are started.
 const FAILURES_MAX: usize = 50;
 
-/// Runs `run` for many seeds, as many as the environment or else `count` says, and panics if one of them
-/// fails, with its seed and how to run it again. `test` names the test for that, as in `--test sctp
+/// Calls `run` for many seeds, as many as the environment or else `count` specifies. Panics if one fails,
+/// with its seed and the command that repeats it. `test` names the test for that command, as in `--test sctp
 /// name_of_the_test`.
 ///
 /// # Panics
-/// If a seed fails, or a variable of the environment is no number.
+/// If a seed fails, or an environment variable is not a number.
 pub fn check_seeds(test: &str, count: u64, run: impl Fn(u64) -> Result<(), Failure> + Sync) {
     let (first, count) = match number(SEED) {
         Some(seed) => (seed, 1),

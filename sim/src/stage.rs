@@ -1,4 +1,4 @@
-//! Where a run takes place: two endpoints, the network between them, and the time.
+//! The stage of a run: two endpoints, the network between them, and the time.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,9 @@ use crate::core::Core;
 use crate::failure::Failure;
 use crate::network::{Delivery, Network, Side};
 
-/// With this in the environment, each datagram that arrives is written to standard error.
+/// If this is set in the environment, each datagram that arrives is written to standard error.
 pub const LOG: &str = "NETDYNO_SIM_LOG";
-/// Turns of a run at the most.
+/// The maximum number of turns in a run.
 const TURNS_MAX: u64 = 2_000_000;
 
 /// Two endpoints, the network between them, and the time.
@@ -19,17 +19,17 @@ pub struct Stage<C> {
     pub network: Network,
     /// A and B.
     pub endpoints: [Endpoint<C>; 2],
-    /// Turns begin at multiples of this only, as if the driver slept too long; zero: at once.
+    /// Turns begin only at multiples of this, as if the driver overslept; zero: at once.
     pub granularity: Duration,
     start: Instant,
     now: Instant,
     turns: u64,
-    /// Puts a datagram into words.
+    /// Formats a datagram.
     describe: Option<fn(&[u8]) -> String>,
 }
 
 impl<C: Core> Stage<C> {
-    /// Two cores at the start of time. `describe` puts a datagram into words, for the log.
+    /// Two cores at the start of the run. `describe` formats a datagram for the log.
     pub fn new(start: Instant, network: Network, cores: [C; 2], describe: fn(&[u8]) -> String) -> Self {
         let [a, b] = cores;
         Self {
@@ -63,7 +63,7 @@ impl<C: Core> Stage<C> {
         &self.endpoints[side.index()].core
     }
 
-    /// One of the cores, to give it commands.
+    /// Mutable access to one of the cores, for commands.
     pub fn core_mut(&mut self, side: Side) -> &mut C {
         &mut self.endpoints[side.index()].core
     }
@@ -73,8 +73,8 @@ impl<C: Core> Stage<C> {
         Failure::new(self.elapsed(), what)
     }
 
-    /// Goes to the next moment when something happens: a delivery, a deadline, or one of the `others`; to
-    /// `limit` at the latest. Fails if that was too often.
+    /// Advances to the next event: a delivery, a deadline, or one of the `others`; at most to `limit`. Fails
+    /// if the number of turns is exceeded.
     pub fn advance(
         &mut self,
         limit: Option<Instant>,
@@ -108,14 +108,14 @@ impl<C: Core> Stage<C> {
         Some(delivery)
     }
 
-    /// Lets a core take a delivery.
+    /// Passes a delivery to a core.
     pub fn deliver(&mut self, mut delivery: Delivery) {
         let core = &mut self.endpoints[delivery.to.index()].core;
         core.handle_datagram(self.now, delivery.source, &mut delivery.bytes);
         self.network.recycle(delivery.bytes);
     }
 
-    /// What a driver does after input: see [`Endpoint::settle`].
+    /// Settles an endpoint after input: see [`Endpoint::settle`].
     pub fn settle(&mut self, side: Side) -> Result<(), Failure> {
         self.endpoints[side.index()].settle(self.now, &mut self.network)
     }
@@ -125,7 +125,7 @@ impl<C: Core> Stage<C> {
         self.endpoints[side.index()].wake_early(self.now, &self.network)
     }
 
-    /// Writes a line to standard error, if [`LOG`] asks for that.
+    /// Writes a line to standard error, if [`LOG`] is set.
     pub fn log(&self, line: &str) {
         if self.describe.is_some() {
             eprintln!("{:>12.6} {line}", self.elapsed().as_secs_f64());

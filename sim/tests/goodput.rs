@@ -1,4 +1,4 @@
-//! What one association carries by round trip and loss, about what theory says; and how two share a path.
+//! Goodput of one association by RTT and loss, compared with theory; and fairness between two.
 #![allow(missing_docs)]
 
 use std::time::Duration;
@@ -6,10 +6,11 @@ use std::time::Duration;
 use netdyno_sctp::Congestion::{self, Bbr, Cubic, NewReno};
 use netdyno_sim::sctp::goodput::{Arrival, Path, Trouble, bottleneck_mbit_per_s, measure, theory_mbit_per_s};
 
-/// Most that a flow may carry, as a share of what theory says.
+/// The maximum goodput of a flow, as a ratio of the theoretical one.
 const SHARE_MAX: f64 = 2.5;
 
-/// Measures a path of 50 Mbit/s for so many seconds, and compares with the smaller one of bottleneck and theory.
+/// Measures a path of 50 Mbit/s for this many seconds, and compares with the smaller one of bottleneck and
+/// theory.
 fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min: f64) -> Result<(), String> {
     let path = Path::new(Duration::from_millis(rtt_ms), loss, 50_000_000);
     let goodput = &measure(path, &[congestion], Duration::from_secs(seconds), 1)
@@ -21,7 +22,7 @@ fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min
         goodput.retransmitted_percent, goodput.timeouts
     );
     println!("{text}");
-    // Far more than one flow's share would be unfair to the others. The start counts in: it may well be faster.
+    // Far more than one flow's share would be unfair to others. The start is included and may well be faster.
     if (share_min..=SHARE_MAX).contains(&share) {
         Ok(())
     } else {
@@ -50,7 +51,7 @@ fn goodput_is_near_what_theory_says() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Of what the path carries of it. The start counts in.
+/// Relative to the capacity of the path. The start is included.
 #[test]
 fn bbr_fills_paths_that_lose_packets() {
     let mut wrong = Vec::new();
@@ -80,7 +81,7 @@ fn bbr_fills_paths_that_lose_packets() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Where the queue holds what is under way in a round trip, and not less than four packets in all.
+/// If the queue holds one BDP, and at least four packets.
 #[test]
 fn bbr_leaves_cubic_its_half() {
     let mut wrong = Vec::new();
@@ -105,9 +106,9 @@ fn bbr_leaves_cubic_its_half() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Who comes when CUBIC has filled the queue for 5 s never sees the path empty.
+/// A flow that starts 5 s after CUBIC has filled the queue never observes the empty path.
 #[test]
-fn bbr_gets_a_part_where_cubic_was_first() {
+fn bbr_gets_a_share_when_cubic_starts_first() {
     let mut wrong = Vec::new();
     for (mbit_per_s, rtt_ms, queue, share_min) in [
         (2, 100, 1.0, 35.0),
@@ -132,12 +133,12 @@ fn bbr_gets_a_part_where_cubic_was_first() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Who has seen the path empty, and begins to send when CUBIC has filled the queue. It was once held to twice what fills the empty path, of
-/// which little arrives in a round trip of five such, and had 5 % of a minute.
+/// The flow has observed the empty path, and starts sending when CUBIC has filled the queue. The first
+/// estimate must not limit it.
 #[test]
-fn bbr_gets_a_part_where_it_was_silent() {
+fn bbr_gets_a_share_after_silence() {
     for (mbit_per_s, rtt_ms, queue, share_min, share_max) in [
-        // Misses the aim of 65: docs/CONGESTION.md.
+        // Misses the target of 65: docs/CONGESTION.md.
         (2, 100, 4.0, 45.0, 75.0),
         (20, 20, 4.0, 30.0, 65.0),
         (20, 100, 1.0, 35.0, 65.0),
@@ -154,9 +155,9 @@ fn bbr_gets_a_part_where_it_was_silent() {
     }
 }
 
-/// A word was said when it was connected, as each data channel does. It was once taken for the path's rate.
+/// One message was sent after connecting, as on each data channel. Its rate must not be taken for the path's.
 #[test]
-fn bbr_starts_as_fast_after_a_word() {
+fn bbr_starts_as_fast_after_one_message() {
     let path = path(20, 300, 1.0);
     let carries =
         |arrival| measure(Path { arrival, ..path }, &[Bbr], Duration::from_secs(3), 1).unwrap()[0].mbit_per_s;
@@ -165,10 +166,10 @@ fn bbr_starts_as_fast_after_a_word() {
     assert!(later > 0.9 * at_once);
 }
 
-/// Alone it keeps less than a round trip of queue, however much there is room for. After the queue has overflowed at the start it
-/// was once kept for good.
+/// A single flow keeps the queueing delay below one round trip, whatever the queue's capacity, also after the
+/// queue has overflowed at the start.
 #[test]
-fn bbr_keeps_no_queue() {
+fn bbr_keeps_the_queue_short() {
     for (mbit_per_s, rtt_ms, queue) in
         [(20, 20, 4.0), (20, 100, 4.0), (100, 40, 2.0), (100, 100, 2.0), (100, 300, 4.0)]
     {
@@ -179,9 +180,9 @@ fn bbr_keeps_no_queue() {
     }
 }
 
-/// It follows a rate that changes, and bears outages, reordering and policers.
+/// It follows a changing rate, and tolerates outages, reordering and policers.
 #[test]
-fn bbr_carries_on_over_uneven_paths() {
+fn bbr_tolerates_disturbances() {
     let ms = Duration::from_millis;
     let mut wrong = Vec::new();
     for (trouble, loss, share_min) in [
@@ -206,7 +207,7 @@ fn bbr_carries_on_over_uneven_paths() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// BBR's percent of what both carry in a minute.
+/// BBR's share of the goodput of both in a minute, in percent.
 fn beside_cubic(path: Path) -> Result<f64, netdyno_sim::Failure> {
     let both = measure(path, &[Bbr, Cubic], Duration::from_secs(60), 1)?;
     let [ours, theirs] = [0, 1].map(|flow: usize| both[flow].mbit_per_s);

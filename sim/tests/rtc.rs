@@ -13,7 +13,7 @@ use netdyno_sim::{Core, Outgoing, Side};
 use rand::RngExt;
 
 #[test]
-fn peer_connections_keep_their_promises() {
+fn peer_connections_keep_their_guarantees() {
     check_seeds("--test rtc peer_connections", 1000, run);
 }
 
@@ -38,7 +38,7 @@ fn any_order_of_calls_is_legal() {
     });
 }
 
-/// Carries what the two say to each other, without losses, for a while.
+/// Transfers datagrams in both directions, without losses, for a while.
 fn connect(cores: &mut [RtcCore; 2], now: Instant) {
     let mut out = Outgoing::default();
     for turn in 0..40 {
@@ -52,7 +52,7 @@ fn connect(cores: &mut [RtcCore; 2], now: Instant) {
     }
 }
 
-/// One of the peer connection's commands, with arguments that make sense or do not.
+/// One of the peer connection's commands, with valid or invalid arguments.
 fn command(core: &mut RtcCore, random: &mut Random, now: Instant) {
     let peer = &mut core.peer;
     let channel = ChannelId(random.random_range(0..4));
@@ -61,7 +61,7 @@ fn command(core: &mut RtcCore, random: &mut Random, now: Instant) {
             let negotiated = random.random_bool(0.3).then(|| random.random());
             let options =
                 ChannelOptions { negotiated, ordered: random.random_bool(0.5), ..ChannelOptions::default() };
-            // The answer is of no interest: it may be closed.
+            // The result does not matter: the connection may be closed.
             let _ = peer.create_channel(now, "label", options);
         }
         6..25 => {

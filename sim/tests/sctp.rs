@@ -1,4 +1,4 @@
-//! Associations on a bad network: what they promise holds for thousands of seeds.
+//! Associations on a bad network: their guarantees hold for thousands of seeds.
 #![allow(missing_docs)]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use netdyno_sim::{Core, Outgoing, Profile, Side};
 use rand::RngExt;
 
 #[test]
-fn associations_keep_their_promises() {
+fn associations_keep_their_guarantees() {
     check_seeds("--test sctp associations", 3000, |seed| run(seed).map(|_| ()));
 }
 
@@ -27,12 +27,12 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn a_side_that_begins_anew_is_understood() {
+fn restarts_are_handled() {
     check_seeds("--test sctp anew", 200, run_restart);
 }
 
-/// More ordered messages on one stream than SSNs have values, over a network that loses some: all reliable, and as many at a
-/// time as the windows allow, or none reliable, and one by one.
+/// More ordered messages on one stream than there are SSNs, over a network with loss: either all reliable, as
+/// many in flight as the windows allow, or none reliable, one at a time.
 #[test]
 fn stream_sequence_numbers_wrap() {
     for (seed, interleaving, reliability, apart) in [
@@ -87,7 +87,7 @@ fn connect(cores: &mut [SctpCore; 2], now: Instant) {
     }
 }
 
-/// One of the association's commands, with arguments that make sense or do not.
+/// One of the association's commands, with valid or invalid arguments.
 fn command(core: &mut SctpCore, random: &mut Random, now: Instant) {
     let association = &mut core.association;
     let stream = StreamId(if random.random_bool(0.9) { random.random_range(0..4) } else { random.random() });
@@ -97,7 +97,7 @@ fn command(core: &mut SctpCore, random: &mut Random, now: Instant) {
                 [Reliability::Reliable, Reliability::MaxRetransmits(1)][random.random_range(0..2)];
             let options = SendOptions { unordered: random.random_bool(0.5), reliability };
             let message = vec![1; [0, 1, 1000, 20_000, 300_000][random.random_range(0..5)]];
-            // The answer is of no interest: it may not be open.
+            // The result does not matter: the association may not be open.
             let _ = association.send(now, stream, Ppid(53), &message, options);
         }
         20..35 => drop(association.recv()),

@@ -20,7 +20,7 @@ use netdyno_echonet_core::{
 use netdyno_io::Poller;
 
 use crate::error::{CallError, Error};
-use crate::face::{Driver, Feed, Hub, block};
+use crate::shared::{Driver, Feed, Hub, block};
 use crate::limits::WAIT;
 use crate::links::Links;
 use crate::settings::Settings;

@@ -15,7 +15,7 @@ use crate::error::{CallError, Error};
 use crate::limits::{KEPT_EVENTS, SLACK, STREAMS_KEY, WAIT};
 use crate::links::{Links, buffer};
 use crate::settings::Settings;
-use crate::streams::{Streams, Ways};
+use crate::streams::{Streams, Transports};
 
 /// Discovers nodes, sends them requests and receives their notifications, on the calling thread. It has no
 /// locks, threads or tasks.
@@ -221,7 +221,7 @@ impl Controller {
         for socket in ready.iter().filter(|ready| ready.key != STREAMS_KEY) {
             let number = socket.key as usize;
             links.drain(number, input, |batch| {
-                core.take_all(Instant::now(), links, number, batch, out, answers);
+                core.handle_batch(Instant::now(), links, number, batch, out, answers);
             });
         }
         self.pass(Instant::now());
@@ -245,21 +245,21 @@ impl Controller {
         let received = links.wait(input, left).map_err(|_| CallError::Closed)?;
         let now = Instant::now();
         if let Some(number) = received {
-            core.take_all(now, links, number, input, out, answers);
+            core.handle_batch(now, links, number, input, out, answers);
         }
         self.pass(now);
         Ok((now, received.is_some()))
     }
 
     fn pass(&mut self, now: Instant) {
-        self.core.pass(now);
+        self.core.handle_timers(now);
         self.flush(now);
     }
 
     fn flush(&mut self, now: Instant) {
         self.is_behind = false;
         let Self { core, links, streams, out, .. } = self;
-        Ways { links, streams }.settle(now, core, out);
+        Transports { links, streams }.settle(now, core, out);
     }
 
     /// The answer to this request, if it has been received; other events are kept.

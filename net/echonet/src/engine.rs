@@ -14,7 +14,7 @@ use crate::limits::DATAGRAM_BYTES;
 use crate::links::Links;
 
 /// An event and its recipient.
-pub(crate) enum Told<T> {
+pub(crate) enum Dispatch<T> {
     /// For the caller of a request.
     Caller(RequestId, Result<Answer, AnswerError>),
     /// For all listeners.
@@ -31,7 +31,7 @@ pub(crate) trait Engine: Send + 'static {
     fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<Transmit>;
     fn next_deadline(&self) -> Option<Instant>;
     /// The next event.
-    fn poll_told(&mut self) -> Option<Told<Self::Event>>;
+    fn poll_dispatch(&mut self) -> Option<Dispatch<Self::Event>>;
 
     /// A connection to open.
     fn poll_connect(&mut self) -> Option<Connect> {
@@ -46,7 +46,7 @@ pub(crate) trait Engine: Send + 'static {
     fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
 
     /// Handles a message and sends the immediate reply.
-    fn take(
+    fn handle_message(
         &mut self,
         now: Instant,
         datagram: &[u8],
@@ -55,8 +55,8 @@ pub(crate) trait Engine: Send + 'static {
         send: impl FnOnce(Destination, &[u8]) -> io::Result<()>,
     ) {
         // Values that do not fit a datagram are refused, not lost.
-        let room = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
-        let out = &mut out[..room];
+        let limit = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
+        let out = &mut out[..limit];
         if let Some(transmit) = self.handle(now, datagram, from, out) {
             let sent = send(transmit.to, &out[..transmit.bytes]);
             self.heed(now, transmit.to, sent);
@@ -64,7 +64,7 @@ pub(crate) trait Engine: Send + 'static {
     }
 
     /// Handles the datagrams received by the socket with this number, and sends the replies.
-    fn take_all(
+    fn handle_batch(
         &mut self,
         now: Instant,
         links: &Links,
@@ -74,7 +74,7 @@ pub(crate) trait Engine: Send + 'static {
         answers: &mut SendBatch,
     ) {
         for (datagram, source) in links.sources(number, batch) {
-            self.take(now, datagram, source, out, |to, answer| links.gather(answers, to, answer));
+            self.handle_message(now, datagram, source, out, |to, answer| links.gather(answers, to, answer));
         }
         links.send_gathered(answers, |to, error| self.handle_unsent(now, to, error));
     }
@@ -99,7 +99,7 @@ pub(crate) trait Engine: Send + 'static {
     }
 
     /// Handles expired timers; returns whether there were any.
-    fn pass(&mut self, now: Instant) -> bool {
+    fn handle_timers(&mut self, now: Instant) -> bool {
         let is_due = self.next_deadline().is_some_and(|due| due <= now);
         if is_due {
             self.handle_timeout(now);
@@ -140,7 +140,7 @@ macro_rules! engine {
                 $core::next_deadline(self)
             }
 
-            fn poll_told(&mut self) -> Option<Told<$event>> {
+            fn poll_dispatch(&mut self) -> Option<Dispatch<$event>> {
                 self.poll_event().map($told)
             }
 
@@ -151,7 +151,7 @@ macro_rules! engine {
 engine!(
     Device,
     DeviceEvent,
-    Told::All,
+    Dispatch::All,
     fn handle_unsent(&mut self, _now: Instant, to: Destination, error: ErrorKind) {
         Device::handle_unsent(self, to, error);
     }
@@ -160,8 +160,8 @@ engine!(
     Controller,
     ControllerEvent,
     |event| match event {
-        ControllerEvent::Answer { id, result, .. } => Told::Caller(id, result),
-        other => Told::All(other),
+        ControllerEvent::Answer { id, result, .. } => Dispatch::Caller(id, result),
+        other => Dispatch::All(other),
     },
     fn poll_connect(&mut self) -> Option<Connect> {
         Controller::poll_connect(self)

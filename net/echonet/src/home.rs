@@ -17,10 +17,10 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
 use crate::links::{
-    buffer, interfaces, join, options, probe, probe_own, speaks, unicast_addresses, unless_passing,
+    buffer, interfaces, join, options, probe, probe_own, supports, unicast_addresses, unless_passing,
 };
 use crate::settings::Settings;
-use crate::streams::{Came, Streams};
+use crate::streams::{StreamEvent, Streams};
 use queue::Queue;
 
 pub use queue::Spread;
@@ -213,8 +213,8 @@ impl Home {
         if self.sockets.streams.due(now).is_some_and(|due| due <= now) {
             self.sockets.streams.receive(now);
         }
-        while let Some(came) = self.sockets.streams.next(now) {
-            if let Came::Message { from, to, bytes } = came
+        while let Some(event) = self.sockets.streams.next(now) {
+            if let StreamEvent::Message { from, to, bytes } = event
                 && let Some(node) = self.by_address.get(&to).copied().or(self.anywhere)
             {
                 self.take(now, node, &bytes, from);
@@ -256,7 +256,7 @@ impl Home {
 
     fn take(&mut self, now: Instant, node: usize, datagram: &[u8], source: Source) {
         let Place { device, address, .. } = &mut self.nodes[node];
-        device.take(now, datagram, source, &mut self.out, |to, answer| {
+        device.handle_message(now, datagram, source, &mut self.out, |to, answer| {
             if source.multicast {
                 self.queue.push(now, node, to, answer);
                 return Ok(());
@@ -317,13 +317,13 @@ impl Sockets {
             probe(settings)?;
         }
         let interfaces = interfaces(settings)?;
-        let mut asked = SocketOptions::default();
-        asked.receive_buffer_bytes = settings.receive_buffer_bytes;
-        (asked.reuse_address, asked.only_unicast) = (true, true);
+        let mut socket_options = SocketOptions::default();
+        socket_options.receive_buffer_bytes = settings.receive_buffer_bytes;
+        (socket_options.reuse_address, socket_options.only_unicast) = (true, true);
         let (mut unicast, poller) = (Vec::new(), Poller::new()?);
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
-            let socket = UdpSocket::bind(address, &asked).map_err(|error| Error::bind(address, error))?;
+            let socket = UdpSocket::bind(address, &socket_options).map_err(|error| Error::bind(address, error))?;
             unicast.push(socket);
         }
         let groups = join(settings, &interfaces, &options(settings, None))?;
@@ -368,7 +368,7 @@ impl Sockets {
                 Destination::Multicast => {
                     let is_v4 = own.is_ipv4();
                     let group: IpAddr = if is_v4 { MULTICAST_V4.into() } else { MULTICAST_V6.into() };
-                    for interface in self.interfaces.iter().filter(|one| speaks(one, is_v4)) {
+                    for interface in self.interfaces.iter().filter(|one| supports(one, is_v4)) {
                         if socket.set_multicast_interface(interface).is_ok() {
                             send(SocketAddr::new(group, PORT));
                         }

@@ -17,7 +17,7 @@ pub mod blocking;
 mod controller;
 mod engine;
 mod error;
-mod face;
+mod shared;
 mod home;
 mod limits;
 mod links;

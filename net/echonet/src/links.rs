@@ -107,13 +107,13 @@ impl Links {
         answers: &mut SendBatch,
         mut unsent: impl FnMut(Destination, ErrorKind),
     ) {
-        let told = |remote: SocketAddr, error| {
+        let report = |remote: SocketAddr, error| {
             if let Err(error) = unless_passing(Err(error)) {
                 unsent(Destination::Node(remote.into()), error.kind());
             }
         };
         match answers.first().and_then(|to| self.socket_to(to)) {
-            Some(socket) => socket.send_batch(answers, told),
+            Some(socket) => socket.send_batch(answers, report),
             None => answers.clear(),
         }
     }
@@ -235,7 +235,7 @@ pub(crate) fn unicast_addresses(settings: &Settings) -> Vec<IpAddr> {
 }
 
 /// Whether an interface has an address of this IP version.
-pub(crate) fn speaks(interface: &Interface, is_v4: bool) -> bool {
+pub(crate) fn supports(interface: &Interface, is_v4: bool) -> bool {
     if is_v4 { interface.v4.is_some() } else { interface.v6.is_some() }
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn join(
         if let Some(IpAddr::V4(own)) = settings.address {
             from.v4 = Some(own);
         }
-        for group in groups(settings).filter(|group| speaks(interface, group.is_ipv4())) {
+        for group in groups(settings).filter(|group| supports(interface, group.is_ipv4())) {
             let socket = DatagramSocket::join(SocketAddr::new(group, PORT), &from, options)
                 .map_err(|source| Error::Join { group, interface: interface.to_string(), source })?;
             sockets.push(socket);
@@ -279,7 +279,7 @@ fn groups(settings: &Settings) -> impl Iterator<Item = IpAddr> {
 
 /// The selected interfaces, or all that support multicast; loopback if there is no other.
 pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
-    let mut found = if settings.interfaces.is_empty() {
+    let mut selected = if settings.interfaces.is_empty() {
         let all = Interface::list()?;
         let usable = |one: &&Interface| {
             let v4 = settings.family.has_v4() && one.v4.is_some();
@@ -288,15 +288,15 @@ pub(crate) fn interfaces(settings: &Settings) -> Result<Vec<Interface>, Error> {
         let real: Vec<_> = all.iter().filter(usable).cloned().collect();
         if real.is_empty() { all.into_iter().filter(|one| one.is_loopback).collect() } else { real }
     } else {
-        let found: io::Result<_> = settings.interfaces.iter().map(|name| Interface::find(name)).collect();
-        found.map_err(|source| match source.kind() {
+        let named: io::Result<_> = settings.interfaces.iter().map(|name| Interface::find(name)).collect();
+        named.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::Interface(source.to_string()),
             _ => Error::Io(source),
         })?
     };
-    found.dedup_by_key(|one: &mut Interface| one.index);
-    found.truncate(INTERFACES_MAX);
-    Ok(found)
+    selected.dedup_by_key(|one: &mut Interface| one.index);
+    selected.truncate(INTERFACES_MAX);
+    Ok(selected)
 }
 
 /// Fails if another program uses the port. Sockets that share it would not report that, and would take each

@@ -22,7 +22,7 @@ use crate::settings::{Settings, TcpLimits};
 
 /// An event of a connection.
 #[derive(Debug)]
-pub(crate) enum Came {
+pub(crate) enum StreamEvent {
     /// A complete message, and the local address that received it.
     Message { from: Source, to: IpAddr, bytes: Vec<u8> },
     /// An outgoing connection was established.
@@ -111,10 +111,10 @@ impl Streams {
     }
 
     /// The next event; when there is none, pending output is sent.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<Came> {
+    pub(crate) fn next(&mut self, now: Instant) -> Option<StreamEvent> {
         loop {
             if let Some(node) = self.refused.pop() {
-                return Some(Came::Over(node, None));
+                return Some(StreamEvent::Over(node, None));
             }
             if let Some(message) = self.next_message(now) {
                 return Some(message);
@@ -124,8 +124,8 @@ impl Streams {
                 let _ = reactor.flush();
                 reactor.next_event()
             })?;
-            if let Some(came) = self.happened(now, event) {
-                return Some(came);
+            if let Some(event) = self.happened(now, event) {
+                return Some(event);
             }
         }
     }
@@ -155,7 +155,7 @@ impl Streams {
         }
     }
 
-    fn next_message(&mut self, now: Instant) -> Option<Came> {
+    fn next_message(&mut self, now: Instant) -> Option<StreamEvent> {
         while let (Some(&key), Some(reactor)) = (self.reading.front(), &mut self.reactor) {
             if reactor.pending_output(key) > self.limits.output_bytes {
                 // A peer that does not read its answers is closed here too.
@@ -170,7 +170,7 @@ impl Streams {
                         let from = Source::connection(stream.node, ConnectionId(key.bits()));
                         let to = stream.local;
                         self.keep(key, now + self.limits.idle);
-                        return Some(Came::Message { from, to, bytes });
+                        return Some(StreamEvent::Message { from, to, bytes });
                     }
                 }
                 Some(Err(_)) => self.close(key, true),
@@ -180,7 +180,7 @@ impl Streams {
         None
     }
 
-    fn happened(&mut self, now: Instant, event: Event) -> Option<Came> {
+    fn happened(&mut self, now: Instant, event: Event) -> Option<StreamEvent> {
         match event {
             Event::Accepted(key, from) => {
                 self.insert(key, from.into(), false, now + self.limits.idle);
@@ -192,7 +192,7 @@ impl Streams {
                 stream.is_connected = true;
                 let node = stream.node;
                 self.keep(key, now + self.limits.idle);
-                return Some(Came::Connected(node, ConnectionId(key.bits())));
+                return Some(StreamEvent::Connected(node, ConnectionId(key.bits())));
             }
             Event::Ended(key) => match self.open.get(&key)? {
                 // No further answer is possible.
@@ -203,7 +203,7 @@ impl Streams {
                 let stream = self.open.remove(&key)?;
                 self.ends.remove(&(stream.end, key));
                 let connection = stream.is_connected.then_some(ConnectionId(key.bits()));
-                return stream.is_made_by_us.then_some(Came::Over(stream.node, connection));
+                return stream.is_made_by_us.then_some(StreamEvent::Over(stream.node, connection));
             }
             Event::Woken => {}
         }
@@ -251,12 +251,12 @@ impl Streams {
 }
 
 /// The transports of an engine: sockets for datagrams, and connections.
-pub(crate) struct Ways<'a> {
+pub(crate) struct Transports<'a> {
     pub(crate) links: &'a Links,
     pub(crate) streams: &'a mut Streams,
 }
 
-impl Ways<'_> {
+impl Transports<'_> {
     /// Sends a message by its transport.
     pub(crate) fn send(&mut self, now: Instant, to: Destination, message: &[u8]) -> io::Result<()> {
         match to {
@@ -277,11 +277,11 @@ impl Ways<'_> {
                 self.streams.connect(now, connect, self.links.destination(connect.node));
             }
             match self.streams.next(now) {
-                Some(Came::Message { from, bytes, .. }) => {
-                    engine.take(now, &bytes, from, out, |to, answer| self.send(now, to, answer));
+                Some(StreamEvent::Message { from, bytes, .. }) => {
+                    engine.handle_message(now, &bytes, from, out, |to, answer| self.send(now, to, answer));
                 }
-                Some(Came::Connected(node, connection)) => engine.handle_connected(now, node, connection),
-                Some(Came::Over(node, connection)) => engine.handle_disconnected(now, node, connection),
+                Some(StreamEvent::Connected(node, connection)) => engine.handle_connected(now, node, connection),
+                Some(StreamEvent::Over(node, connection)) => engine.handle_disconnected(now, node, connection),
                 None => return,
             }
         }

@@ -23,7 +23,7 @@ use tokio::task::AbortHandle;
 use crate::blocking::{controller, device};
 use crate::engine::Engine;
 use crate::error::{CallError, Error};
-use crate::face::{EndOnDrop, Feed, Hub, Kick};
+use crate::shared::{EndOnDrop, Feed, Hub, Kick};
 use crate::limits::{STREAMS_KEY, WAIT};
 use crate::links::Links;
 use crate::settings::Settings;

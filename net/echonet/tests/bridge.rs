@@ -1,4 +1,4 @@
-//! The tool beside an MQTT broker.
+//! The tool with an MQTT broker.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 use support::{alone, skip};
 use tool::Running;
 
-/// A broker, ended with the test.
+/// A broker, stopped when dropped.
 struct Broker(Child);
 
 impl Broker {
@@ -24,7 +24,7 @@ impl Broker {
         Self::start_with(folder.path(), "")
     }
 
-    /// With further lines of its settings.
+    /// With further lines of configuration.
     fn start_with(folder: &Path, settings: &str) -> Option<Self> {
         let path = folder.join("mosquitto.conf");
         let plain = "user root\nallow_anonymous true\nlistener 1883 127.0.0.1\n";
@@ -44,7 +44,7 @@ impl Drop for Broker {
     }
 }
 
-/// A client's messages. Its connection is turned all the time, so that what it publishes goes out.
+/// A client's messages. Its connection is polled in a thread, so that its own messages are sent.
 fn messages(mut connection: Connection) -> Receiver<(String, String)> {
     let (tell, messages) = channel();
     std::thread::spawn(move || {
@@ -56,7 +56,7 @@ fn messages(mut connection: Connection) -> Receiver<(String, String)> {
                         return;
                     }
                 }
-                // The broker is not up yet.
+                // The broker has not started yet.
                 Err(_) => std::thread::sleep(Duration::from_millis(100)),
                 Ok(_) => {}
             }
@@ -65,7 +65,7 @@ fn messages(mut connection: Connection) -> Receiver<(String, String)> {
     messages
 }
 
-/// Takes messages until one is as wanted.
+/// Receives messages until one matches.
 fn await_message(
     messages: &Receiver<(String, String)>,
     what: &str,
@@ -89,7 +89,7 @@ fn bridges_to_a_broker() {
         };
         let mut home = Running::home(&folder);
         let of_broker = ["bridge", "--mqtt", "mqtt://127.0.0.1", "--poll", "1"];
-        // Who is away is missed sooner so.
+        // The last will is published sooner with a short keep-alive.
         let bridge =
             [&["-i", "lo", "--address", "127.0.0.1", "--timeout", "1", "--json"][..], &of_broker].concat();
         let mut bridge = Running::start(&bridge);
@@ -100,7 +100,7 @@ fn bridges_to_a_broker() {
         client.subscribe("#", QoS::AtLeastOnce).unwrap();
         let light = "echonet/FE00000B6C696768740000000000000001/029101";
         await_message(&messages, "state", |topic, _| topic == format!("{light}/B0"));
-        // All is retained: it comes again, whenever one listens.
+        // Messages are retained: each new subscription receives them.
         client.unsubscribe("#").unwrap();
         client.subscribe("homeassistant/#", QoS::AtLeastOnce).unwrap();
         let mut command = String::new();
@@ -127,12 +127,12 @@ fn bridges_to_a_broker() {
             topic == format!("{light}/80") && payload != on
         });
 
-        // Nobody answers for the nodes any more.
+        // The nodes have stopped.
         home.interrupt();
         await_message(&messages, "absence", |topic, payload| {
             topic.ends_with("0001/availability") && payload == "offline"
         });
-        // Away and back: all is told anew.
+        // After a restart of the broker, everything is published again.
         let _ = broker.0.kill();
         let _ = broker.0.wait();
         drop(broker);
@@ -149,7 +149,8 @@ fn bridges_to_a_broker() {
     });
 }
 
-/// Two authorities, and certificates that they signed, in files: `good` and `expired`, and the stranger's `strange`.
+/// Two authorities and certificates that they signed, as files: `good` and `expired`, and `strange` of the
+/// other authority.
 fn make_certificates(folder: &Path) {
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     for name in ["authority", "stranger"] {
@@ -176,8 +177,8 @@ fn make_certificates(folder: &Path) {
 }
 
 #[test]
-fn bridges_to_a_broker_by_tls() {
-    alone("bridges_to_a_broker_by_tls", || {
+fn bridges_to_a_broker_over_tls() {
+    alone("bridges_to_a_broker_over_tls", || {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         make_certificates(folder.path());
@@ -189,7 +190,7 @@ fn bridges_to_a_broker_by_tls() {
                 format!("listener {port} 127.0.0.1\ncertfile {certificate}\nkeyfile {key}\n")
             })
             .collect();
-        // The last one asks for certificates.
+        // The last listener requires client certificates.
         let asks = format!(
             "listener 8886 127.0.0.1\ncertfile {0}\nkeyfile {1}\ncafile {2}\nrequire_certificate true\n",
             file("good.crt"),
@@ -205,7 +206,7 @@ fn bridges_to_a_broker_by_tls() {
             if let Some(ca) = ca {
                 command.args(["--mqtt-ca", &file(ca)]);
             }
-            // Where the system has those whom it trusts.
+            // A substitute for the system's trusted authorities.
             command.env("SSL_CERT_FILE", file(of_system)).env_remove("SSL_CERT_DIR").stderr(Stdio::piped());
             Running::spawn(&mut command)
         };
@@ -243,26 +244,26 @@ fn bridges_to_a_broker_by_tls() {
             ("empty.crt", "good.key", ["--mqtt-cert", "no certificate is in it"]),
             ("good.crt", "nothing.key", ["--mqtt-key", "No such file"]),
         ] {
-            let told = of_own(certificate, key).remark();
-            assert!(parts.iter().all(|part| told.contains(part)), "{certificate} {key}: {told}");
+            let message = of_own(certificate, key).remark();
+            assert!(parts.iter().all(|part| message.contains(part)), "{certificate} {key}: {message}");
         }
         let authority = Some("authority.crt");
         for (url, ca, parts) in [
             ("mqtts://127.0.0.1", Some("stranger.crt"), ["UnknownIssuer", "by --mqtt-ca FILE"]),
             ("mqtts://127.0.0.1", None, ["UnknownIssuer", "by --mqtt-ca FILE"]),
-            ("mqtts://localhost", authority, ["broker.home", "as its certificate has it"]),
+            ("mqtts://localhost", authority, ["broker.home", "host name of the broker's certificate"]),
             ("mqtts://127.0.0.1:8884", authority, ["expired", "renew the broker's certificate"]),
             ("mqtts://127.0.0.1:8885", authority, ["CaUsedAsEndEntity", "sign one for the broker"]),
-            ("mqtts://127.0.0.1:1883", authority, ["does that port speak TLS?", "mqtt:// is without it"]),
-            ("mqtt://127.0.0.1:8883", None, ["does that port want TLS?", "mqtts:// is with it"]),
+            ("mqtts://127.0.0.1:1883", authority, ["does that port use TLS?", "mqtt:// connects without it"]),
+            ("mqtt://127.0.0.1:8883", None, ["does that port require TLS?", "mqtts:// connects with it"]),
             ("mqtts://127.0.0.1", Some("nothing.crt"), ["No such file", "in PEM"]),
             ("mqtts://127.0.0.1", Some("empty.crt"), ["no certificate is in it", "in PEM"]),
-            ("mqtt://127.0.0.1", authority, ["it is for TLS", "mqtts://"]),
+            ("mqtt://127.0.0.1", authority, ["requires TLS", "mqtts://"]),
         ] {
-            let told = bridge(url, ca, "stranger.crt").remark();
-            assert!(parts.iter().all(|part| told.contains(part)), "{url} {ca:?}: {told}");
+            let message = bridge(url, ca, "stranger.crt").remark();
+            assert!(parts.iter().all(|part| message.contains(part)), "{url} {ca:?}: {message}");
         }
-        let told = bridge("mqtts://127.0.0.1", None, "empty.crt").remark();
-        assert!(told.contains("trusts no authority") && told.contains("ca-certificates"), "{told}");
+        let message = bridge("mqtts://127.0.0.1", None, "empty.crt").remark();
+        assert!(message.contains("trusts no authority") && message.contains("ca-certificates"), "{message}");
     });
 }

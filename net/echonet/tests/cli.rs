@@ -1,4 +1,4 @@
-//! The tool, as people and programs call it.
+//! The tool's command line and output.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -11,8 +11,8 @@ use support::alone;
 use tool::{Running, TOOL, json_lines, run};
 
 #[test]
-fn finds_reads_writes_and_watches() {
-    alone("finds_reads_writes_and_watches", || {
+fn scan_get_set_and_watch() {
+    alone("scan_get_set_and_watch", || {
         let folder = tempfile::tempdir().unwrap();
         let mut home = Running::home(&folder);
         let (code, out, _) = run(&["scan", "--wait", "0.7"]);
@@ -39,15 +39,15 @@ fn finds_reads_writes_and_watches() {
         assert_eq!(out.matches(": done").count(), 2, "{out}");
         let written = home.line();
         assert_eq!((&written["node"], &written["bytes"]), (&"127.1.0.2".into(), &"31".into()));
-        let told = std::iter::repeat_with(|| watch.line()).find(|line| line["object"] == "029101").unwrap();
+        let message = std::iter::repeat_with(|| watch.line()).find(|line| line["object"] == "029101").unwrap();
         assert_eq!(
-            (&told["node"], &told["epc"], &told["bytes"]),
+            (&message["node"], &message["epc"], &message["bytes"]),
             (&"127.1.0.2".into(), &"80".into(), &"31".into())
         );
         assert_eq!(watch.interrupt(), Some(0));
         let (_, out, _) = run(&["--json", "get", "127.1.0.2", "029101", "80", "B0"]);
         assert_eq!(json_lines(&out)[1]["bytes"], "10");
-        // 120 %: the length is right, the value is none.
+        // 120 %: a valid length, but an invalid value.
         let (code, out, _) = run(&["set", "127.1.0.2", "029101", "B0=0x78"]);
         assert!(code == Some(1) && out.contains("refused"), "{out}");
         let refused = std::iter::repeat_with(|| home.line()).find(|line| line["event"] == "refused").unwrap();
@@ -57,8 +57,8 @@ fn finds_reads_writes_and_watches() {
 }
 
 #[test]
-fn speaks_tcp_where_it_is_asked_to() {
-    alone("speaks_tcp_where_it_is_asked_to", || {
+fn uses_tcp_on_request() {
+    alone("uses_tcp_on_request", || {
         let folder = tempfile::tempdir().unwrap();
         let mut home = Running::home_with(&folder, &["--tcp"]);
         let (code, out, _) = run(&["--tcp", "set", "127.1.0.2", "029101", "80=off"]);
@@ -80,23 +80,23 @@ fn speaks_tcp_where_it_is_asked_to() {
         assert_eq!(home.interrupt(), Some(0));
 
         let _udp_alone = Running::home(&folder);
-        let (code, _, told) = run(&["--tcp", "get", "127.1.0.2", "029101", "80"]);
-        assert!(code == Some(1) && told.contains("does it speak TCP?"), "{told}");
-        let (code, out, told) = run(&["--json", "--tcp", "--or-udp", "get", "127.1.0.2", "029101", "80"]);
-        assert_eq!((code, json_lines(&out).len()), (Some(0), 1), "{told}");
+        let (code, _, message) = run(&["--tcp", "get", "127.1.0.2", "029101", "80"]);
+        assert!(code == Some(1) && message.contains("does it speak TCP?"), "{message}");
+        let (code, out, message) = run(&["--json", "--tcp", "--or-udp", "get", "127.1.0.2", "029101", "80"]);
+        assert_eq!((code, json_lines(&out).len()), (Some(0), 1), "{message}");
     });
 }
 
 #[test]
-fn what_goes_wrong_is_told_with_a_remedy() {
-    alone("what_goes_wrong_is_told_with_a_remedy", || {
+fn errors_have_remedies() {
+    alone("errors_have_remedies", || {
         let folder = tempfile::tempdir().unwrap();
         let _home = Running::home(&folder);
         for (arguments, part) in [
             (&["get", "lamp"][..], "a node is an address, such as 192.168.1.20"),
             (&["get", "127.1.0.1", "lamp of mine"], "six hexadecimal digits"),
             (&["get", "127.1.0.1", "029101", "xyz"], "two hexadecimal digits"),
-            (&["get", "127.1.0.1", "029101", "E1"], "refuses to tell E1"),
+            (&["get", "127.1.0.1", "029101", "E1"], "refuses to read E1"),
             (&["get", "127.1.0.1", "029102"], "has it such an object?"),
             (
                 &["--timeout", "0.05", "--retries", "0", "get", "127.0.0.99", "029101", "80"],
@@ -117,23 +117,23 @@ fn what_goes_wrong_is_told_with_a_remedy() {
             (&["bridge", "--mqtt", "http://x"], "mqtt://localhost"),
             (&["--interface", "nothing0", "scan"], "no active interface matches nothing0"),
         ] {
-            let (code, _, told) = run(arguments);
-            assert!(code == Some(1) && told.contains(part), "{arguments:?}: {code:?} {told}");
+            let (code, _, message) = run(arguments);
+            assert!(code == Some(1) && message.contains(part), "{arguments:?}: {code:?} {message}");
         }
         let (code, out, _) = run(&["set", "127.1.0.1", "029101", "8A=000001"]);
         assert!(code == Some(1) && out.contains("refused"), "{out}");
         assert_eq!(run(&["scan", "--wait", "x"]).0, Some(2));
         let (code, out, _) = run(&["--help"]);
         assert!(code == Some(0) && out.contains("netdyno-echonet scan"), "{out}");
-        // Two on one port.
+        // Two programs on one port.
         let output = Command::new(TOOL).args(["-i", "lo", "scan", "--wait", "0.1"]).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("another ECHONET Lite program uses it"), "{told}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains("another ECHONET Lite program uses it"), "{message}");
     });
 }
 
 #[test]
-fn names_are_listed_as_they_are_typed() {
+fn names_lists_what_the_command_line_accepts() {
     let (code, out, _) = run(&["--json", "names", "home_air_conditioner"]);
     assert_eq!(code, Some(0));
     let all = json_lines(&out);
@@ -143,13 +143,13 @@ fn names_are_listed_as_they_are_typed() {
         (&of("target_temperature")["epc"], &of("target_temperature")["values"]),
         (&"B3".into(), &"0 to 50 °C".into())
     );
-    // Of the super class.
+    // From the super class.
     assert_eq!(of("installation_location")["epc"], "81");
     let (_, out, _) = run(&["names"]);
     assert!(out.lines().any(|line| line.starts_with("0291   mono_functional_lighting")), "{out}");
 }
 
-/// An archive as the consortium lays it out, with its rules, which are files of another kind.
+/// An archive with the consortium's layout, including its files of rules.
 fn archive(folder: &std::path::Path) {
     let write = |path: &str, text: &str| {
         let path = folder.join("mraData").join(path);
@@ -170,31 +170,31 @@ fn archive(folder: &std::path::Path) {
 }
 
 #[test]
-fn the_consortiums_archive_is_read() {
+fn reads_the_consortiums_archive() {
     let folder = tempfile::tempdir().unwrap();
     archive(folder.path());
     let mra = ["--mra", folder.path().to_str().unwrap(), "--json"];
-    let (code, out, told) = run(&[&mra[..], &["names", "toaster"]].concat());
-    assert_eq!(code, Some(0), "{told}");
+    let (code, out, message) = run(&[&mra[..], &["names", "toaster"]].concat());
+    assert_eq!(code, Some(0), "{message}");
     assert_eq!(json_lines(&out)[0]["name"], "browning", "{out}");
     let (_, out, _) = run(&[&mra[..], &["names"]].concat());
     assert!(json_lines(&out).iter().any(|line| line["name"] == "home_air_conditioner"), "{out}");
 }
 
 #[test]
-fn ctrl_c_ends_what_waits() {
-    alone("ctrl_c_ends_what_waits", || {
+fn ctrl_c_ends_waiting_verbs() {
+    alone("ctrl_c_ends_waiting_verbs", || {
         let patient = ["-i", "lo", "--address", "127.0.0.1", "--timeout", "600"];
         let waits: [&[&str]; 4] = [
             &["get", "127.9.9.9"],
             &["set", "127.9.9.9", "029101", "80=on"],
             &["scan", "--wait", "600"],
-            // Nobody takes a farewell: none is waited for.
+            // The farewell is skipped, since there is no broker.
             &["bridge", "--mqtt", "mqtt://127.0.0.1:1"],
         ];
         for (verb, ends) in waits.iter().zip([None, None, None, Some(0)]) {
             let mut running = Running::start(&[&patient[..], verb].concat());
-            // It is past its start, and waits: the port is bound.
+            // The bound port shows that it has started and waits.
             support::until("bound", || std::fs::read_to_string("/proc/net/udp").unwrap().contains(":0E1A"));
             std::thread::sleep(std::time::Duration::from_millis(100));
             assert_eq!(running.interrupt(), ends, "{verb:?}");

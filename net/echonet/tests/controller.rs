@@ -1,4 +1,4 @@
-//! Controllers, and devices of ours, by all three faces.
+//! Controllers and devices through all three interfaces.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -16,7 +16,7 @@ use netdyno_echonet::{CallError, Controller};
 use support::{GET_80, GOT_80, GUARD, LIGHT, alone, at, config, impatient, light, read, until};
 
 const DEVICE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 1));
-/// Nobody is there.
+/// An address without a node.
 const NOBODY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 9));
 
 #[test]
@@ -40,7 +40,7 @@ fn a_controller_on_the_callers_thread() {
         assert!(answer.is_complete());
         assert_eq!(device.get(LIGHT, Epc(0xB0)), Some(vec![7]));
 
-        // Many at once.
+        // Many concurrent requests.
         let ids: Vec<_> = (0..100)
             .map(|_| {
                 controller.begin(DEVICE, Eoj::NODE_PROFILE, Request::Get(&[Epc::INSTANCE_LIST])).unwrap()
@@ -57,13 +57,13 @@ fn a_controller_on_the_callers_thread() {
         }
         assert_eq!(answered, ids);
 
-        // Thirty under way all the time: what is begun between two answers waits for none that is not there.
+        // Thirty in progress at all times: new requests do not wait for an absent answer.
         let mut settings = controller.core().config().defaults;
         settings.parallel = 30;
         controller.core_mut().set_node_settings(DEVICE.into(), settings).unwrap();
         let (mut begun, mut answered) = (0, 0);
         while answered < 1000 {
-            // Not after each one, and so not always after the last of those that came together.
+            // Not after each answer, and so not always after the last of a batch.
             while begun < 1000 && begun - answered < 30 && (answered % 7 != 3 || begun == answered) {
                 controller.begin(DEVICE, LIGHT, Request::Get(&[Epc(0x80)])).unwrap();
                 begun += 1;
@@ -108,7 +108,7 @@ fn threads_share_a_controller() {
             thread.join().unwrap();
         }
         assert_eq!(controller.stats().answered, 1600);
-        // Nobody calls now: the thread in the background hears.
+        // No call is waiting: the background thread receives.
         devices[2].set(LIGHT, Epc(0x80), &[0x31]).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         let pushed =
@@ -117,14 +117,14 @@ fn threads_share_a_controller() {
         assert!(pushed.is_some());
         assert!(controller.find(Duration::from_millis(300)).unwrap().len() >= 4);
         drop(controller);
-        // What is left is given, then no more.
+        // Queued events are delivered before the end.
         while updates.recv().is_some() {}
     });
 }
 
 #[test]
-fn who_is_not_there_times_out_and_holds_up_nobody() {
-    alone("who_is_not_there_times_out_and_holds_up_nobody", || {
+fn an_absent_node_times_out_without_delaying_others() {
+    alone("an_absent_node_times_out_without_delaying_others", || {
         let _device = Device::open(&at("127.0.0.1"), light()).unwrap();
         let controller = blocking::Controller::open(&at("127.0.0.2"), impatient()).unwrap();
         let waiting = controller.clone();
@@ -144,7 +144,7 @@ fn who_is_not_there_times_out_and_holds_up_nobody() {
         let elapsed = begin.elapsed();
         assert!(elapsed >= Duration::from_millis(200) && answers > 10, "{elapsed:?}, {answers}");
         assert_eq!(controller.node(NOBODY).map(|node| node.state()), Some(NodeState::Lost));
-        // The same with nobody else calling.
+        // The same without any other call.
         let begin = Instant::now();
         assert!(controller.get(NOBODY, LIGHT, &[Epc(0x80)]).is_err());
         assert!(begin.elapsed() >= Duration::from_millis(50));
@@ -164,9 +164,9 @@ fn who_is_not_there_times_out_and_holds_up_nobody() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_told_at_once() {
-    alone("what_cannot_be_sent_is_told_at_once", || {
-        // There is no way from loopback to there, and no socket of IPv6.
+fn send_errors_are_reported_at_once() {
+    alone("send_errors_are_reported_at_once", || {
+        // Loopback has no route to these addresses, and there is no IPv6 socket.
         let rows = [("10.9.9.9", ErrorKind::NetworkUnreachable), ("fd00::9", ErrorKind::Unsupported)];
         let level = [Property { epc: Epc(0xB0), edt: &[7] }];
         let unsent = |kind| CallError::Answer(AnswerError::Unsent(kind));
@@ -178,19 +178,19 @@ fn what_cannot_be_sent_is_told_at_once() {
             assert_eq!((controller.core().stats().unsent, controller.core().stats().retried), (2, 0));
             drop(controller);
             let controller = blocking::Controller::open(&at("127.0.0.2"), config()).unwrap();
-            let told = controller.set(node, LIGHT, &level).unwrap_err();
-            assert_eq!(told, unsent(kind));
+            let message = controller.set(node, LIGHT, &level).unwrap_err();
+            assert_eq!(message, unsent(kind));
             assert!(
-                told.to_string().contains(&format!("({kind}): is this machine on the node's network")),
-                "{told}"
+                message.to_string().contains(&format!("({kind}): is this machine on the node's network")),
+                "{message}"
             );
         }
     });
 }
 
 #[test]
-fn nonsense_costs_no_answer() {
-    alone("nonsense_costs_no_answer", || {
+fn malformed_datagrams_are_not_answered() {
+    alone("malformed_datagrams_are_not_answered", || {
         let _device = Device::open(&at("127.0.0.1"), light()).unwrap();
         let controller = blocking::Controller::open(&at("127.0.0.2"), config()).unwrap();
         let noise = UdpSocket::bind("127.0.0.3:0").unwrap();
@@ -208,14 +208,14 @@ fn nonsense_costs_no_answer() {
 }
 
 #[test]
-fn both_speak_ipv6() {
-    alone("both_speak_ipv6", || {
+fn controllers_and_devices_use_ipv6() {
+    alone("controllers_and_devices_use_ipv6", || {
         let mut settings = netdyno_echonet::Settings::on("lo");
         (settings.family, settings.tcp) = (netdyno_echonet::Family::V6, true);
         let Ok(device) = Device::open(&settings, light()) else {
             return support::skip("IPv6");
         };
-        // One address is all that loopback has: who asks has a port of his own, which is no matter to a device.
+        // Loopback has a single address: the requester uses another port, which a device ignores.
         let socket = UdpSocket::bind("[::1]:0").unwrap();
         socket.send_to(b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00", "[::1]:3610").unwrap();
         until("the request", || device.stats().requests > 0);
@@ -223,7 +223,7 @@ fn both_speak_ipv6() {
         stream.set_read_timeout(Some(GUARD)).unwrap();
         stream.write_all(GET_80).unwrap();
         assert_eq!(read(&mut stream, GOT_80.len()), GOT_80);
-        // All nodes of the link, which is this machine.
+        // All nodes of the link, that is, of this machine.
         let group = "[ff02::1%1]:3610";
         let _ = socket.send_to(b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00", group);
     });
@@ -259,7 +259,7 @@ fn a_controller_and_a_device_of_one_runtime() {
             }
             let error = controller.get(NOBODY, LIGHT, &[Epc(0x80)]).await.unwrap_err();
             assert_eq!(error, CallError::Answer(AnswerError::Timeout));
-            // A call that was given up leaves nothing behind.
+            // An abandoned call leaves no state.
             controller.set_node_settings(NOBODY, support::patience(Duration::from_secs(3600), 0)).unwrap();
             let call = controller.get(NOBODY, LIGHT, &[Epc(0x80)]);
             assert!(tokio::time::timeout(Duration::from_millis(20), call).await.is_err());

@@ -1,4 +1,4 @@
-//! Devices, asked by a plain socket.
+//! Devices, tested with a plain socket.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -32,8 +32,8 @@ fn ask(socket: &UdpSocket, node: &str, frame: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_device_answers_tells_and_ends() {
-    alone("a_device_answers_tells_and_ends", || {
+fn a_device_answers_announces_and_closes() {
+    alone("a_device_answers_announces_and_closes", || {
         let device = Device::open(&at("127.0.0.1"), light()).unwrap();
         let events = device.events().unwrap();
         let socket = plain("127.0.0.2");
@@ -52,14 +52,14 @@ fn a_device_answers_tells_and_ends() {
         assert_eq!(waiting.join().unwrap(), None);
         assert!(matches!(device.events(), Err(Error::Closed)));
         drop((device, other));
-        // The port is free again.
+        // The port has been released.
         drop(plain("127.0.0.1"));
     });
 }
 
 #[test]
-fn nonsense_costs_no_answer() {
-    alone("nonsense_costs_no_answer", || {
+fn malformed_datagrams_are_not_answered() {
+    alone("malformed_datagrams_are_not_answered", || {
         let device = Device::open(&at("127.0.0.1"), light()).unwrap();
         let socket = plain("127.0.0.2");
         let mut random = 1_u32;
@@ -74,7 +74,7 @@ fn nonsense_costs_no_answer() {
                         *byte = (random >> 16) as u8;
                     }
                 }
-                // Not the header of a request that may be answered.
+                // Not the header of a valid request.
                 if let Some(first) = frame.first_mut() {
                     *first = 0x11;
                 }
@@ -87,8 +87,8 @@ fn nonsense_costs_no_answer() {
 }
 
 #[test]
-fn a_group_is_heard_on_the_interface_that_was_chosen_and_once() {
-    let name = "a_group_is_heard_on_the_interface_that_was_chosen_and_once";
+fn the_group_is_joined_on_the_selected_interface_only() {
+    let name = "the_group_is_joined_on_the_selected_interface_only";
     let setup = "ip link add a0 type veth peer name a1 && ip link add b0 type veth peer name b1 && \
         for link in a0 a1 b0 b1; do ip link set $link up; done && \
         ip addr add 198.18.1.1/24 dev a0 && ip addr add 198.18.2.1/24 dev b0";
@@ -96,45 +96,45 @@ fn a_group_is_heard_on_the_interface_that_was_chosen_and_once() {
         let settings = Settings::on("a0");
         let device = Device::open(&settings, light()).unwrap();
         let before = device.stats().requests;
-        // Two more that hear all interfaces, as addresses of their own.
+        // Two more nodes that listen on all interfaces, with their own addresses.
         let group: SocketAddr = "224.0.23.0:3610".parse().unwrap();
-        for (interface, heard) in [("198.18.1.1", true), ("198.18.2.1", false)] {
+        for (interface, addresses) in [("198.18.1.1", true), ("198.18.2.1", false)] {
             let before = device.stats().requests;
             let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
             let address = interface.parse().unwrap();
             netdyno_io_multicast_if(&socket, address);
             let search = b"\x10\x81\x00\x01\x05\xFF\x01\x0E\xF0\x01\x62\x01\xD6\x00";
             socket.send_to(search, group).unwrap();
-            if heard {
+            if addresses {
                 support::until("a request", || device.stats().requests > before);
             }
             std::thread::sleep(Duration::from_millis(50));
-            assert_eq!(device.stats().requests, before + u64::from(heard), "{interface}");
+            assert_eq!(device.stats().requests, before + u64::from(addresses), "{interface}");
         }
         assert_eq!(device.stats().requests, before + 1);
     });
 }
 
-/// A rule forbids to send from the devices' address to 127.0.0.2, which may ask none the less.
+/// A rule forbids sending from the devices' address to 127.0.0.2, which can still send requests.
 #[test]
-fn an_answer_that_cannot_be_sent_is_told_and_the_others_are_sent() {
-    let name = "an_answer_that_cannot_be_sent_is_told_and_the_others_are_sent";
+fn a_send_error_is_reported_and_other_answers_are_sent() {
+    let name = "a_send_error_is_reported_and_other_answers_are_sent";
     let setup = "ip rule add pref 10 lookup local && ip rule del pref 0 && \
         ip rule add pref 5 from 127.0.0.1 to 127.0.0.2 prohibit";
     alone_with(name, setup, || {
-        let (banned, heard) = (plain("127.0.0.2"), plain("127.0.0.3"));
+        let (banned, addresses) = (plain("127.0.0.2"), plain("127.0.0.3"));
         let to = Destination::Node(IpAddr::from([127, 0, 0, 2]).into());
         let unsent = DeviceEvent::Unsent { to, error: ErrorKind::PermissionDenied };
-        // Many at once, so that some are taken, and answered, together.
+        // Many at once, so that some are received and answered in one batch.
         let ask_all = || {
-            for socket in [&banned, &heard, &banned].into_iter().cycle().take(3 * 8) {
+            for socket in [&banned, &addresses, &banned].into_iter().cycle().take(3 * 8) {
                 socket.send_to(GET_80, "127.0.0.1:3610").unwrap();
             }
         };
         let hear_all = || {
             for _ in 0..8 {
                 let mut answer = [0; 64];
-                let (bytes, _) = heard.recv_from(&mut answer).unwrap();
+                let (bytes, _) = addresses.recv_from(&mut answer).unwrap();
                 assert_eq!(answer[..bytes], *GOT_80);
             }
         };
@@ -159,14 +159,14 @@ fn an_answer_that_cannot_be_sent_is_told_and_the_others_are_sent() {
     });
 }
 
-/// IP_MULTICAST_IF by socket2, which the standard library has not.
+/// Sets IP_MULTICAST_IF with socket2; the standard library lacks it.
 fn netdyno_io_multicast_if(socket: &UdpSocket, address: Ipv4Addr) {
     socket2::SockRef::from(socket).set_multicast_if_v4(&address).unwrap();
 }
 
 #[test]
-fn two_programs_on_one_port_are_told_of_it() {
-    alone("two_programs_on_one_port_are_told_of_it", || {
+fn a_port_in_use_is_reported() {
+    alone("a_port_in_use_is_reported", || {
         let mut settings = Settings::on("lo");
         let _first = Device::open(&settings, light()).unwrap();
         let error = Device::open(&settings, light()).unwrap_err().to_string();
@@ -185,7 +185,7 @@ fn two_programs_on_one_port_are_told_of_it() {
     });
 }
 
-/// One that is bound more closely than the home has what is for it.
+/// A socket bound to a specific address receives its datagrams before the home does.
 fn beside_a_home(address: &str) -> UdpSocket {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
     socket.set_reuse_address(true).unwrap();
@@ -214,12 +214,12 @@ fn each_node_of_a_home_answers_from_its_own_address() {
         socket2::SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
         let search = b"\x10\x81\x00\x01\x05\xFF\x01\x0E\xF0\x01\x62\x01\xD6\x00";
         socket.send_to(search, "224.0.23.0:3610").unwrap();
-        let mut heard = std::collections::BTreeSet::new();
-        while heard.len() < 20 {
+        let mut addresses = std::collections::BTreeSet::new();
+        while addresses.len() < 20 {
             let mut answer = [0; 100];
             let (bytes, from) = socket.recv_from(&mut answer).unwrap();
             assert_eq!(answer[10..bytes], [0x72, 1, 0xD6, 4, 1, 2, 0x91, 1]);
-            assert!(heard.insert(from), "{from} twice");
+            assert!(addresses.insert(from), "{from} twice");
         }
         waker.wake();
         let home = served.join().unwrap();
@@ -229,8 +229,8 @@ fn each_node_of_a_home_answers_from_its_own_address() {
 }
 
 #[test]
-fn a_write_that_nobody_decides_is_refused_in_time() {
-    alone("a_write_that_nobody_decides_is_refused_in_time", || {
+fn an_undecided_write_is_refused_after_the_timeout() {
+    alone("an_undecided_write_is_refused_after_the_timeout", || {
         let asking = PropertyDescription::new(Epc(0xB0), [100], Access::GET_SET).writes(WritePolicy::Ask);
         let object = ObjectDescription::device(LIGHT, MAKER).with(asking);
         let node = |n: u8| {
@@ -242,24 +242,24 @@ fn a_write_that_nobody_decides_is_refused_in_time() {
         let socket = beside_a_home("127.0.0.1:3610");
         let set = b"\x10\x81\x00\x02\x05\xFF\x01\x02\x91\x01\x61\x01\xB0\x01\x31";
         let begin = Instant::now();
-        // Each once more, as one that asks again after a while does.
+        // Each request is repeated, as by a node that retries.
         for n in [1, 2, 3, 1, 2, 3] {
             socket.send_to(set, (Ipv4Addr::new(127, 1, 0, n), 3610)).unwrap();
         }
-        // All are asked; one decides.
+        // All are asked about; one is decided.
         let end = begin + 2 * DeviceConfig::default().decision_timeout;
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         while let Some(HomeEvent { node, event }) =
             home.poll(Some(end.saturating_duration_since(Instant::now()))).unwrap()
         {
             if let (1, DeviceEvent::WriteRequested { id, .. }) = (node, &event) {
                 assert_eq!(home.with(node, |device| device.decide(*id, Decision::Accept)), Some(true));
             }
-            told.push((node, matches!(event, DeviceEvent::Written { .. })));
+            events.push((node, matches!(event, DeviceEvent::Written { .. })));
         }
         assert!(Instant::now() >= end);
-        told.sort_unstable();
-        assert_eq!(told, [(0, false), (1, false), (1, true), (2, false)]);
+        events.sort_unstable();
+        assert_eq!(events, [(0, false), (1, false), (1, true), (2, false)]);
         let answers = [(); 3].map(|()| {
             let mut answer = [0; 100];
             let (_, from) = socket.recv_from(&mut answer).unwrap();
@@ -275,8 +275,8 @@ fn a_write_that_nobody_decides_is_refused_in_time() {
 }
 
 #[test]
-fn what_goes_to_all_leaves_by_each_interface() {
-    let name = "what_goes_to_all_leaves_by_each_interface";
+fn multicasts_are_sent_on_each_interface() {
+    let name = "multicasts_are_sent_on_each_interface";
     let setup = "for name in a b; do ip link add ${name}0 type veth peer name ${name}1 && ip link set ${name}0 up && \
         ip link set ${name}1 up || exit 1; done; \
         for n in 1 2 3 4; do ip addr add 198.18.1.$n/24 dev a0 && ip addr add 198.18.2.$n/24 dev b0 || exit 1; \
@@ -287,7 +287,7 @@ fn what_goes_to_all_leaves_by_each_interface() {
             settings.interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
             settings
         };
-        // Each hears one interface, and none of them asks.
+        // Each listens on one interface, and sends nothing.
         let ear = |interface, address| {
             blocking::Controller::open(&on(&[interface], address), support::config()).unwrap()
         };
@@ -309,14 +309,14 @@ fn what_goes_to_all_leaves_by_each_interface() {
         hear(&ears, "198.18.1.2");
         let mut settings = Settings::on("a0");
         settings.interfaces.push("b0".to_owned());
-        // Beside those that are bound more closely.
+        // Shares the port with sockets that are bound to specific addresses.
         settings.share_port = true;
         let places = ["198.18.1.3", "198.18.2.3"].map(|address| (Some(address.parse().unwrap()), light()));
         let mut home = Home::open(&settings, places.into(), Spread::default()).unwrap();
         home.poll(Some(Duration::from_millis(20))).unwrap();
         hear(&ears, "198.18.1.3");
         hear(&ears, "198.18.2.3");
-        // One that asks by both is answered from both.
+        // A node that sends on both interfaces is answered on both.
         let _others = [on(&["a0"], "198.18.1.4"), on(&["b0"], "198.18.2.4")]
             .map(|settings| Device::open(&settings, light()).unwrap());
         let mut asks = Controller::open(&on(&["b0", "a0"], "198.18.2.2"), support::config()).unwrap();

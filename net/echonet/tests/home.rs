@@ -1,4 +1,4 @@
-//! A virtual home of 1,000 nodes: all are found, and all are kept polled at little cost.
+//! A virtual home of 1,000 nodes: all are discovered, and polling them costs little.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -13,7 +13,7 @@ use netdyno_echonet::{Controller, Home, Settings, Spread};
 use support::{LIGHT, alone, at, config, light_of};
 
 const NODES: u16 = 1000;
-/// How often each is asked, and what that may cost of a core.
+/// The polling interval of each node, and the share of a core that polling may take.
 const PERIOD: Duration = Duration::from_secs(10);
 const CPU_PERCENT_MAX: f64 = 5.0;
 
@@ -27,7 +27,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Serves in a thread of its own.
+/// Serves the home in a separate thread.
 fn serve() -> (std::thread::JoinHandle<Duration>, netdyno_echonet::Waker) {
     let nodes = (0..NODES).map(|number| (Some(address(number)), light_of(number))).collect();
     let mut home = Home::open(&Settings::on("lo"), nodes, Spread::default()).unwrap();
@@ -51,7 +51,7 @@ fn find(controller: &mut Controller) -> Duration {
     begin.elapsed()
 }
 
-/// Asks all nodes, spread over the time, for so long; gives answers and what was lost.
+/// Reads from all nodes, spread over the period; returns the numbers of answers and losses.
 fn poll_all(controller: &mut Controller, period: Duration, rounds: u32) -> (u32, u32) {
     let (mut answered, mut lost) = (0, 0);
     let begin = Instant::now();
@@ -87,7 +87,7 @@ fn a_thousand_nodes_are_found_and_polled() {
         let mut controller = Controller::open(&at("127.0.0.1"), config()).unwrap();
         let found = find(&mut controller);
         assert_eq!(controller.core().nodes().count(), usize::from(NODES));
-        // A tenth of the time: ten times the rate.
+        // A tenth of the period: ten times the rate.
         let before = cpu();
         let (answered, lost) = poll_all(&mut controller, PERIOD / 10, 2);
         let ours = cpu() - before;

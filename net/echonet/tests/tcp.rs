@@ -1,4 +1,4 @@
-//! Devices of all faces, asked by plain TCP streams.
+//! Devices of all interfaces, tested with plain TCP streams.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -19,7 +19,7 @@ use support::{GET_80, GOT_80, GUARD, LIGHT, MAKER, alone, at, light, read};
 
 const DEVICE: &str = "127.0.0.1";
 
-/// A light with a long property, and one that the application is asked about, which accepts what is even.
+/// A light with a long property, and one whose writes the application decides: it accepts even values.
 fn long_light() -> Description {
     let object = ObjectDescription::device(LIGHT, MAKER)
         .property(Epc(0x80), [0x30], Access::ALL)
@@ -33,7 +33,7 @@ fn decide(event: &DeviceEvent) -> Option<(WriteId, Decision)> {
     Some((*id, if value[0] % 2 == 0 { Decision::Accept } else { Decision::Refuse }))
 }
 
-/// Runs a test with a device of each face, one after the other, at 127.0.0.1.
+/// Runs a test at 127.0.0.1 with a device of each interface in turn.
 fn with_each_device(change: impl Fn(&mut Settings), test: impl Fn(&str)) {
     let mut settings = at(DEVICE);
     settings.tcp = true;
@@ -93,7 +93,7 @@ fn ask(stream: &mut TcpStream) {
     assert_eq!(read(stream, GOT_80.len()), GOT_80);
 }
 
-/// Whether the other end has closed it, and had no more to say.
+/// Whether the peer has closed the connection without further data.
 fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 1]) {
         Ok(0) => true,
@@ -107,13 +107,13 @@ fn header(esv: Esv) -> Header {
 }
 
 #[test]
-fn a_stream_is_read_however_it_comes() {
-    alone("a_stream_is_read_however_it_comes", || {
+fn streams_can_be_split_anywhere() {
+    alone("streams_can_be_split_anywhere", || {
         with_each_device(
             |_| {},
             |face| {
                 let mut stream = dial();
-                // Cut anywhere.
+                // Split at any position.
                 for cut in 0..=GET_80.len() {
                     let two = GET_80.repeat(2);
                     stream.write_all(&two[..cut]).unwrap();
@@ -124,7 +124,7 @@ fn a_stream_is_read_however_it_comes() {
                 // Many at once.
                 stream.write_all(&GET_80.repeat(1000)).unwrap();
                 assert_eq!(read(&mut stream, 1000 * GOT_80.len()), GOT_80.repeat(1000), "{face}");
-                // The longest that there is, twice, and a short one.
+                // The longest possible message, twice, and a short one.
                 let mut longest = vec![0; MESSAGE_BYTES_MAX];
                 let mut writer = FrameWriter::new(&mut longest, header(Esv::SetGet)).unwrap();
                 (0..255).for_each(|_| writer.property(Epc(0xF0), &[9; 255]).unwrap());
@@ -135,7 +135,7 @@ fn a_stream_is_read_however_it_comes() {
                 let sender = std::thread::spawn(move || {
                     writer.write_all(&[&longest[..], &longest, GET_80].concat()).unwrap();
                 });
-                // What was written is answered without its value, what is read with it.
+                // A write is answered without its value, a read with it.
                 let length = 11 + 1 + 255 * 2 + 1 + 255 * 257;
                 let answers = read(&mut stream, 2 * length + GOT_80.len());
                 assert_eq!((answers[10], &answers[length - 255..length]), (0x7E, &[9; 255][..]), "{face}");
@@ -152,19 +152,20 @@ fn how_a_connection_ends() {
         with_each_device(
             |_| {},
             |face| {
-                // What is no message: nobody knows where the next one would begin. What was asked before is answered.
+                // After an invalid message, the start of the next one is unknown. Earlier requests are
+                // answered.
                 let mut stream = dial();
                 stream.write_all(&[GET_80, b"GET / HTTP/1.1\r\n\r\n"].concat()).unwrap();
                 assert_eq!(read(&mut stream, GOT_80.len()), GOT_80, "{face}");
                 assert!(is_closed(&mut stream), "{face}");
-                // Who sends no more has his answers.
+                // A half-closed connection still receives its answers.
                 let mut stream = dial();
                 stream.write_all(GET_80).unwrap();
                 stream.shutdown(std::net::Shutdown::Write).unwrap();
                 let mut answer = Vec::new();
                 stream.read_to_end(&mut answer).unwrap();
                 assert_eq!(answer, GOT_80, "{face}");
-                // Gone in the midst of a message, and by a reset.
+                // Closed within a message, or reset.
                 dial().write_all(&GET_80[..5]).unwrap();
                 let rude = dial();
                 socket2::SockRef::from(&rude).set_linger(Some(Duration::ZERO)).unwrap();
@@ -176,8 +177,8 @@ fn how_a_connection_ends() {
 }
 
 #[test]
-fn answers_that_wait_for_the_application_go_by_the_connection() {
-    alone("answers_that_wait_for_the_application_go_by_the_connection", || {
+fn decided_writes_are_answered_on_the_connection() {
+    alone("decided_writes_are_answered_on_the_connection", || {
         with_each_device(
             |_| {},
             |face| {
@@ -195,8 +196,8 @@ fn answers_that_wait_for_the_application_go_by_the_connection() {
 }
 
 #[test]
-fn silence_and_crowds_are_bounded() {
-    alone("silence_and_crowds_are_bounded", || {
+fn idle_time_and_connections_are_limited() {
+    alone("idle_time_and_connections_are_limited", || {
         let idle = Duration::from_millis(400);
         with_each_device(
             |settings| settings.tcp_limits.idle = idle,
@@ -204,13 +205,13 @@ fn silence_and_crowds_are_bounded() {
                 let (mut silent, mut dripping, mut speaking) = (dial(), dial(), dial());
                 let (begin, mut last) = (Instant::now(), Instant::now());
                 while begin.elapsed() < 2 * idle {
-                    // Unless we were late ourselves.
+                    // Unless this test was delayed.
                     if last.elapsed() > idle / 2 {
                         speaking = dial();
                     }
                     ask(&mut speaking);
                     last = Instant::now();
-                    // A part of a message is none. Once it is closed, this is lost.
+                    // A partial message does not count. Once the connection is closed, it is lost.
                     let _ = dripping.write_all(&GET_80[..1]);
                     std::thread::sleep(idle / 8);
                 }
@@ -221,7 +222,7 @@ fn silence_and_crowds_are_bounded() {
             |settings| settings.tcp_limits.connections = 4,
             |face| {
                 let mut streams: Vec<_> = std::iter::repeat_with(dial).take(4).collect();
-                // The second one is silent longest.
+                // The second one is idle longest.
                 [1, 0, 3, 2].iter().for_each(|index| ask(&mut streams[*index]));
                 let mut fifth = dial();
                 ask(&mut fifth);
@@ -236,8 +237,8 @@ fn silence_and_crowds_are_bounded() {
 }
 
 #[test]
-fn who_does_not_take_his_answers_is_closed() {
-    alone("who_does_not_take_his_answers_is_closed", || {
+fn a_peer_that_does_not_read_is_closed() {
+    alone("a_peer_that_does_not_read_is_closed", || {
         with_each_device(
             |settings| settings.tcp_limits.output_bytes = 10_000,
             |face| {
@@ -246,7 +247,7 @@ fn who_does_not_take_his_answers_is_closed() {
                 (0..255).for_each(|_| writer.property(Epc(0xF0), &[]).unwrap());
                 let bytes = writer.finish().unwrap();
                 get.truncate(bytes);
-                // Some 64 KiB of answer to each: far more than the kernel keeps.
+                // Some 64 KiB of answer to each: far more than the kernel buffers.
                 let mut stream = dial();
                 let sent = (0..1000).take_while(|_| stream.write_all(&get).is_ok()).count();
                 let mut got = 0;
@@ -261,15 +262,15 @@ fn who_does_not_take_his_answers_is_closed() {
 }
 
 #[test]
-fn a_port_that_another_has_is_told() {
-    alone("a_port_that_another_has_is_told", || {
+fn a_port_in_use_is_reported() {
+    alone("a_port_in_use_is_reported", || {
         let mut settings = at(DEVICE);
         settings.tcp = true;
         let other = TcpListener::bind((DEVICE, 3610)).unwrap();
-        let told = blocking::Device::open(&settings, light()).unwrap_err();
+        let message = blocking::Device::open(&settings, light()).unwrap_err();
         assert!(
-            matches!(told, Error::Listen { .. }) && told.to_string().contains("another ECHONET Lite program"),
-            "{told}"
+            matches!(message, Error::Listen { .. }) && message.to_string().contains("another ECHONET Lite program"),
+            "{message}"
         );
         drop(other);
         drop(blocking::Device::open(&settings, light()).unwrap());

@@ -1,4 +1,4 @@
-//! Controllers of all faces, and plain TCP listeners.
+//! Controllers of all interfaces, with plain TCP listeners.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -16,7 +16,7 @@ use support::{GET_80, GOT_80, GUARD, LIGHT, alone, alone_with, at, config, light
 
 const DEVICE: &str = "127.0.0.1";
 
-/// A controller of any face.
+/// A controller of any interface.
 trait Asks {
     /// Reads 80 of the light at 127.0.0.1.
     fn ask(&mut self) -> Result<Answer, CallError> {
@@ -24,7 +24,7 @@ trait Asks {
     }
     /// Reads 80 of the light there.
     fn ask_at(&mut self, node: IpAddr) -> Result<Answer, CallError>;
-    /// Lets a little time pass.
+    /// Waits briefly.
     fn rest(&mut self) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -54,7 +54,7 @@ impl Asks for (::tokio::runtime::Runtime, tokio::Controller) {
     }
 }
 
-/// Runs a test with a controller of each face, which asks by TCP, and a plain listener at 127.0.0.1.
+/// Runs a test with a controller of each interface, set to TCP, and a plain listener at 127.0.0.1.
 fn with_each_controller(
     idle: Duration,
     change: impl Fn(&mut ControllerConfig),
@@ -83,7 +83,7 @@ fn with_each(
     test("tokio", Box::new((runtime, controller)));
 }
 
-/// Does something with each connection that a listener takes, in a thread, until it says that it is enough.
+/// Handles each accepted connection in a thread, until `serve` returns false.
 fn play(
     listener: TcpListener,
     mut each: impl FnMut(usize, &mut TcpStream) -> bool + Send + 'static,
@@ -101,7 +101,7 @@ fn play(
     })
 }
 
-/// Takes a Get of 80, and gives the answer to it.
+/// Receives a Get of 80 and returns its answer.
 fn take_get(stream: &mut TcpStream) -> Vec<u8> {
     answer_to(&read(stream, GET_80.len()))
 }
@@ -111,7 +111,7 @@ fn answer_to(get: &[u8]) -> Vec<u8> {
     [&[0x10, 0x81, get[2], get[3]], &GOT_80[4..]].concat()
 }
 
-/// Answers each Get of 80 until the other end closes the connection; gives how many there were.
+/// Answers each Get of 80 until the peer closes the connection; returns their number.
 fn answer_all(stream: &mut TcpStream) -> usize {
     let (mut get, mut count) = (vec![0; GET_80.len()], 0);
     while stream.read_exact(&mut get).is_ok() && stream.write_all(&answer_to(&get)).is_ok() {
@@ -131,7 +131,7 @@ fn a_controller_keeps_its_connection_while_it_is_used() {
                     for round in 0..100 {
                         let answer = take_get(stream);
                         match round % 50 {
-                            // Byte by byte, or after what nobody asked for.
+                            // Byte by byte, or after an unexpected message.
                             0 => answer.chunks(1).for_each(|byte| stream.write_all(byte).unwrap()),
                             1 => stream.write_all(&[GOT_80, &answer].concat()).unwrap(),
                             _ => stream.write_all(&answer).unwrap(),
@@ -171,23 +171,23 @@ fn a_controller_keeps_its_connection_while_it_is_used() {
 }
 
 #[test]
-fn a_node_that_goes_away_is_asked_by_another_connection() {
-    alone("a_node_that_goes_away_is_asked_by_another_connection", || {
+fn a_lost_connection_is_replaced() {
+    alone("a_lost_connection_is_replaced", || {
         with_each_controller(
             GUARD,
-            // A request may meet a connection whose end is not known yet, and then one of those that fail.
+            // A request may be sent before the end of its connection is detected, and then on one that fails.
             |config| config.defaults.retries = 2,
             |face, listener, mut controller| {
                 let node = play(listener, move |number, stream| {
                     let answer = take_get(stream);
                     match number {
-                        // Between request and answer.
+                        // Closed between request and answer.
                         0 => {}
-                        // In the midst of it.
+                        // Closed within the answer.
                         2 => stream.write_all(&answer[..5]).unwrap(),
-                        // After what is no message.
+                        // After an invalid message.
                         4 => stream.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap(),
-                        // Once it is told.
+                        // After the answer.
                         _ => stream.write_all(&answer).unwrap(),
                     }
                     number == 7
@@ -196,11 +196,11 @@ fn a_node_that_goes_away_is_asked_by_another_connection() {
                     assert!(controller.ask().is_ok(), "{face}: {round}");
                 }
                 node.join().unwrap();
-                // Nobody listens any more.
+                // The listener is closed.
                 let begin = Instant::now();
-                let told = controller.ask().unwrap_err();
-                assert_eq!(told, CallError::Answer(AnswerError::Unreachable), "{face}");
-                assert!(told.to_string().contains("does it speak TCP"));
+                let message = controller.ask().unwrap_err();
+                assert_eq!(message, CallError::Answer(AnswerError::Unreachable), "{face}");
+                assert!(message.to_string().contains("does it speak TCP"));
                 assert!(begin.elapsed() < Duration::from_secs(3), "{face}: it is known at once");
             },
         );
@@ -208,8 +208,8 @@ fn a_node_that_goes_away_is_asked_by_another_connection() {
 }
 
 #[test]
-fn a_node_that_says_nothing_is_asked_once() {
-    alone("a_node_that_says_nothing_is_asked_once", || {
+fn a_silent_node_gets_one_request() {
+    alone("a_silent_node_gets_one_request", || {
         with_each_controller(
             GUARD,
             |config| config.defaults.timeout = Duration::from_millis(100),
@@ -223,7 +223,7 @@ fn a_node_that_says_nothing_is_asked_once() {
                 });
                 assert_eq!(controller.ask(), Err(CallError::Answer(AnswerError::Timeout)), "{face}");
                 let mut asked = 2;
-                // Once will do, unless the machine is busy.
+                // One attempt suffices, unless the machine is busy.
                 while controller.ask().is_err() {
                     asked += 1;
                 }
@@ -236,7 +236,7 @@ fn a_node_that_says_nothing_is_asked_once() {
                 );
             },
         );
-        // One that cannot even be connected to: its queue is full.
+        // Connecting fails too: the listener's queue is full.
         with_each_controller(
             GUARD,
             |config| config.defaults.timeout = Duration::from_millis(100),
@@ -258,8 +258,8 @@ fn a_node_that_says_nothing_is_asked_once() {
 }
 
 #[test]
-fn who_speaks_no_tcp_is_asked_by_datagrams_where_that_is_allowed() {
-    alone("who_speaks_no_tcp_is_asked_by_datagrams_where_that_is_allowed", || {
+fn falls_back_to_datagrams_if_allowed() {
+    alone("falls_back_to_datagrams_if_allowed", || {
         let device = blocking::Device::open(&at(DEVICE), light()).unwrap();
         with_each(
             &at("127.0.0.2"),
@@ -283,18 +283,18 @@ fn who_speaks_no_tcp_is_asked_by_datagrams_where_that_is_allowed() {
 }
 
 #[test]
-fn nodes_of_ipv6_are_asked_by_tcp() {
+fn tcp_works_over_ipv6() {
     let setup = "ip address add fd00::1/128 dev lo nodad && ip address add fd00::2/128 dev lo nodad && \
                  ip address add fe80::1/64 dev lo nodad";
     if std::fs::metadata("/proc/net/if_inet6").is_err() {
         return support::skip("IPv6");
     }
-    alone_with("nodes_of_ipv6_are_asked_by_tcp", setup, || {
+    alone_with("tcp_works_over_ipv6", setup, || {
         let mut from_one = at("fd00::2");
         from_one.family = Family::V6;
         let mut from_any = Settings::on("lo");
         from_any.family = Family::V6;
-        // Of an address that is good on one link alone the interface is known.
+        // The interface of a link-local address is known.
         for (settings, node, from) in [
             (&from_one, "fd00::1", Some("fd00::2")),
             (&from_any, "fd00::1", None),
@@ -326,8 +326,8 @@ fn nodes_of_ipv6_are_asked_by_tcp() {
 }
 
 #[test]
-fn both_ways_at_once() {
-    alone("both_ways_at_once", || {
+fn requests_in_both_directions() {
+    alone("requests_in_both_directions", || {
         let mut settings = at(DEVICE);
         settings.tcp = true;
         let device = blocking::Device::open(&settings, light()).unwrap();
@@ -339,7 +339,7 @@ fn both_ways_at_once() {
         let mut tcp = patient.defaults;
         tcp.tcp = true;
         controller.set_node_settings(by_tcp, tcp).unwrap();
-        // Neither waits for the other's receives.
+        // Neither waits for the other's receive calls.
         let begin = Instant::now();
         std::thread::scope(|scope| {
             for node in [by_tcp, by_udp, by_tcp, by_udp] {
@@ -356,7 +356,7 @@ fn both_ways_at_once() {
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
         assert_eq!([device.stats().requests, other.stats().requests], [800, 800]);
         assert_eq!(controller.stats().retried, 0);
-        // Who waits when it ends is told.
+        // Closing wakes waiting calls.
         let closing = controller.clone();
         let listener_gone = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));

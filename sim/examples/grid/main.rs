@@ -1,6 +1,6 @@
-//! The share of what a path can carry that one association reaches, over a grid of paths, in virtual time:
-//! `cargo run --release -p netdyno-sim --example grid [cubic|bbr|troubles|share] [seconds]` prints tables;
-//! `-- pictures [seconds]` draws the same into docs/congestion-grid.svg and docs/congestion-share.svg.
+//! The share of a path's capacity that one association uses, over a grid of paths, in virtual time: `cargo
+//! run --release -p netdyno-sim --example grid [cubic|bbr|troubles|share] [seconds]` prints tables; `--
+//! pictures [seconds]` draws them into docs/congestion-grid.svg and docs/congestion-share.svg.
 
 mod picture;
 
@@ -13,9 +13,9 @@ use netdyno_sim::sctp::goodput::{Arrival, Path, Trouble, bottleneck_mbit_per_s, 
 const LOSSES: [f64; 9] = [0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10];
 const RTTS_MS: [u64; 4] = [1, 20, 100, 300];
 const RATES: [u64; 3] = [2_000_000, 20_000_000, 100_000_000];
-/// How long CUBIC is there before who comes late.
+/// How long CUBIC runs before the late flow starts.
 const HEAD_START: Duration = Duration::from_secs(5);
-/// Queues, in what is under way in a round trip.
+/// Queue lengths, in BDP.
 const QUEUES: [f64; 3] = [0.1, 1.0, 4.0];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,11 +49,11 @@ fn pictures(time: Duration) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A path without trouble, as a row of a table names it.
+/// An ideal path, as labelled in a table.
 struct Place {
     bits_per_s: u64,
     rtt_ms: u64,
-    /// In what is under way in a round trip.
+    /// In BDP.
     queue: f64,
 }
 
@@ -75,7 +75,7 @@ impl Place {
     }
 }
 
-/// Percent of rate x (1 - loss) by `LOSSES`, of each place.
+/// For each place, percent of rate x (1 - loss) by `LOSSES`.
 type Carried = Vec<(Place, Vec<f64>)>;
 
 fn carried(congestion: Congestion, time: Duration) -> Result<Carried, netdyno_sim::Failure> {
@@ -101,7 +101,7 @@ fn table(rows: &Carried) {
     }
 }
 
-/// Paths that are not even, with BBR and with CUBIC.
+/// Paths with disturbances, with BBR and with CUBIC.
 fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
     println!("percent of rate x (1 - loss), bbr / cubic, {} s, by trouble", time.as_secs());
     let ms = Duration::from_millis;
@@ -151,22 +151,22 @@ fn troubles(time: Duration) -> Result<(), netdyno_sim::Failure> {
     Ok(())
 }
 
-/// What BBR gets beside others, in percent.
+/// The share of BBR against other flows, in percent.
 struct Share {
     place: Place,
     beside_cubic: f64,
-    /// The same where it comes when CUBIC has the link already.
+    /// The same if it starts when CUBIC already uses the link.
     late: f64,
-    /// The same where it is connected by then, and has seen the path empty.
+    /// The same if it is connected by then, and has measured the empty path.
     silent: f64,
     beside_itself: f64,
-    /// Of the link, by BBR and CUBIC together.
+    /// Of the link, both flows together.
     both: f64,
-    /// Median of the queue when alone, in round trips.
+    /// Median queueing delay of a single flow, in round trips.
     queue_alone: f64,
 }
 
-/// Beside one flow of CUBIC, and two of itself.
+/// Against one flow of CUBIC, and against another BBR flow.
 fn shares(time: Duration) -> Result<Vec<Share>, netdyno_sim::Failure> {
     let row = |place: Place| {
         let path = place.path(0.0);
@@ -190,10 +190,10 @@ fn shares(time: Duration) -> Result<Vec<Share>, netdyno_sim::Failure> {
 fn share(rows: &[Share], time: Duration) {
     let seconds = time.as_secs();
     println!(
-        "bbr beside another, {seconds} s: its percent of both; median of the queue alone, in round trips"
+        "bbr against another flow, {seconds} s: its percent of both; median queueing delay of a single flow, in round trips"
     );
     println!(
-        "| Mbit/s | round trip | queue | beside cubic | beside cubic, 5 s late | silent for 5 s | beside itself | both of the link | queue alone |"
+        "| Mbit/s | round trip | queue | against cubic | against cubic, 5 s late | silent for 5 s | against itself | both of the link | single flow's queue |"
     );
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows {

@@ -1,4 +1,4 @@
-//! The tables as pictures: SVG of text and shapes alone, readable in a light and a dark page.
+//! Draws the tables: SVG of text and shapes only, readable on light and dark pages.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const LEFT: usize = 190;
 const TOP: usize = 96;
 const ROW: usize = 18;
 
-/// A map of what each path carries, a panel for each congestion control.
+/// A map of the capacity used on each path, a panel for each congestion control.
 pub(crate) fn grid(panels: &[(&str, Carried)], time: Duration) -> String {
     const CELL: usize = 36;
     const GAP: usize = 28;
@@ -62,7 +62,7 @@ pub(crate) fn grid(panels: &[(&str, Carried)], time: Duration) -> String {
     svg
 }
 
-/// BBR's part beside one flow of CUBIC, by path; a mark for each queue.
+/// BBR's share against one flow of CUBIC, by path; a mark for each queue length.
 pub(crate) fn share(rows: &[Share], time: Duration) -> String {
     const PLOT: usize = 560;
     let places: Vec<&[Share]> =
@@ -119,11 +119,11 @@ fn begin(width: usize, height: usize, title: &str) -> String {
 }
 
 fn text(svg: &mut String, class: &str, x: usize, y: usize, text: &str) {
-    // A String takes all that is written.
+    // Writing to a String cannot fail.
     let _ = writeln!(svg, r#"<text class="{class}" x="{x}" y="{y}">{text}</text>"#);
 }
 
-/// From dark red over yellow to dark green, and what is legible on it.
+/// From dark red over yellow to dark green, with a legible text colour.
 fn shade(percent: f64) -> (&'static str, &'static str) {
     match percent {
         p if p >= 90.0 => ("#1a7f37", "on-dark"),

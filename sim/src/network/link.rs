@@ -1,4 +1,4 @@
-//! One direction of the network: what becomes of each datagram.
+//! One direction of the network: the fate of each datagram.
 
 use std::time::{Duration, Instant};
 
@@ -7,35 +7,35 @@ use rand::RngExt;
 use crate::profile::{Profile, Rate};
 use crate::random::Random;
 
-/// Counters of one direction, all since the beginning.
+/// Counters of one direction, from the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkStats {
     /// Datagrams sent.
     pub sent: u64,
-    /// Datagrams delivered, copies counted too.
+    /// Datagrams delivered, including copies.
     pub delivered: u64,
-    /// Lost by chance, alone or in a burst.
+    /// Lost at random, individually or in a burst.
     pub lost: u64,
-    /// Lost because the queue before the bottleneck was full.
+    /// Lost because the queue of the bottleneck was full.
     pub queue_drops: u64,
-    /// Lost because they were too long.
+    /// Lost because they exceeded the MTU.
     pub too_long: u64,
     /// Lost in a partition.
     pub cut_off: u64,
-    /// Arrived where nobody has that address.
+    /// Arrived at an address that is not (or no longer) in use.
     pub unknown_address: u64,
-    /// Copies made.
+    /// Duplicates created.
     pub duplicated: u64,
     /// Delivered with bits flipped.
     pub corrupted: u64,
-    /// Held back for others to overtake.
+    /// Delayed so that others overtake them.
     pub held_back: u64,
 }
 
 /// One arrival of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// When.
+    /// The time.
     pub(super) at: Instant,
     /// With bits flipped.
     pub(super) corrupt: bool,
@@ -45,23 +45,23 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Link {
     profile: Profile,
-    /// Whether this is the way from A to B.
+    /// Whether this is the direction from A to B.
     forward: bool,
     random: Random,
-    /// Whether the bursts' bad state is on.
+    /// Whether the burst model is in its bad state.
     bad: bool,
-    /// Stalls are counted from here.
+    /// The start time of the stall pattern.
     start: Instant,
-    /// When the bottleneck will have sent everything in its queue.
+    /// When the bottleneck's queue will be empty.
     idle_at: Instant,
-    /// The latest arrival so far of those that keep the order.
+    /// The latest arrival so far among in-order datagrams.
     last_arrival: Instant,
     stats: LinkStats,
 }
 
-/// The draws of one datagram. All are made for each datagram, needed or not: then the fate of the n-th
-/// datagram depends on the seed and on n only, and a run stays recognisable when one trouble is taken out of
-/// its profile.
+/// The random draws for one datagram. All are made for each datagram, needed or not: the fate of the n-th
+/// datagram then depends only on the seed and on n, and removing one disturbance from a profile leaves the
+/// others unchanged.
 struct Draws {
     loss: f64,
     burst_change: f64,
@@ -100,7 +100,7 @@ impl Link {
         self.stats.unknown_address += 1;
     }
 
-    /// What becomes of a datagram of this length: no arrival, one or two.
+    /// The arrivals of a datagram of this length: none, one or two.
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -139,7 +139,7 @@ impl Link {
         bytes[first / 8] ^= 1 << (first % 8);
         for _ in 0..self.random.random_range(0..8) {
             let bit = self.random.random_range(0..bytes.len() * 8);
-            // Never the first again: at least one bit stays flipped.
+            // Never the first bit again: at least one bit stays flipped.
             if bit != first {
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
@@ -161,7 +161,7 @@ impl Link {
         }
     }
 
-    /// Whether chance takes it.
+    /// Whether it is lost at random.
     fn is_lost(&mut self, draws: &Draws) -> bool {
         let mut lost = draws.loss < self.profile.loss;
         match self.profile.burst {
@@ -175,7 +175,7 @@ impl Link {
         lost
     }
 
-    /// When the last bit leaves the bottleneck; none if it does not get so far.
+    /// When the last bit leaves the bottleneck; `None` if the datagram is dropped.
     fn departure(&mut self, now: Instant, elapsed: Duration, bytes: usize) -> Option<Instant> {
         if self.profile.is_partitioned_at(elapsed, self.forward) {
             self.stats.cut_off += 1;
@@ -196,7 +196,7 @@ impl Link {
         Some(if rate.polices { now } else { self.idle_at })
     }
 
-    /// When a datagram arrives that left the bottleneck at `departure`. The order stays as it is, unless the
+    /// When a datagram that left the bottleneck at `departure` arrives. The order is kept, unless the
     /// datagram is held back.
     fn arrival(&mut self, departure: Instant, draws: &Draws) -> Instant {
         let at = departure + self.profile.delay + self.profile.jitter.mul_f64(draws.jitter);

@@ -1,4 +1,4 @@
-//! The network between two endpoints: datagrams in, datagrams out later, or never.
+//! The network between two endpoints.
 
 mod link;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use trace::Trace;
 pub enum Side {
     /// Behind the NAT, if there is one.
     A,
-    /// The other.
+    /// The other side.
     B,
 }
 
@@ -43,7 +43,7 @@ impl Side {
         self as usize
     }
 
-    /// The address that the endpoint itself knows.
+    /// The endpoint's own address.
     pub fn address(self) -> SocketAddr {
         SocketAddr::V4(match self {
             Self::A => SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 5001),
@@ -52,43 +52,43 @@ impl Side {
     }
 }
 
-/// A datagram that arrives.
+/// A datagram that has arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Where.
+    /// The receiving side.
     pub to: Side,
-    /// From which address, as seen there.
+    /// The source address, as the receiver sees it.
     pub source: SocketAddr,
-    /// What it holds.
+    /// The payload.
     pub bytes: Vec<u8>,
 }
 
-/// The network. All of its chance comes from one seed: the same calls give the same deliveries.
+/// The network. All randomness comes from one seed: the same calls give the same deliveries.
 ///
 /// Commands: [`send`](Self::send), [`set_profile`](Self::set_profile). Output:
-/// [`poll_delivery`](Self::poll_delivery), [`next_delivery`](Self::next_delivery). Time must not run
+/// [`poll_delivery`](Self::poll_delivery), [`next_delivery`](Self::next_delivery). Time must not go
 /// backwards.
 #[derive(Debug)]
 pub struct Network {
     start: Instant,
-    /// From A to B, and back.
+    /// From A to B, and from B to A.
     links: [Link; 2],
-    /// Datagrams under way, the next to arrive on top.
+    /// Datagrams in flight, the next to arrive on top.
     under_way: BinaryHeap<UnderWay>,
-    /// Of the datagrams sent so far; breaks ties of time.
+    /// Number of datagrams sent so far; breaks ties of arrival times.
     sequence: u64,
     trace: Trace,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 impl Network {
-    /// A network that is the same both ways.
+    /// A network with the same profile in both directions.
     pub fn new(seed: u64, start: Instant, profile: Profile) -> Self {
         Self::asymmetric(seed, start, profile.clone(), profile)
     }
 
-    /// A network with one profile from A to B and another one back. The NAT is the first one's.
+    /// A network with different profiles from A to B and from B to A. The NAT is that of the first one.
     pub fn asymmetric(seed: u64, start: Instant, forward: Profile, backward: Profile) -> Self {
         let links = [
             Link::new(forward, true, generator(seed, Purpose::Forward), start),
@@ -98,12 +98,12 @@ impl Network {
         Self { start, links, under_way, sequence: 0, trace, spare }
     }
 
-    /// Another profile from now on, for the datagrams that `from` sends. Those under way arrive as foreseen.
+    /// Changes the profile for later datagrams of `from`. Those in flight arrive as planned.
     pub fn set_profile(&mut self, from: Side, profile: Profile) {
         self.links[from.index()].set_profile(profile);
     }
 
-    /// From now on the network does no harm: see [`Profile::healed`].
+    /// Ends all disturbances: see [`Profile::healed`].
     pub fn heal(&mut self) {
         for side in Side::BOTH {
             let healed = self.profile(side).healed();
@@ -111,17 +111,17 @@ impl Network {
         }
     }
 
-    /// What the network does to datagrams of `from`.
+    /// The profile for datagrams of `from`.
     pub fn profile(&self, from: Side) -> &Profile {
         self.links[from.index()].profile()
     }
 
-    /// What was counted of the datagrams of `from`.
+    /// Counters of the datagrams of `from`.
     pub fn stats(&self, from: Side) -> LinkStats {
         self.links[from.index()].stats()
     }
 
-    /// The address at which the other side sees an endpoint at this time. Behind a NAT it is not the
+    /// The address at which the other side currently sees an endpoint. Behind a NAT it differs from the
     /// endpoint's own.
     pub fn public_address(&self, side: Side, now: Instant) -> SocketAddr {
         let rebinds = match (side, &self.profile(Side::A).rebinds) {
@@ -133,7 +133,7 @@ impl Network {
         SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 1), 40_000 + passed as u16))
     }
 
-    /// Takes a datagram of `from` to an address. What goes to an address that nobody has (any more) is lost.
+    /// Sends a datagram of `from` to an address. It is lost if the address is not (or no longer) in use.
     pub fn send(&mut self, now: Instant, from: Side, to: SocketAddr, bytes: &[u8]) {
         let source = self.public_address(from, now);
         let elapsed = now.saturating_duration_since(self.start);
@@ -155,7 +155,7 @@ impl Network {
         self.under_way.peek().map(|next| next.at)
     }
 
-    /// The next datagram that has arrived by now. Give its buffer back with [`recycle`](Self::recycle).
+    /// The next datagram that has arrived by `now`. Return its buffer with [`recycle`](Self::recycle).
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery> {
         while self.next_delivery().is_some_and(|at| at <= now) {
             let UnderWay { at, to, delivery, .. } = self.under_way.pop()?;
@@ -171,7 +171,7 @@ impl Network {
         None
     }
 
-    /// Takes back the buffer of a delivery, to use it again.
+    /// Takes back the buffer of a delivery for reuse.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         const MOST: usize = 256;
         if self.spare.len() < MOST {
@@ -179,8 +179,8 @@ impl Network {
         }
     }
 
-    /// A number over everything delivered so far: time, direction and bytes of each datagram, in order. The
-    /// same number means, but for a chance of 1 in 2^64, the same run.
+    /// A hash over all deliveries so far: time, direction and bytes, in order. Equal hashes mean, except with
+    /// a probability of 2^-64, identical runs.
     pub fn trace(&self) -> u64 {
         self.trace.value()
     }
@@ -191,12 +191,12 @@ impl Network {
     }
 }
 
-/// A datagram under way. Ordered so that the next to arrive is the greatest.
+/// A datagram in flight. Ordered so that the next to arrive is the greatest.
 #[derive(Debug)]
 struct UnderWay {
     at: Instant,
     sequence: u64,
-    /// Where it was sent to.
+    /// Its destination.
     to: SocketAddr,
     delivery: Delivery,
 }

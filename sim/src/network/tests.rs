@@ -1,14 +1,14 @@
-//! The network does what its profile says, no more and no less.
+//! The network follows its profile.
 
 use std::time::{Duration, Instant};
 
 use super::{Delivery, LinkStats, Network, Side};
-use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reorder, Stalls, Way};
+use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reorder, Stalls, Direction};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Sends `count` datagrams of `bytes` bytes from A to B, one each `interval`, and gives what arrives, and
-/// when.
+/// Sends `count` datagrams of `bytes` bytes from A to B at intervals of `interval`; returns the arrivals and
+/// their times.
 fn run(
     profile: Profile,
     count: u32,
@@ -69,12 +69,12 @@ fn the_delay_is_exact_and_jitter_keeps_the_order() {
 }
 
 #[test]
-fn what_would_arrive_in_a_stall_arrives_at_its_end() {
+fn a_stall_delays_arrivals_to_its_end() {
     let stalls = Some(Stalls { every: 50 * MS, length: 10 * MS });
     let (arrived, ..) = run(Profile { delay: 20 * MS, stalls, ..Profile::default() }, 100, 100, MS);
     assert_eq!(numbers(&arrived), (0..100).collect::<Vec<_>>());
     for (number, (at, _)) in (0..).zip(&arrived) {
-        // Sent a millisecond apart, 20 of them under way: the first stall is over by then.
+        // Sent a millisecond apart, 20 of them in flight: the first stall is over by then.
         let due = number + 20;
         let expected = if due % 50 < 10 { due / 50 * 50 + 10 } else { due };
         assert_eq!(*at, MS * expected, "number {number}");
@@ -82,7 +82,7 @@ fn what_would_arrive_in_a_stall_arrives_at_its_end() {
 }
 
 #[test]
-fn losses_are_as_frequent_as_asked_for() {
+fn the_loss_rate_is_as_configured() {
     for loss in [0.001, 0.01, 0.1, 0.5, 1.0] {
         let (_, stats, _) = run(Profile { loss, ..Profile::default() }, 100_000, 4, MS / 1000);
         let rate = stats.lost as f64 / stats.sent as f64;
@@ -94,10 +94,10 @@ fn losses_are_as_frequent_as_asked_for() {
 }
 
 #[test]
-fn bursts_lose_neighbours() {
+fn bursts_lose_consecutive_datagrams() {
     let burst = Some(Burst { begin: 0.01, end: 0.25, loss: 1.0 });
     let (arrived, stats, _) = run(Profile { burst, ..Profile::default() }, 100_000, 4, MS / 1000);
-    // The share of the bad state is begin / (begin + end), its mean length 1 / end.
+    // The share of the bad state is begin / (begin + end), and its mean duration 1 / end.
     let rate = stats.lost as f64 / 100_000.0;
     assert!((rate - 0.01 / 0.26).abs() < 0.006, "{rate}");
     let gaps = numbers(&arrived).windows(2).filter(|pair| pair[1] - pair[0] > 1).count();
@@ -133,7 +133,7 @@ fn copies_and_flipped_bits() {
 }
 
 #[test]
-fn the_bottleneck_sends_no_faster_and_its_queue_overflows() {
+fn the_bottleneck_limits_the_rate_and_its_queue_overflows() {
     // 1,000 bytes with headers take 1 ms.
     let rate = Some(Rate { bits_per_s: 8_000_000, queue_bytes: 10_000, polices: false });
     let profile = Profile { rate, ..Profile::default() };
@@ -146,7 +146,7 @@ fn the_bottleneck_sends_no_faster_and_its_queue_overflows() {
 }
 
 #[test]
-fn what_is_too_long_vanishes_from_the_moment_on_that_the_path_shrinks() {
+fn long_datagrams_are_lost_once_the_mtu_shrinks() {
     let black_hole = Some(BlackHole { from: 50 * MS, mtu_bytes: 600 });
     let profile = Profile { mtu_bytes: 1200, black_hole, ..Profile::default() };
     for (bytes, delivered) in [(600, 100), (601, 50), (1200, 50), (1201, 0)] {
@@ -157,8 +157,8 @@ fn what_is_too_long_vanishes_from_the_moment_on_that_the_path_shrinks() {
 }
 
 #[test]
-fn partitions_cut_the_way_that_they_name() {
-    for (way, delivered) in [(Way::Forward, 70), (Way::Both, 70), (Way::Backward, 100)] {
+fn partitions_affect_the_selected_direction() {
+    for (way, delivered) in [(Direction::Forward, 70), (Direction::Both, 70), (Direction::Backward, 100)] {
         let partitions = vec![Partition { from: 10 * MS, until: 40 * MS, way }];
         let (arrived, stats, _) = run(Profile { partitions, ..Profile::default() }, 100, 4, MS);
         assert_eq!((arrived.len(), stats.cut_off), (delivered, 100 - delivered as u64), "{way:?}");
@@ -166,7 +166,7 @@ fn partitions_cut_the_way_that_they_name() {
 }
 
 #[test]
-fn a_nat_shows_another_address_after_each_rebind_and_forgets_the_old_one() {
+fn a_nat_changes_the_address_at_each_rebind() {
     let start = Instant::now();
     let profile = Profile { rebinds: Some(vec![10 * MS]), ..Profile::default() };
     let mut network = Network::new(1, start, profile);
@@ -195,7 +195,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn one_trouble_less_leaves_the_others_as_they_were() {
+fn removing_a_disturbance_leaves_the_others_unchanged() {
     let with = Profile { loss: 0.1, duplicate: copies(0.1), jitter: MS, ..Profile::default() };
     let without = Profile { duplicate: None, ..with.clone() };
     let lost = |profile| {
@@ -206,7 +206,7 @@ fn one_trouble_less_leaves_the_others_as_they_were() {
 }
 
 #[test]
-fn a_healed_network_does_no_harm() {
+fn a_healed_network_has_no_disturbances() {
     let start = Instant::now();
     let mut random = crate::random::generator(3, crate::random::Purpose::Profile);
     for _ in 0..100 {

@@ -1,10 +1,11 @@
-//! One number over a whole run.
+//! A hash over a whole run.
 
 use std::time::Duration;
 
 use super::Side;
 
-/// A hash of every delivery. Eight bytes a step: quick enough for hundreds of megabytes. Not for adversaries.
+/// A hash of every delivery. Processes eight bytes per step, fast enough for hundreds of megabytes. Not
+/// collision-resistant against an adversary.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trace(u64);
 

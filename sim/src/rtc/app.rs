@@ -1,5 +1,5 @@
-//! The application of one side: makes channels, sends, reads, closes, and holds the peer connection to its
-//! events.
+//! The application of one side: creates channels, sends, reads, closes, and checks the events of its peer
+//! connection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,19 +11,19 @@ use super::plan::{Action, NUMBER_BYTES, PlannedChannel};
 use crate::failure::Failure;
 use crate::network::Side;
 
-/// What waits until its channel takes it.
+/// Work that waits until its channel accepts it.
 #[derive(Debug, Clone, Copy)]
 enum Pending {
     Message(Kind, usize),
     Close,
 }
 
-/// A channel, as one application knows it.
+/// The state of a channel, from one application's point of view.
 #[derive(Debug, Default)]
 struct Known {
     id: Option<ChannelId>,
     open: bool,
-    /// Its application or the peer's has closed it, or the connection has ended.
+    /// Closed by either application, or by the end of the connection.
     closed: bool,
     /// Closed by this application.
     closing: bool,
@@ -38,7 +38,7 @@ pub(super) struct App {
     known: Vec<Known>,
     by_id: BTreeMap<ChannelId, usize>,
     pauses: u32,
-    /// `send` said "not now", and [`Event::Writable`] has not come.
+    /// `send` returned `WouldBlock`, and [`Event::Writable`] has not followed.
     blocked: bool,
     connected: bool,
     failed: Option<String>,
@@ -61,12 +61,12 @@ impl App {
         }
     }
 
-    /// Whether the connection was up once.
+    /// Whether the connection was ever established.
     pub(super) fn was_connected(&self) -> bool {
         self.connected
     }
 
-    /// Whether the connection is over, as the application was told.
+    /// Whether the connection has ended, according to its events.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -76,7 +76,7 @@ impl App {
         self.failed.as_deref()
     }
 
-    /// What it still waits for, in words.
+    /// A description of what it still waits for.
     pub(super) fn waits_for(&self) -> Option<String> {
         if !self.connected || self.blocked {
             return Some(format!("{:?}: connected {}, blocked {}", self.side, self.connected, self.blocked));
@@ -88,17 +88,17 @@ impl App {
         })
     }
 
-    /// Bytes that wait to be sent, of any reliability.
+    /// Bytes waiting to be sent, of any reliability.
     pub(super) fn buffered_bytes(&self, peer: &PeerConnection) -> usize {
         self.known.iter().filter_map(|known| known.id).map(|id| peer.buffered_amount(id)).sum()
     }
 
-    /// Channels that the application was not told to be closed.
+    /// Channels without a close event.
     pub(super) fn open_channels(&self) -> usize {
         self.known.iter().filter(|known| known.id.is_some() && !known.closed).count()
     }
 
-    /// Does what the plan says; a restart is the scenario's.
+    /// Executes an action of the plan; the scenario handles restarts.
     pub(super) fn act(
         &mut self,
         now: Instant,
@@ -123,12 +123,12 @@ impl App {
         Ok(())
     }
 
-    /// Reads from now on, whatever the plan said.
+    /// Resumes reading, whatever the plan says.
     pub(super) fn resume(&mut self) {
         self.pauses = 0;
     }
 
-    /// Whether the connection is up, as far as the application was told.
+    /// Whether the connection is up, according to its events.
     pub(super) fn is_connected(&self, peer: &PeerConnection) -> bool {
         self.failed.is_none() && peer.state() == PeerState::Connected
     }
@@ -141,7 +141,7 @@ impl App {
         }
     }
 
-    /// Reads, takes events and sends. Gives whether anything happened.
+    /// Reads, processes events and sends. Returns whether anything happened.
     pub(super) fn pump(
         &mut self,
         now: Instant,
@@ -261,7 +261,7 @@ impl App {
                                 self.blocked = true;
                                 break;
                             }
-                            // The peer closes it.
+                            // The peer is closing it.
                             Err(SendError::Closed) if peer.channel_state(id) != ChannelState::Open => {
                                 known.pending.clear();
                                 break;

@@ -1,6 +1,6 @@
-//! Datagrams of a peer connection in words, for looking at a run.
+//! Datagrams of a peer connection as text, for the log.
 
-/// A datagram in one line: which protocol (RFC 7983), and which message of STUN.
+/// One line for a datagram: its protocol (RFC 7983), and the type of a STUN message.
 pub(super) fn describe(datagram: &[u8]) -> String {
     let what = match datagram {
         [0..=3, ..] => describe_stun(datagram),

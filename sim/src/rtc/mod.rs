@@ -1,8 +1,8 @@
-//! Whole peer connections on the network: [`run`] takes one seed and fails if a peer connection breaks a
-//! promise.
+//! Whole peer connections on the network: [`run`] executes one seed and fails if a peer connection violates a
+//! guarantee.
 //!
-//! The keys of the handshake come from the cryptographic library, not from the seed: what happens when, how
-//! long messages are and what the network does to the n-th datagram repeats for a seed, the bytes do not.
+//! The keys of the handshake come from the cryptographic library, not from the seed: timing, message lengths
+//! and the fate of the n-th datagram are repeatable, the bytes are not.
 
 mod app;
 mod describe;
@@ -21,7 +21,7 @@ use crate::network::Side;
 pub use plan::{Action, Plan, PlannedChannel};
 pub use scenario::run;
 
-/// Datagrams of one batch at the most.
+/// The maximum number of datagrams in a batch.
 const SEGMENTS_MAX: usize = 64;
 
 /// A peer connection as a core.

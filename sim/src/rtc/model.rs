@@ -1,4 +1,4 @@
-//! What must arrive on each channel, what may, and what must not.
+//! The required, allowed and forbidden deliveries on each channel.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::failure::Failure;
 use crate::network::Side;
 use crate::random::{Purpose, generator};
 
-/// Messages of both sides on all channels: those that a peer connection took, and what became of them.
+/// Messages of both sides on all channels: those that a peer connection accepted, and their fate.
 ///
-/// A message is a piece of one block of random letters, at a place of its own, with its number in front if it
-/// has room: it has, but on channels where the order says which one comes.
+/// A message is a slice of one block of random letters, at a unique position, preceded by its number if it is
+/// long enough. Shorter messages are only sent on ordered channels, where the order identifies them.
 #[derive(Debug)]
 pub(super) struct Model {
     block: Vec<u8>,
@@ -27,9 +27,9 @@ struct Channel {
     reliable: bool,
     /// Messages of A and of B.
     sent: [Vec<Sent>; 2],
-    /// Which message of A and of B is the next to come at the earliest.
+    /// The lowest number that the next message of A and of B can have.
     next: [usize; 2],
-    /// A or B has closed it: what comes in is dropped there.
+    /// Closed by A or B: messages that arrive there are dropped.
     closed: [bool; 2],
 }
 
@@ -40,7 +40,7 @@ struct Sent {
     delivered: bool,
 }
 
-/// How far apart the pieces of two messages begin in the block.
+/// The distance between the slices of two messages in the block.
 const STRIDE: usize = 1021;
 
 impl Model {
@@ -64,17 +64,17 @@ impl Model {
         self.content(side, channel, self.channels[channel].sent[side.index()].len(), bytes)
     }
 
-    /// The message was taken.
+    /// Records an accepted message.
     pub(super) fn sent(&mut self, side: Side, channel: usize, kind: Kind, bytes: usize) {
         self.channels[channel].sent[side.index()].push(Sent { kind, bytes, delivered: false });
     }
 
-    /// A side has closed a channel: what comes to it may be lost.
+    /// A side has closed a channel: messages to it may be lost.
     pub(super) fn closed(&mut self, side: Side, channel: usize) {
         self.channels[channel].closed[side.index()] = true;
     }
 
-    /// A message of `side` came out at the other side.
+    /// A message of `side` was delivered to the other side.
     pub(super) fn delivered(
         &mut self,
         at: Duration,
@@ -82,41 +82,41 @@ impl Model {
         channel: usize,
         message: &Message,
     ) -> Result<(), Failure> {
-        let of = &self.channels[channel];
-        let number = if of.strict { of.next[side.index()] } else { number_in(&message.data) };
+        let messages = &self.channels[channel];
+        let number = if messages.strict { messages.next[side.index()] } else { number_in(&message.data) };
         let fail = |what: &str| {
-            let text = format!("message {number} of {side:?} on channel {channel} {what}");
+            let text = format!("message {number} messages {side:?} on channel {channel} {what}");
             Err(Failure::new(at, text))
         };
-        let Some(&sent) = of.sent[side.index()].get(number) else { return fail("was never sent") };
+        let Some(&sent) = messages.sent[side.index()].get(number) else { return fail("was never sent") };
         if sent.delivered {
             return fail("came twice");
         }
         if (sent.kind, sent.bytes) != (message.kind, message.data.len()) {
             let (kind, bytes) = (message.kind, message.data.len());
-            return fail(&format!("is {kind:?} of {bytes} bytes, was {:?} of {}", sent.kind, sent.bytes));
+            return fail(&format!("is {kind:?} messages {bytes} bytes, was {:?} messages {}", sent.kind, sent.bytes));
         }
         if self.content(side, channel, number, sent.bytes) != message.data {
             return fail("has other bytes than it was sent with");
         }
-        if of.ordered && number < of.next[side.index()] {
-            return fail("came out of order");
+        if messages.ordered && number < messages.next[side.index()] {
+            return fail("came out messages order");
         }
-        let of = &mut self.channels[channel];
-        of.next[side.index()] = of.next[side.index()].max(number + 1);
-        of.sent[side.index()][number].delivered = true;
+        let messages = &mut self.channels[channel];
+        messages.next[side.index()] = messages.next[side.index()].max(number + 1);
+        messages.sent[side.index()][number].delivered = true;
         Ok(())
     }
 
-    /// Why it is not all delivered, in words.
+    /// A description of undelivered messages.
     pub(super) fn missing(&self) -> Option<String> {
-        self.channels.iter().enumerate().find_map(|(channel, of)| {
+        self.channels.iter().enumerate().find_map(|(channel, messages)| {
             let reliable =
-                Side::BOTH.into_iter().filter(|side| of.reliable && !of.closed[side.other().index()]);
+                Side::BOTH.into_iter().filter(|side| messages.reliable && !messages.closed[side.other().index()]);
             reliable.into_iter().find_map(|side| {
-                let missing = of.sent[side.index()].iter().filter(|sent| !sent.delivered).count();
+                let missing = messages.sent[side.index()].iter().filter(|sent| !sent.delivered).count();
                 (missing > 0)
-                    .then(|| format!("{missing} messages of {side:?} on channel {channel} did not come"))
+                    .then(|| format!("{missing} messages messages {side:?} on channel {channel} did not come"))
             })
         })
     }
@@ -131,7 +131,7 @@ impl Model {
     }
 }
 
-/// The number in front of a message; one that no message has if there is none.
+/// The number at the start of a message; without one, a number that no message has.
 fn number_in(data: &[u8]) -> usize {
     let digits = data.get(..NUMBER_BYTES).and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(usize::MAX)

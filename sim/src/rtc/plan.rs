@@ -1,4 +1,4 @@
-//! What happens in a run: settings, network, channels, messages and the end, all drawn from the seed.
+//! The plan of a run: settings, network, channels, messages and the end, all drawn from the seed.
 
 use std::time::Duration;
 
@@ -11,56 +11,57 @@ use crate::random::{Purpose, Random, duration_between, generator, magnitude_betw
 
 /// The largest message of any plan.
 pub(super) const MESSAGE_BYTES_MAX: usize = 65_536;
-/// Shorter messages have no room for their number.
+/// Shorter messages carry no number.
 pub(super) const NUMBER_BYTES: usize = 8;
 
-/// An outage: as long as it takes to lose consent, or as a connection that has failed is kept, less the way of an offer and its answer.
+/// Range of an outage: from the time in which consent expires to the time for which a failed connection is
+/// kept, less an offer and its answer.
 const OUTAGE: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(80));
 
-/// What happens in a run.
+/// The events of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The network until it heals.
     pub profile: Profile,
-    /// Of each datagram on an open connection, the probability that bits flip. The handshake is spared: it
-    /// has no protection of its own before its end.
+    /// Probability of flipped bits in each datagram on an open connection. The handshake is spared: it is not
+    /// authenticated before its end.
     pub corrupt: f64,
-    /// Who makes the offer.
+    /// The side that makes the offer.
     pub offerer: Side,
-    /// Time that a description or candidate takes to the other side.
+    /// Time that a description or candidate takes to reach the other side.
     pub signaling_delay: Duration,
-    /// Candidates go by themselves, after the descriptions.
+    /// Candidates are sent separately, after the descriptions.
     pub trickle: bool,
     /// B is ICE-lite.
     pub lite: bool,
-    /// Path MTU discovery, up to this length of datagrams.
+    /// Upper limit of path MTU discovery.
     pub max_datagram_bytes: usize,
     /// The channels, of both sides.
     pub channels: Vec<PlannedChannel>,
-    /// What the applications do, in order of time.
+    /// The actions of the applications, in order of time.
     pub actions: Vec<(Duration, Side, Action)>,
-    /// From when on the network does no harm.
+    /// When the disturbances end.
     pub heals_at: Duration,
-    /// Turns begin at multiples of this only; zero: at once.
+    /// Turns begin only at multiples of this; zero: at once.
     pub granularity: Duration,
-    /// Whether the connection is left alone for a while when there is nothing to do.
+    /// Whether the connection is observed while it is idle.
     pub idles: bool,
-    /// Who closes.
+    /// The side that closes.
     pub closer: Side,
-    /// The other side offers at once too.
+    /// Both sides make an offer at the same time.
     pub both_offer: bool,
-    /// Whose offer is withdrawn when both have offered.
+    /// The side that withdraws its offer when both have made one.
     pub polite: Side,
-    /// When all is drained, nothing gets through for so long. Then these restart ICE.
+    /// An outage after all data was delivered, and the sides that then restart ICE.
     pub outage: Option<(Duration, Vec<Side>)>,
 }
 
 /// A channel to make. Its label is its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedChannel {
-    /// Who makes it; both do if it is negotiated.
+    /// The side that creates it; both sides if it is negotiated.
     pub maker: Side,
-    /// How.
+    /// Its options.
     pub options: ChannelOptions,
 }
 
@@ -70,24 +71,24 @@ impl PlannedChannel {
         self.options.ordered && self.is_reliable()
     }
 
-    /// Whether each message arrives.
+    /// Whether each message is delivered.
     pub fn is_reliable(&self) -> bool {
         self.options.reliability == Reliability::Reliable
     }
 }
 
-/// What an application does.
+/// An action of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Makes a channel, by its number.
+    /// Creates a channel, by its number.
     Create(usize),
     /// Sends a message on a channel, once that is open.
     Send(usize, Kind, usize),
-    /// Closes a channel once the messages of before were taken.
+    /// Closes a channel once the earlier messages were accepted.
     CloseChannel(usize),
-    /// Does not read for a while.
+    /// Stops reading.
     Pause,
-    /// Reads again.
+    /// Resumes reading.
     Resume,
     /// Restarts ICE.
     Restart,
@@ -101,7 +102,7 @@ impl Plan {
         let length = duration_between(random, Duration::from_millis(300), Duration::from_secs(10));
         let heals_at = length.mul_f64(random.random_range(1.0..1.5));
         let mut profile = Profile::random(&mut profile_random, heals_at);
-        // Each of the handshake's flights has several datagrams, and few tries.
+        // Each flight of the handshake has several datagrams and few retransmissions.
         profile.loss = profile.loss.min(0.1);
         let max_datagram_bytes = if random.random_bool(0.3) { random.random_range(1200..9000) } else { 1200 };
         profile.mtu_bytes = random.random_range(1200..=9000);
@@ -205,7 +206,7 @@ impl Plan {
         }
     }
 
-    /// Offers: restarts of ICE, and of both sides at once.
+    /// Offers: restarts of ICE, and simultaneous offers of both sides.
     fn draw_restarts(&mut self, random: &mut Random, length: Duration) {
         let some = |random: &mut Random| match random.random_range(0..3) {
             0 => Side::BOTH.to_vec(),
@@ -216,7 +217,7 @@ impl Plan {
         if random.random_bool(0.3) {
             let at = length.mul_f64(random.random());
             for side in some(random) {
-                // Before, or just after, the other's offer has come.
+                // Before, or just after, the other side's offer arrives.
                 let later = self.signaling_delay.mul_f64(random.random_range(0.0..1.2));
                 self.actions.push((at + later, side, Action::Restart));
             }
@@ -238,7 +239,7 @@ fn draw_options(random: &mut Random, number: u16) -> ChannelOptions {
         ordered: random.random_bool(0.6),
         reliability,
         protocol: ["", "p"][random.random_range(0..2)].to_owned(),
-        // Far from the ids that are given to the others.
+        // Far from the ids that are assigned automatically.
         negotiated: random.random_bool(0.2).then_some(1000 + number),
         priority: [128, 256, 512, 1024][random.random_range(0..4)],
     }

@@ -1,4 +1,4 @@
-//! Two peer connections, two applications, a network and a way to signal, from the offer to the end.
+//! Two peer connections, two applications, a network and signalling, from the offer to the end.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -13,24 +13,24 @@ use super::model::Model;
 use super::plan::{Action, Plan};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
-use crate::profile::{Partition, Way};
+use crate::profile::{Partition, Direction};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 
-/// Time after the network has healed in which all must be drained.
+/// Time limit for delivering all data after the network has healed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
-/// Time in which both sides must know of the end: that for consent to be lost, and that in which a restart may bring it back.
+/// Time limit for both sides to learn of the end: consent must expire, and the time for a restart.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(120);
-/// Time that a restart over a network that does no harm takes: checks that both got lost before are made again.
+/// Time limit of a restart over a healed network: checks that were lost before are repeated.
 const RESTART_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time that an idle connection is watched, and packets of one side that it may take: consent, HEARTBEATs,
-/// and probes of the path MTU.
+/// How long an idle connection is observed, and the packets that one side may send meanwhile: consent,
+/// HEARTBEATs, and probes of the path MTU.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 const IDLE_PACKETS_MAX: u64 = 120;
-/// Rounds of a turn at the most.
+/// The maximum number of rounds in a turn.
 const ROUNDS_MAX: usize = 1000;
 
-/// What one side tells the other, outside the network.
+/// A signalling message, sent outside the network.
 #[derive(Debug, Clone)]
 enum Signal {
     Offer(String),
@@ -38,7 +38,7 @@ enum Signal {
     Candidate(String),
 }
 
-/// Runs the plan of a seed. With NETDYNO_SIM_LOG set, each datagram is written to standard error.
+/// Executes the plan of a seed. With NETDYNO_SIM_LOG set, each datagram is written to standard error.
 pub fn run(seed: u64) -> Result<(), Failure> {
     let mut run = Run::new(seed, Plan::draw(seed))?;
     run.signal_offer(run.plan.offerer, false)?;
@@ -59,19 +59,19 @@ pub fn run(seed: u64) -> Result<(), Failure> {
     run.finish()
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run {
     plan: Plan,
-    /// The next of the plan's actions.
+    /// The index of the next action.
     next_action: usize,
     stage: Stage<RtcCore>,
     apps: [App; 2],
     model: Model,
-    /// On their way: when they come, to whom, in order of time.
+    /// Signals in transit, in order of arrival: time, destination, signal.
     signals: VecDeque<(Instant, Side, Signal)>,
-    /// An offer of the other side was passed over, and its candidates are too.
+    /// An offer of the other side was ignored, and so are its candidates.
     passes_over: [bool; 2],
-    /// Nothing gets through, for longer than consent lasts perhaps.
+    /// Nothing is delivered, possibly for longer than consent lasts.
     is_out: bool,
     /// One side has closed.
     is_closing: bool,
@@ -118,7 +118,7 @@ impl Run {
         Err(self.stage.failure(what))
     }
 
-    /// Until the troubles are over, and all actions done.
+    /// Runs until the disturbances are over and all actions are done.
     fn play(&mut self) -> Result<(), Failure> {
         let heals_at = self.stage.start() + self.plan.heals_at;
         let mut corrupts = self.plan.corrupt > 0.0;
@@ -144,7 +144,7 @@ impl Run {
         Ok(())
     }
 
-    /// Until nobody waits for anything.
+    /// Runs until nothing is pending.
     fn drain(&mut self) -> Result<(), Failure> {
         let limit = self.stage.now() + DRAIN_TIME_MAX;
         self.turn()?;
@@ -159,7 +159,7 @@ impl Run {
         Ok(())
     }
 
-    /// Why the run is not drained, in words.
+    /// A description of what is still pending.
     fn obstacle(&self) -> Option<String> {
         self.apps.iter().find_map(App::waits_for).or_else(|| self.model.missing()).or_else(|| {
             Side::BOTH.into_iter().find_map(|side| {
@@ -172,13 +172,14 @@ impl Run {
         })
     }
 
-    /// Nothing gets through for a while, in which both sides have something to say. Then ICE is restarted, until both are connected.
+    /// Delivers nothing for a while, in which both sides have data to send. Then ICE is restarted, until both
+    /// are connected.
     fn outage(&mut self, time: Duration, restarters: &[Side]) -> Result<(), Failure> {
         let (from, until) = (self.stage.elapsed(), self.stage.now() + time);
         self.stage.log(&format!("outage of {time:?}, restarted by {restarters:?}"));
         for side in Side::BOTH {
             let mut profile = self.stage.network.profile(side).clone();
-            profile.partitions = vec![Partition { from, until: from + time, way: Way::Both }];
+            profile.partitions = vec![Partition { from, until: from + time, way: Direction::Both }];
             self.stage.network.set_profile(side, profile);
         }
         self.is_out = true;
@@ -206,7 +207,8 @@ impl Run {
         Ok(())
     }
 
-    /// For longer than consent lasts nobody has anything to say: the connection stays, and little is sent.
+    /// For longer than consent lasts, there is no data to send: the connection persists, and few packets are
+    /// sent.
     fn idle(&mut self) -> Result<(), Failure> {
         let before = Side::BOTH.map(|side| self.stage.network.stats(side).sent);
         let limit = self.stage.now() + IDLE_TIME;
@@ -223,7 +225,7 @@ impl Run {
         Ok(())
     }
 
-    /// One side closes; the other one is told.
+    /// One side closes; the other one is notified.
     fn finish(&mut self) -> Result<(), Failure> {
         let now = self.stage.now();
         self.is_closing = true;
@@ -258,7 +260,7 @@ impl Run {
         self.stage.advance(limit, action.into_iter().chain(signal))
     }
 
-    /// All that happens at one moment.
+    /// Processes all events of one instant.
     fn turn(&mut self) -> Result<(), Failure> {
         while let Some(delivery) = self.stage.poll_delivery() {
             self.stage.deliver(delivery);
@@ -281,9 +283,8 @@ impl Run {
         self.fail(format!("a turn of more than {ROUNDS_MAX} rounds"))
     }
 
-    /// Nobody fails; but the one datagram that tells of the end is lost if the NAT has changed an address
-    /// that it came from or went to, and nothing has been heard since: then the other side has to find out by
-    /// itself.
+    /// No connection may fail. One exception: the single datagram that announces the end is lost if the NAT
+    /// has changed an address on its path and nothing has been received since; the other side then times out.
     fn check_alive(&self, side: Side) -> Result<(), Failure> {
         let Some(error) = self.apps[side.index()].failed() else { return Ok(()) };
         let rebound = self.plan.profile.rebinds.as_ref().is_some_and(|rebinds| !rebinds.is_empty());
@@ -327,7 +328,7 @@ impl Run {
         Ok(())
     }
 
-    /// Sends a description, and its candidates by themselves if they trickle.
+    /// Sends a description, and its candidates separately if they trickle.
     fn signal_description(&mut self, from: Side, sdp: String, signal: fn(String) -> Signal) {
         let at = self.stage.now() + self.plan.signaling_delay;
         let to = from.other();
@@ -354,7 +355,8 @@ impl Run {
             }
             let passes_over = &mut self.passes_over[to.index()];
             let peer = &mut self.stage.core_mut(to).peer;
-            // "Perfect negotiation": of two offers that cross the polite side's is withdrawn, and passed over by the other side.
+            // "Perfect negotiation": of two crossing offers, the polite side's is withdrawn and ignored by
+            // the other side.
             if matches!(signal, Signal::Offer(_)) {
                 let is_crossed = peer.has_local_offer();
                 *passes_over = is_crossed && to != self.plan.polite;
@@ -383,7 +385,7 @@ impl Run {
     }
 }
 
-/// One certificate for each side, for all runs.
+/// One certificate for each side, shared by all runs.
 fn certificate(side: Side) -> Result<Arc<Certificate>, Error> {
     static CERTIFICATES: [OnceLock<Result<Arc<Certificate>, Error>>; 2] = [OnceLock::new(), OnceLock::new()];
     CERTIFICATES[side.index()].get_or_init(|| Certificate::generate().map(Arc::new)).clone()

@@ -1,4 +1,4 @@
-//! The application of one side: sends, reads, resets, and holds the association to what its events promise.
+//! The application of one side: sends, reads, resets, and checks the events of its association.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -23,24 +23,24 @@ pub(super) enum Closed {
 #[derive(Debug)]
 pub(super) struct App {
     side: Side,
-    /// Messages that wait for room, or for the reset of their stream.
+    /// Messages that wait for buffer space, or for the reset of their stream.
     pending: VecDeque<Planned>,
-    /// Reads nothing now; counts, since pauses may overlap.
+    /// Reading is paused; a counter, since pauses may overlap.
     pauses: u32,
-    /// `send` said "not now", and [`Event::Writable`] has not come.
+    /// `send` returned `WouldBlock`, and [`Event::Writable`] has not followed.
     blocked: bool,
-    /// Streams whose reset was asked for.
+    /// Streams with a requested reset.
     resetting: BTreeSet<StreamId>,
     /// [`Event::Connected`] came.
     connected: bool,
     closed: Option<Closed>,
-    /// Shutting down, here or there: nothing more is sent.
+    /// Shutting down, locally or remotely: nothing more is sent.
     ended: bool,
     streams: Vec<StreamId>,
     thresholds: BTreeMap<StreamId, usize>,
-    /// [`Event::BufferedAmountLow`] that must come, by stream.
+    /// Expected [`Event::BufferedAmountLow`], by stream.
     low_owed: BTreeMap<StreamId, u32>,
-    /// Buffered amounts before what is being watched.
+    /// Buffered amounts before the observed calls.
     before: Vec<usize>,
 }
 
@@ -70,7 +70,7 @@ impl App {
         self.closed.as_ref()
     }
 
-    /// What it still waits for, in words; none if for nothing.
+    /// A description of what it still waits for; `None` if for nothing.
     pub(super) fn waits_for(&self) -> Option<String> {
         if self.ended {
             return None;
@@ -90,7 +90,7 @@ impl App {
         })
     }
 
-    /// Does what the plan says.
+    /// Executes an action of the plan.
     pub(super) fn act(
         &mut self,
         now: Instant,
@@ -101,8 +101,7 @@ impl App {
         match action {
             Action::Send(planned) => self.pending.push_back(*planned),
             Action::Reset(streams) => return self.reset(association, model, streams),
-            // Who has nothing more to say reads to the end: the peer has limited time to send what it has
-            // left.
+            // After its end an application reads all data: the peer has limited time to send the rest.
             Action::Pause if self.ended => {}
             Action::Pause => self.pauses += 1,
             Action::Resume => self.pauses = self.pauses.saturating_sub(1),
@@ -112,7 +111,7 @@ impl App {
             }
             Action::Priority(stream, priority) => association.set_priority(*stream, *priority),
             Action::Shutdown => {
-                // Before it is open there is nothing to shut down in an orderly way.
+                // Before it is open, it cannot be shut down gracefully.
                 if association.state() == State::Established {
                     (self.ended, self.pauses) = (true, 0);
                     association.shutdown(now);
@@ -122,12 +121,12 @@ impl App {
         Ok(())
     }
 
-    /// Reads from now on, whatever the plan said.
+    /// Resumes reading, whatever the plan says.
     pub(super) fn resume(&mut self) {
         self.pauses = 0;
     }
 
-    /// Sends one more message, however little was planned.
+    /// Sends one more message, beyond the plan.
     pub(super) fn send_one_more(&mut self) {
         let stream = self.streams.first().copied().unwrap_or_default();
         self.pending.push_back(Planned { stream, bytes: 1, options: SendOptions::default() });
@@ -138,14 +137,14 @@ impl App {
         self.ended = true;
     }
 
-    /// Notes the buffered amounts, before calls that may change them.
+    /// Records the buffered amounts before calls that may change them.
     pub(super) fn watch(&mut self, association: &Association) {
         for (before, stream) in self.before.iter_mut().zip(&self.streams) {
             *before = association.buffered_amount(*stream);
         }
     }
 
-    /// Works out from the buffered amounts, before and after, which events must come.
+    /// Derives the expected events from the buffered amounts before and after.
     pub(super) fn watched(&mut self, association: &Association) {
         for (before, stream) in self.before.iter().zip(&self.streams) {
             let threshold = self.thresholds.get(stream).copied().unwrap_or(0);
@@ -155,7 +154,7 @@ impl App {
         }
     }
 
-    /// Reads, takes events and sends. Gives whether anything happened.
+    /// Reads, processes events and sends. Returns whether anything happened.
     pub(super) fn pump(
         &mut self,
         now: Instant,
@@ -188,7 +187,7 @@ impl App {
         model: &mut Model,
     ) -> Result<(), String> {
         let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
-        // What waits to be read may be followed by the resets that came after it, even after the end.
+        // Unread messages may be followed by later resets, even after the end.
         ensure(self.closed.is_none() || matches!(event, Event::StreamsReset(_)), "after Closed")?;
         match event {
             Event::Connected => {

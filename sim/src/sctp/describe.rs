@@ -1,10 +1,10 @@
-//! SCTP packets in words, for looking at a run.
+//! SCTP packets as text, for the log.
 
 use std::fmt::Write as _;
 
 use netdyno_sctp::wire::{Data, Header, Order, RawChunk, Sack};
 
-/// A packet in one line.
+/// One line for a packet.
 pub(super) fn describe(packet: &[u8]) -> String {
     let mut text = format!("{} bytes:", packet.len());
     match Header::parse(packet) {

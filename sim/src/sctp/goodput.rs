@@ -1,4 +1,4 @@
-//! What associations carry, as fast as they can, in virtual time.
+//! Goodput of associations at full load, in virtual time.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,44 +10,45 @@ use super::describe::describe;
 use crate::core::{Core, Outgoing};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
-use crate::profile::{Partition, Profile, Rate, Reorder, Stalls, UDP_OVERHEAD_BYTES, Way};
+use crate::profile::{Partition, Profile, Rate, Reorder, Stalls, UDP_OVERHEAD_BYTES, Direction};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 
-/// Bytes that DTLS 1.2 with AES-GCM adds to each packet: it counts for the rate.
+/// Bytes that DTLS 1.2 with AES-GCM adds to each packet; they count towards the rate.
 const DTLS_OVERHEAD_BYTES: usize = 37;
 /// Bytes of each message.
 const MESSAGE_BYTES: usize = 1024;
-/// Between two looks at the round trip.
+/// Sampling interval of the RTT.
 const LOOK: Duration = Duration::from_millis(10);
 /// Port of the first association, on both sides.
 const FIRST_PORT: u16 = 5000;
 
-/// A path and what is sent over it.
+/// A path and its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Path {
-    /// Round trip, without the queue.
+    /// RTT without queueing delay.
     pub rtt: Duration,
-    /// Probability of loss, of each packet, both ways.
+    /// Probability of loss for each packet, in both directions.
     pub loss: f64,
-    /// Rate of the bottleneck, bits in a second, headers of DTLS, UDP and IP included.
+    /// Rate of the bottleneck in bit/s, headers of DTLS, UDP and IP included.
     pub bits_per_s: u64,
-    /// Bytes that wait before the bottleneck at the most.
+    /// Capacity of the bottleneck's queue in bytes.
     pub queue_bytes: usize,
-    /// What is not as even as that.
+    /// The disturbance.
     pub trouble: Trouble,
-    /// When the first sender begins.
+    /// When the first sender starts.
     pub arrival: Arrival,
 }
 
-/// When the first sender begins; the others begin at once. Nothing is counted before it does.
+/// When the first sender starts; the others start at once. Measurement starts with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// With the others.
+    /// Together with the others.
     AtOnce,
-    /// So much later: it never sees the path without what the others keep waiting.
+    /// Later by this time: it never observes the path without the others' queue.
     ConnectsAfter(Duration),
-    /// It connects with the others and says a word, which shows the path empty; the rest comes so much later.
+    /// It connects with the others and sends one message, which shows the empty path; the rest follows later
+    /// by this time.
     SendsAfter(Duration),
 }
 
@@ -62,27 +63,27 @@ impl Arrival {
     }
 }
 
-/// What makes a path uneven.
+/// A disturbance of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// Nothing: the rate is constant, losses are independent.
+    /// None: the rate is constant, losses are independent.
     None,
-    /// Nothing gets through for so long, again and again; `Path::loss` is the share of the time.
+    /// Repeated outages of this length; `Path::loss` is their share of the time.
     Outages(Duration),
     /// One packet in a hundred is held back, by up to half a round trip.
     Reordering,
-    /// The rate is a half of the path's for so long, then the whole of it, and so on.
+    /// The rate alternates between half and full, for this time each.
     Steps(Duration),
-    /// Up to so much is added to the way of each packet, there and back; the order stays.
+    /// Maximum additional delay of each packet, in both directions; the order is kept.
     Jitter(Duration),
-    /// A fifth of the time nothing arrives, for so long each time, and then all of it at once.
+    /// For a fifth of the time nothing arrives, for this time each, and then everything at once.
     Stalls(Duration),
-    /// A policer: nothing waits, and what is beyond the rate and a bucket of `queue_bytes` is lost.
+    /// A policer: there is no queue; packets beyond the rate and a bucket of `queue_bytes` are lost.
     Policer,
 }
 
 impl Path {
-    /// A path whose queue holds what is under way in a round trip, and at least 64 packets.
+    /// A path whose queue holds one BDP, and at least 64 packets.
     pub fn new(rtt: Duration, loss: f64, bits_per_s: u64) -> Self {
         let under_way = (bits_per_s as f64 / 8.0 * rtt.as_secs_f64()) as usize;
         Self {
@@ -95,22 +96,22 @@ impl Path {
         }
     }
 
-    /// The same with a queue that holds so many times what is under way in a round trip, and two packets at the least.
+    /// The same with a queue of this many BDP, and at least two packets.
     pub fn with_queue(self, round_trips: f64) -> Self {
         let under_way = self.bits_per_s as f64 / 8.0 * self.rtt.as_secs_f64();
         Self { queue_bytes: ((round_trips * under_way) as usize).max(2 * 1300), ..self }
     }
 
-    /// Of the first minutes: nothing is measured for longer.
+    /// Outages in the first minutes; no measurement is longer.
     fn outages(&self) -> Vec<Partition> {
         let Trouble::Outages(length) = self.trouble else { return Vec::new() };
         let cycle = length.div_f64(self.loss);
         let ends = std::iter::successors(Some(cycle), |end| Some(*end + cycle));
-        let outage = |until| Partition { from: until - length, until, way: Way::Both };
+        let outage = |until| Partition { from: until - length, until, way: Direction::Both };
         ends.take_while(|end| *end < Duration::from_secs(200)).map(outage).collect()
     }
 
-    /// What the network does to datagrams after so much time.
+    /// The network profile at this time.
     fn profile(&self, elapsed: Duration) -> Profile {
         let halves = match self.trouble {
             Trouble::Steps(length) => (elapsed.as_nanos() / length.as_nanos()).is_multiple_of(2),
@@ -139,23 +140,23 @@ impl Path {
     }
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goodput {
-    /// Payload delivered, megabits in a second.
+    /// Goodput in Mbit/s.
     pub mbit_per_s: f64,
-    /// Chunks sent again for each hundred packets sent.
+    /// Retransmitted chunks per hundred packets sent.
     pub retransmitted_percent: f64,
     /// T3-rtx expiries.
     pub timeouts: u64,
-    /// Median of what the sender's round trip is longer than the path's: the queue.
+    /// Median queueing delay: the sender's RTT minus the path's.
     pub queueing: Duration,
 }
 
-/// The associations of one side, told apart by their ports.
+/// The associations of one side, distinguished by their ports.
 struct Flows {
     cores: Vec<SctpCore>,
-    /// Whose turn it is to send.
+    /// Index of the next association to send.
     turn: usize,
 }
 
@@ -189,7 +190,7 @@ impl Core for Flows {
     }
 }
 
-/// Sends messages of 1 KiB on one reliable, ordered stream from A to B for so much virtual time, and counts
+/// Sends messages of 1 KiB on one reliable, ordered stream from A to B for this much virtual time and counts
 /// what B's application reads: one association for each of `senders`, all over the same path.
 pub fn measure(
     path: Path,
@@ -272,13 +273,13 @@ pub fn measure(
     Ok(outcomes.collect())
 }
 
-/// Sends until the association says "not now".
+/// Sends until the association returns `WouldBlock`.
 fn fill(association: &mut Association, now: Instant) -> Result<(), Failure> {
     while say(association, now, &[0x5A; MESSAGE_BYTES])? {}
     Ok(())
 }
 
-/// Sends one message, unless the association says "not now".
+/// Sends one message, unless the association returns `WouldBlock`.
 fn say(association: &mut Association, now: Instant, message: &[u8]) -> Result<bool, Failure> {
     match association.send(now, StreamId(0), Ppid::BINARY, message, SendOptions::default()) {
         Ok(()) => Ok(true),
@@ -287,20 +288,20 @@ fn say(association: &mut Association, now: Instant, message: &[u8]) -> Result<bo
     }
 }
 
-/// What theory says that one flow reaches with this loss and round trip, megabits of payload in a second: for
-/// NewReno the square-root law (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without limit by
-/// the bottleneck. Infinite without loss.
+/// The theoretical goodput of one flow with this loss and RTT in Mbit/s: for NewReno the square-root law
+/// (Mathis et al., 1997), for CUBIC RFC 9438 section 5.1, both without the limit of the bottleneck. Infinite
+/// without loss.
 pub fn theory_mbit_per_s(path: Path, congestion: Congestion) -> f64 {
     let (p, rtt) = (path.loss, path.rtt.as_secs_f64());
     if p == 0.0 {
         return f64::INFINITY;
     }
-    // The average window in packets, each with one message, as AIMD(1, 0.5) has it; AIMD with CUBIC's
-    // decrease of 0.7 and its matching increase comes to the same.
+    // The average window in packets of one message each, for AIMD(1, 0.5); AIMD with CUBIC's decrease of 0.7
+    // and its matching increase gives the same result.
     let reno = (1.5 / p).sqrt();
     let packets = match congestion {
         Congestion::NewReno => reno,
-        // What it makes of loss no formula says.
+        // There is no formula for its response to loss.
         Congestion::Bbr => return f64::INFINITY,
         Congestion::Cubic => {
             let (c, beta) = (0.4_f64, 0.7_f64);
@@ -311,7 +312,7 @@ pub fn theory_mbit_per_s(path: Path, congestion: Congestion) -> f64 {
     packets * MESSAGE_BYTES as f64 * 8e-6 / rtt
 }
 
-/// What the bottleneck lets through on average, megabits of payload in a second.
+/// The average capacity of the bottleneck, as goodput in Mbit/s.
 pub fn bottleneck_mbit_per_s(path: Path) -> f64 {
     // The common header and the header of an I-DATA chunk.
     const SCTP_OVERHEAD_BYTES: usize = 12 + 20;

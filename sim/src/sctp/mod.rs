@@ -1,4 +1,5 @@
-//! SCTP associations on the network: [`run`] takes one seed and fails if an association breaks a promise.
+//! SCTP associations on the network: [`run`] executes one seed and fails if an association violates a
+//! guarantee.
 
 mod app;
 mod describe;
@@ -19,12 +20,12 @@ pub use plan::{Action, End, Plan, Planned};
 pub use restart::run_restart;
 pub use scenario::{Outcome, run, run_plan};
 
-/// An association as a core. On a real path there is DTLS below it.
+/// An association as a core. On a real path it runs over DTLS.
 #[derive(Debug)]
 pub struct SctpCore {
     /// The association.
     pub association: Association,
-    /// Longest packet that it is offered room for.
+    /// The packet length that it is offered.
     pub max_packet_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What must arrive, what may, and what must not.
+//! The required, allowed and forbidden deliveries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::network::Side;
 use crate::random::{Purpose, generator};
 
-/// Messages of both sides: those that an association took, and what became of them.
+/// Messages of both sides: those that an association accepted, and their fate.
 ///
-/// The PPID is the number of a message, and its bytes are a piece of one random block, at a place of its own:
-/// so each message is recognised, and bytes of another message in it are found.
+/// The PPID is the number of a message, and its bytes are a slice of one random block, at a unique position.
+/// This identifies each message and detects bytes of other messages in it.
 #[derive(Debug)]
 pub(super) struct Model {
     block: Vec<u8>,
@@ -25,21 +25,21 @@ pub(super) struct Model {
 #[derive(Debug, Default)]
 struct Sender {
     sent: Vec<Sent>,
-    /// How often the reset of each stream was asked for, was done as the sender knows, and as the receiver
-    /// knows.
+    /// For each stream, how often a reset was requested, completed from the sender's point of view, and
+    /// reported to the receiver.
     resets_asked: BTreeMap<StreamId, u32>,
     resets_done: BTreeMap<StreamId, u32>,
     resets_told: BTreeMap<StreamId, u32>,
-    /// What was delivered last on each stream, among the ordered messages.
+    /// The last ordered message delivered on each stream.
     last_ordered: BTreeMap<StreamId, usize>,
-    /// Of which generation a stream's messages are being delivered.
+    /// The generation of a stream whose messages are being delivered.
     delivered_generations: BTreeMap<StreamId, u32>,
     reliable_outstanding: usize,
     delivered: u64,
     delivered_bytes: u64,
 }
 
-/// A message that was taken.
+/// An accepted message.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     planned: Planned,
@@ -53,7 +53,7 @@ impl Sent {
     }
 }
 
-/// How far apart the pieces of two messages begin in the block.
+/// The distance between the slices of two messages in the block.
 const STRIDE: usize = 4099;
 
 impl Model {
@@ -63,13 +63,13 @@ impl Model {
         Self { block, sides: Default::default() }
     }
 
-    /// The bytes of the next message of a side, and its PPID.
+    /// The bytes of a side's next message, and its PPID.
     pub(super) fn next_message(&self, side: Side, bytes: usize) -> (Ppid, &[u8]) {
         let number = self.sides[side.index()].sent.len();
         (Ppid(number as u32), self.content(side, number, bytes))
     }
 
-    /// The message was taken.
+    /// Records an accepted message.
     pub(super) fn sent(&mut self, side: Side, planned: Planned) {
         let sender = &mut self.sides[side.index()];
         let generation = sender.resets_done.get(&planned.stream).copied().unwrap_or(0);
@@ -78,12 +78,12 @@ impl Model {
         sender.sent.push(sent);
     }
 
-    /// The reset of a stream was asked for by its sender.
+    /// The sender of a stream requested its reset.
     pub(super) fn reset_asked(&mut self, side: Side, stream: StreamId) {
         *self.sides[side.index()].resets_asked.entry(stream).or_default() += 1;
     }
 
-    /// The sender of a stream is told that its reset is done.
+    /// The sender of a stream was notified that its reset is complete.
     pub(super) fn reset_done(&mut self, side: Side, stream: StreamId) -> Result<(), String> {
         let sender = &mut self.sides[side.index()];
         let done = sender.resets_done.entry(stream).or_default();
@@ -96,8 +96,8 @@ impl Model {
         }
     }
 
-    /// The receiver of a stream is told of its reset: by then all that is reliable has come, unless it
-    /// `may_wait` to be read.
+    /// The receiver of a stream was notified of its reset: all reliable messages must have been delivered,
+    /// unless they `may_wait` to be read.
     pub(super) fn reset_told(&mut self, side: Side, stream: StreamId, may_wait: bool) -> Result<(), String> {
         let sender = &mut self.sides[side.index()];
         let told = sender.resets_told.entry(stream).or_default();
@@ -116,7 +116,7 @@ impl Model {
         }
     }
 
-    /// A message of `side` came out at the other side.
+    /// A message of `side` was delivered to the other side.
     pub(super) fn delivered(&mut self, at: Duration, side: Side, message: &Message) -> Result<(), Failure> {
         let number = message.ppid.0 as usize;
         let fail = |what: &str| Err(Failure::new(at, format!("message {number} of {side:?} {what}")));
@@ -154,24 +154,24 @@ impl Model {
         Ok(())
     }
 
-    /// Reliable messages that were taken and did not come out yet.
+    /// Accepted reliable messages that were not delivered yet.
     pub(super) fn reliable_outstanding(&self, side: Side) -> usize {
         self.sides[side.index()].reliable_outstanding
     }
 
-    /// Messages that were taken, and their bytes.
+    /// Accepted messages, and their bytes.
     pub(super) fn taken(&self, side: Side) -> (u64, u64) {
         let sent = &self.sides[side.index()].sent;
         (sent.len() as u64, sent.iter().map(|sent| sent.planned.bytes as u64).sum())
     }
 
-    /// Messages that came out at the other side, and their bytes.
+    /// Messages delivered to the other side, and their bytes.
     pub(super) fn came_out(&self, side: Side) -> (u64, u64) {
         let sender = &self.sides[side.index()];
         (sender.delivered, sender.delivered_bytes)
     }
 
-    /// Messages without a lifetime that did not come out.
+    /// Undelivered messages without a lifetime.
     pub(super) fn given_up_by_count(&self, side: Side) -> usize {
         let sent = self.sides[side.index()].sent.iter();
         sent.filter(|sent| {
@@ -180,7 +180,7 @@ impl Model {
         .count()
     }
 
-    /// The first reliable messages that did not come out, for the report of a failure.
+    /// The first undelivered reliable messages, for the report of a failure.
     pub(super) fn missing(&self, side: Side) -> String {
         let sent = self.sides[side.index()].sent.iter().enumerate();
         let missing = sent.filter(|(_, sent)| sent.is_reliable() && !sent.delivered).take(5);
@@ -212,7 +212,8 @@ mod tests {
     const ORDERED: SendOptions = SendOptions { unordered: false, reliability: Reliability::Reliable };
     const UNORDERED: SendOptions = SendOptions { unordered: true, reliability: Reliability::Reliable };
 
-    /// A model in which A sent messages of 10 bytes, each on a stream and with options, and the messages.
+    /// A model in which A sent messages of 10 bytes, each with a stream and options; also returns the
+    /// messages.
     fn sent(list: &[(u16, SendOptions)]) -> (Model, Vec<Message>) {
         let mut model = Model::new(1);
         let messages = list.iter().map(|(stream, options)| {
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_as_it_was_sent_is_accepted() {
+    fn correct_deliveries_are_accepted() {
         let (mut model, messages) = sent(&[(0, ORDERED), (1, UNORDERED), (0, ORDERED), (1, UNORDERED)]);
         for number in [3, 0, 1, 2] {
             assert_eq!(deliver(&mut model, &messages[number]), Ok(()));
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lie_is_found() {
+    fn each_error_is_detected() {
         type Change = fn(&mut Message);
         let change: [(&str, Change); 4] = [
             ("never sent", |message| message.ppid = Ppid(2)),
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn resets_are_counted_and_separate_what_was_sent_before_and_after() {
+    fn resets_are_counted_and_separate_generations() {
         let (mut model, messages) = sent(&[(0, UNORDERED)]);
         let stream = StreamId(0);
         assert!(model.reset_told(Side::A, stream, false).is_err());

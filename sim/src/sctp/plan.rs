@@ -1,4 +1,4 @@
-//! What happens in a run: settings, network, workload and end, all drawn from the seed.
+//! The plan of a run: settings, network, workload and end, all drawn from the seed.
 
 use std::time::Duration;
 
@@ -11,48 +11,48 @@ use crate::random::{Purpose, Random, duration_between, generator, magnitude_betw
 
 /// The largest message of any plan.
 pub(super) const MESSAGE_BYTES_MAX: usize = 262_144;
-/// Streams that one side uses at the most.
+/// The maximum number of streams of one side.
 const STREAMS_MAX: usize = 6;
 
-/// What happens in a run.
+/// The events of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The network from A to B, and back.
+    /// The network profiles from A to B, and from B to A.
     pub profiles: [Profile; 2],
     /// Settings of A and B.
     pub configs: [Config; 2],
-    /// When the sides connect; at least one does.
+    /// When each side connects; at least one does.
     pub connect: [Option<Duration>; 2],
-    /// What the applications do, in order of time.
+    /// The actions of the applications, in order of time.
     pub actions: Vec<(Duration, Side, Action)>,
-    /// From when on the network does no harm.
+    /// When the disturbances end.
     pub heals_at: Duration,
-    /// Turns begin at multiples of this only, as if the driver slept too long; zero: at once.
+    /// Turns begin only at multiples of this, as if the driver overslept; zero: at once.
     pub granularity: Duration,
-    /// Whether the timers are also told of times when nothing is due.
+    /// Whether `handle_timeout` is also called when no timer is due.
     pub early_wakes: bool,
-    /// Whether the associations are watched for a while when there is nothing to do.
+    /// Whether the associations are observed while they are idle.
     pub idles: bool,
-    /// How it ends.
+    /// How the run ends.
     pub end: End,
 }
 
-/// What an application does.
+/// An action of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Sends a message.
     Send(Planned),
     /// Resets outgoing streams.
     Reset(Vec<StreamId>),
-    /// Does not read for a while.
+    /// Stops reading.
     Pause,
-    /// Reads again.
+    /// Resumes reading.
     Resume,
-    /// Sets a low threshold.
+    /// Sets a buffered-amount threshold.
     Threshold(StreamId, usize),
     /// Sets a priority.
     Priority(StreamId, u16),
-    /// Ends the association once all data has arrived.
+    /// Ends the association once all data has been delivered.
     Shutdown,
 }
 
@@ -63,18 +63,18 @@ pub struct Planned {
     pub stream: StreamId,
     /// Length.
     pub bytes: usize,
-    /// How.
+    /// Its options.
     pub options: SendOptions,
 }
 
 /// How a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// One side, or both at once, shut down when all is drained.
+    /// One side, or both at once, shut down when all data was delivered.
     Shutdown(Option<Side>),
     /// One side shuts down among its other actions.
     EarlyShutdown,
-    /// One side aborts when all is drained.
+    /// One side aborts when all data was delivered.
     Abort(Side),
 }
 
@@ -133,7 +133,7 @@ impl Plan {
     }
 }
 
-/// The network, both ways, and how long packets may be on it.
+/// The network in both directions, and the packet lengths.
 fn draw_profiles(random: &mut Random, heals_at: Duration, configs: &mut [Config; 2]) -> [Profile; 2] {
     let mut forward = Profile::random(random, heals_at);
     let base = configs[0].packet_bytes.max(configs[1].packet_bytes);
@@ -145,17 +145,17 @@ fn draw_profiles(random: &mut Random, heals_at: Duration, configs: &mut [Config;
             forward.black_hole = Some(BlackHole { from, mtu_bytes: random.random_range(base..=longest) });
         }
     }
-    // A queue that does not take one packet lets nothing through at all.
+    // A queue shorter than a packet would block the path entirely.
     if let Some(rate) = &mut forward.rate {
         rate.queue_bytes = rate.queue_bytes.max(2 * (longest + forward.overhead_bytes));
     }
-    // Without a checksum nothing on this path would notice: DTLS below does.
+    // Without a checksum, corruption would go unnoticed here; DTLS would detect it.
     if !configs.iter().any(|config| config.zero_checksum) && random.random_bool(0.5) {
         forward.corrupt = magnitude_between(random, 0.001, 0.2);
     }
     let mut backward = forward.clone();
     if random.random_bool(0.3) {
-        // Two ways that differ: losses on one of them only.
+        // Different directions: losses on one of them only.
         let other = Profile::random(random, heals_at);
         (backward.loss, backward.burst, backward.reorder) = (other.loss, other.burst, other.reorder);
         (backward.delay, backward.jitter) = (other.delay, other.jitter);
@@ -186,7 +186,7 @@ fn draw_configs(random: &mut Random) -> [Config; 2] {
         if random.random_bool(0.4) {
             config.limits.receive_window_bytes =
                 magnitude_between(random, 2.0, 8.0) as usize * MESSAGE_BYTES_MAX;
-            // Messages in pieces cannot be read: there is room for one of the greatest length on each stream.
+            // Partial messages cannot be read: there is room for one of the maximum length on each stream.
             config.limits.max_receive_window_bytes = (STREAMS_MAX + 2) * MESSAGE_BYTES_MAX;
         }
         if random.random_bool(0.3) {
@@ -219,8 +219,8 @@ fn draw_workload(
         })
         .collect();
     let at = |random: &mut Random| length.mul_f64(random.random::<f64>());
-    // Some have messages of the greatest length, a few of these so many that all of the streams have one
-    // under way: together they are more than the receive window.
+    // Some runs have messages of the maximum length, a few of these so many that every stream has one in
+    // flight: together they exceed the receive window.
     let large = random.random_bool(0.08);
     let many = large && random.random_bool(0.25);
     let bytes_in_all =
@@ -282,7 +282,7 @@ fn draw_length(random: &mut Random, largest: usize) -> usize {
     }
 }
 
-/// Times when one side does not read.
+/// Periods in which one side does not read.
 fn draw_pauses(
     random: &mut Random,
     side: Side,

@@ -1,5 +1,5 @@
-//! One side loses its memory and begins anew (RFC 9260 section 5.2): the other one is told, nothing of before
-//! is delivered after that, and from then on all is as at the beginning.
+//! One side loses its state and restarts (RFC 9260 section 5.2): the other one is notified, no earlier data
+//! is delivered after that, and from then on the association behaves like a new one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ use crate::profile::Profile;
 use crate::random::{Purpose, Random, generator, seed_bytes};
 use crate::stage::Stage;
 
-/// Messages of each side before, and after.
+/// Messages of each side before and after the restart.
 const MESSAGES: usize = 40;
-/// Longer than any of them takes.
+/// Exceeds the duration of any run.
 const TIME_MAX: Duration = Duration::from_secs(120);
-/// After so long the network heals, so that nobody gives up.
+/// The network heals after this time, so that no association fails.
 const TROUBLES_TIME: Duration = Duration::from_secs(8);
-/// PPIDs of messages of before and of after.
+/// PPIDs of messages before and after the restart.
 const BEFORE: Ppid = Ppid(1);
 const AFTER: Ppid = Ppid(2);
 
-/// Two associations; A's is replaced by a new one while data is on its way, both ways.
+/// Two associations; A's is replaced by a new one while data is in flight in both directions.
 pub fn run_restart(seed: u64) -> Result<(), Failure> {
     let start = Instant::now();
     let random = &mut generator(seed, Purpose::Run);
     let mut profile = Profile::random(random, Duration::from_secs(2));
-    // What comes seconds late may be of an association that is forgotten: no check of this scenario would
-    // hold.
+    // Packets that arrive seconds late may belong to the forgotten association, which would invalidate every
+    // check here.
     profile.duplicate = None;
     let network = Network::new(seed, start, profile);
     let mut core = || new_core(random, start);
@@ -50,7 +50,7 @@ pub fn run_restart(seed: u64) -> Result<(), Failure> {
     run.connected[0] = false;
     let now = run.stage.now();
     run.stage.core_mut(Side::A).association.connect(now);
-    // Messages that wait for the connection.
+    // Messages that wait for the association to be established.
     run.send(Side::A, AFTER, random);
     run.go_on("news of the restart", |run| run.restarted && run.connected[0])?;
     run.send(Side::B, AFTER, random);
@@ -60,7 +60,7 @@ pub fn run_restart(seed: u64) -> Result<(), Failure> {
     run.check_idle()
 }
 
-/// An association with some usual settings.
+/// An association with random, typical settings.
 fn new_core(random: &mut Random, start: Instant) -> Result<SctpCore, Failure> {
     let mut config = Config::default();
     config.interleaving = random.random_bool(0.5);
@@ -70,13 +70,13 @@ fn new_core(random: &mut Random, start: Instant) -> Result<SctpCore, Failure> {
     Ok(SctpCore { association, max_packet_bytes })
 }
 
-/// A run under way.
+/// A run in progress.
 struct Restart {
     stage: Stage<SctpCore>,
     connected: [bool; 2],
-    /// B was told.
+    /// B was notified.
     restarted: bool,
-    /// Messages of after that A and B have got.
+    /// Messages sent after the restart that A and B have received.
     after: [usize; 2],
 }
 
@@ -86,7 +86,7 @@ impl Restart {
         for _ in 0..MESSAGES {
             let (stream, bytes) = (StreamId(random.random_range(0..3)), random.random_range(1..4000));
             let options = SendOptions { unordered: random.random_bool(0.5), ..SendOptions::default() };
-            // The buffer is far larger than this, and the association open, or to be opened.
+            // The buffer is far larger than this, and the association is open or will be.
             let _ = self.stage.core_mut(side).association.send(now, stream, ppid, &vec![7; bytes], options);
         }
     }
@@ -131,7 +131,7 @@ impl Restart {
         Ok(())
     }
 
-    /// Takes messages and events of one side.
+    /// Processes messages and events of one side.
     fn take(&mut self, side: Side) -> Result<(), Failure> {
         while let Some(event) = self.stage.core_mut(side).association.poll_event() {
             match event {

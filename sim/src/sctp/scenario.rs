@@ -17,40 +17,40 @@ use crate::profile::Profile;
 use crate::random::{Purpose, Random, generator, seed_bytes};
 use crate::stage::Stage;
 
-/// Time after the network has healed in which all must be drained.
+/// Time limit for delivering all data after the network has healed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(240);
-/// Time in which both sides must be closed.
+/// Time limit for closing both sides.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(120);
-/// Longer than any datagram is under way.
+/// Exceeds the time that any datagram is in flight.
 const SETTLE_TIME: Duration = Duration::from_secs(6);
-/// Time that an idle association is watched, and packets of one side that it may take: HEARTBEATs and their
-/// answers.
+/// How long an idle association is observed, and the packets that one side may send meanwhile: HEARTBEATs and
+/// their acknowledgements.
 const IDLE_TIME: Duration = Duration::from_secs(100);
 const IDLE_PACKETS_MAX: u64 = 40;
-/// Rounds of a turn at the most: sending, reading, sending again.
+/// The maximum number of rounds in a turn: sending, reading, sending again.
 const ROUNDS_MAX: usize = 1000;
 
-/// What is left of a run that went well.
+/// The result of a successful run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// A number over all that the network delivered.
+    /// A hash over all deliveries of the network.
     pub trace: u64,
-    /// Virtual time that it took.
+    /// Virtual duration of the run.
     pub took: Duration,
-    /// Virtual time from the last action until nobody waited for anything; zero after an early shutdown.
+    /// Virtual time from the last action until nothing was pending; zero after an early shutdown.
     pub drained_after: Duration,
-    /// Messages delivered, both ways.
+    /// Messages delivered, in both directions.
     pub messages: u64,
-    /// Packets sent, both ways.
+    /// Packets sent, in both directions.
     pub packets: u64,
 }
 
-/// Runs the plan of a seed.
+/// Executes the plan of a seed.
 pub fn run(seed: u64) -> Result<Outcome, Failure> {
     run_plan(seed, Plan::draw(seed))
 }
 
-/// Runs a plan, with the other chances of this seed. With NETDYNO_SIM_LOG set, each packet is written to
+/// Executes a plan with the random draws of this seed. With NETDYNO_SIM_LOG set, each packet is written to
 /// standard error.
 pub fn run_plan(seed: u64, plan: Plan) -> Result<Outcome, Failure> {
     let mut run = Run::new(seed, plan)?;
@@ -60,7 +60,8 @@ pub fn run_plan(seed: u64, plan: Plan) -> Result<Outcome, Failure> {
     if run.plan.end != End::EarlyShutdown || !run.is_ending() {
         run.drain()?;
         drained_after = run.stage.elapsed() - played;
-        // What was told last of a window may have been lost: one more message each way has it told again.
+        // The last window update may have been lost: one more message in each direction makes the peer send
+        // it again.
         run.apps.iter_mut().for_each(App::send_one_more);
         run.drain()?;
         run.check_drained()?;
@@ -81,10 +82,10 @@ pub fn run_plan(seed: u64, plan: Plan) -> Result<Outcome, Failure> {
     })
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run {
     plan: Plan,
-    /// The next of the plan's actions.
+    /// The index of the next action.
     next_action: usize,
     stage: Stage<SctpCore>,
     apps: [App; 2],
@@ -132,7 +133,7 @@ impl Run {
         })
     }
 
-    /// Until the troubles are over, and all actions done.
+    /// Runs until the disturbances are over and all actions are done.
     fn play(&mut self) -> Result<(), Failure> {
         self.turn()?;
         self.run_until(self.stage.start() + self.plan.heals_at)?;
@@ -145,7 +146,7 @@ impl Run {
         Ok(())
     }
 
-    /// Until nobody waits for anything.
+    /// Runs until nothing is pending.
     fn drain(&mut self) -> Result<(), Failure> {
         let limit = self.stage.now() + DRAIN_TIME_MAX;
         self.turn()?;
@@ -157,7 +158,7 @@ impl Run {
             self.advance(Some(limit))?;
             self.turn()?;
         }
-        // What is left: SACKs that wait for company.
+        // Delayed SACKs remain.
         let limit = self.stage.now() + Duration::from_secs(1);
         self.run_until(limit)
     }
@@ -170,7 +171,7 @@ impl Run {
         Ok(())
     }
 
-    /// Why the run is not drained, in words.
+    /// A description of what is still pending.
     fn obstacle(&self) -> Option<String> {
         for side in Side::BOTH {
             if let Some(waits) = self.apps[side.index()].waits_for() {
@@ -194,7 +195,7 @@ impl Run {
         None
     }
 
-    /// The gauges are where they were at the start, the counters agree with the model.
+    /// The gauges are back at their initial values, and the counters agree with the model.
     fn check_drained(&self) -> Result<(), Failure> {
         for side in Side::BOTH {
             let (stats, peer) = (self.association(side).stats(), self.association(side.other()).stats());
@@ -228,7 +229,7 @@ impl Run {
             }
             if self.was_calm() {
                 let given_up = self.model.given_up_by_count(side);
-                // Who expects SACKs sooner than the peer sends them asks again too early.
+                // A sender that expects SACKs sooner than the peer sends them retransmits spuriously.
                 let configs = &self.plan.configs;
                 let patient = configs[side.index()].sack_delay >= configs[side.other().index()].sack_delay;
                 let sent_again = patient && stats.chunks_retransmitted + stats.retransmission_timeouts > 0;
@@ -242,8 +243,8 @@ impl Run {
         Ok(())
     }
 
-    /// Whether nothing happened that could have caused a retransmission: neither the network nor small limits
-    /// of a receiver dropped anything.
+    /// Whether nothing could have caused a retransmission: neither the network nor a receiver's limits
+    /// dropped anything.
     fn was_calm(&self) -> bool {
         Side::BOTH.iter().all(|side| {
             let (stats, profile) = (self.stage.network.stats(*side), &self.plan.profiles[side.index()]);
@@ -257,15 +258,15 @@ impl Run {
         })
     }
 
-    /// With nothing to do, next to nothing is sent.
+    /// An idle association sends almost nothing.
     fn idle(&mut self) -> Result<(), Failure> {
-        // What comes late, comes.
+        // Late packets arrive.
         self.run_until(self.stage.now() + SETTLE_TIME)?;
         let before = Side::BOTH.map(|side| self.stage.network.stats(side).sent);
         self.run_until(self.stage.now() + IDLE_TIME)?;
         for side in Side::BOTH {
             let packets = self.stage.network.stats(side).sent - before[side.index()];
-            // Path MTU discovery may go on.
+            // Path MTU discovery may continue.
             let probes = self.plan.configs[side.index()].max_packet_bytes
                 > self.plan.configs[side.index()].packet_bytes;
             if packets > IDLE_PACKETS_MAX * (1 + u64::from(probes)) {
@@ -275,7 +276,7 @@ impl Run {
         Ok(())
     }
 
-    /// The end, as the plan says.
+    /// Ends the run as planned.
     fn finish(&mut self) -> Result<(), Failure> {
         let now = self.stage.now();
         let enders: &[Side] = match &self.plan.end {
@@ -324,7 +325,7 @@ impl Run {
         Ok(())
     }
 
-    /// After an orderly end every reliable message has come.
+    /// After a graceful shutdown every reliable message was delivered.
     fn check_delivered(&self) -> Result<(), Failure> {
         if matches!(self.plan.end, End::Abort(_)) {
             return Ok(());
@@ -340,7 +341,7 @@ impl Run {
         Ok(())
     }
 
-    /// Goes to the next moment when something happens, `limit` at the latest.
+    /// Advances to the next event, at most to `limit`.
     fn advance(&mut self, limit: Option<Instant>) -> Result<(), Failure> {
         let (start, now) = (self.stage.start(), self.stage.now());
         let action = self.plan.actions.get(self.next_action).map(|(at, ..)| start + *at);
@@ -348,7 +349,7 @@ impl Run {
         self.stage.advance(limit, action.into_iter().chain(connects))
     }
 
-    /// All that happens at one moment.
+    /// Processes all events of one instant.
     fn turn(&mut self) -> Result<(), Failure> {
         self.connect();
         while let Some(delivery) = self.stage.poll_delivery() {
@@ -432,7 +433,7 @@ impl Run {
     }
 }
 
-/// A plan without chance in its network: for tests of one thing.
+/// A plan without randomness in its network, for tests of a single property.
 impl Plan {
     /// The same plan on another network.
     pub fn on(self, profile: Profile) -> Self {

@@ -1,4 +1,4 @@
-//! Frames and property maps: what is read, what is not, and that reading and writing belong together.
+//! Frames and property maps: valid ones, invalid ones, round trips.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -10,7 +10,7 @@ use netdyno_echonet_core::{
 use proptest::prelude::*;
 
 #[test]
-fn frames_that_are_none() {
+fn invalid_frames_are_rejected() {
     let rows = [
         ("", FrameError::Truncated("header")),
         ("10", FrameError::Truncated("header")),
@@ -36,7 +36,7 @@ fn frames_that_are_none() {
 }
 
 #[test]
-fn frames_that_are_read() {
+fn valid_frames_are_parsed() {
     let bytes = hex("1081 ABCD 029101 05FF01 5E 02 8000 B00201FF 01 B3020102 EEEEEE");
     let frame = Frame::parse(&bytes).unwrap();
     assert_eq!((frame.tid, frame.seoj, frame.deoj), (Tid(0xABCD), Eoj([2, 0x91, 1]), Eoj::CONTROLLER));
@@ -57,7 +57,7 @@ fn frames_that_are_read() {
 }
 
 #[test]
-fn what_cannot_be_written() {
+fn write_errors() {
     let header = Header { tid: Tid(1), seoj: Eoj::CONTROLLER, deoj: Eoj::NODE_PROFILE, esv: Esv::Get };
     let needs_12 = |room| WriteError::NoRoom { room, needed: 12 };
     assert_eq!(FrameWriter::new(&mut [0; 11], header).err(), Some(needs_12(11)));
@@ -88,7 +88,7 @@ fn codes(text: &str) -> PropertyMap {
 }
 
 #[test]
-fn maps_that_are_read() {
+fn valid_maps_are_decoded() {
     let rows = [
         ("00", ""),
         ("01 80", "80"),
@@ -101,9 +101,9 @@ fn maps_that_are_read() {
         // Bytes after the end; a code twice.
         ("01 80 FF FF", "80"),
         ("02 80 80", "80"),
-        // The bits count, not the number.
+        // The bits take precedence over the count.
         ("20 01000000000000000000000000000080", "80 FF"),
-        // A bitmap where a list should be.
+        // A bitmap in place of a list.
         ("03 01010100000000000000000000000000", "80 81 82"),
     ];
     for (bytes, expected) in rows {
@@ -112,7 +112,7 @@ fn maps_that_are_read() {
 }
 
 #[test]
-fn maps_that_are_none() {
+fn invalid_maps_are_rejected() {
     let length = |properties, expected, bytes| PropertyMapError::Length { properties, expected, bytes };
     let rows = [
         ("01", length(1, 2, 1)),
@@ -128,7 +128,7 @@ fn maps_that_are_none() {
     }
 }
 
-/// Of an air conditioner: half of its properties are above 0xC0, which some decoders lose.
+/// The map of an air conditioner: half of its properties are above 0xC0, where some decoders fail.
 #[test]
 fn a_real_map() {
     let bytes = hex("40A595D5A7C4C4C5869795A7E471339392");
@@ -183,7 +183,7 @@ proptest! {
         };
         prop_assert_eq!(list(frame.properties), first);
         prop_assert_eq!(list(frame.get), if esv.has_get_list() { second } else { Vec::new() });
-        // Cut anywhere, it is none.
+        // A truncated frame is invalid.
         for end in 0..bytes {
             prop_assert!(Frame::parse(&buffer[..end]).is_err());
         }

@@ -1,4 +1,4 @@
-//! What requests and nodes cost: allocations and memory, both exact.
+//! Allocations and memory of requests and nodes, both exact.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::cast_possible_wrap, missing_docs)]
 
 mod common;
@@ -15,7 +15,7 @@ use netdyno_echonet_core::{
 struct Counting;
 
 thread_local! {
-    /// Of this thread: tests run side by side.
+    /// Per thread, since tests run in parallel.
     static COUNT: Cell<usize> = const { Cell::new(0) };
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
@@ -25,12 +25,12 @@ fn counted(count: usize, bytes: isize) {
     let _ = LIVE.try_with(|cell| cell.set(cell.get() + bytes));
 }
 
-// SAFETY: every call goes to the system's allocator as it is; counting allocates nothing. What reallocates by itself comes
-// as an allocation and a release.
+// SAFETY: every call is passed on to the system's allocator; counting does not allocate. The default
+// `realloc` is counted as an allocation and a release.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         counted(1, layout.size() as isize);
-        // SAFETY: the caller keeps to the contract, which is the same.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.alloc(layout) }
     }
 
@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of `run`, each of `times`, once it has run before.
+/// Allocations per call of `run`, over `times` calls after a first one.
 fn allocations(times: usize, mut run: impl FnMut()) -> f64 {
     (0..10).for_each(|_| run());
     let before = COUNT.get();
@@ -74,7 +74,7 @@ fn a_device_answers_without_allocating() {
         });
         assert_eq!(count, 0.0, "{row}");
     }
-    // On, off: each change is told to all.
+    // On, off: each change is announced.
     let requests = ["30", "31"].map(|value| hex(&format!("1081 0102 05FF01 029101 61 01 8001{value}")));
     let mut turn = 0;
     let count = allocations(100, || {
@@ -102,12 +102,12 @@ fn a_read_allocates_its_answer() {
             }
         }
     });
-    // The answer's bytes, and the entry of the only timer.
+    // The answer's bytes, and the entry of the single timer.
     assert!(count <= 2.0, "{count}");
 }
 
 #[test]
-fn what_a_node_takes() {
+fn memory_of_a_node() {
     let before = LIVE.get();
     let devices: Vec<Device> = (0..100).map(|_| Device::new(&home()).unwrap()).collect();
     let each = (LIVE.get() - before) / 100;

@@ -1,4 +1,4 @@
-//! The built-in tables: what they know, and that text and bytes belong together.
+//! The built-in tables: completeness and round trips.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -51,7 +51,7 @@ fn every_table_is_read() {
     }
 }
 
-/// Codes and names of states stand once each, and values fit a property.
+/// Codes and names of states are unique, and values fit a property.
 fn check_names(name: &str, kind: &Kind) {
     assert!(*kind.lengths().end() <= 255, "{name}");
     match kind {
@@ -69,9 +69,9 @@ fn check_names(name: &str, kind: &Kind) {
     }
 }
 
-/// What the node profile and the super class require.
+/// The mandatory properties of the node profile and the super class.
 #[test]
-fn what_is_required() {
+fn mandatory_properties() {
     let database = Database::builtin();
     let required = |code| -> Vec<u8> {
         let class = database.class(code).unwrap();
@@ -86,7 +86,7 @@ fn what_is_required() {
     assert_eq!(required(Database::SUPER_CLASS), hex("80 81 82 88 8A 9D 9E 9F"));
 }
 
-/// Class, property, bytes, text; read and, unless the text is for people only, written.
+/// Class, property, bytes, text; decoded and, unless the text is for display only, encoded.
 #[test]
 fn values_and_their_text() {
     let database = Database::builtin();
@@ -126,7 +126,7 @@ fn values_and_their_text() {
 }
 
 #[test]
-fn values_for_people_alone() {
+fn values_for_display_only() {
     let database = Database::builtin();
     let rows = [
         (0x0EF0, 0xD6, "02029101013001", "029101 013001"),
@@ -149,30 +149,30 @@ fn values_for_people_alone() {
 }
 
 #[test]
-fn text_that_is_no_value() {
+fn invalid_text_is_rejected() {
     let database = Database::builtin();
     let rows = [
         (
             0xB0,
             "frozen",
-            "\"frozen\" is none of: auto, cooling, heating, dehumidification, circulation, other",
+            "\"frozen\" is not one of: auto, cooling, heating, dehumidification, circulation, other",
         ),
         (0xB3, "51", "51 is not between 0 °C and 50 °C"),
-        (0xBB, "25.5", "\"25.5\" is no number with at most 0 decimals"),
-        (0xBF, "1.25", "\"1.25\" is no number with at most 1 decimals"),
-        (0xB9, "1.25", "\"1.25\" is no number with at most 1 decimals"),
-        (0xB9, "9999999999999999999999", "\"9999999999999999999999\" is no number with at most 1 decimals"),
-        (0xB3, "0x1", "\"0x1\" is not written as 0x and an even number of hexadecimal digits"),
+        (0xBB, "25.5", "\"25.5\" is not a number with at most 0 decimals"),
+        (0xBF, "1.25", "\"1.25\" is not a number with at most 1 decimals"),
+        (0xB9, "1.25", "\"1.25\" is not a number with at most 1 decimals"),
+        (0xB9, "9999999999999999999999", "\"9999999999999999999999\" is not a number with at most 1 decimals"),
+        (0xB3, "0x1", "\"0x1\" does not have the form 0x and an even number of hexadecimal digits"),
         (0xB3, "0x1234", "a value of 2 bytes: this property has 1 to 1"),
-        (0x91, "2359", "\"2359\" is not written as 23:59"),
-        (0x98, "2026-01", "\"2026-01\" is not written as 2026-01-31"),
-        (0x9F, "80", "\"80\" is not written as 0x and hexadecimal digits"),
+        (0x91, "2359", "\"2359\" does not have the form 23:59"),
+        (0x98, "2026-01", "\"2026-01\" does not have the form 2026-01-31"),
+        (0x9F, "80", "\"80\" does not have the form 0x and hexadecimal digits"),
     ];
     for (epc, text, error) in rows {
         let definition = database.definition(ClassCode(0x0130), Epc(epc)).unwrap();
         assert_eq!(definition.encode(text).unwrap_err().to_string(), error, "{epc:02X}");
     }
-    // Of what is on or off.
+    // Synonyms of on and off.
     let power = database.definition_named(ClassCode(0x0291), "operation_status").unwrap();
     for (text, byte) in
         [("on", 0x30), ("TRUE", 0x30), ("yes", 0x30), ("Off", 0x31), ("no", 0x31), ("false", 0x31)]
@@ -182,7 +182,7 @@ fn text_that_is_no_value() {
 }
 
 #[test]
-fn tables_that_are_none() {
+fn invalid_tables_are_rejected() {
     let head = "class 0291 light Light\n";
     let rows = [
         ("", 1),
@@ -231,7 +231,7 @@ fn tables_that_are_none() {
 }
 
 #[test]
-fn a_class_of_ones_own() {
+fn a_user_defined_class() {
     let table = "class 0F01 mine My device\n\
         F0 ROO record_of | A record | record a=u8 0..9; none=FF, b=i16 -5..5 x0.5 V\n\
         F1 R-- list_of | A list | list 4 u16 0..1000 x10 W\n\
@@ -272,7 +272,7 @@ fn next(state: &mut u64) -> u64 {
     state.wrapping_mul(0x2545_F491_4F6C_DD1D)
 }
 
-/// Whether a value of this kind is written as it is shown.
+/// Whether values of this kind have a text form that can be parsed.
 fn has_text(kind: &Kind) -> bool {
     match kind {
         Kind::Number(_) | Kind::State { .. } | Kind::Level { .. } | Kind::Date | Kind::Time { .. } => true,
@@ -283,9 +283,9 @@ fn has_text(kind: &Kind) -> bool {
     }
 }
 
-/// Of every property: any bytes are shown, and what is shown is read again as the same.
+/// For every property: arbitrary bytes are decoded, and the text encodes to the same bytes.
 #[test]
-fn what_is_shown_is_read_again() {
+fn decoded_values_can_be_encoded() {
     let (database, mut random, mut read) = (Database::builtin(), 0x1234_5678_9ABC_DEF0_u64, 0);
     for class in database.classes() {
         for property in class.properties() {
@@ -293,7 +293,7 @@ fn what_is_shown_is_read_again() {
             for round in 0..300_u64 {
                 let span = (lengths.end() - lengths.start() + 1) as u64;
                 let bytes = lengths.start() + usize::try_from(round % span).unwrap();
-                // Small numbers are valid more often.
+                // Small values are valid more often.
                 let mask = if round % 2 == 0 { 0xFF } else { 0x4F };
                 let edt: Vec<u8> = (0..bytes).map(|_| next(&mut random).to_le_bytes()[3] & mask).collect();
                 let (value, name) =

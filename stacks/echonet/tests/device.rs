@@ -12,7 +12,7 @@ use netdyno_echonet_core::{
     DeviceEvent, Eoj, Epc, ObjectDescription, PropertyDescription, PropertyMap, SetError, Source,
 };
 
-/// What a fresh node answers to one request.
+/// The answers of a new node to one request.
 fn check(name: &str, request: &str, expected: &[&str]) {
     let mut bench = Bench::new(&home());
     let answers = bench.send(&hex(request), unicast(9));
@@ -27,7 +27,7 @@ fn check(name: &str, request: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_is_asked_is_answered() {
+fn requests_are_answered() {
     let rows: &[(&str, &str, &[&str])] = &[
         ("a read", "1081 0102 05FF01 029101 62 01 8000", &["9 1081 0102 029101 05FF01 72 01 800130"]),
         (
@@ -66,17 +66,17 @@ fn what_is_asked_is_answered() {
             &["9 1081 0102 0EF001 0EF001 72 02 D607 02 029101 029102 D4020002"],
         ),
         (
-            "D5 is told, not read",
+            "D5 is announced, not read",
             "1081 0102 05FF01 0EF001 62 01 D500",
             &["9 1081 0102 0EF001 05FF01 52 01 D500"],
         ),
         (
-            "D5 asked for is told to all",
+            "a requested D5 is announced",
             "1081 0102 05FF01 0EF001 63 01 D500",
             &["all 1081 0102 0EF001 05FF01 73 01 D507 02 029101 029102"],
         ),
         (
-            "INF_REQ in part is refused to who asked",
+            "a partial INF_REQ is refused to the requester",
             "1081 0102 05FF01 029101 63 02 8000 EE00",
             &["9 1081 0102 029101 05FF01 53 02 800130 EE00"],
         ),
@@ -158,7 +158,7 @@ fn what_is_asked_is_answered() {
 }
 
 #[test]
-fn what_is_not_for_us_is_not_answered() {
+fn messages_for_others_are_ignored() {
     let rows = [
         ("an object that we do not have", "1081 0102 05FF01 013001 62 01 8000"),
         ("an instance that we do not have", "1081 0102 05FF01 029103 62 01 8000"),
@@ -186,7 +186,7 @@ fn what_is_not_for_us_is_not_answered() {
 }
 
 #[test]
-fn the_node_profile_says_what_the_node_has() {
+fn the_node_profile_lists_the_nodes_objects() {
     let bench = Bench::new(&home());
     let node = |epc| bench.device.get(Eoj::NODE_PROFILE, Epc(epc)).unwrap();
     let rows = [
@@ -214,7 +214,7 @@ fn the_node_profile_says_what_the_node_has() {
     assert_eq!(bench.device.get(Eoj([1, 0x30, 1]), Epc(0x80)), None);
 }
 
-/// A node with so many instances of lighting and of sensors, each class up to 127.
+/// A node with this many instances of lighting and of sensors, up to 127 of each class.
 fn crowd(count: usize) -> Description {
     (0..count).fold(Description::new(MAKER, [7; 13]), |node, index| {
         let class = ClassCode(u16::try_from(index / 127).unwrap() + 0x0260);
@@ -223,7 +223,7 @@ fn crowd(count: usize) -> Description {
 }
 
 #[test]
-fn lists_have_84_instances_and_announcements_as_many_as_it_takes() {
+fn lists_have_84_instances_and_announcements_are_split() {
     for (count, parts) in [(0, &[0][..]), (1, &[1]), (84, &[84]), (85, &[84, 1]), (300, &[84, 84, 84, 48])] {
         let mut bench = Bench::new(&crowd(count));
         let node = |epc| bench.device.get(Eoj::NODE_PROFILE, Epc(epc)).unwrap();
@@ -233,7 +233,7 @@ fn lists_have_84_instances_and_announcements_as_many_as_it_takes() {
         assert_eq!(node(0xD3), &u32::try_from(count).unwrap().to_be_bytes()[1..], "{count}");
         assert_eq!(usize::from(node(0xD4)[1]), 1 + count.div_ceil(127), "{count}");
         bench.device.announce();
-        let told = bench.poll();
+        let events = bench.poll();
         let lengths: Vec<usize> = told.iter().map(|datagram| (datagram.len() - 4) / 2 - 14).collect();
         let expected: Vec<usize> = parts.iter().map(|part| 1 + 3 * part).collect();
         assert_eq!(lengths, expected, "{count}");
@@ -260,7 +260,7 @@ fn maps_of_15_and_of_16_properties() {
 }
 
 #[test]
-fn what_the_application_sets_is_told_once() {
+fn a_changed_value_is_announced_once() {
     let mut bench = Bench::new(&home());
     let device = &mut bench.device;
     assert_eq!(device.set(LIGHT, Epc(0x80), &[0x31]), Ok(true));
@@ -290,7 +290,7 @@ fn the_application_decides() {
         let mut bench = Bench::new(&home());
         assert!(bench.send(&write, unicast(9)).is_empty());
         assert!(bench.send(&write, unicast(9)).is_empty(), "sent again, it waits as before");
-        let mut asked = Vec::new();
+        let mut undecided = Vec::new();
         while let Some(event) = bench.device.poll_event() {
             let DeviceEvent::WriteRequested { id, from, eoj, epc, value } = event else {
                 panic!("nothing is written yet")
@@ -319,7 +319,7 @@ fn the_application_decides() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_told_and_counted_within_bounds() {
+fn unsent_messages_are_reported_within_limits() {
     let mut config = DeviceConfig::default();
     config.max_events = 2;
     let mut device = Device::with_config(&home(), config).unwrap();
@@ -328,13 +328,13 @@ fn what_cannot_be_sent_is_told_and_counted_within_bounds() {
         device.handle_unsent(to, ErrorKind::PermissionDenied);
     }
     let unsent = DeviceEvent::Unsent { to, error: ErrorKind::PermissionDenied };
-    let told: Vec<_> = std::iter::from_fn(|| device.poll_event()).collect();
+    let events: Vec<_> = std::iter::from_fn(|| device.poll_event()).collect();
     assert_eq!(told, [unsent.clone(), unsent]);
     assert_eq!((device.stats().unsent, device.stats().dropped), (3, 1));
 }
 
 #[test]
-fn a_message_to_all_that_comes_by_two_interfaces_is_answered_once() {
+fn a_multicast_received_on_two_interfaces_is_answered_once() {
     let mut bench = Bench::new(&home());
     let search = hex("1081 0102 05FF01 0EF001 62 01 D600");
     let all = Source::multicast(address(9));
@@ -347,7 +347,7 @@ fn a_message_to_all_that_comes_by_two_interfaces_is_answered_once() {
 }
 
 #[test]
-fn what_has_no_room_is_refused() {
+fn values_that_do_not_fit_are_refused() {
     let long = |epc| PropertyDescription::new(Epc(epc), vec![7; 200], Access::GET);
     let object =
         ObjectDescription::new(LIGHT).with(long(0xB0)).with(long(0xB1)).property(Epc(0xB2), [1], Access::GET);
@@ -365,7 +365,7 @@ fn what_has_no_room_is_refused() {
 }
 
 #[test]
-fn a_flood_of_nonsense_costs_no_answer() {
+fn malformed_datagrams_are_not_answered() {
     let mut bench = Bench::new(&home());
     let request = hex("1081 0102 05FF01 029101 62 01 8000");
     for round in 0..1000_u32 {
@@ -382,7 +382,7 @@ fn a_flood_of_nonsense_costs_no_answer() {
 }
 
 #[test]
-fn what_others_make_it_hold_is_bounded() {
+fn state_created_by_peers_is_bounded() {
     let mut config = DeviceConfig::default();
     (config.max_waiting, config.max_events, config.max_shared) = (2, 5, 2);
     let mut device = Device::with_config(&home(), config).unwrap();
@@ -390,7 +390,7 @@ fn what_others_make_it_hold_is_bounded() {
     for tid in 0..100_u8 {
         let ask = [&[0x10, 0x81, 0, tid][..], &hex("05FF01 029101 61 01 B60142")].concat();
         let answer = device.handle(now, &ask, unicast(9), &mut out);
-        // Where nobody can be asked, it is refused at once.
+        // A write that cannot wait for a decision is refused at once.
         assert_eq!(answer.map(|_| out[10]), (tid >= 2).then_some(0x51), "{tid}");
         let all = [&[0x10, 0x81, 0, tid][..], &hex("05FF01 029100 60 01 B00142")].concat();
         assert!(device.handle(now, &all, unicast(9), &mut out).is_none());
@@ -404,7 +404,7 @@ fn what_others_make_it_hold_is_bounded() {
 }
 
 #[test]
-fn descriptions_that_contradict_themselves() {
+fn inconsistent_descriptions_are_rejected() {
     let node = || Description::new(MAKER, [7; 13]);
     let object = |eoj| ObjectDescription::new(Eoj(eoj));
     let light = || ObjectDescription::new(LIGHT);

@@ -65,7 +65,7 @@ fn a_home_is_described() {
 }
 
 #[test]
-fn files_that_are_no_descriptions() {
+fn invalid_files_are_rejected() {
     let head = "manufacturer = \"00000B\"\nunique = \"x\"\n";
     let rows = [
         ("manufacturer = 5", "invalid type"),
@@ -174,7 +174,7 @@ const CLASS: &str = r##"{
     ] }"##;
 
 #[test]
-fn the_consortiums_files_are_read() {
+fn the_consortiums_files_are_parsed() {
     let class = Mra::new(DEFINITIONS.as_bytes()).unwrap().class(CLASS.as_bytes()).unwrap();
     assert_eq!(
         (class.code, &class.name[..], &class.short_name[..]),
@@ -215,7 +215,7 @@ fn the_consortiums_files_are_read() {
     let Kind::List { item, .. } = &fields[1].1 else { panic!("no list") };
     let Kind::Number(number) = &**item else { panic!("no number") };
     assert_eq!(number.coefficients, [Epc(0xD3), Epc(0xE1)]);
-    // Older versions name the codes before the properties.
+    // Older versions list the codes before the properties.
     let older = CLASS.replacen("\"elProperties\": [", "\"elProperties\": { \"0xE9\": ", 1);
     let older = format!(
         "{} }} }}",
@@ -232,7 +232,7 @@ fn the_consortiums_files_are_read() {
 }
 
 #[test]
-fn what_is_known_keeps_its_names() {
+fn known_definitions_keep_their_names() {
     let light = r#"{ "eoj": "0x0291", "className": { "en": "Light" }, "shortName": "light", "elProperties": [
         { "epc": "0x80", "shortName": "power", "propertyName": { "en": "Power" }, "accessRule": { "get": "required" },
           "data": { "type": "raw", "minSize": 1, "maxSize": 1 } },
@@ -254,7 +254,7 @@ fn what_is_known_keeps_its_names() {
 }
 
 #[test]
-fn files_that_are_not_the_consortiums() {
+fn other_files_are_rejected() {
     let mra = Mra::new(DEFINITIONS.as_bytes()).unwrap();
     assert!(matches!(Mra::new(b"{}"), Err(MraError::Missing("definitions"))));
     assert!(matches!(Mra::new(b"{"), Err(MraError::Json(_))));
@@ -265,13 +265,13 @@ fn files_that_are_not_the_consortiums() {
         Err(MraError::Missing("epc"))
     ));
     assert!(matches!(mra.class(&vec![b' '; (4 << 20) + 1]), Err(MraError::TooLong { .. })));
-    // Nested as deep as JSON is read.
+    // The deepest nesting that the JSON parser accepts.
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     assert!(matches!(mra.class(deep.as_bytes()), Err(MraError::Json(_))));
 }
 
-/// All files of an archive that the user has, and whether the built-in tables agree with them:
-/// `NETDYNO_MRA=FOLDER cargo test -p netdyno-echonet-core --all-features --test files -- --ignored`.
+/// Compares all files of the user's archive with the built-in tables: `NETDYNO_MRA=FOLDER cargo test -p
+/// netdyno-echonet-core --all-features --test files -- --ignored`.
 #[test]
 #[ignore = "needs the consortium's archive: NETDYNO_MRA names its folder"]
 fn a_whole_archive() {

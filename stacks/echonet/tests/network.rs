@@ -1,5 +1,5 @@
-//! A controller and many nodes in a network of virtual time that loses, delays and doubles datagrams, and breaks connections. A
-//! run that fails names its seed, and is the same each time.
+//! A controller and many nodes on a simulated network that loses, delays and duplicates datagrams and breaks
+//! connections. A failing run prints its seed and can be replayed.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod common;
@@ -26,10 +26,10 @@ impl Random {
     }
 }
 
-/// What happens to messages, in 100.
+/// The probabilities of faults, in percent.
 #[derive(Clone, Copy)]
 struct Weather {
-    /// Of a connection it is the end.
+    /// For a connection: it ends.
     lost: u64,
     doubled: u64,
     delay_ms: u64,
@@ -38,11 +38,11 @@ struct Weather {
 const FAIR: Weather = Weather { lost: 0, doubled: 0, delay_ms: 2 };
 const FOUL: Weather = Weather { lost: 10, doubled: 10, delay_ms: 40 };
 
-/// What arrives.
+/// An arrival.
 enum Arrival {
-    /// To whom, from whom, bytes.
+    /// Destination, source, bytes.
     Message(usize, Source, Vec<u8>),
-    /// A connection to this node, if it can be made.
+    /// The result of a connection attempt to this node.
     Connected(usize, Option<ConnectionId>),
     Broken(usize, ConnectionId),
 }
@@ -58,7 +58,7 @@ struct World {
     /// By time of arrival.
     wire: BTreeMap<(Instant, u64), Arrival>,
     serial: u64,
-    /// Connections that live: the node, and when the last message of either side arrives.
+    /// Open connections: the node, and the arrival of the last message in either direction.
     streams: BTreeMap<ConnectionId, (usize, Instant)>,
     broken: usize,
     events: Vec<ControllerEvent>,
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// Sends what there is to send of a node, and takes the controller's events.
+    /// Sends a node's pending messages and collects the controller's events.
     fn poll(&mut self, number: usize) {
         let mut out = [0; 1500];
         loop {
@@ -171,7 +171,7 @@ impl World {
         self.events.extend(std::iter::from_fn(|| self.controller.poll_event()));
     }
 
-    /// Goes on to the next thing that happens before `until`; says whether there was one.
+    /// Advances to the next arrival or deadline before `until`; returns whether there was one.
     fn step(&mut self, until: Instant) -> bool {
         let arrival = self.wire.first_key_value().map(|((when, _), _)| *when);
         let deadline = self.controller.next_deadline();
@@ -280,7 +280,7 @@ fn announcements_and_changes_of_a_thousand_nodes_arrive() {
     assert_eq!(world.events.iter().filter(pushed).count(), 1000);
 }
 
-/// Requests of all kinds over a bad network, and what the nodes are like in the end.
+/// Random requests over a bad network; returns the final state of the nodes.
 fn storm(seed: u64) -> (u64, Vec<ControllerEvent>, netdyno_echonet_core::ControllerStats) {
     let mut world = World::new(seed, 60, FOUL, |config| {
         config.defaults.timeout = Duration::from_millis(200);
@@ -290,7 +290,7 @@ fn storm(seed: u64) -> (u64, Vec<ControllerEvent>, netdyno_echonet_core::Control
         config.limits.max_in_flight = 16;
         config.interview = true;
     });
-    // Some are asked by TCP.
+    // Some nodes use TCP.
     let mut tcp = world.controller.config().defaults;
     tcp.tcp = true;
     for node in (1..=60).step_by(3) {
@@ -318,7 +318,7 @@ fn storm(seed: u64) -> (u64, Vec<ControllerEvent>, netdyno_echonet_core::Control
         let Ok(answer) = result else { continue };
         assert!(answer.refused_writes().is_empty(), "seed {seed}");
         if answer.refused() == [Epc(0xEE)] {
-            // One request after the other: values never go back, whatever was doubled and late.
+            // One request at a time: values never go back, despite duplicates and delays.
             let level = answer.get(Epc(0xB0)).unwrap()[0];
             assert!(levels.insert(*node, level).is_none_or(|before| before <= level), "seed {seed}");
         }
@@ -340,7 +340,7 @@ fn every_request_ends_once_in_any_weather() {
         let interviewed =
             events.iter().filter(|event| matches!(event, ControllerEvent::Interviewed(_))).count();
         assert!(interviewed >= 60, "seed {seed}");
-        // With nine sendings each hardly one request in a million has no answer.
+        // With nine transmissions each, hardly one request in a million times out.
         assert_eq!(stats.timeouts, 0, "seed {seed}");
         assert!(stats.retried > 100 && stats.unexpected > 10, "seed {seed}: {stats:?}");
     }

@@ -1,4 +1,4 @@
-//! Messages in a TCP stream, and a device that is asked by connections.
+//! Messages in a TCP stream, and a device with connections.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod common;
@@ -12,10 +12,10 @@ use netdyno_echonet_core::{
 const GET: &str = "1081 0001 05FF01 029101 62 01 8000";
 const SET_GET: &str = "1081 0002 05FF01 029101 6E 01 B00132 02 B000 8000";
 
-/// A name, a stream, and what [`read`] says of it.
+/// A name, a stream, and the expected result of [`read`].
 type Row = (&'static str, Vec<u8>, &'static [usize], usize, Option<FrameError>);
 
-/// Lengths of the messages, bytes that are left, and why there can be no more.
+/// Lengths of the messages, remaining bytes, and the error, if any.
 fn read(stream: &[u8]) -> (Vec<usize>, usize, Option<FrameError>) {
     let mut messages = Messages::new(stream);
     let mut found: Vec<_> = messages.by_ref().collect();
@@ -91,7 +91,7 @@ fn a_message_may_be_cut_anywhere() {
 }
 
 #[test]
-fn no_message_is_longer_than_the_longest() {
+fn messages_have_a_maximum_length() {
     let longest = longest();
     assert_eq!(read(&longest), (vec![MESSAGE_BYTES_MAX], 0, None));
     for cut in [1, 2, 257, 65_536, MESSAGE_BYTES_MAX - 11, MESSAGE_BYTES_MAX - 2] {
@@ -102,7 +102,7 @@ fn no_message_is_longer_than_the_longest() {
 }
 
 #[test]
-fn answers_go_the_way_that_the_request_came() {
+fn answers_use_the_transport_of_the_request() {
     let by = |number| Source::connection(address(9), ConnectionId(number));
     let rows: &[(&str, &str, &[&str])] = &[
         ("a read", GET, &["tcp3 108100010291010 5FF017201800130"]),
@@ -118,12 +118,12 @@ fn answers_go_the_way_that_the_request_came() {
         ),
         ("a write without an answer", "1081 0001 05FF01 029101 60 01 B00132", &[]),
         (
-            "what is told to all",
+            "an announcement",
             "1081 0001 05FF01 029101 63 01 8000",
             &["all 1081000102910105FF017301800130"],
         ),
         (
-            "a change that is told to all",
+            "an announced change",
             "1081 0001 05FF01 029101 61 01 800131",
             &["tcp3 1081000102910105FF0171018000", "all 10810001029101 0EF0017301800131"],
         ),
@@ -135,7 +135,7 @@ fn answers_go_the_way_that_the_request_came() {
         let answers: Vec<_> = bench.send(&hex(request), by(3)).iter().map(|row| shown(row)).collect();
         assert_eq!(answers, expected.iter().map(|row| shown(row)).collect::<Vec<_>>(), "{name}");
     }
-    // What waits for a decision too; by another connection, or as a datagram, it is another request.
+    // Also for writes that wait for a decision; on another connection or as a datagram it is another request.
     let mut bench = Bench::new(&home());
     let ask = hex("1081 0001 05FF01 029101 61 01 B60142");
     for from in [by(3), by(4), Source::unicast(address(9)), by(3)] {
@@ -157,6 +157,6 @@ fn the_longest_request_is_answered() {
     let mut bench = Bench::new(&home());
     bench.out = vec![0; MESSAGE_BYTES_MAX];
     let answer = bench.send(&longest(), Source::connection(address(9), ConnectionId(1)));
-    // Each write is refused with its value; reads with none.
+    // Each write is refused with its value, each read without one.
     assert_eq!(answer[0].len(), "tcp1 ".len() + 2 * (11 + 1 + 255 * 257 + 1 + 255 * 2));
 }

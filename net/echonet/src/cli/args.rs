@@ -197,10 +197,10 @@ impl Network {
         let node = parse::node(text)?;
         match (self.ip, node.ip) {
             (Ip::V4, IpAddr::V6(_)) => {
-                Err(Failure::told(format!("{text} is an IPv6 address: add --ip 6 or --ip both")))
+                Err(Failure::new(format!("{text} is an IPv6 address: add --ip 6 or --ip both")))
             }
             (Ip::V6, IpAddr::V4(_)) => {
-                Err(Failure::told(format!("{text} is an IPv4 address: remove --ip 6")))
+                Err(Failure::new(format!("{text} is an IPv4 address: remove --ip 6")))
             }
             _ => Ok(node),
         }
@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(cli.network.settings().interfaces, ["eth1"]);
         assert_eq!(cli.network.controller().defaults.timeout, Duration::from_secs(9));
         for wrong in ["-1", "x", "1e9", ""] {
-            let told = Cli::try_parse_from(["x", "scan", "--wait", wrong]).unwrap_err().to_string();
-            assert!(wrong == "-1" || told.contains("expected seconds"), "{told}");
+            let message = Cli::try_parse_from(["x", "scan", "--wait", wrong]).unwrap_err().to_string();
+            assert!(wrong == "-1" || message.contains("expected seconds"), "{message}");
         }
     }
 }

@@ -21,16 +21,16 @@ const COUNTER_BYTES: usize = 4;
 
 /// The nodes of a file, and their addresses.
 pub(crate) fn read(path: &Path) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
-    let told = |why: &dyn Display| Failure::told(format!("{}: {why}", path.display()));
+    let fail = |why: &dyn Display| Failure::new(format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(path)
-        .map_err(|error| told(&format_args!("{error}: give the path of a home's file")))?;
-    nodes(&text).map_err(|error| told(&error))
+        .map_err(|error| fail(&format_args!("{error}: give the path of a home's file")))?;
+    nodes(&text).map_err(|error| fail(&error))
 }
 
 fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
     let (mut nodes, mut numbers) = (Vec::new(), HashSet::new());
     for Kind { line, count, address, description } in kinds(text)? {
-        let wrong = |why: String| Failure::told(format!("line {line}: {why}"));
+        let wrong = |why: String| Failure::new(format!("line {line}: {why}"));
         if count > 1 && address.is_none() {
             return Err(wrong("with a `count` it needs an `address`: the first one's".to_owned()));
         }
@@ -62,36 +62,36 @@ struct Kind {
 fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
     let toml = |mut error: toml::de::Error| {
         error.set_input(Some(text));
-        Failure::told(error.to_string().trim_end())
+        Failure::new(error.to_string().trim_end())
     };
     let line = |span: Range<usize>| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count();
     let mut file = DeTable::parse(text).map_err(toml)?.into_inner();
     let nodes = file.remove("nodes").map(Spanned::into_inner);
     if let Some(key) = file.keys().next() {
         let (line, key) = (line(key.span()), key.get_ref());
-        return Err(Failure::told(format!(
+        return Err(Failure::new(format!(
             "line {line}: unknown field `{key}`: a home has only [[nodes]]"
         )));
     }
     let Some(DeValue::Array(nodes)) = nodes else {
-        return Err(Failure::told("it has no nodes: each kind of them is a table [[nodes]]"));
+        return Err(Failure::new("it has no nodes: each kind of them is a table [[nodes]]"));
     };
     let (mut kinds, mut total) = (Vec::new(), 0_u32);
     for node in nodes {
         let (span, line) = (node.span(), line(node.span()));
         let DeValue::Table(mut fields) = node.into_inner() else {
-            return Err(Failure::told(format!("line {line}: a node must be a table")));
+            return Err(Failure::new(format!("line {line}: a node must be a table")));
         };
         let count = field(&mut fields, "count").map_err(toml)?.unwrap_or(1);
         total = total.saturating_add(count);
         if count == 0 || total > NODES_MAX {
-            return Err(Failure::told(format!(
+            return Err(Failure::new(format!(
                 "line {line}: a home has 1 to {NODES_MAX} nodes, and a kind at least 1"
             )));
         }
         let address = field(&mut fields, "address").map_err(toml)?;
         let described = Description::from_toml_table(text, Spanned::new(span, fields), names::database());
-        let mut description = described.map_err(|error| Failure::told(error.to_string().trim_end()))?;
+        let mut description = described.map_err(|error| Failure::new(error.to_string().trim_end()))?;
         judge_writes(&mut description.profile);
         description.objects.iter_mut().for_each(judge_writes);
         kinds.push(Kind { line, count, address, description });
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_as_written() {
+    fn parses_a_home() {
         let nodes = super::nodes(
             r#"
             [[nodes]]
@@ -180,21 +180,21 @@ mod tests {
         assert_eq!(nodes[56].0, Some("127.1.1.0".parse().unwrap()));
         let light = &nodes[299].1.objects[1];
         assert_eq!(light.eoj.to_string(), "029102");
-        let of = |object: &ObjectDescription, epc| {
+        let property = |object: &ObjectDescription, epc| {
             object.properties.iter().find(|property| property.epc == Epc(epc)).unwrap().clone()
         };
-        assert_eq!((&of(light, 0x80).value[..], of(light, 0x80).access), (&[0x31][..], Access::ALL));
-        assert_eq!((of(light, 0xB0).access, of(light, 0xB0).writes), (Access::GET_SET, WritePolicy::Ask));
+        assert_eq!((&property(light, 0x80).value[..], property(light, 0x80).access), (&[0x31][..], Access::ALL));
+        assert_eq!((property(light, 0xB0).access, property(light, 0xB0).writes), (Access::GET_SET, WritePolicy::Ask));
         // Its format is unknown.
-        assert_eq!(of(light, 0xF0).writes, WritePolicy::Accept);
-        let number = |node: usize| names::hex(&of(&nodes[node].1.profile, 0x83).value);
+        assert_eq!(property(light, 0xF0).writes, WritePolicy::Accept);
+        let number = |node: usize| names::hex(&property(&nodes[node].1.profile, 0x83).value);
         assert_eq!(number(0), "FE00000B6C696768740000000000000000");
         assert_eq!(number(299), "FE00000B6C69676874000000000000012B");
         assert_eq!((nodes[300].0, nodes[300].1.objects.len()), (None, 1));
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn invalid_files_are_rejected() {
         let head = "[[nodes]]\nmanufacturer = \"00000B\"\nunique = \"x\"\n";
         for (text, part) in [
             ("", "it has no nodes"),
@@ -219,7 +219,7 @@ mod tests {
                 "HEAD [[nodes.objects]]\nclass = \"0291\"\nproperties.B0 = { value = 1, acess = \"get\" }",
                 "unknown field `acess`",
             ),
-            ("HEAD HEAD", "line 4: `unique` stands at other nodes too"),
+            ("HEAD HEAD", "line 4: `unique` is used by other nodes too"),
             (
                 "HEAD profile.properties.83 = \"0xFE00000B00000000000000000000000001\"\ncount = 2\naddress = \"127.1.0.1\"",
                 "9 letters",
@@ -228,8 +228,8 @@ mod tests {
             ("HEAD count = 300\naddress = \"255.255.255.0\"", "no 256 addresses after"),
         ] {
             let text = text.replace("HEAD ", head).replace("HEAD", head);
-            let told = super::nodes(&text).unwrap_err().to_string();
-            assert!(told.contains(part), "{text}: {told}");
+            let message = super::nodes(&text).unwrap_err().to_string();
+            assert!(message.contains(part), "{text}: {message}");
         }
     }
 }

@@ -29,7 +29,7 @@ fn classes(printer: &Printer) -> Result<(), Failure> {
 
 fn properties(printer: &Printer, class: ClassCode) -> Result<(), Failure> {
     if names::database().class(class).is_none() {
-        return Err(Failure::told(format!(
+        return Err(Failure::new(format!(
             "unknown class {class}: pass the consortium's Machine Readable Appendix with --mra"
         )));
     }

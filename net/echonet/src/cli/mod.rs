@@ -29,7 +29,7 @@ use output::Printer;
 pub(crate) enum Failure {
     /// A failure with its own message.
     #[error("{0}")]
-    Told(String),
+    Message(String),
     #[error(transparent)]
     Open(#[from] netdyno_echonet::Error),
     #[error("{0}: {1}")]
@@ -41,8 +41,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn told(text: impl Into<String>) -> Self {
-        Self::Told(text.into())
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::Message(text.into())
     }
 
     /// Adds the node to an error.

@@ -23,7 +23,7 @@ const DEPTH_MAX: usize = 4;
 /// name is looked up.
 pub(crate) fn load(folder: &Path) -> Result<(), Failure> {
     let wrong = |path: &Path, why: &dyn std::fmt::Display| {
-        Failure::told(format!(
+        Failure::new(format!(
             "--mra: {}: {why}: expected the folder of the unpacked Machine Readable Appendix",
             path.display()
         ))
@@ -93,11 +93,11 @@ pub(crate) fn find_property(class: ClassCode, name: &str) -> Option<Epc> {
 
 /// The properties of a class, followed by those of all devices.
 pub(crate) fn properties(class: ClassCode) -> impl Iterator<Item = &'static Definition> {
-    let of = |class| DATABASE.class(class).map_or(&[][..], |class| class.properties()).iter();
-    let own = move |epc| of(class).any(|definition| definition.epc == epc);
+    let properties_of = |class| DATABASE.class(class).map_or(&[][..], |class| class.properties()).iter();
+    let own = move |epc| properties_of(class).any(|definition| definition.epc == epc);
     let is_device = class.group() != ClassCode::NODE_PROFILE.group() && class != Database::SUPER_CLASS;
-    let shared = of(Database::SUPER_CLASS).filter(move |definition| is_device && !own(definition.epc));
-    of(class).chain(shared)
+    let shared = properties_of(Database::SUPER_CLASS).filter(move |definition| is_device && !own(definition.epc));
+    properties_of(class).chain(shared)
 }
 
 fn definition(class: ClassCode, epc: Epc) -> Option<&'static Definition> {
@@ -189,8 +189,8 @@ fn kind_of(shape: &Shape) -> Kind {
 fn of_number(number: &Number) -> Kind {
     // At most four bytes, which are exact as f64. The division comes last, so that -12.7 is exact.
     #[expect(clippy::cast_precision_loss)]
-    let of = |raw: i64| raw as f64 * f64::from(number.factor) / 10_f64.powi(number.decimals.into());
-    Kind::Number { unit: number.unit.clone(), min: of(number.min), max: of(number.max), step: of(1) }
+    let scaled = |raw: i64| raw as f64 * f64::from(number.factor) / 10_f64.powi(number.decimals.into());
+    Kind::Number { unit: number.unit.clone(), min: scaled(number.min), max: scaled(number.max), step: scaled(1) }
 }
 
 /// Bytes in hexadecimal digits.
@@ -217,7 +217,7 @@ mod tests {
     const AIR_CONDITIONER: ClassCode = ClassCode(0x0130);
 
     #[test]
-    fn what_people_read_is_what_they_may_type() {
+    fn displayed_values_can_be_parsed() {
         for (epc, edt, text) in
             [(0x80, &[0x30][..], "on"), (0xB0, &[0x42], "cooling"), (0xB3, &[26], "26 °C")]
         {

@@ -90,18 +90,18 @@ mod tests {
         let row =
             ["192.168.100.100", "029101", "Mono functional lighting", "FEFFFFFE6C696768740000000000000000"];
         let rows = [(row.map(str::to_owned).to_vec(), Value::Null)];
-        let of = |columns| lines(&["node", "object", "class", "id"], &rows, columns);
-        assert_eq!(of(None), of(Some(200)));
-        assert_eq!(of(None).len(), 2);
+        let render = |columns| lines(&["node", "object", "class", "id"], &rows, columns);
+        assert_eq!(render(None), render(Some(200)));
+        assert_eq!(render(None).len(), 2);
         for columns in [40, 60, 80] {
-            let lines = of(Some(columns));
+            let lines = render(Some(columns));
             assert!(lines.iter().all(|line| line.chars().count() <= columns.into()), "{lines:#?}");
             assert!(lines.iter().any(|line| line.contains("029101")), "{lines:#?}");
         }
     }
 
     #[test]
-    fn a_device_writes_no_control_characters() {
+    fn control_characters_are_removed() {
         let rows = [(vec!["a\u{1b}[2Jb\n".to_owned()], Value::Null)];
         assert_eq!(lines(&["value"], &rows, None), ["VALUE", "a[2Jb"]);
     }

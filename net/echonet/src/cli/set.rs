@@ -24,14 +24,14 @@ pub(crate) fn run(
     for (epc, edt) in &values {
         let done = !answer.refused_writes().contains(epc);
         let (name, value) = (names::property(eoj.class(), *epc), names::value(eoj.class(), *epc, edt));
-        let told = if done { "done" } else { "refused: it cannot be written, or not this value" };
+        let outcome = if done { "done" } else { "refused: it cannot be written, or not this value" };
         let json = || {
             json!({
                 "node": node.to_string(), "object": eoj.to_string(), "epc": epc.to_string(), "property": name,
                 "value": value, "bytes": names::hex(edt), "done": done,
             })
         };
-        printer.line(&format!("{node} {eoj} {epc} {name} = {value}: {told}"), json)?;
+        printer.line(&format!("{node} {eoj} {epc} {name} = {value}: {outcome}"), json)?;
     }
     Ok(answer.is_complete())
 }

@@ -31,10 +31,10 @@ pub(crate) fn run(
     let end = End::default();
     end.on_signals(home.waker())?;
     let by = if network.tcp { "UDP and TCP port 3610" } else { "port 3610" };
-    let told = format!("{} nodes with {objects} objects answer at {by}; press Ctrl-C to stop", home.len());
+    let message = format!("{} nodes with {objects} objects answer at {by}; press Ctrl-C to stop", home.len());
     let json = || json!({ "event": "serves", "nodes": home.len(), "objects": objects, "tcp": network.tcp });
-    printer.line(&told, json)?;
-    let shown = |node: usize| {
+    printer.line(&message, json)?;
+    let describe = |node: usize| {
         addresses[node].map_or("this machine".to_owned(), |address: std::net::IpAddr| address.to_string())
     };
     while !end.is_wanted() {
@@ -60,7 +60,7 @@ pub(crate) fn run(
                     Destination::Multicast => "all".to_owned(),
                     Destination::Connection(_) => continue,
                 };
-                let node = shown(node);
+                let node = describe(node);
                 let json =
                     || json!({ "event": "unsent", "node": node, "to": to, "error": error.to_string() });
                 printer.line(&format!("{node} cannot send to {to}: {error}"), json)?;
@@ -68,7 +68,7 @@ pub(crate) fn run(
             }
             _ => continue,
         };
-        let node = shown(node);
+        let node = describe(node);
         let (name, value) = (names::property(eoj.class(), epc), names::value(eoj.class(), epc, &edt));
         let json = || {
             json!({

@@ -22,7 +22,7 @@ pub(crate) fn run(
     let mut watch = Watch { session, printer, nodes, values: HashMap::new(), readable: HashMap::new() };
     watch.session.controller.search();
     if !printer.json {
-        printer.remark("listening; Ctrl-C ends it");
+        printer.remark("listening; press Ctrl-C to stop");
     }
     let mut next = poll.map(|poll| Instant::now() + poll.min(Duration::from_secs(2)));
     while !watch.session.end.is_wanted() {

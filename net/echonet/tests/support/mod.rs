@@ -1,4 +1,4 @@
-//! Networks of their own for tests: port 3610 is the only one that there is.
+//! Network namespaces for tests, since there is only one port 3610.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::io::Read;
@@ -11,23 +11,23 @@ use netdyno_echonet::core::{
     Access, ClassCode, ControllerConfig, Description, Eoj, Epc, NodeSettings, ObjectDescription,
 };
 
-/// Set in the network of its own.
+/// Set in the process inside the namespace.
 const INSIDE: &str = "NETDYNO_ECHONET_INSIDE";
 
-/// The manufacturer of tests: experimental.
+/// The experimental manufacturer code.
 pub(crate) const MAKER: [u8; 3] = [0xFF, 0xFF, 0xFE];
 
 /// The mono-functional lighting.
 pub(crate) const LIGHT: Eoj = ClassCode(0x0291).instance(1);
 
-/// Says what is missing; a failure where everything is required.
+/// Reports a missing requirement; fails if all tests are mandatory.
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("NETDYNO_REQUIRE").is_none_or(|all| all != "all"), "needs {why}");
     println!("skipped: needs {why}");
 }
 
-/// Runs the test of this name in a process and a network of its own, where loopback is up. `setup` is a line of shell that is run
-/// there first.
+/// Runs the test with this name in a separate process and network namespace with loopback up. `setup` is a
+/// shell command that runs there first.
 pub(crate) fn alone_with(name: &str, setup: &str, test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return test();
@@ -47,7 +47,7 @@ pub(crate) fn alone_with(name: &str, setup: &str, test: impl FnOnce()) {
     assert!(status.success(), "{name}, in a network of its own: {status}");
 }
 
-/// As [`alone_with`], with nothing but loopback.
+/// Like [`alone_with`], with loopback only.
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     alone_with(name, "true", test);
 }
@@ -91,7 +91,7 @@ pub(crate) fn light_of(number: u16) -> Description {
     Description::new(MAKER, unique).object(light)
 }
 
-/// Waits until it is so, a minute at the most.
+/// Waits until the condition holds, at most a minute.
 pub(crate) fn until(what: impl std::fmt::Display, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -100,13 +100,13 @@ pub(crate) fn until(what: impl std::fmt::Display, mut is_so: impl FnMut() -> boo
     }
 }
 
-/// Only guards against hanging.
+/// Prevents a test from hanging; not a measured limit.
 pub(crate) const GUARD: Duration = Duration::from_secs(60);
 /// A Get of 80 of the light, and its answer.
 pub(crate) const GET_80: &[u8] = b"\x10\x81\x12\x34\x05\xFF\x01\x02\x91\x01\x62\x01\x80\x00";
 pub(crate) const GOT_80: &[u8] = b"\x10\x81\x12\x34\x02\x91\x01\x05\xFF\x01\x72\x01\x80\x01\x30";
 
-/// Reads so many bytes of a stream.
+/// Reads this many bytes of a stream.
 pub(crate) fn read(stream: &mut TcpStream, bytes: usize) -> Vec<u8> {
     let mut answer = vec![0; bytes];
     stream.read_exact(&mut answer).unwrap();

@@ -1,4 +1,4 @@
-//! The tool, started and read.
+//! Runs the tool and reads its output.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ properties.operation_status = "on"
 properties.light_level = 100
 "#;
 
-/// A running tool, ended with the test.
+/// A running tool, stopped when dropped.
 pub(crate) struct Running {
     pub(crate) child: Child,
     lines: Receiver<String>,
@@ -56,8 +56,8 @@ impl Running {
         std::fs::File::create(&path).unwrap().write_all(HOME.as_bytes()).unwrap();
         let verb = ["--interface", "lo", "--json", "simulate", path.to_str().unwrap()];
         let mut home = Self::start(&[&verb, options].concat());
-        let told = home.line();
-        assert_eq!((&told["nodes"], &told["tcp"]), (&3.into(), &options.contains(&"--tcp").into()));
+        let message = home.line();
+        assert_eq!((&message["nodes"], &message["tcp"]), (&3.into(), &options.contains(&"--tcp").into()));
         home
     }
 
@@ -67,14 +67,14 @@ impl Running {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// The first line on stderr, where that is a pipe.
+    /// The first line on stderr, if that is a pipe.
     pub(crate) fn remark(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         line
     }
 
-    /// As Ctrl-C does.
+    /// Interrupts it like Ctrl-C.
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
@@ -89,7 +89,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs it to its end: exit code, stdout, stderr.
+/// Runs it to completion: exit code, stdout, stderr.
 pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let all = [&["--interface", "lo", "--address", "127.0.0.1"], arguments].concat();
     let output = Command::new(TOOL).args(all).output().unwrap();

@@ -13,7 +13,7 @@ use crate::controller::event::{ControllerEvent, ControllerStats};
 use crate::controller::events::Events;
 use crate::controller::job::{Job, Progress, Purpose};
 use crate::controller::node::Node;
-use crate::controller::peer::Want;
+use crate::controller::peer::Sendable;
 use crate::controller::peers::Peers;
 use crate::controller::request::{AnswerError, Request, RequestError, RequestId};
 use crate::controller::search::Searching;
@@ -309,17 +309,17 @@ impl Controller {
         self.peers.schedule(now, slot);
     }
 
-    fn send(&mut self, now: Instant, slot: u32, want: Want, out: &mut [u8]) -> Option<Transmit> {
+    fn send(&mut self, now: Instant, slot: u32, want: Sendable, out: &mut [u8]) -> Option<Transmit> {
         let peer = self.peers.get_mut(slot)?;
-        if want == Want::Connection {
+        if want == Sendable::Connection {
             peer.want_connection();
             self.connects.push_back(slot);
             return None;
         }
         // A request accepted while the node used TCP may be too long for a datagram.
-        let room = if peer.is_asked_by_tcp() { out.len() } else { self.config.limits.max_datagram_bytes };
-        let room = room.min(out.len());
-        let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, &mut out[..room]);
+        let limit = if peer.is_asked_by_tcp() { out.len() } else { self.config.limits.max_datagram_bytes };
+        let limit = limit.min(out.len());
+        let launch = peer.launch(now, want, &mut self.tid, self.config.seoj, &mut out[..limit]);
         let to = peer.destination();
         self.in_flight += usize::from(launch.begun);
         self.in_flight -= usize::from(launch.ended);
@@ -365,7 +365,7 @@ impl Controller {
         let slot = if learn { self.add(from) } else { self.peers.find(from) };
         if let Some(slot) = slot {
             let window = self.config.duplicate_window;
-            if self.peers.get_mut(slot).is_some_and(|peer| peer.heard_before(now, window, datagram)) {
+            if self.peers.get_mut(slot).is_some_and(|peer| peer.is_duplicate(now, window, datagram)) {
                 self.stats.duplicates += 1;
                 return;
             }

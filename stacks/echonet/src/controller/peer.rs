@@ -54,12 +54,12 @@ enum Link {
     Connecting,
     Up(ConnectionId),
     /// The connection failed: datagrams are sent instead, and no connection is tried before this time.
-    Instead(Instant),
+    Fallback(Instant),
 }
 
 /// What can be sent to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Want {
+pub(super) enum Sendable {
     Nothing,
     /// Nothing before this time.
     At(Instant),
@@ -141,7 +141,7 @@ impl Peer {
     }
 
     pub(super) fn is_asked_by_tcp(&self) -> bool {
-        self.settings.tcp && !matches!(self.link, Link::Instead(_))
+        self.settings.tcp && !matches!(self.link, Link::Fallback(_))
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -149,28 +149,28 @@ impl Peer {
     }
 
     /// What can be sent now.
-    pub(super) fn want(&self, now: Instant) -> Want {
+    pub(super) fn want(&self, now: Instant) -> Sendable {
         let again = self.flights.front().is_some_and(|flight| flight.again);
         match self.link {
-            Link::Wanted | Link::Connecting if self.settings.tcp => return Want::Nothing,
-            Link::Down if self.settings.tcp && again => return Want::Connection,
+            Link::Wanted | Link::Connecting if self.settings.tcp => return Sendable::Nothing,
+            Link::Down if self.settings.tcp && again => return Sendable::Connection,
             _ => {}
         }
         let parallel = usize::from(self.settings.parallel).clamp(1, PARALLEL_MAX);
         if !again && (self.queue.is_empty() || self.flights.len() >= parallel) {
-            return Want::Nothing;
+            return Sendable::Nothing;
         }
         match self.free_at.filter(|free_at| *free_at > now) {
-            Some(free_at) => Want::At(free_at),
-            None if again => Want::Again,
-            None => Want::New,
+            Some(free_at) => Sendable::At(free_at),
+            None if again => Sendable::Again,
+            None => Sendable::New,
         }
     }
 
     /// The next deadline: an answer, or the end of the gap.
     pub(super) fn next_timer(&self, now: Instant) -> Option<Instant> {
         let answers = self.flights.iter().find(|flight| !flight.again).map(|flight| flight.due);
-        let gap = if let Want::At(free_at) = self.want(now) { Some(free_at) } else { None };
+        let gap = if let Sendable::At(free_at) = self.want(now) { Some(free_at) } else { None };
         answers.into_iter().chain(gap).min()
     }
 
@@ -178,15 +178,15 @@ impl Peer {
     pub(super) fn launch(
         &mut self,
         now: Instant,
-        want: Want,
+        want: Sendable,
         tid: &mut Tid,
         seoj: Eoj,
         out: &mut [u8],
     ) -> Launch {
         let launch = match want {
-            Want::Again => self.launch_again(now, seoj, out),
-            Want::New => self.launch_next(now, tid, seoj, out),
-            Want::Nothing | Want::At(_) | Want::Connection => Launch::default(),
+            Sendable::Again => self.launch_again(now, seoj, out),
+            Sendable::New => self.launch_next(now, tid, seoj, out),
+            Sendable::Nothing | Sendable::At(_) | Sendable::Connection => Launch::default(),
         };
         if launch.bytes.is_some() {
             self.free_at = (self.settings.gap > Duration::ZERO).then(|| now + self.settings.gap);
@@ -216,7 +216,7 @@ impl Peer {
     /// Starts the next waiting request, its next part limited to what the node accepts.
     fn launch_next(&mut self, now: Instant, tid: &mut Tid, seoj: Eoj, out: &mut [u8]) -> Launch {
         let Some(mut job) = self.queue.pop_front() else { return Launch::default() };
-        if matches!(self.link, Link::Instead(until) if until <= now) {
+        if matches!(self.link, Link::Fallback(until) if until <= now) {
             self.link = Link::Down;
         }
         job.limit(usize::from(self.settings.max_get_properties).min(self.learned_limit));
@@ -278,7 +278,7 @@ impl Peer {
         self.link = Link::Down;
         if connection.is_none() && self.settings.tcp && self.settings.udp_fallback {
             // Requests that waited for the connection are sent as they are.
-            self.link = Link::Instead(now + TCP_AGAIN);
+            self.link = Link::Fallback(now + TCP_AGAIN);
             return true;
         }
         let is_lost = |flight: &&mut Flight| match connection {
@@ -374,7 +374,7 @@ impl Peer {
     }
 
     /// Whether the same notification was received within `window`; records it if not.
-    pub(super) fn heard_before(&mut self, now: Instant, window: Duration, datagram: &[u8]) -> bool {
+    pub(super) fn is_duplicate(&mut self, now: Instant, window: Duration, datagram: &[u8]) -> bool {
         let hash = hash(datagram);
         let before = self
             .recent

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::address::NodeAddress;
 use crate::controller::config::NodeSettings;
-use crate::controller::peer::{Peer, Want};
+use crate::controller::peer::{Peer, Sendable};
 use crate::controller::timers::Timers;
 use crate::limits::FORGOTTEN_LOOKED_AT;
 
@@ -92,9 +92,9 @@ impl Peers {
         self.timers.change(slot, peer.timer, timer);
         peer.timer = timer;
         let wanted = match peer.want(now) {
-            Want::Again | Want::Connection => true,
-            Want::New => !peer.held,
-            Want::Nothing | Want::At(_) => false,
+            Sendable::Again | Sendable::Connection => true,
+            Sendable::New => !peer.held,
+            Sendable::Nothing | Sendable::At(_) => false,
         };
         if wanted && !peer.ready {
             peer.ready = true;
@@ -103,13 +103,13 @@ impl Peers {
     }
 
     /// A node that can be sent to, and what. `full`: start no new requests.
-    pub(super) fn next_ready(&mut self, now: Instant, full: bool) -> Option<(u32, Want)> {
+    pub(super) fn next_ready(&mut self, now: Instant, full: bool) -> Option<(u32, Sendable)> {
         while !full && let Some(slot) = self.held.pop_front() {
             // A node that was forgotten, or whose slot was reused, is not marked.
             let Some(peer) = self.get_mut(slot).filter(|peer| peer.held) else { continue };
             peer.held = false;
             // Ahead of nodes that were served in the meantime.
-            if !peer.ready && peer.want(now) == Want::New {
+            if !peer.ready && peer.want(now) == Sendable::New {
                 peer.ready = true;
                 self.ready.push_front(slot);
                 break;
@@ -120,12 +120,12 @@ impl Peers {
             let Some(peer) = self.get_mut(slot).filter(|peer| peer.ready) else { continue };
             peer.ready = false;
             match peer.want(now) {
-                Want::New if full => {
+                Sendable::New if full => {
                     peer.held = true;
                     self.held.push_back(slot);
                 }
-                want @ (Want::New | Want::Again | Want::Connection) => return Some((slot, want)),
-                Want::Nothing | Want::At(_) => self.schedule(now, slot),
+                want @ (Sendable::New | Sendable::Again | Sendable::Connection) => return Some((slot, want)),
+                Sendable::Nothing | Sendable::At(_) => self.schedule(now, slot),
             }
         }
         None

@@ -102,7 +102,7 @@ struct Profile {
 #[serde(deny_unknown_fields)]
 struct Object {
     class: Spanned<String>,
-    #[serde(default = "one")]
+    #[serde(default = "one_instance")]
     instances: i64,
     #[serde(default)]
     properties: Properties,
@@ -111,7 +111,7 @@ struct Object {
 /// By name, with its position in the file.
 type Properties = BTreeMap<Spanned<String>, Property>;
 
-fn one() -> i64 {
+fn one_instance() -> i64 {
     1
 }
 

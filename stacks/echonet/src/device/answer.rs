@@ -33,7 +33,7 @@ pub(super) fn asks(object: &Object, property: &Property<'_>) -> bool {
 }
 
 /// An object, and the notifications that a request to it causes.
-pub(super) struct Answering<'d> {
+pub(super) struct Execution<'d> {
     pub(super) object: &'d mut Object,
     /// The index of the object in its device.
     pub(super) place: usize,
@@ -43,7 +43,7 @@ pub(super) struct Answering<'d> {
     pub(super) decisions: &'d [Decision],
 }
 
-impl Answering<'_> {
+impl Execution<'_> {
     /// Executes the frame's request and writes the answer. `Ok(None)`: no answer is due.
     ///
     /// Nothing is executed if the buffer is too short for the shortest possible answer.
@@ -107,13 +107,13 @@ impl Answering<'_> {
     }
 
     fn write_one(&mut self, property: &Property<'_>) -> bool {
-        let asked = asks(self.object, property);
+        let needs_decision = asks(self.object, property);
         let Some(place) = self.object.place(property.epc) else { return false };
         let stored = &mut self.object.properties[place];
         let accepted = match stored.policy {
             WritePolicy::Accept => stored.access.set && stored.allows(property.edt.len()),
             WritePolicy::Refuse => false,
-            WritePolicy::Ask => asked && self.decisions.split_off_first() == Some(&Decision::Accept),
+            WritePolicy::Ask => needs_decision && self.decisions.split_off_first() == Some(&Decision::Accept),
         };
         if !accepted {
             return false;

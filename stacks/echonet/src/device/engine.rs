@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use crate::address::{Destination, Source, Transmit};
 use crate::description::{Description, DescriptionError};
-use crate::device::answer::{Answering, asks};
+use crate::device::answer::{Execution, asks};
 use crate::device::config::DeviceConfig;
 use crate::device::event::{Decision, DeviceEvent, DeviceStats, SetError, WriteId};
 use crate::device::object::{Object, Stored};
 use crate::device::outbox::Outbox;
 use crate::device::profile;
-use crate::device::seen::Seen;
+use crate::device::duplicates::RecentMessages;
 use crate::device::waiting::WaitingList;
 use crate::eoj::Eoj;
 use crate::epc::Epc;
@@ -50,7 +50,7 @@ pub struct Device {
     outbox: Outbox,
     waiting: WaitingList,
     shared: VecDeque<Shared>,
-    seen: Seen,
+    duplicates: RecentMessages,
     /// The number of instances announced so far, during an announcement.
     announced: Option<usize>,
     tid: Tid,
@@ -98,7 +98,7 @@ impl Device {
             outbox: Outbox::new(config.max_events),
             waiting: WaitingList::default(),
             shared: VecDeque::new(),
-            seen: Seen::default(),
+            duplicates: RecentMessages::default(),
             announced: None,
             tid: Tid(0),
             stats: DeviceStats::default(),
@@ -192,7 +192,7 @@ impl Device {
             self.stats.ignored += 1;
             return None;
         }
-        if from.multicast && self.seen.again(now, self.config.duplicate_window, from.address, datagram) {
+        if from.multicast && self.duplicates.is_duplicate(now, self.config.duplicate_window, from.address, datagram) {
             self.stats.ignored += 1;
             return None;
         }
@@ -277,8 +277,8 @@ impl Device {
     /// Asks the application about writes that need a decision; without room, the writes are refused. Returns
     /// whether the answer must wait.
     fn ask(&mut self, now: Instant, frame: &Frame<'_>, datagram: &[u8], from: Source, object: usize) -> bool {
-        let asked = || frame.properties.iter().filter(|property| asks(&self.objects[object], property));
-        let count = asked().count();
+        let undecided = || frame.properties.iter().filter(|property| asks(&self.objects[object], property));
+        let count = undecided().count();
         if count == 0 {
             return false;
         }
@@ -291,7 +291,7 @@ impl Device {
         }
         let until = now + self.config.decision_timeout;
         let first = self.waiting.add(datagram, from, object, count, until);
-        for (id, property) in (first..).zip(asked()) {
+        for (id, property) in (first..).zip(undecided()) {
             self.outbox.event(DeviceEvent::WriteRequested {
                 id: WriteId(id),
                 from: from.address,
@@ -312,7 +312,7 @@ impl Device {
         out: &mut [u8],
     ) -> Option<Transmit> {
         let (object, outbox) = (&mut self.objects[place], &mut self.outbox);
-        let answering = Answering { object, place, outbox, from: from.address, decisions };
+        let answering = Execution { object, place, outbox, from: from.address, decisions };
         let Ok(answered) = answering.answer(frame, out) else {
             self.stats.dropped += 1;
             return None;
@@ -350,15 +350,15 @@ impl Device {
     }
 
     fn poll_announcement(&mut self, out: &mut [u8]) -> Option<Transmit> {
-        let told = self.announced.take()?;
+        let announced = self.announced.take()?;
         let (mut chunk, mut value) = ([Eoj::NODE_PROFILE; LISTED_INSTANCES_MAX], Vec::new());
         let mut count = 0;
-        for (slot, eoj) in chunk.iter_mut().zip(self.objects().skip(told)) {
+        for (slot, eoj) in chunk.iter_mut().zip(self.objects().skip(announced)) {
             *slot = eoj;
             count += 1;
         }
-        if count == LISTED_INSTANCES_MAX && self.objects().nth(told + count).is_some() {
-            self.announced = Some(told + count);
+        if count == LISTED_INSTANCES_MAX && self.objects().nth(announced + count).is_some() {
+            self.announced = Some(announced + count);
         }
         profile::instance_list(&chunk[..count], &mut value);
         let seoj = self.objects.iter().map(|object| object.eoj).find(|eoj| eoj.is_profile())?;

@@ -7,7 +7,7 @@ mod event;
 mod object;
 mod outbox;
 mod profile;
-mod seen;
+mod duplicates;
 mod waiting;
 
 pub use config::DeviceConfig;

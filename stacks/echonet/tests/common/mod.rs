@@ -1,4 +1,4 @@
-//! What the tests share: bytes as people write them, a node to talk to.
+//! Shared by the tests: hexadecimal bytes, and a device under test.
 #![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods)]
 
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use netdyno_echonet_core::{
 pub(crate) const MAKER: [u8; 3] = [0x00, 0x00, 0x0B];
 pub(crate) const LIGHT: Eoj = Eoj([0x02, 0x91, 0x01]);
 
-/// Bytes of hexadecimal digits; spaces do not count.
+/// Parses hexadecimal digits; spaces are skipped.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).unwrap()).collect();
@@ -32,8 +32,8 @@ pub(crate) fn unicast(last: u8) -> Source {
     Source::unicast(address(last))
 }
 
-/// A node with two lights: 80 as all do, B0 that may be written, B6 that the application is asked about, C0 that is always
-/// refused, D0 of one to four bytes.
+/// A node with two lights: 80 as usual, B0 writable, B6 decided by the application, C0 always refused, D0 of
+/// one to four bytes.
 pub(crate) fn home() -> Description {
     let light = |instance| {
         ObjectDescription::device(ClassCode(0x0291).instance(instance), MAKER)
@@ -47,7 +47,7 @@ pub(crate) fn home() -> Description {
     Description::new(MAKER, *b"a unique numb").object(light(1)).object(light(2))
 }
 
-/// Everything that a device has to send now, as `to HEX`; what it answered at once stands first.
+/// All messages that a device sends now, as `to HEX`; the immediate reply comes first.
 pub(crate) struct Bench {
     pub(crate) device: Device,
     pub(crate) now: Instant,
@@ -61,7 +61,7 @@ impl Bench {
 
     pub(crate) fn send(&mut self, datagram: &[u8], from: Source) -> Vec<String> {
         let first = self.device.handle(self.now, datagram, from, &mut self.out);
-        let mut sent: Vec<String> = first.map(|transmit| self.shown(transmit)).into_iter().collect();
+        let mut sent: Vec<String> = first.map(|transmit| self.format_transmit(transmit)).into_iter().collect();
         sent.extend(self.poll());
         sent
     }
@@ -69,12 +69,12 @@ impl Bench {
     pub(crate) fn poll(&mut self) -> Vec<String> {
         let mut sent = Vec::new();
         while let Some(transmit) = self.device.poll_transmit(self.now, &mut self.out) {
-            sent.push(self.shown(transmit));
+            sent.push(self.format_transmit(transmit));
         }
         sent
     }
 
-    fn shown(&self, transmit: netdyno_echonet_core::Transmit) -> String {
+    fn format_transmit(&self, transmit: netdyno_echonet_core::Transmit) -> String {
         let to = match transmit.to {
             Destination::Multicast => "all".to_owned(),
             Destination::Node(node) => node.to_string().rsplit('.').next().unwrap().to_owned(),

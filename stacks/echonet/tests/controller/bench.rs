@@ -1,4 +1,4 @@
-//! A controller, and what the test sees of it: what it sends, what it tells.
+//! A controller under test: its messages and events as text.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ impl Bench {
         Self { controller: Controller::new(config).unwrap(), now: Instant::now(), out: vec![0; 1500] }
     }
 
-    /// What is to be sent now: last byte of the address (or `all`), TID, then DEOJ and all that follows.
+    /// Pending messages: last byte of the address (or `all`), TID, and the bytes from DEOJ on.
     pub(crate) fn sent(&mut self) -> Vec<(String, u16, String)> {
         let mut sent = Vec::new();
         while let Some(transmit) = self.controller.poll_transmit(self.now, &mut self.out) {
@@ -39,14 +39,14 @@ impl Bench {
         sent
     }
 
-    /// The one datagram that is to be sent: its TID, and DEOJ and all that follows.
-    pub(crate) fn one(&mut self) -> (u16, String) {
+    /// The single pending datagram: its TID, and the bytes from DEOJ on.
+    pub(crate) fn single(&mut self) -> (u16, String) {
         let sent = self.sent();
         assert_eq!(sent.len(), 1, "{sent:?}");
         (sent[0].1, sent[0].2.clone())
     }
 
-    /// A datagram from a node: TID, SEOJ, then ESV and all that follows, to our controller.
+    /// A datagram from a node to our controller: TID, SEOJ, and the bytes from ESV on.
     pub(crate) fn receive(&mut self, from: Source, tid: u16, seoj: Eoj, rest: &str) -> Option<String> {
         let datagram =
             [&[0x10, 0x81], &tid.to_be_bytes()[..], &seoj.0, &Eoj::CONTROLLER.0, &hex(rest)].concat();
@@ -69,8 +69,8 @@ impl Bench {
     }
 }
 
-/// Answers as text: values, then what was refused, then refused writes.
-pub(crate) fn shown(event: &ControllerEvent) -> String {
+/// Answers as text: values, refused reads, refused writes.
+pub(crate) fn format_event(event: &ControllerEvent) -> String {
     let list = |codes: &[Epc]| codes.iter().map(Epc::to_string).collect::<Vec<_>>().join(" ");
     match event {
         ControllerEvent::Answer { node, result: Ok(answer), .. } => {
@@ -94,6 +94,6 @@ pub(crate) fn shown(event: &ControllerEvent) -> String {
     .replace("192.0.2.", "")
 }
 
-pub(crate) fn shown_all(bench: &mut Bench) -> Vec<String> {
-    bench.events().iter().map(shown).collect()
+pub(crate) fn format_events(bench: &mut Bench) -> Vec<String> {
+    bench.events().iter().map(format_event).collect()
 }

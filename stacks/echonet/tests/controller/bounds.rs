@@ -1,8 +1,8 @@
-//! What a controller keeps, and what it does not.
+//! Limits of a controller.
 
 use netdyno_echonet_core::{AnswerError, ControllerEvent, Eoj, Epc, Request, RequestError, Source};
 
-use crate::bench::{Bench, MS, shown_all};
+use crate::bench::{Bench, MS, format_events};
 use crate::common::{LIGHT, address, unicast};
 
 #[test]
@@ -16,19 +16,19 @@ fn requests_are_cancelled_and_nodes_forgotten() {
     assert!(bench.controller.cancel(bench.now, second));
     assert!(bench.controller.cancel(bench.now, first));
     assert!(!bench.controller.cancel(bench.now, first));
-    assert_eq!(shown_all(&mut bench), ["9 Cancelled", "9 Cancelled"]);
+    assert_eq!(format_events(&mut bench), ["9 Cancelled", "9 Cancelled"]);
     request(&mut bench);
     request(&mut bench);
     bench.sent();
     bench.controller.forget(address(9));
-    assert_eq!(shown_all(&mut bench), ["9 Cancelled", "9 Cancelled"]);
+    assert_eq!(format_events(&mut bench), ["9 Cancelled", "9 Cancelled"]);
     assert_eq!((bench.controller.nodes().count(), bench.controller.next_deadline()), (0, None));
     let third = request(&mut bench);
     assert!(!bench.controller.cancel(bench.now, second) && bench.controller.cancel(bench.now, third));
 }
 
 #[test]
-fn what_others_make_it_hold_is_bounded() {
+fn state_created_by_peers_is_bounded() {
     let mut bench = Bench::new(|config| {
         config.limits.max_nodes = 10;
         config.limits.max_instances = 3;
@@ -54,9 +54,9 @@ fn what_others_make_it_hold_is_bounded() {
     }
     let full = bench.controller.request(bench.now, address(1), LIGHT, Request::Get(&[Epc(0x80)]));
     assert_eq!(full, Err(RequestError::QueueFull));
-    // Their answers are kept, though there is no room for other events.
+    // Their answers are kept, although the event queue is full.
     for _ in 0..5 {
-        let (tid, _) = bench.one();
+        let (tid, _) = bench.single();
         bench.receive(unicast(0), tid, LIGHT, "72 01 8008 0102030405060708");
     }
     let answers = bench.events();
@@ -65,13 +65,13 @@ fn what_others_make_it_hold_is_bounded() {
             && answers.iter().all(|event| matches!(event, ControllerEvent::Answer { result: Ok(_), .. }))
     );
     bench.get(0, &[0x80, 0x81]);
-    let (tid, _) = bench.one();
+    let (tid, _) = bench.single();
     bench.receive(unicast(0), tid, LIGHT, "72 02 8008 0102030405060708 810101");
     assert!(matches!(
         bench.events()[..],
         [ControllerEvent::Answer { result: Err(AnswerError::TooLong), .. }]
     ));
-    // A node that is lost makes room for another.
+    // A lost node is evicted for a new one.
     let request = Request::Get(&[Epc(0x80)]);
     assert_eq!(
         bench.controller.request(bench.now, address(200), LIGHT, request),
@@ -85,10 +85,10 @@ fn what_others_make_it_hold_is_bounded() {
 }
 
 #[test]
-fn a_flood_of_nonsense_changes_nothing() {
+fn malformed_datagrams_change_nothing() {
     let mut bench = Bench::new(|_| {});
     bench.get(9, &[0x80]);
-    let (tid, _) = bench.one();
+    let (tid, _) = bench.single();
     for node in 0..=255 {
         for junk in ["", "62", "72 01", "72 02 800130", "6E 00", "FF 01 8000"] {
             bench.receive(unicast(node), tid, LIGHT, junk);
@@ -96,5 +96,5 @@ fn a_flood_of_nonsense_changes_nothing() {
     }
     assert_eq!((bench.controller.stats().malformed, bench.controller.nodes().count()), (256 * 6, 1));
     bench.receive(unicast(9), tid, LIGHT, "72 01 800130");
-    assert_eq!(shown_all(&mut bench).len(), 2);
+    assert_eq!(format_events(&mut bench).len(), 2);
 }

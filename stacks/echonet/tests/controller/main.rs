@@ -1,4 +1,4 @@
-//! A controller against nodes that the test plays itself, datagram by datagram.
+//! A controller with nodes that the test simulates, datagram by datagram.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod bench;

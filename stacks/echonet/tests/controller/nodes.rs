@@ -1,8 +1,8 @@
-//! Nodes: found, heard, interviewed, lost.
+//! Discovery, notifications, interviews and loss of nodes.
 
 use netdyno_echonet_core::{Destination, Eoj, Epc, NodeState, Search, Source};
 
-use crate::bench::{Bench, MS, shown_all};
+use crate::bench::{Bench, MS, format_events};
 use crate::common::{LIGHT, address, hex, to_hex, unicast};
 
 #[test]
@@ -18,7 +18,7 @@ fn a_search_finds_nodes_once() {
         bench.receive(unicast(node), tid, Eoj::NODE_PROFILE, "72 01 D607 02 029101 013001");
     }
     bench.receive(unicast(6), tid + 9, Eoj::NODE_PROFILE, "72 01 D604 01 029101");
-    assert_eq!(shown_all(&mut bench), ["found 7", "found 8"]);
+    assert_eq!(format_events(&mut bench), ["found 7", "found 8"]);
     let instances = bench.controller.node(address(7)).unwrap().instances();
     assert_eq!(
         instances.iter().map(|instance| instance.eoj.to_string()).collect::<Vec<_>>(),
@@ -30,23 +30,23 @@ fn a_search_finds_nodes_once() {
         assert_eq!(bench.sent().len(), 2);
     }
     assert_eq!(bench.controller.next_deadline(), None);
-    // A late answer, with one instance less.
+    // A late answer with one instance fewer.
     bench.receive(unicast(7), tid, Eoj::NODE_PROFILE, "72 01 D604 01 029101");
-    assert_eq!(shown_all(&mut bench), ["found 7"]);
+    assert_eq!(format_events(&mut bench), ["found 7"]);
     assert_eq!(bench.controller.nodes().map(|(_, node)| node.instances().len()).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]
-fn what_is_not_learned_from_notifications_is_found_by_a_search() {
+fn a_search_finds_what_notifications_did_not_reveal() {
     let mut bench = Bench::new(|config| (config.learn, config.search) = (false, Search::Notify));
     let (all, told) = (Source::multicast(address(9)), "73 01 D504 01 029101");
     bench.receive(all, 77, Eoj::NODE_PROFILE, told);
-    assert_eq!(shown_all(&mut bench), ["pushed 9 0EF001 D5=01029101"]);
+    assert_eq!(format_events(&mut bench), ["pushed 9 0EF001 D5=01029101"]);
     bench.controller.search(bench.now);
-    let (tid, asked) = bench.one();
+    let (tid, asked) = bench.single();
     assert_eq!(asked, "0EF0016301D500");
     bench.receive(all, tid, Eoj::NODE_PROFILE, told);
-    assert_eq!(shown_all(&mut bench), ["found 9", "pushed 9 0EF001 D5=01029101"]);
+    assert_eq!(format_events(&mut bench), ["found 9", "pushed 9 0EF001 D5=01029101"]);
 }
 
 #[test]
@@ -54,42 +54,42 @@ fn notifications() {
     let mut bench = Bench::new(|_| {});
     let all = Source::multicast(address(9));
     bench.receive(all, 0, Eoj::NODE_PROFILE, "73 01 D504 01 029101");
-    assert_eq!(shown_all(&mut bench), ["found 9", "pushed 9 0EF001 D5=01029101"]);
+    assert_eq!(format_events(&mut bench), ["found 9", "pushed 9 0EF001 D5=01029101"]);
     bench.receive(all, 0, LIGHT, "73 02 800131 B00164");
     bench.receive(all, 0, LIGHT, "73 02 800131 B00164");
-    assert_eq!(shown_all(&mut bench), ["pushed 9 029101 80=31", "pushed 9 029101 B0=64"]);
+    assert_eq!(format_events(&mut bench), ["pushed 9 029101 80=31", "pushed 9 029101 B0=64"]);
     bench.wait(500 * MS);
     bench.receive(all, 0, LIGHT, "73 02 800131 B00164");
-    assert_eq!((shown_all(&mut bench).len(), bench.controller.stats().duplicates), (2, 1));
-    // INFC wants an answer each time, even a duplicate, and is told once.
+    assert_eq!((format_events(&mut bench).len(), bench.controller.stats().duplicates), (2, 1));
+    // Each INFC is acknowledged, even a duplicate, and is reported once.
     for _ in 0..2 {
         let answer = bench.receive(unicast(9), 5, LIGHT, "74 01 800130");
         assert_eq!(answer.as_deref(), Some("1081000505FF010291017A018000"));
     }
-    assert_eq!(shown_all(&mut bench), ["pushed 9 029101 80=30"]);
-    // To all: answered to who told.
+    assert_eq!(format_events(&mut bench), ["pushed 9 029101 80=30"]);
+    // By multicast: the sender receives the acknowledgement.
     assert!(bench.receive(Source::multicast(address(9)), 6, LIGHT, "74 01 800131").is_some());
-    assert_eq!(shown_all(&mut bench), ["pushed 9 029101 80=31"]);
-    // For an object that we do not have.
+    assert_eq!(format_events(&mut bench), ["pushed 9 029101 80=31"]);
+    // To an object that this node does not have.
     let wrong = hex("1081 0007 029101 0EF002 74 01 800130");
     assert_eq!(bench.controller.handle(bench.now, &wrong, unicast(9), &mut bench.out), None);
-    assert!(shown_all(&mut bench).is_empty());
-    // Fewer instances than before: the list is read.
+    assert!(format_events(&mut bench).is_empty());
+    // Fewer instances than before: the list is read again.
     bench.receive(all, 1, Eoj::NODE_PROFILE, "73 01 D50A 03 029101 029102 029103");
     bench.receive(all, 2, Eoj::NODE_PROFILE, "73 01 D504 01 029101");
-    let (tid, asked) = bench.one();
+    let (tid, asked) = bench.single();
     assert_eq!(asked, "0EF0016201D600");
     bench.receive(unicast(9), tid, Eoj::NODE_PROFILE, "72 01 D604 01 029101");
     assert_eq!(bench.controller.node(address(9)).unwrap().instances().len(), 1);
-    // One that we do not know: it is asked for its instances.
+    // An unknown node is asked for its instances.
     bench.events();
     bench.receive(Source::multicast(address(4)), 0, LIGHT, "73 01 800131");
-    assert_eq!(shown_all(&mut bench), ["found 4", "pushed 4 029101 80=31"]);
-    assert_eq!(bench.one().1, "0EF0016201D600");
+    assert_eq!(format_events(&mut bench), ["found 4", "pushed 4 029101 80=31"]);
+    assert_eq!(bench.single().1, "0EF0016201D600");
 }
 
 #[test]
-fn our_own_messages_that_come_back_are_ignored() {
+fn own_messages_are_ignored() {
     let mut bench = Bench::new(|config| config.own_addresses = vec![address(1)]);
     bench.receive(Source::multicast(address(1)), 0, Eoj::NODE_PROFILE, "73 01 D504 01 05FF01");
     assert_eq!((bench.controller.nodes().count(), bench.events().len()), (0, 0));
@@ -120,17 +120,17 @@ fn an_interview_reads_profile_and_maps() {
             "72 06 8204 010D0100 8302 FE01 8A03 000006 9D0180 9E0100 9F03 02 8082",
         ),
         ("013001 62 03 9D00 9E00 9F00", Eoj([1, 0x30, 1]), "72 03 9D02 0180 9E02 01B0 9F03 02 80B0"),
-        // This one refuses three at a time.
+        // This node refuses three properties at a time.
         ("029101 62 03 9D00 9E00 9F00", LIGHT, "52 03 9D00 9E00 9F00"),
         ("029101 62 02 9D00 9E00", LIGHT, "72 02 9D0100 9E0100"),
         ("029101 62 01 9F00", LIGHT, "72 01 9F02 0180"),
     ];
     for (asked, seoj, answer) in rows {
-        let (tid, bytes) = bench.one();
+        let (tid, bytes) = bench.single();
         assert_eq!(bytes, to_hex(&hex(asked)));
         bench.receive(unicast(9), tid, seoj, answer);
     }
-    assert_eq!(shown_all(&mut bench), ["found 9", "pushed 9 0EF001 D5=02029101013001", "interviewed 9"]);
+    assert_eq!(format_events(&mut bench), ["found 9", "pushed 9 0EF001 D5=02029101013001", "interviewed 9"]);
     let node = bench.controller.node(address(9)).unwrap();
     assert_eq!((node.version(), node.manufacturer()), (Some([1, 13, 1, 0]), Some([0, 0, 6])));
     assert_eq!(node.identification(), Some(&[0xFE, 1][..]));
@@ -145,15 +145,15 @@ fn an_interview_reads_profile_and_maps() {
 }
 
 #[test]
-fn an_interview_on_demand_of_a_node_that_says_nothing() {
+fn an_interview_of_a_silent_node_ends() {
     let mut bench = Bench::new(|config| config.defaults.retries = 0);
     bench.controller.interview(bench.now, address(9)).unwrap();
-    assert_eq!(bench.one().1, "0EF0016201D600");
+    assert_eq!(bench.single().1, "0EF0016201D600");
     bench.wait(3000 * MS);
     assert_eq!(bench.sent().len(), 1, "the profile");
     bench.wait(3000 * MS);
     assert_eq!(bench.sent(), []);
-    assert_eq!(shown_all(&mut bench), ["interviewed 9"]);
+    assert_eq!(format_events(&mut bench), ["interviewed 9"]);
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn a_node_is_lost_and_found() {
         bench.get(9, &[0x80]);
         bench.sent();
         bench.wait(3000 * MS);
-        assert_eq!(shown_all(&mut bench), expected);
+        assert_eq!(format_events(&mut bench), expected);
     }
     assert_eq!(bench.controller.node(address(9)).unwrap().state(), NodeState::Lost);
     bench.receive(Source::multicast(address(9)), 0, LIGHT, "73 01 800130");
-    assert_eq!(shown_all(&mut bench), ["found 9", "pushed 9 029101 80=30"]);
+    assert_eq!(format_events(&mut bench), ["found 9", "pushed 9 029101 80=30"]);
     assert_eq!(bench.controller.node(address(9)).unwrap().state(), NodeState::Present);
 }

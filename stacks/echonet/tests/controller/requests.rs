@@ -1,13 +1,13 @@
-//! Requests, their answers, and when they are sent.
+//! Requests, their answers, and their timing.
 
 use std::io::ErrorKind;
 
 use netdyno_echonet_core::{Destination, Eoj, Epc, NodeSettings, Property, Request, RequestError};
 
-use crate::bench::{Bench, MS, shown_all};
+use crate::bench::{Bench, MS, format_events};
 use crate::common::{LIGHT, address, hex, to_hex, unicast};
 
-/// One request, its frame, the node's answer, and what the application hears.
+/// A request, its frame, the node's answer, and the application's event.
 #[test]
 fn requests_and_their_answers() {
     let set = |epc, edt: &'static [u8]| Property { epc: Epc(epc), edt };
@@ -16,7 +16,7 @@ fn requests_and_their_answers() {
     let both = Request::SetGet { set: &writes, get: &reads };
     let rows: &[(&str, Request<'_>, &str, &str, &str)] = &[
         ("Get", Request::Get(&reads[..1]), "62 01 8000", "72 01 800130", "9 80=30 |  | "),
-        ("one refused", Request::Get(&reads[..1]), "62 01 8000", "52 01 8000", "9  | 80 | "),
+        ("single refused", Request::Get(&reads[..1]), "62 01 8000", "52 01 8000", "9  | 80 | "),
         ("another property", Request::Get(&reads[..1]), "62 01 8000", "72 01 B00101", "9  | 80 | "),
         ("an empty value", Request::Get(&reads[..1]), "62 01 8000", "72 01 8000", "9 80= |  | "),
         ("more than asked", Request::Get(&reads[..1]), "62 01 8000", "72 02 800130B00101", "9 80=30 |  | "),
@@ -55,16 +55,16 @@ fn requests_and_their_answers() {
     for (name, request, frame, answer, expected) in rows {
         let mut bench = Bench::new(|_| {});
         bench.controller.request(bench.now, address(9), LIGHT, *request).unwrap();
-        let (tid, bytes) = bench.one();
+        let (tid, bytes) = bench.single();
         assert_eq!(bytes, to_hex(&hex(&format!("029101 {frame}"))), "{name}");
         assert_eq!(bench.receive(unicast(9), tid, LIGHT, answer), None);
-        assert_eq!(shown_all(&mut bench), ["found 9", expected], "{name}");
+        assert_eq!(format_events(&mut bench), ["found 9", expected], "{name}");
         assert_eq!(bench.controller.next_deadline(), None, "{name}");
     }
 }
 
 #[test]
-fn requests_that_are_none() {
+fn invalid_requests_are_rejected() {
     let mut bench = Bench::new(|config| config.limits.max_datagram_bytes = 100);
     let long = [Property { epc: Epc(0x80), edt: &[0; 90] }];
     let all = Eoj([2, 0x91, 0]);
@@ -79,63 +79,63 @@ fn requests_that_are_none() {
     for (eoj, request, expected) in rows {
         assert_eq!(bench.controller.request(bench.now, address(9), eoj, request), Err(expected));
     }
-    assert_eq!(bench.controller.nodes().count(), 0, "nobody is known for a request that is none");
+    assert_eq!(bench.controller.nodes().count(), 0, "an invalid request adds no node");
 }
 
 #[test]
-fn a_write_without_an_answer_is_over_once_it_is_sent() {
+fn a_write_without_an_answer_completes_when_sent() {
     let mut bench = Bench::new(|_| {});
     let write = [Property { epc: Epc(0x80), edt: &[0x31] }];
     bench.controller.request(bench.now, address(9), Eoj([2, 0x91, 0]), Request::SetOnly(&write)).unwrap();
-    assert_eq!(bench.one().1, "0291006001800131");
-    assert_eq!(shown_all(&mut bench), ["9  |  | "]);
+    assert_eq!(bench.single().1, "0291006001800131");
+    assert_eq!(format_events(&mut bench), ["9  |  | "]);
 }
 
 #[test]
-fn what_nobody_awaits_is_ignored() {
+fn unexpected_answers_are_ignored() {
     let mut bench = Bench::new(|_| {});
     bench.get(9, &[0x80]);
-    let (tid, _) = bench.one();
+    let (tid, _) = bench.single();
     let answer = "72 01 800130";
     bench.receive(unicast(8), tid, LIGHT, answer);
     bench.receive(unicast(9), tid + 1, LIGHT, answer);
     bench.receive(unicast(9), tid, Eoj([2, 0x91, 2]), answer);
     bench.receive(unicast(9), tid, LIGHT, "71 01 8000");
     bench.receive(unicast(9), tid, LIGHT, "7E 01 8000 00");
-    assert_eq!((bench.controller.stats().unexpected, shown_all(&mut bench).len()), (5, 0));
+    assert_eq!((bench.controller.stats().unexpected, format_events(&mut bench).len()), (5, 0));
     bench.receive(unicast(9), tid, LIGHT, answer);
-    assert_eq!(shown_all(&mut bench), ["found 9", "9 80=30 |  | "]);
-    // Once more, by another interface.
+    assert_eq!(format_events(&mut bench), ["found 9", "9 80=30 |  | "]);
+    // The same answer on another interface.
     bench.receive(unicast(9), tid, LIGHT, answer);
-    assert_eq!((bench.controller.stats().unexpected, shown_all(&mut bench).len()), (6, 0));
+    assert_eq!((bench.controller.stats().unexpected, format_events(&mut bench).len()), (6, 0));
 }
 
 #[test]
-fn a_request_without_an_answer_is_sent_again_under_its_tid() {
+fn retries_use_the_same_tid() {
     let mut bench = Bench::new(|_| {});
     bench.get(9, &[0x80]);
     bench.get(9, &[0x81]);
-    let first = bench.one();
+    let first = bench.single();
     for _ in 0..2 {
         bench.wait(2999 * MS);
         assert!(bench.sent().is_empty());
         bench.wait(MS);
-        assert_eq!(bench.one(), first);
+        assert_eq!(bench.single(), first);
     }
     bench.wait(3000 * MS);
-    assert_eq!(shown_all(&mut bench), ["9 Timeout"]);
-    // The late answer is nobody's; the next request is under way.
-    let (tid, bytes) = bench.one();
+    assert_eq!(format_events(&mut bench), ["9 Timeout"]);
+    // The late answer is ignored; the next request is in progress.
+    let (tid, bytes) = bench.single();
     assert_eq!(bytes, "02910162018100");
     bench.receive(unicast(9), first.0, LIGHT, "72 01 800130");
     assert_eq!(bench.controller.stats().unexpected, 1);
-    // An answer to the first of two sendings counts.
+    // An answer to the first of two transmissions counts.
     bench.wait(3000 * MS);
     bench.receive(unicast(9), tid, LIGHT, "72 01 810108");
-    assert_eq!(shown_all(&mut bench), ["found 9", "9 81=08 |  | "]);
+    assert_eq!(format_events(&mut bench), ["found 9", "9 81=08 |  | "]);
     let stats = bench.controller.stats();
     assert_eq!((stats.sent, stats.retried, stats.timeouts, stats.answered), (4, 2, 1, 1));
-    assert!(bench.sent().is_empty(), "what was to be sent again is answered");
+    assert!(bench.sent().is_empty(), "the answer cancels the pending retry");
 }
 
 #[test]
@@ -152,21 +152,21 @@ fn a_node_has_one_request_at_a_time_and_a_pause_between() {
     (settings.gap, settings.parallel) = (50 * MS, 2);
     bench.controller.set_node_settings(address(7), settings).unwrap();
     bench.receive(unicast(7), sent[0].1, LIGHT, "72 01 800130");
-    // The pause counts from the next datagram on; then three are under way.
-    let (tid, bytes) = bench.one();
+    // The pause starts at the next datagram; then three are in progress.
+    let (tid, bytes) = bench.single();
     assert_eq!(bytes, "02910162018100");
     assert_eq!(bench.controller.next_deadline(), Some(bench.now + 50 * MS));
     bench.wait(50 * MS);
-    assert_eq!(bench.one().1, "02910162018200");
+    assert_eq!(bench.single().1, "02910162018200");
     bench.get(6, &[0x80]);
     assert!(bench.sent().is_empty(), "three are enough");
     bench.receive(unicast(7), tid, LIGHT, "52 01 8100");
-    assert_eq!(bench.one().1, "02910162018000");
+    assert_eq!(bench.single().1, "02910162018000");
     assert_eq!(bench.controller.stats().answered, 2);
 }
 
 #[test]
-fn nodes_take_turns_where_only_so_many_requests_are_under_way() {
+fn nodes_share_the_limit_on_requests_fairly() {
     let mut bench = Bench::new(|config| config.limits.max_in_flight = 1);
     for node in [7, 7, 7, 5] {
         bench.get(node, &[0x80]);
@@ -181,7 +181,7 @@ fn nodes_take_turns_where_only_so_many_requests_are_under_way() {
         let node: u8 = sent[0].0.parse().unwrap();
         served.push(node);
         if round == 1 {
-            // It waits for its turn, and those behind it still have theirs.
+            // It waits in the queue; cancelling it does not affect the others.
             assert!(bench.controller.cancel(bench.now, cancelled));
         }
         bench.receive(unicast(node), sent[0].1, LIGHT, "72 01 800130");
@@ -191,7 +191,7 @@ fn nodes_take_turns_where_only_so_many_requests_are_under_way() {
 }
 
 #[test]
-fn what_cannot_be_sent_ends_with_the_cause() {
+fn unsent_requests_end_with_the_cause() {
     let unreachable = |bench: &mut Bench| {
         let sent = bench.controller.poll_transmit(bench.now, &mut bench.out);
         bench.controller.handle_unsent(bench.now, ErrorKind::NetworkUnreachable);
@@ -203,19 +203,19 @@ fn what_cannot_be_sent_ends_with_the_cause() {
         bench.get(node, &[0x80]);
     }
     bench.controller.request(bench.now, address(9), LIGHT, Request::SetOnly(&write)).unwrap();
-    // One that is sent stays.
+    // A sent request is not affected.
     let first = bench.controller.poll_transmit(bench.now, &mut bench.out).unwrap();
     assert_eq!(first.to, Destination::Node(address(8)));
     while unreachable(&mut bench) {}
-    let told = shown_all(&mut bench);
+    let told = format_events(&mut bench);
     let unsent = "9 Unsent(NetworkUnreachable)";
     assert_eq!(told, [unsent, "lost 9", unsent, unsent]);
     assert_eq!((bench.controller.stats().unsent, bench.controller.stats().timeouts), (4, 0));
     assert_eq!(bench.controller.next_deadline(), Some(bench.now + 3000 * MS));
-    // A search is nobody's request.
+    // A search belongs to no request.
     bench.controller.search(bench.now);
     assert!(unreachable(&mut bench) && bench.events().is_empty());
-    // Nor is an answer of our own node, though a request went before.
+    // Nor does an answer of our own node, even after a request was sent.
     bench.get(7, &[0x80]);
     assert!(bench.controller.poll_transmit(bench.now, &mut bench.out).is_some());
     let asked = hex("1081 0001 029101 05FF01 62 01 8000");

@@ -1,15 +1,15 @@
-//! A Get that is refused, asked again in parts.
+//! Refused Gets that are repeated in parts.
 
 use netdyno_echonet_core::{Epc, Esv, Frame, FrameWriter, Header};
 
-use crate::bench::{Bench, shown_all};
+use crate::bench::{Bench, format_events};
 use crate::common::unicast;
 
-/// A device that answers Get as the closure says; what the controller asks, and what comes of it.
+/// Simulates a device whose answers to Get come from the closure; returns the requests and the result.
 fn split(epcs: &[u8], mut device: impl FnMut(&[Epc]) -> Vec<(Epc, Vec<u8>)>) -> (Vec<usize>, String, usize) {
     let mut bench = Bench::new(|_| {});
     let (mut asked, mut last) = (Vec::new(), String::new());
-    // Twice: what it learned the first time it uses the second time.
+    // The second round uses what the first one learned.
     for round in 0..2 {
         bench.get(9, epcs);
         let before = asked.len();
@@ -28,7 +28,7 @@ fn split(epcs: &[u8], mut device: impl FnMut(&[Epc]) -> Vec<(Epc, Vec<u8>)>) -> 
             let bytes = writer.finish().unwrap();
             bench.controller.handle(bench.now, &answer[..bytes], unicast(9), &mut bench.out);
         }
-        let events = shown_all(&mut bench);
+        let events = format_events(&mut bench);
         last = events.last().unwrap().clone();
         if round == 0 {
             asked.push(0);
@@ -44,8 +44,8 @@ fn value_of(epc: Epc) -> Vec<u8> {
 }
 
 #[test]
-fn a_get_that_is_refused_is_split_until_the_refused_property_is_known() {
-    // It says which it does not have: they are asked once more, together, then one by one.
+fn a_refused_get_is_split_until_the_refused_property_is_known() {
+    // It names the properties that it lacks: they are requested again, first together, then one by one.
     let knows = |wanted: &[Epc]| -> Vec<(Epc, Vec<u8>)> {
         let has = |epc: Epc| epc.0 != 0x85;
         wanted.iter().map(|epc| (*epc, if has(*epc) { value_of(*epc) } else { Vec::new() })).collect()
@@ -62,7 +62,7 @@ fn a_get_that_is_refused_is_split_until_the_refused_property_is_known() {
     let (asked, last, _) = split(&codes, all_or_nothing);
     assert_eq!(asked, [10, 5, 5, 3, 2, 1, 1, 1, 2, 0, 10, 5, 5, 3, 2, 1, 1, 1, 2]);
     assert!(last.ends_with("| 85 | ") && last.matches('=').count() == 9, "{last}");
-    // It refuses more than ten: the second time it is not asked for more than it takes.
+    // It refuses more than ten: in the second round, no request has more.
     let ten = |wanted: &[Epc]| -> Vec<(Epc, Vec<u8>)> {
         let good = wanted.len() <= 10;
         wanted.iter().map(|epc| (*epc, if good { value_of(*epc) } else { Vec::new() })).collect()
@@ -76,7 +76,7 @@ fn a_get_that_is_refused_is_split_until_the_refused_property_is_known() {
         split(&[0x80, 0x81, 0x82], |wanted| wanted.iter().map(|epc| (*epc, Vec::new())).collect());
     assert_eq!(asked[..5], [3, 2, 1, 1, 1]);
     assert!(last.ends_with("9  | 80 81 82 | "), "{last}");
-    // It says it has all, and sends half.
+    // It claims success and returns half.
     let (asked, _, _) = split(&codes, |wanted| {
         wanted.iter().take(wanted.len().div_ceil(2)).map(|epc| (*epc, value_of(*epc))).collect()
     });

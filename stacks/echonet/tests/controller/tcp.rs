@@ -1,14 +1,14 @@
-//! Nodes that are asked by TCP: when connections are asked for, and what becomes of requests when one ends.
+//! Requests over TCP: when connections are requested, and what happens to requests when one ends.
 
 use netdyno_echonet_core::{
     ConnectionId, ControllerConfig, Eoj, Epc, MESSAGE_BYTES_MAX, NodeSettings, Property, Request,
     RequestError, RequestId, Source,
 };
 
-use crate::bench::{Bench, MS, shown_all};
+use crate::bench::{Bench, MS, format_events};
 use crate::common::{LIGHT, address, hex, to_hex};
 
-/// Node 9, the TID that was sent last, and the last request.
+/// State of a script: node 9, the last TID and the last request.
 struct Script {
     bench: Bench,
     tid: u16,
@@ -16,7 +16,7 @@ struct Script {
 }
 
 impl Script {
-    /// One thing that happens, and all that comes of it: connections asked for, messages sent, events told.
+    /// Executes one step and returns its effects: requested connections, sent messages, events.
     fn step(&mut self, what: &str) -> String {
         let bench = &mut self.bench;
         let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
@@ -39,7 +39,7 @@ impl Script {
                 settings.tcp = rest == "tcp";
                 bench.controller.set_node_settings(address(9), settings).unwrap();
             }
-            // The answer to the last request, by a connection or as a datagram.
+            // The answer to the last request, on a connection or as a datagram.
             "answer" => {
                 let from = match rest {
                     "udp" => Source::unicast(address(9)),
@@ -49,9 +49,9 @@ impl Script {
             }
             other => panic!("{other}"),
         }
-        let mut seen = Vec::new();
+        let mut effects = Vec::new();
         for (to, tid, _) in bench.sent() {
-            // Sent again, it has the same number.
+            // A retry has the same TID.
             seen.push(format!("{to}{}", if self.tid == tid { " again" } else { "" }));
             self.tid = tid;
         }
@@ -59,7 +59,7 @@ impl Script {
             assert_eq!(connect.within, bench.controller.config().defaults.timeout);
             seen.push(format!("connect {}", connect.node.to_string().replace("192.0.2.", "")));
         }
-        seen.extend(shown_all(bench));
+        seen.extend(format_events(bench));
         seen.join(", ")
     }
 }
@@ -73,7 +73,7 @@ fn script(name: &str, change: impl FnOnce(&mut ControllerConfig), steps: &[(&str
     for (number, (what, expected)) in steps.iter().enumerate() {
         assert_eq!(script.step(what), *expected, "{name}: step {number}, {what}");
     }
-    let again: usize = steps.iter().map(|(_, seen)| seen.matches("again").count()).sum();
+    let retries: usize = steps.iter().map(|(_, seen)| seen.matches("again").count()).sum();
     assert_eq!(script.bench.controller.stats().retried, again as u64, "{name}");
 }
 
@@ -83,14 +83,14 @@ const NEXT: &str = "9 80=30 |  | ";
 #[test]
 fn the_first_request_connects_and_others_wait() {
     script(
-        "one connection for all",
+        "single connection for all",
         |_| {},
         &[
             ("get", "connect 9"),
             ("get", ""),
             ("wait 2999", ""),
             ("up 1", "tcp1"),
-            // Neither is its way.
+            // Answers on another transport are ignored.
             ("answer udp", ""),
             ("answer tcp2", ""),
             ("answer tcp1", "tcp1, found 9, 9 80=30 |  | "),
@@ -117,7 +117,7 @@ fn the_first_request_connects_and_others_wait() {
 }
 
 #[test]
-fn what_is_lost_with_a_connection_is_sent_by_another_one() {
+fn lost_requests_are_sent_on_another_connection() {
     script(
         "between request and answer",
         |_| {},
@@ -186,7 +186,7 @@ fn what_is_lost_with_a_connection_is_sent_by_another_one() {
 }
 
 #[test]
-fn who_cannot_be_connected_to_may_be_asked_by_datagrams() {
+fn falls_back_to_datagrams_if_no_connection_can_be_made() {
     let fallback = |config: &mut ControllerConfig| config.defaults.udp_fallback = true;
     script(
         "all that waits, and what follows, for ten minutes",
@@ -220,11 +220,11 @@ fn who_cannot_be_connected_to_may_be_asked_by_datagrams() {
         ],
     );
     script(
-        "not one that was lost with a connection once too often",
+        "not single that was lost with a connection once too often",
         |config| (config.defaults.udp_fallback, config.defaults.retries) = (true, 0),
         &[("get", "connect 9"), ("up 1", "tcp1"), ("down 1", "9 Unreachable")],
     );
-    // What no datagram carries.
+    // Longer than any datagram.
     let mut bench = Bench::new(|config| (config.defaults.tcp, config.defaults.udp_fallback) = (true, true));
     let values = [Property { epc: Epc(0xF0), edt: &[7; 255] }; 9];
     let ask =
@@ -234,12 +234,12 @@ fn who_cannot_be_connected_to_may_be_asked_by_datagrams() {
     assert!(bench.sent().is_empty() && bench.controller.poll_connect().is_some());
     bench.controller.handle_disconnected(bench.now, address(9), None);
     assert!(bench.sent().is_empty());
-    assert_eq!(shown_all(&mut bench), ["9 TooLong"]);
+    assert_eq!(format_events(&mut bench), ["9 TooLong"]);
     assert_eq!(ask(&mut bench), Err(RequestError::TooLong));
 }
 
 #[test]
-fn nothing_is_sent_again_on_a_connection_that_lives() {
+fn a_live_connection_has_no_retries() {
     script(
         "a silent node",
         |_| {},
@@ -282,7 +282,7 @@ fn requests_that_end_while_a_connection_is_made() {
         |config| config.defaults.tcp = false,
         &[("get", "9"), ("use tcp", ""), ("wait 3000", "connect 9"), ("refused", "9 Unreachable")],
     );
-    // Forgotten before anybody asked for the connection.
+    // The node is removed before the caller polls for the connection.
     let mut bench = Bench::new(|config| config.defaults.tcp = true);
     for _ in 0..2 {
         bench.get(9, &[0x80]);
@@ -293,16 +293,16 @@ fn requests_that_end_while_a_connection_is_made() {
 }
 
 #[test]
-fn no_more_connections_are_made_at_a_time_than_requests_may_be_under_way() {
+fn concurrent_connection_attempts_are_limited() {
     let mut bench = Bench::new(|config| (config.defaults.tcp, config.limits.max_in_flight) = (true, 2));
     for node in 1..=3 {
         bench.get(node, &[0x80]);
     }
     assert!(bench.sent().is_empty());
-    let asked: Vec<_> = std::iter::from_fn(|| bench.controller.poll_connect()).collect();
+    let requested: Vec<_> = std::iter::from_fn(|| bench.controller.poll_connect()).collect();
     assert_eq!(asked.iter().map(|connect| connect.node).collect::<Vec<_>>(), [address(1), address(2)]);
     bench.controller.handle_connected(bench.now, address(1), ConnectionId(1));
-    let (tid, _) = bench.one();
+    let (tid, _) = bench.single();
     bench.receive(Source::connection(address(1), ConnectionId(1)), tid, LIGHT, "72 01 800130");
     assert!(bench.sent().is_empty());
     assert_eq!(bench.controller.poll_connect().map(|connect| connect.node), Some(address(3)));
@@ -322,19 +322,19 @@ fn a_long_request_needs_tcp() {
     bench.out = vec![0; MESSAGE_BYTES_MAX];
     assert!(bench.sent().is_empty() && bench.controller.poll_connect().is_some());
     bench.controller.handle_connected(bench.now, address(9), ConnectionId(1));
-    assert_eq!(bench.one().1.len() / 2, 1 + 3 + 1 + 255 * 257 + 1 + 255 * 2);
+    assert_eq!(bench.single().1.len() / 2, 1 + 3 + 1 + 255 * 257 + 1 + 255 * 2);
 }
 
 #[test]
-fn a_node_that_asks_by_a_connection_is_answered_by_it() {
+fn requests_on_a_connection_are_answered_on_it() {
     let mut bench = Bench::new(|_| {});
     let from = Source::connection(address(9), ConnectionId(5));
     let ask = hex("1081 0102 029101 0EF001 62 01 D600");
     let answer = bench.controller.handle(bench.now, &ask, from, &mut bench.out).unwrap();
     assert_eq!(answer.to, from.reply());
     assert_eq!(to_hex(&bench.out[..answer.bytes]), "108101020EF0010291017201D6040105FF01");
-    // What it tells is told, and answered where it wants that.
+    // Its notification is reported, and acknowledged if required.
     assert!(bench.receive(from, 6, LIGHT, "74 01 800131").is_some());
-    assert_eq!(shown_all(&mut bench), ["found 9", "pushed 9 029101 80=31"]);
-    assert_eq!(bench.one().1, to_hex(&[&Eoj::NODE_PROFILE.0[..], &hex("62 01 D600")].concat()));
+    assert_eq!(format_events(&mut bench), ["found 9", "pushed 9 029101 80=31"]);
+    assert_eq!(bench.single().1, to_hex(&[&Eoj::NODE_PROFILE.0[..], &hex("62 01 D600")].concat()));
 }

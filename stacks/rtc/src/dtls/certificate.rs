@@ -12,22 +12,23 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair
 use super::provider;
 use crate::error::Error;
 
-/// Bytes of a SHA-256.
+/// Length of a SHA-256 hash in bytes.
 const FINGERPRINT_BYTES: usize = 32;
-/// The longest certificate that we look at.
+/// Maximum length of a certificate in bytes.
 pub(super) const CERTIFICATE_BYTES_MAX: usize = 16_384;
-/// Bytes of a serial number: RFC 5280 section 4.1.2.2 allows 20.
+/// Length of a serial number in bytes: RFC 5280 section 4.1.2.2 allows 20.
 const SERIAL_BYTES: usize = 16;
-/// The longest datagram of a handshake, in bytes: with IPv6 and UDP headers 1,200, which every path of WebRTC takes.
+/// Maximum length of a handshake datagram in bytes: with IPv6 and UDP headers 1,200, which every WebRTC path
+/// carries.
 pub(super) const HANDSHAKE_DATAGRAM_BYTES: usize = 1150;
-/// Wait before the first retransmission. RFC 6347 section 4.2.4.1 says 1 s for a path that nobody knows; here ICE has
-/// measured it a moment ago, and what is lost is most often lost by a peer that was not ready yet.
+/// Initial retransmission timeout. RFC 6347 section 4.2.4.1 recommends 1 s for an unknown path; here ICE has
+/// just measured it, and losses are usually due to a peer that was not ready yet.
 pub(super) const FIRST_RETRANSMISSION: Duration = Duration::from_millis(100);
-/// Retransmissions of one flight, each after twice the time of the one before.
+/// Retransmissions of one flight, with exponential backoff.
 pub(super) const RETRANSMISSIONS_MAX: usize = 8;
-/// Then the handshake has failed.
+/// Time limit of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Datagrams of the handshake that are kept while one before them is missing.
+/// Handshake datagrams that are buffered while an earlier one is missing.
 const QUEUE_MAX: usize = 30;
 
 /// A certificate with its key and SHA-256 fingerprint: self-signed and generated once per process,
@@ -35,14 +36,14 @@ const QUEUE_MAX: usize = 30;
 pub struct Certificate {
     pub(super) key_pair: Arc<EcdsaKeyPair>,
     pub(super) der: Vec<u8>,
-    /// Settings of every handshake with this certificate. Here because `dimpl` tests all of its cryptography when they
-    /// are made, which takes longer than a handshake.
+    /// Settings of every handshake with this certificate. They are created once, because `dimpl` then tests
+    /// all of its cryptography, which takes longer than a handshake.
     pub(super) config: Arc<dimpl::Config>,
     fingerprint: Fingerprint,
 }
 
 impl Certificate {
-    /// Generates an ECDSA P-256 certificate (RFC 8827 section 6.5). Key and serial number are the system's
+    /// Generates an ECDSA P-256 certificate (RFC 8827 section 6.5). Key and serial number use the system's
     /// random bytes.
     pub fn generate() -> Result<Self, Error> {
         let failed = |what: &dyn fmt::Display| Error::Certificate(what.to_string());
@@ -77,7 +78,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// A key pair of aws-lc-rs, for rcgen: so the private key is never written out.
+/// A key pair of aws-lc-rs for rcgen, so that the private key is never exported.
 struct Signer<'a>(&'a EcdsaKeyPair);
 
 impl rcgen::PublicKeyData for Signer<'_> {
@@ -100,14 +101,15 @@ impl rcgen::SigningKey for Signer<'_> {
 fn sign(key_pair: &EcdsaKeyPair) -> Result<Vec<u8>, rcgen::Error> {
     let mut serial = [0; SERIAL_BYTES];
     aws_lc_rs::rand::fill(&mut serial).map_err(|_| rcgen::Error::RingUnspecified)?;
-    // A positive number, without leading zeros: Firefox takes no two certificates with one issuer and serial number.
+    // A positive number without leading zeros. Firefox rejects two certificates with the same issuer and
+    // serial number.
     serial[0] = serial[0] & 0x7F | 0x40;
     let mut params = rcgen::CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(rcgen::DnType::CommonName, "WebRTC");
     params.serial_number = Some(serial.to_vec().into());
-    // A core reads no clock, so the dates are fixed, and as wide as two-digit years go (RFC 5280 section 4.1.2.5).
-    // Peers do not look at them: the fingerprint alone says whom to trust (RFC 8827 section 6.5).
+    // A core reads no clock, so the dates are fixed, with the widest range of two-digit years (RFC 5280
+    // section 4.1.2.5). Peers ignore them: only the fingerprint matters (RFC 8827 section 6.5).
     params.not_before = rcgen::date_time_ymd(2000, 1, 1);
     params.not_after = rcgen::date_time_ymd(2049, 12, 31);
     Ok(params.self_signed(&Signer(key_pair))?.der().to_vec())
@@ -117,12 +119,13 @@ fn config() -> Result<dimpl::Config, dimpl::Error> {
     dimpl::Config::builder()
         .with_crypto_provider(provider::provider())
         .require_client_certificate(true)
-        // ICE has proved that the peer is where it says: a cookie would prove it again, for a round trip.
+        // ICE has proved that the peer is reachable; a cookie would prove it again, at the cost of a round
+        // trip.
         .use_server_cookie(false)
         .mtu(HANDSHAKE_DATAGRAM_BYTES)
         .max_queue_rx(QUEUE_MAX)
         .flight_start_rto(FIRST_RETRANSMISSION)
-        // The peer's repetitions are answered out of the same number, and there are as many of them.
+        // Replies to the peer's retransmissions count towards the same limit, and there are as many of them.
         .flight_retries(2 * RETRANSMISSIONS_MAX)
         .handshake_timeout(HANDSHAKE_TIMEOUT)
         .build()
@@ -177,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_go_there_and_back() {
+    fn fingerprints_round_trip() {
         let certificate = Certificate::generate().unwrap();
         let text = certificate.fingerprint().to_string();
         assert_eq!(text.len(), 95);

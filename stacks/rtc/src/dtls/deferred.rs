@@ -1,10 +1,10 @@
-//! A signature whose verification waits until our flight is out.
+//! Verification of a signature after our flight was sent.
 //!
-//! To verify takes as long as all else that a client does for its second flight. So a client sends that flight first,
-//! and verifies while it travels. Nobody is deceived: the flight is worth nothing to anybody but the owner of the keys
-//! that were agreed upon; the certificate that the signature is by was compared with the fingerprint before; and until
-//! the signature is verified the connection is not connected: nothing is read, and nothing of the application is said.
-//! What a stranger with a copy of that certificate learns is our certificate, which DTLS 1.2 shows to all.
+//! Verification takes as long as all other work of a client for its second flight, so the client sends that
+//! flight first. This is safe: the flight is useful only to the owner of the agreed keys; the signing
+//! certificate was compared with the fingerprint before; and until the signature is verified, the connection
+//! is not established: nothing is read, and no application data is sent. An attacker with a copy of that
+//! certificate learns our certificate, which DTLS 1.2 reveals anyway.
 
 use dimpl::CryptoError;
 use dimpl::crypto::{HashAlgorithm, SignatureAlgorithm, SignatureVerifier};
@@ -12,7 +12,7 @@ use dimpl::crypto::{HashAlgorithm, SignatureAlgorithm, SignatureVerifier};
 use super::desk::with_desk;
 use super::unverified::Unverified;
 
-/// Verifies at once, unless who is at the desk will do it later.
+/// Verifies at once, unless the owner of the desk will do so later.
 #[derive(Debug)]
 pub(super) struct DeferringVerifier;
 
@@ -32,7 +32,7 @@ impl SignatureVerifier for DeferringVerifier {
             hash,
             algorithm,
         };
-        // One at a time: there is one place for it.
+        // Only one verification can be deferred.
         let deferred = with_desk(|desk| {
             let waits = desk.defers && desk.unverified.is_none();
             if waits {

@@ -1,5 +1,5 @@
-//! The thread's desk: `dimpl` takes its cryptography as `&'static dyn`, so what belongs to one connection lies there for
-//! the length of one call into `dimpl`.
+//! The thread's desk: `dimpl` takes its cryptography as `&'static dyn`, so the state of a connection is
+//! placed here during a call into `dimpl`.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use super::thirteen::secrets::{Epochs, Secrets};
 use super::transcript::{LastKey, Transcript};
 use super::unverified::Unverified;
 
-/// What belongs to the connection that this thread is working for.
+/// The state of the connection that this thread is processing.
 #[derive(Default)]
 pub(super) struct Desk {
-    /// Signs for us.
+    /// Signs on our behalf.
     pub key_pair: Option<Arc<EcdsaKeyPair>>,
-    /// DTLS 1.2: what the key block will be made of.
+    /// DTLS 1.2: the input of the key block.
     pub expansion: Option<Expansion>,
-    /// DTLS 1.2: what was made of it.
+    /// DTLS 1.2: the resulting key block.
     pub key_block: Option<Secret<KEY_BLOCK_BYTES_MAX>>,
-    /// DTLS 1.2: the keys that stand in it.
+    /// DTLS 1.2: the keys in it.
     pub keys: Option<Keys>,
     /// The secrets of DTLS 1.3.
     pub epochs: Epochs,
     /// Whether the peer's signature can be verified later.
     pub defers: bool,
-    /// And it has to be.
+    /// A signature to be verified.
     pub unverified: Option<Unverified>,
-    /// What was hashed last.
+    /// The last hashed transcript.
     pub transcript: Option<Transcript>,
     /// The key of the last HMAC.
     pub last_key: Option<LastKey>,
 }
 
-/// What was made in one call into `dimpl`.
+/// The results of one call into `dimpl`.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     /// DTLS 1.2: the keys of the records.
@@ -45,25 +45,25 @@ pub(super) struct Made {
     pub handshake: Option<Secrets>,
     /// DTLS 1.3: the secrets of epoch 3.
     pub application: Option<Secrets>,
-    /// The peer's signature, if it is to be verified later and was not.
+    /// The peer's signature, if its verification was deferred.
     pub unverified: Option<Unverified>,
-    /// What was hashed last, for the next call.
+    /// The last hashed transcript, for the next call.
     pub transcript: Option<Transcript>,
 }
 
 thread_local! {
-    /// None: nobody watches, as in the self-test of `dimpl`.
+    /// `None` outside of a connection, as in the self-test of `dimpl`.
     static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
 }
 
-/// Calls into `dimpl` for the owner of this key pair. Gives what keys were made in this call.
+/// Calls into `dimpl` for the owner of this key pair. Returns the keys created during the call.
 ///
 /// `defers`: the caller will verify the peer's signature.
 pub(super) fn watch<T>(key_pair: &Arc<EcdsaKeyPair>, defers: bool, call: impl FnOnce() -> T) -> (T, Made) {
     watch_on(key_pair, defers, None, call)
 }
 
-/// The same, where something was hashed in the call before.
+/// The same with the transcript of the previous call.
 pub(super) fn watch_on<T>(
     key_pair: &Arc<EcdsaKeyPair>,
     defers: bool,
@@ -81,7 +81,7 @@ pub(super) fn watch_on<T>(
     (result, made.unwrap_or_default())
 }
 
-/// Does something on the desk. None: nobody watches.
+/// Accesses the desk. `None`: there is none.
 pub(super) fn with_desk<T>(call: impl FnOnce(&mut Desk) -> T) -> Option<T> {
     DESK.with_borrow_mut(|desk| desk.as_mut().map(call))
 }

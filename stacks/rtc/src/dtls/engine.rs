@@ -1,4 +1,4 @@
-//! `dimpl`, watched: its keys are noted, its records get our numbers, and its peer's certificate is looked at.
+//! Wraps `dimpl`: records its keys, renumbers its records, and checks the peer's certificate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,58 +17,58 @@ use super::version::{Version, Versions};
 use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
 
-/// Bytes of a datagram of `dimpl`, or of a certificate, for which there is room at first.
+/// Initial buffer for a datagram of `dimpl` or a certificate.
 const OUTPUT_BYTES: usize = 2048;
-/// What `dimpl` says when it waits for no time at all is years away.
+/// Without a timer, `dimpl` returns a deadline years away.
 const DEADLINE_MAX: Duration = Duration::from_secs(3600);
-/// Bytes of a Finished: a header of 12 and the 12 of verify_data.
+/// Length of a Finished in bytes: a header of 12 and verify_data of 12.
 pub(super) const FINISHED_BYTES: usize = 24;
 
-/// One handshake of `dimpl`. What a method gives as an error is the event that ends it.
+/// One handshake of `dimpl`. An error of a method is the event that ends the handshake.
 pub(super) struct Engine {
     certificate: Arc<Certificate>,
     versions: Versions,
     pub role: Role,
-    /// What the peer's certificate must have.
+    /// The required fingerprint of the peer's certificate.
     peer: Fingerprint,
     dimpl: dimpl::Dtls,
     pub progress: Progress,
-    /// There once the keys of DTLS 1.2 are.
+    /// Set once the keys of DTLS 1.2 are known.
     pub protection: Option<Protection>,
-    /// There once the keys of DTLS 1.3 are.
+    /// Set once the keys of DTLS 1.3 are known.
     pub thirteen: Option<Box<Thirteen>>,
-    /// Our Finished, in the clear.
+    /// Our Finished as plaintext.
     pub finished: [u8; FINISHED_BYTES],
-    /// The number of our next record in epoch 0.
+    /// The sequence number of our next record in epoch 0.
     pub next_plain_sequence: u64,
     deadline: Option<Instant>,
-    /// The peer's signature, and since when it waits.
+    /// The peer's signature, and when it was received.
     unverified: Option<(Unverified, Instant)>,
-    /// What of the handshake was hashed.
+    /// The hashed part of the handshake.
     transcript: Option<Transcript>,
-    /// The peer's certificate, whose fingerprint is right, until it is taken.
+    /// The peer's verified certificate, until it is taken.
     pub remote_certificate: Option<Box<[u8]>>,
 }
 
-/// How far it has come.
+/// The progress of the handshake.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Progress {
-    /// It has been given something.
+    /// It has received a message.
     pub fed: bool,
-    /// It refused a ClientHello, and takes nothing any more.
+    /// It refused a ClientHello and accepts nothing any more.
     pub refused: bool,
-    /// It has sent something.
+    /// It has sent a message.
     pub answered: bool,
-    /// It has sent something since this was set to false.
+    /// It has sent a message since this was reset.
     pub spoke: bool,
     /// The peer's certificate has the right fingerprint.
     pub verified: bool,
-    /// It is done.
+    /// It is complete.
     pub connected: bool,
 }
 
 impl Engine {
-    /// Begins; a client's ClientHello is sent at once.
+    /// Starts the handshake; a client's ClientHello is sent at once.
     pub(super) fn new(
         certificate: &Arc<Certificate>,
         versions: Versions,
@@ -97,13 +97,14 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Forgets everything. Only for a server that has not answered: then there are no keys, and no number was used.
+    /// Starts over. Only for a server that has not answered: then there are no keys, and no sequence number
+    /// was used.
     pub(super) fn restart(&mut self, now: Instant) {
         self.dimpl = new_dimpl(&self.certificate, self.versions, self.role, now);
         self.progress = Progress::default();
     }
 
-    /// The version, once it is decided.
+    /// The version, once negotiated.
     pub(super) fn version(&self) -> Option<Version> {
         match self.versions {
             Versions::Only12 => Some(Version::Dtls12),
@@ -120,7 +121,7 @@ impl Engine {
         self.protection.is_some() || self.thirteen.is_some()
     }
 
-    /// Whether it is over, with all that has to be known.
+    /// Whether it is complete, with all information required.
     pub(super) fn is_done(&self) -> bool {
         self.progress.connected && self.has_keys() && self.unverified.is_none()
     }
@@ -132,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// Verifies the peer's signature, if that waits.
+    /// Verifies the peer's signature, if that was deferred.
     pub(super) fn verify(&mut self, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
         let Some((unverified, _)) = self.unverified.take() else { return Ok(()) };
         unverified
@@ -140,7 +141,7 @@ impl Engine {
             .map_err(|error| self.fail(Alert::DECRYPT_ERROR, Error::Dtls(error.to_string()), transmits))
     }
 
-    /// Whether we have offered 1.3 along with 1.2.
+    /// Whether we have offered 1.3 together with 1.2.
     pub(super) fn offers_both(&self) -> bool {
         self.versions == Versions::Both
     }
@@ -153,7 +154,7 @@ impl Engine {
         self.call(now, transmits, |dimpl| dimpl.handle_timeout(now))
     }
 
-    /// Takes a record, unless it is done.
+    /// Handles a record, unless the handshake is complete.
     pub(super) fn handle_record(
         &mut self,
         now: Instant,
@@ -165,13 +166,13 @@ impl Engine {
         }
         self.progress.fed = true;
         self.call(now, transmits, |dimpl| {
-            // The clock of `dimpl` stands still between calls.
+            // The clock of `dimpl` does not advance between calls.
             dimpl.handle_timeout(now)?;
             dimpl.handle_packet(record)
         })
     }
 
-    /// Calls `dimpl`, and takes what it has to say.
+    /// Calls `dimpl` and processes its output.
     fn call(
         &mut self,
         now: Instant,
@@ -179,7 +180,7 @@ impl Engine {
         call: impl FnOnce(&mut dimpl::Dtls) -> Result<(), dimpl::Error>,
     ) -> Result<(), DtlsEvent> {
         let dimpl = &mut self.dimpl;
-        // A server has nothing to send before it must know who the client is.
+        // A server sends nothing that depends on the client's identity.
         let defers = self.role == Role::Client && self.unverified.is_none();
         let (key_pair, transcript) = (&self.certificate.key_pair, self.transcript.take());
         let (result, mut made) = desk::watch_on(key_pair, defers, transcript, || call(dimpl));
@@ -189,7 +190,7 @@ impl Engine {
             Ok(()) | Err(dimpl::Error::ReceiveQueueFull | dimpl::Error::TransmitQueueFull) => {
                 self.drain(now, transmits)
             }
-            // A bad ClientHello, or a piece of one and no more for the time of a handshake.
+            // An invalid ClientHello, or an incomplete one until the time limit.
             Err(_) if self.role == Role::Server && !self.progress.answered => {
                 self.progress.refused = true;
                 self.deadline = None;
@@ -203,7 +204,7 @@ impl Engine {
         }
     }
 
-    /// Keys are kept once, and never anew: the count of records would begin again.
+    /// Keys are set only once: otherwise the record numbers would start again.
     fn keep(&mut self, now: Instant, made: Made) {
         let role = self.role;
         self.unverified = self.unverified.take().or(made.unverified.map(|unverified| (unverified, now)));
@@ -219,7 +220,7 @@ impl Engine {
     }
 
     fn drain(&mut self, now: Instant, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
-        // With 1.3 `dimpl` panics if the peer's certificate does not fit.
+        // With 1.3, `dimpl` panics if the peer's certificate does not fit the buffer.
         let longest = self.thirteen.as_ref().map_or(0, |thirteen| thirteen.longest_message);
         let mut buffer = vec![0; longest.max(OUTPUT_BYTES)];
         loop {
@@ -240,7 +241,7 @@ impl Engine {
                         push(transmits, packet);
                     }
                 }
-                // It comes before the flight that answers it.
+                // It precedes the flight that answers it.
                 Output::PeerCert(der) => {
                     if Fingerprint::of(der) != self.peer {
                         return Err(self.fail(Alert::BAD_CERTIFICATE, Error::Fingerprint, transmits));
@@ -270,14 +271,14 @@ impl Engine {
                     self.deadline = Some(at).filter(|&at| at < now + DEADLINE_MAX);
                     return Ok(());
                 }
-                // SRTP is not negotiated, and protected records other than Finished do not get there.
+                // SRTP is not negotiated, and protected records except Finished are not passed to it.
                 _ => {}
             }
         }
     }
 
-    /// Gives the protected records of a datagram of `dimpl` our sequence numbers. Its own never leave: it counts from 0
-    /// for itself, so they would collide with those of the application's data in the peer's replay window.
+    /// Assigns our sequence numbers to the protected records in a datagram of `dimpl`. Its own count from 0
+    /// and would collide with those of application data in the peer's replay window.
     fn reseal(&mut self, mut datagram: &mut [u8]) -> Option<()> {
         while let Some((header, record, rest)) = split(datagram) {
             datagram = rest;
@@ -295,7 +296,7 @@ impl Engine {
         Some(())
     }
 
-    /// Looks through a datagram of DTLS 1.3 of `dimpl`. What is left of it is sent.
+    /// Filters a datagram of `dimpl` in DTLS 1.3. The remaining records are sent.
     fn pass(&mut self, datagram: &mut Vec<u8>) -> Option<()> {
         let mut kept = 0;
         while let Some((header, record, _)) = split(&mut datagram[kept..]) {
@@ -309,13 +310,13 @@ impl Engine {
         Some(())
     }
 
-    /// Tells the peer; gives the event.
+    /// Sends an alert to the peer; returns the event.
     pub(super) fn fail(&mut self, alert: Alert, error: Error, transmits: &mut Transmits) -> DtlsEvent {
         self.send_alert(alert, transmits);
         DtlsEvent::Failed(error)
     }
 
-    /// Says something to a peer that has heard of us, or from whom we have heard, under the protection that it expects.
+    /// Sends an alert with the protection that the peer expects, if there was any contact with it.
     pub(super) fn send_alert(&mut self, alert: Alert, transmits: &mut Transmits) {
         if let Some(thirteen) = &mut self.thirteen {
             return push(transmits, thirteen.sealed_alert(alert));
@@ -331,7 +332,7 @@ impl Engine {
     }
 }
 
-/// A record of epoch 1 with a fragment that we made.
+/// A record of epoch 1 with our own content.
 pub(super) fn sealed(protection: &mut Protection, content: u8, fragment: &[u8]) -> Vec<u8> {
     let mut record = vec![0; protection.headroom()];
     record.extend_from_slice(fragment);
@@ -346,7 +347,7 @@ pub(super) fn sealed_alert(protection: &mut Protection, alert: Alert) -> Vec<u8>
 }
 
 fn new_dimpl(certificate: &Certificate, versions: Versions, role: Role, now: Instant) -> dimpl::Dtls {
-    // The private key comes through the provider.
+    // Signing uses the key of the provider.
     let owned = dimpl::DtlsCertificate { certificate: certificate.der.clone(), private_key: Vec::new() };
     let make = || {
         let new = match versions {

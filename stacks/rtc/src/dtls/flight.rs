@@ -1,4 +1,5 @@
-//! Handshake messages: which of epoch 0 can belong to our handshake. DTLS 1.2, RFC 6347 sections 4.2.2 and 4.2.4:
+//! Handshake messages: which ones of epoch 0 can belong to our handshake. DTLS 1.2, RFC 6347 sections 4.2.2
+//! and 4.2.4:
 //!
 //! ```text
 //! ClientHello                 0 -->
@@ -15,24 +16,25 @@
 //!                                <-- 5 ChangeCipherSpec, Finished
 //! ```
 //!
-//! DTLS 1.3 has in epoch 0 ClientHello and ServerHello only: 0 or, when the server has asked for another ClientHello
-//! (HelloRetryRequest, a ServerHello in form), 0 and 1 of both.
+//! In DTLS 1.3 epoch 0 has only ClientHello and ServerHello: number 0 or, if the server has requested another
+//! ClientHello (HelloRetryRequest, in the form of a ServerHello), numbers 0 and 1 of each.
 
 use super::Role;
 
-/// Bytes before a fragment of a message: type, length of the message, its number, offset and length of the fragment.
+/// Length of a fragment header: type, length of the message, its number, offset and length of the fragment.
 const HEADER_BYTES: usize = 12;
-/// The longest message: a chain of certificates.
+/// Maximum length of a message: a chain of certificates.
 const MESSAGE_BYTES_MAX: usize = 32_768;
 
-/// Bytes of ServerHello before its random value, and of that value.
+/// Position of the random value in a ServerHello.
 const SERVER_RANDOM: std::ops::Range<usize> = 2..34;
-/// The random value of a ServerHello that asks for another ClientHello (RFC 8446 section 4.1.3).
+/// The random value of a HelloRetryRequest (RFC 8446 section 4.1.3).
 const HELLO_RETRY: &[u8] = &[
     0xCF, 0x21, 0xAD, 0x74, 0xE5, 0x9A, 0x61, 0x11, 0xBE, 0x1D, 0x8C, 0x02, 0x1E, 0x65, 0xB8, 0x91, 0xC2,
     0xA2, 0x11, 0x16, 0x7A, 0xBB, 0x8C, 0x5E, 0x07, 0x9E, 0x09, 0xE2, 0xC8, 0xA8, 0x33, 0x9C,
 ];
-/// How the random value of a server ends that would have spoken DTLS 1.3 with us (RFC 8446 section 4.1.3).
+/// The end of the random value of a server that supports DTLS 1.3 but negotiates 1.2 (RFC 8446 section
+/// 4.1.3).
 const DOWNGRADE: &[u8] = b"DOWNGRD\x01";
 
 /// Message types (RFC 5246 section 7.4, RFC 8446 section 4).
@@ -50,14 +52,14 @@ const FINISHED: u8 = 20;
 pub(super) const NEW_SESSION_TICKET: u8 = 4;
 pub(super) const KEY_UPDATE: u8 = 24;
 
-/// What is known of the handshake.
+/// The stage of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// A client that offered both versions, and has no answer yet.
+    /// A client that offered both versions and has no answer yet.
     Undecided,
     /// DTLS 1.2, or a server that waits for the first ClientHello.
     Dtls12 { hello_verified: bool },
-    /// DTLS 1.3, or a server that may have asked for a second ClientHello.
+    /// DTLS 1.3, or a server that may have requested a second ClientHello.
     Dtls13 { retried: bool },
 }
 
@@ -72,7 +74,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Splits the first off the fragment of a record. None: it is damaged.
+    /// Splits off the first message fragment of a record. `None`: it is malformed.
     pub(super) fn split(fragment: &[u8]) -> Option<(Self, &[u8])> {
         let (head, rest) = fragment.split_first_chunk::<HEADER_BYTES>()?;
         let &[kind, l0, l1, l2, n0, n1, s0, s1, s2, b0, b1, b2] = head;
@@ -84,13 +86,13 @@ impl Piece {
             start: number_of_three([s0, s1, s2]),
             bytes: number_of_three([b0, b1, b2]),
         };
-        // An empty piece of a longer message says nothing.
+        // An empty fragment of a longer message carries no information.
         let says_something = piece.bytes > 0 || piece.length == 0;
         let fits = piece.length <= MESSAGE_BYTES_MAX && piece.start + piece.bytes <= piece.length;
         (says_something && fits).then_some(piece).zip(rest.get(piece.bytes..))
     }
 
-    /// Whether it is all of its message.
+    /// Whether it is a complete message.
     pub(super) fn is_whole(&self) -> bool {
         self.bytes == self.length
     }
@@ -100,7 +102,7 @@ impl Piece {
         let hello_verified = match (stage, role) {
             (Stage::Undecided, _) => false,
             (Stage::Dtls12 { hello_verified }, _) => hello_verified,
-            // A client may say its first again, as long as the answer is lost.
+            // A client may repeat its first message while the answer is lost.
             (Stage::Dtls13 { retried }, Role::Server) => {
                 return self.kind == CLIENT_HELLO && self.number <= u16::from(retried);
             }
@@ -118,7 +120,7 @@ impl Piece {
             (_, CERTIFICATE) => &[1],
             (Role::Server, CLIENT_KEY_EXCHANGE) | (Role::Client, SERVER_KEY_EXCHANGE) => &[2],
             (Role::Server, CERTIFICATE_VERIFY) | (Role::Client, CERTIFICATE_REQUEST) => &[3],
-            // A server need not ask for a certificate.
+            // A server need not request a certificate.
             (Role::Client, SERVER_HELLO_DONE) => &[3, 4],
             _ => &[],
         };
@@ -126,7 +128,7 @@ impl Piece {
     }
 }
 
-/// Whether every message in this fragment of a record can be the peer's.
+/// Whether every message in this record fragment can be the peer's.
 pub(super) fn belongs(role: Role, stage: Stage, mut fragment: &[u8]) -> bool {
     if fragment.is_empty() {
         return false;
@@ -140,20 +142,21 @@ pub(super) fn belongs(role: Role, stage: Stage, mut fragment: &[u8]) -> bool {
     true
 }
 
-/// Whether it begins with a whole message.
+/// Whether it starts with a complete message.
 pub(super) fn is_whole(fragment: &[u8]) -> bool {
     Piece::split(fragment).is_some_and(|(piece, _)| piece.is_whole())
 }
 
-/// Whether a client can tell the version by it: it begins with all of a ServerHello or HelloVerifyRequest.
+/// Whether it determines the version for a client: it starts with a complete ServerHello or
+/// HelloVerifyRequest.
 pub(super) fn decides_version(fragment: &[u8]) -> bool {
     let decides =
         |piece: Piece| matches!(piece.kind, SERVER_HELLO | HELLO_VERIFY_REQUEST) && piece.is_whole();
     Piece::split(fragment).is_some_and(|(piece, _)| decides(piece))
 }
 
-/// Whether a ServerHello of DTLS 1.2 shows that the server has 1.3, so that somebody has changed our offer; or if that
-/// cannot be told, since it comes in pieces so small that nobody cuts it so.
+/// Whether a ServerHello of DTLS 1.2 shows that the server supports 1.3, so that our offer was manipulated.
+/// Also true if that is undetectable because the fragment is unreasonably short.
 pub(super) fn is_downgrade(fragment: &[u8]) -> bool {
     let Some((Piece { kind: SERVER_HELLO, start: 0, bytes, .. }, _)) = Piece::split(fragment) else {
         return false;
@@ -162,30 +165,30 @@ pub(super) fn is_downgrade(fragment: &[u8]) -> bool {
     body.get(SERVER_RANDOM).is_none_or(|random| random.ends_with(DOWNGRADE))
 }
 
-/// Whether it begins with a HelloRetryRequest.
+/// Whether it starts with a HelloRetryRequest.
 pub(super) fn is_hello_retry(fragment: &[u8]) -> bool {
     decides_version(fragment) && fragment[HEADER_BYTES..].get(SERVER_RANDOM) == Some(HELLO_RETRY)
 }
 
-/// A message in one piece.
+/// A message in a single fragment.
 pub(super) fn write_message(kind: u8, number: u16, body: &[u8]) -> Vec<u8> {
-    // Ours are short.
+    // Our messages are short.
     let [l0, l1] = (body.len() as u16).to_be_bytes();
     let [n0, n1] = number.to_be_bytes();
     [&[kind, 0, l0, l1, n0, n1, 0, 0, 0, 0, l0, l1], body].concat()
 }
 
-/// Whether it begins with a HelloVerifyRequest.
+/// Whether it starts with a HelloVerifyRequest.
 pub(super) fn is_hello_verify(fragment: &[u8]) -> bool {
     Piece::split(fragment).is_some_and(|(piece, _)| piece.kind == HELLO_VERIFY_REQUEST)
 }
 
-/// Whether it begins with a Finished or a piece of one.
+/// Whether it starts with a Finished or a fragment of one.
 pub(super) fn is_finished(fragment: &[u8]) -> bool {
     Piece::split(fragment).is_some_and(|(piece, _)| piece.kind == FINISHED)
 }
 
-/// Whether it begins with the beginning of a Finished: once in each repetition of a flight.
+/// Whether it starts with the first fragment of a Finished: once in each transmission of a flight.
 pub(super) fn begins_finished(fragment: &[u8]) -> bool {
     Piece::split(fragment).is_some_and(|(piece, _)| piece.kind == FINISHED && piece.start == 0)
 }
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_belongs() {
+    fn only_expected_messages_are_accepted() {
         let (client, server) = (Role::Client, Role::Server);
         for (role, verified, fragment, expected) in [
             (server, false, message(CLIENT_HELLO, 0, 40, 0, 40), true),
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_sees_in_a_server_hello() {
+    fn what_a_client_derives_from_a_server_hello() {
         let mut hello = message(SERVER_HELLO, 0, 70, 0, 70);
         assert!(decides_version(&hello) && !is_downgrade(&hello));
         hello[HEADER_BYTES + 26..HEADER_BYTES + 34].copy_from_slice(DOWNGRADE);

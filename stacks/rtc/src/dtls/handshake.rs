@@ -1,19 +1,23 @@
-//! The handshake: `dimpl` does it; here it is shielded from what the network brings.
+//! The handshake: performed by `dimpl`, which is shielded here from attacks by the network.
 //!
-//! Every error of `dimpl` is final, and some can be caused by anyone who can send a datagram. So `dimpl` sees only
+//! Every error of `dimpl` is final, and anyone who can send a datagram can cause some of them. `dimpl`
+//! therefore receives only:
 //!
-//! - handshake messages of epoch 0 that can belong at their place (see [`flight`]), of a server that has both versions
-//!   the one that decides it first;
-//! - the peer's Finished, after it was opened here with the peer's key; of DTLS 1.3 all of epoch 2, likewise;
-//! - no alerts: one of epoch 0 is not authenticated, so it is believed only if the peer then stays silent.
+//! - handshake messages of epoch 0 that are possible at their position (see [`flight`]); if a server supports
+//!   both versions, the message that determines the version first;
+//! - the peer's Finished, after it was decrypted here with the peer's key; in DTLS 1.3 all of epoch 2,
+//!   likewise;
+//! - no alerts: those of epoch 0 are not authenticated, and only take effect if the peer stays silent
+//!   afterwards.
 //!
-//! A server whose ClientHello was refused begins anew. What is left ends the handshake: a wrong signature,
-//! certificate, parameter or Finished, or the time limit. Nobody can tell a peer's wrong message of epoch 0 from one
-//! that was slipped in; neither version has a remedy for that.
+//! A server that refused a ClientHello starts over. Other failures end the handshake: an invalid signature,
+//! certificate, parameter or Finished, or the time limit. A peer's invalid message of epoch 0 cannot be
+//! distinguished from an injected one; neither version has a remedy for that.
 //!
-//! A client that offered both versions and is answered with 1.2 looks whether the server says that it has 1.3 (RFC 8446
-//! section 4.1.3). As a server we do not say so in turn: the random value is made in `dimpl`, which has no place for it.
-//! That is a second line: Finished covers both Hellos, so that nobody can change an offer who cannot break 1.2 itself.
+//! A client that offered both versions and is answered with 1.2 checks whether the server indicates support
+//! for 1.3 (RFC 8446 section 4.1.3). As a server we do not indicate it, since `dimpl` generates the random
+//! value. This is only a second line of defence: Finished covers both Hellos, so that changing an offer
+//! requires breaking 1.2 itself.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,52 +35,52 @@ use super::version::{Version, Versions};
 use super::{DtlsEvent, Fingerprint, Role};
 use crate::error::Error;
 
-/// Records that came before the handshake could tell what to do with them.
+/// Records that are buffered until the handshake can handle them.
 const EARLY_RECORDS_MAX: usize = 30;
-/// The same, in bytes.
+/// The same limit in bytes.
 const EARLY_BYTES_MAX: usize = 16_384;
-/// Records with pieces of the peer's Finished; one is the rule.
+/// Records with fragments of the peer's Finished; usually one.
 const FINISHED_RECORDS_MAX: usize = 4;
 
-/// A handshake that goes on. What a method gives as an error is the event that ends it.
+/// A handshake in progress. An error of a method is the event that ends it.
 pub(super) struct Handshake {
     pub engine: Engine,
-    /// A HelloVerifyRequest came; the server counts its messages from 1.
+    /// A HelloVerifyRequest was received; the server numbers its messages from 1.
     hello_verified: bool,
-    /// DTLS 1.3: the server asked, or was asked, for a second ClientHello.
+    /// DTLS 1.3: a second ClientHello was requested.
     retried: bool,
     /// The peer's ChangeCipherSpec.
     change: Change,
-    /// Records with the peer's Finished, or pieces of it, known to be genuine: `dimpl` drops them while it waits for
-    /// something before them.
+    /// Authenticated records with the peer's Finished, or fragments of it: `dimpl` drops them while an
+    /// earlier message is missing.
     finished: VecDeque<Vec<u8>>,
-    /// Records for later, as they came.
+    /// Buffered records, as received.
     early: Vec<Vec<u8>>,
     /// A fatal alert of epoch 0.
     alert: Option<Alert>,
 }
 
-/// The peer's ChangeCipherSpec. It is kept until there are keys, and then given once: `dimpl` keeps all that it is
-/// given, so many would fill its queue.
+/// The peer's ChangeCipherSpec. It is buffered until there are keys, and then passed on once: `dimpl` queues
+/// everything it receives, so repetitions would fill its queue.
 enum Change {
     Awaited,
     Kept(Vec<u8>),
     Given,
 }
 
-/// What is left of a handshake that is done.
+/// The result of a completed handshake.
 pub(super) enum Outcome {
     Dtls12(Outcome12),
-    /// And records of epoch 3 that came too early.
+    /// Includes records of epoch 3 that arrived early.
     Dtls13(Session, Vec<Vec<u8>>),
 }
 
-/// What is left of one of DTLS 1.2.
+/// The result of a handshake with DTLS 1.2.
 pub(super) struct Outcome12 {
     pub protection: Protection,
-    /// Records of application data that came too early.
+    /// Records of application data that arrived early.
     pub early: Vec<Vec<u8>>,
-    /// Our Finished, in the clear.
+    /// Our Finished as plaintext.
     pub finished: [u8; FINISHED_BYTES],
     pub next_plain_sequence: u64,
     /// Whether the last flight was ours.
@@ -84,7 +88,7 @@ pub(super) struct Outcome12 {
 }
 
 impl Handshake {
-    /// Begins; a client's ClientHello is sent at once.
+    /// Starts the handshake; a client's ClientHello is sent at once.
     pub(super) fn new(
         certificate: &Arc<Certificate>,
         versions: Versions,
@@ -111,7 +115,7 @@ impl Handshake {
         self.engine.version()
     }
 
-    /// Seals what a server may say before it knows the client, with DTLS 1.3. None: nothing yet.
+    /// Encrypts what a DTLS 1.3 server may send before the client is authenticated. `None`: not possible yet.
     pub(super) fn seal_early(&mut self, content: u8, buffer: &mut [u8], length: usize) -> Option<usize> {
         let thirteen = self.engine.thirteen.as_mut().filter(|_| self.engine.role == Role::Server)?;
         thirteen.protection()?.seal(content, buffer, length)
@@ -123,7 +127,7 @@ impl Handshake {
         thirteen.is_some_and(|thirteen| thirteen.is_done())
     }
 
-    /// What it came to, or itself while it goes on.
+    /// The result, or the handshake itself while it is in progress.
     pub(super) fn finish(
         self: Box<Self>,
         now: Instant,
@@ -136,10 +140,10 @@ impl Handshake {
         let Engine { protection, thirteen, finished, next_plain_sequence, role, .. } = engine;
         if let Some(thirteen) = thirteen {
             let session = thirteen.finish(now, transmits);
-            let session = session.expect("nobody is connected without the keys of data");
+            let session = session.expect("a complete handshake has the keys of application data");
             return Ok(Outcome::Dtls13(session, early));
         }
-        let protection = protection.expect("one or the other is there, as asked above");
+        let protection = protection.expect("one of them is set, as checked above");
         let is_server = role == Role::Server;
         Ok(Outcome::Dtls12(Outcome12 { protection, early, finished, next_plain_sequence, is_server }))
     }
@@ -153,14 +157,14 @@ impl Handshake {
         if self.engine.deadline().is_none_or(|deadline| now < deadline) {
             return Ok(());
         }
-        // The peer said that it gives up, and has been silent since.
+        // The peer has sent a fatal alert and has been silent since.
         if let Some(alert) = self.alert {
             return Err(DtlsEvent::Failed(Error::Dtls(alert.reason())));
         }
         self.engine.handle_timeout(now, transmits)
     }
 
-    /// Takes one record.
+    /// Handles one record.
     pub(super) fn handle_record(
         &mut self,
         now: Instant,
@@ -171,7 +175,7 @@ impl Handshake {
         self.step(|handshake| handshake.handle_header(now, header, record, transmits))
     }
 
-    /// Takes one record with a unified header.
+    /// Handles one record with a unified header.
     pub(super) fn handle_protected_record(
         &mut self,
         now: Instant,
@@ -182,7 +186,7 @@ impl Handshake {
         self.step(|handshake| handshake.handle_unified(now, header, record, transmits))
     }
 
-    /// Takes a record. One that is answered is not of a peer that gave up.
+    /// Handles a record. A peer that answers it has not given up.
     fn step(&mut self, take: impl FnOnce(&mut Self) -> Result<(), DtlsEvent>) -> Result<(), DtlsEvent> {
         self.engine.progress.spoke = false;
         take(self)?;
@@ -206,18 +210,18 @@ impl Handshake {
         }
     }
 
-    /// What can come now.
+    /// The messages that are possible now.
     fn stage(&self) -> Stage {
         match (self.engine.version(), self.engine.role) {
             (None, Role::Client) => Stage::Undecided,
-            // It may have been asked for another key, and then says the version anew.
+            // The client may have been asked for another key, and then offers the versions again.
             (None, Role::Server) => Stage::Dtls13 { retried: self.retried },
             (Some(Version::Dtls12), _) => Stage::Dtls12 { hello_verified: self.hello_verified },
             (Some(Version::Dtls13), _) => Stage::Dtls13 { retried: self.retried },
         }
     }
 
-    /// Says that it is over.
+    /// Announces the end of the connection.
     pub(super) fn close(&mut self, transmits: &mut Transmits) {
         self.engine.send_alert(Alert::CLOSE_NOTIFY, transmits);
     }
@@ -231,7 +235,7 @@ impl Handshake {
     ) -> Result<(), DtlsEvent> {
         let fragment = &record[HEADER_BYTES..];
         let belongs = || flight::belongs(self.engine.role, self.stage(), fragment);
-        // Before anything was sent no peer can have refused it, or be done with its part.
+        // Before anything was sent, no peer can have refused it or completed its part.
         let answered = self.engine.progress.answered;
         match header.content {
             content::HANDSHAKE if belongs() => self.handle_messages(now, record, transmits),
@@ -249,7 +253,7 @@ impl Handshake {
         }
     }
 
-    /// Takes messages of epoch 0.
+    /// Handles messages of epoch 0.
     fn handle_messages(
         &mut self,
         now: Instant,
@@ -266,7 +270,8 @@ impl Handshake {
             return Ok(());
         }
         if flight::is_hello_verify(fragment) {
-            // The first answer or none: later ones are repetitions, or would change how the server's messages count.
+            // Only the first answer counts: later ones are repetitions, or would change the numbering of the
+            // server's messages.
             if self.engine.progress.fed {
                 return Ok(());
             }
@@ -295,7 +300,7 @@ impl Handshake {
         self.offer_finished(now, transmits)
     }
 
-    /// More is known now: takes what came before.
+    /// Handles buffered records after the handshake has progressed.
     fn open_early(&mut self, now: Instant, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
         for mut record in std::mem::take(&mut self.early) {
             if let Some((header, record, _)) = unified::split(&mut record) {
@@ -307,8 +312,8 @@ impl Handshake {
         Ok(())
     }
 
-    /// Whether a server should forget what it was told so far: it has not answered, so what it has is refused, damaged
-    /// or a piece, and here is a whole ClientHello.
+    /// Whether a server should start over: it has not answered, so its state is refused, damaged or
+    /// incomplete, and this is a complete ClientHello.
     fn is_new_attempt(&self, fragment: &[u8]) -> bool {
         let Progress { fed, answered, refused, .. } = self.engine.progress;
         self.engine.role == Role::Server && fed && !answered && (refused || flight::is_whole(fragment))
@@ -330,7 +335,7 @@ impl Handshake {
         match header.content {
             content::APPLICATION_DATA => self.keep(record),
             content::HANDSHAKE => {
-                // `dimpl` wants it sealed; what is opened is a copy.
+                // `dimpl` requires it encrypted; a copy is decrypted.
                 let mut copy = record.to_vec();
                 if protection.open(header, &mut copy).is_some_and(|text| flight::is_finished(text)) {
                     if self.finished.len() == FINISHED_RECORDS_MAX {
@@ -369,7 +374,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Keeps a record for later, if there is room: it saves the peer's retransmission, no more.
+    /// Buffers a record if there is room; this only saves a retransmission by the peer.
     fn keep(&mut self, record: &[u8]) {
         let has_room =
             self.early.len() < EARLY_RECORDS_MAX && self.early_bytes() + record.len() <= EARLY_BYTES_MAX;
@@ -382,8 +387,8 @@ impl Handshake {
         self.early.iter().map(Vec::len).sum()
     }
 
-    /// Shows `dimpl` the peer's ChangeCipherSpec, and its Finished, again after each message until it is done. It drops
-    /// what it has seen.
+    /// Passes the peer's ChangeCipherSpec and Finished to `dimpl`, again after each message until the
+    /// handshake is complete. Repetitions are dropped by `dimpl`.
     fn offer_finished(&mut self, now: Instant, transmits: &mut Transmits) -> Result<(), DtlsEvent> {
         if self.engine.protection.is_none() {
             return Ok(());

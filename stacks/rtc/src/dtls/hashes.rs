@@ -1,6 +1,7 @@
-//! Hashes and HMACs for `dimpl`, which does much of the same work again and again: it hashes the transcript of a handshake from its
-//! beginning each time, seven times a side, and prepares the key of an HMAC anew for each of several in a row. What was hashed last is
-//! kept, and goes on where the next begins with the same bytes; so is the key that was used last ([`transcript`](super::transcript)).
+//! Hashes and HMACs for `dimpl`, which repeats much of its work: it hashes the transcript of a handshake from
+//! its start seven times on each side, and prepares the key of an HMAC again for each of several in a row.
+//! The last hash state is kept and continued if the next input starts with the same bytes; the last HMAC key
+//! is kept too ([`transcript`](super::transcript)).
 
 use aws_lc_rs::digest;
 use dimpl::CryptoError;
@@ -11,10 +12,10 @@ use super::key_block::{Expansion, KEY_EXPANSION};
 use super::thirteen::schedule::Secret;
 use super::transcript::{Transcript, hmac};
 
-/// Shorter ones are hashed anew.
+/// Shorter inputs are hashed from the start.
 const TRANSCRIPT_BYTES_MIN: usize = 64;
 
-/// Makes the hashes.
+/// Creates the hashes.
 #[derive(Debug)]
 pub(super) struct Continued;
 
@@ -30,7 +31,7 @@ impl HashProvider for Continued {
 struct Hashing {
     algorithm: HashAlgorithm,
     digest: &'static digest::Algorithm,
-    /// None: nothing was hashed yet.
+    /// `None`: nothing was hashed yet.
     context: Option<digest::Context>,
 }
 
@@ -86,7 +87,7 @@ fn digest_of(algorithm: HashAlgorithm) -> Option<&'static digest::Algorithm> {
     }
 }
 
-/// Makes the HMACs, and notes the secrets that come of them, or go into them.
+/// Computes the HMACs, and records the secrets among their inputs and outputs.
 #[derive(Debug)]
 pub(super) struct WatchedHmac;
 
@@ -128,9 +129,9 @@ mod tests {
         out.into_vec()
     }
 
-    /// Transcripts that grow, shrink, begin in another way, end in pieces, and by another hash.
+    /// Transcripts that grow, shrink, start differently, arrive in parts, and use another hash.
     #[test]
-    fn hashes_are_those_of_dimpl_whatever_was_hashed_before() {
+    fn hashes_equal_those_of_dimpl_after_any_history() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
         let theirs = inner::default_provider().hash_provider;
         let transcript: Vec<u8> = (0..2000_u32).map(|at| (at * 7) as u8).collect();

@@ -1,9 +1,9 @@
-//! Certificates that are kept between runs or brought along, as PEM and DER.
+//! Stored or provided certificates, as PEM and DER.
 //!
-//! | takes | does not take |
+//! | accepts | does not accept |
 //! |---|---|
 //! | ECDSA keys of P-256, in PKCS#8 or SEC1 (`PRIVATE KEY`, `EC PRIVATE KEY`) | RSA, other curves, encrypted keys |
-//! | one X.509 certificate, signed by whomever | chains: the peer looks at the fingerprint alone (RFC 8827 section 6.5) |
+//! | one X.509 certificate, with any signature | chains: the peer checks only the fingerprint (RFC 8827 section 6.5) |
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use x509_cert::der::Decode;
 use super::certificate::{CERTIFICATE_BYTES_MAX, Certificate};
 use crate::error::Error;
 
-/// Characters of a line of PEM (RFC 7468 section 2).
+/// Characters in a line of PEM (RFC 7468 section 2).
 const PEM_LINE_CHARS: usize = 64;
 
 impl Certificate {
-    /// A certificate and its private key, both in DER; the key in PKCS#8 or SEC1.
+    /// Loads a certificate and its private key, both in DER; the key in PKCS#8 or SEC1.
     ///
-    /// An [`Error::Certificate`] if one of them cannot be read, is of another kind, or they do not belong together. Whether it has
-    /// [expired](Self::expires) nobody can say here: a core has no clock.
+    /// Returns an [`Error::Certificate`] if one of them is invalid or unsupported, or if they do not match.
+    /// Whether it has [expired](Self::expires) is not checked, since a core has no clock.
     pub fn from_der(certificate: &[u8], private_key: &[u8]) -> Result<Self, Error> {
         if certificate.len() > CERTIFICATE_BYTES_MAX {
-            return Err(wrong(format!("it has more than {CERTIFICATE_BYTES_MAX} bytes")));
+            return Err(wrong(format!("it is longer than {CERTIFICATE_BYTES_MAX} bytes")));
         }
         let read = x509_cert::Certificate::from_der(certificate)
-            .map_err(|error| wrong(format!("it is no X.509 certificate in DER: {error}")))?;
+            .map_err(|error| wrong(format!("it is not an X.509 certificate in DER: {error}")))?;
         let key_pair = EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, private_key);
         let key_pair = key_pair.map_err(|_| {
             wrong("the private key is none of ECDSA with P-256, unencrypted (openssl ecparam -name prime256v1 -genkey makes one)")
@@ -43,8 +43,8 @@ impl Certificate {
         Self::new(Arc::new(key_pair), certificate.to_vec())
     }
 
-    /// The same from PEM (RFC 7468): one text with both, in either order, as [`to_pem`](Self::to_pem) writes it, or two files one behind the
-    /// other. The first certificate and the first key count.
+    /// The same from PEM (RFC 7468): one text with both, in either order, as written by
+    /// [`to_pem`](Self::to_pem), or two concatenated files. The first certificate and the first key are used.
     pub fn from_pem(pem: &str) -> Result<Self, Error> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
             .map_err(|error| wrong(format!("no section CERTIFICATE in the PEM: {error}")))?;
@@ -53,7 +53,8 @@ impl Certificate {
         Self::from_der(&certificate, key.secret_der())
     }
 
-    /// Certificate and private key as PEM, for [`from_pem`](Self::from_pem). Whoever has it can pass for us: keep it as one keeps a password.
+    /// Certificate and private key as PEM, for [`from_pem`](Self::from_pem). Protect it like a password: it
+    /// allows impersonation.
     pub fn to_pem(&self) -> Result<String, Error> {
         let key = self
             .key_pair
@@ -62,10 +63,11 @@ impl Certificate {
         Ok(section("CERTIFICATE", self.der()) + &section("PRIVATE KEY", key.as_ref()))
     }
 
-    /// When it expires (`notAfter`), as time since 1970-01-01 00:00 UTC. Those that are [generated](Self::generate) here do at the end of 2049. Peers of
-    /// WebRTC do not look at it (RFC 8827 section 6.5); an endpoint refuses to begin with one that has expired, as W3C has it.
+    /// The expiry date (`notAfter`), as time since 1970-01-01 00:00 UTC. [Generated](Self::generate)
+    /// certificates expire at the end of 2049. WebRTC peers ignore it (RFC 8827 section 6.5); an endpoint
+    /// refuses to start with an expired certificate, as W3C requires.
     pub fn expires(&self) -> Duration {
-        // It was read when it was made.
+        // It was parsed on construction.
         x509_cert::Certificate::from_der(self.der())
             .map(|read| read.tbs_certificate().validity().not_after.to_unix_duration())
             .unwrap_or_default()
@@ -88,12 +90,12 @@ fn section(label: &str, der: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// `openssl ecparam -name prime256v1 -genkey -noout`, and `openssl req -x509 -key - -subj /CN=test -not_before 20250101000000Z
-    /// -not_after 20260101000000Z` with it.
+    /// From `openssl ecparam -name prime256v1 -genkey -noout`, and `openssl req -x509 -key - -subj /CN=test
+    /// -not_before 20250101000000Z -not_after 20260101000000Z`.
     const OF_OPENSSL: &str = include_str!("tests/openssl.pem");
 
     #[test]
-    fn what_is_kept_is_the_same_again() {
+    fn stored_certificates_round_trip() {
         let certificate = Certificate::generate().unwrap();
         let pem = certificate.to_pem().unwrap();
         assert!(pem.lines().all(|line| line.len() <= PEM_LINE_CHARS), "{pem}");
@@ -112,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn one_of_openssl_is_taken() {
+    fn accepts_a_certificate_of_openssl() {
         let certificate = Certificate::from_pem(OF_OPENSSL).unwrap();
         assert_eq!(certificate.expires(), Duration::from_secs(1_767_225_600));
         assert!(certificate.to_pem().unwrap().contains("BEGIN PRIVATE KEY"), "from SEC1 to PKCS#8");
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_problem() {
         let pem = Certificate::generate().unwrap().to_pem().unwrap();
         let other = Certificate::generate().unwrap().to_pem().unwrap();
         let key = pem.find("-----BEGIN PRIVATE KEY").unwrap();

@@ -1,14 +1,15 @@
-//! The keys of DTLS 1.2, out of the master secret: RFC 5246 sections 5 and 6.3.
+//! Key derivation of DTLS 1.2 from the master secret: RFC 5246 sections 5 and 6.3.
 
 use dimpl::crypto::{Buf, HashAlgorithm, aws_lc_rs as inner, prf_hkdf};
 
 use super::thirteen::schedule::Secret;
 
-/// Bytes of a master secret (RFC 5246 section 8.1).
+/// Length of a master secret in bytes (RFC 5246 section 8.1).
 pub(super) const MASTER_SECRET_BYTES: usize = 48;
-/// Bytes of the two random values.
+/// Length of the two random values in bytes.
 pub(super) const RANDOMS_BYTES: usize = 64;
-/// Two keys and two nonces of the widest suite (AES-256-GCM: 2 * (32 + 4), ChaCha20-Poly1305: 2 * (32 + 12)).
+/// Two keys and two nonces of the longest suite (AES-256-GCM: 2 * (32 + 4), ChaCha20-Poly1305: 2 * (32 +
+/// 12)).
 pub(super) const KEY_BLOCK_BYTES_MAX: usize = 88;
 /// The label of the expansion.
 pub(super) const KEY_EXPANSION: &str = "key expansion";

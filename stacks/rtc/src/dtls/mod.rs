@@ -88,17 +88,17 @@ pub struct Dtls {
     transmits: Transmits,
     /// `Connected` was not polled yet.
     is_news: bool,
-    /// The peer's, once its fingerprint was found to be right.
+    /// The peer's certificate, once its fingerprint was verified.
     remote_certificate: Option<Box<[u8]>>,
 }
 
 enum State {
     Handshake(Box<Handshake>),
-    /// In which it spends its life, and looks into it for each record: not in a box.
+    /// Not boxed: it is accessed for each record.
     Connected(Connection),
     /// The same, with DTLS 1.3.
     Connected13(Session),
-    /// And the event that says why, until it is polled.
+    /// With the event to poll.
     Over(Option<DtlsEvent>),
 }
 
@@ -108,8 +108,9 @@ struct Connection {
     repeat: Option<Box<LastFlight>>,
 }
 
-/// What a server says again when the client says its Finished again: the answer was lost. The first application data
-/// proves that it was not (RFC 6347 section 4.2.4). A client never has the last word.
+/// The flight that a server repeats when the client repeats its Finished, because the answer was lost. The
+/// first application data proves that it was not (RFC 6347 section 4.2.4). A client never sends the last
+/// flight.
 struct LastFlight {
     finished: [u8; FINISHED_BYTES],
     next_plain_sequence: u64,
@@ -320,7 +321,7 @@ impl Dtls {
         if let State::Over(end) = &mut self.state { end.take() } else { None }
     }
 
-    /// Goes where a step of the handshake leads.
+    /// Applies the result of a handshake step.
     fn follow(&mut self, now: Instant, step: Result<(), DtlsEvent>, deliver: &mut impl FnMut(&mut [u8])) {
         let mut early = Vec::new();
         if let State::Handshake(handshake) = &mut self.state
@@ -352,7 +353,7 @@ impl Dtls {
         }
     }
 
-    /// A record that came before the handshake was done, which it is.
+    /// Handles a record that arrived before the handshake was complete.
     fn handle_early(&mut self, now: Instant, record: &mut [u8], deliver: &mut impl FnMut(&mut [u8])) {
         match &mut self.state {
             State::Connected(connection) => {
@@ -369,7 +370,8 @@ impl Dtls {
         }
     }
 
-    /// A record that is not application data, when connected. In epoch 0 anyone can have sent it.
+    /// Handles a record other than application data on an established connection. In epoch 0 anyone can have
+    /// sent it.
     #[cold]
     fn handle_control(&mut self, header: Header, record: &mut [u8]) {
         let State::Connected(connection) = &mut self.state else { return };
@@ -389,11 +391,11 @@ impl Dtls {
         }
     }
 
-    /// The peer has ended it.
+    /// The peer has ended the connection.
     fn end(&mut self, event: DtlsEvent) {
         if event == DtlsEvent::Closed {
-            // "The other party MUST respond with a close_notify alert of its own" (RFC 5246 section 7.2.1). With DTLS 1.3
-            // it need not, but nobody has a use for half a connection.
+            // "The other party MUST respond with a close_notify alert of its own" (RFC 5246 section 7.2.1).
+            // DTLS 1.3 does not require it, but half-closed connections are not used.
             self.close();
         }
         self.state = State::Over(Some(event));

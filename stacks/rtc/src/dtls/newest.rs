@@ -1,10 +1,10 @@
-//! Whether a datagram is the peer's, told without taking it: for one that comes from where nobody knew the peer.
+//! Identifies the peer by a datagram from an unknown address, without processing the datagram.
 
 use super::{Dtls, State, split, unified};
 
 impl Dtls {
-    /// Whether the first record of a datagram is authentic and newer than all that have come. It is not taken by this. False until the
-    /// handshake is done.
+    /// Whether the first record of a datagram is authentic and newer than all received ones. Changes no
+    /// state. False until the handshake is complete.
     #[cold]
     pub fn is_newest(&self, datagram: &[u8]) -> bool {
         let mut copy = datagram.to_vec();

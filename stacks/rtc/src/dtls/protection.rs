@@ -1,5 +1,5 @@
-//! Sealing and opening the records of epoch 1, in place: RFC 6347 section 4.1.2, with AES-GCM as RFC 5288 and
-//! ChaCha20-Poly1305 as RFC 7905 say.
+//! In-place encryption and decryption of records in epoch 1: RFC 6347 section 4.1.2, with AES-GCM by RFC 5288
+//! and ChaCha20-Poly1305 by RFC 7905.
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 
@@ -7,15 +7,15 @@ use super::Role;
 use super::record::{HEADER_BYTES, Header, PLAINTEXT_BYTES_MAX, SEQUENCE_MAX, VERSION};
 use super::replay::ReplayWindow;
 
-/// The only epoch with keys: we never renegotiate.
+/// The only encrypted epoch: there is no renegotiation.
 const EPOCH: u64 = 1;
-/// Bytes of the nonce that an AES-GCM record carries.
+/// Length of the explicit nonce of an AES-GCM record in bytes.
 const EXPLICIT_NONCE_BYTES: usize = 8;
 const NONCE_BYTES: usize = 12;
-/// Bytes of the tag.
+/// Length of the tag in bytes.
 pub(super) const TAG_BYTES: usize = 16;
 
-/// The part of a suite that records need.
+/// The record cipher of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cipher {
     /// AES-128-GCM.
@@ -27,12 +27,12 @@ pub(super) enum Cipher {
 }
 
 impl Cipher {
-    /// Bytes of a key.
+    /// Length of a key in bytes.
     pub(super) fn key_bytes(self) -> usize {
         self.algorithm().key_len()
     }
 
-    /// Bytes of the part of the nonce that is derived with the key.
+    /// Length of the derived part of the nonce in bytes.
     pub(super) fn iv_bytes(self) -> usize {
         NONCE_BYTES - self.explicit_nonce_bytes()
     }
@@ -50,14 +50,14 @@ impl Cipher {
     }
 }
 
-/// The key and the fixed part of the nonce of one direction. `Debug` shows neither.
+/// The key and the fixed part of the nonce for one direction. `Debug` shows neither.
 pub(super) struct Key {
     key: LessSafeKey,
     iv: [u8; NONCE_BYTES],
 }
 
 impl Key {
-    /// None: the lengths are not those of the cipher.
+    /// `None`: the lengths do not match the cipher.
     pub(super) fn new(cipher: Cipher, key: &[u8], iv: &[u8]) -> Option<Self> {
         let key = LessSafeKey::new(UnboundKey::new(cipher.algorithm(), key).ok()?);
         let mut padded = [0; NONCE_BYTES];
@@ -94,14 +94,14 @@ pub(super) struct Keys {
     pub server: Key,
 }
 
-/// The protection of epoch 1: all records that we send take their numbers here, those of the handshake too.
+/// The protection of epoch 1: all our records, including those of the handshake, get their numbers here.
 #[derive(Debug)]
 pub(super) struct Protection {
     /// Bytes between the record header and the ciphertext.
     explicit_nonce_bytes: usize,
     write: Key,
     read: Key,
-    /// The next record's number. Each is used once, so that no nonce is.
+    /// The number of the next record. Each is used only once, so that nonces are unique.
     next_sequence: u64,
     window: ReplayWindow,
 }
@@ -122,7 +122,7 @@ impl Protection {
         HEADER_BYTES + self.explicit_nonce_bytes
     }
 
-    /// Whether the peer may have seen a record of ours, so that it waits for protected ones.
+    /// Whether the peer may have received an encrypted record, so that it expects encryption.
     pub(super) fn is_used(&self) -> bool {
         self.next_sequence > 0
     }
@@ -132,8 +132,9 @@ impl Protection {
         self.next_sequence > SEQUENCE_MAX
     }
 
-    /// Seals the `length` bytes that stand at `headroom()` in `buffer`. Gives the length of the record, or none, and
-    /// then nothing was written: no room, more than 2^14 bytes, or all sequence numbers are used.
+    /// Encrypts `length` bytes at `headroom()` in `buffer`. Returns the length of the record. `None` if
+    /// nothing was written: the buffer is too short, the plaintext exceeds 2^14 bytes, or all sequence
+    /// numbers are used.
     #[inline]
     pub(super) fn seal(&mut self, content: u8, buffer: &mut [u8], length: usize) -> Option<usize> {
         let headroom = self.headroom();
@@ -159,7 +160,7 @@ impl Protection {
         Some(total)
     }
 
-    /// Opens a record of epoch 1 from the peer in place; gives its plaintext. None: a replay, too old, or forged.
+    /// Decrypts a record of epoch 1 in place; returns its plaintext. `None`: replayed, too old, or forged.
     #[inline]
     pub(super) fn open<'a>(&mut self, header: Header, record: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if !self.window.is_new(header.sequence()) {
@@ -170,14 +171,14 @@ impl Protection {
         Some(text)
     }
 
-    /// Whether a record is the peer's and newer than all before. It is spoilt by this.
+    /// Whether a record is authentic and newer than all received ones. Destroys the record.
     pub(super) fn is_newest(&self, header: Header, record: &mut [u8]) -> bool {
         header.sequence() >= self.window.expected()
             && open(&self.read, self.explicit_nonce_bytes, header, record).is_some()
     }
 
-    /// Takes a record of epoch 1 that was sealed elsewhere with our key, and seals it again with the next of our
-    /// numbers. Its plaintext is shown to `see`. None: it is not one of ours.
+    /// Decrypts a record of epoch 1 that was encrypted elsewhere with our key, and encrypts it again with our
+    /// next number. Passes its plaintext to `see`. `None`: it is not one of ours.
     pub(super) fn reseal(
         &mut self,
         header: Header,
@@ -191,7 +192,7 @@ impl Protection {
     }
 }
 
-/// Opens a record in place.
+/// Decrypts a record in place.
 #[inline]
 fn open<'a>(
     key: &Key,
@@ -234,7 +235,7 @@ mod tests {
 
     const CIPHERS: [Cipher; 3] = [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305];
 
-    /// Both ends, with keys that are not secret.
+    /// Both sides, with fixed keys.
     fn pair(cipher: Cipher) -> [Protection; 2] {
         [Role::Client, Role::Server].map(|role| {
             let key = |byte: u8| {
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn there_and_back() {
+    fn records_round_trip() {
         for cipher in CIPHERS {
             let [mut client, mut server] = pair(cipher);
             for text in [&b""[..], b"x", &[7; PLAINTEXT_BYTES_MAX]] {
@@ -307,14 +308,14 @@ mod tests {
             let (header, bytes, _) = split(&mut record).unwrap();
             assert_eq!(header.sequence(), 9);
             assert_eq!(server.open(header, bytes).unwrap(), b"handshake");
-            // What the peer sealed is not ours.
+            // Records of the peer are not ours.
             let mut foreign = sealed(&mut server, b"x").unwrap();
             let (header, bytes, _) = split(&mut foreign).unwrap();
             assert_eq!(client.reseal(header, bytes, |_| {}), None);
         }
     }
 
-    /// Nonce and additional data, put together by hand.
+    /// Compares with manually constructed nonces and additional data.
     #[test]
     fn nonces_and_additional_data_are_those_of_the_standards() {
         for cipher in CIPHERS {

@@ -1,17 +1,18 @@
-//! The cryptography that `dimpl` is given: its own, by aws-lc-rs, with windows in it. (Of DTLS 1.2; what is
-//! noted of 1.3 stands in [`thirteen::secrets`](super::thirteen::secrets).)
+//! The cryptography for `dimpl`: its own provider based on aws-lc-rs, with hooks. This file covers DTLS 1.2;
+//! for 1.3 see [`thirteen::secrets`](super::thirteen::secrets).
 //!
-//! - The PRF's HMAC ([`hashes`](super::hashes)). When `dimpl` expands the master secret into keys, the first HMAC is, by
-//!   RFC 5246 sections 5 and 6.3, that of "key expansion" and the two random values. We see its arguments and compute
-//!   the same key block.
-//! - The factory of ciphers: it says which suite was chosen, and its key must stand in our key block. So nothing hangs
-//!   on the order in which `dimpl` does its work, and should a later version work in another way the handshake fails;
-//!   it never goes on with wrong keys. (The other way, to read the fixed part of the nonce off the first record that
-//!   is sealed and opened, gives the peer's key too late: we check the peer's Finished before `dimpl` sees it.)
-//! - The loader of private keys: it gives the certificate's key, parsed once, instead of parsing it each time.
-//! - Hashes, which go on where the last one ended (there too).
+//! - The PRF's HMAC ([`hashes`](super::hashes)). When `dimpl` expands the master secret into keys, the input
+//!   of the first HMAC is, by RFC 5246 sections 5 and 6.3, "key expansion" and the two random values. From this
+//!   input, the same key block is computed here.
+//! - The cipher factory reveals the negotiated suite, and its key must be part of our key block. The result
+//!   therefore does not depend on the order of operations in `dimpl`; with an incompatible version, the
+//!   handshake fails and never continues with wrong keys. (Reading the fixed part of the nonce off the first
+//!   record would reveal the peer's key too late, since the peer's Finished is verified before `dimpl` receives
+//!   it.)
+//! - The private key loader returns the certificate's key, which is parsed once.
+//! - Hashes, which continue from the last state.
 //!
-//! What is seen lies on the thread's [`desk`](super::desk).
+//! The recorded values are on the thread's [`desk`](super::desk).
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use super::key_block::expand;
 use super::protection::{Cipher, Key, Keys};
 use super::thirteen::provider as thirteen;
 
-/// Everything for `dimpl::ConfigBuilder::with_crypto_provider`.
+/// The provider for `dimpl::ConfigBuilder::with_crypto_provider`.
 pub(super) fn provider() -> CryptoProvider {
     CryptoProvider {
         cipher_suites: SUITES,
@@ -43,7 +44,7 @@ pub(super) fn provider() -> CryptoProvider {
     }
 }
 
-/// In the order in which a client of ours offers them: the fastest first.
+/// In a client's order of preference: the fastest first.
 static SUITES: &[&dyn SupportedDtls12CipherSuite] = &[
     &WatchedSuite(Dtls12CipherSuite::ECDHE_ECDSA_AES128_GCM_SHA256, Cipher::Aes128Gcm),
     &WatchedSuite(Dtls12CipherSuite::ECDHE_ECDSA_AES256_GCM_SHA384, Cipher::Aes256Gcm),
@@ -56,10 +57,10 @@ struct WatchedSuite(Dtls12CipherSuite, Cipher);
 impl WatchedSuite {
     fn inner(&self) -> &'static dyn SupportedDtls12CipherSuite {
         let suites = inner::default_provider().cipher_suites;
-        *suites.iter().find(|suite| suite.suite() == self.0).expect("dimpl has the suites that it names")
+        *suites.iter().find(|suite| suite.suite() == self.0).expect("dimpl supports the suites that it lists")
     }
 
-    /// Notes the keys, of which this one is the client's or the server's. Not so: None.
+    /// Records the keys, one of which this is. `None` if it is neither.
     fn note(&self, key: &[u8]) -> Option<()> {
         let cipher = self.1;
         let (key_bytes, iv_bytes) = (cipher.key_bytes(), cipher.iv_bytes());
@@ -85,7 +86,7 @@ impl WatchedSuite {
             }
             Some(())
         });
-        // Nobody watches: as `dimpl` has it.
+        // Without a desk, behaves like `dimpl`.
         noted.unwrap_or(Some(()))
     }
 }
@@ -117,7 +118,7 @@ impl SupportedDtls12CipherSuite for WatchedSuite {
     }
 }
 
-/// Gives the key pair on the desk, whatever bytes `dimpl` was told to load.
+/// Returns the key pair on the desk, whatever bytes `dimpl` loads.
 #[derive(Debug)]
 struct CertificateKey;
 
@@ -171,7 +172,7 @@ mod tests {
     const MASTER_SECRET: [u8; MASTER_SECRET_BYTES] = [3; MASTER_SECRET_BYTES];
     const RANDOMS: [u8; RANDOMS_BYTES] = [4; RANDOMS_BYTES];
 
-    /// The key block, by `dimpl`'s PRF.
+    /// The key block, computed by `dimpl`'s PRF.
     fn key_block(hash: HashAlgorithm) -> Vec<u8> {
         let (mut out, mut scratch) = (Buf::new(), Buf::new());
         let hmac = inner::default_provider().hmac_provider;
@@ -187,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_noted_in_any_order_and_wrong_ones_refused() {
+    fn keys_are_recorded_in_any_order_and_wrong_ones_refused() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
         for suite in provider().cipher_suites {
             let block = key_block(suite.hash_algorithm());
             let bytes = suite.key_lengths().1;
             let (client, server) = (&block[..bytes], &block[bytes..2 * bytes]);
-            // Nobody watches: as `dimpl` has it.
+            // Without a desk, behaves like `dimpl`.
             assert!(suite.create_cipher(&vec![9; bytes]).is_ok());
             for order in [[client, server], [server, client]] {
                 let ((), made) = watch(&key_pair, false, || {
@@ -202,7 +203,7 @@ mod tests {
                 });
                 assert!(made.keys.is_some());
             }
-            // Keys from elsewhere, or from another place of the block.
+            // Keys from elsewhere, or from another position in the block.
             for wrong in [&vec![9; bytes][..], &block[1..=bytes], &block[bytes - 1..2 * bytes - 1]] {
                 let (result, made) = watch(&key_pair, false, || {
                     expand_watched(suite.hash_algorithm());
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_private_key_is_there_while_somebody_watches() {
+    fn the_private_key_is_available_only_with_a_desk() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
         let load = || CertificateKey.load_private_key(&[]);
         assert!(watch(&key_pair, false, load).0.is_ok());

@@ -10,15 +10,15 @@
 use super::DtlsEvent;
 use crate::error::Error;
 
-/// Bytes of a record header.
+/// Length of a record header in bytes.
 pub(super) const HEADER_BYTES: usize = 13;
 /// "The length MUST NOT exceed 2^14" bytes of plaintext (RFC 5246 section 6.2.1).
 pub(super) const PLAINTEXT_BYTES_MAX: usize = 1 << 14;
-/// DTLS 1.2, as on the wire.
+/// DTLS 1.2, as encoded.
 pub(super) const VERSION: [u8; 2] = [254, 253];
-/// DTLS 1.0: many clients write it into the header of their first ClientHello.
+/// DTLS 1.0, which many clients use in the header of their first ClientHello.
 const VERSION_1_0: [u8; 2] = [254, 255];
-/// The last sequence number: 48 bits.
+/// The last sequence number, of 48 bits.
 pub(super) const SEQUENCE_MAX: u64 = (1 << 48) - 1;
 
 /// Content types (RFC 5246 section 6.2.1).
@@ -36,7 +36,7 @@ pub(super) mod content {
 pub(super) struct Alert {
     /// Whether it ends the connection.
     pub fatal: bool,
-    /// What it is about.
+    /// Its description code.
     pub description: u8,
 }
 
@@ -56,12 +56,12 @@ impl Alert {
         [if self.fatal { 2 } else { 1 }, self.description]
     }
 
-    /// Why the connection is over, in words.
+    /// The reason of the connection's end, as text.
     pub(super) fn reason(self) -> String {
         format!("the peer sent alert {} ({})", self.description, self.name())
     }
 
-    /// Its name, of those that a peer of ours can have a reason for (RFC 8446 section 6, RFC 5246 section 7.2).
+    /// Its name, for alerts that a peer can plausibly send (RFC 8446 section 6, RFC 5246 section 7.2).
     fn name(self) -> &'static str {
         match self.description {
             0 => "close_notify",
@@ -86,7 +86,7 @@ impl Alert {
         }
     }
 
-    /// What it means that the peer said so: close_notify and what is fatal end the connection.
+    /// The event that it causes: close_notify and fatal alerts end the connection.
     pub(super) fn event(self) -> Option<DtlsEvent> {
         match self {
             // Of either level.
@@ -96,21 +96,21 @@ impl Alert {
         }
     }
 
-    /// The same in DTLS 1.3, where the level says nothing (RFC 8446 section 6).
+    /// The same in DTLS 1.3, where the level is ignored (RFC 8446 section 6).
     pub(super) fn event_13(self) -> Option<DtlsEvent> {
-        // user_canceled: close_notify follows.
+        // user_canceled is followed by close_notify.
         if self.description == 90 { None } else { Self { fatal: true, ..self }.event() }
     }
 }
 
-/// A record header whose fragment is there in full.
+/// The header of a complete record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     /// Content type.
     pub content: u8,
-    /// Version, as on the wire.
+    /// Version, as encoded.
     pub version: [u8; 2],
-    /// Epoch (16 bits) and sequence number (48 bits), as the cipher wants them.
+    /// Epoch (16 bits) and sequence number (48 bits), as required by the cipher.
     pub stamp: u64,
 }
 
@@ -133,8 +133,8 @@ impl Header {
     }
 }
 
-/// Splits the first record off a datagram: its header, the whole of it, and what follows. None: no record of DTLS is
-/// there, or one that is cut off, and the rest of the datagram is worth nothing.
+/// Splits off the first record of a datagram: its header, the record, and the remaining bytes. `None`: there
+/// is no complete DTLS record, and the rest of the datagram is ignored.
 #[inline]
 pub(super) fn split(datagram: &mut [u8]) -> Option<(Header, &mut [u8], &mut [u8])> {
     let head: &[u8; HEADER_BYTES] = datagram.first_chunk()?;
@@ -149,11 +149,11 @@ pub(super) fn split(datagram: &mut [u8]) -> Option<(Header, &mut [u8], &mut [u8]
     Some((Header { content, version, stamp }, record, rest))
 }
 
-/// A record of epoch 0, which nothing protects.
+/// An unprotected record of epoch 0.
 pub(super) fn plain(content: u8, sequence: u64, fragment: &[u8]) -> Vec<u8> {
     let mut head = [0; HEADER_BYTES];
     let length =
-        u16::try_from(fragment.len()).expect("only alerts and ChangeCipherSpec are written like this");
+        u16::try_from(fragment.len()).expect("only alerts and ChangeCipherSpec are sent unprotected");
     Header::write(&mut head, content, sequence & SEQUENCE_MAX, length);
     [&head, fragment].concat()
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn split_takes_whole_records_only() {
+    fn split_accepts_only_complete_records() {
         let mut datagram = plain(content::ALERT, 7, &[2, 40]);
         datagram.extend(plain(content::HANDSHAKE, SEQUENCE_MAX, &[9; 30]));
         let (header, record, rest) = split(&mut datagram).unwrap();

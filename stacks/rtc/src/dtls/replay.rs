@@ -1,21 +1,21 @@
-//! Which records have come already, RFC 6347 section 4.1.2.6 and RFC 9147 section 4.5.1.
+//! Replay protection, RFC 6347 section 4.1.2.6 and RFC 9147 section 4.5.1.
 
-/// Records that may overtake one another. The standard asks for 32 at least and prefers 64; batches of segments that
-/// take two ways reorder far more.
+/// The size of the replay window. The standard requires at least 32 and recommends 64; batches of segments on
+/// two paths are reordered much further.
 const WINDOW: u64 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// A bit for each of the last `WINDOW` sequence numbers, in a ring. Numbers have 48 bits.
+/// One bit for each of the last `WINDOW` sequence numbers, in a ring. Numbers have 48 bits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReplayWindow {
-    /// One more than the highest number that has come; 0 at first.
+    /// One more than the highest received number; initially 0.
     next: u64,
-    /// Bit `number % WINDOW`: it has come. Bits of numbers that left the window are cleared when reused.
+    /// Bit `number % WINDOW`: received. Bits of numbers that left the window are cleared when reused.
     seen: [u64; WORDS],
 }
 
 impl ReplayWindow {
-    /// One more than the highest number that has come.
+    /// One more than the highest received number.
     #[inline]
     pub(super) fn expected(&self) -> u64 {
         self.next
@@ -40,7 +40,7 @@ impl ReplayWindow {
         self.seen[word(number)] |= bit(number);
     }
 
-    /// Clears the numbers that were skipped. At most `WINDOW` steps, and as many records were lost or are late.
+    /// Clears the skipped numbers, in at most `WINDOW` steps.
     #[cold]
     fn skip_to(&mut self, number: u64) {
         let first = self.next.max(number.saturating_sub(WINDOW - 1));
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// What is taken of these numbers, in order.
+    /// The accepted numbers among these, in order.
     fn taken(numbers: &[u64]) -> Vec<u64> {
         let mut window = ReplayWindow::default();
         let mut take = |number| {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of all that has come.
+        /// Compared with the set of all received numbers.
         #[test]
         fn takes_each_once_and_none_that_is_old(numbers in prop::collection::vec(0u64..4000, 0..300)) {
             let (mut seen, mut highest, mut expected) = (BTreeSet::new(), 0, Vec::new());

@@ -1,4 +1,4 @@
-//! What is kept of hashes and HMACs from one to the next: what was hashed last, and the key that was used last.
+//! Kept state of hashes and HMACs: the last hash state, and the last key.
 
 use aws_lc_rs::{digest, hmac};
 use dimpl::crypto::{HashAlgorithm, aws_lc_rs as inner};
@@ -6,10 +6,10 @@ use dimpl::{CryptoError, CryptoOperation};
 
 use super::thirteen::schedule::Secret;
 
-/// Longer keys are not kept. The longest secret of either version is that of a hash.
+/// Longer keys are not kept. The longest secret of either version has the length of a hash.
 const KEY_BYTES_MAX: usize = 48;
 
-/// What was hashed last. It is no secret: both sides, and of DTLS 1.2 everyone, have seen it.
+/// The last hash state. It is not secret: both sides, and for DTLS 1.2 every observer, have the input.
 pub(super) struct Transcript {
     algorithm: HashAlgorithm,
     bytes: Vec<u8>,
@@ -17,12 +17,12 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// `data` was hashed, and this is what came of it.
+    /// `data` was hashed, with this resulting state.
     pub(super) fn new(algorithm: HashAlgorithm, data: &[u8], context: digest::Context) -> Self {
         Self { algorithm, bytes: data.to_vec(), context }
     }
 
-    /// Goes on until `data` was hashed. None: that does not begin as this does.
+    /// Continues until `data` is hashed. `None`: `data` does not start with the previous input.
     pub(super) fn go_on(&mut self, algorithm: HashAlgorithm, data: &[u8]) -> Option<digest::Context> {
         let more = data.strip_prefix(&self.bytes[..]).filter(|_| self.algorithm == algorithm)?;
         self.context.update(more);
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Transcript {
     }
 }
 
-/// The key that was used last.
+/// The last key.
 pub(super) struct LastKey {
     hash: HashAlgorithm,
     bytes: Secret<KEY_BYTES_MAX>,
@@ -45,7 +45,7 @@ pub(super) struct LastKey {
     key: hmac::Key,
 }
 
-/// HMAC, with the key that is in `last` if it is the same. Gives the length.
+/// HMAC, with the key state in `last` if the key is the same. Returns the length.
 pub(super) fn hmac(
     last: &mut Option<LastKey>,
     hash: HashAlgorithm,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hmacs_are_those_of_dimpl_whatever_key_was_used_before() {
+    fn hmacs_equal_those_of_dimpl_after_any_key() {
         let theirs = inner::default_provider().hmac_provider;
         let mut last = None;
         for hash in [HashAlgorithm::SHA256, HashAlgorithm::SHA384] {

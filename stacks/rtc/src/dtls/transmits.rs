@@ -1,8 +1,8 @@
-//! Datagrams that wait to be sent.
+//! Datagrams waiting to be sent.
 
 use std::collections::VecDeque;
 
-/// Datagrams that wait to be polled. A flight has two at most; the oldest goes if nobody polls.
+/// Datagrams that wait to be polled. A flight has at most two; the oldest is dropped if they are not polled.
 const TRANSMITS_MAX: usize = 16;
 
 /// Datagrams to send.

@@ -1,4 +1,4 @@
-//! Which versions of DTLS there are, and which a connection may speak.
+//! DTLS versions, and the set that a connection supports.
 
 /// A version of DTLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// What people call it.
+    /// Its usual name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dtls12 => "DTLS 1.2",
@@ -18,7 +18,7 @@ impl Version {
         }
     }
 
-    /// As on the wire, in hexadecimal: `tlsVersion` of the W3C's statistics.
+    /// As encoded, in hexadecimal: `tlsVersion` of the W3C's statistics.
     pub fn tls_version(self) -> &'static str {
         match self {
             Self::Dtls12 => "FEFD",
@@ -27,15 +27,15 @@ impl Version {
     }
 }
 
-/// Which versions a connection may speak.
+/// The versions that a connection supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Versions {
-    /// 1.3 with a peer that has it, 1.2 with all others.
+    /// 1.3 if the peer supports it, otherwise 1.2.
     #[default]
     Both,
     /// 1.2 only.
     Only12,
-    /// 1.3 only: a peer that has only 1.2 cannot be reached.
+    /// 1.3 only: connections to peers that support only 1.2 fail.
     Only13,
 }

@@ -7,7 +7,7 @@ use crate::cli::names::{self, Kind};
 
 /// A property of an object of a node, as an entity in Home Assistant.
 #[derive(Debug)]
-pub(super) struct Thing<'a> {
+pub(super) struct Entity<'a> {
     /// The prefix of all topics.
     pub(super) base: &'a str,
     /// The prefix of discovery topics.
@@ -36,7 +36,7 @@ pub(super) fn bridge_topic(base: &str) -> String {
     format!("{base}/bridge/state")
 }
 
-impl Thing<'_> {
+impl Entity<'_> {
     /// The topic and the payload.
     pub(super) fn message(&self) -> (String, Value) {
         let class = self.eoj.class();
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_light_can_be_switched() {
-        let thing = Thing {
+        let thing = Entity {
             base: "echonet",
             prefix: "homeassistant",
             id: "FE00000B01",
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(config["state_topic"], "echonet/FE00000B01/029101/80");
         assert_eq!(config["command_topic"], "echonet/FE00000B01/029101/80/set");
         assert_eq!(config["availability"][1]["topic"], "echonet/FE00000B01/availability");
-        let (topic, config) = Thing { can_set: false, ..thing }.message();
+        let (topic, config) = Entity { can_set: false, ..thing }.message();
         assert!(topic.contains("/binary_sensor/") && config.get("command_topic").is_none(), "{topic}");
     }
 }

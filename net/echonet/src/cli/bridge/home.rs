@@ -8,7 +8,7 @@ use crate::cli::names;
 
 /// A node.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct NodeEntry {
     /// Its name in topics: its identification number, or its address if it has none. `None` until it has
     /// answered.
     pub(super) id: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Object {
 /// All nodes; the controller limits their number.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    known: HashMap<NodeAddress, Known>,
+    known: HashMap<NodeAddress, NodeEntry>,
     by_id: HashMap<String, NodeAddress>,
 }
 
@@ -37,7 +37,7 @@ impl Nodes {
         self.known.entry(node).or_default();
     }
 
-    pub(super) fn get(&self, node: NodeAddress) -> Option<&Known> {
+    pub(super) fn get(&self, node: NodeAddress) -> Option<&NodeEntry> {
         self.known.get(&node)
     }
 
@@ -102,7 +102,7 @@ impl Nodes {
 
     /// All readable properties.
     pub(super) fn readable(&self) -> Vec<(NodeAddress, Eoj, Vec<Epc>)> {
-        let of_node = |(node, known): (&NodeAddress, &Known)| {
+        let of_node = |(node, known): (&NodeAddress, &NodeEntry)| {
             let node = *node;
             let objects = known.objects.iter().filter(|(_, object)| !object.get.is_empty());
             objects.map(move |(eoj, object)| (node, *eoj, object.get.clone())).collect::<Vec<_>>()

@@ -15,8 +15,8 @@ use super::args::Network;
 use super::output::Printer;
 use super::session::{MAPS, Session, map_of};
 use super::{Failure, names};
-use discovery::{Thing, availability_topic, bridge_topic, state_topic};
-use home::{Known, Nodes};
+use discovery::{Entity, availability_topic, bridge_topic, state_topic};
+use home::{NodeEntry, Nodes};
 use mqtt::{Address, Broker, FromBroker};
 pub(crate) use tls::Tls;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(
 ) -> Result<bool, Failure> {
     let address = Address::parse(settings.mqtt)?;
     if settings.topic.is_empty() || settings.topic.contains(['#', '+']) || settings.topic.ends_with('/') {
-        return Err(Failure::told(
+        return Err(Failure::new(
             "--topic: expected a topic without #, + or a trailing /, such as echonet",
         ));
     }
@@ -77,7 +77,7 @@ struct Bridge<'a> {
 
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum Purpose {
     /// Reads the node's number and manufacturer.
     Profile,
     /// Reads an object's property maps.
@@ -92,7 +92,7 @@ enum What {
 struct Asked {
     node: NodeAddress,
     eoj: Eoj,
-    what: What,
+    what: Purpose,
 }
 
 impl Bridge<'_> {
@@ -133,7 +133,7 @@ impl Bridge<'_> {
                 self.away = None;
                 let json =
                     || json!({ "event": "connected", "broker": self.settings.mqtt.rsplit('@').next() });
-                self.printer.line("connected to the broker; Ctrl-C ends it", json)?;
+                self.printer.line("connected to the broker; press Ctrl-C to stop", json)?;
                 self.broker.subscribe(&format!("{}/+/+/+/set", self.settings.topic));
                 self.broker.publish(&bridge_topic(self.settings.topic), "online");
                 for node in self.nodes.addresses() {
@@ -141,11 +141,11 @@ impl Bridge<'_> {
                 }
             }
             FromBroker::Away(why) if self.away.as_ref() != Some(&why) => {
-                let told = format!(
+                let message = format!(
                     "no broker at {}: {why}; the connection is retried",
                     self.settings.mqtt.rsplit('@').next().unwrap_or_default()
                 );
-                self.printer.remark(&told);
+                self.printer.remark(&message);
                 self.away = Some(why);
             }
             FromBroker::Away(_) => {}
@@ -168,13 +168,13 @@ impl Bridge<'_> {
         let epc: Epc = epc.parse().map_err(|_| "no such property")?;
         let text = std::str::from_utf8(payload).map_err(|_| "the value is no text")?;
         let edt = names::parse(eoj.class(), epc, text.trim())?;
-        self.ask(node, eoj, What::Command, Request::Set(&[Property { epc, edt: &edt }]));
+        self.ask(node, eoj, Purpose::Command, Request::Set(&[Property { epc, edt: &edt }]));
         // Reads the resulting value, whether the write was accepted or refused.
-        self.ask(node, eoj, What::Values, Request::Get(&[epc]));
+        self.ask(node, eoj, Purpose::Values, Request::Get(&[epc]));
         Ok(())
     }
 
-    fn ask(&mut self, node: NodeAddress, eoj: Eoj, what: What, request: Request<'_>) {
+    fn ask(&mut self, node: NodeAddress, eoj: Eoj, what: Purpose, request: Request<'_>) {
         // If there are too many, the next poll reads the values.
         if self.asked.len() < REQUESTS_MAX
             && let Ok(id) = self.session.controller.begin(node, eoj, request)
@@ -188,7 +188,7 @@ impl Bridge<'_> {
         self.nodes.add(node);
         self.set_present(node, true);
         let profile = [Epc::IDENTIFICATION_NUMBER, Epc::MANUFACTURER_CODE];
-        self.ask(node, Eoj::NODE_PROFILE, What::Profile, Request::Get(&profile));
+        self.ask(node, Eoj::NODE_PROFILE, Purpose::Profile, Request::Get(&profile));
         let objects: Vec<_> = self
             .session
             .controller
@@ -196,32 +196,32 @@ impl Bridge<'_> {
             .node(node)
             .map_or(Vec::new(), |known| known.instances().iter().map(|instance| instance.eoj).collect());
         for eoj in objects {
-            self.ask(node, eoj, What::Maps, Request::Get(&[Epc::GET_MAP, Epc::SET_MAP]));
+            self.ask(node, eoj, Purpose::Maps, Request::Get(&[Epc::GET_MAP, Epc::SET_MAP]));
         }
     }
 
     fn read_all(&mut self) {
         for (node, eoj, epcs) in self.nodes.readable() {
-            self.ask(node, eoj, What::Values, Request::Get(&epcs));
+            self.ask(node, eoj, Purpose::Values, Request::Get(&epcs));
         }
     }
 
     fn answered(&mut self, Asked { node, eoj, what }: Asked, answer: Option<Answer>) {
         let Some(answer) = answer else {
             // A node that does not report its number is named by its address.
-            if let What::Profile = what {
+            if let Purpose::Profile = what {
                 self.nodes.name(node, None, None);
             }
             return;
         };
         self.set_present(node, true);
         match what {
-            What::Profile => {
+            Purpose::Profile => {
                 let maker = answer.get(Epc::MANUFACTURER_CODE).map(names::maker);
                 self.nodes.name(node, answer.get(Epc::IDENTIFICATION_NUMBER), maker);
                 self.publish_all(node);
             }
-            What::Maps => {
+            Purpose::Maps => {
                 let get = map_of(&answer, Epc::GET_MAP).unwrap_or_default();
                 let get: Vec<_> = get.into_iter().filter(|epc| !MAPS.contains(epc)).collect();
                 self.nodes.describe(
@@ -231,14 +231,14 @@ impl Bridge<'_> {
                     map_of(&answer, Epc::SET_MAP).unwrap_or_default(),
                 );
                 self.introduce(node, eoj);
-                self.ask(node, eoj, What::Values, Request::Get(&get));
+                self.ask(node, eoj, Purpose::Values, Request::Get(&get));
             }
-            What::Values => {
+            Purpose::Values => {
                 for property in answer.properties() {
                     self.take(node, eoj, property.epc, property.edt);
                 }
             }
-            What::Command => {
+            Purpose::Command => {
                 for epc in answer.refused_writes() {
                     self.printer.remark(&format!("{node} {eoj} refuses to set {epc}"));
                 }
@@ -267,7 +267,7 @@ impl Bridge<'_> {
 
     /// Publishes the known state of a node.
     fn publish_all(&mut self, node: NodeAddress) {
-        let Some(Known { id: Some(id), present, objects, .. }) = self.nodes.get(node) else { return };
+        let Some(NodeEntry { id: Some(id), present, objects, .. }) = self.nodes.get(node) else { return };
         let topic = availability_topic(self.settings.topic, id);
         self.broker.publish(&topic, if *present { "online" } else { "offline" });
         for (eoj, object) in objects {
@@ -284,10 +284,10 @@ impl Bridge<'_> {
 
     /// Publishes the discovery messages of an object.
     fn introduce(&mut self, node: NodeAddress, eoj: Eoj) {
-        let Some(Known { id: Some(id), maker, objects, .. }) = self.nodes.get(node) else { return };
+        let Some(NodeEntry { id: Some(id), maker, objects, .. }) = self.nodes.get(node) else { return };
         let Some(object) = objects.get(&eoj).filter(|_| !self.settings.discovery.is_empty()) else { return };
         for epc in &object.get {
-            let thing = Thing {
+            let thing = Entity {
                 base: self.settings.topic,
                 prefix: self.settings.discovery,
                 id,

@@ -47,7 +47,7 @@ impl Address {
     /// `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`, or `mqtts://` with TLS.
     pub(super) fn parse(url: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| {
-            Failure::told(format!(
+            Failure::new(format!(
                 "--mqtt: {why}: expected mqtt://[USER[:PASSWORD]@]HOST[:PORT], such as mqtt://localhost, or mqtts:// for TLS"
             ))
         };
@@ -70,7 +70,7 @@ impl Address {
         });
         let (host, port) = match place.rsplit_once(':') {
             Some((host, port)) if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) => {
-                (host, port.parse().map_err(|_| wrong("the port is no number"))?)
+                (host, port.parse().map_err(|_| wrong("the port is not a number"))?)
             }
             _ => (place, if tls { 8883 } else { 1883 }),
         };
@@ -102,7 +102,7 @@ impl Broker {
     ) -> Result<Self, Failure> {
         if let Some(option) = tls.option().filter(|_| !address.tls) {
             let text = format!("{option}: this option requires TLS: use mqtts:// in --mqtt, or omit it");
-            return Err(Failure::told(text));
+            return Err(Failure::new(text));
         }
         let id = format!("netdyno-echonet-{}", std::process::id());
         let mut options = MqttOptions::new(id, &address.host, address.port);
@@ -171,7 +171,7 @@ fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Wak
             }
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
             Ok(_) => continue,
-            Err(error) => (FromBroker::Away(told(&error, std::mem::take(&mut was_connected))), true),
+            Err(error) => (FromBroker::Away(explain(&error, std::mem::take(&mut was_connected))), true),
         };
         if tell.send(message).is_err() {
             return;
@@ -184,7 +184,7 @@ fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Wak
 }
 
 /// Describes why there is no connection, and the remedy.
-fn told(error: &ConnectionError, was_connected: bool) -> String {
+fn explain(error: &ConnectionError, was_connected: bool) -> String {
     if let Some((why, remedy)) = tls::remedy(error) {
         return format!("{why}: {remedy}");
     }
@@ -210,9 +210,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_login_that_is_refused_is_told() {
+    fn explains_a_refused_login() {
         let refused = ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized);
-        assert!(told(&refused, false).contains("USER:PASSWORD@"));
+        assert!(explain(&refused, false).contains("USER:PASSWORD@"));
     }
 
     #[test]
@@ -231,8 +231,8 @@ mod tests {
             assert_eq!(Address::parse(url).unwrap(), expected, "{url}");
         }
         for wrong in ["localhost", "http://x", "mqtts://", "mqtt://", "mqtt://x:y", "mqtt://a/b"] {
-            let told = Address::parse(wrong).unwrap_err().to_string();
-            assert!(told.contains("mqtt://localhost"), "{wrong}: {told}");
+            let message = Address::parse(wrong).unwrap_err().to_string();
+            assert!(message.contains("mqtt://localhost"), "{wrong}: {message}");
         }
     }
 }

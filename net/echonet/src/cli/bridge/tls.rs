@@ -31,7 +31,7 @@ impl Tls<'_> {
     pub(super) fn config(&self) -> Result<ClientConfig, Failure> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| Failure::told(format!("--mqtt: no TLS: {error}")))?;
+        let builder = builder.map_err(|error| Failure::new(format!("--mqtt: no TLS: {error}")))?;
         let builder = builder.with_root_certificates(self.roots()?);
         let Some((certificate, key)) = self.own else { return Ok(builder.with_no_client_auth()) };
         let chain = CERTIFICATE.read_all(certificate)?;
@@ -52,7 +52,7 @@ impl Tls<'_> {
         }
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            return Err(Failure::told(
+            return Err(Failure::new(
                 "--mqtt: this system trusts no authority: install its certificates (Debian: ca-certificates), or give the broker's by \
                  --mqtt-ca FILE",
             ));
@@ -75,7 +75,7 @@ const KEY: File = File { name: "--mqtt-key", contents: "the key of --mqtt-cert, 
 impl File {
     fn wrong(&self, path: &Path, why: &dyn Display) -> Failure {
         let Self { name, contents } = self;
-        Failure::told(format!("{name}: {}: {why}: expected a PEM file of {contents}", path.display()))
+        Failure::new(format!("{name}: {}: {why}: expected a PEM file of {contents}", path.display()))
     }
 
     /// The certificates in the file, at least one.

@@ -1,4 +1,4 @@
-//! Any order of calls, over a network that does as it likes: nobody ends twice, or is given what was not said.
+//! Any order of calls over an unreliable network: no peer ends twice or delivers data that was not sent.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use super::*;
 enum Step {
     Deliver(bool),
     Lose(bool),
-    /// The oldest datagram lets the others go first.
+    /// The oldest datagram is delayed behind the others.
     Later(bool),
-    /// And stays where it is, too.
+    /// It is delivered and kept for another delivery.
     Twice(bool),
-    /// A byte is changed, and the datagram is cut.
+    /// A byte is changed, and the datagram is truncated.
     Damage(bool, usize, u8, usize),
     Data(bool, usize),
     Wait(u64),
@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Both peers, what is on its way to each, and how many messages each has sealed.
+/// Both peers, the datagrams in transit to each, and how many messages each has encrypted.
 struct World {
     now: Instant,
     peers: [Ours; 2],
@@ -93,7 +93,7 @@ impl World {
             while let Some(datagram) = peer.transmit() {
                 self.inboxes[1 - index].push_back(datagram);
             }
-            // At most Connected, and one end.
+            // At most one Connected and one end.
             let ended = match &peer.events[..] {
                 [] | [DtlsEvent::Connected] => false,
                 [DtlsEvent::Connected, end] | [end] => *end != DtlsEvent::Connected,
@@ -112,7 +112,7 @@ impl World {
     }
 }
 
-/// A message: its number, who said it, and bytes that follow from both.
+/// A message: its number, its sender, and bytes derived from both.
 fn text(from: usize, number: usize, length: usize) -> Vec<u8> {
     let mut text = vec![number as u8, from as u8];
     text.resize(2 + length, number as u8 ^ 0x5A);

@@ -1,4 +1,4 @@
-//! Handshakes over a network that loses, repeats and reorders.
+//! Handshakes over a network with loss, duplication and reordering.
 
 use super::*;
 
@@ -8,7 +8,7 @@ const SUITES: [Dtls12CipherSuite; 3] = [
     Dtls12CipherSuite::ECDHE_ECDSA_CHACHA20_POLY1305_SHA256,
 ];
 
-/// Something happens to each datagram of the handshake in turn.
+/// Disturbs each datagram of the handshake in turn.
 pub(super) fn each_datagram_once<A: Peer, B: Peer>(what: &str, make: impl Fn(Instant) -> Network<A, B>) {
     let late = |by: u64| vec![LATENCY + Duration::from_millis(by)];
     let fates: [(&str, Fate); 5] = [
@@ -70,7 +70,7 @@ fn every_suite_both_ways_and_cookies() {
         let mut net = Network::new(now, Raw::new(Role::Client, &config, now), ours(Role::Server, now));
         net.connect(|_, _| on_time()).unwrap();
         assert_eq!(net.b.dtls.headroom(), headroom);
-        // What `dimpl` seals we open, and the other way, at any length.
+        // Records of `dimpl` are decrypted by us, and vice versa, at any length.
         for length in [1, 15, 16, 17, 1110, 16_384] {
             let data = vec![length as u8; length];
             let to_a = net.b.data(&data);
@@ -107,7 +107,7 @@ fn a_client_of_ours_offers_the_fastest_suite_first() {
 
 /// The server's data overtakes its last flight, or that flight is lost.
 #[test]
-fn data_that_comes_before_the_handshake_is_done_is_kept() {
+fn data_before_the_end_of_the_handshake_is_buffered() {
     for lost in [false, true] {
         let now = Instant::now();
         let mut net = Network::new(now, ours(Role::Client, now), ours(Role::Server, now));
@@ -152,9 +152,10 @@ fn data_in_the_datagram_that_completes_the_handshake() {
     assert_eq!(net.a.received, [b"one", b"two"]);
 }
 
-/// The client says its last flight again while the server's answer is lost again and again; each has new numbers.
+/// The client repeats its last flight while the server's answer is lost repeatedly; each transmission has new
+/// numbers.
 #[test]
-fn the_last_flight_is_said_again_until_data_comes() {
+fn the_last_flight_is_repeated_until_data_arrives() {
     let now = Instant::now();
     let mut net = Network::new(now, ours(Role::Client, now), ours(Role::Server, now));
     let (mut answers, mut lost) = (Vec::new(), 0);
@@ -176,7 +177,7 @@ fn the_last_flight_is_said_again_until_data_comes() {
         after.0 == before.0 + 1 && after.1 == before.1 + 1
     }));
     assert_eq!(answers.len(), 4);
-    // Data has come: the flight is not needed, and a late repetition of the client's is not answered.
+    // Data has arrived: the flight is not needed, and a late repetition by the client is not answered.
     let data = net.a.data(b"x");
     net.b.receive(net.now, data);
     let finished = [&[20, 0, 0, 12, 0, 4, 0, 0, 0, 0, 0, 12][..], &[0; 12]].concat();
@@ -186,7 +187,7 @@ fn the_last_flight_is_said_again_until_data_comes() {
 }
 
 #[test]
-fn no_answer_ends_it_and_says_so() {
+fn a_silent_peer_ends_the_handshake() {
     let now = Instant::now();
     let mut net = Network::new(now, ours(Role::Client, now), ours(Role::Server, now));
     net.run(Duration::from_secs(40), |_, _| vec![], |_| false);
@@ -209,7 +210,8 @@ fn wrong_fingerprints() {
             |_, _| on_time(),
             |net| !net.a.events.is_empty() && !net.b.events.is_empty(),
         );
-        // Who looks first says bad_certificate; the other gives up after its next timer, long before its time limit.
+        // The verifying side sends bad_certificate; the other one gives up after its next timer, long before
+        // its time limit.
         let (looked, told) = if at_client == wrong { (&net.a, &net.b) } else { (&net.b, &net.a) };
         assert_eq!(looked.events, [DtlsEvent::Failed(Error::Fingerprint)]);
         assert_eq!(
@@ -223,7 +225,7 @@ fn wrong_fingerprints() {
 }
 
 #[test]
-fn a_server_need_not_ask_for_our_certificate() {
+fn a_server_need_not_request_our_certificate() {
     let now = Instant::now();
     let config = RawConfig { certificates: false, ..RawConfig::default() };
     let mut net = Network::new(now, ours(Role::Client, now), Raw::new(Role::Server, &config, now));
@@ -231,7 +233,7 @@ fn a_server_need_not_ask_for_our_certificate() {
 }
 
 #[test]
-fn a_client_must_show_one() {
+fn a_client_must_present_a_certificate() {
     let now = Instant::now();
     let mut server = ours(Role::Server, now);
     server.receive(now, ours(Role::Client, now).transmit().unwrap());
@@ -244,7 +246,7 @@ fn a_client_must_show_one() {
 }
 
 #[test]
-fn a_server_must_take_the_extended_master_secret() {
+fn a_server_must_support_the_extended_master_secret() {
     let now = Instant::now();
     let mut client = ours(Role::Client, now);
     let mut server = Raw::new(Role::Server, &RawConfig::default(), now);

@@ -1,10 +1,10 @@
-//! What anyone can send: it may cost a retransmission, never the connection.
+//! Datagrams that anyone can send may cost a retransmission, never the connection.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Noise that an attacker makes of a genuine datagram, and of nothing.
+/// Noise that an attacker can derive from a genuine datagram, or invent.
 fn noise(genuine: &[u8]) -> Vec<Vec<u8>> {
     let mut noise = vec![
         vec![],
@@ -17,12 +17,12 @@ fn noise(genuine: &[u8]) -> Vec<Vec<u8>> {
         plain(content::CHANGE_CIPHER_SPEC, 78, &[1]),
         plain(content::CHANGE_CIPHER_SPEC, 79, &[2]),
         plain(content::APPLICATION_DATA, 80, b"data"),
-        // A second ClientHello or ServerHello, whole and in pieces; messages that DTLS 1.3 protects.
+        // A second ClientHello or ServerHello, complete and in fragments; messages that DTLS 1.3 encrypts.
         plain(content::HANDSHAKE, 85, &[&[1, 0, 0, 60, 0, 1, 0, 0, 0, 0, 0, 60][..], &[3; 60]].concat()),
         plain(content::HANDSHAKE, 86, &[&[2, 0, 0, 60, 0, 1, 0, 0, 0, 0, 0, 60][..], &[3; 60]].concat()),
         plain(content::HANDSHAKE, 87, &[&[2, 0, 0, 60, 0, 1, 0, 0, 9, 0, 0, 4][..], &[3; 4]].concat()),
         plain(content::HANDSHAKE, 88, &[&[8, 0, 0, 4, 0, 1, 0, 0, 0, 0, 0, 4][..], &[3; 4]].concat()),
-        // Finished in the clear, messages of the other side, far ahead, empty.
+        // Finished in plaintext, messages of the other side, far ahead, empty.
         plain(
             content::HANDSHAKE,
             81,
@@ -37,7 +37,7 @@ fn noise(genuine: &[u8]) -> Vec<Vec<u8>> {
         noise.push([&[flags, 0, 1, 0, 40][..], &[0x5A; 40]].concat());
         noise.push([&[flags, 0, 1][..], &[0x5A; 13]].concat());
     }
-    // Protected records with other keys: the numbers around the right ones, and far ahead.
+    // Records encrypted with other keys: numbers near the expected ones, and far ahead.
     for (content, number) in [(20, 0), (21, 0), (22, 0), (22, 1), (22, 1 << 40), (23, 0), (23, 5), (24, 0)] {
         let mut record = plain(content, number, &[0xA5; 64]);
         record[4] = 1;
@@ -53,10 +53,10 @@ fn noise(genuine: &[u8]) -> Vec<Vec<u8>> {
     noise
 }
 
-/// All of it before each genuine datagram, to one side or the other. It is what an attacker can tell without the keys:
-/// a message of epoch 0 that is right but for its content breaks the handshake of any DTLS 1.2.
+/// All of it before each genuine datagram, to either side. It contains only what can be produced without the
+/// keys; a message of epoch 0 that is valid except for its content breaks any DTLS 1.2 handshake.
 #[test]
-fn noise_before_each_datagram_stops_nothing() {
+fn noise_before_each_datagram_is_harmless() {
     let config = RawConfig { mtu: 300, ..RawConfig::default() };
     let now = Instant::now();
     for noisy in [[true, false], [false, true], [true, true]] {
@@ -93,7 +93,7 @@ fn noise_before_each_datagram_stops_nothing() {
     assert!(net.a.is_connected(), "{:?}", net.a.events);
 }
 
-/// Hands every datagram over at once, after noise if its receiver's place is noisy.
+/// Delivers every datagram at once, after noise if the receiver's side is noisy.
 fn disturb<A: Peer, B: Peer>(net: &mut Network<A, B>, noisy: [bool; 2]) {
     for _ in 0..20 {
         let mut moved = false;
@@ -127,7 +127,7 @@ fn a_bad_client_hello_is_forgotten() {
     // Extended master secret: an extension of no bytes.
     let master_secret = find(&[0, 23, 0, 0]);
     let body = HEADER_BYTES + 12;
-    // A piece, the rest of which never comes.
+    // A fragment without the rest.
     let mut piece = good[..body + 40].to_vec();
     piece[11..13].copy_from_slice(&[0, 12 + 40]);
     piece[body - 1] = 40;
@@ -146,7 +146,7 @@ fn a_bad_client_hello_is_forgotten() {
             net.b.receive(now, bad.clone());
             assert_eq!(net.b.transmit(), None, "{what}");
         }
-        // Long silence does not end it either.
+        // A long silence does not end it either.
         net.now += Duration::from_secs(60);
         net.b.timeout(net.now);
         net.a = ours(Role::Client, net.now);
@@ -154,7 +154,7 @@ fn a_bad_client_hello_is_forgotten() {
     }
 }
 
-/// A plain fatal alert: believed when the peer is silent after it, and only then.
+/// A plaintext fatal alert takes effect only if the peer is silent afterwards.
 #[test]
 fn plain_alerts() {
     let now = Instant::now();
@@ -174,7 +174,7 @@ fn plain_alerts() {
         client.events,
         [DtlsEvent::Failed(Error::Dtls("the peer sent alert 40 (handshake_failure)".into()))]
     );
-    // Nobody can refuse what was not said.
+    // An alert before the first flight has no effect.
     let mut server = ours(Role::Server, now);
     server.receive(now, alert);
     server.timeout(now + Duration::from_secs(10));
@@ -182,7 +182,7 @@ fn plain_alerts() {
 }
 
 #[test]
-fn what_is_kept_early_is_bounded() {
+fn early_records_are_bounded() {
     let now = Instant::now();
     for bytes in [1, 10_000] {
         let mut client = ours(Role::Client, now);
@@ -197,16 +197,17 @@ fn what_is_kept_early_is_bounded() {
     }
 }
 
-/// One bit of one datagram of the handshake is wrong: it fails or goes on, and nobody is deceived.
+/// One bit of one handshake datagram is flipped: the handshake fails or succeeds, and neither side accepts
+/// wrong data.
 #[test]
-fn a_wrong_bit_in_the_handshake_deceives_nobody() {
+fn a_flipped_bit_in_the_handshake_is_detected() {
     let now = Instant::now();
     let (mut failed, mut connected) = (0, 0);
     for datagram in 0..4 {
         for at in (0..600).step_by(23) {
             let mut net = Network::new(now, ours(Role::Client, now), ours(Role::Server, now));
             let mut seen = 0;
-            // Handed over by hand, for the network cannot change what it carries.
+            // Delivered directly, since the network cannot modify datagrams.
             for _ in 0..60 {
                 let a_to_b: Vec<_> = std::iter::from_fn(|| net.a.transmit()).map(|d| (true, d)).collect();
                 let b_to_a: Vec<_> = std::iter::from_fn(|| net.b.transmit()).map(|d| (false, d)).collect();
@@ -255,7 +256,8 @@ proptest! {
         prop_assert!(net.connect(|_, _| on_time()).is_ok());
     }
 
-    /// Bytes that look like records, at any time of a handshake: no panic, no event, and it goes on.
+    /// Random bytes in the form of records, at any time during a handshake: no panic, no event, and it
+    /// continues.
     #[test]
     fn random_records(
         records in prop::collection::vec((20u8..26, 0u16..3, 0u64..6, prop::collection::vec(any::<u8>(), 0..80)), 0..40),

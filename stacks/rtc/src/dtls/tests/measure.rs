@@ -1,10 +1,10 @@
-//! What things cost. Run with `--release -- --ignored --nocapture measure`.
+//! Costs. Run with `--release -- --ignored --nocapture measure`.
 
 use std::hint::black_box;
 
 use super::*;
 
-/// Nanoseconds a call: the least of several runs.
+/// Nanoseconds per call: the minimum of several runs.
 fn nanoseconds(times: u32, mut call: impl FnMut()) -> f64 {
     let run = |_| {
         let start = Instant::now();
@@ -29,9 +29,9 @@ fn measure_records_of(versions: Versions) {
         let seal = nanoseconds(20_000, || {
             black_box(net.a.dtls.seal(black_box(&mut buffer), length));
         });
-        // A receiver that has missed no more than it can miss.
+        // A receiver whose window has moved as far as possible.
         let mut net = connected_with(versions);
-        // Sealed first, opened then, in batches that stay in the cache.
+        // Encrypted first, then decrypted, in batches that stay in the cache.
         let mut open = f64::INFINITY;
         for _ in 0..300 {
             let mut batch: Vec<_> = (0..64).map(|_| net.a.data(&vec![7; length])).collect();
@@ -81,7 +81,7 @@ fn measure_memory() {
     } else {
         Versions::Both
     };
-    // The network of the test is not kept, so only what a connection holds is.
+    // The test's network is dropped, so that only the memory of a connection counts.
     let mut before = 0;
     let mut kept = Vec::new();
     for index in 0..4200 {
@@ -91,7 +91,7 @@ fn measure_memory() {
         let mut net = connected_with(versions);
         let data = net.a.data(b"the client has finished");
         net.b.receive(net.now, data);
-        // And has its ACK.
+        // Includes its ACK.
         while let Some(datagram) = net.b.transmit() {
             net.a.receive(net.now, datagram);
         }

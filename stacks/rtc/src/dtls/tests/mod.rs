@@ -16,13 +16,13 @@ use dimpl::{Config, DtlsCertificate, NamedGroup, Output};
 use super::record::content;
 use super::*;
 
-/// One way.
+/// One-way delay.
 const LATENCY: Duration = Duration::from_millis(10);
 
 static CERTIFICATES: LazyLock<[Arc<Certificate>; 2]> =
     LazyLock::new(|| [(); 2].map(|()| Arc::new(Certificate::generate().unwrap())));
 
-/// What the tests ask of either kind of peer.
+/// What the tests require of either kind of peer.
 trait Peer {
     fn receive(&mut self, now: Instant, datagram: Vec<u8>);
     fn transmit(&mut self) -> Option<Vec<u8>>;
@@ -64,7 +64,7 @@ impl Ours {
         }
     }
 
-    /// The record of epoch 1 with this content, sealed under the next number.
+    /// The record of epoch 1 with this content, encrypted with the next number.
     fn sealed(&mut self, content: u8, text: &[u8]) -> Vec<u8> {
         match &mut self.dtls.state {
             State::Connected(connection) => sealed(&mut connection.protection, content, text),
@@ -124,7 +124,7 @@ impl Peer for Ours {
 struct Raw {
     dimpl: dimpl::Dtls,
     connected: bool,
-    /// It does not say when it is done with a client's handshake, so what it has to send is taken as it comes.
+    /// It does not report the end of a client's handshake, so its packets are fetched immediately.
     packets: std::collections::VecDeque<Vec<u8>>,
     deadline: Option<Instant>,
     received: Vec<Vec<u8>>,
@@ -210,7 +210,7 @@ impl Raw {
     fn note(&mut self, result: Result<(), dimpl::Error>) {
         self.drain();
         if let Err(error) = result {
-            // Its timer would stand for ever.
+            // Its timer would remain set forever.
             self.deadline = None;
             self.error = self.error.take().or(Some(error));
         }
@@ -257,7 +257,7 @@ impl Peer for Raw {
     }
 }
 
-/// What becomes of a datagram: when its copies arrive.
+/// The fate of a datagram: when its copies arrive.
 type Fate = Vec<Duration>;
 
 fn on_time() -> Fate {
@@ -268,7 +268,7 @@ struct Network<A, B> {
     now: Instant,
     a: A,
     b: B,
-    /// On their way: when, to `b`, bytes. In the order in which they were sent.
+    /// In transit: arrival, whether to `b`, bytes. In the order of sending.
     flying: Vec<(Instant, bool, Vec<u8>)>,
     /// Datagrams so far.
     sent: usize,
@@ -295,7 +295,7 @@ impl<A: Peer, B: Peer> Network<A, B> {
         }
     }
 
-    /// The next arrival or timer, until `done` or the time is over.
+    /// Runs to the next arrival or timer, until `done` or the time limit.
     fn run(
         &mut self,
         limit: Duration,
@@ -332,7 +332,7 @@ impl<A: Peer, B: Peer> Network<A, B> {
         }
     }
 
-    /// Moves on to the next timer, if there is one.
+    /// Advances to the next timer, if there is one.
     fn tick(&mut self) {
         if let Some(at) = [self.a.deadline(), self.b.deadline()].into_iter().flatten().min() {
             self.now = self.now.max(at);
@@ -341,7 +341,7 @@ impl<A: Peer, B: Peer> Network<A, B> {
         }
     }
 
-    /// Connects them, and has each tell the other something.
+    /// Connects them, and sends data in both directions.
     fn connect(&mut self, fate: impl FnMut(usize, &[u8]) -> Fate) -> Result<(), String> {
         let start = self.now;
         self.run(Duration::from_secs(20), fate, |net| net.a.is_connected() && net.b.is_connected());
@@ -361,7 +361,7 @@ impl<A: Peer, B: Peer> Network<A, B> {
     }
 }
 
-/// One that speaks 1.2.
+/// A peer limited to 1.2.
 fn ours(role: Role, now: Instant) -> Ours {
     Ours::new(Versions::Only12, role, now)
 }
@@ -394,7 +394,8 @@ fn shape(datagram: &[u8]) -> Vec<(u8, u16)> {
     shape
 }
 
-/// A peer with 1.2 only on either side, in large and in small datagrams, each in turn gone wrong.
+/// A peer limited to 1.2 on either side, in large and in small datagrams, with each datagram disturbed in
+/// turn.
 fn in_small_pieces(ours: fn(Role, Instant) -> Ours) {
     for mtu in [1150, 300] {
         let config = RawConfig { mtu, ..RawConfig::default() };
@@ -407,7 +408,7 @@ fn in_small_pieces(ours: fn(Role, Instant) -> Ours) {
     }
 }
 
-/// What comes of one side's genuine alert at the other.
+/// The effect of one side's authentic alert on the other.
 fn says(mut net: Network<Ours, Ours>, alert: &[u8], expected: Option<&DtlsEvent>) {
     let record = net.a.sealed(content::ALERT, alert);
     net.b.receive(net.now, record);

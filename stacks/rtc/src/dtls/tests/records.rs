@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the peer hands out of this datagram.
+/// The plaintexts that the peer delivers from this datagram.
 fn deliver(peer: &mut Ours, now: Instant, datagram: &[u8]) -> Vec<Vec<u8>> {
     peer.receive(now, datagram.to_vec());
     std::mem::take(&mut peer.received)
@@ -63,7 +63,7 @@ fn replays_and_what_is_too_old() {
     {
         assert_eq!(fresh(&mut net.b, number), expected, "{number}");
     }
-    // The window holds for records that are no data too.
+    // The replay window also covers records other than data.
     let alert = net.a.sealed(content::ALERT, &[1, 100]);
     net.b.receive(now, alert.clone());
     net.b.receive(now, alert);
@@ -82,14 +82,14 @@ fn forgeries_change_nothing() {
     }
     for length in 0..record.len() {
         assert!(deliver(&mut net.b, now, &record[..length]).is_empty(), "length {length}");
-        // Cut off, with a header that says so.
+        // Truncated, with a consistent header.
         let mut short = record[..length].to_vec();
         if let Some(bytes) = short.get_mut(11..13) {
             bytes.copy_from_slice(&((length - 13) as u16).to_be_bytes());
             assert!(deliver(&mut net.b, now, &short).is_empty(), "length {length}");
         }
     }
-    // Our own, reflected.
+    // Our own record, reflected.
     assert!(deliver(&mut net.a, now, &record).is_empty());
     let other = connected().a.data(b"of another connection");
     assert!(deliver(&mut net.b, now, &other).is_empty());
@@ -174,7 +174,7 @@ fn genuine_alerts() {
 #[test]
 fn a_connection_is_small_and_tells_no_secrets() {
     let net = connected();
-    // And two cipher contexts of 0.6 kB each, and the certificate of the peer.
+    // In addition, two cipher contexts of 0.6 kB each, and the peer's certificate.
     assert!(size_of::<Dtls>() <= 304, "{}", size_of::<Dtls>());
     assert_eq!(format!("{:?}", net.a.dtls), "Dtls { state: \"Connected\", .. }");
     let State::Connected(connection) = &net.a.dtls.state else { panic!() };

@@ -1,4 +1,5 @@
-//! DTLS 1.3: handshakes over a network that loses and reorders, with peers of either version, and what comes after.
+//! DTLS 1.3: handshakes over a network with loss and reordering, with peers of either version, and
+//! established connections.
 
 use super::handshake::each_datagram_once;
 use super::*;
@@ -17,12 +18,12 @@ fn session(peer: &mut Ours) -> &mut Session {
     session
 }
 
-/// Goes on until nobody has anything to say, again or at all.
+/// Runs until neither side has anything to send or repeat.
 fn settle<A: Peer, B: Peer>(net: &mut Network<A, B>) {
     net.run(Duration::from_secs(20), |_, _| on_time(), is_quiet);
 }
 
-/// Whether nobody waits for an answer.
+/// Whether neither side waits for an answer.
 fn is_quiet<A: Peer, B: Peer>(net: &Network<A, B>) -> bool {
     let soon = net.now + Duration::from_secs(20);
     [net.a.deadline(), net.b.deadline()].into_iter().flatten().all(|at| at > soon)
@@ -67,7 +68,7 @@ fn every_flight_backwards() {
 }
 
 #[test]
-fn who_has_only_one_version_gets_it() {
+fn a_peer_with_one_version_gets_it() {
     use Version::{Dtls12, Dtls13};
     use Versions::{Both, Only12, Only13};
     let now = Instant::now();
@@ -96,7 +97,7 @@ fn who_has_only_one_version_gets_it() {
     }
 }
 
-/// A peer with 1.2 only, and each datagram in turn gone wrong.
+/// A peer limited to 1.2, with each datagram disturbed in turn.
 #[test]
 fn back_to_1_2_over_a_bad_network() {
     in_small_pieces(ours13);
@@ -119,7 +120,7 @@ fn every_suite_both_ways_cookies_and_second_hellos() {
             net.connect(|_, _| on_time()).unwrap();
         }
     }
-    // And with losses.
+    // With losses.
     let config = RawConfig { cookie: true, groups: vec![NamedGroup::Secp256r1], ..raw13() };
     each_datagram_once("client", |now| {
         Network::new(now, ours13(Role::Client, now), Raw::new(Role::Server, &config, now))
@@ -130,7 +131,7 @@ fn every_suite_both_ways_cookies_and_second_hellos() {
 }
 
 #[test]
-fn a_downgrade_is_seen() {
+fn a_downgrade_is_detected() {
     let now = Instant::now();
     let mut client = ours13(Role::Client, now);
     let mut server = Raw::new(Role::Server, &RawConfig::default(), now);
@@ -162,7 +163,7 @@ fn wrong_fingerprints() {
     }
 }
 
-/// Who shows the right certificate, but has not its key: the client is not connected for a moment, nor the server.
+/// An attacker with the right certificate but without its key: neither the client nor the server connects.
 #[test]
 fn impostors() {
     let now = Instant::now();
@@ -186,9 +187,9 @@ fn impostors() {
     }
 }
 
-/// What the server may say before it knows the client arrives with its flight, or behind it.
+/// Data that the server sends before the client is authenticated arrives with its flight, or after it.
 #[test]
-fn a_server_may_speak_first() {
+fn a_server_may_send_first() {
     let now = Instant::now();
     let mut net = Network::new(now, ours13(Role::Client, now), ours13(Role::Server, now));
     assert!(!net.b.dtls.can_seal());
@@ -206,7 +207,7 @@ fn a_server_may_speak_first() {
     net.a.timeout(net.a.deadline().unwrap());
     assert_eq!(net.a.events, [DtlsEvent::Connected]);
     assert_eq!(net.a.received, [b"early"]);
-    // Nor is anything read of a client that is not known.
+    // Data of an unauthenticated client is not read.
     let data = net.a.data(b"data");
     net.b.receive(now, data);
     assert!(net.b.received.is_empty() && net.b.events.is_empty());
@@ -218,13 +219,14 @@ fn a_server_may_speak_first() {
     );
 }
 
-/// The client says its last flight again until the ACK comes; the server acknowledges each, also long after.
+/// The client repeats its last flight until the ACK arrives; the server acknowledges each repetition, also
+/// much later.
 #[test]
-fn the_last_flight_is_said_again_until_it_is_acknowledged() {
+fn the_last_flight_is_repeated_until_it_is_acknowledged() {
     let now = Instant::now();
     let mut net = Network::new(now, ours13(Role::Client, now), ours13(Role::Server, now));
     let mut seen = [0; 2];
-    // Each way the first three of the end are lost: Finished, then ACKs.
+    // In each direction, the first three datagrams of the last phase are lost: Finished, then ACKs.
     net.run(
         Duration::from_secs(20),
         |index, datagram| {
@@ -237,16 +239,16 @@ fn the_last_flight_is_said_again_until_it_is_acknowledged() {
         },
         |net| net.a.is_connected() && net.b.is_connected() && net.a.deadline().is_none(),
     );
-    // What is repeated is acknowledged record by record, and each only once.
+    // Repetitions are acknowledged record by record, each only once.
     assert_eq!(seen, [6, 6]);
     assert!(net.b.is_connected() && net.a.deadline().is_none());
-    // The server forgets it after a while.
+    // The server discards the state after a while.
     net.b.timeout(net.now + Duration::from_secs(61));
     assert_eq!(net.b.deadline(), None);
 }
 
 #[test]
-fn no_ack_ever_is_no_end() {
+fn missing_acks_do_not_end_the_connection() {
     let now = Instant::now();
     let mut net = Network::new(now, ours13(Role::Client, now), ours13(Role::Server, now));
     let lost_from_here = |index: usize, _: &[u8]| if index >= 2 { vec![] } else { on_time() };
@@ -257,13 +259,13 @@ fn no_ack_ever_is_no_end() {
     assert!(net.sent < 40, "{}", net.sent);
 }
 
-/// Key updates by either side, asked for or not, with losses, until the epoch's bits have gone round twice.
+/// Key updates by either side, requested or not, with losses, until the epoch's bits have wrapped twice.
 #[test]
 fn keys_are_updated() {
     let mut net = connected_with(Versions::Both);
     settle(&mut net);
     for round in 0..9u8 {
-        // Worn out, on one side or the other.
+        // The key limit is reached on one side or the other.
         let peer = if round % 2 == 0 { &mut net.a } else { &mut net.b };
         session(peer).protection.write.wear_out();
         for again in 0..3 {
@@ -301,7 +303,7 @@ fn dimpl_updates_its_keys_and_so_do_we() {
             let data = net.b.data(b"nothing new");
             net.a.receive(net.now, data);
             settle(&mut net);
-            // `dimpl` answers when it is looked at again.
+            // `dimpl` answers when it is polled again.
             let data = net.a.data(b"again");
             net.b.receive(net.now, data);
             settle(&mut net);
@@ -353,7 +355,7 @@ fn messages_after_the_handshake() {
         assert_eq!(to.transmit(), None, "{what}");
         assert!(to.is_connected(), "{what}");
     }
-    // With its old key the server is heard still, with no key it did not announce.
+    // The server is still received with its old key, but not with an unannounced one.
     let old = net.b.data(b"old key");
     net.a.receive(now, old);
     assert_eq!(net.a.received, [b"old key"]);
@@ -397,9 +399,9 @@ fn dimpl_hears_and_says_close_notify() {
     }
 }
 
-/// Records that nobody sealed, of every epoch and form, and plain ones, to a connected pair.
+/// Records that no peer encrypted, of every epoch and form, and plaintext ones, to a connected pair.
 #[test]
-fn noise_means_nothing_when_connected() {
+fn noise_is_ignored_when_connected() {
     let mut net = connected_with(Versions::Both);
     settle(&mut net);
     let genuine = net.a.data(b"genuine");
@@ -409,7 +411,7 @@ fn noise_means_nothing_when_connected() {
             record[0] = flags;
             net.a.receive(net.now, record.clone());
             net.b.receive(net.now, record.clone());
-            // With a length that is right, and more behind it.
+            // With a valid length, and further bytes.
             if bytes > 5 {
                 record[3..5].copy_from_slice(&((bytes - 5) as u16).to_be_bytes());
                 net.b.receive(net.now, [&record[..], &record].concat());

@@ -1,4 +1,4 @@
-//! Messages that are said again until they are acknowledged: RFC 9147 sections 5.8 and 7.
+//! Retransmission of messages until they are acknowledged: RFC 9147 sections 5.8 and 7.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use crate::dtls::certificate::{FIRST_RETRANSMISSION, HANDSHAKE_DATAGRAM_BYTES, R
 use crate::dtls::record::content;
 use crate::dtls::transmits::{Transmits, push};
 
-/// Bytes of a record number in an ACK: epoch and sequence number, 64 bits each.
+/// Length of a record number in an ACK in bytes: epoch and sequence number, 64 bits each.
 const RECORD_NUMBER_BYTES: usize = 16;
-/// Record numbers in one ACK of ours.
+/// The maximum number of record numbers in one of our ACKs.
 pub(in crate::dtls) const ACK_NUMBERS_MAX: usize = 32;
 
-/// What one record carries.
+/// The content of one record.
 #[derive(Debug)]
 struct Part {
     fragment: Vec<u8>,
-    /// The numbers under which it was sent: any may be acknowledged.
+    /// The numbers under which it was sent: an ACK may contain any of them.
     numbers: Vec<u64>,
 }
 
-/// A flight of one epoch. What is acknowledged is not said again.
+/// A flight of one epoch. Acknowledged parts are not repeated.
 #[derive(Debug)]
 pub(in crate::dtls) struct Flight {
     parts: Vec<Part>,
@@ -30,7 +30,7 @@ pub(in crate::dtls) struct Flight {
 }
 
 impl Flight {
-    /// A flight that was sent now: fragments of handshake messages, and under which number each.
+    /// A flight that was sent now: handshake fragments and their record numbers.
     pub(super) fn sent(now: Instant, parts: Vec<(u64, Vec<u8>)>) -> Self {
         let part = |(number, fragment)| Part { fragment, numbers: vec![number] };
         Self {
@@ -41,7 +41,7 @@ impl Flight {
         }
     }
 
-    /// Sends one fragment, for the first time.
+    /// Sends one fragment for the first time.
     pub(super) fn send(
         now: Instant,
         fragment: Vec<u8>,
@@ -57,7 +57,7 @@ impl Flight {
         self.deadline
     }
 
-    /// Says again what is not acknowledged, if it is time. False: it was said often enough.
+    /// Retransmits unacknowledged parts when the timer expires. False: the limit is reached.
     pub(super) fn handle_timeout(
         &mut self,
         now: Instant,
@@ -86,7 +86,7 @@ impl Flight {
         true
     }
 
-    /// Takes an ACK of records of this epoch. True: all is acknowledged.
+    /// Handles an ACK of records in this epoch. True: the flight is acknowledged.
     pub(super) fn acknowledge(&mut self, epoch: u64, ack: &[u8]) -> bool {
         for number in numbers(ack).filter(|number| number.0 == epoch) {
             self.parts.retain(|part| !part.numbers.contains(&number.1));
@@ -95,7 +95,7 @@ impl Flight {
     }
 }
 
-/// The record numbers of an ACK: epoch and sequence number. None if its length is not what it says.
+/// The record numbers in an ACK: epoch and sequence number. `None` if its length is inconsistent.
 pub(super) fn numbers(ack: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     let list = ack.split_first_chunk().filter(|(length, list)| {
         usize::from(u16::from_be_bytes(**length)) == list.len() && list.len() % RECORD_NUMBER_BYTES == 0
@@ -108,7 +108,7 @@ pub(super) fn numbers(ack: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The content of an ACK of these records, the first [`ACK_NUMBERS_MAX`] of them.
+/// An ACK of these records, the first [`ACK_NUMBERS_MAX`] of them.
 pub(in crate::dtls) fn ack(epoch: u64, sequences: &[u64]) -> Vec<u8> {
     let sequences = &sequences[..sequences.len().min(ACK_NUMBERS_MAX)];
     let mut ack = ((sequences.len() * RECORD_NUMBER_BYTES) as u16).to_be_bytes().to_vec();
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn acks_there_and_back() {
+    fn acks_round_trip() {
         for count in [0, 1, 3, 32, 40] {
             let sequences: Vec<u64> = (7..7 + count).collect();
             let expected: Vec<_> = sequences.iter().take(32).map(|&sequence| (2, sequence)).collect();

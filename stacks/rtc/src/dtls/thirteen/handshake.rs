@@ -1,12 +1,12 @@
-//! The protected part of a handshake: what `dimpl` may see of it, and what of its own may leave.
+//! The encrypted part of a handshake: filters the records to and from `dimpl`.
 //!
-//! `dimpl` gets a record of epoch 2 after it was opened here too: so no alert gets there, and no message that is longer
-//! than what it has room for. Its own records of epoch 2 leave as they are, since nothing else of ours is in that
-//! epoch; they are opened here too, so that they can be said again when `dimpl` is gone. Its records of epoch 3, which
-//! are ACKs, are dropped: that epoch is ours alone, and so are the ACKs in it.
+//! `dimpl` receives a record of epoch 2 after it was decrypted here too, so that it never receives alerts, or
+//! messages longer than its buffers. Its own records of epoch 2 are sent unchanged, since no other records of
+//! ours use that epoch; they are also decrypted here, so that they can be repeated after `dimpl` is gone. Its
+//! records of epoch 3, which are ACKs, are dropped: that epoch and its ACKs are handled here.
 //!
-//! A server may write in epoch 3 before the client's last flight is there (RFC 8446 section 2, "0.5-RTT"): to somebody
-//! whom it does not know yet. Nothing is read in that epoch before.
+//! A server may send data in epoch 3 before the client's last flight arrives (RFC 8446 section 2, "0.5-RTT"),
+//! that is, to an unauthenticated client. Nothing is accepted in that epoch before.
 
 use std::time::Instant;
 
@@ -24,36 +24,37 @@ use crate::dtls::record::{Alert, content};
 use crate::dtls::transmits::{Transmits, push};
 use crate::dtls::{DtlsEvent, Role};
 
-/// The number of a client's alert in epoch 2: far beyond those of `dimpl`, and near enough for the peer to tell. It is
-/// the last thing that we say.
+/// The number of a client's alert in epoch 2: far beyond those of `dimpl`, and near enough for the peer to
+/// reconstruct. It is the last record sent.
 const ALERT_SEQUENCE: u64 = 1 << 14;
-/// Pieces of a last flight that are kept: `dimpl` cuts three messages, each shorter than 2 kB, at 1,150 bytes.
+/// Parts of a last flight that are kept: `dimpl` splits three messages, each shorter than 2 kB, at 1,150
+/// bytes.
 const PARTS_MAX: usize = 16;
 
-/// What a handshake of DTLS 1.3 has, once there are keys.
+/// The state of a DTLS 1.3 handshake, once there are keys.
 pub(in crate::dtls) struct Thirteen {
     role: Role,
     cipher: Cipher,
     /// Our secret of epoch 2.
     write: TrafficSecret,
-    /// Opens the peer's records of epoch 2.
+    /// Decrypts the peer's records of epoch 2.
     read: Reader,
-    /// Opens those of `dimpl`.
+    /// Decrypts those of `dimpl`.
     own: Reader,
     /// Epoch 3, and its secrets.
     application: Option<(Protection, TrafficSecret, TrafficSecret)>,
-    /// The longest message that the peer has sent, in bytes.
+    /// The length of the longest message of the peer in bytes.
     pub longest_message: usize,
-    /// Numbers of the peer's records with handshake messages, for our ACK.
+    /// Record numbers of the peer's handshake messages, for our ACK.
     received: Vec<u64>,
-    /// What our last flight is made of: record number, and fragment.
+    /// The parts of our last flight: record number and fragment.
     parts: Vec<(u64, Vec<u8>)>,
     next_message: u16,
     peer_message: u16,
 }
 
 impl Thirteen {
-    /// None: these are no secrets of that cipher.
+    /// `None`: the secrets do not match the cipher.
     pub(in crate::dtls) fn new(role: Role, secrets: Secrets) -> Option<Self> {
         let Secrets { cipher, client, server } = secrets;
         let (write, read) = if role == Role::Client { (client, server) } else { (server, client) };
@@ -72,7 +73,7 @@ impl Thirteen {
         })
     }
 
-    /// Keeps the secrets of epoch 3.
+    /// Stores the secrets of epoch 3.
     pub(in crate::dtls) fn keep(&mut self, secrets: Secrets) {
         let Secrets { cipher, client, server } = secrets;
         let (write, read) = if self.role == Role::Client { (client, server) } else { (server, client) };
@@ -84,18 +85,18 @@ impl Thirteen {
         }
     }
 
-    /// Whether there is all that data needs.
+    /// Whether everything is known that application data requires.
     pub(in crate::dtls) fn is_done(&self) -> bool {
         self.application.is_some()
     }
 
-    /// What seals in epoch 3.
+    /// The protection of epoch 3.
     pub(in crate::dtls) fn protection(&mut self) -> Option<&mut Protection> {
         self.application.as_mut().map(|(protection, ..)| protection)
     }
 
-    /// An alert, under the protection that the peer reads: epoch 3 when it has our Finished, and for a client epoch 2
-    /// before. (Who has not our Finished yet gives up later.)
+    /// An alert with the protection that the peer can decrypt: epoch 3 once it has our Finished; for a
+    /// client, epoch 2 before. (A peer without our Finished times out.)
     pub(in crate::dtls) fn sealed_alert(&mut self, alert: Alert) -> Vec<u8> {
         match (self.role, &mut self.application) {
             (Role::Server, Some((protection, ..))) => {
@@ -109,8 +110,8 @@ impl Thirteen {
         }
     }
 
-    /// Looks through protected records of `dimpl`. Gives the length of those that may leave; they are moved to the
-    /// front. None: they are not what they should be.
+    /// Filters protected records of `dimpl`. Moves those to be sent to the front and returns their length.
+    /// `None`: they are invalid.
     pub(in crate::dtls) fn pass(&mut self, datagram: &mut [u8]) -> Option<usize> {
         let (mut at, mut kept) = (0, 0);
         while at < datagram.len() {
@@ -128,13 +129,13 @@ impl Thirteen {
         Some(kept)
     }
 
-    /// A record of `dimpl` that leaves.
+    /// Records a record of `dimpl` that is sent.
     fn note(&mut self, header: Unified, record: &[u8]) -> Option<()> {
         let mut copy = record.to_vec();
         let Opened { content, sequence, text, .. } = self.own.open(header, &mut copy)?;
         if content == content::HANDSHAKE {
             let (piece, _) = Piece::split(text)?;
-            // All that a client says in this epoch is its last flight, and said once.
+            // In this epoch, a client sends only its last flight, once.
             if self.role == Role::Client && self.parts.len() < PARTS_MAX {
                 self.parts.push((sequence, text.to_vec()));
             }
@@ -143,9 +144,10 @@ impl Thirteen {
         Some(())
     }
 
-    /// Looks at a record of the peer in epoch 2. Gives whether `dimpl` may see it, or the event that ends the handshake.
+    /// Examines a record of the peer in epoch 2. Returns whether to pass it to `dimpl`, or the event that
+    /// ends the handshake.
     pub(in crate::dtls) fn look(&mut self, header: Unified, record: &[u8]) -> Result<bool, DtlsEvent> {
-        // `dimpl` wants it sealed; what is opened is a copy.
+        // `dimpl` requires it encrypted; a copy is decrypted.
         let mut copy = record.to_vec();
         let Some(Opened { content, sequence, text, .. }) = self.read.open(header, &mut copy) else {
             return Ok(false);
@@ -157,7 +159,7 @@ impl Thirteen {
         }
     }
 
-    /// Looks at handshake messages of the peer. False: `dimpl` must not see them.
+    /// Examines handshake messages of the peer. False: they must not be passed to `dimpl`.
     fn take(&mut self, sequence: u64, mut text: &[u8]) -> bool {
         let (mut longest, mut next) = (self.longest_message, self.peer_message);
         if text.is_empty() {
@@ -179,7 +181,7 @@ impl Thirteen {
         true
     }
 
-    /// What follows, when `dimpl` is done. Also says what the server has to say then: that it has the client's flight.
+    /// The session after the handshake. A server also acknowledges the client's flight.
     pub(in crate::dtls) fn finish(self, now: Instant, transmits: &mut Transmits) -> Option<Session> {
         let (role, (protection, write, read)) = (self.role, self.application?);
         let last = match role {

@@ -1,15 +1,15 @@
-//! DTLS 1.3 (RFC 9147): what is not `dimpl`'s.
+//! DTLS 1.3 (RFC 9147), apart from the part of `dimpl`.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`record`] | the unified header, sequence numbers cut short, padding |
-//! | [`schedule`] | traffic secrets, and the keys that follow from them |
-//! | [`protection`] | sealing and opening in place, with the sequence number masked |
-//! | [`secrets`] | the secrets that are taken from `dimpl` |
-//! | [`provider`] | the suites that it is given, whose keys must follow from those |
-//! | [`handshake`] | what `dimpl` may see of protected records, what of its own may leave |
-//! | [`flight`] | messages that are said again until they are acknowledged |
-//! | [`session`] | the life after: data, ACKs, key updates, tickets, alerts |
+//! | [`record`] | the unified header, truncated sequence numbers, padding |
+//! | [`schedule`] | traffic secrets, and the keys derived from them |
+//! | [`protection`] | in-place encryption and decryption, with masked sequence numbers |
+//! | [`secrets`] | the secrets recorded from `dimpl` |
+//! | [`provider`] | the suites passed to `dimpl`, whose keys must be derived from those secrets |
+//! | [`handshake`] | filters the protected records to and from `dimpl` |
+//! | [`flight`] | retransmission until messages are acknowledged |
+//! | [`session`] | the established connection: data, ACKs, key updates, tickets, alerts |
 
 pub(super) mod flight;
 pub(super) mod handshake;

@@ -1,5 +1,5 @@
-//! Sealing and opening protected records in place: RFC 9147 sections 4.2 and 4.5, with AEADs as RFC 8446 section 5 has
-//! them.
+//! In-place encryption and decryption of records: RFC 9147 sections 4.2 and 4.5, with AEADs by RFC 8446
+//! section 5.
 
 use aws_lc_rs::aead::quic::HeaderProtectionKey;
 use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
@@ -10,18 +10,19 @@ use crate::dtls::TAILROOM;
 use crate::dtls::record::{PLAINTEXT_BYTES_MAX, SEQUENCE_MAX};
 use crate::dtls::replay::ReplayWindow;
 
-/// Bytes after the content of a record of ours: its type, and the tag.
+/// Bytes after the content of a record that we send: its type, and the tag.
 const AFTER_BYTES: usize = 1 + TAG_BYTES;
 const TAG_BYTES: usize = 16;
-/// Bytes of a nonce.
+/// Length of a nonce in bytes.
 pub(super) const IV_BYTES: usize = 12;
-/// Records that are sealed with one key before the next is asked for: AES-GCM is good for 2^24.5 of full length (RFC
-/// 9147 section 4.5.3, RFC 8446 section 5.5). Until the peer has agreed the old one goes on.
+/// Records encrypted with one key before a key update is requested: AES-GCM allows 2^24.5 records of full
+/// length (RFC 9147 section 4.5.3, RFC 8446 section 5.5). The old key is used until the peer has acknowledged
+/// the update.
 pub(in crate::dtls) const RECORDS_PER_KEY: u64 = 1 << 24;
-/// Forged records that are borne with one key: "implementations MUST NOT" go beyond 2^36 (RFC 9147 section 4.5.3).
+/// Forged records accepted with one key: "implementations MUST NOT" go beyond 2^36 (RFC 9147 section 4.5.3).
 const FORGERIES_MAX: u64 = 1 << 36;
 
-/// What protects one direction in one epoch.
+/// The keys of one direction in one epoch.
 pub(in crate::dtls) struct EpochKey {
     aead: LessSafeKey,
     mask: HeaderProtectionKey,
@@ -33,7 +34,7 @@ impl EpochKey {
         Self { aead, mask, iv }
     }
 
-    /// RFC 8446 section 5.3; the epoch is no part of it.
+    /// RFC 8446 section 5.3; the epoch is not part of it.
     #[inline]
     fn nonce(&self, sequence: u64) -> Nonce {
         let mut nonce = self.iv;
@@ -41,7 +42,7 @@ impl EpochKey {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Masks, or unmasks, the number in a record (RFC 9147 section 4.2.3).
+    /// Masks or unmasks the number of a record (RFC 9147 section 4.2.3).
     #[inline]
     fn mask(&self, record: &mut [u8], header_bytes: usize, sequence_bytes: usize) -> Option<()> {
         let sample = record.get(header_bytes..header_bytes + SAMPLE_BYTES)?;
@@ -58,14 +59,14 @@ impl std::fmt::Debug for EpochKey {
     }
 }
 
-/// Seals in one epoch. All records that we send in it take their numbers here.
+/// Encrypts in one epoch. All our records in it get their numbers here.
 #[derive(Debug)]
 pub(in crate::dtls) struct Writer {
     key: Box<EpochKey>,
     epoch: u64,
-    /// The next record's number. Each is used once, so that no nonce is.
+    /// The number of the next record. Each is used only once, so that nonces are unique.
     next_sequence: u64,
-    /// The number from which on another key is asked for.
+    /// The number from which on another key is requested.
     worn_at: u64,
 }
 
@@ -89,20 +90,21 @@ impl Writer {
         self.next_sequence > SEQUENCE_MAX
     }
 
-    /// Whether it is time for the next key.
+    /// Whether a key update is due.
     #[inline]
     pub(in crate::dtls) fn is_worn(&self) -> bool {
         self.next_sequence >= self.worn_at
     }
 
-    /// As if as many records had been sealed as may be.
+    /// Pretends that the maximum number of records was encrypted.
     #[cfg(test)]
     pub(in crate::dtls) fn wear_out(&mut self) {
         self.worn_at = 0;
     }
 
-    /// Seals the `length` bytes that stand at `HEADER_BYTES` in `buffer`. Gives the length of the record, or none, and
-    /// then nothing was written: no room, more than 2^14 bytes, or all sequence numbers are used.
+    /// Encrypts `length` bytes at `HEADER_BYTES` in `buffer`. Returns the length of the record. `None` if
+    /// nothing was written: the buffer is too short, the plaintext exceeds 2^14 bytes, or all sequence
+    /// numbers are used.
     #[inline]
     pub(in crate::dtls) fn seal(&mut self, content: u8, buffer: &mut [u8], length: usize) -> Option<usize> {
         if length > PLAINTEXT_BYTES_MAX || self.is_exhausted() {
@@ -113,7 +115,8 @@ impl Writer {
         let (head, rest) = record.split_first_chunk_mut::<HEADER_BYTES>()?;
         let (text, tag) = rest.split_at_mut_checked(length + 1)?;
         *text.last_mut()? = content;
-        // Not read back from the record: that would wait until all that was written before, the packet, has reached the cache.
+        // Not read back from the record, which would stall until earlier writes of the packet have reached
+        // the cache.
         let header = header(self.epoch, self.next_sequence, (length + AFTER_BYTES) as u16);
         *head = header;
         let (nonce, aad) = (self.key.nonce(self.next_sequence), Aad::from(header));
@@ -123,7 +126,7 @@ impl Writer {
         Some(total)
     }
 
-    /// A record with a fragment that we made.
+    /// A record with our own content.
     pub(in crate::dtls) fn sealed(&mut self, content: u8, fragment: &[u8]) -> Vec<u8> {
         let mut record = vec![0; HEADER_BYTES];
         record.extend_from_slice(fragment);
@@ -134,7 +137,7 @@ impl Writer {
     }
 }
 
-/// What was opened.
+/// A decrypted record.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::dtls) struct Opened<'a> {
     pub content: u8,
@@ -143,13 +146,13 @@ pub(in crate::dtls) struct Opened<'a> {
     pub text: &'a mut [u8],
 }
 
-/// Opens what came in one epoch.
+/// Decrypts records of one epoch.
 #[derive(Debug)]
 pub(in crate::dtls) struct Reader {
     key: Box<EpochKey>,
     epoch: u64,
     window: ReplayWindow,
-    /// Records that had the wrong tag.
+    /// Records with an invalid tag.
     forgeries: u64,
 }
 
@@ -158,12 +161,13 @@ impl Reader {
         Self { key: Box::new(key), epoch, window: ReplayWindow::default(), forgeries: 0 }
     }
 
-    /// One more than the highest number that has come.
+    /// One more than the highest received number.
     pub(in crate::dtls) fn expected(&self) -> u64 {
         self.window.expected()
     }
 
-    /// Opens a record in place. None: of another epoch, and then it was not touched; a replay, too old, or forged.
+    /// Decrypts a record in place. `None`: of another epoch, and then unchanged; or replayed, too old, or
+    /// forged.
     #[inline]
     pub(in crate::dtls) fn open<'a>(&mut self, header: Unified, record: &'a mut [u8]) -> Option<Opened<'a>> {
         let sequence = self.unmask(header, record)?;
@@ -181,7 +185,7 @@ impl Reader {
         Some(Opened { content, epoch: self.epoch, sequence, text })
     }
 
-    /// Whether a record is the peer's and newer than all before. It is spoilt by this.
+    /// Whether a record is authentic and newer than all received ones. Destroys the record.
     fn is_newest(&self, header: Unified, record: &mut [u8]) -> bool {
         let sequence = self.unmask(header, record).filter(|sequence| *sequence >= self.window.expected());
         sequence.zip(record.split_at_mut_checked(header.header_bytes)).is_some_and(
@@ -192,7 +196,8 @@ impl Reader {
         )
     }
 
-    /// Unmasks the number of a record in place, and gives the whole of it. None: it is of another epoch, and then it was not touched.
+    /// Unmasks the number of a record in place, and returns it in full. `None`: of another epoch, and then
+    /// unchanged.
     #[inline]
     fn unmask(&self, header: Unified, record: &mut [u8]) -> Option<u64> {
         if !header.is_of(self.epoch) || !header.fits(record) {
@@ -208,12 +213,12 @@ impl Reader {
     }
 }
 
-/// The protection of application data: one epoch to write in, and the last two to read.
+/// The protection of application data: one epoch for sending, and the last two for receiving.
 #[derive(Debug)]
 pub(in crate::dtls) struct Protection {
     pub(in crate::dtls) write: Writer,
     read: Reader,
-    /// The epoch before: what was overtaken by the change.
+    /// The previous epoch, for records overtaken by the key update.
     before: Option<Box<Reader>>,
 }
 
@@ -228,7 +233,7 @@ impl Protection {
         self.write.seal(content, buffer, length)
     }
 
-    /// As [`Reader::open`], in whichever epoch it can be of.
+    /// Like [`Reader::open`], for any possible epoch.
     #[inline]
     pub(in crate::dtls) fn open<'a>(&mut self, header: Unified, record: &'a mut [u8]) -> Option<Opened<'a>> {
         if header.is_of(self.read.epoch) {
@@ -237,23 +242,23 @@ impl Protection {
         self.before.as_mut()?.open(header, record)
     }
 
-    /// As [`Reader::is_newest`], in the newest epoch.
+    /// Like [`Reader::is_newest`], in the newest epoch.
     pub(in crate::dtls) fn is_newest(&self, header: Unified, record: &mut [u8]) -> bool {
         self.read.is_newest(header, record)
     }
 
-    /// What comes has a new key.
+    /// Sets the key of a new epoch for receiving.
     pub(super) fn next_read(&mut self, key: EpochKey) {
         let next = Reader::new(self.read.epoch + 1, key);
         self.before = Some(Box::new(std::mem::replace(&mut self.read, next)));
     }
 
-    /// What goes has a new key.
+    /// Sets the key of a new epoch for sending.
     pub(super) fn next_write(&mut self, key: EpochKey) {
         self.write = Writer::new(self.write.epoch + 1, key, 0);
     }
 
-    /// Whether so many were forged that one may come to succeed.
+    /// Whether the number of forgeries has reached its limit.
     pub(super) fn is_besieged(&self) -> bool {
         self.read.forgeries >= FORGERIES_MAX
     }

@@ -1,8 +1,8 @@
-//! The suites of DTLS 1.3 that `dimpl` is given.
+//! The suites of DTLS 1.3 for `dimpl`.
 //!
-//! When it makes ciphers, their keys must be those that follow from a pair of secrets that were noted
-//! ([`secrets`](super::secrets)), each once; a pair counts when both were seen. So what we derive is what `dimpl` uses,
-//! whatever the order of its work, and a version that works in another way fails the handshake.
+//! The keys of its ciphers must be derived from a recorded pair of secrets ([`secrets`](super::secrets)),
+//! each once; a pair is valid when both were used. Our keys are therefore those of `dimpl`, whatever the
+//! order of its operations, and with an incompatible version the handshake fails.
 
 use dimpl::crypto::{
     Cipher as DimplCipher, Dtls13CipherSuite, HashAlgorithm, SupportedDtls13CipherSuite, aws_lc_rs as inner,
@@ -12,7 +12,7 @@ use dimpl::{CryptoError, CryptoOperation};
 use crate::dtls::desk::with_desk;
 use crate::dtls::protection::Cipher;
 
-/// In the order in which a client of ours offers them: the fastest first.
+/// In a client's order of preference: the fastest first.
 pub(in crate::dtls) static SUITES: &[&dyn SupportedDtls13CipherSuite] = &[
     &WatchedSuite(Dtls13CipherSuite::AES_128_GCM_SHA256, Cipher::Aes128Gcm),
     &WatchedSuite(Dtls13CipherSuite::AES_256_GCM_SHA384, Cipher::Aes256Gcm),
@@ -25,7 +25,7 @@ struct WatchedSuite(Dtls13CipherSuite, Cipher);
 impl WatchedSuite {
     fn inner(&self) -> &'static dyn SupportedDtls13CipherSuite {
         let suites = inner::default_provider().dtls13_cipher_suites;
-        *suites.iter().find(|suite| suite.suite() == self.0).expect("dimpl has the suites that it names")
+        *suites.iter().find(|suite| suite.suite() == self.0).expect("dimpl supports the suites that it lists")
     }
 }
 
@@ -51,7 +51,7 @@ impl SupportedDtls13CipherSuite for WatchedSuite {
     }
 
     fn create_cipher(&self, key: &[u8]) -> Result<Box<dyn DimplCipher>, CryptoError> {
-        // Nobody watches: as `dimpl` has it.
+        // Without a desk, behaves like `dimpl`.
         let known = with_desk(|desk| {
             desk.epochs.handshake.see(self.1, key) || desk.epochs.application.see(self.1, key)
         });
@@ -78,7 +78,7 @@ mod tests {
     use crate::dtls::desk::watch;
     use crate::dtls::hashes::WatchedHmac;
 
-    /// What `dimpl` does for one secret. Gives the key that follows.
+    /// Derives a key from a secret as `dimpl` does, and returns it.
     fn derive(suite: &dyn SupportedDtls13CipherSuite, label: &[u8], master: u8) -> Vec<u8> {
         let (hmac, hash) = (&WatchedHmac, suite.hash_algorithm());
         let bytes = hash.output_len();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_noted_when_both_keys_were_used() {
+    fn a_pair_is_valid_when_both_keys_were_used() {
         let key_pair = Arc::new(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap());
         for &suite in SUITES {
             let bytes = suite.key_len();

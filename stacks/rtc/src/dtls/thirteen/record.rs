@@ -1,4 +1,4 @@
-//! Protected records, RFC 9147 section 4: a unified header, and DTLSInnerPlaintext when it is opened.
+//! Protected records, RFC 9147 section 4: a unified header and, once decrypted, DTLSInnerPlaintext.
 //!
 //! ```text
 //!  0 1 2 3 4 5 6 7
@@ -7,13 +7,14 @@
 //! +-+-+-+-+-+-+-+-+------------------+-----------------+-----------
 //! ```
 //!
-//! C: a connection id, which we never negotiate. S: two bytes of the sequence number, else one. E: low bits of the epoch.
+//! C: a connection id, which is never negotiated. S: two bytes of the sequence number instead of one. E: low
+//! bits of the epoch.
 
 use crate::dtls::record::{PLAINTEXT_BYTES_MAX, SEQUENCE_MAX};
 
-/// Bytes of the header that we write: two of the number, and a length, so that more records can follow.
+/// Length of our headers in bytes: with a two-byte number, and a length, so that more records can follow.
 pub(in crate::dtls) const HEADER_BYTES: usize = 5;
-/// Bytes of the ciphertext that the mask is made of (section 4.2.3). A shorter record is none.
+/// Bytes of the ciphertext from which the mask is computed (section 4.2.3). A shorter record is invalid.
 pub(in crate::dtls) const SAMPLE_BYTES: usize = 16;
 /// The longest ciphertext: content, its type, and the tag (section 4: "the length MUST NOT exceed 2^14 + 256").
 const CIPHERTEXT_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX + 256;
@@ -23,25 +24,25 @@ const TWO_BYTES: u8 = 0x08;
 const LENGTH: u8 = 0x04;
 const EPOCH: u8 = 0x03;
 
-/// Where the parts of a record are.
+/// The positions of a record's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::dtls) struct Unified {
     /// The low two bits of the epoch.
     pub epoch_bits: u8,
-    /// Bytes of the sequence number, from the second byte on.
+    /// Length of the sequence number, which starts at the second byte.
     pub sequence_bytes: usize,
     /// Bytes before the ciphertext.
     pub header_bytes: usize,
 }
 
-/// Whether a record that begins with this byte has a unified header (section 4.1).
+/// Whether a record that starts with this byte has a unified header (section 4.1).
 #[inline]
 pub(in crate::dtls) fn is_unified(first: u8) -> bool {
     first & 0xE0 == 0x20
 }
 
-/// Splits the first record off a datagram: where its parts are, the whole of it, and what follows. None: no protected
-/// record is there, or one that is cut off, or of another connection, and the rest of the datagram is worth nothing.
+/// Splits off the first record of a datagram: the positions of its fields, the record, and the remaining
+/// bytes. `None`: there is no complete record of this connection, and the rest of the datagram is ignored.
 #[inline]
 pub(in crate::dtls) fn split(datagram: &mut [u8]) -> Option<(Unified, &mut [u8], &mut [u8])> {
     let flags = *datagram.first()?;
@@ -61,21 +62,21 @@ pub(in crate::dtls) fn split(datagram: &mut [u8]) -> Option<(Unified, &mut [u8],
 }
 
 impl Unified {
-    /// Whether the ciphertext of this record can be one.
+    /// Whether the length of the ciphertext is valid.
     #[inline]
     pub(in crate::dtls) fn fits(&self, record: &[u8]) -> bool {
         let bytes = record.len().saturating_sub(self.header_bytes);
         (SAMPLE_BYTES + 1..=CIPHERTEXT_BYTES_MAX).contains(&bytes)
     }
 
-    /// Whether it can be of this epoch.
+    /// Whether it can belong to this epoch.
     #[inline]
     pub(in crate::dtls) fn is_of(&self, epoch: u64) -> bool {
         u64::from(self.epoch_bits) == epoch & u64::from(EPOCH)
     }
 }
 
-/// The header of a record of ours, its number not masked yet.
+/// The header of a record that we send, with an unmasked number.
 #[inline]
 pub(in crate::dtls) fn header(epoch: u64, sequence: u64, ciphertext_bytes: u16) -> [u8; HEADER_BYTES] {
     let [_, _, _, _, _, _, s0, s1] = sequence.to_be_bytes();
@@ -84,7 +85,7 @@ pub(in crate::dtls) fn header(epoch: u64, sequence: u64, ciphertext_bytes: u16) 
     [0x20 | TWO_BYTES | LENGTH | (epoch as u8 & EPOCH), s0, s1, l0, l1]
 }
 
-/// The whole number of which the low bits are known: the one nearest to what is expected (section 4.2.2).
+/// Reconstructs a number from its low bits: the one nearest to the expected number (section 4.2.2).
 #[inline]
 pub(in crate::dtls) fn reconstruct(partial: u64, bits: u32, expected: u64) -> u64 {
     let window = 1u64 << bits;
@@ -98,7 +99,7 @@ pub(in crate::dtls) fn reconstruct(partial: u64, bits: u32, expected: u64) -> u6
     }
 }
 
-/// Content type and content of a DTLSInnerPlaintext: zeros at its end are padding. None: there is nothing else.
+/// Content type and content of a DTLSInnerPlaintext: trailing zeros are padding. `None`: there is no content.
 #[inline]
 pub(in crate::dtls) fn inner(text: &mut [u8]) -> Option<(u8, &mut [u8])> {
     let at = text.iter().rposition(|&byte| byte != 0)?;
@@ -122,7 +123,7 @@ mod tests {
             // A connection id.
             (0x3C, &[7, 8, 0, 20], None),
             (0x30, &[7], None),
-            // Of DTLS 1.2, STUN, what is not assigned.
+            // DTLS 1.2, STUN, unassigned.
             (0x17, &[7], None),
             (0x00, &[7], None),
             (0x40, &[7], None),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_length_more_may_follow_and_none_may_be_cut_off() {
+    fn records_with_a_length_may_be_followed_by_others() {
         let mut datagram = [&[0x2D, 1, 2, 0, 18][..], &[5; 18], &[0x23, 4], &[6; 17]].concat();
         let (_, record, rest) = split(&mut datagram).unwrap();
         assert_eq!((record.len(), rest.len()), (23, 19));
@@ -197,9 +198,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is less than half of the window away is found.
+        /// Numbers within half of the window are reconstructed.
         #[test]
-        fn what_is_near_is_found(expected in 0..=SEQUENCE_MAX, away in -127i64..=127, two in any::<bool>()) {
+        fn near_numbers_are_reconstructed(expected in 0..=SEQUENCE_MAX, away in -127i64..=127, two in any::<bool>()) {
             let number = expected.saturating_add_signed(away).min(SEQUENCE_MAX);
             let bits = if two { 16 } else { 8 };
             prop_assert_eq!(reconstruct(number & ((1 << bits) - 1), bits, expected), number);

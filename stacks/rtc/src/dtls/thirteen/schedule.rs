@@ -1,4 +1,5 @@
-//! Traffic secrets and the keys that follow from them: RFC 8446 section 7, with the label prefix of RFC 9147 section 5.9.
+//! Traffic secrets and the keys derived from them: RFC 8446 section 7, with the label prefix of RFC 9147
+//! section 5.9.
 
 use aws_lc_rs::aead::quic::{self, HeaderProtectionKey};
 use aws_lc_rs::aead::{LessSafeKey, UnboundKey};
@@ -8,15 +9,15 @@ use dimpl::crypto::HashAlgorithm;
 use super::protection::{EpochKey, IV_BYTES};
 use crate::dtls::protection::Cipher;
 
-/// Bytes of the longest hash.
+/// Length of the longest hash in bytes.
 const SECRET_BYTES_MAX: usize = 48;
-/// Bytes of the longest key of a cipher.
+/// Length of the longest cipher key in bytes.
 const KEY_BYTES_MAX: usize = 32;
 /// "the label prefix is "dtls13"", without a space (RFC 9147 section 5.9).
 pub(in crate::dtls) const LABEL_PREFIX: &[u8] = b"dtls13";
 
-/// Bytes that are overwritten when dropped. Without unsafe code the compiler cannot be forced to; `black_box` makes
-/// the zeros a value that it must produce.
+/// Bytes that are overwritten when dropped. Without unsafe code this cannot be enforced; `black_box` makes
+/// the compiler produce the zeros.
 pub(in crate::dtls) struct Secret<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> Drop for Secret<N> {
@@ -34,7 +35,7 @@ pub(in crate::dtls) struct TrafficSecret {
 }
 
 impl TrafficSecret {
-    /// None: it is not as long as the hash, or the hash is none of TLS 1.3.
+    /// `None`: its length is not that of the hash, or TLS 1.3 does not use the hash.
     pub(in crate::dtls) fn new(hash: HashAlgorithm, secret: &[u8]) -> Option<Self> {
         let algorithm = match hash {
             HashAlgorithm::SHA256 => hkdf::HKDF_SHA256,
@@ -46,14 +47,14 @@ impl TrafficSecret {
         Some(Self { bytes, length: secret.len(), algorithm })
     }
 
-    /// That of the next epoch (RFC 8446 section 7.2).
+    /// The secret of the next epoch (RFC 8446 section 7.2).
     pub(in crate::dtls) fn next(&self) -> Option<Self> {
         let mut bytes = Secret([0; SECRET_BYTES_MAX]);
         self.expand(b"traffic upd", bytes.0.get_mut(..self.length)?)?;
         Some(Self { bytes, length: self.length, algorithm: self.algorithm })
     }
 
-    /// What protects records (RFC 8446 section 7.3, RFC 9147 section 4.2.3).
+    /// The keys of records (RFC 8446 section 7.3, RFC 9147 section 4.2.3).
     pub(in crate::dtls) fn key(&self, cipher: Cipher) -> Option<EpochKey> {
         let aead =
             UnboundKey::new(cipher.algorithm(), &self.aead_key(cipher)?.0[..cipher.key_bytes()]).ok()?;
@@ -66,7 +67,7 @@ impl TrafficSecret {
         Some(EpochKey::new(LessSafeKey::new(aead), mask, iv))
     }
 
-    /// Whether this is the key of records under it.
+    /// Whether this record key is derived from the secret.
     pub(in crate::dtls) fn has_key(&self, cipher: Cipher, key: &[u8]) -> bool {
         self.aead_key(cipher).is_some_and(|ours| {
             ours.0
@@ -84,7 +85,7 @@ impl TrafficSecret {
     /// HKDF-Expand-Label without context.
     fn expand(&self, label: &[u8], out: &mut [u8]) -> Option<()> {
         let length = u16::try_from(out.len()).ok()?.to_be_bytes();
-        // Short: the labels are the ones above.
+        // Short, since the labels are constants.
         let label_bytes = [(LABEL_PREFIX.len() + label.len()) as u8];
         let info = [&length[..], &label_bytes, LABEL_PREFIX, label, &[0]];
         let secret = hkdf::Prk::new_less_safe(self.algorithm, self.bytes.0.get(..self.length)?);
@@ -98,7 +99,7 @@ impl std::fmt::Debug for TrafficSecret {
     }
 }
 
-/// How much to expand.
+/// The output length.
 struct Length(usize);
 
 impl hkdf::KeyType for Length {
@@ -107,7 +108,8 @@ impl hkdf::KeyType for Length {
     }
 }
 
-/// The mask of a sequence number is made as that of QUIC's header protection (RFC 9001 sections 5.4.3 and 5.4.4).
+/// The mask of a sequence number is computed like QUIC's header protection (RFC 9001 sections 5.4.3 and
+/// 5.4.4).
 fn mask_algorithm(cipher: Cipher) -> &'static quic::Algorithm {
     match cipher {
         Cipher::Aes128Gcm => &quic::AES_128,
@@ -122,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// As `dimpl` derives it.
+    /// The derivation of `dimpl`.
     fn theirs(hash: HashAlgorithm, secret: &[u8], label: &[u8], bytes: usize) -> Vec<u8> {
         let hmac = inner::default_provider().hmac_provider;
         let mut out = Buf::new();

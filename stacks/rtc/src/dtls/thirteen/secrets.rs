@@ -1,7 +1,8 @@
-//! The traffic secrets that are noted as `dimpl` makes them.
+//! Records the traffic secrets that `dimpl` derives.
 //!
-//! `dimpl` derives a secret by one HMAC, whose input names it: "c hs traffic", "s hs traffic", "c ap traffic" or "s ap
-//! traffic" (RFC 8446 section 7.1). What comes out is noted. A pair counts when ciphers with the keys of both were made.
+//! `dimpl` derives a secret by one HMAC, whose input contains its label: "c hs traffic", "s hs traffic", "c
+//! ap traffic" or "s ap traffic" (RFC 8446 section 7.1). The output is recorded. A pair is valid once ciphers
+//! with both keys were created.
 
 use dimpl::crypto::HashAlgorithm;
 
@@ -16,27 +17,27 @@ pub(in crate::dtls) struct Secrets {
     pub server: TrafficSecret,
 }
 
-/// What is known of one epoch.
+/// The recorded secrets of one epoch.
 #[derive(Debug, Default)]
 pub(in crate::dtls) struct Noted {
     client: Option<TrafficSecret>,
     server: Option<TrafficSecret>,
-    /// The suite whose ciphers had the client's key, and the server's.
+    /// The suite of the cipher with the client's key, and of the one with the server's.
     seen: [Option<Cipher>; 2],
 }
 
 impl Noted {
-    /// The pair, if ciphers with both keys were made.
+    /// The pair, if ciphers with both keys were created.
     pub(in crate::dtls) fn secrets(self) -> Option<Secrets> {
         let [Some(cipher), Some(other)] = self.seen else { return None };
         let (client, server) = self.client.zip(self.server)?;
         (cipher == other).then_some(Secrets { cipher, client, server })
     }
 
-    /// A cipher is made with this key. False: it is neither the client's nor the server's.
+    /// A cipher is created with this key. False: it is neither the client's nor the server's.
     pub(super) fn see(&mut self, cipher: Cipher, key: &[u8]) -> bool {
         for (secret, seen) in [&self.client, &self.server].into_iter().zip(&mut self.seen) {
-            // Each is made once: who was seen is not asked again.
+            // Each is created once and not checked again.
             if seen.is_none() && secret.as_ref().is_some_and(|secret| secret.has_key(cipher, key)) {
                 *seen = Some(cipher);
                 return true;
@@ -54,7 +55,7 @@ pub(in crate::dtls) struct Epochs {
 }
 
 impl Epochs {
-    /// An HMAC was computed: the last step of HKDF-Expand-Label, perhaps, of a traffic secret.
+    /// An HMAC was computed: possibly the last step of HKDF-Expand-Label for a traffic secret.
     pub(in crate::dtls) fn note(&mut self, hash: HashAlgorithm, data: &[u8], out: &[u8]) {
         // uint16 length; opaque label<..>; opaque context<..>; and the 1 of HKDF-Expand's first block.
         let Some((length, rest)) = data.split_first_chunk::<2>() else { return };

@@ -1,6 +1,8 @@
-//! The life after the handshake: application data, ACKs, key updates, tickets, alerts (RFC 9147 sections 5.8, 7 and 8).
+//! The established connection: application data, ACKs, key updates, tickets, alerts (RFC 9147 sections 5.8, 7
+//! and 8).
 //!
-//! Every message here is authenticated. So a peer that breaks the rules harms itself, and is not answered.
+//! Every message here is authenticated. A peer that violates the protocol only harms itself, and is not
+//! answered.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +17,7 @@ use crate::dtls::transmits::{Transmits, push};
 use crate::dtls::{DtlsEvent, Role};
 use crate::error::Error;
 
-/// How long a server acknowledges the client's last flight again: longer than anybody says it again.
+/// How long a server repeats the ACK of the client's last flight: longer than any client retransmits.
 const LAST_FLIGHT_KEPT: Duration = Duration::from_secs(60);
 /// "update_not_requested" (RFC 8446 section 4.6.3).
 const NOT_REQUESTED: u8 = 0;
@@ -25,43 +27,43 @@ const REQUESTED: u8 = 1;
 #[derive(Debug)]
 pub(in crate::dtls) struct Session {
     pub protection: Protection,
-    /// Whether a key update was begun, or cannot be.
+    /// Whether a key update was started or is impossible.
     updating: bool,
     control: Box<Control>,
 }
 
-/// What data does not need.
+/// State that application data does not need.
 #[derive(Debug)]
 pub(in crate::dtls) struct Control {
     pub role: Role,
     pub cipher: Cipher,
-    /// Of the epoch in which we write.
+    /// The secret of our sending epoch.
     pub write: TrafficSecret,
-    /// Of the epoch in which we read.
+    /// The secret of our receiving epoch.
     pub read: TrafficSecret,
     /// The number of our next handshake message.
     pub next_message: u16,
     /// The number of the peer's.
     pub peer_message: u16,
     pub last: Last,
-    /// Bytes of a ticket that came in pieces.
+    /// Received bytes of a fragmented ticket.
     pub ticket_bytes: usize,
     /// Our KeyUpdate, until it is acknowledged.
     pub update: Option<Flight>,
 }
 
-/// What is left of the handshake.
+/// State that remains from the handshake.
 #[derive(Debug)]
 pub(in crate::dtls) enum Last {
     Nothing,
     /// A client's last flight, until it is acknowledged.
     Client(Flight, Writer),
-    /// A server acknowledges the client's last flight again: the ACK may have been lost.
+    /// A server repeats the ACK of the client's last flight, since it may have been lost.
     Server(Reader, Instant),
 }
 
 impl Last {
-    /// For a server that has just taken the client's last flight.
+    /// For a server that has just received the client's last flight.
     pub(super) fn server(reader: Reader, now: Instant) -> Self {
         Self::Server(reader, now + LAST_FLIGHT_KEPT)
     }
@@ -72,7 +74,7 @@ impl Session {
         Self { protection, updating: false, control: Box::new(control) }
     }
 
-    /// Takes what is left of a datagram. Gives the event that ends the connection.
+    /// Handles the remaining bytes of a datagram. Returns the event that ends the connection.
     #[inline]
     pub(in crate::dtls) fn handle_datagram(
         &mut self,
@@ -117,8 +119,8 @@ impl Session {
         [last, update].into_iter().flatten().min()
     }
 
-    /// Says again what was not acknowledged. Who never acknowledges it is left alone: the layer above finds out
-    /// whether anybody is there.
+    /// Retransmits unacknowledged messages. If they are never acknowledged, the layer above detects the
+    /// peer's absence.
     pub(in crate::dtls) fn handle_timeout(&mut self, now: Instant, transmits: &mut Transmits) {
         let control = &mut *self.control;
         let goes_on = match &mut control.last {
@@ -135,12 +137,12 @@ impl Session {
         }
     }
 
-    /// An alert, sealed.
+    /// An encrypted alert.
     pub(in crate::dtls) fn sealed_alert(&mut self, alert: Alert) -> Vec<u8> {
         self.protection.write.sealed(content::ALERT, &alert.to_bytes())
     }
 
-    /// A record of the peer that is not data.
+    /// Handles a record of the peer other than application data.
     #[cold]
     fn handle_control(
         &mut self,
@@ -166,7 +168,7 @@ impl Session {
         None
     }
 
-    /// A record that is of neither epoch of data, or was forged.
+    /// Handles a record outside the epochs of application data, or a forged one.
     #[cold]
     fn handle_stranger(
         &mut self,
@@ -188,8 +190,8 @@ impl Session {
         None
     }
 
-    /// Takes the messages of a record. Gives whether all were taken, now or before, and whether the peer wants our
-    /// keys to be new.
+    /// Handles the messages of a record. Returns whether all were accepted, now or before, and whether the
+    /// peer requests new keys of us.
     fn handle_messages(&mut self, mut fragment: &[u8]) -> (bool, bool) {
         let mut requested = false;
         while !fragment.is_empty() {
@@ -217,7 +219,7 @@ impl Session {
         (true, requested)
     }
 
-    /// Tickets are not used, but counted: each has a number.
+    /// Tickets are not used, but counted, since each has a number.
     fn take_ticket(&mut self, piece: &Piece) -> bool {
         let control = &mut *self.control;
         if piece.start > control.ticket_bytes {
@@ -231,7 +233,7 @@ impl Session {
         true
     }
 
-    /// The peer writes with its next key from now on.
+    /// The peer sends with its next key from now on.
     fn update_read(&mut self) -> Option<()> {
         let control = &mut *self.control;
         let next = control.read.next()?;
@@ -242,12 +244,12 @@ impl Session {
         Some(())
     }
 
-    /// Says that our next key comes. It comes when the peer has acknowledged that (RFC 9147 section 8).
+    /// Announces our next key, which is used once the peer has acknowledged it (RFC 9147 section 8).
     #[cold]
     fn begin_update(&mut self, now: Instant, request: u8, transmits: &mut Transmits) {
         self.updating = true;
         let control = &mut *self.control;
-        // When the numbers of messages are used up, the key stays as it is.
+        // When all message numbers are used, the key stays the same.
         let Some(next_message) = control.next_message.checked_add(1) else { return };
         let message = write_message(KEY_UPDATE, control.next_message, &[request]);
         control.next_message = next_message;
@@ -280,7 +282,7 @@ impl Session {
 }
 
 impl Control {
-    /// A message of the peer was taken. None: it was the last that has a number.
+    /// A message of the peer was accepted. `None`: it had the last number.
     fn count_message(&mut self) -> Option<()> {
         self.peer_message = self.peer_message.checked_add(1)?;
         Some(())

@@ -13,13 +13,13 @@ const CIPHERS: [(Cipher, HashAlgorithm, usize); 3] = [
     (Cipher::ChaCha20Poly1305, HashAlgorithm::SHA256, 32),
 ];
 
-/// The key that follows from a secret of so many equal bytes.
+/// The key derived from a secret of identical bytes.
 fn key(which: usize, byte: u8) -> EpochKey {
     let (cipher, hash, bytes) = CIPHERS[which];
     TrafficSecret::new(hash, &vec![byte; bytes]).unwrap().key(cipher).unwrap()
 }
 
-/// Both ends.
+/// Both sides.
 fn pair(which: usize) -> [Protection; 2] {
     [(1, 2), (2, 1)].map(|(write, read)| Protection::new(key(which, write), key(which, read)))
 }
@@ -31,7 +31,7 @@ fn opened(to: &mut Protection, mut record: Vec<u8>) -> Option<(u8, u64, u64, Vec
 }
 
 #[test]
-fn there_and_back() {
+fn records_round_trip() {
     for which in 0..CIPHERS.len() {
         let [mut client, mut server] = pair(which);
         for (number, text) in
@@ -51,7 +51,7 @@ fn there_and_back() {
     }
 }
 
-/// Headers that we do not write: a short number, no length; and padding.
+/// Headers that we do not send: a short number, no length; and padding.
 #[test]
 fn other_forms_of_the_header() {
     for which in 0..CIPHERS.len() {
@@ -104,7 +104,7 @@ fn forgeries_change_nothing_and_are_counted() {
 }
 
 #[test]
-fn nothing_but_padding_is_nothing() {
+fn padding_without_content_is_rejected() {
     let [mut client, mut server] = pair(0);
     let record = client.write.sealed(0, &[0; 20]);
     assert_eq!(opened(&mut server, record), None);
@@ -128,7 +128,7 @@ fn numbers_end_at_48_bits_and_are_found_around_16() {
     }
 }
 
-/// Epoch after epoch, with what was overtaken by one change, never by two, and epochs of equal bits.
+/// Epoch after epoch, with records overtaken by one update, never by two, and epochs with equal bits.
 #[test]
 fn epochs_go_round() {
     let [mut client, mut server] = pair(0);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_driver_is_woken_for_what_comes_before_it_looks() {
+    fn a_driver_is_woken_for_an_earlier_deadline() {
         let (now, second) = (Instant::now(), Duration::from_secs(1));
         let mut clock = Clock::default();
         assert!(!clock.is_late(None));

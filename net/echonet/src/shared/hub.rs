@@ -10,10 +10,10 @@ use netdyno_io::{DatagramBatch, SendBatch};
 use super::clock::Clock;
 use super::feed::{Feed, Feeds};
 use super::waits::Waits;
-use crate::engine::{Engine, Told};
+use crate::engine::{Engine, Dispatch};
 use crate::error::Error;
 use crate::links::{Links, buffer};
-use crate::streams::{Streams, Ways};
+use crate::streams::{Streams, Transports};
 
 /// Wakes the driver.
 pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
@@ -100,7 +100,7 @@ impl<E: Engine> Hub<E> {
         let mut state = self.lock();
         let now = Instant::now();
         state.take(&self.links, now, number, batch);
-        state.core.pass(now);
+        state.core.handle_timers(now);
         self.finish(state, now);
     }
 
@@ -125,7 +125,7 @@ impl<E: Engine> Hub<E> {
         if is_due {
             state.streams.receive(now);
         }
-        if state.core.pass(now) || is_due {
+        if state.core.handle_timers(now) || is_due {
             self.finish(state, now);
         }
     }
@@ -206,17 +206,17 @@ impl<E: Engine> State<E> {
 
     /// Handles datagrams and sends the replies at once.
     pub(super) fn take(&mut self, links: &Links, now: Instant, number: usize, batch: &DatagramBatch) {
-        self.core.take_all(now, links, number, batch, &mut self.out, &mut self.answers);
+        self.core.handle_batch(now, links, number, batch, &mut self.out, &mut self.answers);
     }
 
     /// Sends pending messages and queues events.
     pub(super) fn settle(&mut self, links: &Links, now: Instant) {
         let Self { core, streams, waits, out, feeds, woken, .. } = self;
-        Ways { links, streams }.settle(now, core, out);
-        while let Some(told) = core.poll_told() {
+        Transports { links, streams }.settle(now, core, out);
+        while let Some(told) = core.poll_dispatch() {
             match told {
-                Told::Caller(id, result) => waits.answer(id, result, woken),
-                Told::All(event) => feeds.tell(&event, woken),
+                Dispatch::Caller(id, result) => waits.answer(id, result, woken),
+                Dispatch::All(event) => feeds.tell(&event, woken),
             }
         }
     }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_that_does_not_listen_misses_what_is_too_much() {
+    fn a_full_queue_drops_and_counts_events() {
         let (mut feeds, mut woken) = (Feeds::default(), Vec::new());
         let feed = feeds.listen();
         for event in 0..FEED_EVENTS + 3 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn each_listener_hears_what_comes_while_it_is_there() {
+    fn listeners_receive_events_while_subscribed() {
         let (mut feeds, mut woken) = (Feeds::default(), Vec::new());
         let early = feeds.listen();
         feeds.tell(&1, &mut woken);
@@ -122,7 +122,7 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(late.poll(&mut context), Poll::Pending);
         feeds.tell(&2, &mut woken);
-        assert_eq!(woken.len(), 1, "who waits is woken");
+        assert_eq!(woken.len(), 1, "waiting listeners are woken");
         assert_eq!(early.poll(&mut context), Poll::Ready(Some(1)));
         assert_eq!(early.poll(&mut context), Poll::Ready(Some(2)));
         assert_eq!(late.poll(&mut context), Poll::Ready(Some(2)));

@@ -102,7 +102,7 @@ impl Hub<Controller> {
                     return Err(CallError::Closed);
                 }
             }
-            state.core.pass(now);
+            state.core.handle_timers(now);
             state.settle(&self.links, now);
             let result = state.waits.take(id, None);
             self.release(state, now);
