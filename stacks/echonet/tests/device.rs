@@ -234,10 +234,10 @@ fn lists_have_84_instances_and_announcements_are_split() {
         assert_eq!(usize::from(node(0xD4)[1]), 1 + count.div_ceil(127), "{count}");
         bench.device.announce();
         let events = bench.poll();
-        let lengths: Vec<usize> = told.iter().map(|datagram| (datagram.len() - 4) / 2 - 14).collect();
+        let lengths: Vec<usize> = events.iter().map(|datagram| (datagram.len() - 4) / 2 - 14).collect();
         let expected: Vec<usize> = parts.iter().map(|part| 1 + 3 * part).collect();
         assert_eq!(lengths, expected, "{count}");
-        assert!(told.iter().all(|datagram| datagram[12..].starts_with("0EF0010EF0017301D5")), "{count}");
+        assert!(events.iter().all(|datagram| datagram[12..].starts_with("0EF0010EF0017301D5")), "{count}");
     }
     // Nine classes: eight are listed.
     let bench = Bench::new(&crowd(127 * 8 + 1));
@@ -296,12 +296,12 @@ fn the_application_decides() {
                 panic!("nothing is written yet")
             };
             assert_eq!((from, eoj, epc), (address(9), LIGHT, Epc(0xB6)));
-            asked.push((id, value));
+            undecided.push((id, value));
         }
-        assert_eq!(asked.iter().map(|(_, value)| value[0]).collect::<Vec<_>>(), [0x42, 0x43]);
+        assert_eq!(undecided.iter().map(|(_, value)| value[0]).collect::<Vec<_>>(), [0x42, 0x43]);
         match decisions {
             Some(accepted) => {
-                for ((id, _), accept) in asked.iter().zip(accepted) {
+                for ((id, _), accept) in undecided.iter().zip(accepted) {
                     let decision = if accept { Decision::Accept } else { Decision::Refuse };
                     assert!(bench.device.decide(*id, decision));
                     assert!(!bench.device.decide(*id, decision), "once");

@@ -1,4 +1,4 @@
-//! Data channels of all kinds: opening, sending, holding back, closing, and ids used again.
+//! Data channels of all kinds: opening, sending, backpressure, closing, and reuse of ids.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -60,7 +60,7 @@ fn negotiated_channels_have_the_same_id_and_no_opening() {
     net.send(0, near, Kind::Text, b"x");
     net.run_until(|net| net.messages[1].len() == 1);
     assert_eq!(net.messages[1][0].channel, far);
-    // Made when the connection is there already.
+    // Created on an established connection.
     let now = net.now;
     let near = net.peers[0].create_channel(now, "", negotiated(8)).unwrap();
     let far = net.peers[1].create_channel(now, "", negotiated(8)).unwrap();
@@ -118,7 +118,7 @@ fn empty_and_large_messages() {
 }
 
 #[test]
-fn the_size_that_the_peer_takes_is_kept_to() {
+fn the_peers_message_size_limit_is_respected() {
     for (bytes, limit) in [(1000, 1000), (100_000, 100_000)] {
         let mut configs = [config(0), config(1)];
         configs[1].max_message_bytes = bytes;
@@ -137,7 +137,7 @@ fn closed_by_either_side_and_the_id_used_again() {
     for side in 0..2 {
         let (mut net, channels) = Net::connected(ChannelOptions::default());
         let stream = net.peers[0].stream(channels[0]);
-        // What is buffered arrives before the channel is closed.
+        // Buffered messages arrive before the channel is closed.
         for _ in 0..100 {
             net.send(side, channels[side], Kind::Binary, &[0; 5000]);
         }
@@ -190,7 +190,7 @@ fn closed_before_it_was_open() {
     assert!(net.has(0, &Event::ChannelClosed(channel)));
     let kept = net.peers[0].create_channel(now, "kept", ChannelOptions::default()).unwrap();
     net.signal();
-    // The moment DTLS is up, before SCTP is: the opening goes out, then the reset.
+    // As soon as DTLS is connected, before SCTP: the opening is sent, then the reset.
     net.run_until(|net| net.has(0, &Event::Open(kept)));
     let now = net.now;
     net.peers[0].close_channel(now, kept);
@@ -201,7 +201,7 @@ fn closed_before_it_was_open() {
 }
 
 #[test]
-fn closing_waits_for_a_reader_and_says_so_after_the_last_message() {
+fn closing_is_reported_after_the_last_message_was_read() {
     for count in [1, 5] {
         let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
         net.reads[1] = false;
@@ -222,7 +222,7 @@ fn closing_waits_for_a_reader_and_says_so_after_the_last_message() {
 }
 
 #[test]
-fn a_text_that_is_not_utf_8_is_not_taken() {
+fn text_that_is_not_utf_8_is_refused() {
     let (mut net, [near, _]) = Net::connected(ChannelOptions::default());
     let taken = net.peers[0].send(net.now, near, Kind::Text, &[0xff]);
     assert_eq!(taken, Err(SendError::NotUtf8));
@@ -233,10 +233,10 @@ fn a_text_that_is_not_utf_8_is_not_taken() {
 }
 
 #[test]
-fn unordered_messages_stay_behind_the_opening() {
+fn unordered_messages_follow_the_opening() {
     let (mut net, _) = Net::connected(ChannelOptions::default());
     let channel = net.peers[0].create_channel(net.now, "", unordered()).unwrap();
-    // The packet with the opening is late, what follows it is not.
+    // The packet with the opening is delayed, later ones are not.
     net.filter = Some(Box::new(|flying| {
         flying.at += Duration::from_millis(200);
         true
@@ -250,7 +250,7 @@ fn unordered_messages_stay_behind_the_opening() {
     assert!(net.messages[1].is_empty());
     net.run(Duration::from_secs(3));
     assert_eq!(net.messages[1].len(), 20);
-    // Acknowledged, they need not wait for one another.
+    // Once acknowledged, they need not wait for one another.
     let mut first = true;
     net.filter = Some(Box::new(move |flying| flying.from == 1 || !std::mem::take(&mut first)));
     for _ in 0..5 {
@@ -262,7 +262,7 @@ fn unordered_messages_stay_behind_the_opening() {
 }
 
 #[test]
-fn an_opening_that_finds_no_room_is_said_later() {
+fn an_opening_without_space_is_postponed() {
     let mut configs = [config(0), config(1)];
     configs[0].sctp.limits.send_buffer_bytes = 1 << 20;
     let (mut net, [near, _]) = Net::connected_with(configs, ChannelOptions::default());
@@ -280,7 +280,7 @@ fn an_opening_that_finds_no_room_is_said_later() {
 }
 
 #[test]
-fn a_sender_is_held_back_by_a_reader_that_does_not_read() {
+fn an_idle_reader_stops_the_sender() {
     let mut configs = [config(0), config(1)];
     configs[0].sctp.limits.send_buffer_bytes = 1 << 20;
     configs[1].sctp.limits.receive_window_bytes = 1 << 18;
@@ -307,7 +307,7 @@ fn a_sender_is_held_back_by_a_reader_that_does_not_read() {
 }
 
 #[test]
-fn the_buffered_amount_counts_payload_and_tells_when_it_is_low() {
+fn the_buffered_amount_counts_payload_and_reports_when_it_is_low() {
     let mut net = Net::new();
     let near = net.peers[0].create_channel(net.now, "label", ChannelOptions::default()).unwrap();
     net.signal();
@@ -326,7 +326,7 @@ fn the_buffered_amount_counts_payload_and_tells_when_it_is_low() {
 }
 
 #[test]
-fn what_a_channel_must_not_be() {
+fn invalid_channels_are_refused() {
     let mut configs = [config(0), config(1)];
     configs[0].limits.max_channels = 2;
     configs[0].limits.max_label_bytes = 10;
@@ -339,7 +339,7 @@ fn what_a_channel_must_not_be() {
     create("", ChannelOptions::default()).unwrap();
     create("", ChannelOptions::default()).unwrap();
     assert_eq!(create("", ChannelOptions::default()), Err(ChannelError::Id));
-    // The peer's are bounded too: those beyond are reset.
+    // The peer's are bounded too: excess channels are reset.
     let far: Vec<_> =
         (0..3).map(|_| net.peers[1].create_channel(now, "", ChannelOptions::default()).unwrap()).collect();
     net.signal();

@@ -1,4 +1,4 @@
-//! From nothing to an open channel: offers and answers, trickling, round trips, restarts, the end.
+//! From the first offer to an open channel: signalling, trickling, round trips, restarts, the end.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -35,9 +35,9 @@ fn a_message_each_way() {
     assert_eq!(net.peers[1].label(far), "test");
 }
 
-/// What webrtc-stats says of each of its objects, on a connection of which all is known.
+/// The fields that webrtc-stats defines for each of its objects, for an established connection.
 #[test]
-fn a_report_as_w3c_names_it() {
+fn a_report_has_the_fields_of_w3c() {
     let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
     let before = net.peers[0].report();
     net.send(0, near, Kind::Binary, &[7; 5000]);
@@ -75,7 +75,7 @@ fn a_report_as_w3c_names_it() {
             pair.requests_received >= 4 && pair.responses_sent >= 4 && pair.responses_received >= 4,
             "{pair:?}"
         );
-        // One pair carries all; what ICE says is counted in neither.
+        // One pair carries everything; ICE traffic is counted in neither.
         let of_pair = (pair.packets_sent, pair.packets_received, pair.bytes_sent, pair.bytes_received);
         let of_transport = (
             transport.packets_sent,
@@ -116,9 +116,9 @@ fn a_report_as_w3c_names_it() {
     assert_eq!((report.transport.dtls_state, report.data_channels.len()), (DtlsState::Closed, 0));
 }
 
-/// As with a browser that hides its addresses: the peer's checks show where it is.
+/// Like a browser that hides its addresses: the peer's checks reveal them.
 #[test]
-fn a_report_has_what_a_check_has_shown() {
+fn a_report_contains_addresses_learned_from_checks() {
     let mut net = Net::new();
     net.peers[0].create_channel(net.now, "a", ChannelOptions::default()).unwrap();
     let offer = net.peers[0].create_offer(net.now, false).unwrap();
@@ -135,9 +135,9 @@ fn a_report_has_what_a_check_has_shown() {
     assert_eq!(&net.peers[0].selected_pair().unwrap().remote, remote);
 }
 
-/// A report of a connection that has not begun, and of one that finds nobody.
+/// Reports of a connection that has not started, and of one without a reachable peer.
 #[test]
-fn a_report_where_there_is_nothing_to_report() {
+fn a_report_of_a_connection_without_a_path() {
     let mut net = Net::new();
     let report = net.peers[0].report();
     assert_eq!((report.transport.ice_role, report.transport.dtls_state), (IceRole::Unknown, DtlsState::New));
@@ -155,7 +155,7 @@ fn a_report_where_there_is_nothing_to_report() {
     assert_eq!((report.transport.bytes_sent, report.transport.selected_candidate_pair_id), (0, None));
 }
 
-/// Round trips from the answer on, until the first message of a channel that was made before is there.
+/// Round trips from the answer to the first message of a channel that was created before.
 #[test]
 fn round_trips_to_the_first_message() {
     for opener in 0..2 {
@@ -170,7 +170,7 @@ fn round_trips_to_the_first_message() {
         println!(
             "opener {opener}: open after {opened:?}, first message after {arrived:?} of 20 ms round trips"
         );
-        // Check 1, DTLS 2 or 2 1/2, INIT and its answer 1, COOKIE ECHO with the opening and the message 1/2.
+        // Check 1, DTLS 2 or 2 1/2, INIT and INIT ACK 1, COOKIE ECHO with the opening and the message 1/2.
         let most = if opener == 0 { 100 } else { 110 };
         assert!(arrived <= Duration::from_millis(most), "{arrived:?}");
     }
@@ -191,7 +191,7 @@ fn candidates_that_come_later() {
     net.peers[0].accept_answer(net.now, &answer).unwrap();
     net.run(Duration::from_secs(1));
     assert_eq!(net.state(0), PeerState::Connecting);
-    // One side is told; the other learns the address from the checks.
+    // One side receives the candidate; the other learns the address from the checks.
     let now = net.now;
     let mdns = "candidate:1 1 udp 1 0a1b2c3d-1111-4222-8333-444455556666.local 5000 typ host";
     net.peers[1].add_remote_candidate(now, mdns).unwrap();
@@ -220,7 +220,7 @@ fn a_lite_side() {
 }
 
 #[test]
-fn a_certificate_that_was_not_promised() {
+fn an_unexpected_certificate_is_refused() {
     let mut net = Net::new();
     let offer = net.peers[0].create_offer(net.now, false).unwrap();
     let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
@@ -270,7 +270,7 @@ fn offers_and_answers_at_the_wrong_time() {
     assert!(is_state(net.peers[0].accept_answer(now, &answer)), "answered already");
     net.run(Duration::from_secs(1));
     assert_eq!(net.state(0), PeerState::Connected);
-    // From the other side, with the same DTLS roles; a certificate that changes is another connection.
+    // From the other side, with the same DTLS roles; another certificate requires a new connection.
     let offer = net.peers[1].create_offer(net.now, false).unwrap();
     let fingerprints = [0, 1].map(|side| config(side).certificate.fingerprint().to_string());
     let changed = offer.replace(&fingerprints[1], &fingerprints[0]);
@@ -291,7 +291,7 @@ fn an_offer_with_audio_is_answered_in_order() {
     let sections: Vec<_> = answer.lines().filter(|line| line.starts_with("m=")).collect();
     let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel";
     assert_eq!(sections, ["m=audio 0 UDP/TLS/RTP/SAVPF 111", data]);
-    // In offers of ours it stays where it was.
+    // Our offers keep it in its position.
     let offer = net.peers[1].create_offer(net.now, false).unwrap();
     assert!(offer.find("m=audio 0").unwrap() < offer.find("m=application 9").unwrap());
 }
@@ -320,7 +320,7 @@ fn the_end_by_either_side() {
 }
 
 #[test]
-fn what_came_before_the_end_can_be_taken() {
+fn messages_received_before_the_end_can_be_read() {
     let (mut net, [near, far]) = Net::connected(ChannelOptions::default());
     net.reads[1] = false;
     for _ in 0..10 {
@@ -340,7 +340,7 @@ fn what_came_before_the_end_can_be_taken() {
 fn silence_ends_it() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     net.filter = Some(Box::new(|flying| {
-        // Who has no consent does not send (RFC 7675 section 5.1): no ABORT with a close_notify behind it.
+        // Without consent nothing is sent (RFC 7675 section 5.1): neither ABORT nor close_notify.
         let next = || 5 + usize::from(u16::from_be_bytes([flying.bytes[3], flying.bytes[4]]));
         assert!(flying.bytes[0] < 20 || flying.bytes.get(next()).is_none());
         false
@@ -357,7 +357,7 @@ fn silence_ends_it() {
 }
 
 #[test]
-fn a_loss_of_an_eighth_does_not_keep_it_from_connecting() {
+fn connects_despite_one_eighth_loss() {
     for seed in 1..20_u64 {
         let mut net = Net::new();
         let mut state = seed;
@@ -393,9 +393,9 @@ fn settings_that_cannot_work() {
     assert_ne!(address(0), address(1));
 }
 
-/// The agent cannot write a user name of more than 128 bytes.
+/// The agent's limit on user names is 128 bytes.
 #[test]
-fn the_longest_user_name_fragment_is_taken_and_a_longer_one_refused() {
+fn the_longest_user_name_fragment_is_accepted_and_a_longer_one_refused() {
     for (length, is_taken) in [(119, true), (120, false), (256, false)] {
         let mut net = Net::new();
         net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
@@ -403,7 +403,7 @@ fn the_longest_user_name_fragment_is_taken_and_a_longer_one_refused() {
         let line = offer.lines().find(|line| line.starts_with("a=ice-ufrag:")).unwrap();
         let offer = offer.replace(line, &format!("a=ice-ufrag:{}", "x".repeat(length)));
         assert_eq!(net.peers[1].accept_offer(net.now, &offer).is_ok(), is_taken, "{length}");
-        // Its checks are written.
+        // Its checks are sent.
         net.run(Duration::from_secs(1));
     }
 }

@@ -1,4 +1,4 @@
-//! What a peer connection costs: allocations, memory, time. The last two are measured, and run when asked for:
+//! Costs of a peer connection: allocations, memory, time. The last two are measurements and run on request:
 //! `cargo test --release -p netdyno-rtc-core --test cost -- --ignored --nocapture --test-threads 1`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -15,22 +15,22 @@ use netdyno_rtc_core::{Arena, ChannelId, ChannelOptions, Event, Kind, PeerConnec
 struct Counting;
 
 thread_local! {
-    /// Of this thread: tests run side by side.
+    /// Per thread, since tests run in parallel.
     static COUNT: Cell<usize> = const { Cell::new(0) };
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
 fn counted(count: usize, bytes: isize) {
-    // Threads that end free what they hold after these are gone.
+    // Threads free memory after their thread-local values were dropped.
     let _ = COUNT.try_with(|cell| cell.set(cell.get() + count));
     let _ = LIVE.try_with(|cell| cell.set(cell.get() + bytes));
 }
 
-// SAFETY: every call goes to the system's allocator as it is; counting allocates nothing.
+// SAFETY: every call is passed on to the system's allocator; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         counted(1, layout.size() as isize);
-        // SAFETY: the caller keeps to the contract, which is the same.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.alloc(layout) }
     }
 
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Two peers without a network: what one has to say is handed to the other at once.
+/// Two peers without a network: output of one is passed to the other at once.
 struct Wire {
     peers: [PeerConnection; 2],
     channel: ChannelId,
@@ -70,7 +70,7 @@ impl Wire {
             config.max_datagram_bytes = max_datagram_bytes;
         }
         let (mut net, [channel, _]) = Net::connected_with(configs, ChannelOptions::default());
-        // The path is found out meanwhile.
+        // Path MTU discovery completes meanwhile.
         net.delay = Duration::from_micros(50);
         for _ in 0..100 {
             net.send(0, channel, Kind::Binary, &[0; 20_000]);
@@ -82,7 +82,7 @@ impl Wire {
         Self { peers, channel, arena, buffer, now, received, bytes, datagrams, batches }
     }
 
-    /// Sends so many messages, and hands everything over until they have arrived.
+    /// Sends this many messages, and transfers datagrams until they have arrived.
     fn send(&mut self, count: usize, message: &[u8]) {
         let (mut sent, goal) = (0, self.received + count);
         while self.received < goal {
@@ -125,7 +125,7 @@ impl Wire {
     }
 }
 
-/// What this thread has had of a processor, if the system says so: others may be at work on the machine.
+/// CPU time of this thread, if the system provides it: the machine may be busy.
 fn cpu_time() -> Duration {
     static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -142,7 +142,7 @@ fn a_steady_flow_allocates_next_to_nothing() {
     wire.send(10_000, &message);
     let count = COUNT.get() - before;
     println!("{count} allocations for 10,000 messages of 1 KiB, both sides");
-    // Blocks that received messages share; none for each message.
+    // Blocks are shared by received messages; there is no allocation for each message.
     assert!(count < 300, "{count}");
 }
 
@@ -176,11 +176,11 @@ fn throughput_in_memory() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    // What is made once is made before.
+    // One-time allocations are made before.
     drop(Net::connected(ChannelOptions::default()));
     let mut rows = Vec::new();
     let mut at = |what: &'static str, net: &Net| {
-        // The network's own notes are not the peers'.
+        // The test network's own records do not count.
         let notes: usize = net.events.iter().map(|events| events.capacity() * size_of::<Event>()).sum();
         rows.push((what, LIVE.get() - notes as isize));
     };

@@ -1,4 +1,4 @@
-//! Candidates that servers give: what descriptions and events say of them.
+//! Candidates from servers, in descriptions and events.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -31,7 +31,7 @@ fn told(peer: &mut PeerConnection) -> Vec<Event> {
 }
 
 #[test]
-fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
+fn early_candidates_are_in_the_offer_and_later_ones_are_trickled() {
     let (mut peer, now) = peer(config(0));
     peer.set_gathering(now, true);
     peer.add_reflexive_address(now, address(SEEN), address(HOST));
@@ -42,7 +42,7 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
 
     for _ in 0..2 {
         peer.add_relayed_address(now, address(RELAYED), RelayProtocol::Udp);
-        // Neither is one more.
+        // Neither adds a candidate.
         peer.add_reflexive_address(now, address(HOST), address(HOST));
         peer.add_reflexive_address(now, address("0.0.0.0:1"), address(HOST));
     }
@@ -54,7 +54,7 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
     assert_eq!(line, peer.local_candidates().last().unwrap());
     assert!(peer.create_offer(now, false).unwrap().contains("a=end-of-candidates\r\n"));
 
-    // The better the way the higher the priority, and foundations differ.
+    // The better the path, the higher the priority; foundations differ.
     let words = |line: &String, at: usize| line.split(' ').nth(at).unwrap().to_owned();
     let lines = peer.local_candidates();
     let priorities: Vec<u32> = lines.iter().map(|line| words(line, 3).parse().unwrap()).collect();
@@ -64,13 +64,13 @@ fn what_was_found_before_stands_in_the_offer_and_what_comes_after_is_told() {
     assert_eq!(foundations.len(), 3, "{lines:?}");
 }
 
-/// RFC 8445 section 5.1.2.1: what leads to the server makes the order, not when it was found.
+/// RFC 8445 section 5.1.2.1: the transport to the server determines the order, not the time of discovery.
 #[test]
-fn a_relay_by_udp_comes_before_one_by_tcp_and_that_before_one_by_tls() {
+fn relays_over_udp_precede_tcp_and_tls() {
     let (mut peer, now) = peer(config(0));
     let ways = [RelayProtocol::Tls, RelayProtocol::Udp, RelayProtocol::Tcp, RelayProtocol::Udp];
     for (port, way) in (1..).zip(ways) {
-        // Of one server, so that they differ by nothing else.
+        // From one server, so that they differ in nothing else.
         peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port), way);
     }
     let mut relays = peer.report().local_candidates;
@@ -79,7 +79,7 @@ fn a_relay_by_udp_comes_before_one_by_tcp_and_that_before_one_by_tls() {
     let told: Vec<_> = relays.iter().map(|relay| (relay.relay_protocol.unwrap(), relay.port)).collect();
     assert_eq!(told, [("udp", 2), ("udp", 4), ("tcp", 3), ("tls", 1)]);
     assert!(relays.is_sorted_by(|a, b| a.priority > b.priority), "{relays:?}");
-    // RFC 8445 section 5.1.1.3: of one server, by one transport.
+    // RFC 8445 section 5.1.1.3: from one server, over one transport.
     let foundations: Vec<_> = relays.iter().map(|relay| &relay.foundation).collect();
     assert!(
         foundations[0] == foundations[1] && foundations[1..].is_sorted_by(|a, b| a != b),
@@ -88,9 +88,9 @@ fn a_relay_by_udp_comes_before_one_by_tcp_and_that_before_one_by_tls() {
     assert!(relays.iter().all(|relay| relay.priority >> 24 == 2), "the type's preference: {relays:?}");
 }
 
-/// Who does not trickle waits, and tells the description as it is then.
+/// An application that does not trickle waits, and sends the description as it is then.
 #[test]
-fn the_description_has_what_was_found_since_it_was_made() {
+fn the_description_contains_later_candidates() {
     let (mut offerer, now) = peer(config(0));
     let mut answerer = PeerConnection::new(Arc::new(config(1)), [8; 32], now).unwrap();
     answerer.add_local_address(now, address(SEEN));
@@ -105,7 +105,7 @@ fn the_description_has_what_was_found_since_it_was_made() {
     for (peer, before) in [(&mut offerer, offer), (&mut answerer, answer)] {
         peer.add_relayed_address(now, address(RELAYED), RelayProtocol::Udp);
         peer.set_gathering(now, false);
-        // The same, its version among that, but for the candidate and the end.
+        // The same, including its version, except for the candidate and the end.
         let after = peer.local_description().unwrap();
         let news: Vec<_> = after.lines().filter(|line| !before.contains(line)).collect();
         assert!(before.lines().all(|line| after.contains(line)), "{before}{after}");
@@ -118,7 +118,7 @@ fn the_description_has_what_was_found_since_it_was_made() {
 
 /// RFC 8445 section 5.2: a lite agent has host candidates only.
 #[test]
-fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
+fn a_lite_side_offers_reflexive_addresses_as_host_candidates() {
     let mut lite = config(0);
     lite.ice_lite = true;
     let (mut peer, now) = peer(lite);
@@ -130,7 +130,7 @@ fn a_lite_side_offers_what_it_is_told_as_host_candidates() {
 }
 
 #[test]
-fn candidates_of_ours_are_bounded() {
+fn local_candidates_are_bounded() {
     let (mut peer, now) = peer(config(0));
     for port in 1..=200 {
         peer.add_relayed_address(now, SocketAddr::new(address(RELAYED).ip(), port), RelayProtocol::Udp);
@@ -138,9 +138,9 @@ fn candidates_of_ours_are_bounded() {
     assert_eq!(peer.local_candidates().len(), 64);
 }
 
-/// One goes by a relay, the other does not: each believes to speak with the other's address, also after a restart of ICE.
+/// One side uses a relay, the other does not: each sends to the other's address, also after an ICE restart.
 #[test]
-fn a_relayed_address_is_a_way() {
+fn a_relayed_address_can_carry_the_connection() {
     let (mut near, mut now) = peer(config(0));
     let mut far = PeerConnection::new(Arc::new(config(1)), [8; 32], now).unwrap();
     far.add_local_address(now, address(SEEN));
@@ -161,7 +161,7 @@ fn a_relayed_address_is_a_way() {
             for side in 0..2 {
                 sides[side].handle_timeout(now);
                 while let Some(transmit) = sides[side].poll_transmit(now, &mut arena, 64) {
-                    // The host address leads nowhere.
+                    // The host address does not work.
                     if [transmit.local, transmit.remote].contains(&address(HOST)) {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! The log of a connection that did not come up, or went, tells why.
+//! The log explains why a connection failed or could not be established.
 #![cfg(feature = "tracing")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -13,7 +13,7 @@ use common::{Net, config};
 use netdyno_rtc_core::{Certificate, ChannelOptions, PeerState};
 use tracing::Level;
 
-/// What was logged so far.
+/// The log output so far.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -27,7 +27,7 @@ impl Write for Log {
     }
 }
 
-/// What is logged from `level` on while `run` runs.
+/// The log output of `run` from `level` on.
 fn logged(level: Level, run: impl FnOnce()) -> String {
     let log = Log::default();
     let writer = log.clone();
@@ -70,7 +70,7 @@ fn nobody_answers() {
 }
 
 #[test]
-fn there_is_nobody_to_ask() {
+fn logs_a_missing_peer() {
     let log = logged(Level::DEBUG, || {
         let mut net = with_channel();
         let offer = net.peers[0].create_offer(net.now, false).unwrap();
@@ -88,7 +88,7 @@ fn there_is_nobody_to_ask() {
 }
 
 #[test]
-fn the_certificate_is_another_one() {
+fn logs_a_wrong_certificate() {
     for versions in [netdyno_rtc_core::DtlsVersions::Only12, netdyno_rtc_core::DtlsVersions::Only13] {
         let log = logged(Level::WARN, || {
             let [mut here, mut there] = [config(0), config(1)];
@@ -114,7 +114,7 @@ fn the_certificate_is_another_one() {
 }
 
 #[test]
-fn the_path_goes() {
+fn logs_a_lost_path() {
     let mut sessions = Vec::new();
     let log = logged(Level::INFO, || {
         let (mut net, _) = Net::connected(ChannelOptions::default());
@@ -138,10 +138,10 @@ fn the_path_goes() {
 }
 
 #[test]
-fn the_handshake_is_not_answered() {
+fn logs_an_unanswered_handshake() {
     let log = logged(Level::DEBUG, || {
         let mut net = with_channel();
-        // STUN alone comes through.
+        // Only STUN is delivered.
         net.filter = Some(Box::new(|flying| flying.bytes[0] < 4));
         net.signal();
         net.run(Duration::from_secs(60));
@@ -153,9 +153,9 @@ fn the_handshake_is_not_answered() {
     );
 }
 
-/// Nor does what the agent logs below.
+/// Neither does the agent's own log output.
 #[test]
-fn a_log_of_all_tells_no_password() {
+fn the_full_log_contains_no_password() {
     let mut passwords = Vec::new();
     let log = logged(Level::TRACE, || {
         let mut net = with_channel();

@@ -1,4 +1,4 @@
-//! How long a set-up takes when checks get lost, or come too soon. The time that one way takes is 10 ms.
+//! Duration of the set-up if checks are lost or arrive too early. The one-way delay is 10 ms.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Filter, Flying, Net};
 use netdyno_rtc_core::{ChannelOptions, Event};
 
-/// Loses the first requests, or responses, of each side: so many of side 0, and of side 1.
+/// Drops the first requests, or responses, of each side: this many of side 0, and of side 1.
 fn lose(requests: [usize; 2], responses: [usize; 2]) -> Filter {
     let (mut requests, mut responses) = (requests, responses);
     Box::new(move |flying: &mut Flying| {
@@ -25,7 +25,7 @@ fn lose(requests: [usize; 2], responses: [usize; 2]) -> Filter {
     })
 }
 
-/// Until a channel that was made before is open at both ends.
+/// Runs until a channel that was created before is open at both ends.
 fn set_up(mut net: Net, began: Duration) -> Duration {
     net.run_until(|net| net.events.iter().all(|events| events.iter().any(|e| matches!(e, Event::Open(_)))));
     net.now - net.start - began
@@ -35,12 +35,12 @@ fn set_up(mut net: Net, began: Duration) -> Duration {
 fn a_lost_check_costs_little() {
     for (requests, responses, most_ms) in [
         ([0, 0], [0, 0], 100),
-        // The other side's check brings it again.
+        // The other side's check triggers it again.
         ([1, 0], [0, 0], 120),
         ([0, 1], [0, 0], 120),
         ([0, 0], [1, 0], 120),
         ([0, 0], [0, 1], 120),
-        // Nobody knows of anybody: RTO.
+        // Neither side has received a check: RTO.
         ([1, 1], [0, 0], 600),
         ([2, 2], [0, 0], 1600),
     ] {
@@ -54,7 +54,8 @@ fn a_lost_check_costs_little() {
     }
 }
 
-/// Pion nominates by its timer, or when a check comes on a pair that works for it: so one does, unless it has nominated by then.
+/// Pion nominates on a timer, or when a check arrives on a pair that works for it: such a check is sent
+/// unless it has nominated by then.
 #[test]
 fn a_peer_that_does_not_nominate_is_reminded() {
     for nominates in [true, false] {
@@ -80,9 +81,10 @@ fn a_peer_that_does_not_nominate_is_reminded() {
     }
 }
 
-/// Some drop checks that come before the answer to their offer. What counts is the time from the answer on.
+/// Some implementations drop checks that arrive before the answer to their offer. The time from the answer on
+/// counts.
 #[test]
-fn who_is_not_ready_for_the_first_check_is_not_waited_for() {
+fn a_late_peer_costs_no_retransmission_timeout() {
     for answer_takes_ms in [0, 15, 35, 80, 150, 420, 1234] {
         let mut net = Net::new();
         net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! A peer whose address changes is followed, and nobody else is.
+//! A peer whose address changes is followed; an attacker is not.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod common;
@@ -13,7 +13,7 @@ use netdyno_rtc_core::{ChannelId, ChannelOptions, Kind, PeerState};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Where the NAT of a side puts it.
+/// The address that the NAT of a side assigns.
 fn elsewhere(port: u16) -> SocketAddr {
     SocketAddr::new([203, 0, 113, 9].into(), port)
 }
@@ -26,11 +26,11 @@ fn is_answer(bytes: &[u8]) -> bool {
     bytes[0] == 1
 }
 
-/// Two that are connected, of whom `mover` stands behind a NAT from now on, which gives it the port that the cell says, 0 for none. What goes to
-/// an address that the NAT does not have now is lost.
+/// A connected pair; `mover` is behind a NAT from now on, which assigns the port in the cell, 0 for none.
+/// Datagrams to an address that the NAT does not use now are lost.
 fn behind_nat(mover: usize, delay: Duration) -> (Net, [ChannelId; 2], Rc<Cell<u16>>) {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
-    // Long enough for all but consent to be at rest.
+    // Until only consent is exchanged.
     net.run(Duration::from_secs(100));
     net.delay = delay;
     net.run(Duration::from_secs(30));
@@ -49,7 +49,7 @@ fn behind_nat(mover: usize, delay: Duration) -> (Net, [ChannelId; 2], Rc<Cell<u1
     (net, channels, port)
 }
 
-/// Who moves, and what it sends first: after how long what the other side sends arrives, from the first datagram on.
+/// For a mover and what it sends first: the time from that datagram until the other side's data arrives.
 fn time_to_follow(mover: usize, sends: bool, delay: Duration) -> Duration {
     let (mut net, channels, port) = behind_nat(mover, delay);
     port.set(4001);
@@ -57,7 +57,7 @@ fn time_to_follow(mover: usize, sends: bool, delay: Duration) -> Duration {
     if sends {
         net.send(mover, channels[mover], Kind::Text, b"from elsewhere");
     } else {
-        // The next request for consent.
+        // The next consent request.
         let sent = net.sent[mover];
         net.run_until(|net| net.sent[mover] > sent);
     }
@@ -69,28 +69,29 @@ fn time_to_follow(mover: usize, sends: bool, delay: Duration) -> Duration {
     net.now - first
 }
 
-/// There, back with the answer to the check, and over with what is sent then: the datagram, the check, its answer, the data.
+/// One way, a round trip of check and answer, and one way for the data.
 #[test]
-fn data_follows_within_a_round_trip_of_hearing_from_there() {
+fn data_follows_within_a_round_trip() {
     println!("| round trip | who moves | sends | followed within |\n|---|---|---|---|");
     for round_trip_ms in [1_u64, 20, 100] {
         let delay = Duration::from_micros(round_trip_ms * 500);
         for (mover, sends) in [(0, true), (1, true), (0, false), (1, false)] {
             let time = time_to_follow(mover, sends, delay);
-            // The datagram's own way here, and that of the data there, are a round trip too.
+            // The one-way delays of the first datagram and of the data add up to a round trip.
             let followed = time - delay * 2;
             let (who, what) = (["controlling", "controlled"][mover], ["a check", "data"][usize::from(sends)]);
             println!("| {round_trip_ms} ms | {who} | {what} | {:.1} ms |", followed.as_secs_f64() * 1e3);
-            // A check that nominates nothing proves no more than that the peer may be there: the old address has its time to answer.
+            // A check that does not nominate only shows that the peer may be there: the old address gets time
+            // to answer.
             let grace = if sends { Duration::ZERO } else { delay / 2 + Duration::from_millis(12) };
             assert!(followed <= delay * 2 + grace + Duration::from_millis(2), "{who}, {what}: {followed:?}");
         }
     }
 }
 
-/// Asked at its old address, it answers from its new one.
+/// A check to its old address is answered from its new one.
 #[test]
-fn an_answer_from_elsewhere_proves_nothing() {
+fn an_answer_from_another_address_proves_nothing() {
     let delay = Duration::from_millis(10);
     let (mut net, channels, port) = behind_nat(0, delay);
     let sent = net.sent[1];
@@ -104,9 +105,9 @@ fn an_answer_from_elsewhere_proves_nothing() {
     assert!(net.now - first <= delay * 4 + Duration::from_millis(6), "{:?}", net.now - first);
 }
 
-/// Nothing but a check, sent three times at the most, goes to an address that somebody made up, and data goes on where it went.
+/// Only checks, at most three, are sent to a forged address, and data continues on the old path.
 #[test]
-fn a_copy_from_elsewhere_moves_nothing() {
+fn a_copied_datagram_moves_nothing() {
     let (mut net, channels, _) = behind_nat(0, Duration::from_millis(10));
     let (victim, at_victim) = (elsewhere(6666), Rc::new(Cell::new((0, 0))));
     let seen = Rc::clone(&at_victim);
@@ -114,7 +115,7 @@ fn a_copy_from_elsewhere_moves_nothing() {
     let mut is_copied = false;
     net.filter = Some(Box::new(move |flying| {
         if flying.from == 0 && !is_stun(&flying.bytes) && !is_copied {
-            // Who sees what passes is first with a copy; the original is a replay.
+            // An attacker delivers a copy first; the original is then a replay.
             (flying.local, is_copied) = (victim, true);
             return true;
         }
@@ -137,9 +138,9 @@ fn a_copy_from_elsewhere_moves_nothing() {
     assert_eq!((others, net.messages[0].len(), net.messages[1].len()), (0, 30, 31));
 }
 
-/// What came before, comes again, or is not the peer's: not even a check.
+/// Old, replayed or forged datagrams do not even cause a check.
 #[test]
-fn only_what_is_authentic_and_new_is_looked_into() {
+fn only_authentic_new_datagrams_are_examined() {
     let (mut net, channels, _) = behind_nat(0, Duration::from_millis(10));
     let kept = Rc::new(std::cell::RefCell::new(Vec::new()));
     let keeps = Rc::clone(&kept);
@@ -157,7 +158,7 @@ fn only_what_is_authentic_and_new_is_looked_into() {
     let sent = net.sent[1];
     assert!(!net.peers[1].accepts_dtls(&old), "it has come");
     net.peers[1].handle_datagrams(net.now, address(1), stranger, &mut old, 2000);
-    // The next that is sent, changed on its way.
+    // The next datagram, modified in transit.
     kept.borrow_mut().clear();
     net.filter = Some({
         let keeps = Rc::clone(&kept);
@@ -188,7 +189,7 @@ fn only_what_is_authentic_and_new_is_looked_into() {
     assert!(net.sent[1] > sent);
 }
 
-/// Checks from more addresses of a peer that can be reached where it was, one after the other: data stays.
+/// Checks from further addresses of a peer that is still reachable, one after the other: data stays.
 #[test]
 fn more_addresses_of_a_peer_that_has_not_moved_are_not_taken_for_a_move() {
     const MORE: u16 = 3;
@@ -223,15 +224,15 @@ fn more_addresses_of_a_peer_that_has_not_moved_are_not_taken_for_a_move() {
         }
         assert_eq!(net.messages[side].len(), 20);
         if side == 1 {
-            // A controlling side that has one more address may nominate it.
+            // A controlling side with a further address may nominate it.
             assert_eq!(data_there.get(), 0);
         }
     }
 }
 
-/// The same, where the address in use answers too late: data goes to the other for a time, and back.
+/// The same if the address in use answers too late: data moves to the other one for a time, and back.
 #[test]
-fn an_address_that_answers_late_is_gone_back_to() {
+fn data_returns_to_an_address_that_answers_late() {
     let (mut net, channels, _) = behind_nat(1, Duration::from_millis(10));
     let mut nat = net.filter.take().unwrap();
     let (second, ours) = (elsewhere(4002), SocketAddr::new([192, 0, 2, 77].into(), 5000));
@@ -266,9 +267,10 @@ fn an_address_that_answers_late_is_gone_back_to() {
     assert_eq!((data_there.get(), net.messages[1].len()), (before, 21));
 }
 
-/// An address of ours is gone, and there is another one: data goes from there as soon as a check was answered, and the other side follows.
+/// A local address is removed and another one exists: data uses it as soon as a check was answered, and the
+/// other side follows.
 #[test]
-fn an_address_that_is_gone_is_left() {
+fn a_removed_address_is_replaced() {
     for mover in 0..2 {
         let delay = Duration::from_millis(10);
         let (mut net, channels) = Net::connected(ChannelOptions::default());
@@ -282,16 +284,17 @@ fn an_address_that_is_gone_is_left() {
         net.send(0, channels[0], Kind::Text, b"there");
         net.send(1, channels[1], Kind::Text, b"back");
         net.run_until(|net| net.messages.iter().all(|messages| !messages.is_empty()));
-        // Both ways, a check and its answer, what the other side takes longer to be sure that it is no second address, and the data.
+        // In both directions: a check and its answer, the time in which the other side rules out a second
+        // address, and the data.
         assert!(net.now - first <= delay * 9, "{:?}", net.now - first);
         net.run(Duration::from_secs(60));
         assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
     }
 }
 
-/// More often than addresses are remembered: what was not heard of for longest is forgotten, by the side that follows and by the one that moves.
+/// More moves than addresses are remembered: both sides drop the least recent ones.
 #[test]
-fn a_peer_that_moves_ever_and_again_is_followed() {
+fn a_peer_that_moves_repeatedly_is_followed() {
     let delay = Duration::from_millis(10);
     for mover in 0..2 {
         let (mut net, channels, port) = behind_nat(mover, delay);
@@ -308,21 +311,21 @@ fn a_peer_that_moves_ever_and_again_is_followed() {
             let report = net.peers[1 - mover].report();
             assert!(report.remote_candidates.len() <= 64, "{}", report.remote_candidates.len());
         }
-        // Not by new addresses alone.
+        // Not just because of new addresses.
         net.run(Duration::from_secs(100));
         assert!(net.peers.iter().all(|peer| peer.state() == PeerState::Connected));
     }
 }
 
-/// How long it took to follow each of so many moves of a peer that goes on sending, or only checks, 20 ms away; in order. Datagrams are lost at
-/// this rate, and each is up to 5 ms late.
+/// The sorted times to follow each of several moves of a peer that keeps sending, or only checks, with an RTT
+/// of 20 ms. Datagrams are lost at this rate, and each is delayed by up to 5 ms.
 fn times_to_follow(mover: usize, sends: bool, loss: f64, moves: u16) -> Vec<Duration> {
     const JITTER_US: u32 = 5000;
     const PAUSE: Duration = Duration::from_millis(5);
     let delay = Duration::from_millis(10);
     let (mut net, channels, port) = behind_nat(mover, delay);
     let mut nat = net.filter.take().unwrap();
-    // When the mover first sent a check or data from its new address, and was first sent data there.
+    // When the mover first sent from its new address, and when data was first sent there.
     let seen = Rc::new(Cell::new((None, None)));
     let (sees, at) = (Rc::clone(&seen), Rc::clone(&port));
     let seeded = || ChaCha20Rng::seed_from_u64(loss.to_bits() ^ mover as u64);
@@ -341,7 +344,7 @@ fn times_to_follow(mover: usize, sends: bool, loss: f64, moves: u16) -> Vec<Dura
     }));
     let mut times: Vec<_> = (1..=moves)
         .map(|number| {
-            // What was sent before has arrived.
+            // Earlier datagrams have arrived.
             net.run(Duration::from_millis(3000 + u64::from(pauses.next_u32() % 6000)));
             port.set(4000 + number);
             seen.set((None, None));
@@ -364,9 +367,9 @@ fn times_to_follow(mover: usize, sends: bool, loss: f64, moves: u16) -> Vec<Dura
     times
 }
 
-/// With loss it takes longer when the check or its answer is lost: then the check goes again.
+/// It takes longer if the check or its answer is lost, since the check is then repeated.
 #[test]
-fn a_peer_is_followed_in_spite_of_loss_and_jitter() {
+fn a_peer_is_followed_despite_loss_and_jitter() {
     const MOVES: u16 = 200;
     println!("| the peer sends | loss | median | 95 % | the longest |\n|---|---|---|---|---|");
     for (mover, sends, what) in
@@ -377,7 +380,8 @@ fn a_peer_is_followed_in_spite_of_loss_and_jitter() {
             let ms = |at: f64| times[((times.len() - 1) as f64 * at) as usize].as_secs_f64() * 1e3;
             let [median, most, longest] = [0.5, 0.95, 1.0].map(ms);
             println!("| {what} | {:.0} % | {median:.0} ms | {most:.0} ms | {longest:.0} ms |", loss * 100.0);
-            // Three ways of 10 to 15 ms, the pause until data is sent, and the time that the old address has to answer.
+            // Three one-way delays of 10 to 15 ms, the pause until data is sent, and the time that the old
+            // address has to answer.
             let grace = if what == "a check" { 25.0 } else { 0.0 };
             assert!(median <= 50.0 + grace, "{what}, {loss}: {median} ms");
         }

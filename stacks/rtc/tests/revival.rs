@@ -1,4 +1,4 @@
-//! Connections whose path was lost for so long that ICE has failed, and what a restart of ICE makes of them.
+//! Connections without a path for so long that ICE has failed, and their revival by an ICE restart.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -13,7 +13,7 @@ use netdyno_rtc_core::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Nothing arrives any more.
+/// Nothing is delivered any more.
 fn cut(net: &mut Net) {
     net.filter = Some(Box::new(|_| false));
 }
@@ -35,7 +35,7 @@ fn send(net: &mut Net, channels: [ChannelId; 2], numbers: std::ops::Range<u32>) 
     }
 }
 
-/// Each of so many messages came once, in order, at both ends.
+/// Each message was delivered once, in order, at both ends.
 fn all_came(net: &mut Net, count: u32) {
     net.run_until(|net| net.messages.iter().all(|messages| messages.len() >= count as usize));
     for messages in &net.messages {
@@ -50,11 +50,11 @@ fn states(net: &Net, side: usize) -> Vec<PeerState> {
 }
 
 #[test]
-fn a_restart_brings_back_what_a_minute_without_a_path_has_ended() {
+fn a_restart_revives_a_connection_after_a_minute_without_a_path() {
     for by in 0..2 {
         let (mut net, channels) = Net::connected(ChannelOptions::default());
         send(&mut net, channels, 0..100);
-        // In the middle of it.
+        // During the transfer.
         net.run(Duration::from_millis(15));
         cut(&mut net);
         send(&mut net, channels, 100..200);
@@ -90,7 +90,7 @@ fn a_restart_brings_back_what_a_minute_without_a_path_has_ended() {
 }
 
 #[test]
-fn what_is_not_brought_back_is_closed() {
+fn a_connection_without_a_restart_is_closed() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     cut(&mut net);
     net.run(35 * SECOND);
@@ -98,7 +98,7 @@ fn what_is_not_brought_back_is_closed() {
         assert_eq!(net.state(side), PeerState::Failed);
         assert_eq!(net.peers[side].channel_state(channel), ChannelState::Open);
         assert_eq!(net.peers[side].send(net.now, channel, Kind::Text, b"waits"), Ok(()));
-        // An offer without a restart is of no use, and does no harm.
+        // An offer without a restart has no effect.
         net.peers[side].create_offer(net.now, false).unwrap();
         net.peers[side].rollback(net.now).unwrap();
     }
@@ -128,7 +128,7 @@ fn it_can_be_closed_before_that() {
 }
 
 #[test]
-fn without_time_for_a_restart_failed_is_the_end() {
+fn without_restart_timeout_a_failure_is_final() {
     let mut configs = [config(0), config(1)];
     configs.iter_mut().for_each(|config| config.restart_timeout = Duration::ZERO);
     let (mut net, [near, _]) = Net::connected_with(configs, ChannelOptions::default());
@@ -164,14 +164,14 @@ fn a_restart_in_time_has_its_own_time() {
     net.run(25 * SECOND);
     restart(&mut net, 0);
     net.run(15 * SECOND);
-    // Consent to the old path is over.
+    // Consent for the old path has expired.
     assert!((0..2).all(|side| net.state(side) == PeerState::Connecting));
     send(&mut net, channels, 0..10);
     net.filter = None;
     all_came(&mut net, 10);
     assert!((0..2).all(|side| !states(&net, side).contains(&PeerState::Failed)));
 
-    // A restart that finds nothing fails like the first.
+    // A restart that finds no path fails like the first set-up.
     cut(&mut net);
     net.run(40 * SECOND);
     restart(&mut net, 1);
@@ -186,7 +186,7 @@ fn a_restart_in_time_has_its_own_time() {
 }
 
 #[test]
-fn a_first_path_that_was_not_found_can_be_looked_for_again() {
+fn a_restart_can_find_the_first_path() {
     let mut net = Net::new();
     let channel = net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
     cut(&mut net);
@@ -211,7 +211,7 @@ fn a_path_that_is_lost_in_the_handshake() {
         net.run(45 * SECOND);
         net.filter = None;
         if (0..2).any(|side| net.peers[side].is_over()) {
-            // The handshake's own time was over first.
+            // The handshake's own time limit expired first.
             continue;
         }
         restart(&mut net, 0);
@@ -233,7 +233,7 @@ fn ten_minutes_without_a_path() {
     send(&mut net, channels, 0..50);
     cut(&mut net);
     for _ in 0..600 {
-        // Whoever drives it may call more often than it asks for.
+        // A driver may call more often than required.
         net.run(SECOND);
         let now = net.now;
         net.peers.iter_mut().for_each(|peer| peer.handle_timeout(now));
@@ -243,7 +243,7 @@ fn ten_minutes_without_a_path() {
     all_came(&mut net, 50);
 }
 
-/// The association's patience is not used up while there is no path.
+/// The association's retransmission limit is not consumed while there is no path.
 #[test]
 fn losses_after_the_restart_are_not_added_to_those_before() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
@@ -251,7 +251,7 @@ fn losses_after_the_restart_are_not_added_to_those_before() {
     send(&mut net, channels, 0..20);
     net.run(85 * SECOND);
     restart(&mut net, 0);
-    // Of STUN all arrives, of the association nothing.
+    // STUN is delivered, the association's packets are not.
     net.filter = Some(Box::new(|flying| flying.bytes[0] < 20));
     net.run(25 * SECOND);
     assert!((0..2).all(|side| net.state(side) == PeerState::Connected), "{:?}", net.events);

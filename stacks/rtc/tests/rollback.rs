@@ -1,4 +1,4 @@
-//! Offers that are withdrawn (RFC 9429 section 4.1.10.2), and both sides offering at once.
+//! Withdrawn offers (RFC 9429 section 4.1.10.2), and simultaneous offers of both sides.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -13,7 +13,7 @@ fn is_state(result: Result<(), SignalingError>) -> bool {
     matches!(result, Err(SignalingError::State(_)))
 }
 
-/// A message each way arrives.
+/// A message in each direction arrives.
 fn works(net: &mut Net, channels: [ChannelId; 2]) {
     let before = net.messages.each_ref().map(Vec::len);
     for (side, channel) in channels.into_iter().enumerate() {
@@ -23,7 +23,8 @@ fn works(net: &mut Net, channels: [ChannelId; 2]) {
     assert_eq!(net.messages.each_ref().map(Vec::len), before.map(|count| count + 1), "{:?}", net.events);
 }
 
-/// Both sides have offered. The polite one withdraws its offer and takes the other's, which leaves its own unanswered.
+/// Both sides have offered. The polite one withdraws its offer and accepts the other's, which leaves its own
+/// unanswered.
 fn resolve(net: &mut Net, polite: usize, offers: &[String; 2]) {
     let now = net.now;
     assert!(is_state(net.peers[polite].accept_offer(now, &offers[1 - polite]).map(drop)), "not before");
@@ -33,7 +34,7 @@ fn resolve(net: &mut Net, polite: usize, offers: &[String; 2]) {
 }
 
 #[test]
-fn both_offer_at_once_and_one_gives_way() {
+fn both_offer_at_once_and_one_rolls_back() {
     for polite in 0..2 {
         let mut net = Net::new();
         let now = net.now;
@@ -45,7 +46,7 @@ fn both_offer_at_once_and_one_gives_way() {
         resolve(&mut net, polite, &offers);
         assert_ne!(net.peers[polite].local_ufrag(), before, "what went with the offer is forgotten");
         net.run(Duration::from_secs(1));
-        // Both channels, each with a stream of its own.
+        // Both channels, each with its own stream.
         for side in 0..2 {
             assert!(net.has(side, &Event::Open(made[side])), "{:?}", net.events);
             let far = net.incoming(1 - side)[0];
@@ -56,7 +57,7 @@ fn both_offer_at_once_and_one_gives_way() {
 }
 
 #[test]
-fn both_restart_at_once_and_one_gives_way() {
+fn both_restart_at_once_and_one_rolls_back() {
     for polite in 0..2 {
         let (mut net, channels) = Net::connected(ChannelOptions::default());
         net.run(Duration::from_secs(1));
@@ -87,7 +88,7 @@ fn both_restart_at_once_and_one_gives_way() {
 }
 
 #[test]
-fn a_withdrawn_offer_leaves_all_as_it_was() {
+fn a_withdrawn_offer_changes_nothing() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     let before = net.peers[0].local_ufrag().to_owned();
     for restart in [false, true, true] {
@@ -95,7 +96,7 @@ fn a_withdrawn_offer_leaves_all_as_it_was() {
         let offer = net.peers[0].create_offer(now, restart).unwrap();
         assert!(net.peers[0].has_local_offer());
         assert_eq!(net.peers[0].local_ufrag() != before, restart);
-        // The peer answers, and checks; all of that comes too late.
+        // The peer answers and sends checks, too late.
         let mut other = Net::connected(ChannelOptions::default()).0;
         let answer = other.peers[1].accept_offer(now, &offer).unwrap();
         net.peers[0].rollback(now).unwrap();
@@ -105,7 +106,7 @@ fn a_withdrawn_offer_leaves_all_as_it_was() {
         assert!(is_state(net.peers[0].rollback(now)), "there is none");
         works(&mut net, channels);
     }
-    // And another one can be made.
+    // Another one can be created.
     let offer = net.peers[0].create_offer(net.now, true).unwrap();
     let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
     assert!(is_state(net.peers[1].rollback(net.now)), "an answer is in force at once");
@@ -115,7 +116,7 @@ fn a_withdrawn_offer_leaves_all_as_it_was() {
 }
 
 #[test]
-fn a_restart_under_way_outlives_an_offer_that_is_withdrawn() {
+fn a_restart_in_progress_survives_a_withdrawn_offer() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     net.filter = Some(Box::new(|_| false));
     let offer = net.peers[0].create_offer(net.now, true).unwrap();
@@ -134,7 +135,7 @@ fn a_restart_under_way_outlives_an_offer_that_is_withdrawn() {
 }
 
 #[test]
-fn nothing_can_be_withdrawn_at_the_end() {
+fn nothing_can_be_withdrawn_after_the_end() {
     let mut net = Net::new();
     assert!(is_state(net.peers[0].rollback(net.now)), "no offer yet");
     net.peers[0].create_offer(net.now, false).unwrap();

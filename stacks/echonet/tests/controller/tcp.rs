@@ -52,15 +52,15 @@ impl Script {
         let mut effects = Vec::new();
         for (to, tid, _) in bench.sent() {
             // A retry has the same TID.
-            seen.push(format!("{to}{}", if self.tid == tid { " again" } else { "" }));
+            effects.push(format!("{to}{}", if self.tid == tid { " again" } else { "" }));
             self.tid = tid;
         }
         while let Some(connect) = bench.controller.poll_connect() {
             assert_eq!(connect.within, bench.controller.config().defaults.timeout);
-            seen.push(format!("connect {}", connect.node.to_string().replace("192.0.2.", "")));
+            effects.push(format!("connect {}", connect.node.to_string().replace("192.0.2.", "")));
         }
-        seen.extend(format_events(bench));
-        seen.join(", ")
+        effects.extend(format_events(bench));
+        effects.join(", ")
     }
 }
 
@@ -74,7 +74,7 @@ fn script(name: &str, change: impl FnOnce(&mut ControllerConfig), steps: &[(&str
         assert_eq!(script.step(what), *expected, "{name}: step {number}, {what}");
     }
     let retries: usize = steps.iter().map(|(_, seen)| seen.matches("again").count()).sum();
-    assert_eq!(script.bench.controller.stats().retried, again as u64, "{name}");
+    assert_eq!(script.bench.controller.stats().retried, retries as u64, "{name}");
 }
 
 const FIRST: &str = "found 9, 9 80=30 |  | ";
@@ -300,7 +300,7 @@ fn concurrent_connection_attempts_are_limited() {
     }
     assert!(bench.sent().is_empty());
     let requested: Vec<_> = std::iter::from_fn(|| bench.controller.poll_connect()).collect();
-    assert_eq!(asked.iter().map(|connect| connect.node).collect::<Vec<_>>(), [address(1), address(2)]);
+    assert_eq!(requested.iter().map(|connect| connect.node).collect::<Vec<_>>(), [address(1), address(2)]);
     bench.controller.handle_connected(bench.now, address(1), ConnectionId(1));
     let (tid, _) = bench.single();
     bench.receive(Source::connection(address(1), ConnectionId(1)), tid, LIGHT, "72 01 800130");

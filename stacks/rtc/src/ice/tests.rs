@@ -1,4 +1,4 @@
-//! Two sides over a network of one delay, and messages that are not the peer's.
+//! Two sides over a network with a fixed delay, and messages of others.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ fn ice(config: &Config, seed: u8, local: &str, now: Instant) -> Ice {
     ice
 }
 
-/// Two sides and what is on its way between them.
+/// Two sides and the datagrams in transit between them.
 struct Net {
     now: Instant,
     sides: [Ice; 2],
     flying: Vec<(Instant, usize, Datagram)>,
-    /// What the second side's address looks like from outside, if it is behind a NAT.
+    /// The public address of the second side, if it is behind a NAT.
     nat: Option<SocketAddr>,
-    /// What the second side sends from this address is let in by nobody.
+    /// Datagrams from this address of the second side are dropped.
     shut: Option<SocketAddr>,
-    /// Nothing arrives any more.
+    /// Nothing is delivered any more.
     cut: bool,
 }
 
@@ -47,7 +47,7 @@ impl Net {
         Self { now, sides, flying: Vec::new(), nat: None, shut: None, cut: false }
     }
 
-    /// Gives a side the other's description, candidates with it.
+    /// Passes one side the description of the other, with candidates.
     fn describe(&mut self, to: usize) {
         let other = &self.sides[1 - to];
         let (credentials, candidates) = (other.credentials().clone(), other.local_candidates().to_vec());
@@ -102,7 +102,7 @@ impl Net {
 fn both_have_a_pair_after_one_and_a_half_round_trips() {
     let config = config();
     let mut net = Net::new([&config, &config]);
-    // The answerer checks at once; its answer takes as long as its checks.
+    // The answerer sends checks at once; its answer takes as long as they do.
     net.describe(1);
     net.run(DELAY);
     net.describe(0);
@@ -126,7 +126,7 @@ fn checks_that_come_before_the_answer_are_answered_with_it() {
 }
 
 #[test]
-fn an_address_behind_a_nat_is_learnt_from_its_checks() {
+fn an_address_behind_a_nat_is_learned_from_its_checks() {
     let config = config();
     let mut net = Net::new([&config, &config]);
     net.nat = Some(address("203.0.113.9:4000"));
@@ -136,17 +136,17 @@ fn an_address_behind_a_nat_is_learnt_from_its_checks() {
     net.nat = Some(address("203.0.113.9:4000"));
     net.run(Duration::from_secs(1));
     assert_eq!(net.selected(), [Some(address("203.0.113.9:4000")), Some(address("192.0.2.1:1000"))]);
-    // The NAT gives it another address: the first side follows once the old pair is silent.
+    // The NAT assigns another address: the first side follows once the old pair is silent.
     net.run(Duration::from_secs(60));
     net.nat = Some(address("203.0.113.9:4001"));
     net.run(Duration::from_secs(14));
     assert_eq!(net.selected()[0], Some(address("203.0.113.9:4001")));
 }
 
-/// Its check comes with a priority above that of a reflexive address (RFC 8445 section 7.1.1), whatever it is; whether the peer names it with its
-/// description or later.
+/// Its check has a higher priority than a reflexive address (RFC 8445 section 7.1.1), whatever its type, and
+/// whether the peer signals it with its description or later.
 #[test]
-fn a_relay_that_is_heard_of_before_it_is_named_is_a_relay() {
+fn a_relay_known_from_a_check_before_it_is_signalled_is_a_relay() {
     for (is_late, controlling) in [(false, 0), (true, 0), (true, 1)] {
         let config = config();
         let mut net = Net::new([&config, &config]);
@@ -200,9 +200,9 @@ fn a_lite_side_answers_and_makes_no_checks() {
     }
 }
 
-/// As when a cable is put in again.
+/// As after a cable is reconnected.
 #[test]
-fn an_address_that_was_gone_is_used_again() {
+fn a_removed_address_is_used_again() {
     let config = config();
     let mut net = Net::new([&config, &config]);
     net.describe(1);
@@ -248,7 +248,8 @@ fn consent_is_lost_in_silence() {
     assert!(net.sides.iter().all(|side| side.failure().is_some()));
 }
 
-/// Requests for consent are 4 to 6 s apart: whatever time is asked for, one that is lost must not end a healthy connection.
+/// Consent requests are 4 to 6 s apart: whatever timeout is configured, the loss of one must not end a
+/// healthy connection.
 #[test]
 fn a_short_consent_timeout_does_not_end_a_healthy_connection() {
     let mut config = config();
@@ -258,7 +259,7 @@ fn a_short_consent_timeout_does_not_end_a_healthy_connection() {
     net.describe(0);
     for _ in 0..20 {
         net.run(Duration::from_secs(20));
-        // As long as no two requests for consent of one side are lost.
+        // Unless two consecutive consent requests of one side are lost.
         net.cut = true;
         net.run(Duration::from_millis(3900));
         net.cut = false;
@@ -272,7 +273,7 @@ fn a_short_consent_timeout_does_not_end_a_healthy_connection() {
 #[test]
 fn strangers_are_not_flooded_with_checks() {
     let config = config();
-    // candidates of an offer -> checks in 30 s, at the most
+    // candidates of an offer -> maximum number of checks in 30 s
     for (candidates, most) in [(1_u16, 7), (8, 56), (64, 256)] {
         let mut net = Net::new([&config, &config]);
         let remote = Remote { ufrag: "made", password: "upmadeupmadeupmadeup12", lite: false };
@@ -313,7 +314,7 @@ fn a_restart_keeps_the_old_pair_until_there_is_a_new_one() {
     let before = net.sides[0].credentials().clone();
     net.sides[0].restart();
     assert_ne!(net.sides[0].credentials(), &before);
-    // Signalling takes its time; the old session asks for consent and answers.
+    // Signalling takes time; the old session requests consent and answers.
     net.run(Duration::from_secs(60));
     assert!(net.sides.iter().all(|side| side.state() == IceState::Connected && side.selected().is_some()));
     net.sides[1].restart();
@@ -326,7 +327,7 @@ fn a_restart_keeps_the_old_pair_until_there_is_a_new_one() {
 }
 
 #[test]
-fn what_is_on_its_way_during_a_restart_is_taken() {
+fn datagrams_in_flight_during_a_restart_are_accepted() {
     let config = config();
     let mut net = Net::new([&config, &config]);
     net.describe(1);
@@ -344,7 +345,7 @@ fn what_is_on_its_way_during_a_restart_is_taken() {
 }
 
 #[test]
-fn nothing_changes_by_a_message_without_integrity() {
+fn messages_without_integrity_change_nothing() {
     let config = config();
     let mut net = Net::new([&config, &config]);
     net.describe(1);
@@ -363,7 +364,7 @@ fn nothing_changes_by_a_message_without_integrity() {
 }
 
 #[test]
-fn addresses_that_the_peer_shows_are_bounded() {
+fn addresses_learned_from_the_peer_are_bounded() {
     let mut config = config();
     config.limits.max_remote_candidates = 8;
     let mut net = Net::new([&config, &config]);
@@ -377,7 +378,7 @@ fn addresses_that_the_peer_shows_are_bounded() {
     }
     let validated =
         (1..2000).filter(|port| net.sides[1].is_validated(SocketAddr::new([10, 0, 0, 1].into(), *port)));
-    // One of the eight is the candidate that was signalled.
+    // One of the eight is the signalled candidate.
     assert_eq!(validated.count(), 7);
     assert!(net.sides[1].transmits.len() < 20);
     let more = Candidate::parse("candidate:1 1 udp 1 10.9.9.9 1 typ host").unwrap().unwrap();

@@ -1,6 +1,6 @@
-//! What a hostile or odd peer can do: with the keys of the connection (it is then the peer), and without.
+//! Hostile or unusual peers, with the keys of the connection and without.
 //!
-//! The network is the one of `tests/`; the peer's own layers are used to say what it should not.
+//! The network is that of `tests/`; invalid messages are sent through the peer's own layers.
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ fn open_bytes(ordered: bool, label: &str) -> Vec<u8> {
     crate::dcep::Open { ordered, reliability, priority: 256, label, protocol: "" }.to_bytes()
 }
 
-/// Side 1 sends this on a stream, whatever its channels are.
+/// Side 1 sends this on a stream, whatever its channels.
 fn say(net: &mut Net, stream: u16, ppid: Ppid, bytes: &[u8]) {
     let now = net.now;
     let association = net.peers[1].transport.association.as_mut().unwrap();
@@ -26,7 +26,7 @@ fn say(net: &mut Net, stream: u16, ppid: Ppid, bytes: &[u8]) {
     net.run(Duration::from_secs(1));
 }
 
-/// A datagram from side 1 that holds this SCTP packet, sealed as it should be.
+/// A datagram from side 1 with this SCTP packet, correctly encrypted.
 fn sealed(net: &mut Net, packet: &[u8]) -> Flying {
     let dtls = net.peers[1].transport.dtls.as_mut().unwrap();
     let headroom = dtls.headroom();
@@ -42,7 +42,7 @@ fn from(net: &Net, side: usize, bytes: Vec<u8>) -> Flying {
     Flying { at: net.now, from: side, local: address(side), remote: address(1 - side), bytes, segment_bytes }
 }
 
-/// A message each way still arrives.
+/// A message in each direction still arrives.
 fn works(net: &mut Net, channels: [ChannelId; 2]) {
     let before = net.messages.each_ref().map(Vec::len);
     for (side, channel) in channels.into_iter().enumerate() {
@@ -59,7 +59,7 @@ fn dcep_that_is_malformed_resets_its_stream_alone() {
         say(&mut net, 20, Ppid::DCEP, bytes);
         assert_eq!(net.incoming(0).len(), 0);
         works(&mut net, channels);
-        // On the stream of a channel it closes that.
+        // On the stream of a channel, it closes the channel.
         let stream = net.peers[0].stream(channels[0]).unwrap();
         say(&mut net, stream, Ppid::DCEP, bytes);
         assert!(
@@ -72,7 +72,7 @@ fn dcep_that_is_malformed_resets_its_stream_alone() {
 #[test]
 fn an_opening_with_the_wrong_parity_takes_a_free_stream() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
-    // Side 0 is the DTLS server: the odd streams are its own. It goes round the one that was taken.
+    // Side 0 is the DTLS server and uses odd streams. It skips the stream that is in use.
     say(&mut net, 3, Ppid::DCEP, &open_bytes(true, "odd"));
     assert_eq!(net.incoming(0).len(), 1);
     say(&mut net, 20, Ppid::DCEP, &open_bytes(true, "even"));
@@ -108,7 +108,7 @@ fn messages_without_a_channel_or_of_unknown_kinds_are_dropped() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     say(&mut net, 500, Ppid::STRING, b"no channel");
     let stream = net.peers[0].stream(channels[0]).unwrap();
-    // 52 and 54 were for parts of messages, until partial delivery took their place; 0 says nothing.
+    // 52 and 54 were for partial messages before partial delivery replaced them; 0 is unspecified.
     for ppid in [0, 52, 54, 58, u32::MAX] {
         say(&mut net, stream, Ppid(ppid), b"what is it");
     }
@@ -131,7 +131,7 @@ fn a_text_that_is_not_utf_8_closes_its_channel_alone() {
 }
 
 #[test]
-fn a_message_longer_than_we_said_to_take_ends_the_association() {
+fn a_message_beyond_our_limit_ends_the_association() {
     let mut configs = [config(0), config(1)];
     configs[0].max_message_bytes = 10_000;
     let (mut net, channels) = Net::connected_with(configs, ChannelOptions::default());
@@ -147,17 +147,17 @@ fn a_message_longer_than_we_said_to_take_ends_the_association() {
         Some(Event::Failed(Error::Sctp(_)))
     ));
     assert_eq!(net.state(0), PeerState::Failed);
-    // The peer is told.
+    // The peer is notified.
     assert_eq!(net.state(1), PeerState::Closed);
 }
 
 #[test]
-fn both_sides_begin_sctp_at_once() {
+fn both_sides_start_sctp_at_once() {
     let mut net = Net::new();
     let channel = net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
     net.signal();
     net.run_until(|net| net.has(0, &Event::Open(channel)));
-    // The other side begins too, although an INIT is on its way to it.
+    // The other side starts too, although an INIT is in transit to it.
     let now = net.now;
     net.peers[1].transport.association.as_mut().unwrap().connect(now);
     net.run(Duration::from_secs(1));
@@ -165,14 +165,14 @@ fn both_sides_begin_sctp_at_once() {
     works(&mut net, [channel, far]);
 }
 
-/// DTLS 1.3: the client cannot read what the server says before it knows it.
+/// DTLS 1.3: the client cannot decrypt what the server sends before it has authenticated the server.
 #[test]
-fn an_init_that_came_too_early_is_said_again() {
+fn an_early_init_is_repeated() {
     let mut net = Net::new();
     let channel = net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
     net.signal();
     net.filter = Some(Box::new(|flying| {
-        // Behind the ServerHello, in epoch 0, the records of epoch 2, and then what is too early.
+        // After the ServerHello in epoch 0 come the records of epoch 2, followed by early data.
         let mut at = 0;
         while flying.from == 0 && flying.bytes[0] == 22 && at < flying.bytes.len() {
             let header_bytes = if flying.bytes[at] == 22 { 13 } else { 5 };
@@ -195,20 +195,20 @@ fn an_init_that_came_too_early_is_said_again() {
 }
 
 #[test]
-fn a_client_begins_sctp_if_the_server_does_not() {
+fn the_client_starts_sctp_if_the_server_does_not() {
     let mut configs = [config(0), config(1)];
     configs[0].dtls_versions = Versions::Only12;
     let mut net = Net::with(configs);
     let channel = net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
     net.signal();
-    // The server's first packets are lost, and its INIT with them.
+    // The server's first packets are lost, including its INIT.
     net.run_until(|net| net.has(0, &Event::Open(channel)));
     let until = net.now + Duration::from_millis(35);
     net.flying.retain(|flying| flying.from != 0 || flying.bytes[0] == 20);
     net.filter = Some(Box::new(move |flying| flying.from == 1 || flying.at > until || flying.bytes[0] != 23));
     let began = net.now;
     net.run_until(|net| net.incoming(1).len() == 1);
-    // A second INIT of the server would have come after 500 ms.
+    // The server would repeat its INIT only after 500 ms.
     assert!(net.now - began < Duration::from_millis(300), "{:?}", net.now - began);
     let far = net.incoming(1)[0];
     works(&mut net, [channel, far]);
@@ -230,7 +230,7 @@ fn sctp_packets_of_any_bytes_change_nothing() {
         let mut flying = sealed(&mut net, &packet);
         net.deliver(0, &mut flying);
     }
-    // A verification tag of 0 belongs to INIT alone; chunks of length 0 have no end.
+    // A verification tag of 0 is only for INIT; chunks of length 0 have no end.
     for chunk in [[0, 3, 0, 0], [3, 0, 0, 0], [192, 0, 0, 4], [130, 0, 0, 4], [1, 0, 0, 4]] {
         let packet = [&[0x13, 0x88, 0x13, 0x88, 0, 0, 0, 0, 0, 0, 0, 0], &chunk[..]].concat();
         let mut flying = sealed(&mut net, &packet);
@@ -251,7 +251,7 @@ fn the_last_stream_can_be_used() {
     works(&mut net, channels);
 }
 
-/// Later, what only the peer can have sent is followed: `tests/moves.rs`.
+/// Later, datagrams that only the peer can have sent are followed: `tests/moves.rs`.
 #[test]
 fn a_handshake_from_addresses_that_ice_has_not_validated_is_ignored() {
     let mut net = Net::new();
@@ -269,7 +269,7 @@ fn a_handshake_from_addresses_that_ice_has_not_validated_is_ignored() {
 }
 
 #[test]
-fn datagrams_that_come_twice_are_taken_once() {
+fn duplicate_datagrams_are_accepted_once() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     net.filter = None;
     for _ in 0..50 {
@@ -284,7 +284,7 @@ fn datagrams_that_come_twice_are_taken_once() {
 }
 
 #[test]
-fn what_anyone_can_send_does_not_end_a_session() {
+fn unauthenticated_datagrams_do_not_end_a_session() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     let record = |content: u8, epoch: u8, body: &[u8]| {
         let mut bytes = vec![content, 0xfe, 0xfd, 0, epoch, 0, 0, 0, 0, 9, 9];
@@ -293,7 +293,8 @@ fn what_anyone_can_send_does_not_end_a_session() {
         bytes
     };
     let rows = [
-        // Application data, a fatal alert, close_notify and ChangeCipherSpec in epoch 0; a ClientHello that is none.
+        // Application data, a fatal alert, close_notify and ChangeCipherSpec in epoch 0; an invalid
+        // ClientHello.
         record(23, 0, b"plain"),
         record(21, 0, &[2, 40]),
         record(21, 0, &[1, 0]),
@@ -319,7 +320,7 @@ fn what_anyone_can_send_does_not_end_a_session() {
 }
 
 #[test]
-fn what_anyone_can_send_does_not_keep_a_handshake_from_its_end() {
+fn unauthenticated_datagrams_do_not_prevent_a_handshake() {
     let mut net = Net::new();
     let channel = net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
     net.signal();
@@ -359,7 +360,7 @@ fn a_handshake_out_of_order() {
 }
 
 #[test]
-fn changed_bytes_are_lost_datagrams() {
+fn modified_datagrams_count_as_lost() {
     let (mut net, channels) = Net::connected(ChannelOptions::default());
     let mut state = 1_u64;
     net.filter = Some(Box::new(move |flying| {
@@ -388,7 +389,7 @@ fn a_peer_that_moves_is_followed() {
             flying.local = moved;
             return true;
         }
-        // The old address leads nowhere.
+        // The old address does not work any more.
         std::mem::replace(&mut flying.remote, address(1)) == moved
     }));
     net.run(Duration::from_secs(15));
@@ -408,7 +409,7 @@ fn events_that_the_peer_causes_are_bounded() {
         let bytes = open_bytes(true, "x");
         association.send(now, StreamId(2 * stream), Ppid::DCEP, &bytes, SendOptions::default()).unwrap();
     }
-    // Datagrams come, nobody asks for events.
+    // Datagrams arrive, and events are not polled.
     for _ in 0..100 {
         while let Some(transmit) = net.peers[1].poll_transmit(net.now, &mut net.arena, 64) {
             let bytes = net.arena.filled(&transmit).to_vec();
@@ -420,7 +421,7 @@ fn events_that_the_peer_causes_are_bounded() {
         net.peers[0].handle_timeout(now);
         assert!(net.peers[0].events.len() <= 22, "{}", net.peers[0].events.len());
     }
-    // Taking them makes room for those behind them, with nothing else to do.
+    // Polling them makes room for those behind them, without any other call.
     let mut seen = 0;
     while let Some(event) = net.peers[0].poll_event() {
         seen += usize::from(matches!(event, Event::Incoming(_)));

@@ -1,4 +1,4 @@
-//! Descriptions as other implementations write them, and what is refused.
+//! Descriptions of other implementations, and rejected ones.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::limits::Limits;
 const BYTES: &str =
     "0A:1B:2C:3D:4E:5F:60:71:82:93:A4:B5:C6:D7:E8:F9:0A:1B:2C:3D:4E:5F:60:71:82:93:A4:B5:C6:D7:E8:F9";
 
-/// The shape of an offer by Chrome with one data channel.
+/// The form of an offer by Chrome with one data channel.
 fn chrome() -> String {
     format!(
         "v=0\r\no=- 4962303333179871722 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\n\
@@ -25,7 +25,7 @@ fn chrome() -> String {
     )
 }
 
-/// Firefox: fingerprint and options of the session, the largest size, an end of candidates.
+/// Firefox: session-level fingerprint and options, maximum message size, end of candidates.
 fn firefox() -> String {
     format!(
         "v=0\r\no=mozilla...THIS_IS_SDPARTA-99.0 7710052215259647220 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n\
@@ -37,7 +37,7 @@ fn firefox() -> String {
     )
 }
 
-/// Pion: SHA-256 in the section, no size, LF at the end of lines (as some that print it leave them).
+/// Pion: SHA-256 in the section, no maximum message size, LF line ends (as left by programs that print it).
 fn pion() -> String {
     format!(
         "v=0\no=- 8442113236512153254 1713449800 IN IP4 0.0.0.0\ns=-\nt=0 0\na=msid-semantic:WMS*\n\
@@ -49,7 +49,7 @@ fn pion() -> String {
     )
 }
 
-/// libdatachannel: the mid of the section is a word, options of ICE in the section.
+/// libdatachannel: the mid of the section is a word, ICE options in the section.
 fn libdatachannel() -> String {
     format!(
         "v=0\r\no=rtc 3767197920 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE data\r\n\
@@ -61,7 +61,7 @@ fn libdatachannel() -> String {
     )
 }
 
-/// As browsers wrote it until 2019.
+/// As written by browsers until 2019.
 fn sctpmap() -> String {
     format!(
         "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE data\r\n\
@@ -71,7 +71,7 @@ fn sctpmap() -> String {
     )
 }
 
-/// Audio first, which carries the bundle; the section for data leaves its transport to it.
+/// Audio comes first and carries the bundle; the data section uses its transport.
 fn bundled_behind_audio() -> String {
     format!(
         "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE a d\r\n\
@@ -115,7 +115,7 @@ fn offers_of_other_implementations() {
 }
 
 #[test]
-fn sections_that_are_not_ours_are_written_with_port_0_in_order() {
+fn rejected_sections_are_written_with_port_0_in_order() {
     let mut description = parse(&bundled_behind_audio()).unwrap();
     description.bundle = vec!["d".into()];
     let text = description.to_string();
@@ -126,7 +126,7 @@ fn sections_that_are_not_ours_are_written_with_port_0_in_order() {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn descriptions_round_trip() {
     for text in [chrome(), firefox(), pion(), libdatachannel(), sctpmap(), bundled_behind_audio()] {
         let description = parse(&text).unwrap();
         assert_eq!(parse(&description.to_string()).as_ref(), Ok(&description), "{text}");
@@ -140,7 +140,8 @@ fn a_fingerprint_by_sha_256_is_found_among_others() {
     assert_eq!(parse(&text).unwrap().data.fingerprint.to_string(), BYTES);
 }
 
-/// Chrome's offer with one text put in the place of another must fail at this line with a rule that has these words.
+/// Chrome's offer with one text replaced by another must fail at this line with a rule that contains these
+/// words.
 fn refused(from: &str, to: &str, line: usize, words: &str) {
     let text = chrome();
     assert!(text.contains(from), "{from}");
@@ -154,7 +155,7 @@ fn refused(from: &str, to: &str, line: usize, words: &str) {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_descriptions_are_rejected() {
     #[rustfmt::skip]
     let rows = [
         ("v=0", "v=1", 1, "v=0"),
@@ -197,7 +198,7 @@ fn what_is_refused() {
 }
 
 #[test]
-fn what_is_beyond_the_limits() {
+fn descriptions_beyond_the_limits_are_rejected() {
     let limits = Limits { max_sdp_bytes: 1000, ..Limits::default() };
     let long = format!("{}a={}\r\n", chrome(), "x".repeat(1000));
     let refused = Err(SignalingError::Limit("length of a session description"));
@@ -212,7 +213,7 @@ fn sizes_without_bounds() {
     }
 }
 
-/// What is beyond the limit is left out; what cannot be used does not count.
+/// Candidates beyond the limit are dropped; unusable ones do not count.
 #[test]
 fn candidates_are_bounded_and_do_not_refuse_the_offer() {
     let lines = |count: u16, transport: &str| -> String {
@@ -220,7 +221,7 @@ fn candidates_are_bounded_and_do_not_refuse_the_offer() {
             .map(|port| format!("a=candidate:1 1 {transport} 9 192.0.2.1 {port} typ host\r\n"))
             .collect()
     };
-    // usable, skipped ones before -> taken, with those of the description itself
+    // usable, skipped ones before -> accepted, including those of the description
     let own = parse(&chrome()).unwrap().data.candidates.len();
     for (usable, skipped, taken) in
         [(0, 200, own), (10, 200, own + 10), (64 - own as u16, 100, 64), (100, 0, 64)]
@@ -236,7 +237,7 @@ fn candidates() {
         ("1 1 udp 2130706431 192.0.2.1 5000 typ host", Some("192.0.2.1:5000")),
         ("a+/9 1 UDP 1 2001:db8::1 5000 typ relay raddr 0.0.0.0 rport 0", Some("[2001:db8::1]:5000")),
         ("1 1 udp 1 192.0.2.1 5000 typ prflx raddr name.local rport 0 x y", Some("192.0.2.1:5000")),
-        // Nothing for us, and no error.
+        // Unsupported, but no error.
         ("1 1 tcp 1 192.0.2.1 9 typ host tcptype active", None),
         ("1 1 udp 1 0a1b2c3d-1111-4222-8333-444455556666.local 5000 typ host", None),
         ("1 1 udp 1 fe80::1%eth0 5000 typ host", None),

@@ -1,4 +1,4 @@
-//! Two peer connections and a network between them, in simulated time.
+//! Two peer connections and a network between them, in virtual time.
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub fn address(side: usize) -> SocketAddr {
     SocketAddr::new([192, 0, 2, 1 + side as u8].into(), 5000)
 }
 
-/// One system call's worth of datagrams.
+/// The datagrams of one system call.
 pub struct Flying {
     pub at: Instant,
     pub from: usize,
@@ -32,7 +32,7 @@ pub struct Flying {
     pub segment_bytes: usize,
 }
 
-/// What becomes of datagrams: `false` and they are lost. It may change them.
+/// The fate of datagrams: `false` drops them. It may modify them.
 pub type Filter = Box<dyn FnMut(&mut Flying) -> bool>;
 
 pub struct Net {
@@ -44,7 +44,7 @@ pub struct Net {
     pub filter: Option<Filter>,
     pub events: [Vec<Event>; 2],
     pub messages: [Vec<Message>; 2],
-    /// Whether each side takes its messages as they come.
+    /// Whether each side reads its messages when they arrive.
     pub reads: [bool; 2],
     pub arena: Arena,
     /// Datagrams that each side has sent.
@@ -89,7 +89,8 @@ impl Net {
         self.peers[0].accept_answer(self.now, &answer).unwrap();
     }
 
-    /// Connected, with one open channel of these options that side 0 has made. Its names at either side.
+    /// A connected pair with one open channel that side 0 created with these options; returns its ids at both
+    /// sides.
     pub fn connected(options: ChannelOptions) -> (Self, [ChannelId; 2]) {
         Self::connected_with([config(0), config(1)], options)
     }
@@ -104,7 +105,7 @@ impl Net {
         (net, [near, far[0]])
     }
 
-    /// Channels that the other side has opened.
+    /// Channels opened by the other side.
     pub fn incoming(&self, side: usize) -> Vec<ChannelId> {
         let incoming = self.events[side].iter();
         incoming.filter_map(|event| if let Event::Incoming(id) = event { Some(*id) } else { None }).collect()
@@ -122,7 +123,7 @@ impl Net {
         self.peers[side].state()
     }
 
-    /// Takes what the sides have to say, without time passing.
+    /// Collects the output of both sides, without time passing.
     pub fn collect(&mut self) {
         for side in 0..2 {
             self.drain(side);
@@ -157,7 +158,7 @@ impl Net {
         }
     }
 
-    /// Moves on to what happens next, `until` at the latest.
+    /// Advances to the next event, at most to `until`.
     pub fn step(&mut self, until: Instant) {
         self.collect();
         let timers = self.peers.iter().filter_map(PeerConnection::next_deadline);
@@ -187,7 +188,7 @@ impl Net {
         }
     }
 
-    /// Runs until something holds; panics after a minute.
+    /// Runs until the condition holds; panics after a minute.
     pub fn run_until(&mut self, what: impl Fn(&Self) -> bool) {
         let until = self.now + Duration::from_secs(60);
         self.collect();
@@ -202,7 +203,7 @@ impl Net {
         }
     }
 
-    /// Sends, waiting for room as often as it takes.
+    /// Sends, and waits for buffer space as often as needed.
     pub fn send(&mut self, side: usize, channel: ChannelId, kind: Kind, data: &[u8]) {
         for _ in 0..100_000 {
             match self.peers[side].send(self.now, channel, kind, data) {
@@ -215,7 +216,7 @@ impl Net {
     }
 }
 
-/// Each datagram of a batch is as long as the DTLS record that it holds.
+/// Each datagram of a batch has the length of its DTLS record.
 fn check_segments(bytes: &[u8], segment_bytes: usize) {
     assert!(segment_bytes > 0 && !bytes.is_empty());
     for datagram in bytes.chunks(segment_bytes).filter(|_| bytes.len() > segment_bytes) {
