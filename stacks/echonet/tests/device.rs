@@ -310,7 +310,7 @@ fn the_application_decides() {
             None => {
                 assert_eq!(bench.device.next_deadline(), Some(bench.now + Duration::from_millis(800)));
                 bench.wait(Duration::from_millis(800));
-                assert!(!bench.device.decide(asked[0].0, Decision::Accept), "too late");
+                assert!(!bench.device.decide(undecided[0].0, Decision::Accept), "too late");
             }
         }
         assert_eq!(bench.poll()[0].replace(' ', ""), expected.replace(' ', ""));
@@ -329,7 +329,7 @@ fn unsent_messages_are_reported_within_limits() {
     }
     let unsent = DeviceEvent::Unsent { to, error: ErrorKind::PermissionDenied };
     let events: Vec<_> = std::iter::from_fn(|| device.poll_event()).collect();
-    assert_eq!(told, [unsent.clone(), unsent]);
+    assert_eq!(events, [unsent.clone(), unsent]);
     assert_eq!((device.stats().unsent, device.stats().dropped), (3, 1));
 }
 
