@@ -97,7 +97,7 @@ fn errors_have_remedies() {
             (&["get", "127.1.0.1", "lamp of mine"], "six hexadecimal digits"),
             (&["get", "127.1.0.1", "029101", "xyz"], "two hexadecimal digits"),
             (&["get", "127.1.0.1", "029101", "E1"], "refuses to read E1"),
-            (&["get", "127.1.0.1", "029102"], "has it such an object?"),
+            (&["get", "127.1.0.1", "029102"], "does it have this object?"),
             (
                 &["--timeout", "0.05", "--retries", "0", "get", "127.0.0.99", "029101", "80"],
                 "did not answer in time",
@@ -111,7 +111,7 @@ fn errors_have_remedies() {
             (&["set", "10.9.9.9", "029101", "80=on"], "the request could not be sent (network unreachable)"),
             (&["get", "::1"], "add --ip 6"),
             (&["--ip", "6", "get", "127.1.0.1"], "remove --ip 6"),
-            (&["names", "0F01"], "by --mra"),
+            (&["names", "0F01"], "with --mra"),
             (&["set", "127.1.0.1", "029101", "80"], "must be PROPERTY=VALUE"),
             (&["simulate", "/nothing/there.toml"], "give the path of a home's file"),
             (&["bridge", "--mqtt", "http://x"], "mqtt://localhost"),

@@ -163,7 +163,7 @@ fn invalid_text_is_rejected() {
         (0xB9, "1.25", "\"1.25\" is not a number with at most 1 decimals"),
         (0xB9, "9999999999999999999999", "\"9999999999999999999999\" is not a number with at most 1 decimals"),
         (0xB3, "0x1", "\"0x1\" does not have the form 0x and an even number of hexadecimal digits"),
-        (0xB3, "0x1234", "a value of 2 bytes: this property has 1 to 1"),
+        (0xB3, "0x1234", "a value of 2 bytes: this property allows 1 to 1"),
         (0x91, "2359", "\"2359\" does not have the form 23:59"),
         (0x98, "2026-01", "\"2026-01\" does not have the form 2026-01-31"),
         (0x9F, "80", "\"80\" does not have the form 0x and hexadecimal digits"),
