@@ -20,10 +20,10 @@ use netdyno_echonet_core::{
 use netdyno_io::Poller;
 
 use crate::error::{CallError, Error};
-use crate::shared::{Driver, Feed, Hub, block};
 use crate::limits::WAIT;
 use crate::links::Links;
 use crate::settings::Settings;
+use crate::shared::{Driver, Feed, Hub, block};
 use crate::streams::Streams;
 
 /// Discovers nodes, sends them requests and receives their notifications.

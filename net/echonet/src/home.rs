@@ -323,7 +323,8 @@ impl Sockets {
         let (mut unicast, poller) = (Vec::new(), Poller::new()?);
         for address in unicast_addresses(settings) {
             let address = SocketAddr::new(address, PORT);
-            let socket = UdpSocket::bind(address, &socket_options).map_err(|error| Error::bind(address, error))?;
+            let socket =
+                UdpSocket::bind(address, &socket_options).map_err(|error| Error::bind(address, error))?;
             unicast.push(socket);
         }
         let groups = join(settings, &interfaces, &options(settings, None))?;

@@ -17,11 +17,11 @@ pub mod blocking;
 mod controller;
 mod engine;
 mod error;
-mod shared;
 mod home;
 mod limits;
 mod links;
 mod settings;
+mod shared;
 mod streams;
 #[cfg(feature = "tokio")]
 pub mod tokio;

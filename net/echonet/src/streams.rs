@@ -280,8 +280,12 @@ impl Transports<'_> {
                 Some(StreamEvent::Message { from, bytes, .. }) => {
                     engine.handle_message(now, &bytes, from, out, |to, answer| self.send(now, to, answer));
                 }
-                Some(StreamEvent::Connected(node, connection)) => engine.handle_connected(now, node, connection),
-                Some(StreamEvent::Over(node, connection)) => engine.handle_disconnected(now, node, connection),
+                Some(StreamEvent::Connected(node, connection)) => {
+                    engine.handle_connected(now, node, connection)
+                }
+                Some(StreamEvent::Over(node, connection)) => {
+                    engine.handle_disconnected(now, node, connection)
+                }
                 None => return,
             }
         }

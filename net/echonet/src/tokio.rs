@@ -23,10 +23,10 @@ use tokio::task::AbortHandle;
 use crate::blocking::{controller, device};
 use crate::engine::Engine;
 use crate::error::{CallError, Error};
-use crate::shared::{EndOnDrop, Feed, Hub, Kick};
 use crate::limits::{STREAMS_KEY, WAIT};
 use crate::links::Links;
 use crate::settings::Settings;
+use crate::shared::{EndOnDrop, Feed, Hub, Kick};
 use crate::streams::Streams;
 
 /// Discovers nodes, sends them requests and receives their notifications.

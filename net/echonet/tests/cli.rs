@@ -39,7 +39,8 @@ fn scan_get_set_and_watch() {
         assert_eq!(out.matches(": done").count(), 2, "{out}");
         let written = home.line();
         assert_eq!((&written["node"], &written["bytes"]), (&"127.1.0.2".into(), &"31".into()));
-        let message = std::iter::repeat_with(|| watch.line()).find(|line| line["object"] == "029101").unwrap();
+        let message =
+            std::iter::repeat_with(|| watch.line()).find(|line| line["object"] == "029101").unwrap();
         assert_eq!(
             (&message["node"], &message["epc"], &message["bytes"]),
             (&"127.1.0.2".into(), &"80".into(), &"31".into())

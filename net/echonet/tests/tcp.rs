@@ -269,7 +269,8 @@ fn a_port_in_use_is_reported() {
         let other = TcpListener::bind((DEVICE, 3610)).unwrap();
         let message = blocking::Device::open(&settings, light()).unwrap_err();
         assert!(
-            matches!(message, Error::Listen { .. }) && message.to_string().contains("another ECHONET Lite program"),
+            matches!(message, Error::Listen { .. })
+                && message.to_string().contains("another ECHONET Lite program"),
             "{message}"
         );
         drop(other);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Delivery, LinkStats, Network, Side};
-use crate::profile::{BlackHole, Burst, Duplicate, Partition, Profile, Rate, Reorder, Stalls, Direction};
+use crate::profile::{BlackHole, Burst, Direction, Duplicate, Partition, Profile, Rate, Reorder, Stalls};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -94,7 +94,10 @@ impl Model {
         }
         if (sent.kind, sent.bytes) != (message.kind, message.data.len()) {
             let (kind, bytes) = (message.kind, message.data.len());
-            return fail(&format!("is {kind:?} messages {bytes} bytes, was {:?} messages {}", sent.kind, sent.bytes));
+            return fail(&format!(
+                "is {kind:?} messages {bytes} bytes, was {:?} messages {}",
+                sent.kind, sent.bytes
+            ));
         }
         if self.content(side, channel, number, sent.bytes) != message.data {
             return fail("has other bytes than it was sent with");
@@ -111,12 +114,14 @@ impl Model {
     /// A description of undelivered messages.
     pub(super) fn missing(&self) -> Option<String> {
         self.channels.iter().enumerate().find_map(|(channel, messages)| {
-            let reliable =
-                Side::BOTH.into_iter().filter(|side| messages.reliable && !messages.closed[side.other().index()]);
+            let reliable = Side::BOTH
+                .into_iter()
+                .filter(|side| messages.reliable && !messages.closed[side.other().index()]);
             reliable.into_iter().find_map(|side| {
                 let missing = messages.sent[side.index()].iter().filter(|sent| !sent.delivered).count();
-                (missing > 0)
-                    .then(|| format!("{missing} messages messages {side:?} on channel {channel} did not come"))
+                (missing > 0).then(|| {
+                    format!("{missing} messages messages {side:?} on channel {channel} did not come")
+                })
             })
         })
     }

@@ -13,7 +13,7 @@ use super::model::Model;
 use super::plan::{Action, Plan};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
-use crate::profile::{Partition, Direction};
+use crate::profile::{Direction, Partition};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 

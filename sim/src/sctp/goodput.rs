@@ -10,7 +10,7 @@ use super::describe::describe;
 use crate::core::{Core, Outgoing};
 use crate::failure::Failure;
 use crate::network::{Network, Side};
-use crate::profile::{Partition, Profile, Rate, Reorder, Stalls, UDP_OVERHEAD_BYTES, Direction};
+use crate::profile::{Direction, Partition, Profile, Rate, Reorder, Stalls, UDP_OVERHEAD_BYTES};
 use crate::random::{Purpose, generator, seed_bytes};
 use crate::stage::Stage;
 

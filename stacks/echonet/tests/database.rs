@@ -161,7 +161,11 @@ fn invalid_text_is_rejected() {
         (0xBB, "25.5", "\"25.5\" is not a number with at most 0 decimals"),
         (0xBF, "1.25", "\"1.25\" is not a number with at most 1 decimals"),
         (0xB9, "1.25", "\"1.25\" is not a number with at most 1 decimals"),
-        (0xB9, "9999999999999999999999", "\"9999999999999999999999\" is not a number with at most 1 decimals"),
+        (
+            0xB9,
+            "9999999999999999999999",
+            "\"9999999999999999999999\" is not a number with at most 1 decimals",
+        ),
         (0xB3, "0x1", "\"0x1\" does not have the form 0x and an even number of hexadecimal digits"),
         (0xB3, "0x1234", "a value of 2 bytes: this property allows 1 to 1"),
         (0x91, "2359", "\"2359\" does not have the form 23:59"),

@@ -117,11 +117,7 @@ fn answers_use_the_transport_of_the_request() {
             &["tcp3 1081000102910105FF015001EE0132"],
         ),
         ("a write without an answer", "1081 0001 05FF01 029101 60 01 B00132", &[]),
-        (
-            "an announcement",
-            "1081 0001 05FF01 029101 63 01 8000",
-            &["all 1081000102910105FF017301800130"],
-        ),
+        ("an announcement", "1081 0001 05FF01 029101 63 01 8000", &["all 1081000102910105FF017301800130"]),
         (
             "an announced change",
             "1081 0001 05FF01 029101 61 01 800131",

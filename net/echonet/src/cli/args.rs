@@ -199,9 +199,7 @@ impl Network {
             (Ip::V4, IpAddr::V6(_)) => {
                 Err(Failure::new(format!("{text} is an IPv6 address: add --ip 6 or --ip both")))
             }
-            (Ip::V6, IpAddr::V4(_)) => {
-                Err(Failure::new(format!("{text} is an IPv4 address: remove --ip 6")))
-            }
+            (Ip::V6, IpAddr::V4(_)) => Err(Failure::new(format!("{text} is an IPv4 address: remove --ip 6"))),
             _ => Ok(node),
         }
     }

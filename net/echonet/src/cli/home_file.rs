@@ -38,9 +38,7 @@ fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
             let address = address.map(|address| following(address, offset)).transpose().map_err(wrong)?;
             let (description, number) = numbered(description.clone(), offset).map_err(wrong)?;
             if !numbers.insert(number) {
-                return Err(wrong(
-                    "`unique` is used by other nodes too: choose another one".to_owned(),
-                ));
+                return Err(wrong("`unique` is used by other nodes too: choose another one".to_owned()));
             }
             nodes.push((address, description));
         }
@@ -69,9 +67,7 @@ fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
     let nodes = file.remove("nodes").map(Spanned::into_inner);
     if let Some(key) = file.keys().next() {
         let (line, key) = (line(key.span()), key.get_ref());
-        return Err(Failure::new(format!(
-            "line {line}: unknown field `{key}`: a home has only [[nodes]]"
-        )));
+        return Err(Failure::new(format!("line {line}: unknown field `{key}`: a home has only [[nodes]]")));
     }
     let Some(DeValue::Array(nodes)) = nodes else {
         return Err(Failure::new("it has no nodes: each kind of them is a table [[nodes]]"));
@@ -183,8 +179,14 @@ mod tests {
         let property = |object: &ObjectDescription, epc| {
             object.properties.iter().find(|property| property.epc == Epc(epc)).unwrap().clone()
         };
-        assert_eq!((&property(light, 0x80).value[..], property(light, 0x80).access), (&[0x31][..], Access::ALL));
-        assert_eq!((property(light, 0xB0).access, property(light, 0xB0).writes), (Access::GET_SET, WritePolicy::Ask));
+        assert_eq!(
+            (&property(light, 0x80).value[..], property(light, 0x80).access),
+            (&[0x31][..], Access::ALL)
+        );
+        assert_eq!(
+            (property(light, 0xB0).access, property(light, 0xB0).writes),
+            (Access::GET_SET, WritePolicy::Ask)
+        );
         // Its format is unknown.
         assert_eq!(property(light, 0xF0).writes, WritePolicy::Accept);
         let number = |node: usize| names::hex(&property(&nodes[node].1.profile, 0x83).value);

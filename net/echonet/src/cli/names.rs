@@ -96,7 +96,8 @@ pub(crate) fn properties(class: ClassCode) -> impl Iterator<Item = &'static Defi
     let properties_of = |class| DATABASE.class(class).map_or(&[][..], |class| class.properties()).iter();
     let own = move |epc| properties_of(class).any(|definition| definition.epc == epc);
     let is_device = class.group() != ClassCode::NODE_PROFILE.group() && class != Database::SUPER_CLASS;
-    let shared = properties_of(Database::SUPER_CLASS).filter(move |definition| is_device && !own(definition.epc));
+    let shared =
+        properties_of(Database::SUPER_CLASS).filter(move |definition| is_device && !own(definition.epc));
     properties_of(class).chain(shared)
 }
 
@@ -190,7 +191,12 @@ fn of_number(number: &Number) -> Kind {
     // At most four bytes, which are exact as f64. The division comes last, so that -12.7 is exact.
     #[expect(clippy::cast_precision_loss)]
     let scaled = |raw: i64| raw as f64 * f64::from(number.factor) / 10_f64.powi(number.decimals.into());
-    Kind::Number { unit: number.unit.clone(), min: scaled(number.min), max: scaled(number.max), step: scaled(1) }
+    Kind::Number {
+        unit: number.unit.clone(),
+        min: scaled(number.min),
+        max: scaled(number.max),
+        step: scaled(1),
+    }
 }
 
 /// Bytes in hexadecimal digits.

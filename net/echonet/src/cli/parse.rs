@@ -87,7 +87,10 @@ mod tests {
         let message = object("mono_functional_lightning").unwrap_err().to_string();
         assert!(message.contains("did you mean mono_functional_lighting?"), "{message}");
         let message = property(ClassCode(0x0291), "operatoin_status").unwrap_err().to_string();
-        assert!(message.contains("did you mean operation_status?") && message.contains("names 0291"), "{message}");
+        assert!(
+            message.contains("did you mean operation_status?") && message.contains("names 0291"),
+            "{message}"
+        );
         assert_eq!(node("192.0.2.1").unwrap().ip.to_string(), "192.0.2.1");
         assert_eq!(node("fe80::1%7").unwrap().scope_id, 7);
         assert!(node("lamp").is_err());

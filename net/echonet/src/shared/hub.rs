@@ -10,7 +10,7 @@ use netdyno_io::{DatagramBatch, SendBatch};
 use super::clock::Clock;
 use super::feed::{Feed, Feeds};
 use super::waits::Waits;
-use crate::engine::{Engine, Dispatch};
+use crate::engine::{Dispatch, Engine};
 use crate::error::Error;
 use crate::links::{Links, buffer};
 use crate::streams::{Streams, Transports};

@@ -9,11 +9,11 @@ use crate::address::{Destination, Source, Transmit};
 use crate::description::{Description, DescriptionError};
 use crate::device::answer::{Execution, asks};
 use crate::device::config::DeviceConfig;
+use crate::device::duplicates::RecentMessages;
 use crate::device::event::{Decision, DeviceEvent, DeviceStats, SetError, WriteId};
 use crate::device::object::{Object, Stored};
 use crate::device::outbox::Outbox;
 use crate::device::profile;
-use crate::device::duplicates::RecentMessages;
 use crate::device::waiting::WaitingList;
 use crate::eoj::Eoj;
 use crate::epc::Epc;
@@ -192,7 +192,9 @@ impl Device {
             self.stats.ignored += 1;
             return None;
         }
-        if from.multicast && self.duplicates.is_duplicate(now, self.config.duplicate_window, from.address, datagram) {
+        if from.multicast
+            && self.duplicates.is_duplicate(now, self.config.duplicate_window, from.address, datagram)
+        {
             self.stats.ignored += 1;
             return None;
         }

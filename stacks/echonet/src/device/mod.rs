@@ -2,12 +2,12 @@
 
 mod answer;
 mod config;
+mod duplicates;
 mod engine;
 mod event;
 mod object;
 mod outbox;
 mod profile;
-mod duplicates;
 mod waiting;
 
 pub use config::DeviceConfig;

@@ -61,7 +61,8 @@ impl Bench {
 
     pub(crate) fn send(&mut self, datagram: &[u8], from: Source) -> Vec<String> {
         let first = self.device.handle(self.now, datagram, from, &mut self.out);
-        let mut sent: Vec<String> = first.map(|transmit| self.format_transmit(transmit)).into_iter().collect();
+        let mut sent: Vec<String> =
+            first.map(|transmit| self.format_transmit(transmit)).into_iter().collect();
         sent.extend(self.poll());
         sent
     }

@@ -41,9 +41,7 @@ pub(crate) fn run(
 ) -> Result<bool, Failure> {
     let address = Address::parse(settings.mqtt)?;
     if settings.topic.is_empty() || settings.topic.contains(['#', '+']) || settings.topic.ends_with('/') {
-        return Err(Failure::new(
-            "--topic: expected a topic without #, + or a trailing /, such as echonet",
-        ));
+        return Err(Failure::new("--topic: expected a topic without #, + or a trailing /, such as echonet"));
     }
     let session = Session::until_ended(&network.settings(), network.controller())?;
     let waker = session.controller.waker();
