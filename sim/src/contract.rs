@@ -1,9 +1,10 @@
 //! The contract of every core, whatever its protocol.
 //!
-//! 1. After `poll_transmit` has returned false, it returns false until the next input or timeout. 2. A turn
-//! sends a bounded number of datagrams. 3. After `handle_timeout`, `next_deadline` is never in the past, so
-//! that drivers do not spin. 4. `handle_timeout` before the deadline has no effect. 5. Any order of calls is
-//! legal: see [`disturb`].
+//! 1. After `poll_transmit` has returned false, it returns false until the next input or timeout.
+//! 2. Each input or timeout causes a bounded number of datagrams.
+//! 3. After `handle_timeout`, `next_deadline` is never in the past, so drivers do not spin.
+//! 4. `handle_timeout` before the deadline has no effect.
+//! 5. Any order of calls is legal: see [`disturb`].
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
