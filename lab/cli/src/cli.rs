@@ -296,9 +296,10 @@ pub struct NewArgs {
 #[command(after_help = "Examples:
   netdyno show last
   netdyno show 20260131 --format markdown
+  netdyno show results/kv.netdyno                    an exported run
   netdyno show last --format html > report.html      plots, logs and samples")]
 pub struct ShowArgs {
-    /// Run id, a prefix of one, or `last`
+    /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// Output format
@@ -320,7 +321,7 @@ pub struct ShowArgs {
 With --x, a line joins the values of a contender, and bars show the minimum and maximum over trials. A hollow point did not sustain \
 the requested load.")]
 pub struct PlotArgs {
-    /// Run id, a prefix of one, or `last`
+    /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// Draw only these contenders [default: all of the run]

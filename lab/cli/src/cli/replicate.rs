@@ -32,7 +32,7 @@ pub struct ReplicateArgs {
     /// Extend the newest runs of the same methods and builds on this machine instead of starting new ones
     #[arg(long, conflicts_with = "from")]
     pub resume: bool,
-    /// Judge these stored runs without measuring
+    /// Judge these stored runs or exported files without measuring
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub from: Vec<String>,
     /// Also write the result of one article between `<!-- claims:begin -->` and `<!-- claims:end -->` of a document

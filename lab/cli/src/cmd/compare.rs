@@ -171,7 +171,7 @@ fn request(
         no_ceiling: true,
         time_limits: 1.0,
         regression,
-        command: std::env::args().collect(),
+        command: crate::cmd::command_line(),
         ..Request::default()
     })
 }

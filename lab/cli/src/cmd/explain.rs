@@ -96,7 +96,7 @@ fn request(args: &ExplainArgs, workload: &Workload) -> Request {
         budget_seconds: args.budget.map(|b| b.as_secs_f64()),
         no_ceiling: !bounds,
         time_limits: 1.0,
-        command: std::env::args().collect(),
+        command: crate::cmd::command_line(),
         ..Request::default()
     }
 }

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::export::summary;
+use super::export::{printed, summary};
 use super::{GOOD, Outcome, say};
 use crate::cli::ImportArgs;
 use netdyno_lab_store::export::{self, Exported};
-use netdyno_lab_store::{Imported, Store};
+use netdyno_lab_store::{Imported, Printed, Run, Store};
 
 /// Adds runs from files to the store, each completely or not at all. Files before a rejected one stay imported.
 ///
@@ -29,8 +29,23 @@ pub fn run(args: &ImportArgs) -> Outcome {
     Ok(GOOD)
 }
 
+/// A run and its printed verdicts, from an exported file or, if there is no file of that name, from the store.
+///
+/// # Errors
+/// If there is neither, or it cannot be read.
+pub(super) fn load(name: &str) -> Result<(Run, Option<Printed>), Box<dyn std::error::Error>> {
+    let file = Path::new(name);
+    if file.is_file() {
+        let Exported { run, printed } = read(file)?;
+        return Ok((run, Some(printed)));
+    }
+    let store = Store::open(&Store::default_path())?;
+    let id = store.find(name).map_err(|e| format!("{e}; no file of that name either"))?;
+    Ok((store.load(&id)?, printed(&store, &id)?))
+}
+
 /// Reads an exported run; `-` is stdin.
-pub(super) fn read(file: &Path) -> Result<Exported, String> {
+fn read(file: &Path) -> Result<Exported, String> {
     let read = if file == Path::new("-") {
         export::read(std::io::stdin().lock())
     } else {

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::cli::ReportFormat;
+use crate::cli::{ASK, ReportFormat};
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_engine::build::{BuildError, Builder};
 use netdyno_lab_manifest::{Catalog, find_root};
@@ -63,6 +63,19 @@ pub fn log_as_asked() {
     let asked = std::env::var("NETDYNO_LOG").ok();
     let level = asked.as_deref().and_then(|l| l.parse().ok()).unwrap_or(tracing::Level::WARN);
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false).init();
+}
+
+/// The command line as runs store it: without the folder of the program, which is the user's own business, and without the
+/// internal option [`ASK`].
+pub(crate) fn command_line() -> Vec<String> {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(name) = words.first().and_then(|program| Path::new(program).file_name()) {
+        words[0] = name.to_string_lossy().into_owned();
+    }
+    if let Some(at) = words.iter().position(|word| word == ASK) {
+        words.drain(at..words.len().min(at + 2));
+    }
+    words
 }
 
 /// Prints to stdout, with colour only if stdout supports it. A closed pipe is not an error.

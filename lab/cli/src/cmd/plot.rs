@@ -1,21 +1,20 @@
-//! `netdyno plot`: draws a stored run.
+//! `netdyno plot`: draws a stored or exported run.
 
 use std::path::PathBuf;
 
+use super::import::load;
 use super::{GOOD, Outcome, print};
 use crate::cli::{Chart, PlotArgs};
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_report::plot::{self, Picture};
-use netdyno_lab_store::Store;
 
 /// Draws ratios to the baseline, or another chart, to an SVG or PNG file.
 ///
 /// # Errors
 /// If there is no such run, nothing to plot, or the file cannot be written.
 pub fn run(args: &PlotArgs) -> Outcome {
-    let store = Store::open(&Store::default_path())?;
-    let run = store.load(&store.find(&args.run)?)?;
+    let run = load(&args.run)?.0;
     let workload = run.header.parsed_workload()?;
     let report = netdyno_lab_analysis::report::build(&run)?;
     let mut picture = draw(args, &report, &workload)?;

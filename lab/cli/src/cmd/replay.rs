@@ -1,29 +1,17 @@
 //! `netdyno replay`.
 
-use std::path::Path;
-
-use super::export::{printed, summary};
-use super::import::read;
+use super::export::summary;
+use super::import::load;
 use super::{DIFFERS, GOOD, Outcome, print, say};
 use crate::cli::ReplayArgs;
 use netdyno_lab_report::{self, wrapped};
-use netdyno_lab_store::Store;
-use netdyno_lab_store::export::Exported;
 
 /// Recomputes the verdicts of a file or a stored run and compares them with the stored ones.
 ///
 /// # Errors
 /// If there is no such file or run, or it cannot be read.
 pub fn run(args: &ReplayArgs) -> Outcome {
-    let file = Path::new(&args.what);
-    let (run, printed) = if file.exists() {
-        let Exported { run, printed } = read(file)?;
-        (run, Some(printed))
-    } else {
-        let store = Store::open(&Store::default_path())?;
-        let id = store.find(&args.what).map_err(|e| format!("{e}; no file of that name either"))?;
-        (store.load(&id)?, printed(&store, &id)?)
-    };
+    let (run, printed) = load(&args.what)?;
     let report = netdyno_lab_analysis::report::build(&run)?;
     let computed = format!("{}: {} verdicts recomputed", summary(&run), report.verdicts.len());
     let Some(printed) = printed else {

@@ -16,7 +16,6 @@ use netdyno_lab_analysis::claims::{self, Claim, Loaded, Replication, SCHEMA_VERS
 use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_manifest::{Catalog, ManifestError};
 use netdyno_lab_report::{columns, grid, plot, wrapped};
-use netdyno_lab_store::Store;
 
 /// One article and the claims to test.
 struct Asked {
@@ -55,7 +54,7 @@ pub fn run(args: &ReplicateArgs) -> Outcome {
     let found = if args.from.is_empty() {
         course::measured(&asked, args.budget, args.resume, &cancel)?
     } else {
-        runs::stored(&asked, &args.from, &Store::open(&Store::default_path())?)?
+        runs::stored(&asked, &args.from)?
     };
     let mut articles = Vec::new();
     for (one, runs) in asked.iter().zip(&found) {

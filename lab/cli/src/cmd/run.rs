@@ -8,7 +8,7 @@ use super::{
     GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
     render, tell,
 };
-use crate::cli::{ASK, ReportFormat, RunArgs, UNFINISHED};
+use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
 use netdyno_lab_analysis::comparison;
 use netdyno_lab_engine::build::install_all;
 use netdyno_lab_engine::plan::Casting;
@@ -90,15 +90,6 @@ fn named(args: &RunArgs) -> Vec<&str> {
     names.chain(&args.contenders).map(String::as_str).collect()
 }
 
-/// The command line without the internal option [`ASK`].
-fn command_line() -> Vec<String> {
-    let mut words: Vec<String> = std::env::args().collect();
-    if let Some(at) = words.iter().position(|word| word == ASK) {
-        words.drain(at..words.len().min(at + 2));
-    }
-    words
-}
-
 fn casting(args: &RunArgs) -> Casting {
     match &args.against {
         Some(name) => Casting::Against(name.clone()),
@@ -143,6 +134,6 @@ pub(super) fn request(
         time_limits: args.time_limits,
         marks_hz: args.marks_hz,
         asked: args.ask.clone(),
-        command: command_line(),
+        command: super::command_line(),
     })
 }

@@ -1,16 +1,14 @@
 //! `netdyno show`.
 
+use super::import::load;
 use super::{GOOD, Outcome, print, render};
 use crate::cli::ShowArgs;
-use netdyno_lab_store::Store;
 
-/// Prints the report of a stored run, recomputed from its samples.
+/// Prints the report of a stored or exported run, recomputed from its samples.
 ///
 /// # Errors
-/// If there is no such run, or the store cannot be read.
+/// If there is no such run or file, or it cannot be read.
 pub fn run(args: &ShowArgs) -> Outcome {
-    let store = Store::open(&Store::default_path())?;
-    let id = store.find(&args.run)?;
-    print(&render(&store.load(&id)?, args.format)?.1);
+    print(&render(&load(&args.run)?.0, args.format)?.1);
     Ok(GOOD)
 }

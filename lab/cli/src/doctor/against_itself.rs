@@ -59,7 +59,7 @@ pub fn duel(
         max_blocks: Some(terms.sessions),
         no_ceiling: true,
         time_limits: 1.0,
-        command: std::env::args().collect(),
+        command: crate::cmd::command_line(),
         ..Request::default()
     };
     let resolved = request.resolve(catalog)?;

@@ -133,12 +133,13 @@ fn every_verb_fits_its_terminal() {
     let matrix = ["run", "dummy", "one", "two", "--matrix", "--blocks", "--max-blocks", "3"];
     let matrix = run(&[&matrix[..], &RUN[4..]].concat());
     let file = bench.path("a.netdyno").display().to_string();
-    let reading: [&[&str]; 13] = [
+    let reading: [&[&str]; 14] = [
         &["show", &one],
         &["show", &matrix],
         &["compare", &one, &two],
         &["compare", &one, &matrix],
         &["export", &one, "-o", &file],
+        &["show", &file],
         &["import", &file],
         &["replay", &file],
         &["replay", &matrix],
@@ -151,4 +152,6 @@ fn every_verb_fits_its_terminal() {
     for arguments in reading {
         at_each_width(&bench, arguments, &WIDTHS);
     }
+    let report = |run: &str| bench.netdyno(&["show", run, "--format", "json"]).stdout;
+    assert_eq!(report(&file), report(&one), "an exported run has the report of the stored one");
 }

@@ -207,7 +207,7 @@ fn measure(
         cells: cells.to_vec(),
         settings,
         warnings: warning.into_iter().collect(),
-        command: std::env::args().collect(),
+        command: crate::cmd::command_line(),
     };
     let mut engine = Engine { catalog, store, builder: looker.builder, display, cancel: looker.cancel };
     let (id, ended) = engine.start(&resolved).map_err(|e| e.to_string())?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::super::import::load;
 use super::{Asked, Found, plans};
 use crate::cli::ASK;
 use netdyno_lab_analysis::claims::{self, Method, limits};
@@ -87,15 +88,11 @@ pub(super) fn begun(store: &Store, plan: &Resolved, method: &Method) -> Result<O
     Ok(None)
 }
 
-/// For each method, the newest of the given stored runs that fits.
-pub(super) fn stored(
-    asked: &[Asked],
-    from: &[String],
-    store: &Store,
-) -> Result<Found, Box<dyn std::error::Error>> {
+/// For each method, the newest of the given stored or exported runs that fits.
+pub(super) fn stored(asked: &[Asked], from: &[String]) -> Result<Found, Box<dyn std::error::Error>> {
     let mut runs = Vec::new();
     for wanted in from {
-        runs.push(store.load(&store.find(wanted)?)?);
+        runs.push(load(wanted)?.0);
     }
     runs.sort_by(|a, b| b.header.id.cmp(&a.header.id));
     let all = || asked.iter().flat_map(|one| &one.plans);
