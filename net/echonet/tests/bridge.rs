@@ -237,7 +237,7 @@ fn bridges_to_a_broker_over_tls() {
         assert_eq!(good.line()["event"], "connected", "with a certificate of its own");
         assert_eq!(good.interrupt(), Some(0));
         for (certificate, key, parts) in [
-            ("", "", ["CertificateRequired", "by --mqtt-cert FILE --mqtt-key FILE"]),
+            ("", "", ["CertificateRequired", "trusts with --mqtt-cert FILE --mqtt-key FILE"]),
             ("strange.crt", "strange.key", ["UnknownCA", "that it trusts"]),
             ("good.crt", "strange.key", ["--mqtt-key", "it is not the key of --mqtt-cert"]),
             ("good.crt", "good.crt", ["--mqtt-key", "not encrypted, in PEM"]),
