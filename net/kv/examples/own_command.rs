@@ -1,4 +1,4 @@
-//! A command of one's own: `GREET name` says hello, and counts how often.
+//! A custom command: `GREET name` returns a greeting and counts the calls.
 //!
 //! `cargo run -p netdyno-kv --example own_command`, then `redis-cli -p 7000 greet you`.
 

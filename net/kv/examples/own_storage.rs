@@ -1,10 +1,10 @@
-//! A storage of one's own: a directory with a file a key.
+//! A custom storage: a directory with one file per key.
 //!
-//! `cargo run -p netdyno-kv --example own_storage -- /tmp/keys`, then `redis-cli -p 7000 set greeting hello`. Kill it, start it
-//! again: what was answered is there.
+//! `cargo run -p netdyno-kv --example own_storage -- /tmp/keys`, then `redis-cli -p 7000 set greeting hello`.
+//! Kill the server and start it again: acknowledged writes are still there.
 //!
-//! It leaves out what the append-only file has: it does not keep a second server out, and is slow where many keys change, since
-//! each is a file that is synced.
+//! Unlike the append-only file, it does not lock out a second server. It is slow when many keys change,
+//! because each file is synced separately.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Result, Write};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use netdyno_kv::storage::{Change, Form, Loader, Storage, StorageError, changes};
 use netdyno_kv::{Server, StartError};
 
-/// Databases are directories, named by their numbers. A batch is a file until all of its keys have theirs, so that after a
-/// crash either all of a batch is there, or nothing.
+/// Databases are directories, named by their numbers. A batch is stored as one file until each of its keys
+/// has been written, so that a crash leaves either the whole batch or nothing.
 pub(crate) struct Directory(PathBuf);
 
 impl Storage for Directory {
@@ -50,7 +50,7 @@ impl Storage for Directory {
 }
 
 impl Directory {
-    /// Puts the batch into the files of its keys.
+    /// Writes each key of the batch to its own file.
     fn put_away(&self) -> Result<()> {
         let Some(batch) = unless_missing(fs::read(self.0.join("batch")))? else { return Ok(()) };
         for change in changes(&batch) {
@@ -70,7 +70,7 @@ impl Directory {
                     let path = self.path(db, key);
                     fs::create_dir_all(parent(&path))?;
                     write(&path, value)?;
-                    // The names, up to the root's.
+                    // The path components, from the leaf to the root.
                     parent(&path)
                         .ancestors()
                         .take_while(|above| above.starts_with(&self.0))
@@ -88,7 +88,8 @@ impl Directory {
         Ok(entries.iter().filter_map(database).collect())
     }
 
-    /// A key's digits, in as many names as they need: a file system takes no name of more than 255 bytes.
+    /// Encodes a key in hexadecimal, split into several path components: file systems limit a name to 255
+    /// bytes.
     fn path(&self, db: usize, key: &[u8]) -> PathBuf {
         let mut path = self.0.join(db.to_string());
         for part in key.chunks(100) {
@@ -120,7 +121,7 @@ fn unless_missing<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// A server that keeps its keys there.
+/// Starts a server that keeps its keys in `directory`.
 pub(crate) fn start(directory: PathBuf, port: u16) -> std::result::Result<Server, StartError> {
     Server::builder().bind(([127, 0, 0, 1], port)).storage(Directory(directory)).start()
 }

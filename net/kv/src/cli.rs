@@ -180,7 +180,7 @@ fn policy(text: &str) -> Result<String, String> {
     validated("maxmemory-policy", text, rule)
 }
 
-/// The text if the configuration accepts it, else an error with the rule.
+/// Returns the text if the configuration accepts it.
 fn validated(name: &str, text: &str, rule: &str) -> Result<String, String> {
     let config = core::Config::default().with(name, text);
     config.map(|_| text.to_owned()).map_err(|_| format!("expected {rule}"))

@@ -1,4 +1,4 @@
-//! One client: its commands found, executed and answered.
+//! One client: parses and executes its commands, and writes the replies.
 
 use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Now, Outcome, SessionId};
@@ -6,52 +6,52 @@ use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser, SHORT_AR
 
 use crate::limits::{AHEAD_ARGUMENTS, AHEAD_COMMANDS, KEPT_WORDS, TURN_ANSWER_BYTES, TURN_COMMANDS};
 
-/// What is known of a client.
+/// The state of a client.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) key: Key,
     pub(crate) session: SessionId,
     pub(crate) parser: RequestParser,
-    /// When it last sent something, on the server's clock.
+    /// Time of the last received data, on the server's clock.
     pub(crate) active_ms: u64,
-    /// It waits for its turn: commands of it are left from the last.
+    /// Commands are left over from the last turn, and the client is queued for another.
     pub(crate) queued: bool,
-    /// It does not take its answers: it waits until it does.
+    /// The client does not read its replies, so its commands are not executed until it does.
     pub(crate) stalled: bool,
-    /// Nothing is read from it.
+    /// Reading from the socket is paused.
     pub(crate) paused: bool,
-    /// It waits for something to happen to a key; its next commands wait with it.
+    /// A blocking command waits for a key; later commands wait behind it.
     pub(crate) blocked: bool,
-    /// It sends no more.
+    /// The client has closed its sending side.
     pub(crate) ended: bool,
-    /// It was sent something that it did not ask for: it listens, and may well be silent.
+    /// The client has received a message that is not a reply, and therefore may be idle without a timeout.
     pub(crate) told: bool,
-    /// It was noted that it has not taken its answers.
+    /// The size of its unread output is recorded, for CLIENT LIST.
     pub(crate) noted: bool,
     authenticated: bool,
 }
 
-/// What is used again from client to client, so that nothing is allocated in a steady flow.
+/// Buffers that are reused between clients, so that steady traffic allocates nothing.
 #[derive(Default)]
 pub(crate) struct Scratch {
     args: Args,
     words: Vec<&'static [u8]>,
-    /// Of commands that are only looked at.
+    /// Arguments of commands that are only inspected.
     ahead: Args,
 }
 
-/// Where a client's turn ended.
+/// Why a client's turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// No further command has arrived.
+    /// All complete commands were executed.
     Hungry,
-    /// There may be more; others come first.
+    /// The limit of the turn was reached; more commands may be left.
     More,
-    /// It waits for something to happen.
+    /// A blocking command waits.
     Blocked,
-    /// It is to be closed once it has its answers.
+    /// Close the connection after sending the replies.
     Close,
-    /// It is to be closed at once.
+    /// Close the connection immediately.
     Abort,
 }
 
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// Until it has said who it is its commands are held to be short.
+    /// Lifts the limits for unauthenticated clients once the session is authenticated.
     #[inline]
     fn look_who_it_is(&mut self, engine: &Engine) {
         if !self.authenticated {
@@ -84,8 +84,8 @@ impl Client {
         }
     }
 
-    /// Executes commands of `input` and appends their answers to `output`, for as long as a turn may last. Gives how
-    /// many bytes are done with.
+    /// Executes commands from `input` and appends their replies to `output`, up to the limits of a turn.
+    /// Returns the number of bytes consumed.
     pub(crate) fn serve(
         &mut self,
         engine: &mut Engine,
@@ -157,8 +157,8 @@ impl Client {
     }
 }
 
-/// Tells the engine the first keys of the commands that come next, so that it has them in the cache. A guess that costs
-/// nothing if it is wrong: what breaks the protocol, or is long, is for the parser that counts.
+/// Announces the first keys of the next commands to the engine, which prefetches them. This is only a hint:
+/// invalid or long commands are left to the main parser.
 fn announce(engine: &Engine, session: SessionId, mut rest: &[u8], args: &mut Args) {
     let limits = RequestLimits { max_arguments: AHEAD_ARGUMENTS, ..RequestLimits::default() };
     let mut parser = RequestParser::new(limits);
@@ -180,12 +180,13 @@ fn announce(engine: &Engine, session: SessionId, mut rest: &[u8], args: &mut Arg
     }
 }
 
-/// A page in a browser can make it send requests here, whose body could then be commands. They begin so.
+/// A web page can make a browser send an HTTP request here whose body contains commands. Such a request
+/// starts with one of these words.
 fn is_http(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"HOST:")
 }
 
-/// The same room, for words that live for another time. The standard library collects in place.
+/// Reuses the allocation for slices with another lifetime. The standard library collects in place.
 fn recycle<'b>(mut words: Vec<&[u8]>) -> Vec<&'b [u8]> {
     words.clear();
     words.shrink_to(KEPT_WORDS);

@@ -1,4 +1,4 @@
-//! The clients of a thread, and who of them waits for a turn.
+//! The clients of a thread, and which of them are queued or stalled.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use crate::client::Client;
 
 #[derive(Default)]
 pub(crate) struct Clients {
-    /// By the reactor's own numbers.
+    /// Indexed by the reactor's slot numbers.
     slots: Vec<Option<Box<Client>>>,
-    /// Commands of theirs are left from the last turn.
+    /// Clients with commands left over from the last turn.
     queued: Vec<Key>,
-    /// They do not take their answers.
+    /// Clients that do not read their replies.
     stalled: VecDeque<Key>,
 }
 
@@ -34,7 +34,7 @@ impl Clients {
         self.slots.get_mut(key.index())?.take_if(|client| client.key == key)
     }
 
-    /// Places, taken or not.
+    /// Number of slots, used or free.
     pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -43,7 +43,7 @@ impl Clients {
         self.slots.get(index)?.as_deref()
     }
 
-    /// It is to have a turn again.
+    /// Queues a client for another turn.
     pub(crate) fn queue(&mut self, key: Key) {
         if let Some(client) = self.get_mut(key)
             && !std::mem::replace(&mut client.queued, true)
@@ -56,7 +56,7 @@ impl Clients {
         !self.queued.is_empty()
     }
 
-    /// Those who are to have a turn. They are no longer queued. `into` is empty, and its room is used for the next.
+    /// Takes the queued clients. `into` must be empty; its allocation becomes the next queue.
     pub(crate) fn take_queued(&mut self, into: &mut Vec<Key>) {
         std::mem::swap(&mut self.queued, into);
         for key in into {
@@ -66,7 +66,7 @@ impl Clients {
         }
     }
 
-    /// It waits until it has taken its answers.
+    /// Marks a client as stalled until it has read its replies.
     pub(crate) fn stall(&mut self, key: Key) -> Option<&mut Client> {
         let client = self.slots.get_mut(key.index())?.as_deref_mut().filter(|client| client.key == key)?;
         if !std::mem::replace(&mut client.stalled, true) {
@@ -79,7 +79,7 @@ impl Clients {
         self.stalled.len()
     }
 
-    /// The one that was looked at longest ago. It no longer counts as stalled.
+    /// Removes and returns the client that has been stalled for longest since its last check.
     pub(crate) fn next_stalled(&mut self) -> Option<Key> {
         let key = self.stalled.pop_front()?;
         if let Some(client) = self.get_mut(key) {

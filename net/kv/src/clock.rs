@@ -1,10 +1,10 @@
-//! The time, read once a turn.
+//! The time, read once per turn.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use netdyno_kv_core::Now;
 
-/// Of one server: all its threads count from the same moment.
+/// Shared by all threads of a server, so that they have one origin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,
@@ -17,7 +17,7 @@ impl Clock {
 
     pub(crate) fn now(&self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // Both fit for some hundred thousand years.
+        // Both fit for several hundred thousand years.
         Now { unix_ms: unix.as_millis() as u64, monotonic_us: self.start.elapsed().as_micros() as u64 }
     }
 }

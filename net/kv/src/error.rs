@@ -1,4 +1,4 @@
-//! Errors that keep a server from starting or end it. Each message names the cause and a remedy.
+//! Errors that prevent startup or stop a server. Each message names the cause and a remedy.
 
 use std::io;
 use std::net::SocketAddr;

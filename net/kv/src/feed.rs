@@ -1,8 +1,10 @@
-//! Servers that follow this one: each gets a copy of all keys, or goes on where it was, and then every change.
+//! Replicas of this server: each receives a copy of all keys, or resumes from its offset, and then every
+//! change.
 //!
-//! Changes are bytes of one history. The last of them are kept (`repl-backlog-size`), so that a link that broke can go on; and,
-//! beyond that, what some server that follows has not had yet. One that falls too far behind is cut off, and begins anew. A copy is a
-//! snapshot that is sent as it is made; those who ask while one is made wait for the next.
+//! All changes form one byte stream, the history. The backlog keeps its last bytes (`repl-backlog-size`) so
+//! that a broken link can resume, and all bytes that a connected replica has not received. A replica that
+//! falls too far behind is disconnected and has to start over. A copy is a snapshot that is sent while it is
+//! produced; replicas that ask during a copy wait for the next one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,36 +20,36 @@ use crate::wire::Wire;
 
 const MARK_BYTES: usize = 40;
 
-/// What all threads send to servers that follow. Used with the lock on the engine.
+/// The output of all threads to replicas. Accessed with the lock on the engine.
 #[derive(Default)]
 pub(crate) struct Feed {
-    /// Somebody followed once: from then on the history is kept.
+    /// A replica has connected at least once; from then on the backlog is kept.
     active: bool,
-    /// The log is written for our sake alone.
+    /// The engine logs changes only for replication.
     owns_log: bool,
-    /// Who belongs to a history that is over.
+    /// Replicas of a history that has ended.
     cut: Vec<SessionId>,
-    /// Other threads have something to send.
+    /// Other threads have data to send.
     news: bool,
-    /// A copy is wanted, and another snapshot runs: it is tried again then.
+    /// A copy is wanted while another snapshot is in progress; the time of the next attempt.
     again_us: u64,
     history: String,
     backlog: VecDeque<u8>,
-    /// Where in the history the backlog begins.
+    /// Offset in the history at which the backlog starts.
     start: u64,
-    /// Bytes of the log, of this turn, that are in the backlog already.
+    /// Bytes of this turn's log that are already in the backlog.
     noted: usize,
     copy: Option<Copy>,
     followers: BTreeMap<SessionId, Follower>,
     ping_us: u64,
 }
 
-/// A copy that is made.
+/// A copy in progress.
 struct Copy {
-    /// Where in the history it was made.
+    /// Offset in the history at which the copy was taken.
     base: u64,
     bytes: VecDeque<u8>,
-    /// Bytes of it that everybody has had.
+    /// Bytes of the copy that every receiver has been sent.
     start: u64,
     whole: bool,
     mark: [u8; MARK_BYTES],
@@ -57,25 +59,26 @@ struct Follower {
     thread: usize,
     key: Key,
     phase: Phase,
-    /// When it last took something of a copy, or said how far it is; and how often it has said so.
+    /// Time of the last progress, and the number of acknowledgements.
     moved_us: u64,
     words: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// For the next copy.
+    /// Waits for the next copy.
     Waits,
-    /// It has had so much of the copy.
+    /// Has been sent this many bytes of the copy.
     Copies(u64),
-    /// It has all of the copy, and had said so often how far it is: it does not look for the mark's end before it has it.
+    /// Has been sent the whole copy. A replica searches for the end mark only after it has read the copy, so
+    /// the count of acknowledgements at that time is stored.
     Marked(u64, u64),
-    /// It has had the history up to there.
+    /// Has been sent the history up to this offset.
     Follows(u64),
 }
 
 impl Feed {
-    /// Somebody asks to follow.
+    /// Registers a replica.
     pub(crate) fn attach(
         &mut self,
         engine: &mut Engine,
@@ -106,11 +109,11 @@ impl Feed {
             if self.owns_log {
                 engine.record_for_followers();
             }
-            // What was logged in this turn is older.
+            // The log of this turn precedes the new history.
             self.noted = engine.take_log().len();
         }
         if self.history != engine.history() {
-            // The keys are others: nobody can go on from before.
+            // The keys were replaced, so no replica can resume from an earlier offset.
             self.history = engine.history().to_owned();
             self.start = self.end();
             self.backlog.clear();
@@ -123,7 +126,7 @@ impl Feed {
         self.start + self.backlog.len() as u64
     }
 
-    /// Takes over what was logged since.
+    /// Appends new log bytes to the backlog.
     fn note(&mut self, engine: &mut Engine) {
         let log = engine.take_log();
         let new = &log[self.noted.min(log.len())..];
@@ -132,7 +135,7 @@ impl Feed {
         self.noted = log.len();
     }
 
-    /// At a turn's end, before the log goes elsewhere.
+    /// Called at the end of a turn, before the log is written to the storage.
     pub(crate) fn finish_turn(&mut self, engine: &mut Engine) {
         if !self.active {
             return;
@@ -145,7 +148,7 @@ impl Feed {
         engine.set_log_base(self.end());
     }
 
-    /// What one thread does for all. Gives the sessions that are cut off.
+    /// Work of the leading thread for all replicas. Returns the sessions to disconnect.
     pub(crate) fn lead(&mut self, engine: &mut Engine, now: Now) -> Vec<SessionId> {
         if !self.active {
             return Vec::new();
@@ -164,14 +167,14 @@ impl Feed {
         lost
     }
 
-    /// Asks all how far they are.
+    /// Requests an acknowledgement from all replicas.
     pub(crate) fn ask(&mut self, engine: &mut Engine) {
         if self.active {
             self.say(engine, &[b"REPLCONF", b"GETACK", b"*"]);
         }
     }
 
-    /// Says something in the history that is no change.
+    /// Appends a command to the history that is not a change.
     fn say(&mut self, engine: &mut Engine, words: &[&[u8]]) {
         self.note(engine);
         let mut out = Vec::new();
@@ -212,7 +215,7 @@ impl Feed {
                 copy.bytes.drain(..(had - copy.start) as usize);
                 copy.start = had;
             }
-            // All have it, or are gone.
+            // Every receiver has the whole copy or has disconnected.
             None => {
                 self.copy = None;
                 engine.drop_feed();
@@ -220,7 +223,8 @@ impl Feed {
         }
     }
 
-    /// Who takes nothing and says nothing for too long (`repl-timeout`): a copy would wait for it without end.
+    /// Replicas without progress or acknowledgement for `repl-timeout`; a copy would otherwise wait for them
+    /// forever.
     fn silent(&mut self, engine: &Engine, now: Now) -> Vec<SessionId> {
         let most_s = engine.config("repl-timeout").and_then(|text| text.parse::<u64>().ok()).unwrap_or(60);
         let most_us = most_s.saturating_mul(1_000_000);
@@ -234,7 +238,7 @@ impl Feed {
         self.followers.iter().filter(|(_, follower)| silent(follower)).map(|(session, _)| *session).collect()
     }
 
-    /// Forgets what nobody needs; and who is too far behind.
+    /// Trims the backlog. Returns replicas that are too far behind.
     fn trim(&mut self, engine: &Engine) -> Vec<SessionId> {
         let kept = engine.config("repl-backlog-size").and_then(|text| text.parse().ok()).unwrap_or(1 << 20);
         let end = self.end();
@@ -257,7 +261,7 @@ impl Feed {
         lost
     }
 
-    /// Gives those of a thread what there is for them. Gives when there may be more, if there is.
+    /// Sends pending data to the replicas of a thread. Returns the time of the next attempt if data remains.
     pub(crate) fn send(&mut self, engine: &Engine, now: Now, thread: usize, wire: &mut Wire) -> Option<u64> {
         let (start, end) = (self.start, self.end());
         let (mut more, mut later) = (false, false);
@@ -310,13 +314,13 @@ impl Feed {
         self.followers.remove(&session);
     }
 
-    /// Threads that have something new to send.
+    /// Threads that have new data to send.
     pub(crate) fn take_news(&mut self) -> impl Iterator<Item = usize> {
         let news = std::mem::take(&mut self.news);
         self.followers.values().filter(move |_| news).map(|follower| follower.thread)
     }
 
-    /// When the thread that leads has something to do, on the clock that never goes back.
+    /// When the leading thread has work next, on the monotonic clock.
     pub(crate) fn next_us(&self, now: Now) -> Option<u64> {
         let soon = now.monotonic_us + FEED_TRIED_EACH_US;
         let copy = match &self.copy {
@@ -327,13 +331,13 @@ impl Feed {
             }
             None => None,
         };
-        // Once a second it is looked whether they are alive.
+        // Liveness is checked once a second.
         let look = self.ping_us.min(now.monotonic_us + FOLLOWERS_LOOKED_AT_EACH_US);
         (!self.followers.is_empty()).then(|| copy.map_or(look, |at| at.min(look)))
     }
 }
 
-/// Appends bytes from `at` on, so many at the most as are sent at once. Gives how many.
+/// Appends bytes from `at`, up to the limit of one send. Returns their number.
 fn append(bytes: &VecDeque<u8>, at: usize, out: &mut Vec<u8>) -> usize {
     let end = bytes.len().min(at + FED_AT_ONCE_BYTES);
     let (first, second) = bytes.as_slices();

@@ -1,18 +1,18 @@
-//! A Redis-compatible server: a program, and the library that it is made from.
+//! A Redis-compatible server: a program and the library it is built from.
 //!
 //! | does | does not |
 //! |---|---|
-//! | serve any number of clients in turns: all that arrived is read, executed, written down, then answered | cluster |
-//! | TLS 1.2 and 1.3, with certificates of clients where wanted (Cargo feature `tls`) | take new certificates without a restart |
-//! | several threads that read and write; commands are executed by one at a time, so that each is atomic | execute commands of several threads at once |
-//! | an append-only file with promises that are tested: see [`aof`]; snapshots that Redis reads: see [`snapshots`] | streams, also in snapshots |
-//! | follow a Redis as its replica, and have replicas: see [`replica`] | have replicas of replicas |
-//! | commands of your own, in ten lines; storage of your own, by a trait ([`storage`]) | scripts, modules |
-//! | bounds on all that a client can make it hold ([`Limits`]), and the next client's turn whatever the others send | bound how many clients come from one address |
-//! | maxclients, protected mode, passwords and users, output limits, idle timeouts, as Redis has them | change the server's own parameters by CONFIG SET: what the commands need, yes; threads, file and bounds are set at the start |
+//! | serve any number of clients in turns: read, execute, make durable, then reply | clusters |
+//! | TLS 1.2 and 1.3, optionally with client certificates (Cargo feature `tls`) | reload certificates without a restart |
+//! | use several threads for I/O and parsing; commands execute one at a time, so each is atomic | execute commands in parallel |
+//! | an append-only file with tested guarantees (see [`aof`]); snapshots in Redis' format (see [`snapshots`]) | streams, including those in snapshots |
+//! | replicate a Redis server and serve replicas (see [`replica`]) | chained replication |
+//! | custom commands; custom storage by a trait ([`storage`]) | scripts, modules |
+//! | limits on everything that a client can make the server hold ([`Limits`]); fair turns between clients | limit connections per source address |
+//! | maxclients, protected mode, passwords and ACL users, output limits and idle timeouts, as in Redis | change threads, files and limits of the server by CONFIG SET |
 //!
-//! What a command does is `netdyno-kv-core`'s part ([`core`]), how it is spelled `netdyno-resp`'s, sockets are
-//! `netdyno-io`'s. This is what joins them.
+//! `netdyno-kv-core` ([`core`]) implements commands, `netdyno-resp` the protocol, `netdyno-io` the sockets.
+//! This crate connects them.
 //!
 //! ```
 //! use netdyno_kv::Server;
@@ -37,10 +37,10 @@
 //! # }
 //! ```
 //!
-//! A turn of a thread: wait until something arrives; with the lock on the engine execute all that did, at most 1,024
-//! commands or 256 KiB of answers a client, the rest in the next turn; have what was changed kept, once for
-//! all; then send. A client that does not take its answers is not read from any
-//! more once a mebibyte of them waits.
+//! A turn of a thread: wait for events; with the lock on the engine, execute at most 1,024 commands or 256
+//! KiB of replies per client and leave the rest for the next turn; make all changes durable with one commit;
+//! then send the replies. A client with more than 1 MiB of unread replies is not read from until it catches
+//! up.
 
 pub mod aof;
 mod client;

@@ -1,21 +1,21 @@
-//! Everything has a limit, and every limit a name. What is Redis' default is ours.
+//! Every resource has a named limit. Defaults are those of Redis where it has the same limit.
 
 use std::time::Duration;
 
 use netdyno_resp::RequestLimits;
 
-/// What clients can make the server hold.
+/// Limits on what clients can make the server hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Clients at a time; more are told so and closed (`maxclients`).
+    /// Connected clients; further ones receive an error and are closed (`maxclients`).
     pub clients: usize,
-    /// One command.
+    /// Limits on one command.
     pub request: RequestLimits,
-    /// Answers that a client has not taken. With more no command of it is executed, and nothing read from it, until it
-    /// takes some; one command's answer comes on top, however long.
+    /// Unread replies of one client. Above this limit its commands are not executed and its socket is not
+    /// read until it catches up. The last reply may exceed the limit by its own length.
     pub unread_answer_bytes: usize,
-    /// Messages that a client did not ask for, and all else that it has not taken; with more it is closed
+    /// Unread messages and replies of one client; above this limit it is disconnected
     /// (`client-output-buffer-limit pubsub`).
     pub unread_message_bytes: usize,
 }
@@ -31,92 +31,94 @@ impl Default for Limits {
     }
 }
 
-/// How long a client of a TLS port may take until it has made its handshake.
+/// Maximum duration of a TLS handshake.
 #[cfg(feature = "tls")]
 pub(crate) const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// Bytes that TLS encrypts at once: one record.
+/// Plaintext bytes encrypted at once: one TLS record.
 #[cfg(feature = "tls")]
 pub(crate) const ENCRYPTED_AT_ONCE: usize = 16 << 10;
 
-/// Bytes in clear, in and out each, whose room a client of a TLS port keeps while it is silent.
+/// Capacity, in plaintext bytes, that an idle TLS client keeps for input and for output.
 #[cfg(feature = "tls")]
 pub(crate) const KEPT_CLEAR_BYTES: usize = 1 << 10;
 
-/// Commands of one client in one turn: then others come first.
+/// Commands of one client per turn.
 pub(crate) const TURN_COMMANDS: usize = 1024;
 
-/// Commands of one client that are looked at before they are executed, to have their keys in the cache; and the arguments
-/// of one that is still worth the look.
+/// Commands of one client whose keys are prefetched before execution, and the maximum number of arguments of
+/// such a command.
 pub(crate) const AHEAD_COMMANDS: usize = 16;
 pub(crate) const AHEAD_ARGUMENTS: usize = 16;
 
-/// Bytes of answers to one client in one turn, but for the last answer.
+/// Bytes of replies to one client per turn, not counting the last reply.
 pub(crate) const TURN_ANSWER_BYTES: usize = 256 << 10;
 
-/// Commands that have arrived and were not executed yet: with more nothing is read from that client.
+/// Received bytes that are not executed yet; above this limit the client's socket is not read.
 pub(crate) const WAITING_INPUT_BYTES: usize = 1 << 20;
 
-/// Clients that do not take their answers, looked at in one turn.
+/// Stalled clients checked per turn.
 pub(crate) const STALLED_LOOKED_AT: usize = 64;
 
-/// Clients in one turn of which it is looked whether they have taken their answers since, for CLIENT LIST.
+/// Clients per turn whose unread output is updated for CLIENT LIST.
 pub(crate) const NOTED_LOOKED_AT: usize = 16;
 
-/// How often they are looked at, if nothing else happens.
+/// Interval between checks of stalled clients when there are no events.
 pub(crate) const STALLED_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Clients in one turn that are looked at for having been idle too long.
+/// Clients per turn that are checked for idleness.
 pub(crate) const IDLE_LOOKED_AT: usize = 256;
 
 /// Reactors of a server.
 pub(crate) const THREADS: usize = 256;
 
-/// Connections beyond `Limits::clients` that a reactor holds while they are told that there are too many.
+/// Connections above `Limits::clients` that a reactor holds while it sends them the error.
 pub(crate) const CONNECTIONS_TO_REFUSE: usize = 1024;
 
-/// Arguments of a command whose room is kept for the next one.
+/// Arguments of a command whose capacity is kept for the next one.
 pub(crate) const KEPT_WORDS: usize = 1024;
 
-/// Keys that a turn puts into a new append-only file, bytes; one value's more comes on top.
+/// Bytes of keys that a turn copies to a new append-only file; the last value may exceed this.
 pub(crate) const DUMPED_AT_ONCE_BYTES: usize = 128 << 10;
 
-/// Bytes of a snapshot that wait to be written: with more, the next part is not asked for. What is changed meanwhile comes on top.
+/// Bytes of a snapshot that are queued for writing; above this limit the next part is not produced. Values of
+/// keys that change meanwhile come on top.
 pub(crate) const SNAPSHOT_QUEUE_BYTES: usize = 4 << 20;
 
-/// What a primary sends is taken in parts of this size, bytes; one command more comes on top.
+/// Bytes from a primary that are applied at once; the last command may exceed this.
 pub(crate) const APPLIED_AT_ONCE_BYTES: usize = 1 << 20;
 
-/// The longest line that a primary answers with, bytes.
+/// Bytes of the longest line that a primary may send as a reply.
 pub(crate) const LINK_LINE_BYTES: usize = 16 << 10;
 
-/// How often a replica tells its primary how far it is, microseconds.
+/// Interval between a replica's acknowledgements, in microseconds.
 pub(crate) const ACKNOWLEDGED_EACH_US: u64 = 1_000_000;
 
-/// How often a link to a primary is tried, microseconds.
+/// Interval between connection attempts to a primary, in microseconds.
 pub(crate) const LINK_RETRIED_EACH_US: u64 = 1_000_000;
 
-/// Bytes of the history that a server which follows may be behind; with more it is cut off (`client-output-buffer-limit slave`).
+/// Bytes of the history that a replica may be behind; above this limit it is disconnected
+/// (`client-output-buffer-limit slave`).
 pub(crate) const FOLLOWER_BEHIND_BYTES: usize = 256 << 20;
 
-/// Bytes that it has not taken, with which it is given no more for now; and what it is given at once.
+/// Unsent bytes at which a replica receives no more data for now, and the bytes added at once.
 pub(crate) const FOLLOWER_PENDING_BYTES: usize = 256 << 10;
 pub(crate) const FED_AT_ONCE_BYTES: usize = 256 << 10;
 
-/// How soon it is looked whether it has taken them, and whether a copy can begin, microseconds.
+/// Interval between attempts to send to replicas or to start a copy, in microseconds.
 pub(crate) const FEED_TRIED_EACH_US: u64 = 5000;
 
-/// How often it is looked whether they are alive, microseconds.
+/// Interval between liveness checks of replicas, in microseconds.
 pub(crate) const FOLLOWERS_LOOKED_AT_EACH_US: u64 = 1_000_000;
 
-/// How often those who follow hear something at least, microseconds (`repl-ping-replica-period`).
+/// Interval between pings to replicas, in microseconds (`repl-ping-replica-period`).
 pub(crate) const PING_EACH_US: u64 = 10_000_000;
 
-/// Bytes of changes whose room is kept for the next turn.
+/// Bytes of changes whose capacity is kept for the next turn.
 pub(crate) const KEPT_LOG_BYTES: usize = 1 << 20;
 
-/// Bytes of the append-only file that are read at once at the start.
+/// Bytes of the append-only file that are read at once during replay.
 pub(crate) const REPLAY_READ_BYTES: u64 = 1 << 20;
 
-/// How often the append-only file is synced by itself, and what failed is tried again.
+/// Interval between background syncs of the append-only file, and between retries.
 pub(crate) const KEEPER_INTERVAL: Duration = Duration::from_secs(1);

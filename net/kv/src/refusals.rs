@@ -1,17 +1,16 @@
-//! Who is not served, and what is said to them.
+//! Clients that are refused, and the errors they receive.
 
 use std::net::IpAddr;
 
-/// As many clients as `maxclients`.
+/// `maxclients` is reached.
 pub(crate) const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// From another machine, and there is no password.
+/// A remote client, while no password is set.
 pub(crate) const PROTECTED: &[u8] = b"-DENIED This server is in protected mode: it has no password, and so serves only clients on its own \
 machine. To serve others, either 1) set a password, with --requirepass at the start or by CONFIG SET requirepass from the machine itself; \
 or 2) switch protected mode off, with --protected-mode no, if nobody but those you trust can reach this port.\r\n";
 
-/// Whether somebody from there is served, as far as protected mode goes: only from this machine while there is no
-/// password.
+/// Checks protected mode: without a password, only clients of this machine are accepted.
 pub(crate) fn enters(protected: bool, from: IpAddr) -> Result<(), &'static [u8]> {
     if protected && !from.to_canonical().is_loopback() { Err(PROTECTED) } else { Ok(()) }
 }

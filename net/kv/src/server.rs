@@ -1,4 +1,4 @@
-//! A server: its threads, from their start to their end.
+//! A server: its threads, from start to shutdown.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::wire::Wire;
 use crate::worker::Worker;
 use crate::{Replayed, RunError, StartError};
 
-/// A server that runs. It ends by [`stop`](Self::stop), or when it is dropped.
+/// A running server. It stops on [`stop`](Self::stop) or when dropped.
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Addresses,
     threads: Vec<JoinHandle<Result<(), RunError>>>,
-    /// Keeps the storage.
+    /// Maintains the storage.
     keeper: Option<JoinHandle<()>>,
     /// Writes snapshots.
     saver: Option<JoinHandle<()>>,
@@ -30,7 +30,7 @@ pub struct Server {
     loaded: Option<Loaded>,
 }
 
-/// Stops a server from anywhere: from another thread, or when a signal comes.
+/// Stops a server from another thread or a signal handler.
 #[derive(Clone)]
 pub struct Stopper {
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ impl Builder {
 }
 
 impl Server {
-    /// A server as it is by default: at 127.0.0.1:6379, one thread, in memory.
+    /// A server with default settings: 127.0.0.1:6379, one thread, in memory.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -57,9 +57,10 @@ impl Server {
     fn start(mut builder: Builder) -> Result<Self, StartError> {
         let encryption = Encryption::of(&builder)?;
         let mut addresses = Addresses::of(&mut builder);
-        // First what fails soonest. Who connects meanwhile waits until the file is read.
+        // Listens first, since this is most likely to fail. Clients that connect meanwhile wait until the
+        // file is loaded.
         if builder.threads > 1 {
-            // Threads share a port, and would with another server, too.
+            // Threads share a port by SO_REUSEPORT, which would also allow another server to share it.
             listening(&builder, &mut addresses.clone(), false)?;
         }
         let mut wakers = Vec::with_capacity(builder.threads);
@@ -109,60 +110,62 @@ impl Server {
         Ok(server)
     }
 
-    /// The addresses that it listens at, with the ports that it got.
+    /// The addresses that the server listens on, with the actual ports.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses.plain
     }
 
-    /// The addresses that it listens at for clients that speak TLS, with the ports that it got.
+    /// The addresses that the server listens on for TLS clients, with the actual ports.
     #[cfg(feature = "tls")]
     pub fn tls_addresses(&self) -> &[SocketAddr] {
         &self.addresses.tls
     }
 
-    /// What was found in the append-only file or another storage at the start.
+    /// The result of loading the append-only file or another storage.
     pub fn replayed(&self) -> Option<&Replayed> {
         self.replayed.as_ref()
     }
 
-    /// What was found in the snapshot at the start, if it was read.
+    /// The result of loading the snapshot, if one was loaded.
     pub fn loaded(&self) -> Option<&Loaded> {
         self.loaded.as_ref()
     }
 
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub fn clients(&self) -> usize {
         self.shared.clients()
     }
 
-    /// What stops it from elsewhere.
+    /// A handle that stops the server.
     pub fn stopper(&self) -> Stopper {
         Stopper { shared: self.shared.clone() }
     }
 
-    /// Ends all connections and threads. What was answered is where the promises of the storage say.
+    /// Closes all connections and stops all threads. Acknowledged changes are as durable as the storage
+    /// guarantees.
     ///
     /// # Errors
     ///
-    /// It had ended by itself before.
+    /// The server had stopped before because of a failure.
     pub fn stop(mut self) -> Result<(), RunError> {
         self.shared.stop();
         self.join()
     }
 
-    /// Waits until somebody stops it.
+    /// Waits until the server is stopped.
     ///
     /// # Errors
     ///
-    /// It ended by itself.
+    /// The server failed.
     pub fn wait(mut self) -> Result<(), RunError> {
         self.join()
     }
 
-    /// Uses the engine from here: between two turns, so that no command runs meanwhile. `None` if a thread has panicked.
+    /// Accesses the engine between two turns, so that no command executes meanwhile. Returns `None` if a
+    /// thread has panicked.
     pub fn with_engine<T>(&self, use_it: impl FnOnce(&mut Engine) -> T) -> Option<T> {
         let result = use_it(&mut self.shared.lock().ok()?.engine);
-        // For what clients are to be told of it.
+        // Delivers the output for clients that this has produced.
         self.shared.posts.iter().take(1).for_each(Post::wake);
         Some(result)
     }
@@ -198,7 +201,7 @@ impl Server {
     fn spawn(&mut self, index: usize, wire: Wire) -> Result<(), StartError> {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(format!("kv {index}")).spawn(move || {
-            // However it ends, the others end with it.
+            // If this thread ends for any reason, the other threads stop too.
             let _stopper = StopAtEnd(shared.clone());
             Worker::new(shared, index, wire).run()
         });
@@ -211,9 +214,9 @@ impl Server {
         for thread in self.threads.drain(..) {
             result = result.and(thread.join().unwrap_or(Err(RunError::Panicked)));
         }
-        // Whoever could append has ended.
+        // All threads that append have stopped.
         if let (Some(journal), Some(keeper)) = (&self.shared.journal, self.keeper.take()) {
-            // What was changed by `with_engine` since.
+            // Changes that `with_engine` has made since.
             if let Ok(mut core) = self.shared.lock() {
                 let position = journal.append(&mut core.engine, false);
                 drop(core);
@@ -232,9 +235,9 @@ impl Server {
 }
 
 impl Server {
-    /// What the configuration wants saved, unless SHUTDOWN has seen to that.
+    /// Saves a snapshot on shutdown if the configuration demands it, unless SHUTDOWN has done so.
     fn save_at_end(&self, snapshots: &Snapshots) -> Result<(), RunError> {
-        // Who panicked with the lock may have left half a change.
+        // A thread that panicked with the lock held may have left a partial change.
         let Ok(mut core) = self.shared.lock() else { return Ok(()) };
         if snapshots.has_ended() || !core.engine.saves_at_end() {
             return Ok(());
@@ -243,7 +246,7 @@ impl Server {
     }
 }
 
-/// The configuration, with the place of snapshots.
+/// The configuration, with the location of snapshots.
 fn with_place(config: Config, snapshots: Option<&SnapshotSettings>) -> Result<Config, StartError> {
     let Some(SnapshotSettings { directory, file_name }) = snapshots else { return Ok(config) };
     let config =
@@ -255,13 +258,13 @@ fn with_place(config: Config, snapshots: Option<&SnapshotSettings>) -> Result<Co
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stop();
-        // Whoever wants to know how it ended calls `stop`.
+        // Use `stop` to obtain the result.
         let _ = self.join();
     }
 }
 
 impl Stopper {
-    /// Asks it to end: it does after the turn that it is in.
+    /// Requests a shutdown, which happens after the current turn.
     pub fn stop(&self) {
         self.shared.stop();
     }
@@ -275,7 +278,7 @@ impl Drop for StopAtEnd {
     }
 }
 
-/// Redis' port.
+/// Redis' default port.
 const DEFAULT_PORT: u16 = 6379;
 
 /// A number that others do not know, from what the standard library seeds its tables with.
@@ -284,7 +287,7 @@ fn random() -> u64 {
     RandomState::new().hash_one("seed")
 }
 
-/// Where a server listens.
+/// The addresses of a server.
 #[derive(Clone)]
 struct Addresses {
     plain: Vec<SocketAddr>,
@@ -305,7 +308,7 @@ impl Addresses {
     }
 }
 
-/// What makes TLS of the connections of some listeners.
+/// TLS configurations by listener; a listener without one accepts plain TCP.
 #[cfg(feature = "tls")]
 struct Encryption(Vec<Arc<rustls::ServerConfig>>);
 
@@ -321,7 +324,7 @@ impl Encryption {
     }
 }
 
-/// Nothing does.
+/// Without TLS there is no configuration.
 #[cfg(not(feature = "tls"))]
 struct Encryption;
 
@@ -336,13 +339,13 @@ impl Encryption {
     }
 }
 
-/// What may have arrived from one client and not been executed.
+/// Received bytes of one client that are not executed yet.
 fn input_bytes(builder: &Builder) -> usize {
     builder.limits.request.max_request_bytes.saturating_add(tcp::Limits::default().input_bytes)
 }
 
-/// A reactor that listens everywhere, and its listeners that speak TLS. The first one learns which ports the kernel
-/// chose, and puts them into `addresses`.
+/// Creates a reactor that listens on all addresses, and returns the TLS configuration of its listeners. The
+/// first call replaces port 0 in `addresses` by the port that the kernel chose.
 fn listening(
     builder: &Builder,
     addresses: &mut Addresses,
@@ -351,7 +354,7 @@ fn listening(
     let mut limits = tcp::Limits::default();
     limits.connections = builder.limits.clients + CONNECTIONS_TO_REFUSE;
     limits.input_bytes = input_bytes(builder);
-    // One answer can have any length; how many wait is bounded by us.
+    // One reply can have any length; the server itself limits how many are pending.
     limits.output_bytes = usize::MAX;
     let mut reactor = TcpReactor::new(builder.backend, limits).map_err(|error| match builder.backend {
         Backend::Uring => StartError::NoUring(error),

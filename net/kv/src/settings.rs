@@ -1,4 +1,4 @@
-//! How a server is to be, before it starts.
+//! Settings of a server before it starts.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use crate::limits::THREADS;
 use crate::storage::Storage;
 use crate::{AofSettings, Limits, SnapshotSettings, StartError};
 
-/// Opens a storage, when the server starts.
+/// Opens a storage on startup.
 pub(crate) type Open = Box<dyn FnOnce() -> Result<Box<dyn Storage>, StartError> + Send>;
 
-/// What a server is made from: see [`Server::builder`](crate::Server::builder). Each method changes one thing and leaves the rest.
+/// The settings of a server; see [`Server::builder`](crate::Server::builder). Each method changes one
+/// setting.
 pub struct Builder {
     pub(crate) addresses: Vec<SocketAddr>,
     #[cfg(feature = "tls")]
@@ -54,7 +55,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Listens at this address too. Without any address it is 127.0.0.1:6379. Port 0 lets the kernel choose: see
+    /// Adds a listening address; the default is 127.0.0.1:6379. Port 0 lets the kernel choose; see
     /// [`Server::addresses`](crate::Server::addresses).
     #[must_use]
     pub fn bind(mut self, address: impl Into<SocketAddr>) -> Self {
@@ -62,7 +63,8 @@ impl Builder {
         self
     }
 
-    /// Listens at this address too, for clients that speak TLS, and for nobody else. See [`Server::tls_addresses`](crate::Server::tls_addresses).
+    /// Adds a listening address that accepts only TLS clients. See
+    /// [`Server::tls_addresses`](crate::Server::tls_addresses).
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn tls(mut self, address: impl Into<SocketAddr>, settings: crate::TlsSettings) -> Self {
@@ -70,90 +72,90 @@ impl Builder {
         self
     }
 
-    /// Threads that read, write and parse; commands are executed by one at a time. One is right unless clients are
-    /// many or far.
+    /// Sets the number of threads for I/O and parsing; commands execute one at a time. One thread is best
+    /// unless there are many clients or replies are large.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// How the kernel is asked. The default is the faster way that it has.
+    /// Selects the kernel interface. The default is the fastest one available.
     #[must_use]
     pub fn backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
     }
 
-    /// What clients can make the server hold.
+    /// Sets the limits on what clients can make the server hold.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Whether clients of other machines are refused while there is no password. They are, by default.
+    /// Sets whether clients from other machines are refused while there is no password. The default is true.
     #[must_use]
     pub fn protected_mode(mut self, protected: bool) -> Self {
         self.protected = protected;
         self
     }
 
-    /// Closes clients that were silent for so long. By default they may be. Who waits for a key or listens to
-    /// channels is not closed.
+    /// Disconnects clients that are idle for this long. The default is no timeout. Clients that wait for a
+    /// key or are subscribed to channels are exempt.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.idle_timeout = timeout;
         self
     }
 
-    /// The parameters of the commands: `maxmemory`, `requirepass` and the like.
+    /// Sets the configuration parameters of commands, such as `maxmemory` and `requirepass`.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// Adds a command, or puts it in place of the one with its name.
+    /// Adds a command, or replaces the one with the same name.
     #[must_use]
     pub fn command(mut self, command: Command) -> Self {
         self.commands.push(command);
         self
     }
 
-    /// Writes every change to a file, which is executed at the next start. See [`AofSettings`] and the promises of
-    /// [`Fsync`](crate::Fsync).
+    /// Logs every change to a file, which is replayed on startup. See [`AofSettings`] and
+    /// [`Fsync`](crate::Fsync) for the guarantees.
     #[must_use]
     pub fn append_only(mut self, settings: AofSettings) -> Self {
         self.storage = Some(Box::new(|| Ok(Box::new(LogFile::open(settings)?))));
         self
     }
 
-    /// Keeps every change in a storage of your own, which is loaded from at the start. There is one: this, or the append-only
-    /// file.
+    /// Keeps every change in a custom storage, which is loaded on startup. It replaces the append-only file.
     #[must_use]
     pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
         self.storage = Some(Box::new(|| Ok(Box::new(storage))));
         self
     }
 
-    /// Reads the snapshot that is there, unless there is an append-only file, and makes new ones: when a client asks for one,
-    /// and when the parameter `save` says so. See [`snapshots`](crate::snapshots).
+    /// Loads the snapshot on startup, unless there is an append-only file. Saves new snapshots on request and
+    /// by the parameter `save`. See [`snapshots`](crate::snapshots).
     #[must_use]
     pub fn snapshots(mut self, settings: SnapshotSettings) -> Self {
         self.snapshots = Some(settings);
         self
     }
 
-    /// Has the keys of this server, and follows what it changes; clients only read, until `REPLICAOF NO ONE`. The parameters
-    /// `masteruser` and `masterauth` say who we are to it.
+    /// Replicates a primary; clients can only read until `REPLICAOF NO ONE`. The parameters `masteruser` and
+    /// `masterauth` are used to authenticate.
     #[must_use]
     pub fn replica_of(mut self, primary: impl Into<SocketAddr>) -> Self {
         self.primary = Some(primary.into());
         self
     }
 
-    /// Draws and hashes follow from this. By default it is random, so that nobody can choose keys that meet in a table.
+    /// Seeds hashing and random draws. The default is random, so that clients cannot choose keys that
+    /// collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

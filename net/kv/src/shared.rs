@@ -1,4 +1,4 @@
-//! What the threads of a server share.
+//! The state that the threads of a server share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,9 +15,9 @@ use crate::journal::Journal;
 use crate::snapshots::Snapshots;
 
 pub(crate) struct Shared {
-    /// Taken once a turn, for all commands that arrived in it.
+    /// Locked once per turn, for all commands that have arrived.
     core: Mutex<Core>,
-    /// One a thread.
+    /// One per thread.
     pub(crate) posts: Vec<Post>,
     pub(crate) clock: Clock,
     pub(crate) limits: Limits,
@@ -32,29 +32,30 @@ pub(crate) struct Shared {
     stop: AtomicBool,
 }
 
-/// What may be used only with the lock.
+/// State that requires the lock.
 pub(crate) struct Core {
     pub(crate) engine: Engine,
-    /// Where the client of each session is.
+    /// The client of each session.
     pub(crate) owners: HashMap<SessionId, Owner>,
-    /// For servers that follow this one.
+    /// Replicas of this server.
     pub(crate) feed: Feed,
 }
 
-/// A client, and the thread that has it.
+/// A client, and the thread that serves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) thread: usize,
     pub(crate) key: Key,
 }
 
-/// What other threads want a thread to send. Filled and emptied with the lock on [`Core`], so that its order is theirs.
+/// Output from other threads for the clients of one thread. Filled and emptied with the lock on [`Core`],
+/// which preserves the order.
 pub(crate) struct Post {
     letters: Mutex<Vec<(Key, Output)>>,
     waker: Waker,
 }
 
-/// A thread panicked while it had the lock: what it guards cannot be trusted.
+/// A thread panicked with the lock held, so the guarded state may be inconsistent.
 #[derive(Debug)]
 pub(crate) struct Poisoned;
 
@@ -84,7 +85,7 @@ impl Shared {
         }
     }
 
-    /// `CONFIG SET` has set these: what of them is ours.
+    /// Applies parameters of the server that `CONFIG SET` has changed.
     pub(crate) fn configure(&self, engine: &Engine, names: &[String]) {
         for name in names {
             let text = engine.config(name).unwrap_or_default();
@@ -101,16 +102,16 @@ impl Shared {
                 _ => {}
             }
         }
-        // Each has its own time to wait until.
+        // Each thread computes its own timeout.
         self.posts.iter().for_each(Post::wake);
     }
 
-    /// After which silence a client is asked whether it is there; 0: never.
+    /// Seconds of silence after which TCP keepalive probes a client; 0 disables them.
     pub(crate) fn keepalive_s(&self) -> u64 {
         self.keepalive_s.load(Ordering::Relaxed)
     }
 
-    /// After which time a silent client is closed; 0: never.
+    /// Milliseconds after which an idle client is disconnected; 0 disables the timeout.
     pub(crate) fn idle_timeout_ms(&self) -> u64 {
         self.idle_timeout_ms.load(Ordering::Relaxed)
     }
@@ -119,7 +120,7 @@ impl Shared {
         self.core.lock().map_err(|_| Poisoned)
     }
 
-    /// Ends all threads after their turns.
+    /// Stops all threads after their current turns.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.posts.iter().for_each(Post::wake);
@@ -129,7 +130,7 @@ impl Shared {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Counts a client, unless there are as many as may be.
+    /// Counts a new client; false if the limit is reached.
     pub(crate) fn admit(&self) -> bool {
         let clients = self.clients.fetch_add(1, Ordering::Relaxed);
         let most = self.clients_most.load(Ordering::Relaxed);
@@ -148,7 +149,7 @@ impl Shared {
     }
 }
 
-/// What a [`Shared`] is made of besides the engine.
+/// The parts of a [`Shared`] other than the engine.
 pub(crate) struct SharedSettings {
     pub(crate) clock: Clock,
     pub(crate) limits: Limits,
@@ -163,14 +164,14 @@ impl Post {
         self.waker.wake();
     }
 
-    /// With the lock on [`Core`].
+    /// Call with the lock on [`Core`].
     pub(crate) fn push(&self, key: Key, output: Output) {
         if let Ok(mut letters) = self.letters.lock() {
             letters.push((key, output));
         }
     }
 
-    /// With the lock on [`Core`]. `into` is empty, and its room is used for the next letters.
+    /// Call with the lock on [`Core`]. `into` must be empty; its allocation holds the next outputs.
     pub(crate) fn collect(&self, into: &mut Vec<(Key, Output)>) {
         if let Ok(mut letters) = self.letters.lock() {
             std::mem::swap(&mut *letters, into);

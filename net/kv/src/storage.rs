@@ -1,16 +1,17 @@
-//! Where changes are kept, and loaded from at the start: the append-only file ([`crate::aof`]), or what you write.
+//! The interface of storages: the append-only file ([`crate::aof`]) or a custom one.
 //!
-//! The keys are in memory; a storage gets what was changed, in one of two forms ([`Form`]): as commands that give the same state
-//! when executed again, or as the keys that were changed with what they have now. A turn's changes are committed together,
-//! before any of their answers leaves, by one thread at a time: whatever the number of clients and threads, a storage has
-//! nothing to lock.
+//! The keys are in memory. A storage receives changes in one of two forms ([`Form`]): as commands that
+//! produce the same state when replayed, or as the changed keys with their new values. The changes of a turn
+//! are committed together before any of their replies is sent. One thread at a time uses a storage, so it
+//! needs no locks.
 //!
-//! What a server promises with it:
+//! Guarantees of a server with a storage:
 //!
-//! - What [`Storage::commit`] has returned from is as safe as the storage says; only then it is answered.
-//! - What it fails with is told to clients as `MISCONF`: changes are refused, reads go on. The changes that could not be kept are
-//!   tried again with those that came since, once a second; clients that made them are closed without an answer.
-//! - At the start all that [`Storage::load`] hands over is executed before anybody can connect.
+//! - A reply is sent only after [`Storage::commit`] has returned. The change is as durable as the storage
+//!   makes it.
+//! - When a commit fails, changes are refused with `MISCONF` and reads continue. Failed changes are retried
+//!   once a second, together with later ones. Clients that made them are disconnected without a reply.
+//! - On startup everything that [`Storage::load`] provides is executed before clients can connect.
 //!
 //! ```
 //! use netdyno_kv::Server;
@@ -50,104 +51,107 @@ use std::io;
 use netdyno_kv_core::{Engine, Now, SessionId};
 use netdyno_resp::{Args, Progress, RequestLimits, RequestParser};
 
-/// What went wrong, with the remedy: clients and operators read it.
+/// The cause and the remedy; shown to clients and operators.
 pub type StorageError = Box<dyn Error + Send + Sync>;
 
-/// Work that nobody waits for, such as a sync. It is done without the storage, which gets the result.
+/// Background work such as a sync. It runs without the storage, which receives the result.
 pub type Background = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
-/// Keeps what was changed. See the [module](self) for when its methods are called, `net/kv/examples/own_storage.rs` for one.
+/// Stores changes. The [module](self) describes when its methods are called; `net/kv/examples/own_storage.rs`
+/// is an example.
 pub trait Storage: Send {
-    /// Hands over all that was committed, in that order. Called once, before anything else.
+    /// Provides everything that was committed, in order. Called once, before any other method.
     ///
     /// # Errors
     ///
     /// The server does not start.
     fn load(&mut self, loader: &mut Loader<'_>) -> Result<(), StorageError>;
 
-    /// Keeps these changes, in its [`form`](Self::form): all of them, or none. After an error it also is called without any, to
-    /// see whether it works again.
+    /// Stores these changes, in its [`form`](Self::form): all of them or none. After an error it is also
+    /// called with no changes, to test whether it works again.
     ///
     /// # Errors
     ///
-    /// None of them is kept; they come again.
+    /// No change was stored; the same changes are passed again.
     fn commit(&mut self, changes: &[u8]) -> Result<(), StorageError>;
 
-    /// How it wants what was changed.
+    /// The form in which changes are passed.
     fn form(&self) -> Form {
         Form::Commands
     }
 
-    /// What is to be done beside: asked for on each occasion, and done by a thread of its own.
+    /// Returns background work for this occasion, which a separate thread runs.
     fn background(&mut self, occasion: Occasion) -> Option<Background> {
         let _ = occasion;
         None
     }
 
-    /// What came of it.
+    /// Receives the result of the background work.
     ///
     /// # Errors
     ///
-    /// Changes are refused, until a commit succeeds.
+    /// Changes are refused until a commit succeeds.
     fn background_done(&mut self, result: io::Result<()>) -> Result<(), StorageError> {
         result.map_err(Into::into)
     }
 
-    /// How it takes all keys anew in place of a long history, if it does.
+    /// The interface that replaces a long history by the current keys, if supported.
     fn rewrite(&mut self) -> Option<&mut dyn Rewrite> {
         None
     }
 
-    /// `CONFIG SET` has set a parameter that may be the storage's, such as `appendfsync`: before the next commit.
+    /// Receives a parameter that `CONFIG SET` has changed, such as `appendfsync`, before the next commit.
     fn set(&mut self, parameter: &str, value: &str) {
         let _ = (parameter, value);
     }
 
-    /// What errors call it.
+    /// The name used in error messages.
     fn name(&self) -> &'static str {
         "storage"
     }
 }
 
-/// How a storage wants what was changed.
+/// The form of the changes that a storage receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Form {
-    /// As whole commands in RESP, to be kept behind those of before: [`commands`] takes them apart. They are for the database of
-    /// the last `SELECT`, each batch goes on where the one before was, and between `MULTI` and `EXEC` they belong together.
+    /// Complete commands in RESP, to be appended to the earlier ones: [`commands`] splits them. They apply to
+    /// the database of the last `SELECT`, which carries over between batches. Commands between `MULTI` and
+    /// `EXEC` form a transaction.
     #[default]
     Commands,
-    /// As what there is now: [`changes`] takes it apart. What comes twice does no harm. A key is told as a whole, however little of
-    /// it was changed, and after `SWAPDB` both databases are. A command of your own must say where its keys are. There is no
-    /// [`Rewrite`].
+    /// Current values: [`changes`] splits them. Applying a batch twice is harmless. A changed key is passed
+    /// as a whole, and `SWAPDB` passes both databases. A custom command must declare its keys. [`Rewrite`] is
+    /// not used.
     Values,
 }
 
-/// A storage that can begin anew, with what the keys are now (`BGREWRITEAOF`).
+/// A storage that can replace its history by the current keys (`BGREWRITEAOF`).
 pub trait Rewrite {
-    /// Whether it is time.
+    /// Whether an automatic rewrite is due.
     fn is_due(&self) -> bool;
 
-    /// Takes the next part of the new history, whole commands in RESP: keys, and the changes since it began. The first part
-    /// begins it. Until the end, [`Storage::commit`] gets the changes, too.
+    /// Receives the next part of the new history as complete commands in RESP: keys, and the changes since it
+    /// began. The first part begins it. Until the end, [`Storage::commit`] receives the changes as well.
     ///
     /// # Errors
     ///
-    /// It is given up.
+    /// The rewrite is cancelled.
     fn write(&mut self, part: &[u8]) -> Result<(), StorageError>;
 
-    /// The new history takes the place of the old one. It has all changes, also those that could not be committed.
+    /// Replaces the old history by the new one, which has all changes, including those that could not be
+    /// committed.
     ///
     /// # Errors
     ///
-    /// The old one is the one that counts; it is given up.
+    /// The old history stays in use, and the rewrite is cancelled.
     fn finish(&mut self) -> Result<(), StorageError>;
 
-    /// Throws away what was written of the new history, if anything was.
+    /// Discards the new history, if one was begun.
     fn give_up(&mut self);
 }
 
-/// When [`Storage::background`] is asked.
+/// When [`Storage::background`] is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Occasion {
@@ -155,27 +159,27 @@ pub enum Occasion {
     EverySecond,
     /// All but the last changes are in the new history, which is about to be finished.
     BeforeFinish,
-    /// Nothing comes after that.
+    /// On shutdown.
     End,
 }
 
-/// What was found in a storage at the start.
+/// The result of loading a storage on startup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replayed {
     /// Commands that were executed.
     pub commands: u64,
-    /// Bytes of them.
+    /// Their length in bytes.
     pub bytes: u64,
-    /// Bytes that were cut off at the end: a command that is not whole, a transaction without its end, zeros.
+    /// Bytes truncated at the end: an incomplete command or transaction, or zeros.
     pub cut_bytes: u64,
-    /// Commands that failed. They had not, when they were written.
+    /// Commands that failed now although they succeeded when they were logged.
     pub refused: u64,
-    /// What the first of them said.
+    /// The error of the first of them.
     pub first_refusal: Option<String>,
 }
 
-/// Executes what a storage hands over. No deadline passes meanwhile, so that a key that outlived its commands is not made anew
-/// without one.
+/// Executes the contents of a storage. Keys do not expire meanwhile; otherwise a command could recreate an
+/// expired key without its deadline.
 #[derive(Debug)]
 pub struct Loader<'a> {
     engine: &'a mut Engine,
@@ -184,11 +188,11 @@ pub struct Loader<'a> {
     out: Vec<u8>,
 }
 
-/// The only time there is: no deadline passes.
+/// A fixed time, at which no key expires.
 const NOW: Now = Now { unix_ms: 0, monotonic_us: 0 };
 
 impl<'a> Loader<'a> {
-    /// Has a storage loaded into an engine.
+    /// Loads a storage into an engine.
     pub(crate) fn run<S: Storage + ?Sized>(
         storage: &mut S,
         engine: &'a mut Engine,
@@ -204,11 +208,11 @@ impl<'a> Loader<'a> {
         result.map(|()| found)
     }
 
-    /// Executes whole commands in RESP, as [`Storage::commit`] got them.
+    /// Executes complete commands in RESP, as [`Storage::commit`] received them.
     ///
     /// # Errors
     ///
-    /// At this place there is something else, or a command's begin only.
+    /// The bytes contain something other than complete commands.
     pub fn load(&mut self, changes: &[u8]) -> Result<(), StorageError> {
         let mut all = commands(changes);
         for command in &mut all {
@@ -221,11 +225,11 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Gives a key of a database what [`Change::Key`] told of it.
+    /// Restores a key from the value that [`Change::Key`] provided.
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// The bytes are not such a value.
     pub fn load_value(&mut self, db: usize, value: &[u8]) -> Result<(), StorageError> {
         self.execute(&[b"SELECT", db.to_string().as_bytes()]);
         self.load(value)
@@ -247,7 +251,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// None: what was written was within bounds then.
+/// No limits: everything was within limits when it was written.
 pub(crate) fn no_limits() -> RequestLimits {
     let most = u32::MAX as usize;
     RequestLimits {
@@ -258,12 +262,13 @@ pub(crate) fn no_limits() -> RequestLimits {
     }
 }
 
-/// The commands in changes, each as its name and arguments. Ends before the first thing that is no whole command.
+/// Splits changes into commands, each as its name and arguments. Stops at the first bytes that are not a
+/// complete command.
 pub fn commands(changes: &[u8]) -> Commands<'_> {
     Commands { changes, at: 0, parser: RequestParser::new(no_limits()), args: Args::default() }
 }
 
-/// What [`commands`] gives.
+/// The iterator of [`commands`].
 #[derive(Debug)]
 pub struct Commands<'a> {
     changes: &'a [u8],
@@ -282,28 +287,28 @@ impl<'a> Iterator for Commands<'a> {
         }
         let Ok(Progress::Complete(bytes)) = self.parser.parse(rest, &mut self.args) else { return None };
         self.at += bytes;
-        // None of them is inline.
+        // The log has no inline commands.
         Some(self.args.in_input(rest)?.collect())
     }
 }
 
-/// Something that was changed, and how it is now.
+/// A change, with the new state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// A database lost all its keys, or all databases did. What there is in it now follows.
+    /// A database, or all of them, was emptied. Its current keys follow.
     Emptied(Option<usize>),
-    /// A key of a database has this value, or none.
+    /// A key has this value, or was removed.
     Key {
         /// The database.
         db: usize,
         /// The key.
         key: &'a [u8],
-        /// For [`Loader::load_value`]: commands in RESP that make it, whatever there was before.
+        /// Commands in RESP that restore the value, for [`Loader::load_value`].
         value: Option<&'a [u8]>,
     },
 }
 
-/// What stands in place of a number of a database.
+/// Takes the place of a database number.
 pub(crate) const EMPTIED: &[u8] = b"emptied";
 
 /// The changes in a batch for a storage of [`Form::Values`].

@@ -1,22 +1,22 @@
-//! What the process has used, and how long something takes.
+//! Resource usage of the process, and a stopwatch.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// `USER_HZ`: in what part of a second /proc tells times, on every machine that we run on.
+/// `USER_HZ`, the unit of times in /proc on all supported machines.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// Fields of /proc/PID/stat behind the program's name: utime, stime, cutime, cstime (proc_pid_stat(5)).
+/// Fields of /proc/PID/stat after the program's name: utime, stime, cutime, cstime (proc_pid_stat(5)).
 const UTIME: usize = 11;
 
-/// Microseconds since it was first asked.
+/// Microseconds since the first call.
 pub(crate) fn stopwatch_us() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
-    // Fits for some hundred thousand years.
+    // Fits for several hundred thousand years.
     START.get_or_init(Instant::now).elapsed().as_micros() as u64
 }
 
-/// `used_cpu_*` of INFO, to a hundredth of a second. Nothing where /proc is not mounted.
+/// The `used_cpu_*` lines of INFO, with a resolution of 10 ms. Empty if /proc is not mounted.
 pub(crate) fn cpu_lines() -> String {
     let read = |path| std::fs::read_to_string(path).ok().and_then(|stat| times(&stat));
     let mut text = String::new();
@@ -32,7 +32,7 @@ pub(crate) fn cpu_lines() -> String {
     text
 }
 
-/// In seconds. The name may contain anything, also brackets and spaces.
+/// Times in seconds. The program's name may contain any characters, including parentheses and spaces.
 fn times(stat: &str) -> Option<[f64; 4]> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(UTIME);
     let mut next = || Some(fields.next()?.parse::<f64>().ok()? / TICKS_PER_SECOND);

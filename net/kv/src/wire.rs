@@ -1,4 +1,4 @@
-//! What clients are reached by: without TLS the sockets themselves.
+//! The connections of clients; without TLS the sockets themselves.
 
 #[cfg(feature = "tls")]
 pub(crate) use crate::tls::Wire;

@@ -1,8 +1,8 @@
-//! A thread that serves clients, in turns.
+//! A thread that serves clients in turns.
 //!
-//! A turn: wait; note what happened; with the lock on the engine, open and close sessions, execute what arrived, take
-//! what is to be told to others and what is to be kept; without the lock, have that kept;
-//! then send.
+//! A turn: wait for events; with the lock on the engine, open and close sessions, execute commands, and
+//! collect output for other threads and changes for the storage; without the lock, commit the changes; then
+//! send.
 
 mod figures;
 mod lead;
@@ -36,30 +36,31 @@ pub(crate) struct Worker {
     happened: Happened,
     queued: Vec<Key>,
     letters: Vec<(Key, Output)>,
-    /// Threads that were written to in this turn.
+    /// Threads that have received output in this turn.
     to_wake: Vec<bool>,
-    /// Clients that changed something in this turn: they have answers that may not go out before that is kept.
+    /// Clients with changes in this turn: their replies must wait for the commit.
     writers: Vec<Key>,
-    /// Clients that are to be closed once they have their answers: not before those may go out.
+    /// Clients to close once their replies are sent, after the commit.
     leaving: Vec<Key>,
-    /// When the engine wants to be called, on the clock of the world.
+    /// When the engine's next deadline is due, in Unix time.
     deadline_ms: Option<u64>,
-    /// The link to the primary: the thread's that leads.
+    /// The link to the primary; used by the leading thread.
     replica: Replica,
-    /// Clients of which it was noted that they have not taken their answers: it is looked at again.
+    /// Clients whose unread output is recorded and has to be updated.
     noted: VecDeque<Key>,
-    /// For how long a client may be silent before it is asked whether it is there, as the listeners have it.
+    /// The keepalive time that is set on the listeners.
     keepalive_s: Option<u64>,
-    /// When there is something to do for servers that follow, on the clock that never goes back.
+    /// When replicas need attention next, on the monotonic clock.
     feed_us: Option<u64>,
-    /// Where the search for idle clients goes on.
+    /// Where the search for idle clients continues.
     idle_at: usize,
 }
 
-/// What is to be done in a turn.
+/// The events of a turn.
 #[derive(Default)]
 struct Happened {
-    /// Who came, with an address, and who is gone. In their order: within a turn one can take the place of the other.
+    /// New connections, with their addresses, and closed ones. In order, since a slot can be reused within a
+    /// turn.
     came_and_went: Vec<(Key, Option<SocketAddr>)>,
     received: Vec<Key>,
     ended: Vec<Key>,
@@ -81,7 +82,7 @@ impl Worker {
             to_wake,
             writers: Vec::new(),
             leaving: Vec::new(),
-            // The first turn comes at once: there may be a primary to follow.
+            // The first turn runs immediately: there may be a primary to connect to.
             deadline_ms: Some(0),
             replica: Replica::default(),
             feed_us: None,
@@ -91,7 +92,7 @@ impl Worker {
         }
     }
 
-    /// Serves until the server is stopped.
+    /// Serves clients until the server is stopped.
     pub(crate) fn run(mut self) -> Result<(), RunError> {
         while !self.shared.is_stopping() {
             self.turn()?;
@@ -111,7 +112,7 @@ impl Worker {
             let position =
                 shared.journal.as_ref().map(|journal| journal.append(&mut core.engine, self.index == 0));
             drop(core);
-            // Before anybody has an answer.
+            // Commits before any reply is sent.
             if let (Some(journal), Some(position)) = (&shared.journal, position)
                 && journal.commit(position).is_err()
             {
@@ -126,7 +127,7 @@ impl Worker {
         Ok(())
     }
 
-    /// How long nothing has to be done unless something happens.
+    /// The time until the next scheduled work.
     fn timeout(&self) -> Option<Duration> {
         if self.clients.has_queued() {
             return Some(Duration::ZERO);
@@ -143,7 +144,7 @@ impl Worker {
         [engine, stalled, idle, links].into_iter().flatten().min()
     }
 
-    /// When there is something to do for the primary or for replicas, on the clock that never goes back.
+    /// When the link to the primary or replicas need attention, on the monotonic clock.
     fn links_us(&self) -> Option<u64> {
         [self.replica.next_us(), self.feed_us].into_iter().flatten().min()
     }
@@ -179,7 +180,7 @@ impl Worker {
             || self.shared.idle_timeout_ms() > 0
     }
 
-    /// Whether there is something to do for the thread that leads: keys on their way into a file.
+    /// Whether the leading thread has keys to copy to a file.
     fn brings_forward(&self) -> bool {
         let rewriting = || self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
         let saving = || self.shared.snapshots.as_ref().is_some_and(Snapshots::is_wanted);
@@ -187,7 +188,7 @@ impl Worker {
     }
 
     fn with_lock(&mut self, core: &mut Core, now: Now) {
-        // Written before our turn, so that they come before our own answers.
+        // Output from earlier turns precedes this turn's replies.
         if let Some(journal) = &self.shared.journal {
             journal.tell(&mut core.engine);
         }
@@ -256,7 +257,7 @@ impl Worker {
         self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
     }
 
-    /// A client's turn.
+    /// One client's turn.
     fn serve(&mut self, core: &mut Core, now: Now, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         let unsent = self.wire.pending_output(key);
@@ -290,7 +291,7 @@ impl Worker {
         }
     }
 
-    /// Its commands wait: with enough of them nothing more is read from it.
+    /// Pauses reading from a client with too much unexecuted input.
     fn hold_back(&mut self, key: Key) {
         if self.wire.input(key).len() > WAITING_INPUT_BYTES
             && let Some(client) = self.clients.get_mut(key)
@@ -300,7 +301,7 @@ impl Worker {
         }
     }
 
-    /// All of its commands are executed.
+    /// Resumes reading after all commands were executed.
     fn listen_again(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         if std::mem::take(&mut client.paused) {
@@ -311,7 +312,7 @@ impl Worker {
         }
     }
 
-    /// It does not take its answers.
+    /// Pauses a client that does not read its replies.
     fn stall(&mut self, key: Key) {
         if let Some(client) = self.clients.stall(key)
             && !std::mem::replace(&mut client.paused, true)
@@ -320,7 +321,7 @@ impl Worker {
         }
     }
 
-    /// Those who took enough of their answers have a turn again.
+    /// Resumes stalled clients that have read enough of their replies.
     fn look_at_stalled(&mut self) {
         for _ in 0..STALLED_LOOKED_AT.min(self.clients.stalled()) {
             let Some(key) = self.clients.next_stalled() else { return };
@@ -337,7 +338,7 @@ impl Worker {
         for key in ended.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };
             client.ended = true;
-            // What it sent before is answered first.
+            // Earlier commands are executed first.
             if !client.queued && !client.stalled {
                 self.close(core, key, true);
             }
@@ -379,7 +380,7 @@ impl Worker {
         }
     }
 
-    /// Takes what the engine has for others to where they are.
+    /// Delivers the engine's output to the threads of its clients.
     fn deliver(&mut self, core: &mut Core) {
         while let Some((session, output)) = core.engine.poll_output() {
             let Some(owner) = core.owners.get(&session).copied() else { continue };
@@ -401,7 +402,7 @@ impl Worker {
         self.letters = letters;
     }
 
-    /// Sends what a client did not ask for, or had to wait for.
+    /// Sends a message, or the reply of a blocking command.
     fn send(&mut self, core: &mut Core, key: Key, output: Output) {
         let Some(client) = self.clients.get_mut(key) else { return };
         match output {
@@ -425,7 +426,8 @@ impl Worker {
         }
     }
 
-    /// What these clients changed could not be made durable: they get no answer, which they could take for a promise.
+    /// Disconnects clients whose changes could not be made durable. They receive no reply, since a reply
+    /// would acknowledge the change.
     fn disown(&mut self) {
         for key in self.writers.drain(..) {
             self.wire.close(key, false);

@@ -1,4 +1,4 @@
-//! The storage of the example `own_storage`: what was answered is there after a kill, and what fails is told.
+//! The storage of the example `own_storage`: acknowledged changes survive a kill, and failures are reported.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "../examples/own_storage.rs"]
@@ -17,10 +17,10 @@ use netdyno_kv::storage::{Loader, StorageError, commands};
 use netdyno_kv::{StartError, Storage};
 use support::{Peer, command};
 
-/// The directory of a server that a test has started, in a process of its own.
+/// The directory for a server that a test has started in a separate process.
 const DIRECTORY: &str = "NETDYNO_OWN_STORAGE";
 
-/// Sends commands together, and gives the first lines of their answers.
+/// Sends commands together and returns the first lines of their replies.
 fn ask(peer: &mut Peer, lines: &[&str]) -> Vec<String> {
     let words = |line: &&str| command(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
     peer.send(&lines.iter().flat_map(words).collect::<Vec<u8>>());
@@ -33,7 +33,7 @@ struct Program {
 }
 
 impl Program {
-    /// This very program, with the server alone.
+    /// Starts this test program as a server.
     fn start(directory: &Path) -> Self {
         let mut program = Command::new(std::env::current_exe().unwrap());
         program.args(["--exact", "a_server_to_be_killed", "--ignored", "--nocapture"]);
@@ -78,7 +78,7 @@ fn what_was_answered_survives_kills() {
     ask(&mut peer, &["SET k other", "FLUSHDB", "SET k last"]);
     drop(program);
     let mut counted = [0, 0];
-    // Kills while it writes.
+    // Kills the server while it writes.
     for round in 0..6 {
         let program = Program::start(directory.path());
         let mut peer = program.connect();
@@ -102,7 +102,7 @@ fn what_was_answered_survives_kills() {
         drop(program);
         answers.extend(std::iter::from_fn(|| peer.try_line()));
         writes.join().unwrap();
-        // The last whole transaction that was answered.
+        // The last complete transaction that was acknowledged.
         let numbers: Vec<u64> =
             answers.iter().filter_map(|line| line.strip_prefix(':')?.trim_end().parse().ok()).collect();
         assert!(numbers.len() > 1);
@@ -122,7 +122,7 @@ fn what_was_answered_survives_kills() {
     assert_eq!(ask(&mut peer, &["SELECT 3", "STRLEN k"]), ["+OK", ":4"]);
 }
 
-/// A storage of commands, that can be told to fail.
+/// A storage of commands that fails on demand.
 #[derive(Clone, Default)]
 struct Moody {
     kept: Arc<std::sync::Mutex<Vec<u8>>>,
@@ -157,7 +157,7 @@ fn what_fails_is_told_and_tried_again() {
     assert_eq!(ask(&mut peer, &["SET b 1"]), ["-MISCONF Errors writing to the storage: in a mood: wait"]);
     assert_eq!(ask(&mut peer, &["STRLEN a"]), [":1"], "reads go on");
     storage.fails.store(false, Ordering::SeqCst);
-    // Tried again within a second or two.
+    // Retried within a second or two.
     let end = Instant::now() + Duration::from_secs(60);
     while ask(&mut peer, &["SET b 1"]) != ["+OK"] {
         assert!(Instant::now() < end, "is refused for ever");

@@ -1,4 +1,5 @@
-//! What one GET and one SET cost in process, by the number of keys, and if sixteen are announced at a time: `cargo run --release --example lookup`.
+//! The cost of GET and SET in process by the number of keys, one at a time and prefetched in groups of
+//! sixteen: `cargo run --release --example lookup`.
 
 #![allow(clippy::disallowed_methods)] // It measures.
 
@@ -25,7 +26,7 @@ fn main() {
             engine.execute(now, session, &[b"SET", &key(number), b"abc"], &mut out);
             out.clear();
         }
-        // In any order, made before the clock runs.
+        // Random keys, generated before the measurement.
         let mut state = 7u64;
         let drawn = (0..OPERATIONS).map(|_| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,4 +1,4 @@
-//! Users: who may run which commands on which keys and channels.
+//! ACL users: which commands, keys and channels each may use.
 
 mod key_use;
 
@@ -12,7 +12,7 @@ use crate::glob;
 use crate::limits::{USER_RULES_MAX, USERS_MAX};
 use crate::spec::{Spec, is_category};
 
-/// What may be done with keys that match.
+/// The permitted access to keys that match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KeyRule {
     read: bool,
@@ -20,20 +20,20 @@ struct KeyRule {
     pattern: Box<[u8]>,
 }
 
-/// One user.
+/// A user.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct User {
     on: bool,
     no_password: bool,
     passwords: BTreeSet<String>,
-    /// Whether commands that no rule names are allowed, and the rules since, in order.
+    /// Whether commands without a matching rule are allowed, and the rules in order.
     all_commands: bool,
     rules: Vec<(bool, String)>,
     keys: Vec<KeyRule>,
     channels: Vec<Box<[u8]>>,
 }
 
-/// Whether there is a command of this name.
+/// Whether a command with this name exists.
 type Known<'a> = &'a dyn Fn(&str) -> bool;
 
 /// All users.
@@ -46,7 +46,7 @@ fn digest(password: &[u8]) -> String {
     Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Takes as long whether or not the texts begin alike.
+/// Compares in constant time for texts of equal length.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
@@ -88,7 +88,7 @@ impl User {
         })
     }
 
-    /// The rule texts of its keys.
+    /// The key rules as text.
     pub(crate) fn keys_text(&self) -> String {
         let text = |rule: &KeyRule| {
             let prefix = match (rule.read, rule.write) {
@@ -124,7 +124,7 @@ impl User {
         self.passwords.iter()
     }
 
-    /// As `ACL LIST` prints it.
+    /// The format of `ACL LIST`.
     pub(crate) fn line(&self, name: &str) -> String {
         let mut words = vec![format!("user {name} {}", self.flags().join(" "))];
         words.extend(self.passwords.iter().map(|hash| format!("#{hash}")));
@@ -243,7 +243,7 @@ impl Acl {
         acl
     }
 
-    /// The default user's password (`requirepass`); none if empty.
+    /// Sets the default user's password (`requirepass`); an empty one means none.
     pub(crate) fn set_password(&mut self, password: &str) {
         if let Some(user) = self.users.get_mut("default") {
             user.no_password = password.is_empty();
@@ -254,7 +254,7 @@ impl Acl {
         }
     }
 
-    /// Whether a connection is let in without saying who it is.
+    /// Whether a connection needs no authentication.
     pub(crate) fn is_open(&self) -> bool {
         self.users.get("default").is_some_and(|user| user.on && user.no_password)
     }
@@ -265,7 +265,7 @@ impl Acl {
         user.no_password || user.passwords.iter().fold(false, |found, other| found | same(other, &hash))
     }
 
-    /// Whether a user may do everything, so that nothing is to be looked up.
+    /// Whether the user may do everything, so that checks can be skipped.
     pub(crate) fn is_unrestricted(&self, name: &str) -> bool {
         self.users.get(name).is_some_and(|user| {
             let keys = user.keys.iter().any(|rule| rule.read && rule.write && &*rule.pattern == b"*");
@@ -273,7 +273,7 @@ impl Acl {
         })
     }
 
-    /// Whether a user may read keys that no argument names, as the patterns of SORT do.
+    /// Whether a user may read keys that are not arguments, as the patterns of SORT do.
     pub(crate) fn reads_any_key(&self, name: &str) -> bool {
         self.users
             .get(name)
@@ -292,7 +292,7 @@ impl Acl {
         self.users.remove(name).is_some()
     }
 
-    /// Changes a user, or makes one; all rules or none.
+    /// Creates or changes a user; applies all rules or none.
     pub(crate) fn set(&mut self, name: &str, rules: &[&[u8]], known: Known<'_>) -> Result<(), Error> {
         if self.users.len() >= USERS_MAX && !self.users.contains_key(name) {
             return Err(Error::fixed("ERR too many users"));
@@ -307,7 +307,7 @@ impl Acl {
         Ok(())
     }
 
-    /// Whether a user may run this command with these arguments.
+    /// Checks whether a user may run this command with these arguments.
     pub(crate) fn check(&self, name: &str, _: usize, command: &Spec, args: &[&[u8]]) -> Result<(), Error> {
         let Some(user) = self.users.get(name) else {
             return Err(Error::fixed("NOPERM this user is gone"));

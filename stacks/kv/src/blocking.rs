@@ -1,11 +1,11 @@
-//! Sessions that wait: for a key to get something, or for a pause to end.
+//! Blocked sessions: those that wait for a key, and those held back by CLIENT PAUSE.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::keyspace::Keyspace;
 use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
 
-/// Who waits for which key, in the order in which they came.
+/// Waiting sessions by key, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Blocking {
     waiting: BTreeMap<(usize, Box<[u8]>), VecDeque<SessionId>>,
@@ -14,7 +14,7 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// How many sessions wait.
+    /// Number of blocked sessions.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -40,7 +40,7 @@ impl Blocking {
         session.blocked = Some(Box::new(blocked));
     }
 
-    /// Takes a session's wait back.
+    /// Removes a session's wait.
     pub(crate) fn remove(
         &mut self,
         keys: &mut Keyspace,
@@ -71,7 +71,7 @@ impl Blocking {
         Some(blocked)
     }
 
-    /// Who waits for a key, first come first.
+    /// The sessions that wait for a key, in order of arrival.
     pub(crate) fn queue(&self, key: &(usize, Box<[u8]>)) -> Vec<SessionId> {
         self.waiting.get(key).map(|queue| queue.iter().copied().collect()).unwrap_or_default()
     }
@@ -84,12 +84,12 @@ impl Blocking {
         self.deadlines.first().filter(|(at, _)| *at <= now_ms).map(|(_, id)| *id)
     }
 
-    /// All that wait until some time.
+    /// All sessions that wait with a deadline.
     pub(crate) fn held(&self) -> Vec<SessionId> {
         self.deadlines.iter().map(|(_, id)| *id).collect()
     }
 
-    /// Ends a pause for a session that is held back by it: at the next look at deadlines.
+    /// Ends the pause of a session with the next check of deadlines.
     pub(crate) fn hasten(&mut self, sessions: &mut Sessions, id: SessionId) {
         let blocked = sessions.get_mut(id).and_then(|session| session.blocked.as_mut());
         if let Some(blocked) = blocked.filter(|blocked| blocked.on_timeout == OnTimeout::Run)

@@ -1,4 +1,4 @@
-//! How a command is run, from a connection or again after a wait.
+//! Runs a command from a connection, or again after a wait.
 
 use netdyno_resp::Reply;
 
@@ -9,7 +9,7 @@ use crate::session::{Outcome, SessionId, borrowed};
 use crate::spec::{Flags, Group};
 use crate::world::World;
 
-/// Runs a command that may run, and writes its reply, its error, and what is to be logged.
+/// Runs an admitted command, and writes its reply or error and its log entry.
 pub(crate) fn call(
     keys: &mut Keyspace,
     world: &mut World,
@@ -35,7 +35,7 @@ pub(crate) fn call(
 }
 
 impl Context<'_> {
-    /// Runs one command: what it changes is logged, its calls are counted, its error becomes the reply.
+    /// Runs one command: logs its changes, counts the call, and replaces the reply by its error on failure.
     pub(crate) fn run(&mut self, index: usize, args: &[&[u8]]) {
         let command = self.commands.get(index);
         if !self.world.monitors.is_empty() && self.waiting != Waiting::Again {
@@ -48,7 +48,7 @@ impl Context<'_> {
         self.run_with(command.run, index, args);
     }
 
-    /// The same while there is no dump.
+    /// The same, without a dump in progress.
     #[inline]
     pub(crate) fn run_with(&mut self, run: Run, index: usize, args: &[&[u8]]) {
         let start = self.reply.out().len();
@@ -78,7 +78,8 @@ impl Context<'_> {
     }
 }
 
-/// Tries a waiting session's command again, since `key` has something; `false` if there is nothing left for others.
+/// Retries a blocked command because `key` has a value; returns `false` if nothing is left for other
+/// sessions.
 pub(crate) fn try_again(
     keys: &mut Keyspace,
     world: &mut World,

@@ -1,5 +1,5 @@
-//! What a command is, and what it runs in. Each names the other: what runs a command takes its surroundings, and these know
-//! all commands.
+//! Commands and the context they run in. The two types refer to each other: a command's function takes a
+//! context, and a context can access all commands.
 
 use netdyno_resp::Reply;
 
@@ -13,23 +13,23 @@ use crate::session::{Blocked, OnTimeout, Session, SessionId, owned};
 use crate::spec::{Flags, Group, Keys, Spec};
 use crate::world::World;
 
-/// What runs a command. What it has replied is withdrawn if it fails.
+/// The function of a command. If it fails, its partial reply is discarded.
 pub type Run = fn(&mut Context<'_>, &[&[u8]]) -> Result<(), Error>;
 
-/// A command: data about it, and what runs it.
+/// A command: its properties and its function.
 #[derive(Clone, Copy)]
 pub struct Command {
     pub(crate) spec: Spec,
     pub(crate) run: Run,
-    /// What its first argument can be, if it holds other commands.
+    /// The subcommands, if the command is a container.
     pub(crate) subcommands: &'static [Subcommand],
 }
 
-/// A command in another: name, arity with both names, what runs it.
+/// A subcommand: name, arity including both names, function.
 pub(crate) type Subcommand = (&'static str, i32, Run);
 
 impl Command {
-    /// A command with its name in small letters. Its arity counts the name, too; negative, it is the least.
+    /// Creates a command; `name` is in lower case. The arity includes the name; a negative one is a minimum.
     pub const fn new(
         name: &'static str,
         arity: i32,
@@ -46,7 +46,7 @@ impl Command {
         self
     }
 
-    /// Whether it can be run with these arguments, as far as their number tells; and its subcommand, if it has any.
+    /// Checks the number of arguments and returns the full name of the subcommand, if there is one.
     pub(crate) fn check(&self, args: &[&[u8]]) -> Result<Option<&'static str>, Error> {
         if !self.spec.takes(args.len()) {
             return Err(wrong_arguments(self.spec.name));
@@ -58,18 +58,18 @@ impl Command {
     }
 }
 
-/// Whether a command may wait.
+/// Whether a command may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// It may: it came from a connection by itself.
+    /// It may: it was sent directly by a connection.
     Allowed,
-    /// In a transaction nothing waits: it is as if the time were over at once.
+    /// It may not: commands in a transaction act as if they timed out immediately.
     Never,
-    /// It waits already, and is tried again.
+    /// It is blocked already, and this is a retry.
     Again,
 }
 
-/// One command's surroundings: the keys of its database, its session, its reply.
+/// The context of one command: its keyspace, session and reply.
 pub struct Context<'a> {
     pub(crate) keys: &'a mut Keyspace,
     pub(crate) world: &'a mut World,
@@ -77,24 +77,24 @@ pub struct Context<'a> {
     pub(crate) reply: Reply<'a>,
     pub(crate) id: SessionId,
     pub(crate) waiting: Waiting,
-    /// It was tried again, and there still is nothing.
+    /// A retry found no value.
     pub(crate) still_waits: bool,
-    /// The connection ends after the reply.
+    /// Close the connection after the reply.
     pub(crate) close: bool,
 }
 
 impl<'a> Context<'a> {
-    /// Where the reply goes.
+    /// The writer of the reply.
     pub fn reply(&mut self) -> &mut Reply<'a> {
         &mut self.reply
     }
 
-    /// The string at a key.
+    /// The string value of a key.
     pub fn string(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         self.keys.string(key)
     }
 
-    /// Sets a string, without a deadline.
+    /// Sets a string value and removes the deadline.
     pub fn set_string(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         if value.len() > STRING_BYTES_MAX {
             return Err(Error::TOO_LONG);
@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Removes a key; `false` if there is none.
+    /// Removes a key; `false` if it does not exist.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         self.keys.delete(key)
     }
@@ -113,19 +113,19 @@ impl<'a> Context<'a> {
         self.world.sessions.get_mut(self.id).ok_or(Error::fixed("ERR the connection is gone"))
     }
 
-    /// Ends the watches of the session.
+    /// Removes the session's watches.
     pub(crate) fn forget_watches(&mut self) -> Result<(), Error> {
         let watched = std::mem::take(&mut self.session()?.watched);
         self.keys.watch.forget(self.id, &watched);
         Ok(())
     }
 
-    /// Logs this in place of the command that runs.
+    /// Logs this command in place of the one that runs.
     pub(crate) fn log(&mut self, args: &[&[u8]]) {
         self.keys.log.replace(self.keys.db, args);
     }
 
-    /// There is nothing at any of these keys: the session waits for one to get something, or gets a null.
+    /// Blocks the session until one of these keys has a value, or replies with a null if it may not block.
     pub(crate) fn wait(
         &mut self,
         args: &[&[u8]],
@@ -145,7 +145,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// When a wait of so many seconds, in text, is over.
+    /// The deadline for a timeout in seconds, given as text.
     pub(crate) fn timeout(&self, text: &[u8]) -> Result<Option<u64>, Error> {
         let seconds =
             number::float(text).ok_or(Error::fixed("ERR timeout is not a float or out of range"))?;
@@ -164,7 +164,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Runs the subcommand that the second argument names.
+/// Runs the subcommand named by the second argument.
 pub(crate) fn subcommand(
     context: &mut Context<'_>,
     args: &[&[u8]],
@@ -189,7 +189,7 @@ fn find_subcommand(
     if enough { Ok((name, arity, run)) } else { Err(wrong_arguments(&format!("{container}|{name}"))) }
 }
 
-/// The lines of a HELP subcommand.
+/// Replies with the lines of a HELP subcommand.
 pub(crate) fn help(context: &mut Context<'_>, container: &str, lines: &[&str]) {
     let reply = context.reply();
     reply.array(lines.len() + 3);
@@ -199,10 +199,10 @@ pub(crate) fn help(context: &mut Context<'_>, container: &str, lines: &[&str]) {
     reply.simple("    Print this help.");
 }
 
-/// All commands, and where each name stands.
+/// All commands, with an index by name.
 pub(crate) struct Commands {
     list: Vec<Command>,
-    /// Open addressing; 0 is empty, else one more than the command's place.
+    /// Open addressing; 0 is empty, otherwise the command's index plus one.
     places: Vec<u16>,
     quick: Quick<Run>,
 }
@@ -213,7 +213,7 @@ impl std::fmt::Debug for Commands {
     }
 }
 
-/// Mixes the name's letters, small ones.
+/// A case-insensitive FNV-1a hash.
 fn hash(name: &[u8]) -> usize {
     let mixed = name.iter().fold(0x811c_9dc5_u32, |sum, byte| {
         (sum ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
@@ -222,7 +222,7 @@ fn hash(name: &[u8]) -> usize {
 }
 
 impl Commands {
-    /// All of these.
+    /// The commands of these tables.
     pub(crate) fn new(tables: &[&[Command]]) -> Self {
         let mut commands = Self { list: Vec::new(), places: vec![0; 1024], quick: Quick::default() };
         for table in tables {
@@ -231,7 +231,7 @@ impl Commands {
         commands
     }
 
-    /// Adds a command, or replaces the one of that name.
+    /// Adds a command, or replaces the one with the same name.
     pub(crate) fn add(&mut self, command: Command) {
         if let Some(index) = self.find(command.spec.name.as_bytes()) {
             self.list[index] = command;
@@ -277,7 +277,7 @@ impl Commands {
         }
     }
 
-    /// A command with a short name that is quick and only concerns keys, if it takes so many arguments.
+    /// Finds a fast command that accesses only keys, by its short name and number of arguments.
     #[inline]
     pub(crate) fn find_quick(&self, name: &[u8], args: usize) -> Option<(usize, Run)> {
         self.quick.find(name, args)

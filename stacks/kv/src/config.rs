@@ -1,4 +1,4 @@
-//! The configuration, as `CONFIG` shows and changes it.
+//! The configuration that `CONFIG` reads and changes.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use crate::glob;
 use crate::keyspace::{Class, Keyspace, Policy, Small};
 use crate::limits::{DATABASES, DATABASES_MAX, SAVE_POINTS_MAX};
 
-/// The version whose behaviour is kept: what clients look at to know what they may use.
+/// The Redis version that is emulated; clients use it to detect features.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
-/// A snapshot is made once so many seconds have gone by and so many changes were made since the last one.
+/// A snapshot is saved once this many seconds have passed and this many changes were made since the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SavePoint {
     pub(crate) seconds: u64,
     pub(crate) changes: u64,
 }
 
-/// What a parameter takes.
+/// The type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     YesNo,
     Number,
-    /// Bytes, with `kb`, `mb`, `gb`.
+    /// Bytes, with an optional suffix such as `kb`, `mb`, `gb`.
     Memory,
-    /// Cannot be changed while running.
+    /// Cannot be changed at runtime.
     Fixed,
-    /// Can be changed only if `enable-protected-configs` says so: where files are written.
+    /// Locations of files; can be changed only with `enable-protected-configs`.
     Protected,
 }
 
@@ -38,7 +38,7 @@ const M: Kind = Kind::Memory;
 const F: Kind = Kind::Fixed;
 const P: Kind = Kind::Protected;
 
-/// Parameters that clients ask for or set, with Redis' defaults. Those that have no meaning here are kept and shown only.
+/// Parameters with Redis' defaults. Those without an effect here are only stored.
 #[rustfmt::skip]
 const PARAMETERS: &[(&str, Kind, &str)] = &[
     ("activedefrag", Y, "no"), ("active-expire-effort", N, "1"), ("activerehashing", Y, "yes"),
@@ -65,13 +65,13 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
     ("aof-timestamp-enabled", Y, "no"), ("dynamic-hz", Y, "yes"), ("crash-log-enabled", Y, "yes"), ("crash-memcheck-enabled", Y, "yes"), ("busy-reply-threshold", N, "5000"),
 ];
 
-/// Parameters and their values. Names that a server adds are shown, too.
+/// Parameters and their values. A server can add further names.
 #[derive(Debug, Clone)]
 pub struct Config {
     values: BTreeMap<String, String>,
-    /// What the program has room for.
+    /// The largest `maxclients` that the host supports.
     pub(crate) clients_max: Option<usize>,
-    /// What the program cannot change while it runs, and how else it is changed.
+    /// Parameters that the host cannot change at runtime, with the alternative.
     pub(crate) fixed: BTreeMap<String, String>,
 }
 
@@ -89,7 +89,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Sets a parameter before the engine starts, fixed ones included. The error says what it takes.
+    /// Sets a parameter before startup, including fixed ones. The error states the accepted values.
     pub fn with(mut self, name: &str, value: &str) -> Result<Self, Error> {
         let name = name.to_ascii_lowercase();
         let value = match kind(&name) {
@@ -100,7 +100,7 @@ impl Config {
         Ok(self)
     }
 
-    /// A parameter's value.
+    /// The value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
@@ -113,13 +113,13 @@ impl Config {
         self.get("databases").and_then(|n| n.parse().ok()).unwrap_or(DATABASES).clamp(1, DATABASES_MAX)
     }
 
-    /// All whose names match, in order.
+    /// All parameters whose names match, in order.
     pub(crate) fn matching(&self, patterns: &[&[u8]]) -> Vec<(&str, &str)> {
         let wanted = |name: &str| patterns.iter().any(|p| glob::matches_case(p, name.as_bytes(), true));
         self.values.iter().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.as_str(), v.as_str())).collect()
     }
 
-    /// Sets all or none.
+    /// Sets all parameters or none.
     pub(crate) fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut new = Vec::new();
         for (name, value) in pairs {
@@ -148,7 +148,7 @@ impl Config {
         Ok(())
     }
 
-    /// When snapshots are made by themselves.
+    /// The save points.
     pub(crate) fn save_points(&self) -> Vec<SavePoint> {
         self.get("save").and_then(save_points).unwrap_or_default()
     }
@@ -168,7 +168,7 @@ impl Config {
         }
     }
 
-    /// Makes the keyspace as it says.
+    /// Applies the parameters of the keyspace.
     pub(crate) fn apply(&self, keys: &mut Keyspace) {
         keys.memory_max = self.number("maxmemory");
         keys.small = Small {
@@ -185,7 +185,7 @@ impl Config {
     }
 }
 
-/// Some parameters have an older name, too.
+/// The older or newer alias of a parameter.
 fn other_name(name: &str) -> Option<String> {
     let names = [("ziplist", "listpack"), ("listpack", "ziplist")].map(|(from, to)| name.replace(from, to));
     names.into_iter().find(|other| other != name && kind(other).is_some())
@@ -199,14 +199,14 @@ fn failed(name: &str, why: &str) -> Error {
     Error::new(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
 }
 
-/// The value as it is shown.
+/// The normalised value of a parameter.
 fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
     match kind {
         Kind::YesNo if matches!(value.to_ascii_lowercase().as_str(), "yes" | "no") => Ok(value.to_ascii_lowercase()),
         Kind::YesNo => Err("argument must be 'yes' or 'no'".into()),
         Kind::Number => {
             let number: i64 = value.parse().map_err(|_| "argument couldn't be parsed into an integer")?;
-            // Where anything else makes no sense, or would be taken for something else.
+            // The minimum of parameters for which smaller values have no or another meaning.
             let least = match name {
                 "maxmemory-samples" | "maxclients" => 1,
                 "slowlog-log-slower-than" => -1,
@@ -240,12 +240,12 @@ fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
     }
 }
 
-/// `3600 1 300 100`: pairs of seconds and changes; nothing for none.
+/// Parses save points such as `3600 1 300 100`: pairs of seconds and changes; empty for none.
 fn save_points(text: &str) -> Option<Vec<SavePoint>> {
     let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
     let numbers = numbers.filter(|numbers| numbers.len() % 2 == 0 && numbers.len() <= 2 * SAVE_POINTS_MAX)?;
     let points = numbers.chunks_exact(2).map(|pair| SavePoint { seconds: pair[0], changes: pair[1] });
-    // None each moment, and none for nothing but time.
+    // Both numbers must be positive.
     points.map(|point| (point.seconds > 0 && point.changes > 0).then_some(point)).collect()
 }
 
@@ -254,7 +254,7 @@ fn points_text(points: &[SavePoint]) -> String {
     words.join(" ")
 }
 
-/// A number of bytes: `100`, `100mb`, `1g`.
+/// Parses a number of bytes: `100`, `100mb`, `1g`.
 fn memory(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

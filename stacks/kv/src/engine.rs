@@ -1,4 +1,4 @@
-//! The engine: what all connections share.
+//! The engine: the state that all connections share.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,8 @@ use crate::slow::Slow;
 use crate::spec::Flags;
 use crate::world::{Pause, Totals, World};
 
-/// Keys, sessions, channels, users. One command after the other; give it time, take what it has for others.
+/// Keys, sessions, channels and users. Executes one command at a time; the caller provides the time and
+/// collects output for other sessions.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) keys: Keyspace,
@@ -37,7 +38,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An empty keyspace. The seed decides hashes and draws: it should be a secret of the process.
+    /// An engine with an empty keyspace. The seed determines hashing and random draws; it should be a secret
+    /// of the process.
     pub fn new(config: Config, seed: u64) -> Self {
         let mut random = Random::new(!seed);
         let run_id = format!("{:016x}{:016x}{:08x}", random.next(), random.next(), random.next() as u32);
@@ -71,12 +73,12 @@ impl Engine {
         Self { keys, world, commands }
     }
 
-    /// Adds a command, or puts another in place of the one with its name.
+    /// Adds a command, or replaces the one with the same name.
     pub fn register(&mut self, command: Command) {
         self.commands.add(command);
     }
 
-    /// A connection begins.
+    /// Opens a session for a connection.
     pub fn open(&mut self, now: Now, peer: &str) -> SessionId {
         if self.world.started_ms == 0 {
             self.world.started_ms = now.unix_ms;
@@ -90,27 +92,27 @@ impl Engine {
         id
     }
 
-    /// A connection has ended.
+    /// Closes a session.
     pub fn close(&mut self, session: SessionId) {
         self.world.close(&mut self.keys, session);
     }
 
-    /// The protocol that a session speaks.
+    /// The protocol of a session.
     pub fn protocol(&self, session: SessionId) -> Protocol {
         self.world.sessions.get(session).map(|session| session.protocol).unwrap_or_default()
     }
 
-    /// Whether a session has said who it is, or need not: until then its requests are held to be short.
+    /// Whether a session is authenticated or needs no password. Until then its requests have lower limits.
     pub fn is_authenticated(&self, session: SessionId) -> bool {
         self.world.sessions.get(session).is_some_and(|session| session.authenticated)
     }
 
-    /// Sessions that are open.
+    /// Number of open sessions.
     pub fn sessions(&self) -> usize {
         self.world.sessions.len()
     }
 
-    /// Runs one command; its reply is appended to `out`, in the session's protocol.
+    /// Executes one command and appends its reply to `out`, in the session's protocol.
     pub fn execute(&mut self, now: Now, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         self.keys.now = now;
         let start = out.len();
@@ -122,10 +124,10 @@ impl Engine {
             self.serve();
         }
         let Some(session) = self.world.sessions.get_mut(id) else { return Outcome::Close };
-        // That a subscription has begun or ended is no reply, but a message.
+        // Confirmations of (un)subscribing are messages rather than replies.
         let is_message = |session: &Session| session.last_command.0.ends_with("subscribe");
         match session.reply_mode {
-            // Its reply is that with which it goes on.
+            // The reply follows when the session resumes.
             _ if outcome == Outcome::Blocked => {}
             ReplyMode::On => {}
             ReplyMode::Off | ReplyMode::SkipNext | ReplyMode::Skip if is_message(session) => {}
@@ -142,7 +144,7 @@ impl Engine {
         if session.closing { Outcome::Close } else { outcome }
     }
 
-    /// Expiry in the background, and the end of waits; bounded a call.
+    /// Expires keys and ends waits; the work per call is bounded.
     pub fn tick(&mut self, now: Now) {
         self.keys.now = now;
         self.keys.expire_due(EXPIRED_PER_TICK);
@@ -154,7 +156,7 @@ impl Engine {
         self.serve();
     }
 
-    /// When [`tick`](Self::tick) has something to do, in milliseconds since 1970.
+    /// When [`tick`](Self::tick) is due, in Unix milliseconds.
     pub fn next_deadline(&self) -> Option<u64> {
         let deadlines = [
             self.keys.next_deadline(),
@@ -164,36 +166,36 @@ impl Engine {
         deadlines.into_iter().flatten().min()
     }
 
-    /// What sessions are to be told beside the replies of their own commands.
+    /// Takes output for sessions other than replies to their own commands.
     pub fn poll_output(&mut self) -> Option<(SessionId, Output)> {
         self.world.sessions.poll()
     }
 
-    /// Whether changes are written down.
+    /// Enables or disables the log of changes.
     pub fn record(&mut self, on: bool) {
         self.keys.log.record(on);
     }
 
-    /// What was changed since last asked, as commands in RESP that give the same state when executed again. The caller takes
-    /// the bytes and clears it.
+    /// The changes since the last call, as commands in RESP that produce the same state when replayed. The
+    /// caller takes the bytes and clears the buffer.
     pub fn take_log(&mut self) -> &mut Vec<u8> {
         self.keys.log.bytes()
     }
 
-    /// Begins to tell the whole keyspace. Changes are to be recorded until its end.
+    /// Starts a dump of the whole keyspace. The log must be enabled until its end.
     pub fn begin_dump(&mut self) {
         self.keys.begin_dump();
     }
 
-    /// Appends the next part of the keyspace as commands: about `budget` bytes, and one value's more at the most. `true` at the
-    /// end. The new file is in order if parts and what [`take_log`](Self::take_log) has are appended as they come to be: before
-    /// each part, what was logged until then.
+    /// Appends the next part of the keyspace as commands, about `budget` bytes plus at most one value.
+    /// Returns `true` at the end. A consistent file results from appending parts and the contents of
+    /// [`take_log`](Self::take_log) in order: before each part, the changes logged so far.
     pub fn dump(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
         self.keys.dump(budget, out)
     }
 
-    /// Says that this session will probably use this key soon. Several at once, before their commands are executed, are
-    /// fetched from memory side by side, not one after the other. Nothing changes but the time that the commands take.
+    /// Prefetches a key that this session will probably use soon. The cache misses of several keys overlap if
+    /// they are announced before their commands execute. This affects only performance.
     #[inline]
     pub fn warm(&self, id: SessionId, key: &[u8]) {
         if let Some(session) = self.world.sessions.get(id) {
@@ -201,13 +203,13 @@ impl Engine {
         }
     }
 
-    /// Whether there are so many keys that [`warm`](Self::warm) is worthwhile.
+    /// Whether there are enough keys for [`warm`](Self::warm) to be worthwhile.
     #[inline]
     pub fn wants_warmth(&self, id: SessionId) -> bool {
         self.world.sessions.get(id).is_some_and(|session| self.keys.wants_warmth(session.db))
     }
 
-    /// A session of the program's own, which may do everything: to execute an append-only file.
+    /// Opens a session without restrictions, for example to replay an append-only file.
     pub fn open_trusted(&mut self, now: Now) -> SessionId {
         let id = self.open(now, "");
         if let Some(session) = self.world.sessions.get_mut(id) {
@@ -216,38 +218,38 @@ impl Engine {
         id
     }
 
-    /// Where the keys stand in a command, as far as it is known.
+    /// The positions of the keys in a command, as far as they are known.
     pub fn key_positions(&self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
         let index = args.first().and_then(|name| self.commands.find(name));
         index.map(|index| self.commands.get(index).spec.keys.positions(args)).into_iter().flatten()
     }
 
-    /// Appends commands in RESP that make what a key of a database has; `false` if it has nothing.
+    /// Appends commands in RESP that recreate the value of a key; `false` if the key does not exist.
     pub fn tell_key(&self, db: usize, key: &[u8], out: &mut Vec<u8>) -> bool {
         self.keys.tell(db, key, out)
     }
 
-    /// Tells all keys of a database, each with commands in RESP that make what it has.
+    /// Visits all keys of a database, each with commands in RESP that recreate its value.
     pub fn tell_database(&self, db: usize, visit: impl FnMut(&[u8], &[u8])) {
         self.keys.tell_all(db, visit);
     }
 
-    /// Keys in all databases, those included whose time is over and that nobody has asked for since.
+    /// Number of keys in all databases, including expired keys that are not removed yet.
     pub fn keys(&self) -> usize {
         (0..self.keys.databases()).map(|db| self.keys.sizes(db).0).sum()
     }
 
-    /// Bytes that keys and values take, about.
+    /// Approximate memory used by keys and values, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.keys.memory_bytes()
     }
 
-    /// Finds the command and sees whether the session may run it now.
+    /// Looks up a command and runs it if the session may do so now.
     fn run(&mut self, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         let Some(session) = self.world.sessions.get_mut(id) else { return Outcome::Close };
         let Some(&name) = args.first() else { return Outcome::Continue };
         if session.blocked.is_some() {
-            // The caller's mistake; a command out of order would be worse.
+            // An error of the caller; executing the command out of order would be worse.
             Reply::new(out, session.protocol).error("ERR the connection waits for another command");
             return Outcome::Blocked;
         }
@@ -285,7 +287,7 @@ impl Engine {
         Outcome::Continue
     }
 
-    /// Everything that can keep a command from running, in Redis' order.
+    /// All checks before a command runs, in Redis' order.
     fn admit(&mut self, id: SessionId, index: usize, args: &[&[u8]]) -> Result<Admitted, Error> {
         let command = self.commands.get(index);
         let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
@@ -297,7 +299,7 @@ impl Engine {
             self.world.acl.check(&session.user, index, &command.spec, args)?;
         }
         if session.is_primary {
-            // It has run there: whatever is the matter here, it runs here, too.
+            // The primary has executed the command, so it must run here too.
             return match &mut session.transaction {
                 Some(transaction) if !command.spec.ends_transaction() => {
                     transaction.queue(args).map(|()| Admitted::Queued)
@@ -314,7 +316,7 @@ impl Engine {
         {
             return Err(Error::new(text));
         }
-        // A replica's memory is its primary's to look after.
+        // A replica does not evict: its primary does.
         if self.keys.memory_max > 0 && !self.world.replication.is_replica() {
             let room = self.keys.make_room();
             if !room && command.spec.flags.contains(Flags::DENY_OOM) {
@@ -364,7 +366,7 @@ impl Engine {
         Ok(Admitted::Run)
     }
 
-    /// A wait is over without success.
+    /// Ends a wait that timed out.
     fn time_out(&mut self, id: SessionId) {
         let held = self.world.sessions.get(id).and_then(|session| session.blocked.as_ref());
         if held.is_none_or(|blocked| blocked.on_timeout != OnTimeout::Run) {
@@ -385,7 +387,7 @@ impl Engine {
         }
     }
 
-    /// Gives what keys have to the sessions that wait for it, first come first served.
+    /// Serves sessions that wait for keys that have become ready, in order of arrival.
     pub(crate) fn serve(&mut self) {
         for _ in 0..SERVE_ROUNDS_MAX {
             if self.keys.ready.is_empty() {

@@ -1,27 +1,27 @@
-//! Servers that follow this one: what they have said of themselves, and how far they are.
+//! Replicas of this server: their properties and acknowledged offsets.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::session::SessionId;
 
-/// What a server that follows has said.
+/// A replica, as described by its REPLCONF commands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Follower {
     pub(crate) address: Box<str>,
     pub(crate) port: u16,
-    /// It finds the end of a copy by a mark.
+    /// Supports copies with an end mark (EOF capability).
     pub(crate) knows_marks: bool,
-    /// It has asked for the changes (PSYNC).
+    /// It has requested the changes (PSYNC).
     pub(crate) follows: bool,
-    /// Bytes of the log that it has applied.
+    /// Acknowledged offset in the log.
     pub(crate) acknowledged: u64,
-    /// How often it said so, and when last.
+    /// Number of acknowledgements, and the time of the last one.
     pub(crate) words: u64,
     pub(crate) heard_ms: u64,
 }
 
-/// A session that waits until enough of them have what there is (WAIT).
+/// A session that is blocked by WAIT.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiter {
     pub(crate) id: SessionId,
@@ -29,21 +29,21 @@ pub(crate) struct Waiter {
     pub(crate) wanted: usize,
 }
 
-/// All of them.
+/// All replicas.
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
     list: BTreeMap<SessionId, Follower>,
-    /// Who has asked for the changes, and from where on, that the program was not told of yet.
+    /// Requests to follow that the host has not collected, with the offset to resume from.
     pub(crate) asked: Vec<(SessionId, Option<(String, u64)>)>,
     pub(crate) waiters: Vec<Waiter>,
-    /// The log is written for them alone.
+    /// The log is enabled only for replicas.
     pub(crate) own_log: bool,
-    /// Where in the history the log begins that the program has not taken yet.
+    /// Offset in the history at which the uncollected log starts.
     pub(crate) base: u64,
 }
 
 impl Followers {
-    /// What is known of a session; it need not follow.
+    /// The state of a session that may become a replica.
     pub(crate) fn get_mut(&mut self, id: SessionId) -> &mut Follower {
         self.list.entry(id).or_default()
     }
@@ -62,25 +62,25 @@ impl Followers {
         self.list.values().filter(|follower| follower.follows)
     }
 
-    /// A session does not wait any more. Gives how many have what it waited for.
+    /// Ends a session's WAIT and returns the number of replicas that acknowledged its offset.
     pub(crate) fn stop_waiting(&mut self, id: SessionId) -> usize {
         let Some(at) = self.waiters.iter().position(|waiter| waiter.id == id) else { return 0 };
         let waiter = self.waiters.remove(at);
         self.count(waiter.offset)
     }
 
-    /// A session that waits, and need not any more.
+    /// A session whose WAIT is satisfied.
     pub(crate) fn served(&self) -> Option<SessionId> {
         let served = |waiter: &&Waiter| self.count(waiter.offset) >= waiter.wanted;
         self.waiters.iter().find(served).map(|waiter| waiter.id)
     }
 
-    /// How many have applied so much.
+    /// Number of replicas that acknowledged this offset.
     pub(crate) fn count(&self, offset: u64) -> usize {
         self.iter().filter(|follower| follower.words > 0 && follower.acknowledged >= offset).count()
     }
 
-    /// Lines of INFO.
+    /// The lines of INFO.
     pub(crate) fn tell(&self, now_ms: u64, text: &mut String) {
         let _ = write!(text, "connected_slaves:{}\r\n", self.iter().count());
         for (at, follower) in self.iter().enumerate() {

@@ -1,22 +1,22 @@
-//! Glob patterns as KEYS, SCAN and PSUBSCRIBE know them: `*`, `?`, `[a-c]`, `[^x]`, `\x`.
+//! Glob patterns of KEYS, SCAN and PSUBSCRIBE: `*`, `?`, `[a-c]`, `[^x]`, `\x`.
 //!
-//! A star that fails gives way to the last star only, so that the work is bounded by the product of both lengths, and a
-//! limit bounds that too: no pattern takes exponential time.
+//! On a mismatch, matching backtracks to the last star only, so the work is at most the product of both
+//! lengths. An additional limit bounds that product; no pattern takes exponential time.
 
 use crate::limits::GLOB_STEPS_PER_BYTE;
 
-/// Whether all of `text` matches.
+/// Whether the whole text matches.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     matches_case(pattern, text, false)
 }
 
-/// The same, with or without regard to the case of ASCII letters.
+/// The same, optionally ignoring the case of ASCII letters.
 pub(crate) fn matches_case(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     if pattern == b"*" {
         return true;
     }
     let (mut at, mut seen) = (0, 0);
-    // Where to go on if what follows the last star does not fit: the star takes one byte more.
+    // Position to resume from after a mismatch: the last star then matches one more byte.
     let mut star: Option<(usize, usize)> = None;
     let mut steps = text.len().saturating_add(1).saturating_mul(GLOB_STEPS_PER_BYTE);
     loop {
@@ -51,7 +51,7 @@ pub(crate) fn matches_case(pattern: &[u8], text: &[u8], ignore_case: bool) -> bo
     }
 }
 
-/// Matches one byte with what stands at `at`; tells where the pattern goes on.
+/// Matches one byte with the pattern at `at` and returns the next position in the pattern.
 fn step(pattern: &[u8], at: usize, byte: u8, ignore_case: bool) -> Option<usize> {
     let fold = |b: u8| if ignore_case { b.to_ascii_lowercase() } else { b };
     match pattern[at] {
@@ -68,7 +68,7 @@ fn class(pattern: &[u8], mut at: usize, byte: u8, fold: impl Fn(u8) -> u8) -> Op
     let mut found = false;
     loop {
         match pattern.get(at) {
-            // A class without its end ends with the pattern.
+            // An unterminated class ends with the pattern.
             None => break,
             Some(b']') => {
                 at += 1;

@@ -1,34 +1,36 @@
-//! Between commands and the program around the engine: what they want of it, and what is known of it.
+//! The interface between commands and the host program.
 
-/// What a command wants of the program around the engine.
+/// A request from a command to the host program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// `SHUTDOWN`: to end.
+    /// `SHUTDOWN`: stop the server.
     Shutdown {
-        /// With a snapshot first. If that fails the server goes on, and [`Engine::refuse_shutdown`](crate::Engine::refuse_shutdown) tells who asked.
+        /// Save a snapshot first. If that fails, the server keeps running and
+        /// [`Engine::refuse_shutdown`](crate::Engine::refuse_shutdown) replies to the command.
         save: bool,
-        /// It ends even then.
+        /// Stop even if the snapshot fails.
         force: bool,
     },
-    /// `SAVE`, `BGSAVE`, or a save point: a snapshot has begun, which is to be taken ([`Engine::snapshot`](crate::Engine::snapshot)).
+    /// `SAVE`, `BGSAVE` or a save point: a snapshot has started, to be collected with
+    /// [`Engine::snapshot`](crate::Engine::snapshot).
     Snapshot,
-    /// `REPLICAOF`: that another primary is followed, or none ([`Engine::primary`](crate::Engine::primary)).
+    /// `REPLICAOF`: the primary has changed ([`Engine::primary`](crate::Engine::primary)).
     Follow,
-    /// `PSYNC`: that another server follows this one ([`Engine::take_follower`](crate::Engine::take_follower)).
+    /// `PSYNC`: a replica requests the changes ([`Engine::take_follower`](crate::Engine::take_follower)).
     Feed,
-    /// `WAIT`: that those who follow are asked how far they are.
+    /// `WAIT`: request acknowledgements from the replicas.
     Ask,
-    /// `BGREWRITEAOF`: that the append-only file is rewritten.
+    /// `BGREWRITEAOF`: rewrite the append-only file.
     Rewrite,
 }
 
-/// What is known of the program around the engine.
+/// The state of the host program.
 #[derive(Debug, Default)]
 pub(crate) struct Host {
-    /// Why nothing may be changed now.
+    /// The error for write commands, while they are refused.
     pub(crate) refusal: Option<Box<str>>,
     wishes: Vec<Wish>,
-    /// What `CONFIG SET` has set, and the program was not told.
+    /// Parameters that `CONFIG SET` has changed and the host has not collected.
     pub(crate) configured: Vec<String>,
     /// There is an append-only file.
     pub(crate) has_log: bool,
@@ -36,7 +38,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Once is enough.
+    /// Adds a request unless it is pending already.
     pub(crate) fn wish(&mut self, wish: Wish) {
         if !self.wishes.contains(&wish) {
             self.wishes.push(wish);
@@ -47,7 +49,7 @@ impl Host {
         self.wishes.contains(&wish)
     }
 
-    /// The one that came first.
+    /// Takes the oldest request.
     #[inline]
     pub(crate) fn take_wish(&mut self) -> Option<Wish> {
         if self.wishes.is_empty() { None } else { Some(self.wishes.remove(0)) }

@@ -1,15 +1,16 @@
-//! A Redis-compatible key-value server's keyspace, commands and sessions, as a core without I/O.
+//! The core of a Redis-compatible key-value server without I/O: keyspace, commands, sessions, replication.
 //!
 //! | does | does not |
 //! |---|---|
 //! | strings, lists, hashes, sets, sorted sets, bitmaps, deadlines, scans | streams, scripts, modules, geo, HyperLogLog, clusters |
-//! | transactions with WATCH, publish and subscribe, blocking commands, users, CLIENT, CONFIG, INFO | open sockets, read clocks (one that it is given times long commands), draw randomness, spawn, lock |
-//! | answers in RESP2 and RESP3, in Redis 7.0's words | parse requests: that is `netdyno-resp`'s part |
-//! | eviction at `maxmemory`, by the size that keys and values take | measure what the allocator or the process takes |
-//! | tell each change as a command, dump all keys in parts; read and write snapshots in Redis' format; be a primary or a replica | write files, hold the links between them |
+//! | transactions with WATCH, publish/subscribe, blocking commands, ACL users, CLIENT, CONFIG, INFO | open sockets, spawn threads, lock, read a clock or the system's random source |
+//! | replies in RESP2 and RESP3, with the texts of Redis 7.0 | parse requests: see `netdyno-resp` |
+//! | eviction at `maxmemory`, by the size of keys and values | measure the memory of the allocator or the process |
+//! | log each change as a command, dump all keys in parts; read and write RDB snapshots; act as primary or replica | write files, open connections |
 //!
-//! An [`Engine`] is what all connections share. Each has a session; the caller runs one command after the other, so that each is
-//! atomic, and asks [`Engine::poll_output`] for what others are to be told.
+//! An [`Engine`] is the state that all connections share. Each connection has a session. The caller executes
+//! one command at a time, so each is atomic, and collects output for other sessions with
+//! [`Engine::poll_output`].
 //!
 //! ```
 //! use netdyno_kv_core::{Config, Engine, Now, Outcome};
@@ -23,7 +24,7 @@
 //! assert_eq!(out, b"+OK\r\n$5\r\nvalue\r\n");
 //! ```
 //!
-//! A command of one's own is a row of data and a function:
+//! A custom command is a row of properties and a function:
 //!
 //! ```
 //! use netdyno_kv_core::{Command, Config, Engine, Flags, Group, Keys, Now};

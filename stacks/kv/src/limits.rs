@@ -1,71 +1,71 @@
-//! Everything has a limit, and every limit a name.
+//! Every resource has a named limit.
 
-/// Databases that `SELECT` can choose from, unless the configuration says another number.
+/// Default number of databases.
 pub(crate) const DATABASES: usize = 16;
-/// Most databases that a configuration can ask for.
+/// Maximum number of databases.
 pub(crate) const DATABASES_MAX: usize = 1024;
-/// Longest string value, bytes (`proto-max-bulk-len`).
+/// Bytes of a string value (`proto-max-bulk-len`).
 pub(crate) const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
-/// Entries of a table's segment before it is split: what one insertion moves at the most, twice over.
+/// Entries of a table's segment before it is split; an insertion moves at most half of them.
 pub(crate) const SEGMENT_ENTRIES_MAX: u32 = 1024;
-/// Keys from which on it pays to fetch memory for commands that come: fewer are in the cache of a core.
+/// Keys from which prefetching pays off; smaller keyspaces fit into a core's cache.
 pub(crate) const WARM_KEYS_MIN: usize = 64 * 1024;
-/// Bits of a hash that a directory uses at the most; segments grow instead of splitting from there on.
+/// Hash bits that a directory uses; beyond that, segments grow instead of splitting.
 pub(crate) const DIRECTORY_BITS_MAX: u32 = 22;
-/// Slots looked at in search of a random element, before the nearest one is taken instead.
+/// Slots probed for a random element before the nearest one is taken.
 pub(crate) const RANDOM_TRIES: usize = 256;
-/// Elements of a sequence's chunk, and chunks of its block.
+/// Elements of a sequence's chunk, and chunks of a block.
 pub(crate) const CHUNK_MAX: usize = 128;
-/// Bytes of a chunk of strings: what is moved to insert at its front.
+/// Bytes of a chunk of strings; an insertion at its front moves them.
 pub(crate) const CHUNK_BYTES: usize = 4 << 10;
-/// Entries of a small hash, set or sorted set, whatever the configuration says: they are looked through one after the other.
+/// Upper bound of the configured limits of small hashes, sets and sorted sets, which are searched linearly.
 pub(crate) const SMALL_ENTRIES_MAX: usize = 4096;
-/// Members of a set, not all integers, that keep their order, and bytes of the longest of them.
+/// Members of a small set of texts, and bytes of its longest member.
 pub(crate) const SET_SMALL_MEMBERS: usize = 128;
 pub(crate) const SET_SMALL_BYTES: usize = 64;
-/// Longest name of a command, bytes.
+/// Bytes of a command's name.
 pub(crate) const COMMAND_NAME_MAX: usize = 32;
-/// Bytes of an unknown command's name, and of all its arguments, that an error repeats.
+/// Bytes of an unknown command's name, and of its arguments, that an error repeats.
 pub(crate) const ERROR_ECHO_BYTES: usize = 128;
-/// Bytes queued for a session that only listens, before it is closed (`client-output-buffer-limit pubsub`).
+/// Bytes queued for a subscriber before it is disconnected (`client-output-buffer-limit pubsub`).
 pub(crate) const PUSH_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Sessions of an engine.
 pub(crate) const SESSIONS_MAX: usize = 1 << 20;
-/// Commands queued in one transaction.
+/// Commands queued in a transaction.
 pub(crate) const TRANSACTION_COMMANDS_MAX: usize = 1 << 20;
-/// Bytes of one transaction's queued arguments (`client-query-buffer-limit`).
+/// Bytes of a transaction's queued arguments (`client-query-buffer-limit`).
 pub(crate) const TRANSACTION_BYTES_MAX: usize = 1024 * 1024 * 1024;
-/// Points at which snapshots are made by themselves (`save`).
+/// Save points (`save`).
 pub(crate) const SAVE_POINTS_MAX: usize = 64;
-/// After a snapshot that failed, none is made by itself for so long.
+/// Delay before the next automatic snapshot after a failure.
 pub(crate) const SAVE_AGAIN_MS: u64 = 5000;
-/// Keys that expire in one `tick`.
+/// Keys that one `tick` expires.
 pub(crate) const EXPIRED_PER_TICK: usize = 2048;
-/// Keys that are evicted for the sake of one command.
+/// Keys that are evicted for one command.
 pub(crate) const EVICTED_PER_COMMAND: usize = 1024;
-/// Candidates that an eviction compares (`maxmemory-samples`).
+/// Candidates compared per eviction (`maxmemory-samples`).
 pub(crate) const EVICTION_SAMPLES: usize = 5;
-/// Rounds of serving blocked sessions after one command: each can make another key ready.
+/// Rounds of serving blocked sessions after one command; each can make another key ready.
 pub(crate) const SERVE_ROUNDS_MAX: usize = 10_000;
-/// Elements that HRANDFIELD and its kin draw with repetition, in one command.
+/// Elements that HRANDFIELD and similar commands draw with repetition.
 pub(crate) const DRAWN_MAX: i64 = 4 * 1024 * 1024;
-/// Slots of a table that one SCAN looks at for each element asked for.
+/// Slots that SCAN visits for each requested element.
 pub(crate) const SCAN_SLOTS_PER_ELEMENT: usize = 10;
-/// Cells of the table that LCS computes with.
+/// Cells of the table of LCS.
 pub(crate) const LCS_CELLS_MAX: usize = 64 * 1024 * 1024;
-/// Users of the access control list, and rules that one of them can have.
+/// ACL users.
 pub(crate) const USERS_MAX: usize = 10_000;
-/// Rules of one user's list.
+/// Rules of one user.
 pub(crate) const USER_RULES_MAX: usize = 10_000;
-/// Steps that a glob match takes for each byte of its text before it counts as no match.
+/// Steps of a glob match per byte of text before it is treated as a mismatch.
 pub(crate) const GLOB_STEPS_PER_BYTE: usize = 4096;
-/// Commands that SLOWLOG keeps, whatever `slowlog-max-len` says; arguments of each, and bytes of one of those.
+/// Entries of SLOWLOG, regardless of `slowlog-max-len`.
 pub(crate) const SLOWLOG_MAX: usize = 10_000;
-/// The last one says how many there were besides.
+/// Arguments of a SLOWLOG entry; the last one gives the number of omitted arguments.
 pub(crate) const SLOWLOG_ARGUMENTS: usize = 32;
-/// Of one argument.
+/// Bytes of an argument in SLOWLOG.
 pub(crate) const SLOWLOG_ARGUMENT_BYTES: usize = 128;
-/// Samples of one of LATENCY's events.
+/// Samples of one event of LATENCY.
 pub(crate) const LATENCY_SAMPLES: usize = 160;
-/// With a threshold below this every command is timed; from it on only those that can take so long.
+/// Below this threshold all commands are timed; from it on only those that can take that long.
 pub(crate) const TIMED_ALL_BELOW_US: u64 = 1000;

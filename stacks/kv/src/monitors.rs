@@ -1,4 +1,4 @@
-//! Who is told of every command (MONITOR), and how.
+//! MONITOR: sessions that receive every command.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::session::{SessionId, Sessions};
 use crate::slow::redacted;
 use crate::spec::{Flags, Spec};
 
-/// Sessions that asked for it. Costs one comparison a turn while there are none.
+/// The monitoring sessions. Costs one comparison per turn while there are none.
 #[derive(Debug, Default)]
 pub(crate) struct Monitors(Vec<SessionId>);
 
@@ -30,7 +30,7 @@ impl Monitors {
         self.0.is_empty()
     }
 
-    /// A command of `id` is about to run. What is for operators is not told, and no password.
+    /// Reports a command of `id`. Administrative commands and passwords are omitted.
     pub(crate) fn tell(
         &self,
         sessions: &mut Sessions,
@@ -65,7 +65,7 @@ fn line(now: Now, db: usize, peer: &str, args: &[&[u8]]) -> String {
                 7 => line.push_str("\\a"),
                 8 => line.push_str("\\b"),
                 b' '..=b'~' => line.push(char::from(*byte)),
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 _ => drop(write!(line, "\\x{byte:02x}")),
             }
         }

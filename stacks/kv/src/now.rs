@@ -1,10 +1,10 @@
 //! The time.
 
-/// The time, from the caller: the core has no clock.
+/// The time, provided by the caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Milliseconds since 1970: what deadlines are kept in.
+    /// Unix time in milliseconds, used for deadlines.
     pub unix_ms: u64,
-    /// Microseconds of a clock that never goes back.
+    /// Microseconds of a monotonic clock.
     pub monotonic_us: u64,
 }

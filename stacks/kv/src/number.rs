@@ -1,6 +1,6 @@
-//! Numbers as text: strict as Redis reads them, and printed as it prints them.
+//! Parsing and formatting of numbers, as in Redis.
 
-/// An integer in its one canonical form: no sign `+`, no leading zeros, no spaces.
+/// Parses an integer in canonical form: no plus sign, leading zeros or spaces.
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -27,7 +27,7 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// A cursor: digits only.
+/// Parses a cursor: digits only.
 pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 {
         return None;
@@ -37,30 +37,31 @@ pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A floating-point number; no spaces, no NaN.
+/// Parses a floating-point number; no spaces, no NaN.
 pub(crate) fn float(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     if let Some(hexadecimal) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(hexadecimal, 16).ok().map(|value| value as f64);
     }
     let value: f64 = text.parse().ok()?;
-    // An infinity must have been asked for; what is only too large is an error.
+    // An infinity must be written as such; overflow is an error.
     let spelled = text.trim_start_matches(['+', '-']).starts_with(['i', 'I']);
     (!value.is_nan() && (value.is_finite() || spelled)).then_some(value)
 }
 
-/// A double's text, as replies have it.
+/// Formats a double as in replies.
 pub(crate) fn double(value: f64) -> Vec<u8> {
     let mut text = Vec::new();
     netdyno_resp::write_double(&mut text, value);
     text
 }
 
-/// Decimal places of INCRBYFLOAT, as a power of ten.
+/// The decimal places of INCRBYFLOAT, as a power of ten.
 const SCALE: i128 = 100_000_000_000_000_000;
 const PLACES: i32 = 17;
 
-/// Adds as INCRBYFLOAT does, but for numbers of more than 19 digits, of which a long double drops the last. In decimals while both numbers fit, so that 0.1 and 0.2 make 0.3, as Redis' long double prints it.
+/// Adds like INCRBYFLOAT. Computes in decimals if both numbers fit, so that 0.1 plus 0.2 is 0.3, as with
+/// Redis' long double. Numbers of more than 19 digits can differ in the last one.
 pub(crate) fn add_decimal(left: &[u8], right: &[u8]) -> Option<String> {
     if let (Some(a), Some(b)) = (decimal(left), decimal(right))
         && let Some(sum) = a.checked_add(b)
@@ -71,7 +72,7 @@ pub(crate) fn add_decimal(left: &[u8], right: &[u8]) -> Option<String> {
     sum.is_finite().then(|| format!("{sum}"))
 }
 
-/// A number times `SCALE`, if it has no more places and is not too large.
+/// A number times `SCALE`, if it fits and has no more decimal places.
 fn decimal(text: &[u8]) -> Option<i128> {
     let text = std::str::from_utf8(text).ok()?;
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,4 +1,4 @@
-//! Channels and patterns, and who listens to them.
+//! Channels and patterns, and their subscribers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::session::{SessionId, Sessions};
 
 type Listeners = BTreeMap<Box<[u8]>, BTreeSet<SessionId>>;
 
-/// Which of the three kinds of subscription.
+/// The kinds of subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Channel,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The words of its messages: subscribe, unsubscribe.
+    /// The message types for subscribing and unsubscribing.
     pub(crate) fn words(self) -> (&'static [u8], &'static [u8]) {
         match self {
             Self::Channel => (b"subscribe", b"unsubscribe"),
@@ -28,7 +28,7 @@ impl Kind {
     }
 }
 
-/// Who listens to what.
+/// The subscribers by channel and pattern.
 #[derive(Debug, Default)]
 pub(crate) struct PubSub {
     channels: Listeners,
@@ -78,8 +78,8 @@ impl PubSub {
         }
     }
 
-    /// Sends a message to all that listen to a channel, or to a pattern that it matches; or, of a shard channel, to it. Tells how many. What
-    /// is for `own`, the session whose command it is, goes into its reply.
+    /// Publishes a message to the subscribers of a channel and of matching patterns, or of a shard channel.
+    /// Returns their number. The publisher's own copy goes to `own`, its reply.
     pub(crate) fn publish(
         &self,
         sessions: &mut Sessions,
@@ -113,7 +113,7 @@ fn write(reply: &mut Reply<'_>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| reply.bulk(part));
 }
 
-/// Writes the message once a protocol, and copies it to all.
+/// Formats the message once per protocol, and copies it to all subscribers.
 fn deliver(
     sessions: &mut Sessions,
     listeners: &BTreeSet<SessionId>,

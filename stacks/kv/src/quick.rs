@@ -1,14 +1,14 @@
-//! Names of quick commands, as clients write them: found by one comparison of words.
+//! A lookup table for fast commands that compares names as integers.
 
 use crate::spec::Spec;
 
-/// Names of up to so many bytes fit a word, with their length.
+/// Names up to this length fit into a word with their length.
 pub(crate) const NAME_BYTES: usize = 7;
-/// Places at first, a power of two.
+/// Initial number of places, a power of two.
 const PLACES: usize = 512;
 
-/// Commands that are quick and concern keys alone, with short names, in capitals or in small letters. All others, and a name in
-/// both, are for the table of all commands. `R` is what runs one.
+/// Fast commands that access only keys, with short names in upper or lower case. Other commands and mixed
+/// case use the general table. `R` is a command's function.
 pub(crate) struct Quick<R> {
     /// Open addressing; a word of 0 is empty.
     places: Vec<Place<R>>,
@@ -18,7 +18,7 @@ pub(crate) struct Quick<R> {
 #[derive(Clone, Copy)]
 struct Place<R> {
     word: u64,
-    /// None: it was replaced by one that is not quick.
+    /// `None` after replacement by a command that is not fast.
     run: Option<R>,
     index: u16,
     arity: i32,
@@ -35,7 +35,7 @@ impl<R: Copy> Default for Quick<R> {
 }
 
 impl<R: Copy> Quick<R> {
-    /// What runs a command, if it runs by itself; else the name is taken out.
+    /// Adds a command; without a function, removes its name.
     pub(crate) fn add(&mut self, spec: &Spec, run: Option<R>, index: usize) {
         let run = run.filter(|_| spec.is_quick() && spec.concerns_keys());
         let fits = run.is_some();
@@ -49,21 +49,21 @@ impl<R: Copy> Quick<R> {
         }
     }
 
-    /// The command of this name, if it takes so many arguments.
+    /// Finds a command by name and number of arguments.
     #[inline]
     pub(crate) fn find(&self, name: &[u8], args: usize) -> Option<(usize, R)> {
         let word = word(name);
         let place = &self.places[self.at(word)];
         let arity = place.arity.unsigned_abs() as usize;
         let takes = args == arity || place.arity < 0 && args > arity;
-        // The word of a name that is too long is no command's.
+        // The word of an overlong name matches no command.
         if place.word != word || !takes {
             return None;
         }
         place.run.map(|run| (usize::from(place.index), run))
     }
 
-    /// Where this word stands, or would.
+    /// The place of a word, or the free place for it.
     #[inline]
     fn at(&self, word: u64) -> usize {
         let mask = self.places.len() - 1;
@@ -87,7 +87,7 @@ impl<R: Copy> Quick<R> {
     }
 }
 
-/// The bytes of a name and its length in one number, different for each; 0 if it is too long, or empty.
+/// Combines the bytes of a name and its length into a unique number; 0 if it is empty or too long.
 #[inline]
 fn word(name: &[u8]) -> u64 {
     let length = name.len();
@@ -95,7 +95,7 @@ fn word(name: &[u8]) -> u64 {
         [first, .., last] if length <= 3 => {
             u64::from(*first) | u64::from(name[length / 2]) << 8 | u64::from(*last) << 16
         }
-        // Both halves of a longer one overlap where they say the same.
+        // The halves of a longer name overlap in identical bytes.
         [a, b, c, d, ..] if length <= NAME_BYTES => {
             let [e, f, g, h] = [name[length - 4], name[length - 3], name[length - 2], name[length - 1]];
             let (low, high) = (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([e, f, g, h]));
@@ -116,7 +116,7 @@ mod tests {
     fn a_word_for_each_short_name() {
         let texts = ["", "g", "ge", "get", "gget", "gte", "gett", "setex", "expire", "hexists", "hexistss"];
         let words: BTreeSet<u64> = texts.iter().map(|text| word(text.as_bytes())).collect();
-        // The first and the last have none.
+        // The first and last texts have no word.
         assert_eq!(words.len(), texts.len() - 1);
         assert_ne!(word(b"ab"), word(b"abb"));
         assert_ne!(word(b"a\0"), word(b"a"));

@@ -1,6 +1,6 @@
-//! Numbers from a seed: which key is evicted, which member is drawn.
+//! A seeded random generator for evictions and draws.
 
-/// SplitMix64: one addition and three mixing steps a number.
+/// SplitMix64.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -17,12 +17,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if that is 0. By multiplication: no division, and no bias that matters.
+    /// A number below `bound`, or 0 if `bound` is 0. Multiplication avoids a division; the bias is
+    /// negligible.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// A number in 0..1.
+    /// A number in [0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

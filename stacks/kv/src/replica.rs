@@ -1,8 +1,9 @@
-//! The engine as a replica: its keys are those of another server, the primary, and its clients only read.
+//! The engine as a replica of a primary, whose clients can only read.
 //!
-//! The program has the link. It puts the primary's snapshot in ([`Engine::begin_copy`], [`Loader`](crate::Loader)), then what the
-//! primary changes ([`Engine::apply`]). A key whose time is over is hidden, and goes when the primary says so: the clocks of two
-//! machines differ.
+//! The connection to the primary is handled by [`ReplicaLink`](crate::ReplicaLink). It loads the primary's
+//! snapshot ([`Engine::begin_copy`], [`Loader`](crate::Loader)) and then applies its changes
+//! ([`Engine::apply`]). An expired key is hidden and removed when the primary removes it, because clocks of
+//! two machines differ.
 
 use std::net::SocketAddr;
 
@@ -13,22 +14,22 @@ use crate::replication::LinkStatus;
 use crate::session::{Outcome, SessionId};
 
 impl Engine {
-    /// Follows this primary from now on, or nobody. The keys stay until the primary's come.
+    /// Changes the primary, or ends replication. The keys are kept until those of the primary arrive.
     pub fn follow(&mut self, primary: Option<SocketAddr>) {
         self.world.follow(&mut self.keys, primary);
     }
 
-    /// The primary that is to be followed, and how often that was changed.
+    /// The primary, and a generation number that changes with it.
     pub fn primary(&self) -> (Option<SocketAddr>, u64) {
         (self.world.replication.primary, self.world.replication.turns)
     }
 
-    /// Tells how the link is, for ROLE and INFO.
+    /// Sets the status of the link, for ROLE and INFO.
     pub fn set_link(&mut self, status: LinkStatus) {
         self.world.replication.link = status;
     }
 
-    /// A session for what the primary changes.
+    /// Opens a session that applies the primary's changes.
     pub fn open_primary(&mut self, now: Now) -> SessionId {
         let id = self.open_trusted(now);
         if let Some(session) = self.world.sessions.get_mut(id) {
@@ -37,7 +38,8 @@ impl Engine {
         id
     }
 
-    /// The primary's keys come, in place of all that are here. Until [`end_copy`](Self::end_copy) no client reads.
+    /// Empties the keyspace for a copy of the primary's keys. Clients cannot access keys until
+    /// [`end_copy`](Self::end_copy).
     pub fn begin_copy(&mut self, now: Now) {
         self.keys.now = now;
         self.keys.flush(None);
@@ -46,7 +48,7 @@ impl Engine {
         self.world.replication.loading = true;
     }
 
-    /// All of the primary's keys are here; or, if not, those that came go.
+    /// Ends a copy; if it is not complete, its keys are removed.
     pub fn end_copy(&mut self, whole: bool) {
         if !whole && self.world.replication.loading {
             self.keys.flush(None);
@@ -54,7 +56,7 @@ impl Engine {
         self.world.replication.loading = false;
     }
 
-    /// Executes what the primary has executed. `out` gets the answer, which nobody wants unless it is an error.
+    /// Executes a command of the primary. Its reply in `out` matters only if it is an error.
     pub fn apply(&mut self, now: Now, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         let before = std::mem::replace(&mut self.keys.expiry, Expiry::Ignore);
         let outcome = self.execute(now, id, args, out);

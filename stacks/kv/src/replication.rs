@@ -1,4 +1,4 @@
-//! What is known of the server whose keys ours are a copy of.
+//! The state of replication from a primary.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -7,48 +7,48 @@ use crate::error::Error;
 use crate::now::Now;
 use crate::spec::{Flags, Group, Spec};
 
-/// How far the link to the primary is.
+/// The state of the link to the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinkState {
-    /// There is none; it is tried again.
+    /// Not connected; a connection will be attempted.
     #[default]
     Connect,
-    /// It is made.
+    /// Connection or handshake in progress.
     Connecting,
-    /// The primary's keys come.
+    /// Receiving the copy.
     Sync,
-    /// What the primary changes comes.
+    /// Receiving changes.
     Connected,
 }
 
-/// What the program knows of the link to the primary.
+/// The status of the link to the primary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkStatus {
-    /// How far it is.
+    /// Its state.
     pub state: LinkState,
-    /// Which history of changes is followed: forty digits of the primary's.
+    /// The primary's replication ID: 40 hexadecimal digits.
     pub history: String,
-    /// Bytes of that history that are applied here.
+    /// Offset in that history up to which changes are applied.
     pub offset: u64,
-    /// When something came from the primary, milliseconds since 1970.
+    /// Time of the last received data, in Unix milliseconds.
     pub heard_ms: u64,
-    /// Why there is no link.
+    /// Why the link is down.
     pub trouble: Option<String>,
 }
 
-/// The primary that is followed, if one is.
+/// The primary, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Replication {
     pub(crate) primary: Option<SocketAddr>,
-    /// How often that was changed.
+    /// Generation number of the primary.
     pub(crate) turns: u64,
     pub(crate) link: LinkStatus,
-    /// The primary's keys are being read: until all are there, nobody is served.
+    /// A copy is being loaded, so clients cannot access keys.
     pub(crate) loading: bool,
 }
 
 impl LinkState {
-    /// As ROLE names it.
+    /// The name that ROLE returns.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -60,7 +60,7 @@ impl LinkState {
 }
 
 impl Replication {
-    /// Whether clients may not do everything.
+    /// Whether some commands are refused.
     pub(crate) fn restricts(&self) -> bool {
         self.is_replica() || self.loading
     }
@@ -69,13 +69,13 @@ impl Replication {
         self.primary.is_some()
     }
 
-    /// Follows another primary, or none.
+    /// Changes the primary.
     pub(crate) fn follow(&mut self, primary: Option<SocketAddr>) {
-        // What was copied in part is thrown away by whoever has the link.
+        // The link discards an incomplete copy.
         *self = Self { primary, turns: self.turns + 1, loading: self.loading, ..Self::default() };
     }
 
-    /// What a replica's clients may do: read, once there is something to read.
+    /// Checks whether clients of a replica may run a command.
     pub(crate) fn admit(&self, spec: &Spec) -> Result<(), Error> {
         let group =
             matches!(spec.group, Group::Connection | Group::PubSub | Group::Transactions | Group::Server);
@@ -90,7 +90,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Lines of INFO.
+    /// The lines of INFO.
     pub(crate) fn tell(&self, now: Now, text: &mut String) {
         let Some(primary) = self.primary else { return };
         let LinkStatus { state, history, offset, heard_ms, trouble } = &self.link;

@@ -1,4 +1,4 @@
-//! Snapshots: when one is made, who waits for it, how the last one went.
+//! The schedule and the results of snapshots, and the sessions that wait for them.
 
 use std::fmt::Write as _;
 
@@ -8,27 +8,27 @@ use crate::limits::SAVE_AGAIN_MS;
 use crate::now::Now;
 use crate::session::SessionId;
 
-/// What is known of snapshots.
+/// The state of snapshots.
 #[derive(Debug, Default)]
 pub(crate) struct Saves {
-    /// The program keeps them.
+    /// The host stores snapshots.
     pub(crate) kept: bool,
-    /// By themselves one is made when one of these says so.
+    /// The save points.
     pub(crate) points: Vec<SavePoint>,
     running: Option<Running>,
-    /// When the last one that succeeded ended; else when the program began.
+    /// Time of the last successful snapshot, or of the start.
     pub(crate) last_ms: u64,
-    /// Changes that it has.
+    /// Number of changes that it contains.
     saved: u64,
     tried_ms: u64,
-    /// Why nothing may be changed, since the last one failed.
+    /// The error of write commands after a failed snapshot.
     failed: Option<Box<str>>,
     took_ms: Option<u64>,
     count: u64,
     pub(crate) loaded: Loaded,
-    /// Sessions that wait for the one that runs.
+    /// Sessions that wait for the snapshot in progress.
     waiting: Vec<SessionId>,
-    /// Sessions that wait for the server's end.
+    /// Sessions that wait for SHUTDOWN.
     ending: Vec<SessionId>,
 }
 
@@ -39,13 +39,13 @@ struct Running {
 }
 
 impl Saves {
-    /// One begins, with so many changes until now.
+    /// Records the start of a snapshot at this number of changes.
     pub(crate) fn begin(&mut self, now: Now, changes: u64) {
         self.tried_ms = now.unix_ms;
         self.running = Some(Running { began_ms: now.unix_ms, changes });
     }
 
-    /// The one that ran has ended. Gives who waits for it; nobody if none ran.
+    /// Records the end of a snapshot and returns the sessions that wait for it.
     pub(crate) fn end(&mut self, now: Now, result: Result<(), &str>) -> Vec<SessionId> {
         let Some(running) = self.running.take() else { return Vec::new() };
         self.failed = result.err().map(|why| {
@@ -71,12 +71,12 @@ impl Saves {
         self.ending.push(id);
     }
 
-    /// Who waits for the server's end.
+    /// Takes the sessions that wait for SHUTDOWN.
     pub(crate) fn ending(&mut self) -> Vec<SessionId> {
         std::mem::take(&mut self.ending)
     }
 
-    /// When one is to be made by itself, with so many changes until now.
+    /// When the next automatic snapshot is due, at this number of changes.
     pub(crate) fn due_ms(&self, changes: u64) -> Option<u64> {
         if !self.kept || self.running.is_some() {
             return None;
@@ -88,13 +88,13 @@ impl Saves {
         Some(if self.failed.is_some() { due.max(self.tried_ms + SAVE_AGAIN_MS) } else { due })
     }
 
-    /// Why nothing may be changed now.
+    /// The error for write commands while they are refused.
     pub(crate) fn refusal(&self, config: &Config) -> Option<&str> {
         let failed = self.failed.as_deref().filter(|_| !self.points.is_empty())?;
         (config.get("stop-writes-on-bgsave-error") == Some("yes")).then_some(failed)
     }
 
-    /// Lines of INFO.
+    /// The lines of INFO.
     pub(crate) fn tell(&self, changes: u64, now: Now, text: &mut String) {
         let seconds = |ms: Option<u64>| ms.map_or(-1, |ms| (ms / 1000) as i64);
         let _ = write!(

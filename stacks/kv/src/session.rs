@@ -1,4 +1,4 @@
-//! Sessions: what an engine knows about each connection.
+//! Sessions: the engine's state of each connection.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -9,48 +9,48 @@ use crate::error::Error;
 use crate::limits::{PUSH_BYTES_MAX, SESSIONS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_COMMANDS_MAX};
 use crate::now::Now;
 
-/// A connection, as the engine knows it. Never given twice.
+/// Identifies a session; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
     index: u32,
     generation: u32,
 }
 
-/// What a connection does after a command.
+/// What to do after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The next one.
+    /// Execute the next command.
     Continue,
-    /// It ends once its output is sent.
+    /// Close the connection after sending its output.
     Close,
-    /// It waits: its next command is executed after [`Output::Resume`].
+    /// Wait for [`Output::Resume`] before the next command.
     Blocked,
 }
 
-/// What [`crate::Engine::poll_output`] has for a connection.
+/// Output from [`crate::Engine::poll_output`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// To be sent: messages of channels.
+    /// Send these bytes: published messages.
     Bytes(Vec<u8>),
-    /// To be sent; the blocked command is done with, the next one can be executed.
+    /// Send these bytes, the reply of the blocked command, then continue with the next one.
     Resume(Vec<u8>),
-    /// To be sent, and then the connection ends.
+    /// Send these bytes, then close the connection.
     Close(Vec<u8>),
 }
 
-/// Commands between MULTI and EXEC.
+/// Commands queued between MULTI and EXEC.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     pub(crate) commands: Vec<Owned>,
     pub(crate) bytes: usize,
-    /// One of them needs memory: without any, EXEC is refused.
+    /// A queued command needs memory; EXEC is refused if there is none.
     pub(crate) needs_memory: bool,
-    /// One of them was refused: EXEC will be, too.
+    /// A queued command was refused, so EXEC will fail.
     pub(crate) spoiled: bool,
 }
 
 impl Transaction {
-    /// Keeps a command for EXEC.
+    /// Queues a command.
     pub(crate) fn queue(&mut self, args: &[&[u8]]) -> Result<(), Error> {
         let bytes: usize = args.iter().map(|arg| arg.len() + size_of::<usize>() * 4).sum();
         self.bytes += bytes;
@@ -63,10 +63,10 @@ impl Transaction {
     }
 }
 
-/// Arguments that outlive the input they came in.
+/// Owned arguments.
 pub(crate) type Owned = Box<[Box<[u8]>]>;
 
-/// Borrows owned arguments as a command takes them.
+/// Borrows owned arguments as a slice of a command's arguments.
 pub(crate) fn borrowed(args: &Owned) -> Vec<&[u8]> {
     args.iter().map(|arg| &arg[..]).collect()
 }
@@ -75,20 +75,20 @@ pub(crate) fn owned(args: &[&[u8]]) -> Owned {
     args.iter().map(|arg| Box::from(*arg)).collect()
 }
 
-/// What a session gets if its time is over.
+/// What happens when a wait times out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnTimeout {
     Null,
     NullArray,
-    /// It was held back: the command runs now.
+    /// The command was delayed by a pause and runs now.
     Run,
-    /// It waits for something else, as long as that takes.
+    /// The wait has no deadline.
     Never,
-    /// How many servers have what it waits for.
+    /// Replies with the number of acknowledging replicas.
     Count,
 }
 
-/// A command that waits for keys, or for time.
+/// A command that waits for keys or for a time.
 #[derive(Debug)]
 pub(crate) struct Blocked {
     pub(crate) args: Owned,
@@ -104,20 +104,20 @@ pub(crate) enum ReplyMode {
     #[default]
     On,
     Off,
-    /// The next command's reply is not sent; this one's neither.
+    /// Skip the reply of the next command; skip this one.
     SkipNext,
     Skip,
 }
 
-/// One connection's state.
+/// The state of a connection.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) number: u64,
     pub(crate) id: SessionId,
     pub(crate) peer: Box<str>,
-    /// The address that it was accepted at.
+    /// The local address.
     pub(crate) local: Option<SocketAddr>,
-    /// Bytes that arrived and are not executed, and answers that it did not take, when the program last told.
+    /// Sizes of unexecuted input and unread output, as last set by the host.
     pub(crate) unread: usize,
     pub(crate) unsent: usize,
     pub(crate) name: Box<[u8]>,
@@ -127,9 +127,9 @@ pub(crate) struct Session {
     pub(crate) db: usize,
     pub(crate) user: Box<str>,
     pub(crate) authenticated: bool,
-    /// The user may do everything: nothing is to be looked up.
+    /// The user may do everything, so checks are skipped.
     pub(crate) unrestricted: bool,
-    /// What comes from it is what the primary has executed.
+    /// The session applies the changes of a primary.
     pub(crate) is_primary: bool,
     pub(crate) transaction: Option<Box<Transaction>>,
     pub(crate) watched: Vec<(usize, Box<[u8]>)>,
@@ -139,15 +139,15 @@ pub(crate) struct Session {
     pub(crate) blocked: Option<Box<Blocked>>,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_evict: bool,
-    /// What it reads does not count as used.
+    /// Reads do not update access information.
     pub(crate) no_touch: bool,
     pub(crate) opened_ms: u64,
     pub(crate) active_ms: u64,
     pub(crate) last_command: (&'static str, Option<&'static str>),
-    /// For the session, from others.
+    /// Output for the session from other sessions.
     pending: Vec<u8>,
     queued: bool,
-    /// It may execute commands again, once it has what is pending.
+    /// The blocked command has finished; report this with the pending output.
     resumed: bool,
     pub(crate) closing: bool,
 }
@@ -157,18 +157,18 @@ impl Session {
         self.channels.len() + self.patterns.len()
     }
 
-    /// Bytes for it from others, that the program did not take yet.
+    /// Size of the output that the host has not collected.
     pub(crate) fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Whether RESP2 leaves it only the commands of a subscriber.
+    /// Whether only the commands of a RESP2 subscriber are allowed.
     pub(crate) fn only_listens(&self) -> bool {
         self.protocol == Protocol::Resp2 && self.subscriptions() + self.shard_channels.len() > 0
     }
 }
 
-/// All sessions, and what waits to be told to them.
+/// All sessions and their pending output.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     slots: Vec<(u32, Option<Box<Session>>)>,
@@ -262,7 +262,7 @@ impl Sessions {
         self.opened
     }
 
-    /// Appends to what a session is to be told. One that does not keep up is closed.
+    /// Appends to a session's pending output. A session above the limit is closed.
     pub(crate) fn send(&mut self, id: SessionId, write: impl FnOnce(&mut Reply<'_>)) {
         let Some(session) = self.get_mut(id) else { return };
         if session.closing {
@@ -276,7 +276,7 @@ impl Sessions {
         self.enqueue(id);
     }
 
-    /// The session's blocked command has its reply: it goes on.
+    /// Resumes a blocked session with this reply.
     pub(crate) fn resume(&mut self, id: SessionId, reply: &[u8]) {
         if let Some(session) = self.get_mut(id) {
             match session.reply_mode {
@@ -289,7 +289,7 @@ impl Sessions {
         }
     }
 
-    /// The session ends once it has what is pending.
+    /// Closes a session after its pending output.
     pub(crate) fn end(&mut self, id: SessionId) {
         if let Some(session) = self.get_mut(id) {
             session.closing = true;

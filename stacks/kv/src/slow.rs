@@ -1,7 +1,8 @@
-//! Which commands took long: what SLOWLOG and LATENCY tell.
+//! SLOWLOG and LATENCY: the time that commands take.
 //!
-//! The core has no clock; the program may give it one ([`Engine::set_stopwatch`](crate::Engine::set_stopwatch)). It is read twice for a command that can
-//! take long, and for the others only where thresholds are so low that they matter: a GET or a SET costs no reading by default.
+//! The core has no clock; the host can set one ([`Engine::set_stopwatch`](crate::Engine::set_stopwatch)). It
+//! is read twice per command that can take long, and for other commands only if the thresholds are low: with
+//! default settings, GET and SET are not timed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,10 +14,10 @@ use crate::limits::{
 use crate::session::Session;
 use crate::spec::{Flags, Spec};
 
-/// What stands where a password may have been.
+/// Replaces an argument that may be a password.
 const REDACTED: &[u8] = b"(redacted)";
 
-/// A command that took long.
+/// A slow command.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowCommand {
     pub(crate) number: u64,
@@ -27,7 +28,7 @@ pub(crate) struct SlowCommand {
     pub(crate) name: Box<[u8]>,
 }
 
-/// A kind of event and when it took long: seconds since 1970, milliseconds.
+/// Samples of an event: Unix time in seconds, and milliseconds.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Event {
     pub(crate) samples: VecDeque<(u64, u64)>,
@@ -39,7 +40,7 @@ pub(crate) struct Event {
 enum Timed {
     #[default]
     None,
-    /// Those whose time depends on how much there is.
+    /// Commands whose time depends on the amount of data.
     Long,
     All,
 }
@@ -48,10 +49,10 @@ enum Timed {
 pub(crate) struct Slow {
     stopwatch: Option<fn() -> u64>,
     timed: Timed,
-    /// None: nothing is kept.
+    /// `None` disables the log.
     log_us: Option<u64>,
     log_most: usize,
-    /// 0: nothing is kept.
+    /// 0 disables the samples.
     latency_ms: u64,
     pub(crate) log: VecDeque<SlowCommand>,
     numbers: u64,
@@ -63,7 +64,7 @@ impl Slow {
         self.stopwatch = Some(stopwatch);
     }
 
-    /// Makes it as the configuration says.
+    /// Applies the configuration.
     pub(crate) fn configure(&mut self, config: &Config) {
         let text = config.get("slowlog-log-slower-than").unwrap_or_default();
         self.log_us = text.parse().ok();
@@ -77,12 +78,12 @@ impl Slow {
         self.log.truncate(self.log_most);
     }
 
-    /// Whether quick commands are timed, too.
+    /// Whether fast commands are timed too.
     pub(crate) fn times_all(&self) -> bool {
         self.timed == Timed::All
     }
 
-    /// The time, where this command is to be timed.
+    /// The start time, if this command is timed.
     #[inline]
     pub(crate) fn begin(&self, command: &Spec) -> Option<u64> {
         let is_timed = match self.timed {
@@ -93,7 +94,7 @@ impl Slow {
         if is_timed { self.stopwatch.map(|now_us| now_us()) } else { None }
     }
 
-    /// It is over, and did not wait for anything.
+    /// Records a command that has finished without blocking.
     pub(crate) fn end(
         &mut self,
         begun_us: u64,
@@ -124,7 +125,7 @@ impl Slow {
 }
 
 impl Event {
-    /// The longest of a second stands for it.
+    /// Keeps the maximum per second.
     fn add(&mut self, unix_s: u64, ms: u64) {
         self.most_ms = self.most_ms.max(ms);
         if let Some((_, longest)) = self.samples.back_mut().filter(|(at, _)| *at == unix_s) {
@@ -138,7 +139,7 @@ impl Event {
     }
 }
 
-/// Without what may be a password, or the name of a user: of AUTH, of HELLO, of ACL, and of the parameters that are one.
+/// Replaces passwords and user names in AUTH, HELLO, ACL and CONFIG SET.
 pub(crate) fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let says =
         |at: usize, words: &[&str]| args.get(at).is_some_and(|arg| words.iter().any(|word| is(arg, word)));
@@ -152,7 +153,7 @@ pub(crate) fn redacted<'a>(name: &str, args: &[&'a [u8]]) -> Vec<&'a [u8]> {
     args.iter().enumerate().map(|(at, arg)| if secret(at) { REDACTED } else { *arg }).collect()
 }
 
-/// As Redis keeps them: so many arguments, so many bytes of each, and what was left out in words.
+/// Truncates as in Redis: the number of arguments and the bytes of each, with a note of what was omitted.
 fn shortened(args: &[&[u8]]) -> Vec<Vec<u8>> {
     let kept = if args.len() > SLOWLOG_ARGUMENTS { SLOWLOG_ARGUMENTS - 1 } else { args.len() };
     let argument = |arg: &&[u8]| match arg.len().checked_sub(SLOWLOG_ARGUMENT_BYTES) {

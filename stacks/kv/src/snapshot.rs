@@ -1,7 +1,7 @@
-//! Snapshots, both ways.
+//! Snapshots in both directions.
 //!
-//! One that is made has the keys as they were when it began. The program takes it part by part ([`Engine::snapshot`]), puts it
-//! where it belongs, and says how that went ([`Engine::snapshot_ended`]). One that is read comes part by part ([`Loader`]).
+//! A snapshot contains the keys as of its start. The host collects it in parts ([`Engine::snapshot`]), stores
+//! it, and reports the result ([`Engine::snapshot_ended`]). A [`Loader`] loads a snapshot in parts.
 
 use crate::engine::Engine;
 use crate::keyspace::{Coming, Filling, Loaded};
@@ -9,24 +9,26 @@ use crate::now::Now;
 use crate::rdb::{RdbError, Reader};
 
 impl Engine {
-    /// From now on SAVE and its kin work: the program keeps snapshots.
+    /// Enables SAVE and similar commands: the host stores snapshots.
     pub fn keep_snapshots(&mut self, now: Now) {
         (self.world.saves.kept, self.world.saves.last_ms) = (true, now.unix_ms);
     }
 
-    /// Begins a snapshot of the keys as they are now, for the end of the program; one that runs is dropped.
+    /// Starts a snapshot for the shutdown, replacing one in progress.
     pub fn begin_snapshot(&mut self, now: Now) {
         self.keys.now = now;
         self.world.begin_save(&mut self.keys);
     }
 
-    /// Appends the next part of the snapshot that runs, in the RDB format: about `budget` bytes, one value's more at the most, and
-    /// what was changed since the last part, as it was before. `true` at its end; nothing is appended if none runs.
+    /// Appends the next part of the snapshot in the RDB format, about `budget` bytes plus at most one value,
+    /// and the previous values of keys that have changed. Returns `true` at the end or if there is no
+    /// snapshot.
     pub fn snapshot(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
         self.keys.snapshot_part(budget, out)
     }
 
-    /// The snapshot that ran is where it belongs, or why it is not, in words that begin small. Whoever waits for it is told.
+    /// Reports the result of a snapshot; an error starts with a lower-case letter. Replies to the sessions
+    /// that wait for it.
     pub fn snapshot_ended(&mut self, now: Now, result: Result<(), &str>) {
         self.keys.drop_snapshot();
         let error = result.err().map(|why| format!("ERR {why}"));
@@ -35,20 +37,20 @@ impl Engine {
         }
     }
 
-    /// The server does not end, since what it has could not be saved: whoever asked for it is told.
+    /// Replies to SHUTDOWN that the final snapshot failed.
     pub fn refuse_shutdown(&mut self) {
         for id in self.world.saves.ending() {
             self.world.answer(&mut self.keys, id, Some("ERR Errors trying to SHUTDOWN. Check logs."));
         }
     }
 
-    /// Whether the configuration wants a snapshot when the server ends (`save`).
+    /// Whether the configuration demands a snapshot on shutdown (`save`).
     pub fn saves_at_end(&self) -> bool {
         self.world.saves.kept && !self.world.saves.points.is_empty()
     }
 }
 
-/// Reads a snapshot into an engine, in pieces of any size.
+/// Loads a snapshot into an engine, in chunks of any size.
 ///
 /// ```
 /// use netdyno_kv_core::{Config, Engine, Loader, Now};
@@ -76,16 +78,17 @@ impl Default for Loader {
 }
 
 impl Loader {
-    /// For a snapshot from its beginning.
+    /// A loader for a complete snapshot.
     pub fn new() -> Self {
         Self { reader: Reader::new(), coming: Coming::default(), loaded: Loaded::default() }
     }
 
-    /// Reads on. Gives how many of the bytes belong to the snapshot: fewer than there are once it has come to its end.
+    /// Loads a chunk. Returns the number of bytes that belong to the snapshot, which is smaller than the
+    /// input only at its end.
     ///
     /// # Errors
     ///
-    /// It is damaged, or has what cannot be kept here. What was read before stays in the engine.
+    /// The snapshot is damaged or contains unsupported data. Keys that were loaded before remain.
     pub fn feed(&mut self, engine: &mut Engine, now: Now, bytes: &[u8]) -> Result<usize, RdbError> {
         engine.keys.now = now;
         let mut filling =
@@ -93,16 +96,16 @@ impl Loader {
         self.reader.feed(bytes, &mut filling)
     }
 
-    /// Whether it has come to its end, and its checksum was right.
+    /// Whether the snapshot is complete and its checksum is correct.
     pub fn is_done(&self) -> bool {
         self.reader.is_done()
     }
 
-    /// What it had.
+    /// The result.
     ///
     /// # Errors
     ///
-    /// It has not come to its end.
+    /// The snapshot is incomplete.
     pub fn finish(self, engine: &mut Engine) -> Result<Loaded, RdbError> {
         if !self.is_done() {
             return Err(self.reader.cut_off());

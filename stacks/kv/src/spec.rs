@@ -1,71 +1,71 @@
-//! What is known of a command: name, arity, what it does, where its keys stand, what it is about.
+//! Properties of commands: name, arity, flags, positions of keys, group.
 
 use crate::args::is;
 use crate::number;
 
-/// What a command does, as `COMMAND` tells it.
+/// The flags of a command, as returned by `COMMAND`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u16);
 
 impl Flags {
-    /// Nothing special.
+    /// No flags.
     pub const NONE: Self = Self(0);
-    /// It may change keys.
+    /// May modify keys.
     pub const WRITE: Self = Self(1);
-    /// It reads keys.
+    /// Reads keys.
     pub const READ_ONLY: Self = Self(1 << 1);
-    /// It may need more memory.
+    /// May need more memory.
     pub const DENY_OOM: Self = Self(1 << 2);
-    /// It is for operators.
+    /// Is administrative.
     pub const ADMIN: Self = Self(1 << 3);
-    /// It is about channels.
+    /// Concerns publish/subscribe.
     pub const PUBSUB: Self = Self(1 << 4);
-    /// It may wait.
+    /// May block.
     pub const BLOCKING: Self = Self(1 << 5);
-    /// Its time does not depend on the number of elements.
+    /// Takes time independent of the number of elements.
     pub const FAST: Self = Self(1 << 6);
-    /// It runs before a client has said who it is.
+    /// Is allowed before authentication.
     pub const NO_AUTH: Self = Self(1 << 7);
-    /// It cannot be queued in a transaction.
+    /// Is not allowed in a transaction.
     pub const NO_MULTI: Self = Self(1 << 8);
-    /// It can do harm.
+    /// Is dangerous (an ACL category).
     pub const DANGEROUS: Self = Self(1 << 9);
-    /// A subscriber in RESP2 may use it, too.
+    /// Is allowed for RESP2 subscribers.
     pub const LISTENER: Self = Self(1 << 10);
 
-    /// Both.
+    /// The union of both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether any of the other's is set.
+    /// Whether any flag of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// Where a command's keys stand among its arguments.
+/// The positions of a command's keys among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
-    /// It has none.
+    /// The command has no keys.
     None,
-    /// From the first to the last (negative: from the end), each `step` arguments.
+    /// Every `step`th argument from the first to the last position (negative: from the end).
     Range {
-        /// Position of the first.
+        /// Position of the first key.
         first: u8,
-        /// Position of the last.
+        /// Position of the last key.
         last: i8,
-        /// Arguments from one to the next.
+        /// Distance between keys.
         step: u8,
     },
-    /// The argument at `at` tells how many follow; at `also` there is one more, unless that is 0.
+    /// The argument at `at` is the number of keys after it; `also` is the position of a further key, or 0.
     Counted {
         /// Position of the number.
         at: u8,
-        /// Position of a key that is not counted.
+        /// Position of a further key.
         also: u8,
     },
-    /// The first argument, and what follows the last STORE.
+    /// The first argument, and the arguments after STORE.
     Store,
 }
 
@@ -75,12 +75,12 @@ impl Keys {
         Self::range(1, 1, 1)
     }
 
-    /// From `first` to `last`, each `step` arguments.
+    /// Every `step`th argument from `first` to `last`.
     pub const fn range(first: u8, last: i8, step: u8) -> Self {
         Self::Range { first, last, step }
     }
 
-    /// First, last and step as `COMMAND` tells them.
+    /// First position, last position and step, as returned by `COMMAND`.
     pub(crate) fn triple(self) -> (i64, i64, i64) {
         match self {
             Self::None | Self::Counted { also: 0, .. } => (0, 0, 0),
@@ -90,7 +90,7 @@ impl Keys {
         }
     }
 
-    /// Positions of the keys in a command of so many arguments.
+    /// The positions of the keys among these arguments.
     pub(crate) fn positions(self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
         let (before, first, last, step, after) = match self {
             Self::None => (None, 1, 0, 1, None),
@@ -113,7 +113,7 @@ impl Keys {
     }
 }
 
-/// What a command is about.
+/// The group of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Keys of any type.
@@ -128,19 +128,19 @@ pub enum Group {
     Set,
     /// Sorted sets.
     SortedSet,
-    /// Strings as bits.
+    /// Bitmaps.
     Bitmap,
-    /// Channels.
+    /// Publish/subscribe.
     PubSub,
     /// Connections.
     Connection,
     /// Transactions.
     Transactions,
-    /// The server itself.
+    /// The server.
     Server,
 }
 
-/// What is known of a command, whatever runs it.
+/// The properties of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spec {
     pub(crate) name: &'static str,
@@ -151,30 +151,30 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// Whether so many arguments are neither too few nor too many.
+    /// Whether the arity permits this number of arguments.
     pub(crate) fn takes(&self, args: usize) -> bool {
         let arity = self.arity.unsigned_abs() as usize;
         if self.arity < 0 { args >= arity } else { args == arity }
     }
 
-    /// Its time depends on little but its arguments.
+    /// Whether its time depends little on the data.
     pub(crate) fn is_quick(&self) -> bool {
         self.flags.contains(Flags::FAST) || self.name == "set"
     }
 
-    /// It only reads or writes keys: it changes nothing that another command's admission depends on.
+    /// Whether it accesses only keys, so that it cannot affect the checks of later commands.
     pub(crate) fn concerns_keys(&self) -> bool {
         use Group::{Bitmap, Generic, Hash, List, Set, SortedSet, String};
         let group = matches!(self.group, Generic | String | List | Hash | Set | SortedSet | Bitmap);
         group && !self.flags.contains(Flags::BLOCKING.with(Flags::ADMIN))
     }
 
-    /// Runs at once although a transaction is open.
+    /// Whether it runs immediately within a transaction.
     pub(crate) fn ends_transaction(&self) -> bool {
         matches!(self.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
     }
 
-    /// Categories of access control, as ACL names them.
+    /// Whether it is in an ACL category.
     pub(crate) fn is_in(&self, category: &str) -> bool {
         let group = |wanted: Group| self.group == wanted;
         match category {
@@ -201,12 +201,12 @@ impl Spec {
     }
 }
 
-/// Whether access control knows a category by this name.
+/// Whether an ACL category with this name exists.
 pub(crate) fn is_category(name: &str) -> bool {
     name == "all" || CATEGORIES.contains(&name)
 }
 
-/// The categories that `ACL CAT` lists.
+/// The categories listed by `ACL CAT`.
 pub(crate) const CATEGORIES: [&str; 21] = [
     "keyspace",
     "read",

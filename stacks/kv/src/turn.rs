@@ -1,8 +1,8 @@
-//! A session's turn: several commands of it, with what holds for all of them looked at once.
+//! A turn: several commands of one session, with shared checks.
 //!
-//! Most commands come to a server in which nothing is the matter: no transaction, no replica, no limit of memory, nobody who
-//! wants to be told. Whether it is so is asked when a turn begins, and again after each command that could change it. In
-//! between, a command that only reads or writes keys, and that quickly, runs at once.
+//! Usually nothing restricts a command: no transaction, replica, memory limit or observer. This is checked at
+//! the start of a turn and after each command that could change it. In between, fast commands that only
+//! access keys run without further checks.
 
 use netdyno_resp::{Protocol, Reply};
 
@@ -12,28 +12,28 @@ use crate::keyspace::Class;
 use crate::now::Now;
 use crate::session::{Outcome, ReplyMode, SessionId};
 
-/// The commands of one session, one after the other. While there is one nobody else can change the engine.
+/// Executes consecutive commands of a session, with exclusive access to the engine.
 #[derive(Debug)]
 pub struct Turn<'a> {
     engine: &'a mut Engine,
     now: Now,
     id: SessionId,
-    /// Nothing is the matter, and the keyspace looks at the session's database; and what the session speaks.
+    /// The protocol of the session if fast commands need no checks and its database is selected.
     calm: Option<Protocol>,
-    /// Commands that ran since, and the last of them: what is known of the session does not have them yet.
+    /// Commands that are not recorded in the session yet, and the last of them.
     ran: u64,
     last: usize,
 }
 
 impl Engine {
-    /// Commands of a session are about to come.
+    /// Starts a turn of a session.
     pub fn turn(&mut self, now: Now, id: SessionId) -> Turn<'_> {
         self.keys.now = now;
         let calm = self.calm(id);
         Turn { engine: self, now, id, calm, ran: 0, last: 0 }
     }
 
-    /// Whether nothing can keep a quick command of this session from running, and nobody is to be told of it: its protocol then.
+    /// Whether fast commands of this session need no checks and have no observers; then its protocol.
     fn calm(&mut self, id: SessionId) -> Option<Protocol> {
         let session = self.world.sessions.get(id)?;
         let free = session.authenticated
@@ -65,7 +65,7 @@ impl Engine {
 }
 
 impl Turn<'_> {
-    /// Runs the next command, as [`Engine::execute`] does.
+    /// Executes the next command, like [`Engine::execute`].
     #[inline]
     pub fn execute(&mut self, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         let Engine { keys, world, commands } = &mut *self.engine;
@@ -84,7 +84,7 @@ impl Turn<'_> {
         self.execute_any(args, out)
     }
 
-    /// To ask for something beside.
+    /// Read access to the engine.
     pub fn engine(&self) -> &Engine {
         self.engine
     }
@@ -97,7 +97,7 @@ impl Turn<'_> {
         outcome
     }
 
-    /// Somebody waits for what the last command gave to a key.
+    /// Serves sessions that wait for a key of the last command.
     #[cold]
     fn serve(&mut self) -> Outcome {
         self.settle();
@@ -107,7 +107,7 @@ impl Turn<'_> {
         if closing { Outcome::Close } else { Outcome::Continue }
     }
 
-    /// Writes down what ran.
+    /// Records the executed commands in the session.
     fn settle(&mut self) {
         let ran = std::mem::take(&mut self.ran);
         if ran > 0 {
@@ -133,7 +133,7 @@ mod tests {
     use crate::Config;
     use crate::random::Random;
 
-    /// What may change how the next command is taken, among such as run at once.
+    /// Commands that affect how later ones are executed, mixed with fast ones.
     const LINES: [&str; 48] = [
         "SET k v",
         "set k w",
@@ -185,7 +185,7 @@ mod tests {
         "BLPOP l m 0.001",
     ];
 
-    /// Two engines with the same commands of the same sessions: one takes them in turns, the other one by one.
+    /// Two engines receive the same commands: one in turns, the other one at a time.
     #[test]
     fn a_turn_answers_as_commands_by_themselves() {
         let mut answers = 0;
@@ -202,7 +202,7 @@ mod tests {
                 let mut outs = [Vec::new(), Vec::new()];
                 let mut turn = in_turns.turn(now, sessions[0][at]);
                 for _ in 0..random.below(8) {
-                    // The first ones of the list oftener.
+                    // Prefers the first entries of the list.
                     let last = if random.below(8) == 0 { LINES.len() } else { 20 };
                     let words: Vec<&[u8]> = LINES[random.below(last)].split(' ').map(str::as_bytes).collect();
                     if blocked[at] {

@@ -1,4 +1,4 @@
-//! What there is beside keys: sessions, channels, users, configuration, who waits.
+//! The state other than keys: sessions, channels, users, configuration, blocked sessions.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,23 +15,23 @@ use crate::replication::Replication;
 use crate::saves::Saves;
 use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
 
-/// How many commands ran, and how they ended.
+/// Numbers of commands and errors.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Totals {
     pub(crate) commands: u64,
     pub(crate) errors: u64,
-    /// By name: calls and failures.
+    /// Calls and failures by command.
     pub(crate) calls: Vec<(u64, u64)>,
 }
 
-/// `CLIENT PAUSE`: until when, and whether commands that only read go on.
+/// `CLIENT PAUSE`: its end, and whether it includes read commands.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Pause {
     pub(crate) until_ms: u64,
     pub(crate) all: bool,
 }
 
-/// Everything but the keys.
+/// All state other than the keys.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) sessions: Sessions,
@@ -46,20 +46,20 @@ pub(crate) struct World {
     pub(crate) saves: Saves,
     pub(crate) replication: Replication,
     pub(crate) followers: Followers,
-    /// Forty hexadecimal digits that name what is logged: it goes on until another primary is followed.
+    /// The replication ID of the log: 40 hexadecimal digits. Changes with the primary.
     pub(crate) history: String,
     pub(crate) started_ms: u64,
-    /// Sections of INFO that the server adds to, and its lines.
+    /// Lines of INFO from the host, by section.
     pub(crate) info: BTreeMap<String, String>,
-    /// Such lines that are made when they are asked for.
+    /// Functions that generate lines of INFO.
     pub(crate) info_sources: BTreeMap<String, fn() -> String>,
     pub(crate) slow: crate::slow::Slow,
-    /// Forty hexadecimal digits that name this run.
+    /// The run ID: 40 hexadecimal digits.
     pub(crate) run_id: String,
 }
 
 impl World {
-    /// Tells subscribers what happened to keys.
+    /// Publishes keyspace events.
     pub(crate) fn notify(&mut self, keys: &mut Keyspace) {
         for event in std::mem::take(&mut keys.events) {
             if keys.notify.contains(Class::KEYSPACE) {
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Forgets a session everywhere.
+    /// Removes a session everywhere.
     pub(crate) fn close(&mut self, keys: &mut Keyspace, id: SessionId) {
         self.blocking.remove(keys, &mut self.sessions, id);
         self.pubsub.forget(&mut self.sessions, id);
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// Ends the wait of a session, by time or by CLIENT UNBLOCK; `error` in place of a null.
+    /// Ends a session's wait by timeout or CLIENT UNBLOCK, with an error or a null.
     pub(crate) fn unblock(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) -> bool {
         let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_deref());
         if blocked.is_some_and(|blocked| blocked.on_timeout == OnTimeout::Never) {
@@ -102,7 +102,8 @@ impl World {
         match error {
             Some(text) => reply.error(text),
             None if counts => reply.integer(count as i64),
-            // Also of a command that gives a null at once in a transaction: so it is in Redis 7.0.
+            // As in Redis 7.0, this also applies to commands that reply with a plain null within a
+            // transaction.
             None => reply.null_array(),
         }
         self.sessions.resume(id, &out);
@@ -111,7 +112,7 @@ impl World {
 }
 
 impl World {
-    /// A copy of the keys as they are now begins.
+    /// Starts a copy of the current keys.
     pub(crate) fn begin_copy(&mut self, keys: &mut Keyspace) {
         let (made_s, used) = ((keys.now.unix_ms / 1000).to_string(), keys.memory_bytes().to_string());
         let about = [
@@ -124,13 +125,13 @@ impl World {
         keys.begin_snapshot(self.config.get("rdbcompression") == Some("yes"), &about);
     }
 
-    /// A snapshot begins, of the keys as they are now.
+    /// Starts a snapshot of the current keys.
     pub(crate) fn begin_save(&mut self, keys: &mut Keyspace) {
         self.begin_copy(keys);
         self.saves.begin(keys.now, keys.dirty);
     }
 
-    /// Follows this primary from now on, or nobody.
+    /// Changes the primary, or ends replication.
     pub(crate) fn follow(&mut self, keys: &mut Keyspace, primary: Option<SocketAddr>) {
         self.replication.follow(primary);
         self.history = format!(
@@ -142,7 +143,7 @@ impl World {
         keys.expiry = if primary.is_some() { Expiry::Hide } else { Expiry::Remove };
     }
 
-    /// One begins by itself, if it is time.
+    /// Starts an automatic snapshot if one is due.
     pub(crate) fn save_if_due(&mut self, keys: &mut Keyspace) {
         if self.replication.loading || keys.snapshot.is_some() {
             return;
@@ -153,7 +154,7 @@ impl World {
         }
     }
 
-    /// Answers a session that waits for the program to do something.
+    /// Replies to a session that waits for the host.
     pub(crate) fn answer(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) {
         let waits = |blocked: &Blocked| blocked.on_timeout == OnTimeout::Never;
         if !self.sessions.get(id).and_then(|s| s.blocked.as_deref()).is_some_and(waits) {

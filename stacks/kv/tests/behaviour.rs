@@ -1,4 +1,4 @@
-//! Eviction, users, waiting: what the model leaves out.
+//! Eviction, users and blocking, which the model test does not cover.
 #![allow(missing_docs)]
 
 use netdyno_kv_core::{Config, Engine, Now, Outcome, Output, SessionId};
@@ -36,7 +36,8 @@ fn every_policy_keeps_memory_within_its_limit() {
                 usize::from(reply.starts_with("-OOM command not allowed when used memory > 'maxmemory'."));
         }
         assert_eq!(refused == 0, evicts, "{policy} {timed}: {refused}");
-        // A command is let in while there is room: its own value, and one segment's growth, come on top.
+        // A command is accepted while there is memory; its own value and the growth of one segment come on
+        // top.
         assert!(engine.memory_bytes() < 260_000, "{policy}: {}", engine.memory_bytes());
         assert!(engine.keys() > 500, "{policy}: {}", engine.keys());
         if policy == "volatile-ttl" {
@@ -104,7 +105,7 @@ fn a_user_reads_and_writes_only_what_is_his() {
         ("ZRANGESTORE w3 r2 0 1", true),
         ("SORT r STORE w5", true),
         ("SORT r STORE r5", false),
-        // Keys that no argument names.
+        // Keys that are not arguments.
         ("SORT r BY secret_* ALPHA", false),
         ("SORT r GET secret_*", false),
         ("SORT_RO r GET secret_*", false),
@@ -122,13 +123,13 @@ fn as_redis_has_it() {
     let mut engine = Engine::new(Config::default(), 3);
     let session = engine.open(START, "a");
     for (line, expected) in [
-        // Of an unsigned field, -1 is the highest number.
+        // -1 is the maximum of an unsigned field.
         ("BITFIELD bits OVERFLOW SAT SET u8 0 -1 GET u8 0", "*2\r\n:0\r\n:255\r\n"),
         ("BITFIELD bits OVERFLOW FAIL SET u8 0 -1", "*1\r\n$-1\r\n"),
         ("HSET hash a 1", ":1\r\n"),
         ("SADD set a", ":1\r\n"),
         ("ZADD zset 1 a", ":1\r\n"),
-        // Redis would draw until its memory is full.
+        // Redis draws until its memory is exhausted.
         ("HRANDFIELD hash -9223372036854775807", "-ERR value is out of range\r\n"),
         ("SRANDMEMBER set -9223372036854775807", "-ERR value is out of range\r\n"),
         ("ZRANDMEMBER zset -9223372036854775807", "-ERR value is out of range\r\n"),
@@ -164,14 +165,14 @@ fn who_waited_first_is_served_first_and_time_ends_it() {
     engine.tick(Now { unix_ms: START.unix_ms + 2500, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((first, Output::Resume(b"+OK\r\n".to_vec()))));
     assert_eq!(engine.poll_output(), None);
-    // Also the last command, if it was held back.
+    // Applies to a delayed QUIT too.
     run(&mut engine, giver, 3000, "CLIENT PAUSE 500 ALL");
     assert_eq!(run(&mut engine, first, 3000, "QUIT").0, Outcome::Blocked);
     engine.tick(Now { unix_ms: START.unix_ms + 3500, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((first, Output::Close(b"+OK\r\n".to_vec()))));
 }
 
-/// So many that some share a hash of 32 bits, whatever the seed; their deadline is the same for all.
+/// With this many keys, some share a 32-bit hash for any seed; all have the same deadline.
 #[test]
 fn keys_that_share_a_hash_expire_without_being_asked_for() {
     let mut engine = Engine::new(Config::default(), 3);
@@ -198,7 +199,7 @@ fn a_client_that_wants_no_replies_has_none_of_what_it_waited_for() {
         run(&mut engine, other, 1, "RPUSH a 1");
         assert_eq!(engine.poll_output(), Some((waiting, Output::Resume(first.into()))), "{mode}");
         assert_eq!(run(&mut engine, waiting, 2, "LLEN a").1, second, "{mode}");
-        // The time is over.
+        // The wait has timed out.
         run(&mut engine, waiting, 3, &format!("CLIENT REPLY {mode}"));
         run(&mut engine, waiting, 3, "BLPOP a 1");
         engine.tick(Now { unix_ms: START.unix_ms + 5000, monotonic_us: 5_000_000 });
@@ -212,7 +213,7 @@ thread_local! {
     static NOW_US: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Each reading is later than the one before.
+/// Advances with each reading.
 fn stopwatch() -> u64 {
     NOW_US.set(NOW_US.get() + STEP_US.get());
     NOW_US.get()
@@ -227,7 +228,7 @@ fn commands_that_take_long_are_told() {
         STEP_US.set(step_us);
         run(&mut engine, session, 0, line).1
     };
-    // Ten milliseconds are the threshold, and what cannot take so long is not timed.
+    // The threshold is 10 ms; commands that cannot take that long are not timed.
     tell(9_999, "KEYS *");
     let read = NOW_US.get();
     tell(50_000, "GET k");
@@ -238,7 +239,7 @@ fn commands_that_take_long_are_told() {
         tell(0, "SLOWLOG GET"),
         "*1\r\n*6\r\n:0\r\n:1000\r\n:10000\r\n*2\r\n$4\r\nKEYS\r\n$2\r\nx*\r\n$9\r\n1.2.3.4:5\r\n$0\r\n\r\n"
     );
-    // Everything, the last three of it.
+    // All commands are logged; the last three are kept.
     tell(1, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 3 latency-monitor-threshold 1");
     for at in 0..5 {
         tell(1000 + at, &format!("GET k{at}"));

@@ -1,5 +1,5 @@
-//! Sequences of commands against a plain model, in both protocols. What was logged and what was dumped give the same keyspace
-//! again.
+//! Random commands compared with a simple model, in both protocols. Replaying the log and the dump reproduces
+//! the keyspace.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ enum Value {
     Zset(BTreeMap<Vec<u8>, i32>),
 }
 
-/// Keys, values and deadlines; nothing clever.
+/// A simple model of keys, values and deadlines.
 #[derive(Default)]
 struct Model {
     keys: BTreeMap<Vec<u8>, (Value, Option<u64>)>,
@@ -95,7 +95,7 @@ fn key_name(key: u8) -> Vec<u8> {
 }
 
 fn member_name(member: u8) -> Vec<u8> {
-    // Some are too long to stand inline.
+    // Some are too long to be stored inline.
     format!("{member}{}", "m".repeat(usize::from(member))).into_bytes()
 }
 
@@ -104,7 +104,7 @@ fn number(text: &[u8]) -> Option<i64> {
     (number.to_string().as_bytes() == text).then_some(number)
 }
 
-/// The value at a key, if it has this type; the error is written if it has another.
+/// The value of a key with this type; writes the error for another type.
 macro_rules! typed {
     ($model:expr, $key:expr, $reply:expr, $variant:ident, $empty:expr) => {
         match $model.keys.entry(key_name($key)).or_insert_with(|| (Value::$variant($empty), None)) {
@@ -339,7 +339,7 @@ impl Server {
         out
     }
 
-    /// Executes commands as a file holds them.
+    /// Replays commands from a file.
     fn replay(&mut self, now: u64, mut commands: &[u8]) {
         let mut parser = RequestParser::new(RequestLimits::default());
         let mut args = Args::default();
@@ -352,7 +352,7 @@ impl Server {
         assert!(commands.is_empty());
     }
 
-    /// Everything that is there, in an order that does not depend on the seed: replies of commands that read.
+    /// The complete contents in an order that is independent of the seed: replies of read commands.
     fn picture(&mut self, now: u64) -> Vec<Vec<u8>> {
         let mut picture = Vec::new();
         for key in (0..6).map(key_name) {
@@ -401,7 +401,7 @@ proptest! {
             prop_assert_eq!(String::from_utf8_lossy(&actual), String::from_utf8_lossy(&expected), "{:?}", step);
             let logged = std::mem::take(server.engine.take_log());
             log.extend_from_slice(&logged);
-            // A file begins somewhere on the way: parts of the keyspace and what is logged between, in order.
+            // A file starts at any time: parts of the keyspace and the log in order.
             if at == dump_at {
                 server.engine.begin_dump();
                 dumping = true;

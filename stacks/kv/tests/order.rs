@@ -1,4 +1,4 @@
-//! The order in which small hashes and sets are told, as Redis tells it.
+//! The order of small hashes and sets is that of Redis.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod table;
@@ -37,7 +37,7 @@ fn as_redis_tells_it() {
     }
 }
 
-/// So it is in Redis from 7.2 on; in 7.0 such sets are in no order.
+/// As in Redis since 7.2; in 7.0 these sets are unordered.
 #[test]
 fn small_sets_of_texts_keep_their_order() {
     let mut fixture = Fixture::new();
@@ -60,7 +60,7 @@ fn small_sets_of_texts_keep_their_order() {
     assert_eq!(members, wanted);
 }
 
-/// What a new append-only file holds gives the same order.
+/// A rewritten append-only file reproduces the order.
 #[test]
 fn a_dump_keeps_the_order() {
     let mut fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Snapshots: they have the keys as they were when they began, whatever was changed meanwhile, and whoever reads them has the same.
+//! Snapshots contain the keys as of their start, whatever changes meanwhile, and reproduce them when loaded.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use netdyno_kv_core::{Config, Engine, Loader, Now, Outcome, Output, RdbFault, Se
 const START: Now = Now { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
 const SEED: u64 = 11;
 
-/// Numbers from a seed.
+/// A linear congruential generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -43,14 +43,14 @@ impl Peer {
         String::from_utf8_lossy(&self.run(&words).1).into_owned()
     }
 
-    /// A bulk string's bytes.
+    /// The bytes of a bulk string.
     fn bulk(&mut self, args: &[&[u8]]) -> Vec<u8> {
         let reply = self.run(args).1;
         let begin = reply.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         reply[begin..reply.len() - 2].to_vec()
     }
 
-    /// All keys of the first databases with their values and deadlines.
+    /// All keys of the first databases with values and deadlines.
     fn all(&mut self) -> BTreeMap<(usize, Vec<u8>), (Vec<u8>, String)> {
         let mut all = BTreeMap::new();
         for db in 0..4 {
@@ -97,7 +97,7 @@ fn bulks(reply: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// A command that changes something, mostly.
+/// A random command, mostly a write.
 fn change(numbers: &mut Numbers, empties: bool) -> String {
     let key = |numbers: &mut Numbers| format!("k{}", numbers.below(60));
     let (a, b, n) = (key(numbers), key(numbers), numbers.below(300));

@@ -1,19 +1,19 @@
-//! The arguments of one command, without a copy of them.
+//! The arguments of a command, without copying them.
 
 use std::ops::Range;
 
 use crate::limits::{KEPT_ARGUMENTS, KEPT_INLINE_BYTES};
 
-/// Where one command's arguments stand in the input. Reused from command to command: a steady flow allocates nothing.
+/// The positions of a command's arguments in the input. Reusable, so that steady traffic allocates nothing.
 #[derive(Debug, Default)]
 pub struct Args {
     pub(crate) spans: Vec<Span>,
-    /// What an inline command's arguments are without their quotes; `spans` are of this then.
+    /// The unquoted arguments of an inline command; `spans` then refers to this buffer.
     pub(crate) unquoted: Vec<u8>,
     pub(crate) inline: bool,
 }
 
-/// Where an argument begins, and its length. A request is shorter than 4 GiB.
+/// The position and length of an argument. A request is shorter than 4 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) at: u32,
@@ -21,29 +21,29 @@ pub(crate) struct Span {
 }
 
 impl Args {
-    /// How many there are, the command's name included. None, if the client sent an empty line.
+    /// Number of arguments, including the command's name. Zero for an empty line.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// One of them. `input` is what was given to the parser; beyond the last all are empty.
+    /// An argument by index, empty if out of range. `input` must be the input of the parser.
     pub fn get<'b>(&'b self, input: &'b [u8], index: usize) -> &'b [u8] {
         self.spans.get(index).and_then(|span| self.source(input).get(span.range())).unwrap_or_default()
     }
 
-    /// All of them. `input` is what was given to the parser.
+    /// All arguments. `input` must be the input of the parser.
     pub fn iter<'b>(&'b self, input: &'b [u8]) -> impl ExactSizeIterator<Item = &'b [u8]> {
         let source = self.source(input);
         self.spans.iter().map(move |span| source.get(span.range()).unwrap_or_default())
     }
 
-    /// All of them, for as long as the input lives. None for an inline command: its arguments are kept here until the
-    /// next.
+    /// All arguments, with the lifetime of the input. `None` for an inline command, whose arguments are
+    /// stored here until the next one.
     pub fn in_input<'b>(&self, input: &'b [u8]) -> Option<impl ExactSizeIterator<Item = &'b [u8]>> {
         let words = self.spans.iter().map(move |span| input.get(span.range()).unwrap_or_default());
         (!self.inline).then_some(words)

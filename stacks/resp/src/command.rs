@@ -1,6 +1,6 @@
-//! The client's side of a request.
+//! The client side of requests.
 
-/// Appends a command, its name first, as an array of bulk strings.
+/// Appends a command, including its name, as an array of bulk strings.
 ///
 /// ```
 /// let mut out = Vec::new();

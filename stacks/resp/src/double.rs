@@ -1,10 +1,10 @@
-//! Doubles as text: the fewest digits that give the same double again, laid out as Redis does.
+//! Doubles as text: the shortest digits that round-trip, formatted as in Redis.
 
 use std::fmt::Write;
 
-/// Appends `value`: `3.1`, `17`, `1e+30`, `inf`, `-inf`, `nan`.
+/// Appends `value`, for example `3.1`, `17`, `1e+30`, `inf`, `-inf`, `nan`.
 pub fn write_double(out: &mut Vec<u8>, value: f64) {
-    /// Whole numbers up to here are exact, and are written as integers.
+    /// Integers up to this value are exact and formatted as integers.
     const EXACT: f64 = 4_503_599_627_370_496.0;
     if value.is_nan() {
         out.extend_from_slice(b"nan");
@@ -21,7 +21,7 @@ pub fn write_double(out: &mut Vec<u8>, value: f64) {
 
 fn write_digits(out: &mut Vec<u8>, value: f64) {
     let mut text = Scratch::default();
-    // A finite double has at most 17 digits, a point, a sign and a short exponent: it fits.
+    // A finite double fits: at most 17 digits, a point, a sign and a short exponent.
     let _ = write!(text, "{:e}", value.abs());
     let (mantissa, exponent) = text.split();
     if value < 0.0 {
@@ -29,7 +29,7 @@ fn write_digits(out: &mut Vec<u8>, value: f64) {
     }
     let digits = mantissa.iter().copied().filter(u8::is_ascii_digit);
     let count = digits.clone().count() as i32;
-    // Digits before the point, were it written without an exponent.
+    // Digits before the point in plain notation.
     let before = exponent + 1;
     if before >= count && exponent < count + 7 {
         out.extend(digits);
@@ -48,7 +48,7 @@ fn write_digits(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Without an exponent: `0.001`, `1234.5`.
+/// Plain notation: `0.001`, `1234.5`.
 fn write_plain(out: &mut Vec<u8>, digits: impl Iterator<Item = u8>, before: i32) {
     if before <= 0 {
         out.extend_from_slice(b"0.");
@@ -62,7 +62,7 @@ fn write_plain(out: &mut Vec<u8>, digits: impl Iterator<Item = u8>, before: i32)
     }
 }
 
-/// Room for the digits of a double, without an allocation.
+/// A buffer for the digits of a double, without allocation.
 #[derive(Default)]
 struct Scratch {
     bytes: [u8; 32],
@@ -70,7 +70,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// What stands before the `e`, and the number after it.
+    /// The mantissa before the `e`, and the exponent.
     fn split(&self) -> (&[u8], i32) {
         let text = &self.bytes[..self.length];
         let at = text.iter().position(|byte| *byte == b'e').unwrap_or(text.len());

@@ -1,76 +1,75 @@
-//! Errors: what the other side sent that cannot be. Each ends the connection, for where the next frame begins is not
-//! known.
+//! Protocol errors. All are fatal for the connection, because the start of the next frame is unknown.
 
-/// The client broke the protocol. As text it is Redis' error reply: send it, then close.
+/// A protocol error of the client. Its text is Redis' error reply: send it and close the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The number after `*` is none, or too large.
+    /// The number of arguments is invalid or exceeds the limit.
     #[error("ERR Protocol error: invalid multibulk length")]
     InvalidMultibulkLength,
-    /// The line that begins with `*` has no end.
+    /// The line that starts with `*` exceeds the limit.
     #[error("ERR Protocol error: too big mbulk count string")]
     TooBigMultibulkCount,
-    /// An argument does not begin with `$`.
+    /// An argument does not start with `$`.
     #[error("ERR Protocol error: expected '$', got '{}'", shown(*.0))]
     ExpectedDollar(u8),
-    /// The number after `$` is none, negative, or too large.
+    /// The length of an argument is invalid, negative or exceeds the limit.
     #[error("ERR Protocol error: invalid bulk length")]
     InvalidBulkLength,
-    /// The line that begins with `$` has no end.
+    /// The line that starts with `$` exceeds the limit.
     #[error("ERR Protocol error: too big bulk count string")]
     TooBigBulkCount,
-    /// After an argument stands something else than CR and LF. Redis does not look.
+    /// An argument is not followed by CR and LF. Redis does not check this.
     #[error("ERR Protocol error: expected CRLF after an argument")]
     ExpectedLineEnd,
-    /// Too many arguments from a client that has not said who it is.
+    /// Too many arguments before authentication.
     #[error("ERR Protocol error: unauthenticated multibulk length")]
     UnauthenticatedMultibulkLength,
-    /// Too long an argument from a client that has not said who it is.
+    /// An argument is too long before authentication.
     #[error("ERR Protocol error: unauthenticated bulk length")]
     UnauthenticatedBulkLength,
-    /// A quote of an inline command is not closed, or a closed one is followed by something else than a space.
+    /// A quote in an inline command is not closed, or its end is not followed by a space.
     #[error("ERR Protocol error: unbalanced quotes in request")]
     UnbalancedQuotes,
-    /// An inline command has no end.
+    /// An inline command exceeds the limit.
     #[error("ERR Protocol error: too big inline request")]
     TooBigInline,
-    /// The command is longer than the limit on all its bytes. Redis closes without a word.
+    /// The command exceeds the total limit. Redis closes the connection without an error.
     #[error("ERR Protocol error: too big request")]
     TooBigRequest,
 }
 
-/// A byte as a character, or a question mark for what would garble the line.
+/// A printable character, otherwise a question mark.
 fn shown(byte: u8) -> char {
     if byte.is_ascii_graphic() || byte == b' ' { char::from(byte) } else { '?' }
 }
 
-/// The server broke the protocol.
+/// A protocol error of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// No value begins so.
+    /// The type byte is unknown.
     #[error("the server sent a value of an unknown kind, which begins with byte {0:#04x}")]
     UnknownKind(u8),
-    /// A length is no number, or negative.
+    /// A length is not a number, or is negative.
     #[error("the server sent a length that is none")]
     InvalidLength,
-    /// A length is above the limit: raise `ReplyLimits` if it is meant.
+    /// A length exceeds the limit in `ReplyLimits`.
     #[error("the server sent a length of {0}, more than the limit")]
     TooLong(u64),
-    /// A line has no end, or its CR no LF.
+    /// A line exceeds the limit, or its CR is not followed by LF.
     #[error("the server sent a line that does not end as it must, or is longer than the limit")]
     InvalidLine,
-    /// An integer, double or boolean that is none.
+    /// An integer, double or boolean is invalid.
     #[error("the server sent a number or boolean that is none")]
     InvalidNumber,
-    /// After a string stands something else than CR and LF.
+    /// A string is not followed by CR and LF.
     #[error("the server sent a string that is longer than it said")]
     ExpectedLineEnd,
-    /// A verbatim string without a format of three letters.
+    /// A verbatim string lacks its three-letter format.
     #[error("the server sent a verbatim string without a format")]
     InvalidVerbatim,
-    /// Aggregates within aggregates beyond the limit.
+    /// The nesting of aggregates exceeds the limit.
     #[error("the server sent aggregates within aggregates beyond the limit")]
     TooDeep,
 }

@@ -1,13 +1,13 @@
-//! Inline commands: words on a line, in quotes if need be, as somebody types them into telnet.
+//! Inline commands: a line of words with optional quotes, as typed in telnet.
 
 use crate::args::Span;
 use crate::{Args, RequestError};
 
 /// Splits `line` into words, as Redis does:
-/// - `"..."` may hold spaces, `\n`, `\r`, `\t`, `\b`, `\a`, `\xff`, and a backslash before anything else takes its
-///   meaning away;
-/// - `'...'` is taken as it stands, but for `\'`;
-/// - a quote may begin within a word; after it closes, the word ends.
+/// - `"..."` may contain spaces and the escapes `\n`, `\r`, `\t`, `\b`, `\a`, `\xff`; a backslash before any
+///   other character quotes it;
+/// - `'...'` is literal except for `\'`;
+/// - a quote may start within a word; its end is the end of the word.
 pub(crate) fn split(line: &[u8], args: &mut Args) -> Result<(), RequestError> {
     args.inline = true;
     let mut rest = line.trim_ascii_start_all();
@@ -20,7 +20,7 @@ pub(crate) fn split(line: &[u8], args: &mut Args) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Takes a word off `line`, which is not empty; gives what stands behind it.
+/// Parses the first word of `line`, which is not empty, and returns the rest.
 fn word<'a>(mut line: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], RequestError> {
     loop {
         match line {
@@ -36,7 +36,7 @@ fn word<'a>(mut line: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], RequestEr
     }
 }
 
-/// After a closing quote comes a space, or nothing.
+/// A closing quote must be followed by a space or the end.
 fn ended(rest: &[u8]) -> Result<&[u8], RequestError> {
     match rest.first() {
         Some(byte) if !is_space(*byte) => Err(RequestError::UnbalancedQuotes),
@@ -96,7 +96,7 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
-/// What `isspace` of C takes for one.
+/// The whitespace of C's `isspace`.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

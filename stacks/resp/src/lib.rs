@@ -2,13 +2,13 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | commands as arrays of bulk strings, and inline with quotes, in pieces of any size, in linear time | read sockets, know what a command means |
-//! | replies in both protocols; what RESP3 alone has, as Redis writes it in RESP2 | RESP3's streamed strings and aggregates, which Redis never sends: refused |
-//! | bounds on every length and depth, checked before anything is kept; Redis' own texts for what is wrong | follow Redis where it takes any two bytes for a line's end: they are CR and LF |
-//! | replies of a server, value by value, without recursion | build trees of them |
-//! | | `POST` and `Host:`, by which a server knows a browser: the server's, they are commands to us |
+//! | parse commands, as arrays of bulk strings or inline with quotes, in chunks of any size in linear time | read sockets, interpret commands |
+//! | write replies in both protocols; RESP3 types are converted in RESP2 as in Redis | RESP3's streamed strings and aggregates, which Redis never sends: refused |
+//! | check a limit on every length and depth before storing anything; use Redis' error texts | accept arbitrary two-byte line ends, as Redis does: only CR and LF |
+//! | parse a server's replies value by value, without recursion | build trees of them |
+//! | | detect HTTP requests of browsers (`POST`, `Host:`): that is left to the server |
 //!
-//! A server has one [`RequestParser`] a connection, and one [`Args`] for all:
+//! A server has one [`RequestParser`] per connection and one [`Args`] in total:
 //!
 //! ```
 //! use netdyno_resp::{Args, Progress, Protocol, Reply, RequestLimits, RequestParser};
@@ -52,12 +52,12 @@ pub use reply_parser::{ReplyParser, Value};
 pub use request::{Progress, RequestParser};
 pub use short::SHORT_ARGUMENTS;
 
-/// Which of the two protocols a connection speaks. It begins with the second; `HELLO 3` changes it.
+/// The protocol version of a connection. The default is RESP2; `HELLO 3` selects RESP3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Protocol {
-    /// What every client speaks.
+    /// Supported by every client.
     #[default]
     Resp2,
-    /// Maps, sets, doubles, booleans, one null, and messages that nobody asked for.
+    /// Adds maps, sets, doubles, booleans, a single null, and push messages.
     Resp3,
 }

@@ -1,20 +1,20 @@
-//! Everything has a limit, and every limit a name. The defaults are those of Redis.
+//! Every resource has a named limit. The defaults are those of Redis.
 
-/// What a client can make a server hold before a command of it is whole.
+/// What a client can make a server hold before a command is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestLimits {
-    /// An inline command, and the line that announces a length.
+    /// Bytes of an inline command or of a length line.
     pub max_line_bytes: usize,
-    /// Arguments of a command, its name included.
+    /// Arguments of a command, including its name.
     pub max_arguments: usize,
-    /// One argument (`proto-max-bulk-len`).
+    /// Bytes of one argument (`proto-max-bulk-len`).
     pub max_bulk_bytes: usize,
-    /// A command with everything in it (`client-query-buffer-limit`); positions are kept in 32 bits, so that more
-    /// than 4 GiB count as 4 GiB.
+    /// Bytes of a complete command (`client-query-buffer-limit`). Positions have 32 bits, so larger values
+    /// count as 4 GiB.
     pub max_request_bytes: usize,
-    /// Arguments of a command before the client has said who it is.
+    /// Arguments of a command before authentication.
     pub max_unauthenticated_arguments: usize,
-    /// One argument before the client has said who it is.
+    /// Bytes of an argument before authentication.
     pub max_unauthenticated_bulk_bytes: usize,
 }
 
@@ -31,16 +31,16 @@ impl Default for RequestLimits {
     }
 }
 
-/// What a server can make a client hold before a value of it is whole.
+/// What a server can make a client hold before a value is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplyLimits {
-    /// A simple string, an error, a number.
+    /// Bytes of a simple string, an error or a number.
     pub max_line_bytes: usize,
-    /// A bulk string.
+    /// Bytes of a bulk string.
     pub max_bulk_bytes: usize,
-    /// Values of one aggregate; of a map, pairs.
+    /// Values of one aggregate; pairs of a map.
     pub max_aggregate: usize,
-    /// Aggregates within aggregates.
+    /// Nesting depth of aggregates.
     pub max_depth: usize,
 }
 
@@ -50,8 +50,8 @@ impl Default for ReplyLimits {
     }
 }
 
-/// Arguments whose room is kept for the next command; of more it is given back.
+/// Arguments whose capacity is kept for the next command.
 pub(crate) const KEPT_ARGUMENTS: usize = 1024;
 
-/// Bytes of inline arguments whose room is kept for the next command.
+/// Bytes of inline arguments whose capacity is kept for the next command.
 pub(crate) const KEPT_INLINE_BYTES: usize = 4096;

@@ -1,6 +1,6 @@
-//! Integers as Redis reads them: no sign but `-`, no leading zeros, nothing around them.
+//! Integers in Redis' canonical form: no plus sign, leading zeros or surrounding characters.
 
-/// The integer that `text` is, if it is one: `0`, `17`, `-3`; not `+1`, `01`, `-0`, ` 1`.
+/// Parses an integer: accepts `0`, `17`, `-3`; rejects `+1`, `01`, `-0`, ` 1`.
 pub fn parse_integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -16,13 +16,13 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
         if !digit.is_ascii_digit() {
             return None;
         }
-        // Nineteen digits fit.
+        // Nineteen digits cannot overflow.
         value = value * 10 + u64::from(digit - b'0');
     }
     if negative { 0_i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
-/// Of an `i64`.
+/// Digits of an `i64`.
 const MAX_DIGITS: usize = 19;
 
 #[cfg(test)]

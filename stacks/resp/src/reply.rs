@@ -1,37 +1,38 @@
-//! Writes replies, in the protocol of the connection.
+//! Writes replies in the protocol of the connection.
 
 use std::fmt::Display;
 use std::io::Write;
 
 use crate::{Protocol, write_double};
 
-/// Appends one value after the other to a connection's output. What RESP3 has and RESP2 has not becomes what Redis
-/// makes of it: a map an array of twice its length, a double a bulk string, and so on.
+/// Appends values to a connection's output. In RESP2, RESP3 types are converted as in Redis: a map becomes an
+/// array of twice its length, a double a bulk string, and so on.
 ///
-/// An aggregate is its head ([`array`](Self::array) and the like), then as many values as it announced.
+/// An aggregate consists of its header ([`array`](Self::array) and similar methods) and as many values as
+/// announced.
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
     protocol: Protocol,
 }
 
-/// Where the head of an aggregate goes whose length is not known yet: see [`Reply::later`].
+/// The position of an aggregate's header whose length is not known yet; see [`Reply::later`].
 #[must_use = "the head is still missing"]
 pub struct Later {
     at: usize,
 }
 
 impl<'a> Reply<'a> {
-    /// Values go to the end of `out`.
+    /// Appends values to `out`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol }
     }
 
-    /// The connection's protocol.
+    /// The protocol.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// What was written so far, and what stood there before.
+    /// The output, including what was there before.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
@@ -42,22 +43,22 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(b"+OK\r\n");
     }
 
-    /// A short text without line breaks. Any that it has become spaces.
+    /// A short text. Line breaks are replaced by spaces.
     pub fn simple(&mut self, text: impl AsRef<[u8]>) {
         self.line(b'+', text.as_ref());
     }
 
-    /// An error: its code in capitals, a space, and the text (`ERR no such key`). Line breaks become spaces, so that
-    /// text of a client's own cannot pass for a second reply.
+    /// An error: an upper-case code, a space, and a message (`ERR no such key`). Line breaks are replaced by
+    /// spaces, so that text from a client cannot form a second reply.
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         self.line(b'-', text.as_ref());
     }
 
-    /// An error from something that can be shown.
+    /// An error from a displayable value.
     pub fn error_display(&mut self, text: impl Display) {
         self.out.push(b'-');
         let start = self.out.len();
-        // Writing to a `Vec` fails only if `Display` does: what it wrote until then is the text.
+        // Writing to a `Vec` fails only if `Display` does; then the text so far is used.
         let _ = write!(self.out, "{text}");
         spaces_for_breaks(&mut self.out[start..]);
         self.out.extend_from_slice(b"\r\n");
@@ -73,7 +74,7 @@ impl<'a> Reply<'a> {
         self.head_signed(b':', value);
     }
 
-    /// Any bytes.
+    /// A byte string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.out.reserve(bytes.len() + HEAD_BYTES);
@@ -92,15 +93,15 @@ impl<'a> Reply<'a> {
         self.measured(b'$', |out| write_double(out, value));
     }
 
-    /// Something that can be shown, as a bulk string.
+    /// A displayable value as a bulk string.
     pub fn bulk_display(&mut self, value: impl Display) {
         self.measured(b'$', |out| {
-            // As in `error_display`.
+            // See `error_display`.
             let _ = write!(out, "{value}");
         });
     }
 
-    /// No value. RESP2 has two: this one stands where a bulk string could.
+    /// A null; in RESP2 the null bulk string.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
@@ -108,7 +109,7 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// No value, where an array could stand.
+    /// A null; in RESP2 the null array.
     pub fn null_array(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -116,12 +117,12 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// The head of an array; `length` values follow.
+    /// The header of an array; `length` values follow.
     pub fn array(&mut self, length: usize) {
         self.head(b'*', length);
     }
 
-    /// The head of a map; `pairs` keys and their values follow, in turn.
+    /// The header of a map; `pairs` keys with their values follow.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.head(b'*', pairs.saturating_mul(2)),
@@ -129,19 +130,19 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The head of a set; `length` values follow.
+    /// The header of a set; `length` values follow.
     pub fn set(&mut self, length: usize) {
         let kind = self.kind(b'*', b'~');
         self.head(kind, length);
     }
 
-    /// The head of what nobody asked for (messages, invalidations); `length` values follow.
+    /// The header of a push message; `length` values follow.
     pub fn push(&mut self, length: usize) {
         let kind = self.kind(b'*', b'>');
         self.head(kind, length);
     }
 
-    /// A double: RESP3's type, or a bulk string.
+    /// A double; a bulk string in RESP2.
     pub fn double(&mut self, value: f64) {
         if self.protocol == Protocol::Resp2 {
             return self.bulk_double(value);
@@ -151,7 +152,7 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// A boolean: RESP3's type, or 1 and 0.
+    /// A boolean; 1 or 0 in RESP2.
     pub fn boolean(&mut self, value: bool) {
         self.out.extend_from_slice(match (self.protocol, value) {
             (Protocol::Resp2, true) => b":1\r\n",
@@ -161,7 +162,7 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// Text for people, with its format in three letters (`txt`, `mkd`); a bulk string in RESP2.
+    /// A text with its three-letter format (`txt`, `mkd`); a bulk string in RESP2.
     pub fn verbatim(&mut self, format: &str, text: &[u8]) {
         debug_assert_eq!(format.len(), 3, "three letters");
         if self.protocol == Protocol::Resp2 {
@@ -182,30 +183,31 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// What is RESP already.
+    /// Bytes that are already encoded.
     pub fn raw(&mut self, resp: &[u8]) {
         self.out.extend_from_slice(resp);
     }
 
-    /// An aggregate begins whose length is known only after its values: write them, then name it with one of
-    /// [`finish_array`](Self::finish_array), [`finish_set`](Self::finish_set), [`finish_map`](Self::finish_map).
-    /// The values are moved then: where the length can be had, [`array`](Self::array) costs less.
+    /// Starts an aggregate of unknown length: write its values, then call
+    /// [`finish_array`](Self::finish_array), [`finish_set`](Self::finish_set) or
+    /// [`finish_map`](Self::finish_map). Finishing moves the values, so [`array`](Self::array) is cheaper if
+    /// the length is known.
     pub fn later(&mut self) -> Later {
         Later { at: self.out.len() }
     }
 
-    /// The values since `later` are an array of so many.
+    /// Makes the values since `later` an array.
     pub fn finish_array(&mut self, later: Later, length: usize) {
         self.insert_head(later.at, b'*', length);
     }
 
-    /// The values since `later` are a set of so many.
+    /// Makes the values since `later` a set.
     pub fn finish_set(&mut self, later: Later, length: usize) {
         let kind = self.kind(b'*', b'~');
         self.insert_head(later.at, kind, length);
     }
 
-    /// The values since `later` are so many keys and values.
+    /// Makes the values since `later` a map.
     pub fn finish_map(&mut self, later: Later, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.insert_head(later.at, b'*', pairs.saturating_mul(2)),
@@ -244,7 +246,7 @@ impl<'a> Reply<'a> {
         self.out[at..].rotate_right(head);
     }
 
-    /// What `write` appends becomes a value with its length in front.
+    /// Writes a value with its length as a prefix.
     fn measured(&mut self, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
         let at = self.out.len();
         write(self.out);
@@ -263,7 +265,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// More than the head and the end of a bulk string take.
+/// Exceeds the header and end of a bulk string.
 const HEAD_BYTES: usize = 25;
 
 fn spaces_for_breaks(text: &mut [u8]) {

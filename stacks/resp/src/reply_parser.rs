@@ -1,20 +1,20 @@
-//! Replies of a server, value by value.
+//! Parses a server's replies value by value.
 
 use crate::number::parse_integer;
 use crate::{ReplyError, ReplyLimits};
 
-/// A value, or the head of an aggregate, whose values come next.
+/// A value, or the header of an aggregate whose values follow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value<'b> {
-    /// A short text (`+OK`).
+    /// A simple string (`+OK`).
     Simple(&'b [u8]),
-    /// An error, short or as a bulk string.
+    /// An error, simple or as a bulk string.
     Error(&'b [u8]),
     /// An integer.
     Integer(i64),
-    /// Any bytes.
+    /// A byte string.
     Bulk(&'b [u8]),
-    /// No value: RESP3's null, or one of the two of RESP2.
+    /// A null of either protocol.
     Null,
     /// A double.
     Double(f64),
@@ -22,25 +22,25 @@ pub enum Value<'b> {
     Boolean(bool),
     /// An integer of any length, in digits.
     BigNumber(&'b [u8]),
-    /// Text for people, with its format (`txt`, `mkd`).
+    /// A text with its format (`txt`, `mkd`).
     Verbatim([u8; 3], &'b [u8]),
-    /// So many values follow.
+    /// An array of this many values.
     Array(usize),
-    /// So many keys and values follow, in turn.
+    /// A map of this many keys with values.
     Map(usize),
-    /// So many values follow, none twice.
+    /// A set of this many distinct values.
     Set(usize),
-    /// So many values follow that nobody asked for.
+    /// A push message of this many values.
     Push(usize),
-    /// So many keys and values follow, in turn, which say something about the value that comes after them.
+    /// An attribute of this many keys with values, which describes the value after it.
     Attribute(usize),
 }
 
-/// Finds the values in what a server sends. One for each connection.
+/// Parses a server's replies. Use one per connection.
 ///
-/// It keeps how far an incomplete value was looked at, and where in its aggregates it is. Between `None` and the next
-/// call the input may only grow; after a value its bytes are to be taken off. After an error there is nothing more to
-/// be found.
+/// The parser remembers how much of an incomplete value it has examined, and its position within aggregates.
+/// After `None` the input may only grow until the next call; after a value, its bytes must be removed from
+/// the input. Parsing cannot continue after an error.
 ///
 /// ```
 /// use netdyno_resp::{ReplyLimits, ReplyParser, Value};
@@ -61,28 +61,28 @@ pub enum Value<'b> {
 #[derive(Debug)]
 pub struct ReplyParser {
     limits: ReplyLimits,
-    /// Values still to come, of each aggregate that is not complete. The first is the reply itself.
+    /// Remaining values of each incomplete aggregate, outermost first.
     open: Vec<usize>,
-    /// The line at the input's begin does not end before.
+    /// The first line of the input does not end before this offset.
     searched: usize,
 }
 
 impl ReplyParser {
-    /// At the begin of a connection.
+    /// A parser for a new connection.
     pub fn new(limits: ReplyLimits) -> Self {
         Self { limits, open: Vec::new(), searched: 0 }
     }
 
-    /// Whether the last value ended a reply.
+    /// Whether the last value completed a reply.
     pub fn is_whole(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// The first value of `input`, and its bytes; `None`, if it is not all there.
+    /// Parses the first value of `input` and returns it with its length; `None` if it is incomplete.
     ///
     /// # Errors
     ///
-    /// The server broke the protocol.
+    /// The server violated the protocol.
     pub fn next<'b>(&mut self, input: &'b [u8]) -> Result<Option<(Value<'b>, usize)>, ReplyError> {
         let Some((line, next)) = self.line(input)? else { return Ok(None) };
         let Some((kind, text)) = line.split_first() else { return Err(ReplyError::UnknownKind(b'\r')) };
@@ -115,7 +115,7 @@ impl ReplyParser {
         Ok(Some((self.taken(value)?, next)))
     }
 
-    /// The line at the input's begin without its end, and where what follows begins.
+    /// The first line of the input without its end, and the offset after it.
     fn line<'b>(&mut self, input: &'b [u8]) -> Result<Option<(&'b [u8], usize)>, ReplyError> {
         let found = memchr::memchr(b'\r', input.get(self.searched..).unwrap_or_default());
         let end = found.map_or(input.len(), |found| self.searched + found);
@@ -130,13 +130,13 @@ impl ReplyParser {
         }
     }
 
-    /// Counts a value in the aggregate that it is in.
+    /// Counts a value in its aggregate.
     fn taken<'b>(&mut self, value: Value<'b>) -> Result<Value<'b>, ReplyError> {
         self.searched = 0;
         if self.open.is_empty() {
             self.open.push(1);
         }
-        // What an attribute is about comes after it, and is what counts.
+        // An attribute is not counted; the value it describes follows.
         if !matches!(value, Value::Attribute(_))
             && let Some(missing) = self.open.last_mut()
         {

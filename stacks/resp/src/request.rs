@@ -1,63 +1,63 @@
-//! Commands of a client, as they come.
+//! Parses a client's commands.
 
 use crate::args::Span;
 use crate::number::parse_integer;
 use crate::short::{self, SHORT_ARGUMENTS};
 use crate::{Args, RequestError, RequestLimits, inline};
 
-/// What the input holds of its first command.
+/// The result of parsing the first command of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// All of it: the arguments are set, and so many bytes are done with. There may be no arguments (an empty line):
-    /// nothing is to be done then.
+    /// The command is complete: the arguments are set, and this many bytes are consumed. There are no
+    /// arguments for an empty line, which should be ignored.
     Complete(usize),
-    /// Not all: at least so many more bytes are needed. A hint for reading, and no reason to set memory aside: a
-    /// client can claim anything.
+    /// At least this many more bytes are needed. Use it only as a hint for reading: a client can claim any
+    /// length.
     Partial(usize),
 }
 
-/// Finds commands in what a client sends. One for each connection.
+/// Parses a client's commands. Use one per connection.
 ///
-/// It keeps how far an incomplete command was looked at, so that one that comes byte by byte costs no more than one
-/// that comes whole. Between [`Progress::Partial`] and the next call the input may only grow; after
-/// [`Progress::Complete`] so many bytes are to be taken off. After an error there is nothing more to be found: send
-/// it, and close.
+/// The parser remembers how much of an incomplete command it has examined, so parsing byte by byte takes
+/// linear time. After [`Progress::Partial`] the input may only grow until the next call; after
+/// [`Progress::Complete`] the consumed bytes must be removed from the input. Parsing cannot continue after an
+/// error: send it and close the connection.
 #[derive(Debug)]
 pub struct RequestParser {
     limits: RequestLimits,
-    /// Of a command that [`parse_short`](Self::parse_short) takes.
+    /// Arguments that [`parse_short`](Self::parse_short) accepts.
     short_arguments: usize,
     authenticated: bool,
-    /// Of the command that is not complete.
+    /// State of the incomplete command.
     state: State,
-    /// Its arguments so far. Not the caller's, which serve all connections.
+    /// Its arguments so far; the caller's buffer is shared by all connections.
     spans: Vec<Span>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// Everything before is understood.
+    /// Everything before this offset has been parsed.
     at: usize,
-    /// A line that begins at `at` does not end before.
+    /// A line that starts at `at` does not end before this offset.
     searched: usize,
-    /// Arguments that are still to come; `None` before the head.
+    /// Remaining arguments; `None` before the header.
     missing: Option<usize>,
 }
 
-/// The end of a line and what it says, or that it is not there yet.
+/// A length line, or an incomplete one.
 enum Line {
     Number { value: Option<i64>, next: usize },
     Unfinished,
 }
 
 impl RequestParser {
-    /// For a client that need not say who it is. Of one that must, see [`set_authenticated`](Self::set_authenticated).
+    /// A parser for an authenticated client; see [`set_authenticated`](Self::set_authenticated).
     pub fn new(limits: RequestLimits) -> Self {
         let short_arguments = short::arguments_within(&limits);
         Self { limits, short_arguments, authenticated: true, state: State::default(), spans: Vec::new() }
     }
 
-    /// Whether the client has said who it is, or need not. Until then its commands are kept small.
+    /// Sets whether the client is authenticated. Until then lower limits apply.
     pub fn set_authenticated(&mut self, authenticated: bool) {
         self.authenticated = authenticated;
     }
@@ -77,16 +77,16 @@ impl RequestParser {
         short::parse(input, words, self.short_arguments)
     }
 
-    /// Whether a command was begun and is not complete.
+    /// Whether a command is incomplete.
     pub fn is_partial(&self) -> bool {
         self.state.at > 0 || self.state.searched > 0
     }
 
-    /// Looks for the first command of `input`.
+    /// Parses the first command of `input`.
     ///
     /// # Errors
     ///
-    /// The client broke the protocol.
+    /// The client violated the protocol.
     #[inline]
     pub fn parse(&mut self, input: &[u8], args: &mut Args) -> Result<Progress, RequestError> {
         args.clear();
@@ -125,7 +125,7 @@ impl RequestParser {
         Ok(Progress::Complete(state.at))
     }
 
-    /// The line `*N`; how many arguments follow, if it is there.
+    /// Parses the `*N` line; `None` if it is incomplete.
     #[inline]
     fn head(&self, input: &[u8], state: &mut State) -> Result<Option<usize>, RequestError> {
         let (value, next) = match input {
@@ -135,7 +135,7 @@ impl RequestParser {
                 Line::Number { value, next } => (value.ok_or(RequestError::InvalidMultibulkLength)?, next),
             },
         };
-        // As in Redis, no arguments or fewer are a command of nothing.
+        // As in Redis, zero or a negative number is an empty command.
         let missing = usize::try_from(value.max(0)).unwrap_or(usize::MAX);
         if missing > self.limits.max_arguments {
             return Err(RequestError::InvalidMultibulkLength);
@@ -147,7 +147,7 @@ impl RequestParser {
         Ok(Some(missing))
     }
 
-    /// One argument, or how many bytes of it are missing at least.
+    /// Parses an argument, or returns the minimum number of missing bytes.
     #[inline]
     fn bulk(&self, input: &[u8], state: &mut State) -> Result<Result<Span, usize>, RequestError> {
         let rest = input.get(state.at..).unwrap_or_default();
@@ -178,7 +178,7 @@ impl RequestParser {
         }
     }
 
-    /// Whether an argument may be so long, and the request with it.
+    /// Checks the length of an argument and of the request.
     #[inline]
     fn check_length(&self, length: usize, start: usize) -> Result<(), RequestError> {
         if length > self.limits.max_bulk_bytes {
@@ -193,7 +193,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// A kind, a number and the line's end, from `state.at` on.
+    /// Parses a length line from `state.at`.
     fn line(&self, input: &[u8], state: &mut State, endless: RequestError) -> Result<Line, RequestError> {
         let searched = state.searched.max(state.at + 1);
         let Some(found) = memchr::memchr(b'\r', input.get(searched..).unwrap_or_default()) else {
@@ -216,7 +216,7 @@ impl RequestParser {
             Some(b'\n') => {
                 Ok(Line::Number { value: parse_integer(&input[state.at + 1..end]), next: end + 2 })
             }
-            // Not the end of a line, so that what stands before is no number.
+            // CR without LF, so the number is invalid.
             Some(_) => Ok(Line::Number { value: None, next: end + 2 }),
         }
     }
@@ -240,7 +240,7 @@ impl RequestParser {
         }
     }
 
-    /// Keeps what was understood for the next call.
+    /// Saves the state for the next call.
     #[cold]
     fn partial(&mut self, state: State, args: &mut Args, more: usize) -> Progress {
         if state.missing.is_some() {

@@ -1,8 +1,8 @@
-//! What is a command, what is none, and what is not one yet.
+//! Valid, invalid and incomplete commands.
 
 use super::*;
 
-/// Parses `input` whole, then byte by byte: the same commands, and the same end.
+/// Parses `input` at once and byte by byte, with the same result.
 fn check_with(
     limits: RequestLimits,
     authenticated: bool,
@@ -146,7 +146,7 @@ fn texts_are_those_of_redis() {
 
 #[test]
 fn a_long_argument_costs_linear_time_byte_by_byte() {
-    // Were it quadratic, this would take minutes.
+    // Quadratic time would take minutes.
     let input = [
         &b"*1000\r\n"[..],
         &b"$100\r\n".iter().chain(&[b'x'; 100]).chain(b"\r\n").copied().collect::<Vec<_>>().repeat(1000),

@@ -1,18 +1,18 @@
-//! The common form of a command, at one glance: few arguments, short ones, all there.
+//! A fast path for complete commands with few and short arguments.
 
 use crate::RequestLimits;
 
-/// Arguments that such a command has at the most.
+/// Maximum number of arguments.
 pub const SHORT_ARGUMENTS: usize = 4;
-/// No argument of one is longer: its length has two digits.
+/// Maximum length of an argument: two digits.
 const ARGUMENT_BYTES: usize = 99;
-/// No such command is longer.
+/// Maximum length of such a command.
 const REQUEST_BYTES: usize = 4 + SHORT_ARGUMENTS * (ARGUMENT_BYTES + 7);
 
 const ONE_DIGIT: u32 = u32::from_le_bytes(*b"$\0\r\n");
 const TWO_DIGITS: u32 = u32::from_le_bytes(*b"$\0\0\r");
 
-/// How many arguments a command may have that needs no other look than this: none, if it could break a limit.
+/// The maximum number of arguments of commands that cannot exceed a limit; 0 disables the fast path.
 pub(crate) fn arguments_within(limits: &RequestLimits) -> usize {
     let bytes = limits.max_bulk_bytes.min(limits.max_unauthenticated_bulk_bytes);
     if bytes < ARGUMENT_BYTES || limits.max_request_bytes < REQUEST_BYTES {
@@ -21,8 +21,8 @@ pub(crate) fn arguments_within(limits: &RequestLimits) -> usize {
     SHORT_ARGUMENTS.min(limits.max_arguments).min(limits.max_unauthenticated_arguments)
 }
 
-/// Parses the first command of `input` if it is complete and has the common form with at most `max_arguments` arguments. Sets
-/// the arguments, and returns the length of the command and the number of arguments.
+/// Parses the first command of `input` if it is complete and has the common form with at most `max_arguments`
+/// arguments. Sets the arguments, and returns the length of the command and the number of arguments.
 #[inline]
 pub(crate) fn parse<'b>(
     input: &'b [u8],
@@ -41,7 +41,7 @@ pub(crate) fn parse<'b>(
     Some((input.len() - rest.len(), count))
 }
 
-/// An argument, and what is behind it.
+/// An argument, and the rest of the input.
 #[inline]
 fn argument(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let (head, rest) = input.split_first_chunk::<4>()?;
@@ -68,7 +68,7 @@ mod tests {
     use crate::RequestParser;
     use crate::{Args, Progress};
 
-    /// Whatever is found at one glance is what the parser finds.
+    /// The fast path agrees with the parser.
     fn agrees(input: &[u8]) -> bool {
         let mut parser = RequestParser::new(RequestLimits::default());
         let mut words = [&b""[..]; SHORT_ARGUMENTS];

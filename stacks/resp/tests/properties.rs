@@ -1,4 +1,4 @@
-//! What holds for any commands and any replies, however they are cut.
+//! Properties that hold for any commands and replies in chunks of any size.
 
 use netdyno_resp::{
     Args, Progress, Protocol, Reply, ReplyLimits, ReplyParser, RequestLimits, RequestParser, Value,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 type Command = Vec<Vec<u8>>;
 
-/// A word in quotes, as somebody might type it.
+/// Quotes a word for an inline command.
 fn quoted(word: &[u8]) -> Vec<u8> {
     let mut out = vec![b'"'];
     for byte in word {
@@ -37,7 +37,7 @@ fn written(commands: &[(Command, bool)]) -> Vec<u8> {
     out
 }
 
-/// Where the input is cut, from random numbers.
+/// Random positions at which the input is cut.
 fn cuts(numbers: &[prop::sample::Index], length: usize) -> Vec<usize> {
     let mut cuts: Vec<_> = numbers.iter().map(|number| number.index(length + 1)).collect();
     cuts.push(length);
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// Something that a server may answer.
+/// A value of a reply.
 #[derive(Clone, Debug)]
 enum Any {
     Simple(String),
@@ -172,7 +172,7 @@ fn any_value() -> impl Strategy<Value = Any> {
 }
 
 impl Any {
-    /// Writes it; gives what is to be read, as text.
+    /// Writes the value and returns the expected parsed values as text.
     fn write(&self, reply: &mut Reply<'_>) -> Vec<String> {
         let resp3 = reply.protocol() == Protocol::Resp3;
         let as_text = |text: &str| Value::Bulk(text.as_bytes()).text();

@@ -1,4 +1,4 @@
-//! The file itself, as a storage, and the one that is to take its place.
+//! The append-only file as a storage, and the rewritten file that replaces it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -13,17 +13,17 @@ pub(crate) struct LogFile {
     settings: AofSettings,
     pub(crate) file: File,
     path: PathBuf,
-    /// Bytes of whole commands. What stands behind them is of a write that failed.
+    /// Length of the complete commands. Bytes beyond it belong to a failed write.
     length: u64,
-    /// The length after the last rewrite.
+    /// Length after the last rewrite.
     base: u64,
-    /// Something was written and not synced yet.
+    /// Data was written and is not synced yet.
     pub(crate) unsynced: bool,
-    /// What is synced in the background is the new file.
+    /// The background sync is of the rewritten file.
     syncs_new: bool,
-    /// There may be something behind `length`.
+    /// The file may extend beyond `length`.
     torn: bool,
-    /// A sync failed: what the file has is not known any more.
+    /// A sync failed, so the contents of the file on disk are unknown.
     unknown: bool,
     error: Option<io::Error>,
     new: Option<NewFile>,
@@ -46,7 +46,7 @@ impl LogFile {
             Err(TryLockError::WouldBlock) => return Err(AofError::InUse { path }),
             Err(TryLockError::Error(source)) => return Err(failed("lock", source)),
         }
-        // Of a rewrite that did not come to its end.
+        // Left over from an interrupted rewrite.
         let _ = fs::remove_file(new_path(&path));
         let length = file.metadata().map_err(|source| failed("ask for the length of", source))?.len();
         sync_directory(&path).map_err(|source| failed("sync the directory of", source))?;
@@ -65,7 +65,7 @@ impl LogFile {
         })
     }
 
-    /// Cuts off what stands behind the whole commands.
+    /// Truncates the file after the last complete command.
     fn cut(&mut self, length: u64) -> Result<(), AofError> {
         let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
         cut.map_err(|source| AofError::Io { action: "cut off the end of", path: self.path.clone(), source })?;
@@ -73,13 +73,13 @@ impl LogFile {
         Ok(())
     }
 
-    /// Writes all of it, or nothing.
+    /// Writes all bytes or none.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.unknown {
             return Err(self.error.as_ref().map_or(io::ErrorKind::Other.into(), copy));
         }
         if let Err(error) = self.try_write(bytes) {
-            // If even this fails, it is tried again before the next write.
+            // If this fails too, the next write retries it.
             self.torn = self.file.set_len(self.length).is_err();
             return Err(error);
         }
@@ -95,7 +95,7 @@ impl LogFile {
         self.file.write_all(bytes)
     }
 
-    /// Where the policy says so.
+    /// Syncs if the policy is `always`.
     fn sync(&mut self) -> io::Result<()> {
         if self.settings.fsync != Fsync::Always {
             self.unsynced = true;
@@ -104,13 +104,13 @@ impl LogFile {
         self.file.sync_data().inspect_err(|error| self.sync_failed(error))
     }
 
-    /// The kernel may have thrown away what it could not write, and would call a second try a success.
+    /// The kernel may have dropped the pages it could not write, and would report success on a retry.
     pub(crate) fn sync_failed(&mut self, error: &io::Error) {
         self.unknown = true;
         self.error = Some(copy(error));
     }
 
-    /// What is wrong, and what helps.
+    /// The error, with its remedy.
     fn trouble(&self, error: &io::Error) -> StorageError {
         let remedy =
             if self.unknown { "restart the server" } else { "make room; it is tried again every second" };
@@ -144,7 +144,7 @@ impl Storage for LogFile {
         self.write(changes).and_then(|()| self.sync()).map_err(|error| self.trouble(&error))
     }
 
-    /// Whatever the policy, at the end all is synced.
+    /// On shutdown everything is synced, whatever the policy.
     fn background(&mut self, occasion: Occasion) -> Option<Background> {
         let file = match occasion {
             Occasion::BeforeFinish => self.new.as_ref()?.file.try_clone(),
@@ -158,7 +158,7 @@ impl Storage for LogFile {
 
     fn background_done(&mut self, result: io::Result<()>) -> Result<(), StorageError> {
         let Err(error) = result else { return Ok(()) };
-        // What a new file lacks is not missing in the old one.
+        // A failed sync of the rewritten file does not affect the current one.
         if !self.syncs_new {
             self.sync_failed(&error);
         }
@@ -169,7 +169,7 @@ impl Storage for LogFile {
         Some(self)
     }
 
-    /// What was promised before is kept: a sync is of the whole file.
+    /// A sync covers the whole file, so earlier guarantees still hold.
     fn set(&mut self, parameter: &str, value: &str) {
         self.settings.fsync = match (parameter, value) {
             ("appendfsync", "always") => Fsync::Always,
@@ -207,7 +207,7 @@ impl Rewrite for LogFile {
             (self.file, self.length, self.base) = (new.file, new.length, new.length);
             (self.torn, self.unknown, self.unsynced, self.error) = (false, false, false, None);
         }
-        // The file has its new name, but it is not known for how long.
+        // The file has its new name, but the rename may not survive a power failure.
         if let Err(error) = sync_directory(&self.path) {
             self.sync_failed(&error);
         }
@@ -223,7 +223,7 @@ impl Rewrite for LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        // By itself the lock would outlive the file in a child process that has just been forked.
+        // Without an explicit unlock, a child process that was just forked would keep the lock.
         let _ = self.file.unlock();
     }
 }
@@ -240,7 +240,7 @@ fn new_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// So that the file's name is on the disk, too.
+/// Makes the file's directory entry durable.
 fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(directory)?.sync_all()

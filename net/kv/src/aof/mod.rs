@@ -1,31 +1,31 @@
-//! The append-only file: every change, as a command, in the order in which they were made.
+//! The append-only file: every change, as a command, in execution order.
 //!
-//! What is promised, by policy ([`Fsync`]):
+//! Guarantees by policy ([`Fsync`]):
 //!
 //! | | `always` | `everysec` | `no` |
 //! |---|---|---|---|
-//! | an answer was sent: the change survives the end of the process, however it ends (`kill -9`) | yes | yes | yes |
-//! | an answer was sent: the change survives a crash of the machine | yes | after two seconds at the most | when the kernel has written it |
+//! | a change that was acknowledged survives the end of the process, including `kill -9` | yes | yes | yes |
+//! | a change that was acknowledged survives a crash of the machine | yes | after at most two seconds | once the kernel has written it |
 //!
-//! - With `always` all that a turn's commands changed is synced at once, then all their answers go out: one sync for
-//!   however many clients.
-//! - Nothing that was answered is lost because a later write fails. A write that fails (a full disk) leaves no half
-//!   command behind: the file is cut to where it was, and the bytes are kept to be tried again, with the next change
-//!   or within a second. Until it works, commands that change something are refused with `MISCONF`, and reads go on.
-//!   Clients whose change was made but could not be written are closed without an answer; others may see such a
-//!   change meanwhile.
-//! - A sync that fails is not tried again: the kernel may have thrown away what it could not write. Changes are
-//!   refused until the server is started again.
-//! - At the start the file is executed. A command that is not whole at its end, or a transaction without its end, is
-//!   cut off: nobody had an answer to it. Zeros at its end are, too, which some file systems leave, also within the
-//!   last command. Anything else that is no command stops the start, and is left as it is.
-//! - No deadline passes while the file is executed, so that a key that outlived its commands is not made anew without
-//!   one.
-//! - A rewrite puts the keys, part by part, and meanwhile all changes, into a new file, which then takes the place of
-//!   the old one. Until it does, the old one has everything.
+//! - With `always`, all changes of a turn are synced together before any of their replies is sent: one sync
+//!   serves any number of clients.
+//! - A failed write (for example on a full disk) never loses an acknowledged change and leaves no partial
+//!   command: the file is truncated to its previous length. The bytes are retained and written again with the
+//!   next change or within a second. Until a write succeeds, write commands are refused with `MISCONF` and
+//!   reads continue. Clients whose change was executed but not written are disconnected without a reply;
+//!   other clients may observe such a change.
+//! - A failed sync is not retried, because the kernel may have dropped the data. Changes are refused until
+//!   the server is restarted.
+//! - On startup the file is replayed. An incomplete command or transaction at its end is truncated: it was
+//!   never acknowledged. Trailing zeros, which some file systems leave after a crash, are truncated too, even
+//!   within the last command. Any other damage prevents startup, and the file is not modified.
+//! - Keys do not expire during replay. Otherwise a command could recreate an expired key without its
+//!   deadline.
+//! - A rewrite copies the keys in parts, together with all changes made meanwhile, to a new file, which then
+//!   replaces the old one. Until then the old file stays complete.
 //!
-//! What is not promised: the order of changes and the answers of *reads*. With `everysec` and `no` a client can read
-//! what a crash of the machine then takes.
+//! Not guaranteed: the order in which *reads* observe changes that are not durable yet. With `everysec` and
+//! `no`, a client can read a change that a crash of the machine then loses.
 
 mod file;
 mod replay;
@@ -34,31 +34,31 @@ use std::path::PathBuf;
 
 pub(crate) use file::LogFile;
 
-/// When what was written is synced to the disk (`appendfsync`).
+/// When writes are synced to the disk (`appendfsync`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fsync {
-    /// Before a command that changed something is answered.
+    /// Before the reply to a write.
     Always,
     /// Once a second.
     #[default]
     EverySecond,
-    /// When the kernel likes.
+    /// When the kernel decides.
     No,
 }
 
-/// Where the append-only file is, and how it is kept.
+/// The location of the append-only file, and how it is maintained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AofSettings {
     /// The directory; it must exist.
     pub directory: PathBuf,
-    /// The file's name in it.
+    /// The name of the file in the directory.
     pub file_name: String,
-    /// When it is synced.
+    /// The sync policy.
     pub fsync: Fsync,
-    /// Rewritten by itself once it has grown by so many percent since the last time (`auto-aof-rewrite-percentage`);
-    /// 0: never.
+    /// Rewrite the file after it has grown by this percentage since the last rewrite
+    /// (`auto-aof-rewrite-percentage`); 0 disables automatic rewrites.
     pub rewrite_percent: u64,
-    /// Not while it is shorter than this (`auto-aof-rewrite-min-size`).
+    /// Do not rewrite a file that is smaller than this (`auto-aof-rewrite-min-size`).
     pub rewrite_min_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Executes the file at the start.
+//! Replays the file on startup.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,13 +14,13 @@ struct Replay<'a, 'b> {
     file: &'a File,
     path: &'a Path,
     loader: &'a mut Loader<'b>,
-    /// Bytes of whole commands so far.
+    /// Bytes of complete commands so far.
     bytes: u64,
-    /// Where a transaction began that has not ended.
+    /// Start of a transaction that has not ended.
     transaction: Option<u64>,
 }
 
-/// Gives the length of the whole commands.
+/// Returns the length of the complete commands.
 pub(super) fn replay(file: &File, path: &Path, loader: &mut Loader<'_>) -> Result<u64, AofError> {
     let mut replay = Replay { file, path, loader, bytes: 0, transaction: None };
     replay.run()?;
@@ -33,14 +33,14 @@ impl Replay<'_, '_> {
         let (mut input, mut at) = (Vec::new(), 0);
         loop {
             let rest = &input[at..];
-            // No inline commands in here.
+            // The file contains no inline commands.
             let zeros = rest.first() == Some(&0);
             if rest.first().is_some_and(|first| *first != b'*') && !zeros {
                 return Err(self.damaged("no command begins there".into()));
             }
             let progress = if zeros { Ok(Progress::Partial(1)) } else { parser.parse(rest, &mut args) };
             let progress = match progress {
-                // Nothing comes after the zeros.
+                // Nothing follows the zeros.
                 Err(_) if self.is_torn_before_zeros(rest)? => return Ok(()),
                 progress => progress.map_err(|error| self.damaged(error.to_string()))?,
             };
@@ -68,8 +68,8 @@ impl Replay<'_, '_> {
         }
     }
 
-    /// Whether `rest` is the begin of a command and then zeros to the end of the file: some file systems leave the
-    /// length of what was written, without all of its blocks.
+    /// Whether `rest` is the start of a command followed by zeros up to the end of the file: after a crash
+    /// some file systems retain the length of a write without all of its blocks.
     fn is_torn_before_zeros(&self, rest: &[u8]) -> Result<bool, AofError> {
         let begin = rest.len() - rest.iter().rev().take_while(|byte| **byte == 0).count();
         let partial = RequestParser::new(no_limits()).parse(&rest[..begin], &mut Args::default());
@@ -86,7 +86,7 @@ impl Replay<'_, '_> {
         Ok(true)
     }
 
-    /// Whether there was more.
+    /// Returns false at the end of the file.
     fn read(&self, input: &mut Vec<u8>) -> Result<bool, AofError> {
         let read = self.file.take(REPLAY_READ_BYTES).read_to_end(input);
         let read =

@@ -1,4 +1,4 @@
-//! The thread that keeps the storage: has done what nobody waits for, tries again what failed, ends rewrites.
+//! The thread that maintains the storage: background syncs, retries, and the end of rewrites.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use crate::limits::KEEPER_INTERVAL;
 use crate::storage::{Occasion, Storage, StorageError};
 
 impl<S: Storage + ?Sized> Journal<S> {
-    /// Keeps the storage until [`stop`](Self::stop). `wake` wakes the thread that leads.
+    /// Maintains the storage until [`stop`](Self::stop). `wake` wakes the leading thread.
     pub(crate) fn keep(&self, wake: impl Fn()) {
         loop {
             let (errands, changed) = &self.keeper;
@@ -36,12 +36,12 @@ impl<S: Storage + ?Sized> Journal<S> {
         }
     }
 
-    /// Ends the thread, once all is written and synced. Nobody appends any more.
+    /// Stops the thread after everything is written and synced. No thread may append any more.
     pub(crate) fn stop(&self) {
         self.errand(|errands| errands.stop = true);
     }
 
-    /// What the storage wants done. Others write meanwhile.
+    /// Runs the storage's background work. Other threads can write meanwhile.
     fn background(&self, occasion: Occasion) -> Result<(), StorageError> {
         let mut stored = lock(&self.storage);
         self.pass_on_settings(&mut stored);
@@ -62,15 +62,15 @@ impl<S: Storage + ?Sized> Journal<S> {
         self.rewriting.store(false, Ordering::Release);
     }
 
-    /// All keys are in the new history: it takes the old one's place.
+    /// All keys are in the new history, which now replaces the old one.
     fn switch(&self) {
-        // Most of it, without anybody waiting.
+        // Syncs most of it without blocking other threads.
         let prepared = self.background(Occasion::BeforeFinish);
         let mut stored = lock(&self.storage);
         let mut pending = lock(&self.pending);
         let Some(rewrite) = pending.rewrite.take() else { return };
-        // From here on nothing is added to it. What the old one has not got yet, the new one gets now; should that
-        // fail, the old one gets it.
+        // No more changes are added after this point. Changes that the old history lacks are written to the
+        // new one; if that fails, to the old one.
         stored.take(&mut pending.bytes);
         let position = pending.position;
         drop(pending);

@@ -1,8 +1,8 @@
-//! Between the engine and its storage: what was changed, on its way to where it is kept.
+//! The journal carries changes from the engine to the storage.
 //!
-//! A turn's changes are appended with the lock on the engine, and committed without it: commands are executed while others
-//! write, and whoever commits takes along what others have appended. What fails is kept and tried again; until that works,
-//! changes are refused.
+//! Changes of a turn are appended with the lock on the engine and committed without it, so that commands
+//! execute while another thread writes. A commit includes changes that other threads have appended. Failed
+//! writes are retained and retried; until they succeed, changes are refused.
 
 mod keeper;
 #[cfg(test)]
@@ -18,67 +18,67 @@ use crate::limits::{DUMPED_AT_ONCE_BYTES, KEPT_LOG_BYTES};
 use crate::storage::{Form, Loader, Replayed, Storage, StorageError};
 use values::Values;
 
-/// What was changed could not be made durable.
+/// A change could not be made durable.
 #[derive(Debug)]
 pub(crate) struct NotDurable;
 
-/// Changes and their storage, as the threads of a server share them.
+/// Pending changes and their storage, shared by the threads of a server.
 ///
-/// Locks are taken in this order: `storage`, `pending`; the engine's, `pending`. Nobody waits for `storage` with the
-/// engine's, so that commands are executed while others write.
+/// Lock order: `storage` before `pending`; the engine before `pending`. No thread waits for `storage` while
+/// it holds the lock on the engine, so commands execute while another thread writes.
 pub(crate) struct Journal<S: Storage + ?Sized = dyn Storage> {
     pending: Mutex<Pending>,
     storage: Mutex<Stored<S>>,
-    /// It can be rewritten.
+    /// The storage supports rewrites.
     rewrites: bool,
     name: &'static str,
-    /// Up to which position the promise is kept.
+    /// Position up to which changes are as durable as the policy demands.
     kept: AtomicU64,
-    /// Up to which position the last write went, or would have.
+    /// Position up to which the last write was attempted.
     tried: AtomicU64,
-    /// The last write failed, or a sync did.
+    /// The last write or sync failed.
     failing: AtomicBool,
     trouble: Mutex<String>,
-    /// The engine knows. Changed with its lock only.
+    /// The engine refuses changes. Modified with the lock on the engine only.
     refusing: AtomicBool,
-    /// Keys are put into a new history.
+    /// Keys are being copied to a new history.
     dumping: AtomicBool,
-    /// From the begin of a rewrite until the new history has its place.
+    /// From the start of a rewrite until the new history is in place.
     rewriting: AtomicBool,
     rewrite_wanted: AtomicBool,
-    /// Parameters that the storage is to be told.
+    /// Parameters to pass to the storage.
     settings: Mutex<Vec<(String, String)>>,
     keeper: (Mutex<Errands>, Condvar),
 }
 
-/// What is written to, and what was taken over for it and is not in it yet.
+/// The storage, with bytes that are taken over and not written yet.
 struct Stored<S: ?Sized> {
     unwritten: Vec<u8>,
     storage: Box<S>,
 }
 
-/// What was changed and is not written.
+/// Changes that no thread has taken over yet.
 #[derive(Default)]
 struct Pending {
     bytes: Vec<u8>,
-    /// Bytes that were ever appended.
+    /// Total bytes appended.
     position: u64,
-    /// The storage wants values.
+    /// Set if the storage wants values.
     values: Option<Values>,
     rewrite: Option<Rewrite>,
 }
 
-/// What belongs into the new history and is not there yet.
+/// Bytes for the new history that are not written yet.
 #[derive(Default)]
 struct Rewrite {
     bytes: Vec<u8>,
-    /// All keys are in it, or were.
+    /// All keys have been copied.
     dumped: bool,
-    /// It could not be written: the rest of the keys is thrown away.
+    /// A write failed, so the remaining keys are discarded.
     failed: bool,
 }
 
-/// For the thread that keeps the storage.
+/// Requests to the thread that maintains the storage.
 #[derive(Default)]
 struct Errands {
     stop: bool,
@@ -86,7 +86,7 @@ struct Errands {
 }
 
 impl<S: Storage + ?Sized> Journal<S> {
-    /// Has the storage loaded.
+    /// Loads the storage into the engine.
     pub(crate) fn open(mut storage: Box<S>, engine: &mut Engine) -> Result<(Self, Replayed), StorageError> {
         let replayed = Loader::run(&mut *storage, engine)?;
         let values = (storage.form() == Form::Values).then(Values::default);
@@ -110,7 +110,7 @@ impl<S: Storage + ?Sized> Journal<S> {
         Ok((journal, replayed))
     }
 
-    /// Tells the engine whether changes are to be refused. With its lock, before commands are executed.
+    /// Updates whether the engine refuses changes. Call with the lock on the engine, before commands execute.
     pub(crate) fn tell(&self, engine: &mut Engine) {
         engine.set_log_state(self.rewrites, self.rewriting.load(Ordering::Acquire));
         let failing = self.failing.load(Ordering::Acquire);
@@ -119,7 +119,8 @@ impl<S: Storage + ?Sized> Journal<S> {
         }
     }
 
-    /// A parameter has another value now. The storage is told by whoever has it next: nobody waits for it here.
+    /// Queues a changed parameter for the storage. The next thread that uses the storage applies it, so that
+    /// no thread waits here.
     pub(crate) fn set(&self, parameter: &str, value: &str) {
         let mut settings = lock(&self.settings);
         settings.retain(|(other, _)| other != parameter);
@@ -132,10 +133,10 @@ impl<S: Storage + ?Sized> Journal<S> {
         }
     }
 
-    /// Takes over what was changed. With the lock on the engine, so that the order is that of the changes. Gives what
-    /// to commit.
+    /// Takes over the changes of a turn and returns the position to commit. Call with the lock on the engine,
+    /// so that changes stay in order.
     ///
-    /// One thread of a server (`leads`) also brings a rewrite forward.
+    /// The leading thread (`leads`) also advances a rewrite.
     pub(crate) fn append(&self, engine: &mut Engine, leads: bool) -> u64 {
         let mut pending = lock(&self.pending);
         match &mut pending.values {
@@ -151,31 +152,32 @@ impl<S: Storage + ?Sized> Journal<S> {
         pending.position
     }
 
-    /// Has what was changed up to `position` kept. Without the lock on the engine.
+    /// Makes changes up to `position` durable. Call without the lock on the engine.
     pub(crate) fn commit(&self, position: u64) -> Result<(), NotDurable> {
         if self.is_kept(position) {
             return Ok(());
         }
         if self.failing.load(Ordering::Acquire) && self.tried.load(Ordering::Acquire) >= position {
-            // Nothing came since: the thread that keeps the storage tries again.
+            // There are no new changes; the background thread retries.
             return Err(NotDurable);
         }
         let mut stored = lock(&self.storage);
         if self.is_kept(position) {
-            // Another thread has written it along with its own.
+            // Another thread has written these changes with its own.
             return Ok(());
         }
         self.write(&mut stored)
     }
 
-    /// Wants the storage rewritten, as soon as the leading thread has its turn. False if that is under way.
+    /// Requests a rewrite, which starts with the leading thread's next turn. Returns false if one is in
+    /// progress.
     pub(crate) fn want_rewrite(&self) -> bool {
         let free = !self.rewriting.swap(true, Ordering::AcqRel);
         self.rewrite_wanted.fetch_or(free, Ordering::AcqRel);
         free
     }
 
-    /// Whether a rewrite is to be brought forward: turn follows turn then.
+    /// Whether a rewrite needs more turns of the leading thread.
     pub(crate) fn is_dumping(&self) -> bool {
         self.dumping.load(Ordering::Acquire) || self.rewrite_wanted.load(Ordering::Acquire)
     }
@@ -204,7 +206,7 @@ impl<S: Storage + ?Sized> Journal<S> {
         Ok(())
     }
 
-    /// The next keys, into what belongs into the new history.
+    /// Copies the next keys to the new history.
     fn dump(&self, pending: &mut Pending, engine: &mut Engine) {
         if pending.rewrite.is_none() {
             engine.begin_dump();
@@ -242,7 +244,7 @@ impl<S: Storage + ?Sized> Journal<S> {
         changed.notify_all();
     }
 
-    /// From the next turn on changes are refused.
+    /// Changes are refused from the next turn.
     fn fail(&self, error: &StorageError) -> NotDurable {
         *lock(&self.trouble) = error.to_string();
         self.failing.store(true, Ordering::Release);
@@ -255,7 +257,7 @@ impl<S: Storage + ?Sized> Journal<S> {
 }
 
 impl<S: Storage + ?Sized> Stored<S> {
-    /// Takes bytes over, to be written.
+    /// Takes over bytes to write.
     fn take(&mut self, bytes: &mut Vec<u8>) {
         if self.unwritten.is_empty() {
             std::mem::swap(&mut self.unwritten, bytes);
@@ -264,7 +266,7 @@ impl<S: Storage + ?Sized> Stored<S> {
         }
     }
 
-    /// All of it is written.
+    /// Everything is written.
     fn forget(&mut self) {
         self.unwritten.clear();
         self.unwritten.shrink_to(KEPT_LOG_BYTES);
@@ -293,7 +295,7 @@ impl Pending {
     }
 }
 
-/// A thread that panicked with one of these locks has left bytes where they were: they are as good as before.
+/// A panic with the lock held cannot leave the guarded bytes in an inconsistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

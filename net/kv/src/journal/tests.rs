@@ -1,4 +1,4 @@
-//! What a disk does to the file.
+//! Disk failures and rewrites of the append-only file.
 
 use std::fs::File;
 use std::io;
@@ -29,7 +29,7 @@ impl Fixture {
         Self { directory, engine, journal }
     }
 
-    /// A turn with one command. What it answers, if that may go out.
+    /// Runs a turn with one command. Returns the reply if it may be sent.
     fn turn(&mut self, words: &[&[u8]]) -> Option<String> {
         let now = Now { unix_ms: 1, monotonic_us: 1 };
         let session = self.engine.open(now, "test");
@@ -43,12 +43,12 @@ impl Fixture {
         (durable || !changed).then(|| String::from_utf8(out).unwrap())
     }
 
-    /// Puts another file in the place of the one that is open, and gives that.
+    /// Replaces the open file and returns the previous one.
     fn swap(&self, file: File) -> File {
         std::mem::replace(&mut lock(&self.journal.storage).storage.file, file)
     }
 
-    /// The commands in the file.
+    /// The words of the commands in the file.
     fn words(&self) -> String {
         let bytes = std::fs::read(self.directory.path().join("appendonly.aof")).unwrap();
         let text = String::from_utf8(bytes).unwrap();
@@ -57,7 +57,7 @@ impl Fixture {
     }
 }
 
-/// Whatever is written to it, there is no room.
+/// A device on which every write fails for lack of space.
 fn full() -> File {
     File::options().write(true).open("/dev/full").unwrap()
 }
@@ -73,7 +73,7 @@ fn a_full_disk_refuses_changes_until_there_is_room() {
         assert!(refusal.starts_with("-MISCONF Errors writing to the AOF file: No space left"), "{refusal}");
         assert_eq!(fixture.turn(&[b"GET", b"a"]).as_deref(), Some("$1\r\n1\r\n"), "reads go on");
         fixture.swap(good);
-        // As the thread that keeps the file does every second.
+        // As the background thread does every second.
         assert!(fixture.journal.write(&mut lock(&fixture.journal.storage)).is_ok());
         assert_eq!(fixture.turn(&[b"SET", b"d", b"4"]).as_deref(), Some("+OK\r\n"));
         assert_eq!(fixture.words(), "SELECT 0 SET a 1 SET b 2 SET d 4");
@@ -123,7 +123,7 @@ fn a_rewrite_takes_turns_with_changes() {
 fn a_rewrite_that_fails_leaves_the_old_file() {
     let mut fixture = Fixture::new(Fsync::No);
     assert!(fixture.turn(&[b"SET", b"a", b"1"]).is_some());
-    // There cannot be a file where a directory is.
+    // A directory prevents the creation of the file.
     std::fs::create_dir(fixture.directory.path().join("appendonly.aof.new")).unwrap();
     assert!(fixture.journal.want_rewrite());
     while fixture.journal.is_dumping() {
@@ -140,7 +140,7 @@ fn a_rewrite_that_fails_leaves_the_old_file() {
 #[test]
 fn changes_during_a_rewrite_stay_in_their_database() {
     let mut fixture = Fixture::new(Fsync::No);
-    // Each turn has a session of its own, which begins in database 0.
+    // Each turn has its own session, which starts in database 0.
     for n in 0..10_000 {
         let key = format!("k{n}");
         assert!(fixture.turn(&[b"SET", key.as_bytes(), b"some value of some length"]).is_some());

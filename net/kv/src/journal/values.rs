@@ -1,4 +1,4 @@
-//! For a storage that keeps values: which keys a turn's commands have changed, and what each of them has now.
+//! For a storage that keeps values: determines which keys a turn has changed, and their new values.
 
 use std::collections::BTreeSet;
 
@@ -7,27 +7,27 @@ use netdyno_resp::write_command;
 
 use crate::storage::{EMPTIED, commands};
 
-/// Takes commands out of the log.
+/// Extracts commands from the log.
 #[derive(Default)]
 pub(super) struct Values {
-    /// The database that the next command is for, unless it says another.
+    /// The database selected for the next command.
     db: usize,
 }
 
-/// What was changed. Whatever the commands did in between: what there is in the end counts.
+/// The changed keys. Only the state after the turn matters.
 struct Changed<'a> {
     engine: &'a Engine,
     db: usize,
     keys: BTreeSet<(usize, Box<[u8]>)>,
-    /// All databases lost their keys at some time; or these.
+    /// Databases that were emptied.
     all_emptied: bool,
     emptied: BTreeSet<usize>,
-    /// They have the keys of another one.
+    /// Databases that were exchanged by SWAPDB.
     swapped: BTreeSet<usize>,
 }
 
 impl Values {
-    /// What the logged commands led to, as [`changes`](crate::storage::changes) reads it.
+    /// The result of the logged commands, in the form that [`changes`](crate::storage::changes) reads.
     pub(super) fn take(&mut self, engine: &mut Engine) -> Vec<u8> {
         let log = std::mem::take(engine.take_log());
         let mut changed = Changed {
@@ -55,7 +55,7 @@ impl Changed<'_> {
             }
             b"flushall" => self.all_emptied = true,
             b"swapdb" => self.swapped.extend([1, 2].into_iter().filter_map(database)),
-            // These put something into another database.
+            // These commands change a key in another database.
             b"move" => self.changed(database(2), command.get(1)),
             b"copy" => {
                 let word = command.iter().skip(3).position(|word| word.eq_ignore_ascii_case(b"db"));
@@ -110,7 +110,7 @@ mod tests {
 
     const NOW: Now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
 
-    /// What a storage of values has.
+    /// The contents of a storage of values.
     #[derive(Default)]
     struct Kept(BTreeMap<(usize, Vec<u8>), Vec<u8>>);
 
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// All that an engine has, in an order.
+    /// All keys of an engine, in order.
     fn told(engine: &Engine) -> BTreeMap<(usize, Vec<u8>), Vec<u8>> {
         let mut all = BTreeMap::new();
         for db in 0..4 {
@@ -143,7 +143,7 @@ mod tests {
         all
     }
 
-    /// Numbers from a seed.
+    /// A linear congruential generator.
     fn next(state: &mut u64) -> usize {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*state >> 33) as usize

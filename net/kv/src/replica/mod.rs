@@ -1,15 +1,20 @@
-//! A replica: a server whose keys are another one's, the primary's. And a primary: a server that others follow.
+//! Replication: a replica follows the keys of a primary, and a primary serves replicas.
 //!
-//! - All keys are copied once (PSYNC, the primary's snapshot, by its length or by a mark at its end), then every change that the
-//!   primary makes is made here.
-//! - A link that broke goes on where it was, if the primary still has what was missed; else all keys are copied again.
-//! - Clients read; what would change something is refused (`READONLY`). While a copy comes nobody reads (`LOADING`).
-//! - A key whose time is over is hidden at once, and goes when the primary says so.
-//! - What the primary has and cannot be had here (streams, scripts that are loaded) ends the link for good, and INFO says why
-//!   (`master_link_trouble`): two servers that differ in silence would be worse. Another REPLICAOF begins anew.
-//! - Any server can be a primary, unless it is a replica. Its replicas get a copy as the keys were when it began, then each change in
-//!   order. One that takes nothing and says nothing for `repl-timeout` is cut off, as is one that is 256 MiB behind.
-//! - Answers do not wait for replicas, unless a client asks for that by WAIT. A primary that dies can take with it what no replica had yet.
+//! - All keys are copied once (PSYNC; the primary's snapshot is delimited by its length or by an end mark).
+//!   After that the replica executes every change of the primary.
+//! - A broken link resumes from its offset if the primary still has the missing changes; otherwise all keys
+//!   are copied again.
+//! - Clients of a replica can read; writes are refused (`READONLY`). During a copy all commands on keys are
+//!   refused (`LOADING`).
+//! - An expired key is hidden immediately and removed when the primary removes it.
+//! - Data that is not supported here (streams, functions) ends the link permanently, and INFO gives the
+//!   reason (`master_link_trouble`): this avoids two servers that differ silently. Another REPLICAOF starts
+//!   over.
+//! - Any server that is not a replica can be a primary. Its replicas receive a copy of the keys as of the
+//!   start of the copy, then each change in order. A replica without progress for `repl-timeout` is
+//!   disconnected, as is one that is 256 MiB behind.
+//! - Replies do not wait for replicas, unless a client uses WAIT. Changes that no replica has received are
+//!   lost if the primary fails.
 
 mod link;
 
@@ -22,42 +27,42 @@ use crate::limits::{ACKNOWLEDGED_EACH_US, LINK_RETRIED_EACH_US};
 use crate::wire::Wire;
 use link::{Introduction, Link, Over, Position, acknowledge};
 
-/// What the thread that leads does for the link to the primary.
+/// The leading thread's link to the primary.
 #[derive(Default)]
 pub(crate) struct Replica {
     primary: Option<SocketAddr>,
-    /// Which of the engine's wishes this follows.
+    /// Generation of the engine's replication target that this link belongs to.
     turns: u64,
     key: Option<Key>,
     link: Option<Link>,
     position: Position,
-    /// On the clock that never goes back: the next try, or the next word to the primary.
+    /// Time of the next connection attempt or acknowledgement, on the monotonic clock.
     next_us: u64,
     heard: Now,
-    /// Something is left of what came.
+    /// Received data is left to process.
     has_more: bool,
     trouble: Option<String>,
     for_good: bool,
 }
 
 impl Replica {
-    /// Whether this connection is the link's.
+    /// Whether this connection is the link to the primary.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.key == Some(key)
     }
 
-    /// When something is to be done even if nothing comes, on the clock that never goes back.
+    /// When work is due without an event, on the monotonic clock.
     pub(crate) fn next_us(&self) -> Option<u64> {
         let waits = self.primary.is_some() && !self.for_good;
         waits.then_some(if self.has_more { 0 } else { self.next_us })
     }
 
-    /// A connection is over.
+    /// Handles the end of a connection.
     pub(crate) fn lost(&mut self, key: Key) {
         self.key.take_if(|ours| *ours == key);
     }
 
-    /// A turn. With the lock on the engine.
+    /// One turn, with the lock on the engine.
     pub(crate) fn turn(&mut self, engine: &mut Engine, wire: &mut Wire, now: Now) {
         let (primary, turns) = engine.primary();
         if turns != self.turns {
@@ -119,7 +124,7 @@ impl Replica {
         self.has_more = true;
     }
 
-    /// Tells the primary each second how far we are; a primary that is silent for too long is gone.
+    /// Sends an acknowledgement each second, and ends the link to a primary that is silent for too long.
     fn look_at_time(&mut self, engine: &mut Engine, wire: &mut Wire, now: Now) {
         let (Some(link), Some(key)) = (&self.link, self.key) else { return };
         let silent_us = now.monotonic_us.saturating_sub(self.heard.monotonic_us);
@@ -146,7 +151,7 @@ impl Replica {
         self.tell(engine);
     }
 
-    /// The link is over. A transaction that came in part is forgotten: it comes again.
+    /// Ends the link. An incomplete transaction is discarded; the primary sends it again.
     fn end(&mut self, engine: &mut Engine, wire: &mut Wire) {
         if let Some(key) = self.key.take() {
             wire.close(key, false);

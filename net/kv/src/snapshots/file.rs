@@ -1,4 +1,4 @@
-//! A snapshot's file: the one that is there, and the one that is to take its place.
+//! The file of a snapshot, and the new file that replaces it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use netdyno_kv_core::{Engine, Loaded, Loader, Now};
 use crate::SnapshotError;
 use crate::limits::REPLAY_READ_BYTES;
 
-/// A file that is written beside the one whose place it is to take. It goes with this value, unless it has taken it.
+/// A file written next to its final path. Dropping this value removes the file unless it was moved there.
 #[derive(Debug)]
 pub(super) struct NewFile {
     file: File,
@@ -19,7 +19,7 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Errors are in words that begin small, and say what helps.
+    /// Errors start with a lower-case letter and end with a remedy.
     pub(super) fn create(place: PathBuf) -> Result<Self, String> {
         let mut name = place.clone().into_os_string();
         name.push(".new");
@@ -46,12 +46,12 @@ impl NewFile {
         self.file.write_all(bytes).map_err(|error| failed(&self.path, &error))
     }
 
-    /// It takes its place, once it is on the disk.
+    /// Syncs the file and moves it to its final path.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.file.sync_all().map_err(|error| failed(&self.path, &error))?;
         fs::rename(&self.path, &self.place).map_err(|error| failed(&self.place, &error))?;
         self.is_there = false;
-        // So that its name is on the disk, too.
+        // Makes the file's directory entry durable.
         let directory = self.place.parent().filter(|parent| !parent.as_os_str().is_empty());
         let synced =
             File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
@@ -75,7 +75,7 @@ fn failed(path: &Path, error: &std::io::Error) -> String {
     )
 }
 
-/// Reads the snapshot that is there, if one is.
+/// Loads the snapshot if there is one.
 pub(crate) fn load(path: &Path, engine: &mut Engine, now: Now) -> Result<Option<Loaded>, SnapshotError> {
     let failed = |action, source| SnapshotError::Io { action, path: path.to_owned(), source };
     let damaged = |source| SnapshotError::Damaged { path: path.to_owned(), source };

@@ -1,17 +1,19 @@
-//! Snapshots: a file in Redis' own format (RDB), replaced as a whole.
+//! Snapshots: a file in Redis' RDB format, replaced atomically.
 //!
-//! - A snapshot has the keys as they were when it was asked for. Commands go on meanwhile, also those of others while a client
-//!   waits for its SAVE: what they change goes into the snapshot first, as it was. That takes at the most as much memory as the
-//!   keys took.
-//! - At its name there always is a whole snapshot, or none: a new one is written beside it, synced, then takes its place.
-//! - One that cannot be written (a full disk) leaves the old one. If snapshots are to be made by themselves (`save`), changes
-//!   are refused with `MISCONF` then, until one succeeds; it is tried again every five seconds.
-//! - At the start the file is read, unless there is an append-only file, which has more. A file that is damaged, or has what
-//!   cannot be kept here, stops the start, and is left as it is.
-//! - At the end one is made if `save` says when to, or if SHUTDOWN asks for it; if that fails the server does not end by
-//!   SHUTDOWN.
+//! - A snapshot contains the keys as of the time of the request. Commands continue to execute, even while a
+//!   client waits for its SAVE: the old value of a key that changes is written to the snapshot first. The
+//!   additional memory is at most that of the keys.
+//! - The path of the snapshot always refers to a complete file or none: a new snapshot is written next to it,
+//!   synced, and renamed.
+//! - If a snapshot cannot be written (for example on a full disk), the old one remains. With save points
+//!   (`save`), changes are then refused with `MISCONF` until a snapshot succeeds; it is retried every five
+//!   seconds.
+//! - On startup the snapshot is loaded, unless there is an append-only file, which is more recent. A file
+//!   that is damaged or holds unsupported data prevents startup and is not modified.
+//! - On shutdown a snapshot is saved if save points are set or SHUTDOWN requests it. If that fails, SHUTDOWN
+//!   is refused.
 //!
-//! What is not promised: what was changed since the last snapshot. That is the append-only file's part.
+//! Not guaranteed: changes after the last snapshot. Use the append-only file for those.
 
 mod file;
 
@@ -26,12 +28,12 @@ use crate::limits::{DUMPED_AT_ONCE_BYTES, SNAPSHOT_QUEUE_BYTES};
 use file::NewFile;
 pub(crate) use file::load;
 
-/// Where snapshots are kept.
+/// The location of snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotSettings {
     /// The directory; it must exist (`dir`).
     pub directory: PathBuf,
-    /// The file's name in it (`dbfilename`).
+    /// The name of the file in the directory (`dbfilename`).
     pub file_name: String,
 }
 
@@ -42,36 +44,36 @@ impl SnapshotSettings {
     }
 }
 
-/// Where they are, as the configuration says now.
+/// The current path, by the configuration.
 pub(crate) fn path(engine: &Engine) -> PathBuf {
     let name = engine.config("dbfilename").unwrap_or("dump.rdb");
     PathBuf::from(engine.config("dir").unwrap_or(".")).join(name)
 }
 
-/// The snapshot that is made, as the threads of a server share it.
+/// The snapshot in progress, shared by the threads of a server.
 ///
-/// Locks are taken in this order: the engine's, this one's.
+/// Lock order: the engine before this one.
 #[derive(Default)]
 pub(crate) struct Snapshots {
     job: Mutex<Job>,
     changed: Condvar,
-    /// The thread that leads has something to do for it.
+    /// The leading thread has work for the snapshot.
     wanted: AtomicBool,
-    /// The server ends, and what it has is where it is to be.
+    /// The server is shutting down, and its final snapshot is saved.
     ended: AtomicBool,
 }
 
-/// A snapshot on its way from the engine into its file.
+/// A snapshot on its way from the engine to its file.
 #[derive(Default)]
 struct Job {
-    /// Where it is to be, until the thread that writes has begun.
+    /// The final path, until the writing thread has started.
     path: Option<PathBuf>,
     parts: VecDeque<Vec<u8>>,
-    /// Bytes of these, and of those that are being written.
+    /// Bytes of queued parts and of those being written.
     bytes: usize,
-    /// From its begin until it has ended, however.
+    /// From the start of a snapshot until its end or failure.
     active: bool,
-    /// The engine has more of it.
+    /// The engine has more parts.
     taking: bool,
     given_up: bool,
     result: Option<Result<(), String>>,
@@ -79,7 +81,7 @@ struct Job {
 }
 
 impl Snapshots {
-    /// The engine has begun one. With its lock.
+    /// Starts to write a snapshot that the engine has begun. Call with the lock on the engine.
     pub(crate) fn begin(&self, engine: &Engine) {
         let mut job = lock(&self.job);
         *job = Job { path: Some(path(engine)), active: true, taking: true, stop: job.stop, ..Job::default() };
@@ -87,12 +89,13 @@ impl Snapshots {
         self.changed.notify_all();
     }
 
-    /// Whether the thread that leads is to have its turn.
+    /// Whether the leading thread has to call [`advance`](Self::advance).
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
     }
 
-    /// Takes the next part, or tells how it ended. With the lock on the engine, by the thread that leads.
+    /// Takes the next part, or reports the result to the engine. Called by the leading thread, with the lock
+    /// on the engine.
     pub(crate) fn advance(&self, engine: &mut Engine, now: Now) {
         if !self.is_wanted() {
             return;
@@ -110,7 +113,7 @@ impl Snapshots {
         self.want(&job);
     }
 
-    /// Writes what there is, until [`stop`](Self::stop). `wake` wakes the thread that leads.
+    /// Writes queued parts until [`stop`](Self::stop). `wake` wakes the leading thread.
     pub(crate) fn write(&self, wake: impl Fn()) {
         let mut file = None;
         loop {
@@ -146,13 +149,13 @@ impl Snapshots {
         }
     }
 
-    /// Ends the thread that writes. What it has not finished is thrown away.
+    /// Stops the writing thread. An unfinished snapshot is discarded.
     pub(crate) fn stop(&self) {
         lock(&self.job).stop = true;
         self.changed.notify_all();
     }
 
-    /// Makes one at once, while nobody else is served; one that runs is given up. With the lock on the engine.
+    /// Saves a snapshot synchronously; one in progress is cancelled. Call with the lock on the engine.
     pub(crate) fn save_now(&self, engine: &mut Engine, now: Now) -> Result<(), String> {
         let result = self.try_save_now(engine, now);
         engine.snapshot_ended(now, told(&result));
@@ -174,8 +177,8 @@ impl Snapshots {
         }
     }
 
-    /// SHUTDOWN, with a snapshot first if it wants one. False: that failed, and the server is not to end. With the lock on the
-    /// engine.
+    /// SHUTDOWN, with a snapshot if requested. Returns false if the snapshot failed and the server must keep
+    /// running. Call with the lock on the engine.
     pub(crate) fn end(&self, engine: &mut Engine, now: Now, save: bool, force: bool) -> bool {
         let ends = !save || self.save_now(engine, now).is_ok() || force;
         self.ended.store(ends, Ordering::Release);
@@ -186,7 +189,7 @@ impl Snapshots {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// The one that runs ends; its file is gone then.
+    /// Cancels the snapshot in progress and removes its file.
     fn give_up(&self) {
         let mut job = lock(&self.job);
         job.given_up = job.active;
@@ -229,7 +232,7 @@ fn told(result: &Result<(), String>) -> Result<(), &str> {
     }
 }
 
-/// A thread that panicked with this lock has left bytes where they were: they are as good as before.
+/// A panic with the lock held cannot leave the guarded bytes in an inconsistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! TLS: certificates and keys from files, and the layer between the sockets and the commands.
+//! TLS: loads certificates and keys, and translates between sockets and plaintext.
 
 mod session;
 mod wire;
@@ -15,70 +15,70 @@ use rustls::{RootCertStore, ServerConfig};
 
 pub(crate) use wire::Wire;
 
-/// How a port speaks TLS (1.2 and 1.3): see [`Builder::tls`](crate::Builder::tls). The files are in PEM, and are read
-/// once, at the start.
+/// TLS settings of a port (versions 1.2 and 1.3); see [`Builder::tls`](crate::Builder::tls). The PEM files
+/// are read once, on startup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TlsSettings {
-    /// The server's certificate, and those between it and the authority (`tls-cert-file`).
+    /// The server's certificate chain (`tls-cert-file`).
     pub cert_file: PathBuf,
     /// Its private key (`tls-key-file`).
     pub key_file: PathBuf,
-    /// Certificates of the authorities whose clients are served (`tls-ca-cert-file`).
+    /// CA certificates that verify client certificates (`tls-ca-cert-file`).
     pub ca_cert_file: Option<PathBuf>,
-    /// Whether clients have to show a certificate (`tls-auth-clients`).
+    /// Whether a client certificate is required (`tls-auth-clients`).
     pub auth_clients: AuthClients,
 }
 
-/// Whether clients have to show a certificate.
+/// Whether a client certificate is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthClients {
-    /// They have to, from one of the authorities.
+    /// Required.
     #[default]
     Yes,
-    /// They are not asked.
+    /// Not requested.
     No,
-    /// They may, and then it has to be right.
+    /// Requested, and verified if the client sends one.
     Optional,
 }
 
-/// Why a port cannot speak TLS.
+/// An error in the TLS settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}: {option} needs a file in PEM that this user may read", path.display())]
     Read {
-        /// What names the file on the command line.
+        /// The command-line option that names the file.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file has not what is looked for.
+    /// A file lacks a certificate or key.
     #[error("{} has no {what} in PEM ({reason}): {option} needs one", path.display())]
     Content {
-        /// What names the file on the command line.
+        /// The command-line option that names the file.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is looked for.
+        /// The missing object.
         what: &'static str,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// Certificate and key do not go together, or are of a kind that cannot be used.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error("{} and {} cannot be used together: {reason}: give a certificate and the key that it was made for (--tls-cert-file, --tls-key-file)", cert_file.display(), key_file.display())]
     Pair {
         /// The certificate.
         cert_file: PathBuf,
         /// The key.
         key_file: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// Clients are to show certificates, of nobody.
+    /// Client certificates are required, but there is no CA certificate.
     #[error(
         "clients have to show a certificate, and no authority is named: give --tls-ca-cert-file, or --tls-auth-clients no"
     )]
@@ -90,8 +90,8 @@ const AUTHORITY: (&str, &str) = ("--tls-ca-cert-file", "certificate");
 const KEY: (&str, &str) = ("--tls-key-file", "private key");
 
 impl TlsSettings {
-    /// With this certificate and key. Clients have to show certificates: name the authority, or change
-    /// [`auth_clients`](Self::auth_clients).
+    /// Settings with this certificate and key. Client certificates are required by default: set the CA file,
+    /// or change [`auth_clients`](Self::auth_clients).
     pub fn new(cert_file: impl Into<PathBuf>, key_file: impl Into<PathBuf>) -> Self {
         let (cert_file, key_file) = (cert_file.into(), key_file.into());
         Self { cert_file, key_file, ca_cert_file: None, auth_clients: AuthClients::default() }

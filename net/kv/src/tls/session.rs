@@ -1,4 +1,5 @@
-//! One client's TLS: what arrived, in clear, and what is to be sent to it, in clear until the turn ends.
+//! The TLS state of one client: decrypted input, and plaintext output that is encrypted at the end of the
+//! turn.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -8,20 +9,20 @@ use rustls::{ServerConfig, ServerConnection};
 
 use crate::limits::{ENCRYPTED_AT_ONCE, KEPT_CLEAR_BYTES};
 
-/// The type of the first record that a client sends: a handshake.
+/// Type of the first record that a TLS client sends.
 const HANDSHAKE_RECORD: u8 = 22;
 
-/// What somebody is told who speaks no TLS.
+/// The error for a client that does not use TLS.
 pub(super) const NOT_TLS: &[u8] =
     b"-ERR this port speaks TLS: connect with it (redis-cli --tls), or to the port without\r\n";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing has arrived yet.
+    /// Nothing has been received.
     New,
     Handshake,
     Open,
-    /// Over: what is written for it leads nowhere.
+    /// Closed: further output is discarded.
     Over,
 }
 
@@ -29,18 +30,18 @@ pub(super) enum Phase {
 pub(super) struct Session {
     pub(super) key: Key,
     pub(super) phase: Phase,
-    /// To be closed, once it can be told why.
+    /// Close the connection after the handshake, when the error can be sent.
     pub(super) refused: bool,
-    /// To be encrypted at the end of the turn.
+    /// Queued for encryption at the end of the turn.
     pub(super) dirty: bool,
     connection: ServerConnection,
     input: Vec<u8>,
-    /// Bytes of `input` that are consumed.
+    /// Consumed bytes of `input`.
     start: usize,
     pub(super) output: Vec<u8>,
 }
 
-/// It speaks no TLS, or wrongly.
+/// The client violated the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
     NotTls,
@@ -56,7 +57,7 @@ impl Session {
         Ok(Self { key, phase, refused, dirty, connection, input, start, output })
     }
 
-    /// What arrived, in clear.
+    /// Decrypted input.
     pub(super) fn input(&self) -> &[u8] {
         &self.input[self.start..]
     }
@@ -73,12 +74,12 @@ impl Session {
         }
     }
 
-    /// Whether the handshake is still to be made.
+    /// Whether the handshake is incomplete.
     pub(super) fn is_young(&self) -> bool {
         matches!(self.phase, Phase::New | Phase::Handshake)
     }
 
-    /// Takes what arrived: all of it. Gives whether the client says that it sends no more.
+    /// Processes all received bytes. Returns whether the client has sent close_notify.
     pub(super) fn receive(&mut self, mut arrived: &[u8]) -> Result<bool, Broken> {
         if self.phase == Phase::New
             && let Some(first) = arrived.first()
@@ -94,7 +95,8 @@ impl Session {
         }
         let mut ended = false;
         while !arrived.is_empty() && !ended {
-            // It takes a part each time; what is in clear is taken at once, so that its own bound is never met.
+            // rustls takes part of the bytes per call. The plaintext is drained after each call, so that its
+            // buffer limit is never reached.
             self.connection.read_tls(&mut arrived).map_err(|_| Broken::Protocol)?;
             let state = self.connection.process_new_packets().map_err(|_| Broken::Protocol)?;
             ended = state.peer_has_closed();
@@ -108,17 +110,17 @@ impl Session {
         Ok(ended)
     }
 
-    /// Appends what TLS itself has to say.
+    /// Appends records that TLS itself has to send.
     pub(super) fn write_records(&mut self, into: &mut Vec<u8>) {
         while self.connection.wants_write() {
-            // A vector takes everything.
+            // Writing to a vector cannot fail.
             if self.connection.write_tls(into).is_err() {
                 return;
             }
         }
     }
 
-    /// Appends what was written in clear, encrypted; not before the handshake is made.
+    /// Encrypts pending output; does nothing before the end of the handshake.
     pub(super) fn encrypt(&mut self, into: &mut Vec<u8>) {
         if self.phase == Phase::Over {
             return empty(&mut self.output);
@@ -128,7 +130,7 @@ impl Session {
         }
         let output = std::mem::take(&mut self.output);
         for part in output.chunks(ENCRYPTED_AT_ONCE) {
-            // Within its bound, which is twice as much.
+            // The chunk is within the buffer limit, which is twice as large.
             if self.connection.writer().write_all(part).is_err() {
                 return;
             }
@@ -138,14 +140,14 @@ impl Session {
         empty(&mut self.output);
     }
 
-    /// Appends all that is to be said before the end, and that it is the end.
+    /// Encrypts pending output and appends close_notify.
     pub(super) fn end(&mut self, into: &mut Vec<u8>) {
         self.encrypt(into);
         self.connection.send_close_notify();
         self.write_records(into);
     }
 
-    /// From now on nothing is taken from it or said to it.
+    /// Discards all buffers and ignores further input and output.
     pub(super) fn is_over(&mut self) {
         self.phase = Phase::Over;
         self.start = 0;
@@ -164,7 +166,7 @@ fn take_clear(connection: &mut ServerConnection, into: &mut Vec<u8>) {
     }
 }
 
-/// Empties it, and keeps no more room than many clients may have.
+/// Clears a buffer, and releases it if it is larger than an idle client may keep.
 fn empty(bytes: &mut Vec<u8>) {
     bytes.clear();
     if bytes.capacity() > KEPT_CLEAR_BYTES {

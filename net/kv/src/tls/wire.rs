@@ -1,9 +1,8 @@
-//! A reactor some of whose connections speak TLS, with the methods of a reactor.
+//! A reactor in which some connections use TLS, with the methods of a reactor.
 //!
-//! What arrives on such a connection is decrypted as the event is taken, what is written for it is encrypted as the turn
-//! is flushed. What is bounded for others is bounded for it: input in clear by the same limits, output by whoever looks
-//! at [`Wire::pending_output`]. Beside it there is one record at the most that is not whole yet, and the handshake has
-//! to be made in time.
+//! Input is decrypted when its event is taken, and output is encrypted when the turn is flushed. The limits
+//! of plain connections apply: to the decrypted input, and to output by [`Wire::pending_output`]. In addition
+//! there is at most one incomplete record, and the handshake has a deadline.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,27 +18,27 @@ use crate::limits::HANDSHAKE_TIME;
 
 pub(crate) struct Wire {
     reactor: TcpReactor,
-    /// None if no port speaks TLS.
+    /// `None` if no port uses TLS.
     tls: Option<Box<Tls>>,
 }
 
 struct Tls {
     listeners: Vec<(Listener, Arc<ServerConfig>)>,
-    /// By the reactor's own numbers.
+    /// Indexed by the reactor's slot numbers.
     sessions: Vec<Option<Box<Session>>>,
     count: usize,
-    /// Who has to have made the handshake by when; in this order. Some have made it.
+    /// Handshake deadlines, in order. Some of these handshakes are complete.
     young: VecDeque<(Instant, Key)>,
-    /// Something was written for them.
+    /// Clients with output to encrypt.
     dirty: Vec<Key>,
-    /// What happened besides.
+    /// A further event to report.
     event: Option<Event>,
-    /// Input in clear of one client.
+    /// Limit on the decrypted input of one client.
     input_bytes: usize,
 }
 
 impl Wire {
-    /// Connections of these listeners speak TLS.
+    /// Connections of these listeners use TLS.
     pub(crate) fn new(
         reactor: TcpReactor,
         listeners: Vec<(Listener, Arc<ServerConfig>)>,
@@ -52,7 +51,7 @@ impl Wire {
         Self { reactor, tls }
     }
 
-    /// Such a connection speaks no TLS.
+    /// Opens a connection without TLS.
     pub(crate) fn connect(&mut self, address: SocketAddr) -> io::Result<Key> {
         self.reactor.connect(address)
     }
@@ -135,7 +134,7 @@ impl Wire {
         self.reactor.resume(key);
     }
 
-    /// A client that has not made its handshake is told what it is to be told once it has; the time for that is short.
+    /// Before the end of the handshake, closing after a flush waits for it, up to the handshake's deadline.
     pub(crate) fn close(&mut self, key: Key, after_flush: bool) {
         if let Some(session) = self.tls.as_mut().and_then(|tls| tls.get_mut(key)) {
             if after_flush && session.phase != Phase::Over {
@@ -174,7 +173,7 @@ impl Tls {
         self.sessions.get_mut(key.index())?.as_deref_mut().filter(|session| session.key == key)
     }
 
-    /// One that is about to be written for.
+    /// Marks the session for encryption.
     #[inline]
     fn written(&mut self, key: Key) -> Option<&mut Session> {
         let slot = self.sessions.get_mut(key.index())?;
@@ -185,7 +184,7 @@ impl Tls {
         Some(session)
     }
 
-    /// Does what TLS has to do with an event. Gives whether others are to hear of it.
+    /// Processes an event for TLS. Returns whether to report it.
     fn passes(&mut self, reactor: &mut TcpReactor, event: Event) -> bool {
         match event {
             Event::Accepted(key, _) => self.open(reactor, key),
@@ -194,7 +193,7 @@ impl Tls {
                 let Some(session) = self.get_mut(key).filter(|session| session.is_young()) else {
                     return true;
                 };
-                // Who has not come in has nothing to wait for.
+                // A connection without a complete handshake has no pending output.
                 session.is_over();
                 reactor.close(key, false);
                 false
@@ -209,7 +208,7 @@ impl Tls {
         }
     }
 
-    /// Gives true: whoever counts clients hears of all of them.
+    /// Returns true: the caller counts all connections.
     fn open(&mut self, reactor: &mut TcpReactor, key: Key) -> bool {
         let listener = reactor.listener(key);
         let config = self.listeners.iter().find(|(tls, _)| Some(*tls) == listener);
@@ -233,7 +232,7 @@ impl Tls {
         true
     }
 
-    /// Gives whether there is something in clear.
+    /// Returns whether there is decrypted input.
     fn receive(&mut self, reactor: &mut TcpReactor, key: Key) -> bool {
         let most = self.input_bytes;
         let Some(session) = self.get_mut(key) else { return true };
@@ -249,7 +248,7 @@ impl Tls {
         if received == Err(Broken::NotTls) {
             reactor.output(key).extend_from_slice(NOT_TLS);
         } else {
-            // Also what is said of an error.
+            // Includes the alert for an error.
             session.write_records(reactor.output(key));
         }
         if session.refused && session.phase == Phase::Open {
@@ -265,7 +264,7 @@ impl Tls {
             reactor.close(key, false);
             return false;
         }
-        // What was written before the handshake was made.
+        // Output that was written before the end of the handshake.
         let waiting = session.phase == Phase::Open && !session.output.is_empty();
         let some = session.input().len() > before;
         let ended = received == Ok(true);
@@ -273,13 +272,13 @@ impl Tls {
             self.written(key);
         }
         if ended {
-            // Told next, whether there was something or not.
+            // Reported next, whether there was input or not.
             self.event = Some(Event::Ended(key));
         }
         some
     }
 
-    /// Until the next thing that has to be done.
+    /// Time until the next handshake deadline, or `timeout` if that is shorter.
     fn timeout(&mut self, timeout: Option<Duration>) -> Option<Duration> {
         while let Some((_, key)) = self.young.front().copied()
             && !self.get(key).is_some_and(Session::is_young)
@@ -290,7 +289,7 @@ impl Tls {
         [timeout, handshake].into_iter().flatten().min()
     }
 
-    /// Closes those who have not made their handshake in time.
+    /// Closes connections that missed the handshake deadline.
     fn expire(&mut self, reactor: &mut TcpReactor) {
         let now = Instant::now();
         while let Some((_, key)) = self.young.pop_front_if(|(at, _)| *at <= now) {

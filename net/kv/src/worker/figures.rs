@@ -1,4 +1,5 @@
-//! What is looked at once a turn, and concerns no command: settings of the sockets, and what CLIENT LIST tells of them.
+//! Work that is done once per turn and does not depend on commands: socket options and the figures of CLIENT
+//! LIST.
 
 use std::time::Duration;
 
@@ -9,16 +10,16 @@ use crate::limits::NOTED_LOOKED_AT;
 use crate::shared::Core;
 
 impl Worker {
-    /// `CONFIG SET` may have changed what is set on the sockets that listen.
+    /// Applies socket options that `CONFIG SET` has changed to the listeners.
     pub(super) fn look_at_settings(&mut self) {
         let seconds = self.shared.keepalive_s();
         if self.keepalive_s.replace(seconds) != Some(seconds) {
-            // The kernel takes any time; without it a peer that vanished is not noticed, as before.
+            // The kernel accepts any interval. On failure the previous setting stays.
             let _ = self.wire.set_keepalive((seconds > 0).then_some(Duration::from_secs(seconds)));
         }
     }
 
-    /// What this client has not taken is to be looked at, until it has.
+    /// Schedules updates of a client's unread output.
     pub(super) fn note(&mut self, key: Key) {
         if let Some(client) = self.clients.get_mut(key)
             && !std::mem::replace(&mut client.noted, true)
@@ -27,7 +28,7 @@ impl Worker {
         }
     }
 
-    /// What some clients had not taken of their answers they may have taken since.
+    /// Updates the recorded size of unread output.
     pub(super) fn look_at_noted(&mut self, core: &mut Core) {
         for _ in 0..NOTED_LOOKED_AT.min(self.noted.len()) {
             let Some(key) = self.noted.pop_front() else { return };

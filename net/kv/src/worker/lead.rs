@@ -1,4 +1,4 @@
-//! What commands want of the server, what one thread does for all, and what servers that follow are sent.
+//! Requests from commands to the server, the work of the leading thread, and output to replicas.
 
 use netdyno_kv_core::{Now, Output, Wish};
 
@@ -7,7 +7,7 @@ use crate::journal::Journal;
 use crate::shared::Core;
 
 impl Worker {
-    /// What one thread does for all.
+    /// Work of the leading thread.
     pub(super) fn lead(&mut self, core: &mut Core, now: Now) {
         self.replica.turn(&mut core.engine, &mut self.wire, now);
         if let Some(snapshots) = &self.shared.snapshots {
@@ -24,7 +24,7 @@ impl Worker {
         }
     }
 
-    /// What a command wants of us.
+    /// Handles a request from a command.
     pub(super) fn fulfil(&mut self, core: &mut Core, now: Now, wish: Wish) {
         let snapshots = self.shared.snapshots.as_ref();
         match wish {
@@ -37,23 +37,23 @@ impl Worker {
             }
             Wish::Feed => self.attach(core, now),
             Wish::Ask => core.feed.ask(&mut core.engine),
-            // The thread that leads.
+            // Wakes the leading thread.
             Wish::Follow => self.to_wake[0] = true,
             Wish::Snapshot => {
                 snapshots.into_iter().for_each(|snapshots| snapshots.begin(&core.engine));
-                // The thread that leads.
+                // Wakes the leading thread.
                 self.to_wake[0] = true;
             }
             Wish::Rewrite => {
                 if self.shared.journal.as_ref().is_some_and(Journal::want_rewrite) {
-                    // The thread that leads.
+                    // Wakes the leading thread.
                     self.to_wake[0] = true;
                 }
             }
         }
     }
 
-    /// Servers that ask to follow this one.
+    /// Registers new replicas.
     fn attach(&mut self, core: &mut Core, now: Now) {
         while let Some((session, asked)) = core.engine.take_follower() {
             let Some(owner) = core.owners.get(&session).copied().filter(|owner| owner.thread == self.index)
@@ -63,11 +63,11 @@ impl Worker {
             let output = self.wire.output(owner.key);
             core.feed.attach(&mut core.engine, now, session, (owner.thread, owner.key), asked, output);
         }
-        // For the copy that they want.
+        // Wakes the leading thread, which starts the copy.
         self.to_wake[0] = true;
     }
 
-    /// Gives servers that follow what there is for them.
+    /// Sends pending data to replicas.
     pub(super) fn feed(&mut self, core: &mut Core, now: Now) {
         core.feed.finish_turn(&mut core.engine);
         let own = core.feed.send(&core.engine, now, self.index, &mut self.wire);

@@ -1,4 +1,4 @@
-//! Clients as others have written them, unchanged, do what their programs do with them: redis-cli, redis-py, ioredis, go-redis.
+//! Unmodified third-party clients against a server: redis-cli, redis-py, ioredis, go-redis.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,20 +10,20 @@ use std::process::{Command, Output};
 
 use netdyno_kv::Server;
 
-/// A server of its own for each of them.
+/// Each client has its own server.
 fn server() -> (Server, String) {
     let server = Server::builder().bind(([127, 0, 0, 1], 0)).start().unwrap();
     let port = server.addresses()[0].port().to_string();
     (server, port)
 }
 
-/// What this machine lacks is said; with `NETDYNO_REQUIRE=all` it is a failure.
+/// Prints a missing requirement; with `NETDYNO_REQUIRE=all` it is a failure.
 fn skip(reason: &str) {
     assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {reason}");
     println!("skipped: needs {reason}");
 }
 
-/// Runs it to its end; `None` if there is no such program.
+/// Runs a command to its end; `None` if there is no such program.
 fn run(command: &mut Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
@@ -38,7 +38,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The same, and it has to be content.
+/// Runs a command that must succeed.
 fn content(command: &mut Command) -> Option<String> {
     let output = run(command)?;
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
@@ -50,7 +50,8 @@ fn source(client: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(client)
 }
 
-/// A copy of a client's folder outside of the checkout, with what it needs beside it; `install` makes that.
+/// Copies a client's directory out of the checkout and runs `install` there, which downloads its
+/// dependencies.
 fn installed(client: &str, lock: &str, made: &str, install: impl FnOnce(&Path) -> bool) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kv-{client}"));
     fs::create_dir_all(&folder).unwrap();
@@ -62,7 +63,7 @@ fn installed(client: &str, lock: &str, made: &str, install: impl FnOnce(&Path) -
     if is_there || install(&folder) {
         return Some(folder);
     }
-    // So that it is not taken for done the next time.
+    // Invalidates the copy, so that the next run installs again.
     fs::remove_file(folder.join(lock)).unwrap();
     skip(&format!("what {client} is made of"));
     None
@@ -108,7 +109,7 @@ fn go_redis() {
 fn redis_cli() {
     let (_server, port) = server();
     let cli = |words: &[&str]| content(Command::new("redis-cli").args(["-p", &port]).args(words));
-    // What is typed, and what is printed where no terminal is.
+    // Input lines, and the output of redis-cli without a terminal.
     for (typed, printed) in [
         ("PING", "PONG\n"),
         ("SET greeting hello", "OK\n"),
@@ -117,7 +118,7 @@ fn redis_cli() {
         ("LRANGE list 0 -1", "a\nb\nc\n"),
         ("HSET hash f 1 g 2", "2\n"),
         ("HSET one f 1", "1\n"),
-        // Fields have no order: one of them is all.
+        // The order of fields is not defined, so there is only one.
         ("-3 HGETALL one", "f 1\n"),
         ("GET nothing", "\n"),
         ("EXPIRE greeting 100", "1\n"),
@@ -133,7 +134,7 @@ fn redis_cli() {
     assert!(cli(&["INFO"]).unwrap().contains("redis_version:"));
     let error = cli(&["NONSENSE"]).unwrap();
     assert!(error.contains("unknown command"), "{error}");
-    // redis-cli's own bulk mode, and its look at all keys.
+    // redis-cli's bulk mode and its key statistics.
     let mass = (0..1000).fold(Vec::new(), |mut commands, number: u32| {
         netdyno_resp::write_command(&mut commands, &[b"SET", format!("mass:{number}").as_bytes(), b"1"]);
         commands

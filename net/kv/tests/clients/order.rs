@@ -1,4 +1,4 @@
-//! The table of answers that the core is tested against is what a Redis says that is installed here.
+//! The table of replies that the core is tested against matches an installed Redis.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use super::skip;
 #[path = "../../../../stacks/kv/tests/table/mod.rs"]
 mod table;
 
-/// Tries to connect, a moment apart.
+/// Connection attempts.
 const ATTEMPTS: u32 = 600;
 
 struct Redis(Child);
@@ -22,7 +22,7 @@ impl Drop for Redis {
     }
 }
 
-/// A Redis of release 7.0 at a free port; `None` if there is none.
+/// Starts a Redis 7.0 on a free port; `None` if it is not installed.
 fn redis(port: u16) -> Option<Redis> {
     let version = Command::new("redis-server").arg("--version").output().ok()?;
     String::from_utf8_lossy(&version.stdout).contains("v=7.0.").then_some(())?;
@@ -49,7 +49,7 @@ fn the_table_is_what_redis_answers() {
     for (command, answer) in table::rows(include_str!("../../../../stacks/kv/tests/order.txt")) {
         let words = table::words(command);
         let text: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
-        // Whatever the answer is, it ends with what this echoes.
+        // Every reply ends with this echo.
         let request = format!("*{}\r\n{text}*2\r\n$4\r\nECHO\r\n$9\r\n--end--..\r\n", words.len());
         stream.write_all(request.as_bytes()).unwrap();
         let (mut answers, mut buffer) = (Vec::new(), [0; 4096]);

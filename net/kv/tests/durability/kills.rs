@@ -1,13 +1,13 @@
-//! The program killed by SIGKILL at random moments, under load, again and again with the same file.
+//! SIGKILL at random times under load, repeatedly with the same file.
 //!
-//! Shown here, for every policy: nothing that was answered is lost, nothing is there that was not sent, a transaction is
-//! there as a whole or not at all, and the file opens again, also with its end torn off anywhere in what this life wrote.
+//! Tested, for every policy: no acknowledged change is lost, no change appears that was not sent, a
+//! transaction is complete or absent, and the file still opens after truncation at any point of the last
+//! generation's writes.
 //!
-//! Not shown here: what a power cut takes. A killed process leaves its writes in the kernel's page cache, so that a kill
-//! treats all policies alike; only a machine that loses its power could tell them apart. What `always` promises beyond
-//! that is checked by its order instead: `no_answer_leaves_before_the_sync` watches the system calls, and no answer may
-//! be sent between a write to the file and the end of the `fdatasync` that follows it. That the disk then keeps what it
-//! said it has is up to the disk.
+//! Not tested: a power failure. A killed process leaves its writes in the page cache, so a kill does not
+//! distinguish the policies. The additional guarantee of `always` is tested by the order of system calls:
+//! `no_reply_leaves_before_the_sync` checks that no reply is sent between a write to the file and the end of
+//! the `fdatasync` after it. Whether the disk keeps synced data is outside the scope of this test.
 
 use std::fs;
 use std::io::Write;
@@ -28,8 +28,8 @@ fn ten_kills_lose_nothing_that_was_answered() {
     kill_again_and_again(10);
 }
 
-/// `cargo test --release -p netdyno-kv --test durability two_hundred -- --ignored --nocapture`, of which
-/// `NETDYNO_SEED=7` before it makes another run.
+/// `cargo test --release -p netdyno-kv --test durability two_hundred -- --ignored --nocapture`;
+/// `NETDYNO_SEED=7` selects another sequence.
 #[test]
 #[ignore = "takes a minute: run it by the command above"]
 fn two_hundred_kills_lose_nothing_that_was_answered() {
@@ -55,7 +55,7 @@ fn kill_again_and_again(rounds: usize) {
     assert!(lives.iter().all(|life| life.units > 0));
 }
 
-/// One file, and what must be in it.
+/// One file, and its expected contents.
 struct Life {
     policy: &'static str,
     directory: tempfile::TempDir,
@@ -66,7 +66,7 @@ struct Life {
     rewritten: usize,
 }
 
-/// How far a hand got: its counter, its string, its transactions.
+/// Progress of a connection: its counter, its string, its transactions.
 type Progress = [u64; 3];
 
 impl Life {
@@ -115,14 +115,14 @@ impl Life {
     }
 }
 
-/// What was answered is there, and not more than was sent.
+/// Every acknowledged change is present, and no more than was sent.
 fn check(found: &Progress, at_least: &Progress, sent: Progress, context: &str) {
     let fits = (0..3).all(|kind| (at_least[kind]..=sent[kind]).contains(&found[kind]));
     assert!(fits, "{context}: {at_least:?} were answered, {found:?} are there, {sent:?} were sent");
 }
 
-/// A copy of the file, cut off anywhere in what this life wrote, with zeros behind it at times: it opens, and has all
-/// that was there before, and no half transaction.
+/// A copy of the file, truncated anywhere within this generation's writes, sometimes with zeros appended: it
+/// opens, has all earlier changes and no partial transaction.
 fn tear(
     path: &Path,
     least: u64,
@@ -160,7 +160,7 @@ fn progress(peer: &mut Peer, hand: usize, context: &str) -> Progress {
     [counter, string, one]
 }
 
-/// Writes until the end, several units at once. Gives how far it was answered, and how far it had sent.
+/// Writes several units at a time until the connection ends. Returns what was acknowledged and what was sent.
 fn begin(
     mut peer: Peer,
     hand: usize,

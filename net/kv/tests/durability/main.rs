@@ -1,4 +1,5 @@
-//! The promises of the append-only file, from outside: restarts, kills, torn ends, damage, rewrites.
+//! The guarantees of the append-only file, tested from outside: restarts, kills, truncation, damage,
+//! rewrites.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +30,7 @@ fn start(directory: &Path, fsync: Fsync) -> Server {
     support::start(with(directory, fsync))
 }
 
-/// Sends a command, and gives the first line of its answer.
+/// Sends a command and returns the first line of its reply.
 fn ask(peer: &mut Peer, words: &[&str]) -> String {
     peer.send(&command(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()));
     peer.line()
@@ -84,7 +85,7 @@ fn two_servers_do_not_share_a_file() {
     assert!(error.to_string().contains("in use by another server"), "{error}");
 }
 
-/// The program, in a process that can be killed.
+/// The program in a separate process, which can be killed.
 struct Program {
     child: Child,
     address: String,
@@ -95,7 +96,7 @@ impl Program {
         Self::run(Command::new(env!("CARGO_BIN_EXE_netdyno-kv")), directory, fsync, threads)
     }
 
-    /// Its files cannot become longer than so many kilobytes: as on a full disk, a write takes a part, then none.
+    /// Limits the size of its files to this many KiB: as on a full disk, a write is partial, then fails.
     fn start_with_little_room(directory: &Path, fsync: &str, kilobytes: u32) -> Self {
         let mut shell = Command::new("sh");
         let script = format!("ulimit -f {}; trap '' XFSZ; exec \"$0\" \"$@\"", 2 * kilobytes);
@@ -125,7 +126,7 @@ impl Program {
             let line = line.unwrap();
             Some(line.split_once("listening on ")?.1.split_once(';')?.0.to_owned())
         });
-        // What it says later is not to block it.
+        // Drains later output, so that it does not block.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address: address.unwrap() }
     }
@@ -134,7 +135,7 @@ impl Program {
         Peer::at(self.address.parse().unwrap())
     }
 
-    /// Until it ends by itself.
+    /// Waits for the process to end.
     fn wait(mut self) {
         self.child.wait().unwrap();
     }
@@ -162,7 +163,7 @@ fn what_was_answered_survives_a_kill() {
                 let mut peer = program.connect();
                 std::thread::spawn(move || {
                     let mut answered = 0;
-                    // Several at once, and a frame cut by the end.
+                    // Several commands in flight, and an incomplete frame at the end.
                     while peer
                         .another_hand()
                         .write_all(&command(&[b"INCR", format!("n{hand}").as_bytes()]).repeat(10))
@@ -206,7 +207,7 @@ fn what_was_answered_before_the_disk_was_full_survives() {
         let value = "x".repeat(1000);
         let answered = (0..1000).take_while(|n| {
             peer.send(&command(&[b"SET", format!("k{n}").as_bytes(), value.as_bytes()]));
-            // The one that found no room gets no answer.
+            // The change that did not fit gets no reply.
             peer.try_line().is_some_and(|line| line == "+OK\r\n")
         });
         let answered = answered.count();
@@ -278,7 +279,7 @@ fn a_torn_end_is_cut_off_wherever_it_is_torn() {
         );
         let kept = server.replayed().unwrap().bytes;
         assert_eq!(server.replayed().unwrap().cut_bytes, (length + zeros) as u64 - kept);
-        // And it goes on behind what was kept.
+        // Later changes follow the retained ones.
         ask(&mut peer, &["SET", "fifth", "5"]);
         drop(peer);
         server.stop().unwrap();
@@ -339,7 +340,7 @@ fn a_rewrite_under_load_loses_nothing() {
     assert!(after == before_stop, "{} keys, then {}", before_stop.len(), after.len());
 }
 
-/// A client that changes what is there in a database, and does things twice.
+/// A client that modifies the keys of a database repeatedly.
 fn busy(server: &Server, db: usize) -> std::thread::JoinHandle<()> {
     let mut peer = Peer::connect(server);
     std::thread::spawn(move || {
@@ -380,6 +381,6 @@ fn no_deadline_passes_while_the_file_is_executed() {
     let bytes = lines.map(command).concat();
     fs::write(directory.path().join("appendonly.aof"), bytes).unwrap();
     let server = start(directory.path(), Fsync::No);
-    // Had it expired in between, there would be a 1 without a deadline.
+    // If the key had expired during replay, there would be a 1 without a deadline.
     assert_eq!(get(&mut Peer::connect(&server), "n"), None);
 }

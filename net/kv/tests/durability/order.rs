@@ -1,4 +1,4 @@
-//! That with `always` no answer leaves before the file is synced: seen in the system calls themselves.
+//! With `always`, no reply is sent before the file is synced, according to the system calls.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::support::command;
 use super::{Program, ask};
 
-/// What stands between a write to the file and the sync of it.
+/// Counts of system calls.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     writes: usize,
@@ -39,8 +39,8 @@ fn no_answer_leaves_before_the_sync() {
     assert!(seen.writes >= 40 && seen.syncs >= 40 && seen.answers >= 40, "{seen:?}");
 }
 
-/// Follows the calls in their order. A call that another thread interrupts is printed in two lines: it counts as done
-/// where it ends, and an answer where it begins.
+/// Follows the system calls in order. strace prints an interrupted call in two lines: a write or sync counts
+/// at its end, a reply at its start.
 fn follow(calls: &str) -> Seen {
     let (mut seen, mut unsynced) = (Seen::default(), false);
     for line in calls.lines() {

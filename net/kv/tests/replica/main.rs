@@ -1,4 +1,4 @@
-//! A server of ours as a replica of Redis, and as a primary.
+//! A server as a replica of Redis and as a primary.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -24,7 +24,7 @@ fn follow(replica: &mut Client, primary: SocketAddr) {
     assert_eq!(replica.line(&format!("REPLICAOF {} {}", primary.ip(), primary.port())), "OK");
 }
 
-/// A line of INFO.
+/// The value of one line of INFO.
 fn info(client: &mut Client, section: &str, name: &str) -> String {
     let text = client.ask(&[b"INFO", section.as_bytes()]).remove(0);
     let text = String::from_utf8(text).unwrap();
@@ -32,7 +32,7 @@ fn info(client: &mut Client, section: &str, name: &str) -> String {
     line.unwrap_or_default().to_owned()
 }
 
-/// Waits for something that must come to be.
+/// Waits for a condition.
 fn until(mut is_so: impl FnMut() -> bool, what: &str) {
     let begin = Instant::now();
     while !is_so() {
@@ -41,12 +41,12 @@ fn until(mut is_so: impl FnMut() -> bool, what: &str) {
     }
 }
 
-/// The replica has all that the primary has changed until now: it says so itself.
+/// Waits until the replica has acknowledged all changes of the primary.
 fn caught_up(primary: &mut Client) {
     until(|| primary.line("WAIT 1 1000") == "1", "the replica acknowledges");
 }
 
-/// Changes of every kind, in several databases, in transactions, with deadlines.
+/// Changes of all kinds, in several databases, in transactions, with deadlines.
 fn change(primary: &mut Client, round: u32) {
     for at in 0..200 {
         for line in [
@@ -76,7 +76,7 @@ fn change(primary: &mut Client, round: u32) {
 
 #[test]
 fn it_has_what_redis_has_by_every_way() {
-    // By a mark at the end, and by the length.
+    // Delimited by an end mark, and by the length.
     for diskless in ["yes", "no"] {
         let directory = tempfile::tempdir().unwrap();
         let options =
@@ -97,7 +97,7 @@ fn it_has_what_redis_has_by_every_way() {
         assert_eq!(info(&mut primary, "replication", "connected_slaves"), "1");
         let role = replica.ask(&[b"ROLE"]);
         assert_eq!((&role[0][..], &role[3][..]), (&b"slave"[..], &b"connected"[..]));
-        // The link breaks, and goes on where it was.
+        // The link breaks and resumes.
         for round in 3..6 {
             assert_eq!(primary.line("CLIENT KILL TYPE replica"), "1");
             change(&mut primary, round);
@@ -132,12 +132,12 @@ fn its_clients_read_until_it_follows_nobody() {
     assert!(replica.line("WAIT 1 1").starts_with("-ERR WAIT cannot be used with replica"));
     primary.line("PUBLISH news hello");
     assert_eq!(listener.answer(), [&b"message"[..], b"news", b"hello"]);
-    // Over, and hidden; it goes when the primary says so.
+    // Expired, and hidden until the primary removes it.
     until(|| replica.line("GET short") == "(null)", "its time is over");
     assert_eq!((replica.line("EXISTS short"), replica.line("DBSIZE")), ("0".into(), "2".into()));
     assert_eq!(primary.line("GET short"), "(null)");
     until(|| replica.line("DBSIZE") == "1", "the primary says so");
-    // Its time is over here, too, when it is made longer there: it was not there.
+    // The key is expired here too, so a new deadline set there does not restore it.
     assert_eq!(replica.line("REPLICAOF NO ONE"), "OK");
     assert_eq!(replica.line("SET a 2"), "OK");
     assert_eq!(replica.ask(&[b"ROLE"])[0], b"master");
@@ -159,7 +159,7 @@ fn what_cannot_be_had_ends_it_and_is_told() {
         "-ERR give the primary's address in digits: names are not looked up"
     );
     assert_eq!(replica.line("REPLICAOF 127.0.0.1 x"), "-ERR value is not an integer or out of range");
-    // Nobody listens there.
+    // No server listens on this port.
     assert_eq!(replica.line("REPLICAOF 127.0.0.1 1"), "OK");
     until(|| !info(&mut replica, "replication", "master_link_trouble").is_empty(), "it is told");
     follow(&mut replica, redis.address);
@@ -168,7 +168,7 @@ fn what_cannot_be_had_ends_it_and_is_told() {
     until(|| info(&mut replica, "replication", "master_link_trouble").contains("XADD"), "the stream is told");
     assert_eq!(info(&mut replica, "replication", "master_link_status"), "down");
     assert_eq!(replica.line("GET a"), "1");
-    // Again: now it is in the copy.
+    // Starts over; now the stream is in the copy.
     assert_eq!(replica.line("REPLICAOF NO ONE"), "OK");
     follow(&mut replica, redis.address);
     until(

@@ -1,4 +1,4 @@
-//! A server of ours with replicas: Redis' and ours.
+//! A server with replicas, both Redis and netdyno-kv.
 
 use std::net::Ipv4Addr;
 
@@ -31,13 +31,13 @@ fn redis_has_what_ours_has() {
         };
         let mut replica = Client::connect(redis.address);
         follow(&mut replica, server.addresses()[0]);
-        // While the copy goes on.
+        // During the copy.
         change(&mut primary, 2);
         up(&mut replica);
         caught_up(&mut primary);
         assert_same(&replica.everything(), &primary.everything());
         assert!(info(&mut primary, "replication", "slave0").contains("state=online"));
-        // The link breaks, and goes on where it was.
+        // The link breaks and resumes.
         for round in 3..6 {
             assert_eq!(replica.line("CLIENT KILL TYPE master"), "1");
             change(&mut primary, round);
@@ -48,7 +48,7 @@ fn redis_has_what_ours_has() {
         let count = |what: &str| text.matches(what).count();
         assert_eq!(count("Full resync from master"), 1, "{text}");
         assert_eq!(count("Successful partial resynchronization with master"), 3, "{text}");
-        // Keys whose time is over go by our word.
+        // The primary removes expired keys.
         primary.line("SET short 1 PX 50");
         until(
             || replica.line("DBSIZE") == primary.line("DBSIZE") && replica.line("EXISTS short") == "0",
@@ -78,9 +78,9 @@ fn several_follow_at_once() {
         assert_same(&Client::connect(replica.addresses()[0]).everything(), &everything);
     }
     assert_eq!(primary.ask(&[b"ROLE"]).len(), 2 + 4 * 3);
-    // Nobody more has it: the time is over.
+    // No replica has the change within the time.
     assert_eq!(primary.line("WAIT 5 50"), "4");
-    // A replica has no replicas, until it is none.
+    // A replica does not accept replicas until it is promoted.
     let mut first = Client::connect(replicas[0].addresses()[0]);
     first.line("REPLCONF capa eof");
     assert!(first.line("PSYNC ? -1").starts_with("-NOMASTERLINK"));
@@ -92,7 +92,7 @@ fn several_follow_at_once() {
     drop(server);
     assert_eq!(first.line("SET from again"), "OK");
     until(|| second.line("GET from") == "again", "without the first primary");
-    // Who becomes a replica cuts off those who follow it.
+    // A server that becomes a replica disconnects its own replicas.
     let mut third = Client::connect(replicas[2].addresses()[0]);
     assert_eq!(third.line("REPLICAOF NO ONE"), "OK");
     assert_eq!(third.line("SET from third"), "OK");
@@ -107,7 +107,7 @@ fn who_takes_nothing_is_cut_off_and_keeps_nobody_waiting() {
     let server = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).config(config).start().unwrap();
     let mut primary = Client::connect(server.addresses()[0]);
     for at in 0..4000u32 {
-        // What compresses badly, and more of it than sockets hold.
+        // Data that compresses badly, and more of it than socket buffers hold.
         let noise: Vec<u8> =
             (0..4000u32).map(|n| ((n ^ at).wrapping_mul(2_654_435_761) >> 23) as u8).collect();
         primary.ask(&[b"SET", format!("key:{at}").as_bytes(), &noise]);

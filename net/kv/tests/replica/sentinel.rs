@@ -1,4 +1,4 @@
-//! Redis' sentinel changes roles between Redis and a server of ours.
+//! Redis Sentinel exchanges the roles of Redis and netdyno-kv.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::client::{Client, Redis, free_port};
 use crate::{follow, until};
 
-/// Ends with this value, at once.
+/// Kills the process when dropped.
 struct Process(Child);
 
 impl Drop for Process {
@@ -18,7 +18,7 @@ impl Drop for Process {
     }
 }
 
-/// The program, at a port that others are told.
+/// Starts the program on a port that is chosen in advance.
 fn ours(directory: &Path) -> (Process, SocketAddr) {
     let port = free_port();
     let mut command = Command::new(env!("CARGO_BIN_EXE_netdyno-kv"));
@@ -40,7 +40,7 @@ fn watch(directory: &Path, primary: SocketAddr) -> (Process, Client) {
     (process, Client::connect((Ipv4Addr::LOCALHOST, port).into()))
 }
 
-/// Waits until the sentinel knows the replica, ends the primary, and waits until the replica has its place.
+/// Waits until the sentinel knows the replica, ends the primary, and waits for the failover.
 fn fail_over(sentinel: &mut Client, end: impl FnOnce(), replica: SocketAddr) {
     let knows = |sentinel: &mut Client| {
         let told = sentinel.ask(&[b"SENTINEL", b"REPLICAS", b"m"]);

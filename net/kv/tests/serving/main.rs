@@ -1,4 +1,4 @@
-//! A server on real sockets: what clients may do to it, and what it owes them.
+//! A server on real sockets: limits on clients, and fairness between them.
 
 mod support;
 
@@ -46,13 +46,13 @@ fn a_deep_pipeline_whose_sender_does_not_read() {
         let sender =
             std::thread::spawn(move || writer.write_all(&command(&[b"GET", b"big"]).repeat(10_000)).unwrap());
         std::thread::sleep(Duration::from_millis(100));
-        // Others are served meanwhile.
+        // Other clients are served meanwhile.
         let mut other = Peer::connect(&server);
         for _ in 0..100 {
             other.send(b"PING\r\n");
             other.expect(b"+PONG\r\n");
         }
-        // And it gets all of its answers once it reads.
+        // The client receives all replies once it reads.
         let answer = [&b"$10000\r\n"[..], &value, b"\r\n"].concat();
         for _ in 0..10_000 {
             deaf.expect(&answer);
@@ -174,7 +174,7 @@ fn clients_that_die_in_the_middle_leave_nothing() {
         for kind in 0..4 {
             for _ in 0..50 {
                 let mut peer = Peer::connect(&server);
-                // So that the server has heard of it.
+                // Makes sure that the server has accepted the connection.
                 peer.send(b"PING\r\n");
                 peer.expect(b"+PONG\r\n");
                 match kind {
@@ -237,7 +237,7 @@ fn who_has_not_said_who_it_is_is_held_short() {
     peer.expect(b"-ERR Protocol error: unauthenticated multibulk length\r\n");
     peer.expect_end();
     let mut peer = Peer::connect(&server);
-    // In one go: the command after AUTH is already of somebody.
+    // Sent together: the command after AUTH is already authenticated.
     peer.send(&[command(&[b"AUTH", b"secret"]), command(&[b"SET", b"k", &long])].concat());
     peer.expect(b"+OK\r\n+OK\r\n");
 }
@@ -266,7 +266,7 @@ fn who_waits_and_goes_on_sending_is_not_read() {
     let mut peer = Peer::connect(&server);
     peer.send(b"BLPOP list 0\r\n");
     let mut writer = peer.another_hand();
-    // More than any buffer has room for: it only gets through once it is read again.
+    // More data than all buffers hold: it arrives only if reading resumes.
     let sender = std::thread::spawn(move || writer.write_all(&b"PING\r\n".repeat(3_000_000)).unwrap());
     std::thread::sleep(Duration::from_millis(100));
     assert!(!sender.is_finished());
@@ -350,7 +350,7 @@ fn limits_are_changed_while_it_runs() {
         let mut second = Peer::connect(&server);
         second.send(b"PING\r\n");
         second.expect(b"+PONG\r\n");
-        // Silent, both are closed.
+        // Both idle clients are closed.
         let mut nothing = Vec::new();
         assert_eq!(second.stream.read_to_end(&mut nothing).unwrap_or(0), 0);
         assert_eq!(first.stream.read_to_end(&mut nothing).unwrap_or(0), 0);
@@ -390,7 +390,7 @@ fn connections_are_told_as_they_are() {
         let line = info(&mut peer, "CLIENT INFO");
         let local = format!(" laddr={} ", server.addresses()[0]);
         assert!(line.contains(&local) && line.contains(" qbuf=13 ") && line.contains(" omem=0 "), "{line}");
-        // It asks for much, and does not read.
+        // Requests large replies and does not read them.
         idle.send(b"SET k v\r\nSETRANGE k 8000000 v\r\n");
         idle.expect(b"+OK\r\n:8000001\r\n");
         (0..4).for_each(|_| idle.send(b"GET k\r\n"));

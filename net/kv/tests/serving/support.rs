@@ -1,4 +1,4 @@
-//! A client by hand.
+//! A minimal client.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use netdyno_kv::{Backend, Builder, Server};
 
-/// Those that this kernel has.
+/// The backends that this kernel supports.
 pub(crate) fn backends() -> Vec<Backend> {
     let has_uring = with(Backend::Uring).bind((Ipv4Addr::LOCALHOST, 0)).start().is_ok();
     if !has_uring {
@@ -30,7 +30,7 @@ pub(crate) fn command(words: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// A connection. A minute without what it waits for is a failure.
+/// A connection. Waiting for longer than a minute is a failure.
 pub(crate) struct Peer {
     pub(crate) stream: BufReader<TcpStream>,
 }
@@ -59,7 +59,7 @@ impl Peer {
         self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
-    /// Something unread in it makes the kernel reset the connection.
+    /// Closing a socket with unread data makes the kernel reset the connection.
     pub(crate) fn reset(&mut self) {
         self.send(b"PING\r\n");
         let mut byte = [0];
@@ -79,7 +79,7 @@ impl Peer {
         );
     }
 
-    /// None, once it has ended.
+    /// `None` at the end of the connection.
     pub(crate) fn try_line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok().filter(|_| line.ends_with('\n')).map(|_| line)
@@ -93,13 +93,13 @@ impl Peer {
 
     pub(crate) fn expect_end(&mut self) {
         let mut rest = Vec::new();
-        // Closed while something of ours was unread, a connection is reset.
+        // A connection that is closed with unread input is reset.
         let _ = self.stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{}", rest.escape_ascii());
     }
 }
 
-/// Waits for something that must come to be.
+/// Waits for a condition.
 pub(crate) fn until(is_so: impl Fn() -> bool, what: &str) {
     let begin = Instant::now();
     while !is_so() {

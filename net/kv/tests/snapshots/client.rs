@@ -1,4 +1,4 @@
-//! A client by hand, and a Redis to compare with.
+//! A minimal client, and a Redis to compare with.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use netdyno_resp::{ReplyLimits, ReplyParser, Value};
 
-/// What a server has: by database and key, type, deadline and what is in it.
+/// The contents of a server: type, deadline and value by database and key.
 pub(crate) type Everything = BTreeMap<(u32, Vec<u8>), Vec<Vec<u8>>>;
 
-/// Both have the same; else what differs first.
+/// Asserts equal contents, and names the first difference.
 pub(crate) fn assert_same(found: &Everything, expected: &Everything) {
     let other = expected.iter().find(|(key, value)| found.get(key) != Some(value));
     let Some(((db, key), value)) = other else { return assert_eq!(found.len(), expected.len()) };
@@ -32,13 +32,13 @@ pub(crate) fn assert_same(found: &Everything, expected: &Everything) {
     );
 }
 
-/// What this machine lacks is said; with `NETDYNO_REQUIRE=all` it is a failure.
+/// Prints a missing requirement; with `NETDYNO_REQUIRE=all` it is a failure.
 pub(crate) fn skip(reason: &str) {
     assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {reason}");
     println!("skipped: needs {reason}");
 }
 
-/// A connection. A minute without an answer is a failure.
+/// A connection. Waiting for longer than a minute is a failure.
 pub(crate) struct Client {
     stream: TcpStream,
     parser: ReplyParser,
@@ -66,7 +66,7 @@ impl Client {
         self.stream.write_all(&out).unwrap();
     }
 
-    /// All texts and numbers of the next answer; an error begins with `-`, a null is `(null)`.
+    /// All texts and numbers of the next reply; an error starts with `-`, a null is `(null)`.
     pub(crate) fn answer(&mut self) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         loop {
@@ -98,14 +98,14 @@ impl Client {
         self.answer()
     }
 
-    /// The words of a line, and the first of the answer.
+    /// Sends the words of a line and returns the first element of the reply.
     pub(crate) fn line(&mut self, line: &str) -> String {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let first = self.ask(&words).into_iter().next().unwrap_or_default();
         String::from_utf8_lossy(&first).into_owned()
     }
 
-    /// All keys of the databases 0 to 3, with types, deadlines and what is in them, where order does not count in order.
+    /// All keys of databases 0 to 3 with types, deadlines and values; unordered values are sorted.
     pub(crate) fn everything(&mut self) -> Everything {
         let mut all = BTreeMap::new();
         for db in 0..4 {
@@ -117,7 +117,7 @@ impl Client {
                     b"list" => self.ask(&[b"LRANGE", &key, b"0", b"-1"]),
                     b"zset" => {
                         let pairs = self.ask(&[b"ZRANGE", &key, b"0", b"-1", b"WITHSCORES"]);
-                        // One number has several texts.
+                        // A number can have several textual forms.
                         let score = |text: &[u8]| std::str::from_utf8(text).unwrap().parse::<f64>().unwrap();
                         pairs
                             .chunks_exact(2)
@@ -143,14 +143,14 @@ impl Client {
     }
 }
 
-/// A port for a program that is yet to start. Not one that the system gives to who does not care: a server of another test would be given
-/// it before the program is there, and be asked in its place. And nobody listens there to see whether it is free: a process that another
-/// test starts at that moment would listen on for a while.
+/// A port for a program that is started later. It is outside the kernel's ephemeral range, so that no socket
+/// of another test is given it meanwhile. The port is not probed by listening: a process that another test
+/// forks at that moment would inherit the listener.
 pub(crate) fn free_port() -> u16 {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static TAKEN: AtomicU16 = AtomicU16::new(0);
-    // Tests of several checkouts may run at once.
+    // Tests of several checkouts may run at the same time.
     let begin = std::process::id() * 64 % u32::from(COUNT);
     loop {
         let number = begin + u32::from(TAKEN.fetch_add(1, Ordering::Relaxed));
@@ -161,14 +161,14 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// A Redis, at a port of its own on this machine; it ends with this value.
+/// A Redis on its own port; dropping this value ends it.
 pub(crate) struct Redis {
     process: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl Redis {
-    /// None, and a word about it, where there is no Redis.
+    /// `None`, with a message, if Redis is not installed.
     pub(crate) fn start(directory: &Path, options: &[&str]) -> Option<Self> {
         let port = free_port();
         let process = Command::new("redis-server")

@@ -1,4 +1,4 @@
-//! The promises of snapshots, from outside, and that Redis and we read each other's.
+//! The guarantees of snapshots, tested from outside; Redis and netdyno-kv read each other's files.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -64,7 +64,7 @@ fn fill(client: &mut Client, from: u32) {
     client.line("SELECT 0");
 }
 
-/// What one gives by DUMP the other takes by RESTORE, and then has the same.
+/// Moves all keys by DUMP and RESTORE and compares the contents.
 fn carry(from: &mut Client, to: &mut Client) {
     for db in 0..4 {
         from.line(&format!("SELECT {db}"));
@@ -120,7 +120,7 @@ fn we_read_what_redis_writes() {
         lines.iter().for_each(|line| assert_eq!(theirs.line(line), "OK", "{line}"));
         fill(&mut theirs, round as u32);
     }
-    // Functions are passed over.
+    // Functions are skipped.
     let library: &[u8] = b"#!lua name=one\nredis.register_function('f', function() return 1 end)";
     assert_eq!(theirs.ask(&[b"FUNCTION", b"LOAD", library]), [b"one"]);
     assert_eq!(theirs.line("SAVE"), "OK");
@@ -133,7 +133,7 @@ fn we_read_what_redis_writes() {
     ours.line("FLUSHALL");
     carry(&mut theirs, &mut ours);
     assert_same(&ours.everything(), &everything);
-    // A stream is named, and nothing is changed.
+    // The error names the stream, and the file is not modified.
     theirs.line("XADD of:events 1-1 a b");
     assert_eq!(theirs.line("SAVE"), "OK");
     let error = Server::builder()
@@ -151,7 +151,7 @@ fn a_restart_has_the_last_snapshot() {
     let server = start_with(directory.path(), points());
     client(&server).line("SET a 1");
     server.stop().unwrap();
-    // Saved at its end, as save points want it. Without them nothing is.
+    // Saved on shutdown if there are save points, otherwise not.
     let server = start(directory.path());
     let mut peer = client(&server);
     assert_eq!(peer.line("GET a"), "1");
@@ -160,7 +160,7 @@ fn a_restart_has_the_last_snapshot() {
     let server = start(directory.path());
     assert_eq!(client(&server).line("GET a"), "1");
     drop(server);
-    // The append-only file wins: it has more.
+    // The append-only file takes precedence.
     let builder =
         Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).append_only(AofSettings::new(directory.path()));
     let server = builder.snapshots(SnapshotSettings::new(directory.path())).start().unwrap();
@@ -250,7 +250,7 @@ fn commands_go_on_and_are_not_in_it() {
     }
 }
 
-/// The program, at a port that it says.
+/// Starts the program, which prints its port.
 fn program(directory: &Path, options: &[&str]) -> (Child, SocketAddr) {
     use std::io::BufRead;
     let mut child = Command::new(env!("CARGO_BIN_EXE_netdyno-kv"))

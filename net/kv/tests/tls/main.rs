@@ -1,4 +1,4 @@
-//! Ports that speak TLS: with a rustls client, and with redis-cli.
+//! Ports with TLS: a rustls client and redis-cli.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use support::{Peer, backends, command, until, with};
 
-/// An authority, and what it has signed.
+/// A certificate authority and its certificates.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -106,13 +106,13 @@ fn a_pipeline_a_long_value_and_a_proper_end() {
         let value: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
         peer.write_all(&[command(&[b"SET", b"k", &value]), command(&[b"GET", b"k"])].concat()).unwrap();
         expect(&mut peer, &[b"+OK\r\n$3000000\r\n", &value[..], b"\r\n"].concat());
-        // The port without TLS has the same keys.
+        // The plain port serves the same keys.
         let mut plain = Peer::connect(&server);
         plain.send(b"GET n\r\n");
         plain.expect(b"$5\r\n10000\r\n");
         peer.write_all(b"QUIT\r\n").unwrap();
         let mut rest = Vec::new();
-        // Without the notice of the end this is an error.
+        // Without close_notify this returns an error.
         peer.read_to_end(&mut rest).unwrap();
         assert_eq!(rest, b"+OK\r\n");
         until(|| server.clients() == 1, "it is forgotten");
@@ -158,7 +158,7 @@ fn who_speaks_no_tls_is_told() {
     peer.send(b"*1\r\n$4\r\nPING\r\n");
     assert!(peer.line().starts_with("-ERR this port speaks TLS"));
     peer.expect_end();
-    // And who begins it wrongly is closed.
+    // A client that sends an invalid handshake is disconnected.
     let mut peer = Peer::at(server.tls_addresses()[0]);
     peer.send(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 9]);
     let mut rest = Vec::new();
@@ -207,7 +207,7 @@ fn a_slow_reader_is_not_read_from() {
     deaf.write_all(&command(&[b"SET", b"big", &value])).unwrap();
     expect(&mut deaf, b"+OK\r\n");
     deaf.sock.set_nonblocking(true).unwrap();
-    // A gigabyte of answers, if it were served: sooner or later nothing is taken from it any more.
+    // One gigabyte of replies in total: at some point the server stops reading.
     let (gets, mut idle) = (command(&[b"GET", b"big"]).repeat(100_000), 0);
     let mut at = 0;
     while idle < 50 && at < gets.len() {
@@ -230,7 +230,7 @@ fn a_slow_reader_is_not_read_from() {
     let mut other = files.connect(&server, false);
     other.write_all(b"PING\r\n").unwrap();
     expect(&mut other, b"+PONG\r\n");
-    // And it gets its answers once it reads.
+    // The client receives its replies once it reads.
     deaf.sock.set_nonblocking(false).unwrap();
     let answer = [&b"$10000\r\n"[..], &value, b"\r\n"].concat();
     (0..1000).for_each(|_| expect(&mut deaf, &answer));

@@ -1,9 +1,9 @@
-//! What a command does with each of its keys: a user can have the right to read some and to write others.
+//! How a command uses each of its keys: users can have read or write access only.
 
 use crate::args::is;
 use crate::spec::{Flags, Spec};
 
-/// Commands that change a key and tell what was in it, or put that elsewhere.
+/// Write commands that return or move the previous value of a key.
 const TELLING: [&str; 33] = [
     "blmove",
     "blmpop",
@@ -40,11 +40,11 @@ const TELLING: [&str; 33] = [
     "zpopmin",
 ];
 
-/// Of these the second key only takes what the first had.
+/// Commands whose second key is only written.
 const TO_SECOND: [&str; 8] =
     ["blmove", "brpoplpush", "copy", "lmove", "rename", "renamenx", "rpoplpush", "smove"];
 
-/// What is done with one key.
+/// How one key is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyUse {
     pub(super) reads: bool,
@@ -52,7 +52,7 @@ pub(super) struct KeyUse {
 }
 
 impl KeyUse {
-    /// What a command does with the key that stands at `at` among its arguments.
+    /// How a command uses the key at position `at` of its arguments.
     pub(super) fn of(command: &Spec, at: usize, args: &[&[u8]]) -> Self {
         let (reads, writes) = match command.name {
             _ if !command.flags.contains(Flags::WRITE) => (true, false),
@@ -60,7 +60,7 @@ impl KeyUse {
             "sort" => (false, true),
             "bitop" => (at > 2, at == 2),
             name if TO_SECOND.contains(&name) && at == 2 => (false, true),
-            // The first key takes what is made of the others.
+            // The first key is the destination.
             name if name.ends_with("store") => (at > 1, at == 1),
             "set" => (args.iter().skip(3).any(|word| is(word, "get")), true),
             "bitfield" => {

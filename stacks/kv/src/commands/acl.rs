@@ -1,4 +1,4 @@
-//! ACL: users and what they may do.
+//! ACL: users and their permissions.
 
 use crate::args::{is, wrong_arguments};
 use crate::command::{Command, Context, Subcommand, help, subcommand};

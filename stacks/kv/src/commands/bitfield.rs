@@ -1,4 +1,4 @@
-//! BITFIELD: integers of any width in a string.
+//! BITFIELD: integers of any width within a string.
 
 use super::string_range::write;
 use crate::args::{integer, is};
@@ -47,7 +47,7 @@ struct Step {
 }
 
 impl Step {
-    /// The range of its type.
+    /// The range of the type.
     fn bounds(self) -> (i128, i128) {
         match self.signed {
             true => (-(1i128 << (self.width - 1)), (1i128 << (self.width - 1)) - 1),
@@ -75,7 +75,7 @@ impl Step {
         }
     }
 
-    /// What is stored in place of a value that may not fit; `None` if that fails.
+    /// The stored value after overflow handling; `None` for OVERFLOW FAIL.
     fn fitted(self, value: i128) -> Option<i128> {
         let (least, most) = self.bounds();
         if (least..=most).contains(&value) {
@@ -106,7 +106,7 @@ fn kind(text: &[u8]) -> Result<(bool, u32), Error> {
     width.map(|width| (signed, width as u32)).ok_or(invalid)
 }
 
-/// A place in bits; after `#`, in widths of the type.
+/// Parses a bit offset; after `#` it is a multiple of the type's width.
 fn place(text: &[u8], width: u32) -> Result<usize, Error> {
     let invalid = Error::fixed("ERR bit offset is not an integer or out of range");
     let (scale, digits) = text.strip_prefix(b"#").map_or((1, text), |rest| (i64::from(width), rest));
@@ -172,7 +172,7 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], may_write: bool) -> Result<(),
                     let (new, reply) = match step.action {
                         Action::Get => (None, Some(old)),
                         Action::Set(value) => {
-                            // As Redis reads it: -1 is the highest of an unsigned type.
+                            // As in Redis, -1 is the maximum of an unsigned type.
                             let value = if step.signed { value.into() } else { i128::from(value as u64) };
                             let new = step.fitted(value);
                             (new, new.map(|_| old))

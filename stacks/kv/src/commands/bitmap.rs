@@ -1,4 +1,4 @@
-//! Strings as bits: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP.
+//! Bitmaps: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP.
 
 use super::string_range::write;
 use crate::args::{integer, is};
@@ -59,7 +59,7 @@ fn get(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a range is in bits; else in bytes.
+/// Whether a range is in bits rather than bytes.
 fn in_bits(word: Option<&&[u8]>) -> Result<bool, Error> {
     match word {
         None => Ok(false),
@@ -69,7 +69,7 @@ fn in_bits(word: Option<&&[u8]>) -> Result<bool, Error> {
     }
 }
 
-/// First and last bit of a range in bytes or bits, from the end if negative.
+/// First and last bit of a range in bytes or bits; negative indexes count from the end.
 fn bits(start: i64, end: i64, bytes: usize, by_bit: bool) -> Option<(usize, usize)> {
     let total = if by_bit { bytes as i64 * 8 } else { bytes as i64 };
     if start < 0 && end < 0 && start > end {
@@ -83,7 +83,7 @@ fn bits(start: i64, end: i64, bytes: usize, by_bit: bool) -> Option<(usize, usiz
     Some(if by_bit { (start as usize, end as usize) } else { (start as usize * 8, end as usize * 8 + 7) })
 }
 
-/// Bytes from the one of the first bit to the one of the last, with the bits outside as `outside` has them.
+/// The bytes of a bit range, with the bits outside the range replaced by those of `outside`.
 fn masked(text: &[u8], first: usize, last: usize, outside: u8) -> impl Iterator<Item = u8> {
     let (from, to) = (first >> 3, last >> 3);
     text[from..=to].iter().enumerate().map(move |(at, byte)| {
@@ -142,7 +142,7 @@ fn position(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         let zeros = if wanted { byte.leading_zeros() } else { byte.leading_ones() };
         (zeros < 8).then_some(((first >> 3) + at) * 8 + zeros as usize)
     });
-    // Behind a string there are zeros, if no end was given.
+    // Without an explicit end, the string counts as padded with zeros.
     let nothing = if !wanted && end.is_none() { text.len() as i64 * 8 } else { -1 };
     context.reply.integer(found.map_or(nothing, |bit| bit as i64));
     Ok(())

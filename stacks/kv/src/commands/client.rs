@@ -1,4 +1,4 @@
-//! CLIENT: what the server knows about connections.
+//! CLIENT: information about connections, and control of them.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) const COMMANDS: &[Command] =
     &[Command::new("client", -2, Flags::NONE, Keys::None, Group::Connection, client)
         .containing(CLIENT_TABLE)];
 
-/// A connection's name has no spaces, so that CLIENT LIST stays readable.
+/// Checks a connection's name: no spaces, so that CLIENT LIST can be parsed.
 pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
     let fine = name.iter().all(|byte| (b'!'..=b'~').contains(byte));
     let error = Error::fixed("ERR Client names cannot contain spaces, newlines or special characters.");
@@ -66,7 +66,7 @@ fn set_info(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// One connection, as CLIENT LIST prints it.
+/// One line of CLIENT LIST.
 fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
     let mut flags = String::new();
     if session.blocked.is_some() {
@@ -119,7 +119,7 @@ fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
     line
 }
 
-/// Where it was accepted; of a session without a connection, as Redis prints none.
+/// The local address; Redis' placeholder for a session without a connection.
 fn local(session: &Session) -> String {
     session.local.map_or_else(|| "?:0".to_owned(), |local| local.to_string())
 }
@@ -166,7 +166,7 @@ fn list(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which connections CLIENT KILL means.
+/// The filters of CLIENT KILL.
 #[derive(Default)]
 struct Filter<'a> {
     number: Option<i64>,
@@ -270,7 +270,7 @@ fn pause(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let ms = u64::try_from(ms).map_err(|_| Error::fixed("ERR timeout is negative"))?;
     let old = context.world.pause;
     let now = context.keys.now.unix_ms;
-    // A pause that is under way is never made shorter or milder.
+    // A pause in progress is never shortened or weakened.
     let still_all = old.all && old.until_ms > now;
     context.world.pause = Pause { until_ms: old.until_ms.max(now.saturating_add(ms)), all: all || still_all };
     context.reply.ok();

@@ -1,4 +1,4 @@
-//! CONFIG.
+//! CONFIG: parameters at runtime.
 
 use crate::args::{is, wrong_arguments};
 use crate::command::{Command, Context, Subcommand, help, subcommand};
@@ -34,7 +34,7 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     context.world.saves.points = context.world.config.save_points();
     context.world.slow.configure(&context.world.config);
     let names = pairs.iter().map(|(name, _)| String::from_utf8_lossy(name).to_ascii_lowercase());
-    // The program may be one that never asks.
+    // Deduplicated, since the host may never collect them.
     context.world.host.configured.extend(names);
     context.world.host.configured.sort_unstable();
     context.world.host.configured.dedup();
@@ -42,7 +42,7 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         let password = context.world.config.get("requirepass").unwrap_or_default().to_owned();
         context.world.acl.set_password(&password);
     }
-    // A lower limit holds at once.
+    // A lower limit applies immediately.
     if !context.world.replication.is_replica() {
         context.keys.make_room();
     }

@@ -50,7 +50,7 @@ fn select(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A database's number.
+/// Parses a database number.
 pub(super) fn database(context: &Context<'_>, text: &[u8]) -> Result<usize, Error> {
     let number = integer(text)?;
     let db = usize::try_from(number).ok().filter(|db| *db < context.keys.databases());

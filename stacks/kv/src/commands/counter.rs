@@ -1,4 +1,4 @@
-//! Strings that are numbers: INCR and its kin.
+//! Counters: INCR and similar commands.
 
 use crate::args::integer;
 use crate::command::{Command, Context};

@@ -1,4 +1,4 @@
-//! DEBUG: what the official tests need.
+//! DEBUG: the part that Redis' test suite needs.
 
 use crate::args::integer;
 use crate::command::{Command, Context, Subcommand, subcommand};

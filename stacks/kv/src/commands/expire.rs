@@ -1,4 +1,4 @@
-//! Deadlines: EXPIRE, TTL, PERSIST and their kin.
+//! Deadlines: EXPIRE, TTL, PERSIST and similar commands.
 
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
@@ -25,7 +25,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("persist", 2, W, Keys::one(), G, persist),
 ];
 
-/// What a time is given in.
+/// The unit of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
@@ -33,7 +33,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// `EX` and the like: the unit, and whether it counts from now.
+    /// Parses `EX` and similar options: the unit, and whether the time is relative.
     pub(super) fn option(word: &[u8]) -> Option<(Self, bool)> {
         let words = [
             ("ex", (Self::Seconds, true)),
@@ -45,7 +45,7 @@ impl Unit {
     }
 }
 
-/// A time in milliseconds since 1970; what lies before is 0.
+/// Converts a time to Unix milliseconds; times before 1970 become 0.
 pub(super) fn absolute(
     now: Now,
     text: &[u8],
@@ -65,7 +65,7 @@ pub(super) fn absolute(
     Ok(at.max(0) as u64)
 }
 
-/// Sets a deadline that may be over already: then the key goes.
+/// Sets a deadline; if it has passed, the key is removed.
 pub(super) fn set(context: &mut Context<'_>, key: &[u8], at: u64, class: Class) {
     if !context.keys.exists(key) {
         return;

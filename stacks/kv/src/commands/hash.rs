@@ -1,4 +1,4 @@
-//! Hashes.
+//! Hash commands.
 
 use crate::args::{integer, wrong_arguments};
 use crate::command::{Command, Context};
@@ -112,7 +112,7 @@ fn exists(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A field's value as it is, before it is counted up: a hash is not made for a number that is none.
+/// The current value of a field, read before the increment so that an invalid value does not create a hash.
 fn current(context: &mut Context<'_>, key: &[u8], field: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let hash = context.keys.get::<Hash>(key)?;
     Ok(hash.and_then(|hash| hash.get(field)).map(<[u8]>::to_vec))

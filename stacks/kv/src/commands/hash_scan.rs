@@ -1,4 +1,4 @@
-//! What is drawn or scanned: HRANDFIELD, HSCAN, SSCAN, ZSCAN.
+//! Random draws and scans of collections: HRANDFIELD, HSCAN, SSCAN, ZSCAN.
 
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
@@ -19,7 +19,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("zscan", -3, R, Keys::one(), Group::SortedSet, scan_zset),
 ];
 
-/// Options of SCAN and its kin.
+/// Options of SCAN and similar commands.
 pub(super) struct Scan<'a> {
     pub(super) cursor: u64,
     pub(super) count: usize,
@@ -50,7 +50,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Writes the cursor and the items that `visit` is given.
+/// Replies with the cursor and the items.
 fn reply(context: &mut Context<'_>, cursor: u64, items: &[Vec<u8>]) {
     context.reply.array(2);
     context.reply.bulk_display(cursor);
@@ -102,7 +102,7 @@ fn scan_zset(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which of so many: each at the most once, in no order; or, for a negative count, that many with repetition.
+/// Draws indexes: at most `count` distinct ones, or, for a negative count, that many with repetition.
 pub(super) fn draw(random: &mut Random, count: i64, len: usize) -> Vec<usize> {
     if count < 0 {
         return (0..count.unsigned_abs()).map(|_| random.below(len)).collect();
@@ -117,7 +117,7 @@ pub(super) fn draw(random: &mut Random, count: i64, len: usize) -> Vec<usize> {
     all
 }
 
-/// A count that may be negative, within what can be answered: with repetition there is no other end to it.
+/// Parses a count that may be negative, limited because draws with repetition have no natural bound.
 pub(super) fn draw_count(text: &[u8], limit: i64) -> Result<i64, Error> {
     let count = integer(text)?;
     if count < -limit.min(DRAWN_MAX) || count > limit {
@@ -126,7 +126,7 @@ pub(super) fn draw_count(text: &[u8], limit: i64) -> Result<i64, Error> {
     Ok(count)
 }
 
-/// Random elements of so many, of which `one` gives any: without repetition if `count` is positive.
+/// Draws random elements, of which `one` returns any: distinct ones if `count` is positive.
 pub(super) fn draw_some<T: Ord + Copy>(
     random: &mut Random,
     count: i64,
@@ -142,7 +142,7 @@ pub(super) fn draw_some<T: Ord + Copy>(
         return all();
     }
     if wanted * 4 < len {
-        // Few of many: those that come twice are drawn anew.
+        // A few of many: duplicates are drawn again.
         let mut seen = std::collections::BTreeSet::new();
         let mut drawn = Vec::with_capacity(wanted);
         for _ in 0..wanted.saturating_mul(16) {

@@ -1,4 +1,4 @@
-//! BGREWRITEAOF and SHUTDOWN: what the program around the engine has to do.
+//! BGREWRITEAOF and SHUTDOWN: requests to the host program.
 
 use crate::args::is;
 use crate::command::{Command, Context};
@@ -41,7 +41,7 @@ fn shutdown(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         saves.await_shutdown(context.id);
         context.wait(args, &[], None, OnTimeout::Never);
     } else {
-        // Redis says nothing: the connection ends.
+        // As in Redis, there is no reply: the connection is closed.
         context.close = true;
     }
     Ok(())

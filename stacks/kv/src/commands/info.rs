@@ -1,4 +1,4 @@
-//! INFO: what can be told truthfully without asking the system.
+//! INFO: the fields that can be computed without system calls.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub(super) const COMMANDS: &[Command] =
 
 type Section = (&'static str, bool, fn(&Context<'_>, &mut String));
 
-/// Name, whether it is among those shown by default, and what writes it.
+/// Name, whether it is shown by default, and the function that writes it.
 const SECTIONS: &[Section] = &[
     ("server", true, server),
     ("clients", true, clients),

@@ -1,4 +1,4 @@
-//! COMMAND: the table of commands, told.
+//! COMMAND: introspection of the command table.
 
 use netdyno_resp::Reply;
 
@@ -50,7 +50,7 @@ fn tell(reply: &mut Reply<'_>, command: &Command) {
     let categories: Vec<_> = CATEGORIES.iter().filter(|category| command.spec.is_in(category)).collect();
     reply.set(categories.len());
     categories.iter().for_each(|category| reply.simple(format!("@{category}")));
-    // Tips, key specifications, subcommands.
+    // Tips, key specifications and subcommands are empty.
     (0..3).for_each(|_| reply.array(0));
 }
 

@@ -1,4 +1,4 @@
-//! Keys of any type: DEL, RENAME, COPY, TYPE, OBJECT and their kin.
+//! Commands for keys of any type: DEL, RENAME, COPY, TYPE, OBJECT and similar.
 
 use super::connection::database;
 use crate::args::is;
@@ -47,7 +47,7 @@ fn touch(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// As `TYPE` names it.
+/// The name that `TYPE` returns.
 pub(super) fn type_name(entry: &Entry) -> &'static str {
     entry.value().map_or("string", |value| value.type_name())
 }
@@ -136,14 +136,14 @@ fn move_to(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// An entry from another place comes under a free key, and whoever waits for it or listens is told.
+/// Stores an entry under an unused key and signals blocked sessions and event subscribers.
 fn arrives(context: &mut Context<'_>, key: &[u8], entry: Entry, event: &'static str) {
     context.keys.place(entry);
     context.keys.changed_by(Class::GENERIC, event, key);
     context.keys.signal(key);
 }
 
-/// The encoding that Redis would have.
+/// The encoding that Redis would use.
 pub(super) fn encoding(entry: &Entry) -> &'static str {
     match (entry.value(), entry.string()) {
         (Some(value), _) => value.encoding(),

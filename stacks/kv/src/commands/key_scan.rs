@@ -1,4 +1,4 @@
-//! Going through the keyspace: KEYS, SCAN, RANDOMKEY; and what empties or exchanges databases.
+//! Keyspace commands: KEYS, SCAN, RANDOMKEY, FLUSHDB, FLUSHALL, SWAPDB.
 
 use super::connection::database;
 use super::hash_scan::Scan;
@@ -84,7 +84,7 @@ fn flush(context: &mut Context<'_>, args: &[&[u8]], all: bool) -> Result<(), Err
     }
     let db = context.keys.db;
     let removed = context.keys.flush((!all).then_some(db));
-    // Even if there was nothing, as Redis does: whoever follows must not keep what we do not have.
+    // Counts as a change even if the database was empty, as in Redis, so that replicas are emptied too.
     context.keys.dirty += removed.max(1) as u64;
     context.reply.ok();
     Ok(())

@@ -9,13 +9,13 @@ use crate::spec::{Flags, Group, Keys};
 pub(super) const COMMANDS: &[Command] =
     &[Command::new("lcs", -3, Flags::READ_ONLY, Keys::range(1, 2, 1), Group::String, lcs)];
 
-/// A stretch that both have: from and to, in each.
+/// A common substring: its range in both strings.
 struct Match {
     a: (usize, usize),
     b: (usize, usize),
 }
 
-/// The subsequence, and the stretches that it is made of, from the last to the first.
+/// The subsequence and the matching ranges, from last to first.
 fn common(a: &[u8], b: &[u8]) -> (Vec<u8>, Vec<Match>) {
     let width = b.len() + 1;
     let mut lengths = vec![0u32; (a.len() + 1) * width];

@@ -1,4 +1,4 @@
-//! Lists: both ends, positions, elements by value.
+//! List commands: both ends, positions, elements by value.
 
 use crate::args::{count, integer, is, range, wrong_arguments};
 use crate::command::{Command, Context};
@@ -110,7 +110,7 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<(), Error>
     Ok(())
 }
 
-/// Takes elements off an end, and tells whom that concerns.
+/// Pops elements from an end and emits the events.
 pub(super) fn take(
     context: &mut Context<'_>,
     key: &[u8],
@@ -137,7 +137,7 @@ fn length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A position counted from the front, or from the back if negative.
+/// Resolves an index; a negative one counts from the end.
 fn place(index: i64, len: usize) -> Option<usize> {
     let index = if index < 0 { index.checked_add(len as i64)? } else { index };
     usize::try_from(index).ok().filter(|index| *index < len)
@@ -220,7 +220,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
             list.iter().enumerate().filter(|(_, e)| is_it(e)).map(|(i, _)| i).take(most).collect()
         };
         found.sort_unstable();
-        // Many at once: the list is made anew, so that the cost is one pass.
+        // For many removals, the list is rebuilt in one pass.
         if found.len() > 64 {
             let mut rest = List::new();
             let mut gone = found.iter().peekable();

@@ -1,4 +1,4 @@
-//! Lists as queues: LMOVE, LMPOP, and what waits: BLPOP, BRPOP, BLMOVE, BLMPOP.
+//! Lists as queues: LMOVE, LMPOP, and the blocking BLPOP, BRPOP, BLMOVE, BLMPOP.
 
 use super::list::{End, take};
 use crate::args::{Split, is, wrong_arguments};
@@ -81,7 +81,7 @@ fn pop_waiting(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<()
     Ok(())
 }
 
-/// The keys after a number of keys, and what follows them.
+/// Splits off a counted list of keys.
 pub(super) fn counted<'a, 'b>(args: &'a [&'b [u8]], at: usize) -> Result<Split<'a, 'b>, Error> {
     let count = number::integer(args[at]).filter(|n| *n > 0);
     let count = count.ok_or(Error::fixed("ERR numkeys should be greater than 0"))?;
@@ -89,7 +89,7 @@ pub(super) fn counted<'a, 'b>(args: &'a [&'b [u8]], at: usize) -> Result<Split<'
     args[at + 1..].split_at_checked(count).ok_or(Error::SYNTAX)
 }
 
-/// `COUNT n` at the end, if it is there.
+/// Parses an optional `COUNT n` at the end.
 pub(super) fn at_most(rest: &[&[u8]]) -> Result<usize, Error> {
     match rest {
         [] => Ok(1),

@@ -1,4 +1,4 @@
-//! The commands, a file each family, and the table of all.
+//! The built-in commands, one file per family.
 
 mod acl;
 mod bitfield;
@@ -76,7 +76,7 @@ const BUILT_IN: &[&[Command]] = &[
     zset_remove::COMMANDS,
 ];
 
-/// All that are built in.
+/// All built-in commands.
 pub(crate) fn all() -> Commands {
     Commands::new(BUILT_IN)
 }

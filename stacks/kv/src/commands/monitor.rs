@@ -1,4 +1,4 @@
-//! MONITOR: every command is told to those who ask for it.
+//! MONITOR: streams every command to the sessions that request it.
 
 use crate::command::{Command, Context};
 use crate::error::Error;

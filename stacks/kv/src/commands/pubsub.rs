@@ -1,4 +1,4 @@
-//! SUBSCRIBE, PUBLISH and their kin.
+//! SUBSCRIBE, PUBLISH and similar commands.
 
 use crate::args::wrong_arguments;
 use crate::command::{Command, Context, Subcommand, help, subcommand};

@@ -1,4 +1,4 @@
-//! REPLICAOF, ROLE, WAIT, REPLCONF, PSYNC: whose copy this server is, and who is its.
+//! REPLICAOF, ROLE, WAIT, REPLCONF, PSYNC: replication.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -37,7 +37,7 @@ fn follow(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// An address in digits: a name would have to be looked up, while everybody waits.
+/// Parses an IP address; resolving a name would block all clients.
 fn address(host: &[u8], port: &[u8]) -> Result<SocketAddr, Error> {
     let port = u16::try_from(integer(port)?).ok().filter(|port| *port > 0);
     let port = port.ok_or(Error::fixed("ERR Invalid master port"))?;
@@ -72,7 +72,7 @@ fn role(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Until so many servers have applied all that was changed before.
+/// WAIT: blocks until the given number of replicas has acknowledged all earlier changes.
 fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if context.world.replication.is_replica() {
         return Err(Error::fixed(
@@ -97,7 +97,7 @@ fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a server that follows says of itself.
+/// REPLCONF: properties and acknowledgements of a replica.
 fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if args.len().is_multiple_of(2) {
         return Err(Error::SYNTAX);
@@ -114,7 +114,7 @@ fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         } else if is(pair[0], "capa") {
             follower.knows_marks |= is(pair[1], "eof");
         } else if is(pair[0], "ack") {
-            // It gets no answer: what it reads is changes.
+            // An acknowledgement has no reply, because the connection carries the change stream.
             follower.acknowledged = u64::try_from(integer(pair[1])?).unwrap_or(0);
             (follower.words, follower.heard_ms) = (follower.words + 1, now_ms);
             while let Some(served) = context.world.followers.served() {
@@ -130,7 +130,7 @@ fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Another server wants our keys, and what changes.
+/// PSYNC: a replica requests the keys and the changes.
 fn synchronise(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if context.world.replication.restricts() {
         return Err(Error::fixed(

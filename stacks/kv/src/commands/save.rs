@@ -1,4 +1,4 @@
-//! SAVE, BGSAVE, LASTSAVE: when the keys are written down, and DUMP, RESTORE: one of them.
+//! SAVE, BGSAVE, LASTSAVE, and DUMP and RESTORE of single keys.
 
 use super::expire::{Unit, absolute};
 use crate::args::{integer, is};
@@ -36,7 +36,7 @@ fn begin(context: &mut Context<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Others are served meanwhile; this session waits for the end.
+/// Only this session waits for the end of the snapshot.
 fn save(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     begin(context)?;
     context.world.saves.await_end(context.id);
@@ -45,7 +45,7 @@ fn save(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn save_behind(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    // Here nothing keeps a snapshot from beginning at once: there is nothing to schedule.
+    // A snapshot can always start immediately, so SCHEDULE has no effect.
     if !matches!(args, [_]) && !matches!(args, [_, word] if is(word, "schedule")) {
         return Err(Error::SYNTAX);
     }
@@ -67,7 +67,7 @@ fn dump(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What stands behind the payload.
+/// The options after the payload.
 #[derive(Default)]
 struct Options {
     replace: bool,

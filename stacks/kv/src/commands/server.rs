@@ -1,4 +1,4 @@
-//! TIME, MEMORY, SLOWLOG, LATENCY: what of them is true here.
+//! TIME, MEMORY, SLOWLOG, LATENCY: the parts that apply here.
 
 use crate::args::{integer, is};
 use crate::command::{Command, Context, Subcommand, help, subcommand};
@@ -80,7 +80,7 @@ const MEMORY_TABLE: &[Subcommand] = &[
     }),
 ];
 
-/// Entries of SLOWLOG GET where no number is given.
+/// Default number of entries for SLOWLOG GET.
 const SLOWLOG_GET: usize = 10;
 
 fn slow_commands(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -189,7 +189,7 @@ const LATENCY_TABLE: &[Subcommand] = &[
     }),
 ];
 
-/// There are no functions and no scripts: all of them are soon gone, and none is listed.
+/// FUNCTION: there are no functions or scripts, so FLUSH succeeds and LIST is empty.
 fn function(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "function", FUNCTION_TABLE)
 }

@@ -1,4 +1,4 @@
-//! Sets.
+//! Set commands.
 
 use super::hash_scan::{draw_count, draw_some};
 use crate::args::count;

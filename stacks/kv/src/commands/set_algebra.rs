@@ -1,4 +1,4 @@
-//! Sets of sets: SINTER, SUNION, SDIFF, what stores them, and SINTERCARD.
+//! Set operations: SINTER, SUNION, SDIFF, their STORE variants, and SINTERCARD.
 
 use crate::args::is;
 use crate::command::{Command, Context};
@@ -29,7 +29,7 @@ pub(super) enum Operation {
     Diff,
 }
 
-/// The members that the sets at these keys give, `most` at the most.
+/// Computes at most `most` members of the result.
 fn compute(
     context: &mut Context<'_>,
     keys: &[&[u8]],
@@ -42,7 +42,7 @@ fn compute(
     }
     let space = &*context.keys;
     let (now, small) = (space.judged_ms(), space.small);
-    // None has expired: each was looked at just now.
+    // The keys were looked up just before, so none has expired.
     let sets: Vec<Option<&Set>> = keys
         .iter()
         .map(|key| {
@@ -117,7 +117,7 @@ fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The keys of a command that counts them, and its LIMIT.
+/// The counted keys, and LIMIT.
 fn limited<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), Error> {
     let count = number::integer(args[1]).filter(|n| *n > 0);
     let count = count.ok_or(Error::fixed("ERR numkeys should be greater than 0"))?;
@@ -127,7 +127,7 @@ fn limited<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), Erro
     Ok((keys, most(rest)?))
 }
 
-/// The LIMIT that may follow the keys of SINTERCARD and ZINTERCARD; 0, and none, is without end.
+/// The optional LIMIT of SINTERCARD and ZINTERCARD; 0 means no limit.
 pub(super) fn most(rest: &[&[u8]]) -> Result<usize, Error> {
     match rest {
         [] => Ok(usize::MAX),

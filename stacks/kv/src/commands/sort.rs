@@ -1,4 +1,4 @@
-//! SORT and SORT_RO: elements of a list, set or sorted set in order, by themselves or by other keys.
+//! SORT and SORT_RO: elements of a list, set or sorted set, sorted by themselves or by other keys.
 
 use std::cmp::Ordering;
 
@@ -58,7 +58,7 @@ fn options<'a>(args: &[&'a [u8]], may_store: bool) -> Result<Options<'a>, Error>
     Ok(options)
 }
 
-/// What a pattern leads to: the element itself, a key's string, or a hash's field.
+/// Resolves a pattern: the element itself, a string key, or a field of a hash.
 fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
     if pattern == b"#" {
         return Some(element.to_vec());
@@ -127,7 +127,7 @@ fn order(
     Ok(())
 }
 
-/// A pattern leads to keys that no argument names: only a user who may read all can have it.
+/// Patterns access keys that are not arguments, so the user must have read access to all keys.
 fn check_patterns(context: &mut Context<'_>, options: &Options<'_>) -> Result<(), Error> {
     let session = context.session()?;
     if session.unrestricted {
@@ -151,7 +151,7 @@ fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<()
     let options = options(&args[2..], may_store)?;
     check_patterns(context, &options)?;
     let (mut items, is_set) = elements(context, args[1])?;
-    // A set has no order of its own: what is stored of it must be the same wherever the command runs again.
+    // Sets are unordered: a stored result must be the same when the command is replayed.
     order(context, &mut items, &options, is_set && options.store.is_some())?;
     let (skip, most) = options.limit.map_or((0, usize::MAX), |(offset, count)| {
         let skip = usize::try_from(offset.max(0)).unwrap_or(usize::MAX);
@@ -184,7 +184,7 @@ fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<()
         let mut list = List::new();
         results.iter().for_each(|text| list.push_back(text.as_deref().unwrap_or_default()));
         context.keys.put(to, Value::List(list));
-        // Its result, not what it was made of: other keys decide the order, too.
+        // Logs the result, because the order can depend on other keys.
         context.log(&[b"DEL", to]);
         let texts = results.iter().map(|text| text.as_deref().unwrap_or_default());
         let words: Vec<&[u8]> = [&b"RPUSH"[..], to].into_iter().chain(texts).collect();

@@ -36,7 +36,7 @@ fn get(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What SET and GETEX can be told.
+/// Options of SET and GETEX.
 #[derive(Default)]
 struct Options {
     absent: bool,
@@ -49,7 +49,7 @@ struct Options {
 
 fn options(context: &Context<'_>, args: &[&[u8]], setting: bool, name: &str) -> Result<Options, Error> {
     let mut options = Options::default();
-    // Looked at once all options make sense.
+    // Evaluated after all options are parsed.
     let mut time = None;
     let mut at = 0;
     while at < args.len() {
@@ -114,7 +114,7 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets a string with a deadline or without, and logs it in a form that means the same at any time.
+/// Sets a string with an optional deadline, and logs it with an absolute time.
 pub(super) fn store(
     context: &mut Context<'_>,
     key: &[u8],

@@ -1,4 +1,4 @@
-//! Parts of strings: APPEND, GETRANGE, SETRANGE.
+//! Substrings: APPEND, GETRANGE, SETRANGE.
 
 use crate::args::{integer, range};
 use crate::command::{Command, Context};
@@ -52,7 +52,7 @@ fn part(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (start, end) = (integer(args[2])?, integer(args[3])?);
     let text = context.keys.string(args[1])?.unwrap_or_default();
     let len = text.len() as i64;
-    // Unlike lists: an end before the beginning is the beginning.
+    // Unlike in lists, an end before the start of the string is clamped to 0.
     let clamp = |index: i64| if index < 0 { index.saturating_add(len).max(0) } else { index };
     let upside_down = start < 0 && end < 0 && start > end;
     match range(clamp(start), clamp(end), text.len()) {
@@ -82,7 +82,7 @@ fn overwrite(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a string at least so long, changes its bytes, and tells its length.
+/// Extends a string, overwrites some of its bytes, and replies with its length.
 pub(super) fn write(
     context: &mut Context<'_>,
     key: &[u8],

@@ -31,7 +31,7 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     let Some(transaction) = context.session()?.transaction.take() else {
         return Err(Error::fixed("ERR EXEC without MULTI"));
     };
-    // A watched key whose time is over counts as changed.
+    // A watched key that has expired counts as changed.
     let watched = std::mem::take(&mut context.session()?.watched);
     let db = context.keys.db;
     for (db, key) in &watched {
@@ -59,7 +59,7 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
             context.reply.error(error.text());
             continue;
         }
-        // What the commands before have changed holds for this one: database, protocol.
+        // Earlier commands of the transaction may have changed the database or protocol.
         let (db, protocol) = (context.session()?.db, context.session()?.protocol);
         context.keys.db = db;
         let mut inner = Context {
@@ -79,7 +79,7 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Users can change between MULTI and EXEC, and within.
+/// Permissions can change between MULTI and EXEC, and within the transaction.
 fn refusal(
     context: &mut Context<'_>,
     index: usize,
@@ -109,7 +109,7 @@ fn watch(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let db = context.keys.db;
     for key in &args[1..] {
-        // If its time is over, it is gone now, and not by somebody's doing.
+        // Removes the key now if it has expired, so that its expiry does not count as a later change.
         context.keys.exists(key);
         context.keys.watch.watch(context.id, db, key);
         let key: Box<[u8]> = (*key).into();

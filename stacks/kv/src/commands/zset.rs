@@ -1,4 +1,4 @@
-//! Sorted sets: members and their scores.
+//! Sorted set commands: members and their scores.
 
 use netdyno_resp::Protocol;
 
@@ -27,7 +27,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("zrandmember", -2, R, Keys::one(), Z, random),
 ];
 
-/// What ZADD can be told.
+/// Options of ZADD.
 #[derive(Debug, Default, Clone, Copy)]
 struct Options {
     absent: bool,
@@ -38,7 +38,7 @@ struct Options {
     increment: bool,
 }
 
-/// What became of one member.
+/// The effect on one member.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
     Added(f64),
@@ -182,7 +182,7 @@ fn rank(context: &mut Context<'_>, args: &[&[u8]], reverse: bool) -> Result<(), 
     Ok(())
 }
 
-/// Members, with their scores if wanted: one array of all in RESP2, of pairs in RESP3.
+/// Replies with members and optionally scores: a flat array in RESP2, pairs in RESP3.
 pub(super) fn reply_members<'m>(
     context: &mut netdyno_resp::Reply<'_>,
     members: impl ExactSizeIterator<Item = (&'m [u8], f64)>,

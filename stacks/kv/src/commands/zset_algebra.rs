@@ -1,4 +1,5 @@
-//! Sorted sets of sorted sets: ZUNION, ZINTER, ZDIFF, what stores them, and ZINTERCARD. Sets count as scores of 1.
+//! Sorted set operations: ZUNION, ZINTER, ZDIFF, their STORE variants, and ZINTERCARD. Members of plain sets
+//! have score 1.
 
 use super::set_algebra::{Operation, most};
 use super::zset::reply_members;
@@ -40,7 +41,7 @@ enum Aggregate {
 impl Aggregate {
     fn of(self, a: f64, b: f64) -> f64 {
         match self {
-            // Infinities of both signs make nothing.
+            // The sum of opposite infinities is 0.
             Self::Sum => Some(a + b).filter(|sum| !sum.is_nan()).unwrap_or(0.0),
             Self::Min => a.min(b),
             Self::Max => a.max(b),
@@ -48,7 +49,7 @@ impl Aggregate {
     }
 }
 
-/// A set or a sorted set to compute with.
+/// An operand: a set or a sorted set.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Nothing,
@@ -92,7 +93,7 @@ fn check_types(context: &mut Context<'_>, keys: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is at the keys; all of the right types.
+/// The operands at these keys; fails if a type is wrong.
 fn sources<'a>(context: &'a mut Context<'_>, keys: &[&[u8]]) -> Result<Vec<Source<'a>>, Error> {
     check_types(context, keys)?;
     let space = &*context.keys;
@@ -214,7 +215,7 @@ fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The keys after their number, and what follows them.
+/// Splits off a counted list of keys.
 fn inputs<'a, 'b>(args: &'a [&'b [u8]], name: &str) -> Result<Split<'a, 'b>, Error> {
     let count = number::integer(args[1]).ok_or(Error::NOT_INTEGER)?;
     if count < 1 {

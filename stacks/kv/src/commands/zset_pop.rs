@@ -1,4 +1,4 @@
-//! Sorted sets as queues: ZPOPMIN, ZPOPMAX, ZMPOP, and what waits: BZPOPMIN, BZPOPMAX, BZMPOP.
+//! Sorted sets as queues: ZPOPMIN, ZPOPMAX, ZMPOP, and the blocking BZPOPMIN, BZPOPMAX, BZMPOP.
 
 use netdyno_resp::Protocol;
 
@@ -56,7 +56,7 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<(), Error>
     };
     context.keys.get::<Zset>(args[1])?;
     let popped = take(context, args[1], end, most.unwrap_or(1))?;
-    // Without a count, RESP3 has one flat pair.
+    // Without a count, the RESP3 reply is one flat pair.
     if most.is_none() && context.reply.protocol() == Protocol::Resp3 {
         context.reply.array(popped.len() * 2);
         for scored in popped.iter().map(Ranked::as_scored) {

@@ -1,4 +1,4 @@
-//! Ranges of sorted sets: by rank, by score, by bytes.
+//! Ranges of sorted sets: by rank, score or member.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("zlexcount", 4, R.with(Flags::FAST), Keys::one(), Z, |c, a| counted(c, a, By::Lex)),
 ];
 
-/// What a range's ends mean.
+/// The kind of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Rank,
@@ -35,7 +35,7 @@ pub(super) enum By {
     Lex,
 }
 
-/// A range, as asked for.
+/// The bounds of a range, as parsed.
 #[derive(Debug)]
 pub(super) enum Bounds<'a> {
     Rank(i64, i64),
@@ -55,7 +55,7 @@ fn score_bound(text: &[u8]) -> Result<Bound<f64>, Error> {
     Ok(Bound { value, exclusive })
 }
 
-/// An end by bytes: `Ok(Err(-1))` is below all, `Ok(Err(1))` above all.
+/// Parses a lexicographic bound: `Ok(Err(-1))` is below all members, `Ok(Err(1))` above all.
 fn lex_bound(text: &[u8]) -> Result<Result<Bound<&[u8]>, i32>, Error> {
     match text {
         b"-" => Ok(Err(-1)),
@@ -79,7 +79,7 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The ranks that it takes in; counted from the other end for ranks in reverse.
+    /// The ranks in the range; for ranks in reverse, counted from the other end.
     pub(super) fn ranks(&self, zset: &Zset, reverse: bool) -> Range<usize> {
         let (start, end) = match self {
             Self::Rank(start, end) => {
@@ -117,7 +117,7 @@ struct Request<'a> {
     limit: Option<(i64, i64)>,
 }
 
-/// ZRANGE and ZRANGESTORE: all kinds of range, by options.
+/// ZRANGE and ZRANGESTORE: any kind of range, selected by options.
 fn unified(context: &mut Context<'_>, args: &[&[u8]], store: Option<&[u8]>) -> Result<(), Error> {
     let (mut by, mut reverse, mut with_scores, mut limit) = (By::Rank, false, false, None);
     let mut at = 4;
@@ -148,7 +148,7 @@ fn unified(context: &mut Context<'_>, args: &[&[u8]], store: Option<&[u8]>) -> R
     answer(context, args[1], Request { bounds, reverse, with_scores, limit }, store)
 }
 
-/// The older commands, that have their kind in the name.
+/// The older commands, whose name determines the kind of range.
 fn fixed(context: &mut Context<'_>, args: &[&[u8]], by: By, reverse: bool) -> Result<(), Error> {
     let (mut with_scores, mut limit) = (false, None);
     let mut at = 4;
@@ -203,7 +203,7 @@ fn answer(
     save(context, to, result, "zrangestore")
 }
 
-/// Puts a computed sorted set at a key, and replies with its length.
+/// Stores a computed sorted set and replies with its length.
 pub(super) fn save(
     context: &mut Context<'_>,
     key: &[u8],

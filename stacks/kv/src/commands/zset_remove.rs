@@ -1,4 +1,4 @@
-//! Ranges that go: ZREMRANGEBYRANK, ZREMRANGEBYSCORE, ZREMRANGEBYLEX.
+//! Removal of ranges: ZREMRANGEBYRANK, ZREMRANGEBYSCORE, ZREMRANGEBYLEX.
 
 use super::zset_range::{Bounds, By};
 use crate::command::{Command, Context};

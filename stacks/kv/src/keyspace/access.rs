@@ -1,29 +1,29 @@
-//! When or how often a key was used, in 24 bits: what eviction goes by.
+//! The time of the last access to a key, or its access frequency, in 24 bits; used for eviction.
 
 use super::value::Entry;
 use crate::now::Now;
 use crate::random::Random;
 use crate::rdb::Usage;
 
-/// What goes first when memory is full (`maxmemory-policy`).
+/// Which keys are evicted at the memory limit (`maxmemory-policy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
-    /// Nothing: commands that need memory are refused.
+    /// None: commands that need memory are refused.
     #[default]
     NoEviction,
-    /// The key unused for longest.
+    /// The least recently used key.
     AllKeysLru,
-    /// The key used least.
+    /// The least frequently used key.
     AllKeysLfu,
-    /// Any key.
+    /// A random key.
     AllKeysRandom,
-    /// Of those with a deadline, the one unused for longest.
+    /// The least recently used key with a deadline.
     VolatileLru,
-    /// Of those with a deadline, the one used least.
+    /// The least frequently used key with a deadline.
     VolatileLfu,
-    /// Of those with a deadline, any.
+    /// A random key with a deadline.
     VolatileRandom,
-    /// The key whose deadline is nearest.
+    /// The key with the nearest deadline.
     VolatileTtl,
 }
 
@@ -38,14 +38,14 @@ const NAMES: [(Policy, &str); 8] = [
     (Policy::VolatileTtl, "volatile-ttl"),
 ];
 
-/// A new key's count of uses, so that it is not the first to go.
+/// Initial access counter, so that new keys are not evicted first.
 const LFU_INITIAL: u32 = 5;
-/// The larger, the more uses it takes to reach the highest count.
+/// A larger factor requires more accesses to reach the maximum.
 const LFU_LOG_FACTOR: f64 = 10.0;
 const CLOCK_MASK: u32 = 0xff_ffff;
 const MINUTES_MASK: u32 = 0xffff;
 
-/// Seconds that wrap after 194 days.
+/// Seconds modulo 2^24, which wrap after 194 days.
 fn seconds(now: Now) -> u32 {
     (now.unix_ms / 1000) as u32 & CLOCK_MASK
 }
@@ -55,7 +55,7 @@ fn minutes(now: Now) -> u32 {
 }
 
 impl Policy {
-    /// By its name in `CONFIG SET`.
+    /// Parses the name used by `CONFIG SET`.
     pub fn parse(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, text)| name.eq_ignore_ascii_case(text)).map(|(policy, _)| *policy)
     }
@@ -65,7 +65,7 @@ impl Policy {
         NAMES.iter().find(|(policy, _)| *policy == self).map_or("noeviction", |(_, name)| name)
     }
 
-    /// Whether keys carry a count of uses, not the time of the last one.
+    /// Whether entries store an access counter instead of the last access time.
     pub(crate) fn counts_uses(self) -> bool {
         matches!(self, Self::AllKeysLfu | Self::VolatileLfu)
     }
@@ -93,13 +93,13 @@ impl Policy {
         entry.set_access(minutes(now) << 8 | uses);
     }
 
-    /// The logarithmic count of uses, one less for each minute without any.
+    /// The logarithmic access counter, decremented once per idle minute.
     pub(crate) fn uses(self, entry: &Entry, now: Now) -> u32 {
         let idle = minutes(now).wrapping_sub(entry.access() >> 8) & MINUTES_MASK;
         (entry.access() & 0xff).saturating_sub(idle)
     }
 
-    /// What a snapshot is told of a key's use.
+    /// The access information for a snapshot.
     pub(crate) fn usage(self, entry: &Entry, now: Now) -> Usage {
         match self {
             Self::AllKeysLfu | Self::VolatileLfu => Usage::Uses(self.uses(entry, now) as u8),
@@ -108,7 +108,7 @@ impl Policy {
         }
     }
 
-    /// An entry comes back that was used so; unless it was kept in the other way.
+    /// Restores access information, unless it is of the other kind.
     pub(crate) fn restored(self, entry: &mut Entry, now: Now, usage: Usage) {
         match usage {
             Usage::Uses(uses) if self.counts_uses() => entry.set_access(minutes(now) << 8 | u32::from(uses)),
@@ -124,7 +124,7 @@ impl Policy {
         seconds(now).wrapping_sub(entry.access()) & CLOCK_MASK
     }
 
-    /// The higher, the sooner it goes.
+    /// Entries with a higher rank are evicted first.
     pub(crate) fn rank(self, entry: &Entry, now: Now) -> u64 {
         match self {
             Self::AllKeysLfu | Self::VolatileLfu => u64::from(255 - self.uses(entry, now).min(255)),

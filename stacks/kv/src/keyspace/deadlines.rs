@@ -1,29 +1,29 @@
-//! Which keys have a deadline, and what goes when it is over.
+//! Deadlines of keys, and expiry.
 
 use super::{Database, Keyspace};
 
-/// What becomes of keys whose time is over.
+/// How expired keys are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Expiry {
-    /// They go as soon as somebody notices.
+    /// They are removed on access or by the background expiry.
     #[default]
     Remove,
-    /// They go when the primary says so; until then nobody sees them.
+    /// They are hidden until the primary removes them.
     Hide,
-    /// A command of the primary's runs, which found them there.
+    /// They are visible: a command of the primary is executing, for which they had not expired.
     Ignore,
 }
 
 impl Database {
-    /// A key with this hash has no deadline at this time any more.
+    /// A key with this hash no longer has this deadline.
     pub(super) fn forget_deadline(&mut self, at: u64, hash: u32) {
-        // Among millions of keys some have the hash of another, and may have its deadline, too.
+        // Another key can have the same hash and deadline.
         if self.table.find_where(hash, |entry| entry.deadline() == Some(at)).is_none() {
             self.deadlines.remove(&(at, hash));
         }
     }
 
-    /// A key with this hash, in the table as it is now, had one deadline and has another.
+    /// The deadline of a key with this hash, in the updated table, has changed.
     pub(super) fn move_deadline(&mut self, old: Option<u64>, new: Option<u64>, hash: u32) {
         old.into_iter().for_each(|at| self.forget_deadline(at, hash));
         self.deadlines.extend(new.map(|at| (at, hash)));
@@ -31,7 +31,7 @@ impl Database {
 }
 
 impl Keyspace {
-    /// The time that deadlines are held against.
+    /// The time that deadlines are compared with.
     #[inline]
     pub(crate) fn judged_ms(&self) -> u64 {
         if self.expiry == Expiry::Ignore { 0 } else { self.now.unix_ms }
@@ -41,13 +41,13 @@ impl Keyspace {
         self.active_expiry && self.expiry == Expiry::Remove
     }
 
-    /// When the next key expires.
+    /// The next deadline of any key.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let first = self.databases.iter().filter_map(|d| d.deadlines.first()).map(|(at, _)| *at).min();
         first.filter(|_| self.expires_by_itself())
     }
 
-    /// Removes keys whose time is over, so many at the most.
+    /// Removes at most `most` expired keys.
     pub(crate) fn expire_due(&mut self, mut most: usize) {
         if !self.expires_by_itself() {
             return;

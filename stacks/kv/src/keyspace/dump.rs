@@ -1,8 +1,8 @@
-//! The keyspace as commands, a part a call: for a new append-only file, or a new replica.
+//! Dumps the keyspace as commands, in parts, for a rewritten append-only file.
 //!
-//! Between two parts, commands go on. The file is in order if each part and what [`Log`](super::Log) has are appended in the
-//! order in which they came to be: a command that changes a key which was not reached yet has its keys' values put in the log
-//! first, so that it finds, when executed again, what it found the first time.
+//! Commands execute between the parts. Appending each part and the contents of [`Log`](super::Log) in order
+//! produces a consistent file. Before a command changes a key that the dump has not reached, the values of
+//! its keys are logged, so that the command has the same effect when replayed.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +10,33 @@ use netdyno_resp::{Protocol, Reply, write_command};
 
 use super::{Entry, Keyspace, Member, Value};
 
-/// Elements of a list, hash or set that one command holds.
+/// Elements of a list, hash or set per command.
 const ELEMENTS_PER_COMMAND: usize = 64;
-/// Entries after which the size of what was written is looked at.
+/// Entries between checks of the output size.
 const ENTRIES_PER_STEP: usize = 16;
 
-/// How far a dump has come.
+/// The progress of a dump.
 #[derive(Debug, Default)]
 pub(crate) struct Dump {
     db: usize,
     cursor: u64,
     selected: bool,
-    /// Keys whose values went to the log before they were reached.
+    /// Keys that were logged before the dump reached them.
     early: BTreeSet<(usize, Box<[u8]>)>,
 }
 
 impl Keyspace {
-    /// Begins anew.
+    /// Starts a dump.
     pub(crate) fn begin_dump(&mut self) {
         self.dump = Some(Dump::default());
     }
 
-    /// Appends the next part, `budget` bytes and one value's more at the most; `true` when that was the last one.
+    /// Appends the next part, at most `budget` bytes plus one value; `true` for the last part.
     pub(crate) fn dump(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
         let Some(mut dump) = self.dump.take() else { return true };
         let start = out.len();
         dump.selected = false;
-        // What is logged next follows this part, which selects databases of its own.
+        // The part selects its own databases, so the log must select again.
         self.log.select_again();
         while out.len() - start < budget {
             let Some(database) = self.databases.get(dump.db) else { return true };
@@ -54,7 +54,7 @@ impl Keyspace {
         false
     }
 
-    /// A command is about to change this key, or what it reads from it goes elsewhere: its value goes first.
+    /// Dumps a key early because a command is about to change it or to copy from it.
     pub(crate) fn dump_early(&mut self, key: &[u8]) {
         let Some(dump) = &mut self.dump else { return };
         let table = &self.databases[self.db].table;
@@ -71,7 +71,7 @@ impl Keyspace {
     }
 }
 
-/// Writes what makes this entry, whatever the key held before.
+/// Writes commands that recreate this entry, whatever the key holds.
 pub(super) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
     let key = entry.key();
     let mut digits = itoa::Buffer::new();

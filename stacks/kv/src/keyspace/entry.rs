@@ -1,21 +1,21 @@
-//! One entry of a table: a key with what belongs to it, 32 bytes in all, whatever else its values can be.
+//! An entry of a table: a key and its value in 32 bytes, independent of the value's type.
 //!
-//! Key and value stand in the entry itself while they are short together, else in one allocation, a deadline included. Only
-//! lists, hashes, sets, sorted sets and strings that grow are objects of their own.
+//! Short keys and values are stored inline, longer ones with the deadline in one allocation. Only lists,
+//! hashes, sets, sorted sets and growing strings are separate objects.
 
 use super::short::Short;
 use super::weight::{Weigh as _, allocation_bytes};
 
-/// Bytes of key and value together that need no allocation.
+/// Bytes of key and value that are stored inline.
 pub(crate) const INLINE_BYTES: usize = 22;
-/// In front of a packed key: its length, and in the highest bit whether a deadline follows.
+/// The header of a packed key: its length, with the highest bit set if a deadline follows.
 const HEAD_BYTES: usize = 4;
 const DEADLINE_BYTES: usize = 8;
 const HAS_DEADLINE: u32 = 1 << 31;
-/// Strings that are appended to grow in place from this size on.
+/// Strings above this size that are appended to grow in place.
 const GROWING_BYTES: usize = 64;
 
-/// What a value can be beside a short string. A string that grows always can be one.
+/// Values other than short strings. A growing string is always one.
 pub(crate) trait Content: Clone {
     fn of_text(text: Vec<u8>) -> Self;
     fn text(&self) -> Option<&[u8]>;
@@ -24,7 +24,7 @@ pub(crate) trait Content: Clone {
     fn memory_bytes(&self) -> usize;
 }
 
-/// Strings alone.
+/// String values only.
 impl Content for Vec<u8> {
     fn of_text(text: Vec<u8>) -> Self {
         text
@@ -43,10 +43,10 @@ impl Content for Vec<u8> {
     }
 }
 
-/// An entry whose values are strings.
+/// An entry with string values.
 pub(crate) type TextEntry = Entry<Vec<u8>>;
 
-/// A value that has a place of its own, with its key and deadline.
+/// A value in its own allocation, with its key and deadline.
 #[derive(Debug)]
 struct Object<V> {
     key: Short,
@@ -62,19 +62,19 @@ enum Body<V> {
         value_len: u8,
         bytes: [u8; INLINE_BYTES],
     },
-    /// Head, deadline if there is one, key, value.
+    /// Header, optional deadline, key, value.
     Packed(Box<[u8]>),
     Object(Box<Object<V>>),
 }
 
-/// A slot of a table, vacant or taken. Aligned, so that none lies across two cache lines.
+/// A slot of a table, free or used. Aligned so that no slot spans two cache lines.
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Entry<V> {
     hash: u32,
-    /// When or how often it was used: 24 bits, as the eviction policy reads them.
+    /// Time or frequency of accesses: 24 bits, interpreted by the eviction policy.
     access: [u8; 3],
-    /// Of an inline entry.
+    /// Length of an inline key.
     key_len: u8,
     body: Body<V>,
 }
@@ -149,7 +149,7 @@ impl<V: Content> Entry<V> {
         }
     }
 
-    /// The value, if it is a string.
+    /// The value if it is a string.
     #[inline]
     pub(crate) fn string(&self) -> Option<&[u8]> {
         match &self.body {
@@ -163,7 +163,7 @@ impl<V: Content> Entry<V> {
         }
     }
 
-    /// The value's bytes to change in place.
+    /// The bytes of a string value, for changes in place.
     pub(crate) fn string_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.body {
             Body::Vacant => None,
@@ -179,7 +179,7 @@ impl<V: Content> Entry<V> {
         }
     }
 
-    /// What is no string, or a string that grows.
+    /// A value that is not a short string.
     pub(crate) fn value(&self) -> Option<&V> {
         match &self.body {
             Body::Object(object) => Some(&object.value),
@@ -194,8 +194,8 @@ impl<V: Content> Entry<V> {
         }
     }
 
-    /// Sets the string where key and value stand in the entry itself, before and after: that has no deadline, and nothing on the
-    /// heap.
+    /// Overwrites an inline string with another one that fits. Inline entries have no deadline and no heap
+    /// memory.
     #[inline]
     pub(crate) fn overwrite_short(&mut self, value: &[u8]) -> bool {
         let Body::Inline { value_len, bytes } = &mut self.body else { return false };
@@ -206,7 +206,7 @@ impl<V: Content> Entry<V> {
         true
     }
 
-    /// Whatever the value was, it is this string now. The deadline stays.
+    /// Replaces any value by this string. The deadline is kept.
     pub(crate) fn set_string(&mut self, value: &[u8]) {
         match &mut self.body {
             Body::Inline { value_len, bytes } => {
@@ -231,7 +231,7 @@ impl<V: Content> Entry<V> {
         self.pack(old.key(), value, deadline);
     }
 
-    /// Makes the string so long, with zeros at its end, and gives its bytes. `None` if it is no string.
+    /// Extends a string with zeros and returns its bytes; `None` for other types.
     pub(crate) fn grow_string(&mut self, length: usize) -> Option<&mut [u8]> {
         let current = self.string()?.len();
         if length > current {
@@ -281,7 +281,7 @@ impl<V: Content> Entry<V> {
         self.access = [low, middle, high];
     }
 
-    /// Bytes that it holds beside its slot.
+    /// Heap memory in addition to the slot, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.body {
             Body::Vacant | Body::Inline { .. } => 0,
@@ -316,7 +316,7 @@ impl<V: Content> Entry<V> {
     }
 }
 
-/// Where a packed key begins and ends, and the deadline.
+/// The start and end of a packed key, and the deadline.
 fn packed(blob: &[u8]) -> (usize, usize, Option<u64>) {
     let mut head = [0; HEAD_BYTES];
     head.copy_from_slice(&blob[..HEAD_BYTES]);

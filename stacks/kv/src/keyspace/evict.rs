@@ -1,12 +1,12 @@
-//! Eviction: keys that go so that others find room.
+//! Eviction of keys at the memory limit.
 
 use super::{Class, Database, Keyspace, Policy};
 use crate::limits::EVICTED_PER_COMMAND;
 use crate::random::Random;
 
 impl Keyspace {
-    /// Makes room, if `maxmemory` asks for it. `false`: there is none to be had. One call evicts a bounded number of keys; the
-    /// next call goes on.
+    /// Evicts keys until memory is below `maxmemory`; `false` if that is not possible. The number of keys per
+    /// call is bounded; the next call continues.
     pub(crate) fn make_room(&mut self) -> bool {
         if self.memory_max == 0 {
             return true;
@@ -55,7 +55,8 @@ impl Keyspace {
     }
 }
 
-/// Some of the keys that have a deadline: the first for TTL, else those from a random time on.
+/// Candidates among keys with a deadline: the nearest ones for TTL, otherwise those from a random time
+/// onwards.
 fn candidates(
     database: &Database,
     policy: Policy,

@@ -1,4 +1,5 @@
-//! Hashes: fields in the order in which they came while they are few and short, as clients of Redis expect; else in no order.
+//! Hashes: small ones keep the insertion order of fields, as clients of Redis expect; large ones are
+//! unordered.
 
 use super::entry::TextEntry;
 use super::hasher::Hasher;
@@ -7,16 +8,16 @@ use super::table::TextTable;
 use crate::limits::SMALL_ENTRIES_MAX;
 use crate::random::Random;
 
-/// Up to where collections are kept as small ones, as the configuration has it. What has passed it once stays large.
+/// The configured limits of small collections. A collection that exceeds them is converted permanently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Small {
     /// Fields of a hash.
     pub(crate) hash_entries: usize,
-    /// Bytes of a field, and of its value.
+    /// Bytes of a field or its value.
     pub(crate) hash_bytes: usize,
     /// Members of a set of integers.
     pub(crate) set_integers: usize,
-    /// Members of a sorted set, and bytes of one.
+    /// Members of a sorted set, and bytes of one of them.
     pub(crate) zset_entries: usize,
     pub(crate) zset_bytes: usize,
 }
@@ -31,7 +32,7 @@ impl Default for Small {
 /// Fields and their values.
 #[derive(Debug, Clone)]
 pub(crate) enum Hash {
-    /// Each field, then its value.
+    /// Each field followed by its value.
     Small(Packed, Hasher),
     Large(Box<TextTable>),
 }
@@ -54,7 +55,7 @@ fn unpacked(fields: &Packed) -> impl Iterator<Item = Field<'_>> {
     std::iter::from_fn(move || Some(Field { name: texts.next()?, value: texts.next()? }))
 }
 
-/// Where a field stands.
+/// The position of a field.
 fn find(fields: &Packed, name: &[u8]) -> Option<usize> {
     unpacked(fields).position(|field| field.name == name).map(|at| 2 * at)
 }
@@ -82,7 +83,7 @@ impl Hash {
         }
     }
 
-    /// A field's value.
+    /// The value of a field.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
         match self {
             Self::Small(fields, _) => {
@@ -96,7 +97,7 @@ impl Hash {
         self.get(name).is_some()
     }
 
-    /// Sets a field: `true` if it is new.
+    /// Sets a field; `true` if it is new.
     pub(crate) fn set(&mut self, name: &[u8], value: &[u8], small: Small) -> bool {
         if name.len().max(value.len()) > small.hash_bytes {
             self.grow();
@@ -137,7 +138,7 @@ impl Hash {
         small.into_iter().flat_map(unpacked).chain(large)
     }
 
-    /// Visits all, more quickly than [`iter`](Self::iter).
+    /// Visits all fields, faster than [`iter`](Self::iter).
     pub(crate) fn each(&self, mut visit: impl FnMut(Field<'_>)) {
         match self {
             Self::Small(fields, _) => unpacked(fields).for_each(visit),
@@ -145,7 +146,7 @@ impl Hash {
         }
     }
 
-    /// Any field, each as likely as the others.
+    /// A uniformly random field.
     pub(crate) fn random(&self, random: &mut Random) -> Option<Field<'_>> {
         match self {
             Self::Small(..) => self.iter().nth(random.below(self.len())),
@@ -153,7 +154,7 @@ impl Hash {
         }
     }
 
-    /// As a table's [`scan`](TextTable::scan). A small hash is told at once.
+    /// Like a table's [`scan`](TextTable::scan). A small hash is visited in one call.
     pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Field<'_>)) -> u64 {
         match self {
             Self::Small(fields, _) => {
@@ -164,7 +165,7 @@ impl Hash {
         }
     }
 
-    /// From here on a table, without an order.
+    /// Converts to a table, which is unordered.
     fn grow(&mut self) {
         if let Self::Small(fields, hasher) = self {
             let mut table = TextTable::new(hasher);

@@ -1,11 +1,11 @@
-//! Hashes of keys, with a secret: whoever does not know it cannot choose keys that collide.
+//! Keyed hashing: without the secret, clients cannot construct keys that collide.
 
 use std::hash::{BuildHasher, Hasher as _};
 use std::sync::Arc;
 
 use crate::random::Random;
 
-/// The same for all tables of an engine, so that small values need no more of it than a pointer.
+/// Shared by all tables of an engine, so that small values hold only a pointer.
 #[derive(Debug, Clone)]
 pub(crate) struct Hasher(Arc<HasherAtHand>);
 
@@ -16,13 +16,13 @@ impl Hasher {
         Self(Arc::new(HasherAtHand(state)))
     }
 
-    /// What a table has at hand, so that no pointer is followed for each key.
+    /// A copy for a table, which avoids an indirection per key.
     pub(crate) fn at_hand(&self) -> HasherAtHand {
         (*self.0).clone()
     }
 }
 
-/// The same hashes, in 32 bytes.
+/// The same hash function, in 32 bytes.
 #[derive(Clone)]
 pub(crate) struct HasherAtHand(ahash::RandomState);
 
@@ -36,7 +36,7 @@ impl HasherAtHand {
 }
 
 impl std::fmt::Debug for HasherAtHand {
-    /// The secret is not for logs.
+    /// The secret must not appear in logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("HasherAtHand")
     }

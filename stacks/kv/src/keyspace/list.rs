@@ -1,10 +1,10 @@
-//! Lists: one packed chunk while they are small, then a sequence of such.
+//! Lists: one packed chunk while small, then a sequence of chunks.
 
 use super::packed::Packed;
 use super::sequence::{Chunk, Sequence};
 use super::short::Short;
 
-/// A list's elements.
+/// The elements of a list.
 #[derive(Debug, Clone)]
 pub(crate) enum List {
     Small(Packed),
@@ -59,7 +59,7 @@ impl List {
         }
     }
 
-    /// Puts another element at a position that exists.
+    /// Replaces the element at an existing position.
     pub(crate) fn replace(&mut self, index: usize, element: &[u8]) {
         if self.remove(index).is_some() {
             self.insert(index, element);
@@ -85,14 +85,14 @@ impl List {
         self.iter_from(0)
     }
 
-    /// Elements from a position on.
+    /// Elements from a position to the end.
     pub(crate) fn iter_from(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let (small, large) = self.parts();
         let small = small.into_iter().flat_map(move |chunk| chunk.iter_from(index));
         small.chain(large.into_iter().flat_map(move |sequence| sequence.iter_from(index)))
     }
 
-    /// Elements from a position on, towards the front.
+    /// Elements from a position to the front.
     pub(crate) fn iter_back_from(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let (small, large) = self.parts();
         let small = small.into_iter().flat_map(move |chunk| chunk.iter_until(index + 1).rev());

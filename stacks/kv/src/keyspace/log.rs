@@ -1,15 +1,16 @@
-//! What was changed, as commands that give the same state when executed again: for an append-only file and for replicas.
+//! The log of changes, as commands that produce the same state when replayed: for the append-only file and
+//! for replicas.
 
 use netdyno_resp::write_command;
 
-/// Commands in RESP, since last taken.
+/// Commands in RESP since the log was last taken.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     on: bool,
     bytes: Vec<u8>,
-    /// The database that the last command in the log was for.
+    /// The database selected in the log.
     db: Option<usize>,
-    /// The command that runs has said itself what to log.
+    /// The running command has logged a replacement.
     replaced: bool,
     transaction: Transaction,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Log {
 enum Transaction {
     #[default]
     None,
-    /// MULTI stands in the log only once something was changed.
+    /// MULTI is logged with the first change of the transaction.
     Pending,
     Open,
 }
@@ -36,29 +37,29 @@ impl Log {
         &mut self.bytes
     }
 
-    /// Bytes that nobody has taken.
+    /// Bytes that have not been taken.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The next command says its database, whichever the last one was for.
+    /// Forces a SELECT before the next command.
     pub(crate) fn select_again(&mut self) {
         self.db = None;
     }
 
-    /// A command begins.
+    /// Called before a command.
     pub(crate) fn begin(&mut self) {
         self.replaced = false;
     }
 
-    /// A command has run that changed something.
+    /// Called after a command that made changes.
     pub(crate) fn end(&mut self, db: usize, args: &[&[u8]]) {
         if !self.replaced {
             self.append(db, args);
         }
     }
 
-    /// In place of the command that runs, this one is logged; or several.
+    /// Logs this command instead of the running one; can be called repeatedly.
     pub(crate) fn replace(&mut self, db: usize, args: &[&[u8]]) {
         self.replaced = true;
         self.append(db, args);
@@ -79,7 +80,7 @@ impl Log {
         write_command(&mut self.bytes, args);
     }
 
-    /// Bytes that set keys of `db`, made elsewhere.
+    /// Appends commands that were generated elsewhere for keys of `db`.
     pub(crate) fn append_raw(&mut self, db: usize, commands: &[u8]) {
         if self.on && !commands.is_empty() {
             self.db = Some(db);
@@ -97,7 +98,7 @@ impl Log {
             write_command(&mut self.bytes, &[b"EXEC"]);
         }
         self.transaction = Transaction::None;
-        // Each command has been logged by itself.
+        // Each command was logged separately.
         self.replaced = true;
     }
 }

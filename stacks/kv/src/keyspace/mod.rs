@@ -1,4 +1,4 @@
-//! The databases: keys, values, deadlines; who is told when one changes.
+//! The databases: keys, values and deadlines, and the notifications of changes.
 
 mod access;
 mod deadlines;
@@ -50,14 +50,14 @@ use crate::error::Error;
 use crate::now::Now;
 use crate::random::Random;
 
-/// What a place among the deadlines takes, about.
+/// Approximate memory of an entry in the set of deadlines.
 const DEADLINE_BYTES: usize = 24;
 
-/// One database.
+/// A database.
 #[derive(Debug)]
 struct Database {
     table: Table,
-    /// Of those keys that have one: when, and the key's hash.
+    /// Deadlines, with the hashes of their keys.
     deadlines: BTreeSet<(u64, u32)>,
 }
 
@@ -67,7 +67,7 @@ impl Database {
     }
 }
 
-/// What a write does to the deadline.
+/// How a write affects the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
     Keep,
@@ -84,11 +84,11 @@ pub(crate) struct Counters {
     pub(crate) evicted: u64,
 }
 
-/// All databases, and what changes with them.
+/// All databases, and the state that changes with them.
 #[derive(Debug)]
 pub(crate) struct Keyspace {
     pub(crate) now: Now,
-    /// The database of the command that runs.
+    /// The database of the running command.
     pub(crate) db: usize,
     databases: Vec<Database>,
     hasher: Hasher,
@@ -96,23 +96,23 @@ pub(crate) struct Keyspace {
     pub(crate) log: Log,
     pub(crate) watch: Watch,
     pub(crate) events: Vec<Event>,
-    /// Which events anybody wants (`notify-keyspace-events`).
+    /// The enabled event classes (`notify-keyspace-events`).
     pub(crate) notify: Class,
-    /// Keys that sessions wait for, by database, and how many of them.
+    /// Keys that sessions wait for, by database, with the number of sessions.
     pub(crate) awaited: BTreeMap<(usize, Box<[u8]>), usize>,
-    /// Of these, the ones that were given something.
+    /// Those of them that have received a value.
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
     pub(crate) counters: Counters,
-    /// The key that was changed has gone with its last element; that is an event of its own, after the change's.
+    /// The running command has removed the last element of a key, which is a separate event.
     emptied: bool,
-    /// Whether what is read counts as used.
+    /// Whether reads update the access information.
     pub(crate) touching: bool,
-    /// Changes so far.
+    /// Number of changes.
     pub(crate) dirty: u64,
     pub(crate) policy: Policy,
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
-    /// Which hashes and sets keep an order.
+    /// The limits of small collections.
     pub(crate) small: Small,
     pub(crate) active_expiry: bool,
     pub(crate) expiry: Expiry,
@@ -159,12 +159,12 @@ impl Keyspace {
         self.databases.len()
     }
 
-    /// Keys of a database, and how many of them have a deadline.
+    /// Number of keys in a database, and of those with a deadline.
     pub(crate) fn sizes(&self, db: usize) -> (usize, usize) {
         self.databases.get(db).map_or((0, 0), |d| (d.table.len(), d.deadlines.len()))
     }
 
-    /// Bytes of memory that keys and values take, about.
+    /// Approximate memory used by keys and values, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let of = |d: &Database| d.table.memory_bytes() + d.deadlines.len() * DEADLINE_BYTES;
         self.databases.iter().map(of).sum()
@@ -174,7 +174,7 @@ impl Keyspace {
         &self.databases[self.db].table
     }
 
-    /// Where a key stands, unless its time is over: then it is gone.
+    /// The position of a key; an expired key is removed.
     #[inline]
     fn position(&mut self, key: &[u8]) -> Option<Position> {
         let database = &self.databases[self.db];
@@ -190,7 +190,7 @@ impl Keyspace {
         }
     }
 
-    /// An entry, without any trace of a use.
+    /// An entry, without updating its access information.
     pub(crate) fn peek(&mut self, key: &[u8]) -> Option<&Entry> {
         let position = self.position(key)?;
         Some(self.databases[self.db].table.at(position))
@@ -200,7 +200,7 @@ impl Keyspace {
         self.position(key).is_some()
     }
 
-    /// An entry that a command reads: counted, and its use noted.
+    /// An entry that a command reads: counts the access and updates its access information.
     #[inline]
     pub(crate) fn read(&mut self, key: &[u8]) -> Option<&Entry> {
         let Some(position) = self.position(key) else {
@@ -223,12 +223,12 @@ impl Keyspace {
         self.read(key).map(|entry| entry.string().ok_or(Error::WRONG_TYPE)).transpose()
     }
 
-    /// A value of one type that a command reads.
+    /// A value of a given type that a command reads.
     pub(crate) fn get<K: Kind>(&mut self, key: &[u8]) -> Result<Option<&K>, Error> {
         self.read(key).map(|entry| entry.value().and_then(K::of).ok_or(Error::WRONG_TYPE)).transpose()
     }
 
-    /// Changes a string's bytes; `None` if there is no such key.
+    /// Modifies a string; `None` if the key does not exist.
     pub(crate) fn edit_string<R>(
         &mut self,
         key: &[u8],
@@ -245,7 +245,8 @@ impl Keyspace {
         Ok(Some(table.change(position, edit)))
     }
 
-    /// Changes a value of one type. A key that is not there is made, if `create` says so; one that has become empty goes.
+    /// Modifies a value of a given type. A missing key is created if `create` is set; an empty value is
+    /// removed.
     pub(crate) fn edit<K: Kind, R>(
         &mut self,
         key: &[u8],
@@ -283,7 +284,7 @@ impl Keyspace {
         Ok(Some(result))
     }
 
-    /// Sets a string, whatever was there.
+    /// Sets a string, replacing any value.
     pub(crate) fn set_string(&mut self, key: &[u8], value: &[u8], deadline: Deadline) {
         self.keep(key);
         let (policy, now, db, judged) = (self.policy, self.now, self.db, self.judged_ms());
@@ -306,7 +307,7 @@ impl Keyspace {
             }
         }
         let old = database.table.at(position).deadline();
-        // A key whose time is over, and that nobody has noticed yet, leaves no deadline behind.
+        // The deadline of an expired key that is not removed yet is not inherited.
         let new = match deadline {
             Deadline::Keep => old.filter(|at| *at > judged),
             Deadline::Clear => None,
@@ -325,7 +326,7 @@ impl Keyspace {
         }
     }
 
-    /// Puts a value at a key, whatever was there; an empty one is none.
+    /// Stores a value, replacing any previous one; an empty value removes the key.
     pub(crate) fn put(&mut self, key: &[u8], value: Value) {
         self.take(key);
         if !value.is_empty() {
@@ -334,7 +335,7 @@ impl Keyspace {
         }
     }
 
-    /// Puts in an entry whose key is not there.
+    /// Inserts an entry whose key does not exist.
     pub(crate) fn place(&mut self, mut entry: Entry) {
         self.keep(entry.key());
         self.policy.made(&mut entry, self.now);
@@ -345,13 +346,13 @@ impl Keyspace {
         database.table.insert(entry);
     }
 
-    /// Takes an entry out.
+    /// Removes and returns an entry.
     pub(crate) fn take(&mut self, key: &[u8]) -> Option<Entry> {
         let position = self.position(key)?;
         Some(self.take_at(position))
     }
 
-    /// Removes a key, and tells whom that concerns.
+    /// Removes a key and emits the notifications.
     pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
         let existed = self.take(key).is_some();
         if existed {
@@ -374,7 +375,7 @@ impl Keyspace {
         entry
     }
 
-    /// Sets or clears a key's deadline; `false` if there is no such key.
+    /// Sets or removes a key's deadline; `false` if the key does not exist.
     pub(crate) fn set_deadline(&mut self, key: &[u8], deadline: Option<u64>) -> bool {
         let Some(position) = self.position(key) else { return false };
         self.keep(key);
@@ -385,7 +386,7 @@ impl Keyspace {
         true
     }
 
-    /// Removes a key whose time is over.
+    /// Removes an expired key.
     fn expire(&mut self, db: usize, position: Position) {
         let before = std::mem::replace(&mut self.db, db);
         let entry = self.take_at(position);
@@ -396,7 +397,7 @@ impl Keyspace {
         self.db = before;
     }
 
-    /// Empties one database, or all; tells how many keys went.
+    /// Empties one database or all, and returns the number of keys.
     pub(crate) fn flush(&mut self, db: Option<usize>) -> usize {
         let mut removed = 0;
         for at in 0..self.databases.len() {
@@ -428,7 +429,7 @@ impl Keyspace {
         }
     }
 
-    /// Any key that has not expired.
+    /// A random key that has not expired.
     pub(crate) fn random_key(&mut self) -> Option<Box<[u8]>> {
         for _ in 0..crate::limits::RANDOM_TRIES {
             let key: Box<[u8]> = self.databases[self.db].table.random(&mut self.random)?.key().into();

@@ -1,7 +1,7 @@
-//! Who is told when a key changes: those who watch it, those who wait for it, and those who want to hear of events.
+//! Notifications of changed keys: to watches, blocked sessions, and event subscribers.
 use super::Keyspace;
 
-/// A set of kinds of event, as `notify-keyspace-events` spells them.
+/// A set of event classes, as in `notify-keyspace-events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Class(u16);
 
@@ -21,7 +21,7 @@ const LETTERS: [(char, u16); 14] = [
     ('d', 1 << 13),
     ('n', 1 << 14),
 ];
-/// What `A` stands for.
+/// The classes that `A` includes.
 const ALL: u16 = 0b10_0111_1111_1100;
 
 impl Class {
@@ -60,7 +60,7 @@ impl Class {
     }
 }
 
-/// Something that happened to a key.
+/// An event on a key.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) db: usize,
@@ -69,19 +69,20 @@ pub(crate) struct Event {
 }
 
 impl Keyspace {
-    /// Whether nobody is to hear of keys now, and no copy is made that wants to know of changes before.
+    /// Whether nothing observes changes: no blocked session is ready, no event is pending and no dump is in
+    /// progress.
     pub(crate) fn is_unheard(&self) -> bool {
         self.ready.is_empty() && self.events.is_empty() && self.dump.is_none()
     }
 
-    /// A key was changed: transactions that watch it fail, whoever waits for it may be served.
+    /// A key has changed: transactions that watch it fail, and sessions that wait for it may be served.
     #[inline]
     pub(crate) fn changed(&mut self, key: &[u8]) {
         self.dirty += 1;
         self.watch.touch(self.db, key);
     }
 
-    /// A key has something now that blocked sessions may wait for.
+    /// A key has a value that blocked sessions may wait for.
     pub(crate) fn signal(&mut self, key: &[u8]) {
         if !self.awaited.is_empty() {
             let key: (usize, Box<[u8]>) = (self.db, key.into());
@@ -91,7 +92,7 @@ impl Keyspace {
         }
     }
 
-    /// Notes an event, if anybody wants its kind.
+    /// Records an event if its class is enabled.
     #[inline]
     pub(crate) fn event(&mut self, class: Class, name: &'static str, key: &[u8]) {
         if self.notify.contains(class) {
@@ -99,7 +100,7 @@ impl Keyspace {
         }
     }
 
-    /// A key was changed, and this is the event of it.
+    /// Records a change of a key and its event.
     #[inline]
     pub(crate) fn changed_by(&mut self, class: Class, name: &'static str, key: &[u8]) {
         self.changed(key);

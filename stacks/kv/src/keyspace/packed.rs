@@ -1,15 +1,17 @@
-//! Short byte strings one behind the other in one allocation, in an order: what small collections stand in, and the chunks of
-//! lists.
+//! Short byte strings stored contiguously in one allocation: the representation of small collections and of
+//! the chunks of lists.
 //!
-//! Each has its length in front of it and, backwards, behind it, so that it can be walked from both ends: two bytes more than
-//! the string while it is shorter than 128. A position is found by walking there, from the nearer end.
+//! Each string has its length before it and, reversed, after it, so that iteration is possible from both
+//! ends. The overhead is two bytes for strings shorter than 128 bytes. Access by position walks from the
+//! nearer end.
 
 use super::short::Short;
 use super::weight::allocation_bytes;
 
-/// Below this a length is one byte.
+/// Shorter lengths take one byte.
 const ONE_BYTE: usize = 1 << 7;
-/// Below this it is two, the first of which begins with the bits 10; else five, the first of them [`FIVE`].
+/// Shorter lengths take two bytes, the first of which starts with the bits 10. Longer ones take five, the
+/// first of them [`FIVE`].
 const TWO_BYTES: usize = 1 << 14;
 const FIVE: u8 = 0xc0;
 
@@ -20,7 +22,7 @@ pub(crate) struct Packed {
     len: u32,
 }
 
-/// A length as it stands in front; behind, its bytes stand the other way round.
+/// A length as stored before a string; after it the bytes are reversed.
 struct Head {
     bytes: [u8; 5],
     len: usize,
@@ -40,7 +42,7 @@ impl Head {
             }
             _ => {
                 bytes[0] = FIVE;
-                // Not cut off: no string of a client's has more than 512 MiB.
+                // Does not truncate: a client's string has at most 512 MiB.
                 bytes[1..].copy_from_slice(&(length as u32).to_be_bytes());
                 5
             }
@@ -56,7 +58,7 @@ impl Head {
         self.front().iter().rev().copied()
     }
 
-    /// Reads a length by its bytes in order, and how many there were.
+    /// Decodes a length from its bytes, and returns it with their number.
     fn read(mut next: impl FnMut() -> Option<u8>) -> Option<(usize, usize)> {
         let first = next()?;
         if usize::from(first) < ONE_BYTE {
@@ -70,12 +72,12 @@ impl Head {
     }
 }
 
-/// Bytes that a string takes.
+/// Bytes that a string occupies.
 pub(crate) fn packed_bytes(text: &[u8]) -> usize {
     text.len() + 2 * Head::of(text.len()).len
 }
 
-/// Strings from both ends.
+/// A double-ended iterator.
 #[derive(Debug, Clone)]
 pub(crate) struct Iter<'a> {
     bytes: &'a [u8],
@@ -110,12 +112,12 @@ impl Packed {
         self.len as usize
     }
 
-    /// Bytes of all strings, their lengths included.
+    /// Bytes of all strings with their lengths.
     pub(crate) fn byte_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes on the heap.
+    /// Heap memory in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         allocation_bytes(self.bytes.capacity())
     }
@@ -124,12 +126,12 @@ impl Packed {
         Iter { bytes: &self.bytes }
     }
 
-    /// From a position to the end.
+    /// Strings from a position to the end.
     pub(crate) fn iter_from(&self, index: usize) -> Iter<'_> {
         Iter { bytes: &self.bytes[self.offset(index)..] }
     }
 
-    /// From the beginning up to a position, which is not part of it.
+    /// Strings from the beginning to a position (exclusive).
     pub(crate) fn iter_until(&self, index: usize) -> Iter<'_> {
         Iter { bytes: &self.bytes[..self.offset(index)] }
     }
@@ -143,14 +145,14 @@ impl Packed {
         self.insert_parts(index, &[text]);
     }
 
-    /// Inserts one string that is given in parts.
+    /// Inserts one string that is passed in parts.
     pub(crate) fn insert_parts(&mut self, index: usize, parts: &[&[u8]]) {
         let offset = self.offset(index);
         self.splice(offset..offset, parts);
         self.len += 1;
     }
 
-    /// Puts another string in the place of one that is there.
+    /// Replaces the string at a position.
     pub(crate) fn replace(&mut self, index: usize, text: &[u8]) {
         if let Some(old) = self.get(index) {
             let (offset, width) = (self.offset(index), packed_bytes(old));
@@ -162,7 +164,7 @@ impl Packed {
         self.insert(self.len(), text);
     }
 
-    /// Forgets so many strings from a position on.
+    /// Removes `count` strings from a position.
     pub(crate) fn remove(&mut self, index: usize, count: usize) {
         let (start, end) = (self.offset(index), self.offset(index + count));
         self.bytes.drain(start..end);
@@ -178,7 +180,7 @@ impl Packed {
         Some(text)
     }
 
-    /// What stands from a position on; the rest stays.
+    /// Splits off the strings from a position onwards.
     pub(crate) fn split_off(&mut self, index: usize) -> Self {
         let offset = self.offset(index);
         let len = self.len().saturating_sub(index) as u32;
@@ -194,7 +196,7 @@ impl Packed {
         self.len += other.len;
     }
 
-    /// Where the string at a position begins; the end, if there is none.
+    /// The offset of the string at a position, or of the end.
     fn offset(&self, index: usize) -> usize {
         let mut iter = self.iter();
         if index >= self.len() {
@@ -208,7 +210,7 @@ impl Packed {
         iter.bytes.len()
     }
 
-    /// Puts one string, given in parts, in the place of bytes.
+    /// Replaces a range of bytes by one string that is passed in parts.
     fn splice(&mut self, old: std::ops::Range<usize>, parts: &[&[u8]]) {
         let length = parts.iter().map(|part| part.len()).sum();
         let head = Head::of(length);
@@ -229,7 +231,7 @@ impl Packed {
         self.bytes[at..end].iter_mut().zip(head.back()).for_each(|(byte, new)| *byte = new);
     }
 
-    /// Room for more: an eighth more than that, as most are small and few grow.
+    /// Grows by an eighth more than needed: most collections are small and few grow.
     fn make_room(&mut self, more: usize) {
         let needed = self.bytes.len() + more;
         if needed > self.bytes.capacity() {
@@ -238,7 +240,7 @@ impl Packed {
     }
 }
 
-/// What an allocation of at least so many bytes can hold: a word of it is the allocator's.
+/// The usable size of an allocation of at least this many bytes; the allocator uses one word of it.
 fn room(bytes: usize) -> usize {
     (bytes + 8).next_multiple_of(16).max(32) - 8
 }

@@ -1,8 +1,8 @@
-//! A part of a table: entries in the order of their hashes, with gaps.
+//! A segment of a table: entries ordered by hash, with gaps.
 
 use super::entry::{Content, Entry};
 
-/// Entries whose hashes begin with the same `depth` bits.
+/// Entries whose hashes share the first `depth` bits.
 #[derive(Debug)]
 pub(crate) struct Segment<V> {
     depth: u32,
@@ -10,11 +10,11 @@ pub(crate) struct Segment<V> {
     slots: Vec<Entry<V>>,
 }
 
-/// Of sixteen slots, so many are taken at the most.
+/// Maximum number of used slots out of sixteen.
 const FULL_SIXTEENTHS: usize = 13;
-/// So many slots further is another cache line.
+/// The distance in slots to the next cache line.
 const WARM_SLOTS: usize = 2;
-/// Slots of a segment that has its first entries.
+/// Slots of a segment with its first entries.
 const SLOTS_MIN: usize = 4;
 
 impl<V> Default for Segment<V> {
@@ -65,14 +65,15 @@ impl<V: Content> Segment<V> {
         None
     }
 
-    /// Reads where an entry with this hash probably is, and as much behind, so that it is in the cache when it is wanted.
+    /// Reads the slot where an entry with this hash probably is, and the next cache line, to load them into
+    /// the cache.
     pub(crate) fn warm(&self, hash: u32) -> u32 {
         let home = self.lower_bound(hash);
         let at = |slot: usize| self.slots.get(slot).map_or(0, |entry| entry.hash());
         at(home) ^ at(home + WARM_SLOTS)
     }
 
-    /// The first entry with this hash that is meant.
+    /// The first entry with this hash that satisfies a predicate.
     pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry<V>) -> bool) -> Option<usize> {
         let home = self.lower_bound(hash);
         let run = self.slots[home..].iter().take_while(|entry| !entry.is_vacant() && entry.hash() <= hash);
@@ -81,12 +82,12 @@ impl<V: Content> Segment<V> {
             .map(|(offset, _)| home + offset)
     }
 
-    /// The first slot at which an entry with this hash or a higher one can stand.
+    /// The first slot that can hold an entry with this hash or a higher one.
     pub(crate) fn lower_bound(&self, hash: u32) -> usize {
         if self.slots.is_empty() { 0 } else { self.home(hash) }
     }
 
-    /// Gives the entry back if there is no gap behind its place.
+    /// Inserts an entry; returns it if there is no gap after its position.
     pub(crate) fn insert(&mut self, entry: Entry<V>) -> Result<(), Entry<V>> {
         let mut at = self.home(entry.hash());
         while at < self.slots.len() && !self.slots[at].is_vacant() && self.slots[at].hash() <= entry.hash() {
@@ -102,7 +103,7 @@ impl<V: Content> Segment<V> {
     pub(crate) fn remove(&mut self, slot: usize) -> Entry<V> {
         let removed = std::mem::take(&mut self.slots[slot]);
         self.len -= 1;
-        // What stands behind its home moves up, so that no gap cuts it off.
+        // Moves the entries after it up, so that no gap precedes a displaced entry.
         let mut end = slot + 1;
         while end < self.slots.len()
             && !self.slots[end].is_vacant()
@@ -122,7 +123,7 @@ impl<V: Content> Segment<V> {
         self.rebuild(if slots < SLOTS_MIN { SLOTS_MIN } else { slots + slots / 4 + 2 });
     }
 
-    /// Keeps the lower half of the hashes and gives the upper.
+    /// Keeps the lower half of the hashes and returns the upper half.
     pub(crate) fn split(&mut self) -> Self {
         let old = std::mem::take(&mut self.slots);
         self.depth += 1;
@@ -145,7 +146,7 @@ impl<V: Content> Segment<V> {
         self.fill(old.into_iter().filter(|entry| !entry.is_vacant()).collect(), slots);
     }
 
-    /// Lays out entries that are in order.
+    /// Places sorted entries.
     fn fill(&mut self, entries: Vec<Entry<V>>, slots: usize) {
         let mut slots = slots.max(entries.len());
         let last = |slots: usize| {
@@ -155,7 +156,7 @@ impl<V: Content> Segment<V> {
             }
             next
         };
-        // Some hashes may crowd at the end.
+        // Entries with high hashes may need more slots at the end.
         while last(slots) > slots {
             slots += slots / 8 + 1;
         }
@@ -175,7 +176,7 @@ impl<V: Content> Segment<V> {
     }
 }
 
-/// Where an entry would stand if it were alone. The last slots are nobody's home: there those go that are crowded out.
+/// The preferred slot of a hash. The last slots are preferred by none; they take displaced entries.
 fn home(hash: u32, depth: u32, slots: usize) -> usize {
     let homes = (slots - slots / 16).saturating_sub(1).max(1);
     ((u64::from(hash << depth) * homes as u64) >> 32) as usize

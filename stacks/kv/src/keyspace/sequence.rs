@@ -1,7 +1,8 @@
-//! A sequence with quick access by position, at both ends and in the middle: what long lists and sorted sets stand in.
+//! A sequence with fast access by position at both ends and in the middle: the representation of long lists
+//! and sorted sets.
 //!
-//! Elements in chunks, chunks in blocks, each with its count. A change moves one chunk's elements; a position is found by
-//! adding up blocks, then chunks.
+//! Elements are stored in chunks, and chunks in blocks, each with its count. A change moves the elements of
+//! one chunk; a position is found by summing the counts of blocks, then of chunks.
 
 use std::collections::VecDeque;
 
@@ -10,41 +11,41 @@ use super::short::Short;
 use super::weight::Weigh;
 use crate::limits::{CHUNK_BYTES, CHUNK_MAX};
 
-/// Some neighbours of a sequence.
+/// Adjacent elements of a sequence.
 pub(crate) trait Chunk: Default {
-    /// What is put in.
+    /// The type that is inserted.
     type New<'a>;
-    /// An element in its place.
+    /// A reference to a stored element.
     type Element<'a>
     where
         Self: 'a;
-    /// What is taken out.
+    /// The type that is removed.
     type Taken;
 
     fn len(&self) -> usize;
-    /// Whether another element is one too many.
+    /// Whether another element would exceed the chunk's limit.
     fn is_full_for(&self, new: &Self::New<'_>) -> bool;
-    /// Whether it should become one with its neighbour.
+    /// Whether the chunk should be merged with the next one.
     fn joins(&self, next: &Self) -> bool;
-    /// Bytes that one element takes, about.
+    /// Approximate memory of an element, in bytes.
     fn weight(element: &Self::New<'_>) -> usize;
     fn weight_taken(element: &Self::Taken) -> usize;
     fn insert(&mut self, at: usize, new: Self::New<'_>);
     fn remove(&mut self, at: usize) -> Option<Self::Taken>;
     fn split_off(&mut self, at: usize) -> Self;
     fn append(&mut self, next: Self);
-    /// From a position on.
+    /// Elements from a position to the end.
     fn iter_from(&self, at: usize) -> impl Iterator<Item = Self::Element<'_>>;
-    /// From before a position back to the first.
+    /// Elements before a position, in reverse.
     fn iter_back_from(&self, end: usize) -> impl Iterator<Item = Self::Element<'_>>;
     fn get(&self, at: usize) -> Option<Self::Element<'_>> {
         self.iter_from(at).next()
     }
-    /// How many at the front fulfil a condition, in a chunk that is ordered by it.
+    /// The number of leading elements that satisfy a predicate, in a chunk that is partitioned by it.
     fn partition_point(&self, before: impl Fn(Self::Element<'_>) -> bool) -> usize;
 }
 
-/// Elements of one size.
+/// Elements of a fixed size.
 impl<T: Weigh> Chunk for VecDeque<T> {
     type New<'a> = T;
     type Element<'a>
@@ -106,7 +107,7 @@ impl<T: Weigh> Chunk for VecDeque<T> {
     }
 }
 
-/// Strings. One that is longer than a chunk has one of its own.
+/// Strings. A string that is longer than a chunk has its own.
 impl Chunk for Packed {
     type New<'a> = &'a [u8];
     type Element<'a> = &'a [u8];
@@ -189,7 +190,7 @@ impl<C: Chunk> Sequence<C> {
         Self { len: 0, weight: 0, blocks: VecDeque::new() }
     }
 
-    /// One that begins as a chunk, whose elements take so many bytes.
+    /// A sequence that starts with a chunk, whose elements use `weight` bytes.
     pub(crate) fn of(chunk: C, weight: usize) -> Self {
         let len = chunk.len();
         Self { len, weight, blocks: VecDeque::from([Block { len, chunks: VecDeque::from([chunk]) }]) }
@@ -199,7 +200,7 @@ impl<C: Chunk> Sequence<C> {
         self.len
     }
 
-    /// Bytes of memory, about: chunks are seldom full.
+    /// Approximate memory in bytes; chunks are rarely full.
     pub(crate) fn memory_bytes(&self) -> usize {
         let chunks: usize = self.blocks.iter().map(|block| block.chunks.len()).sum();
         self.weight * 9 / 8 + chunks * (size_of::<C>() + 16) + self.blocks.len() * size_of::<Block<C>>()
@@ -222,7 +223,7 @@ impl<C: Chunk> Sequence<C> {
         let block = &mut self.blocks[place.block];
         block.len += 1;
         if block.chunks[place.chunk].is_full_for(&new) {
-            // Sequences mostly grow at an end: a full chunk stays behind there.
+            // Sequences mostly grow at the ends: a full chunk stays full there.
             let before = place.chunk.checked_sub(1).filter(|_| place.offset == 0);
             if let Some(before) = before.filter(|at| !block.chunks[*at].is_full_for(&new)) {
                 place = Place { chunk: before, offset: block.chunks[before].len(), ..place };
@@ -255,7 +256,7 @@ impl<C: Chunk> Sequence<C> {
             && block.chunks[place.chunk].joins(next)
             && let Some(next) = block.chunks.remove(place.chunk + 1)
         {
-            // Neighbours that are mostly empty become one.
+            // Adjacent chunks that are mostly empty are merged.
             block.chunks[place.chunk].append(next);
         }
         if block.chunks[place.chunk].len() == 0 {
@@ -267,7 +268,7 @@ impl<C: Chunk> Sequence<C> {
         Some(taken)
     }
 
-    /// Elements from a position on.
+    /// Elements from a position to the end.
     pub(crate) fn iter_from(&self, index: usize) -> impl Iterator<Item = C::Element<'_>> {
         let place = self.place(index).unwrap_or_else(|| self.end());
         let first = self.blocks.get(place.block).and_then(|block| block.chunks.get(place.chunk));
@@ -278,7 +279,7 @@ impl<C: Chunk> Sequence<C> {
         head.chain(chunks.chain(blocks).flat_map(|chunk| chunk.iter_from(0)))
     }
 
-    /// Elements from a position on, towards the front.
+    /// Elements from a position to the front.
     pub(crate) fn iter_back_from(&self, index: usize) -> impl Iterator<Item = C::Element<'_>> {
         let place = self.place(index);
         let (block, chunk, end) = place.map_or((0, 0, 0), |p| (p.block, p.chunk, p.offset + 1));
@@ -290,7 +291,8 @@ impl<C: Chunk> Sequence<C> {
         head.chain(chunks.chain(blocks).flat_map(|c| c.iter_back_from(c.len())))
     }
 
-    /// The position of the first element for which `before` is false, in a sequence that is ordered by it.
+    /// The position of the first element for which `before` is false, in a sequence that is partitioned by
+    /// it.
     pub(crate) fn partition_point(&self, before: impl Fn(C::Element<'_>) -> bool) -> usize {
         let first = |block: &Block<C>| block.chunks.front().and_then(|c| c.get(0)).is_some_and(&before);
         let block_at = self.blocks.partition_point(first).saturating_sub(1);
@@ -310,7 +312,7 @@ impl<C: Chunk> Sequence<C> {
         self.blocks.insert(at + 1, Block { len, chunks });
     }
 
-    /// Behind the last element.
+    /// The position after the last element.
     fn end(&self) -> Place {
         let block = self.blocks.len().saturating_sub(1);
         let chunks = self.blocks.get(block).map(|b| &b.chunks);
@@ -349,7 +351,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Plays the same changes on a sequence and on a vector.
+    /// Applies the same changes to a sequence and a vector.
     fn as_a_vector<C: Chunk>(
         new: impl for<'a> Fn(&'a [u8]) -> C::New<'a>,
         text: impl Fn(C::Element<'_>) -> Vec<u8>,

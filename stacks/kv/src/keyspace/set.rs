@@ -1,5 +1,5 @@
-//! Sets: integers in their order while there is nothing else and they are few, as in Redis; other members in the order in which
-//! they came while they are few and short, as in Redis from 7.2 on; else in no order.
+//! Sets: small sets of integers are sorted, as in Redis; other small sets keep the insertion order, as in
+//! Redis since 7.2; large sets are unordered.
 
 use super::entry::TextEntry;
 use super::hash::Small;
@@ -11,7 +11,7 @@ use crate::limits::{SET_SMALL_BYTES, SET_SMALL_MEMBERS, SMALL_ENTRIES_MAX};
 use crate::number;
 use crate::random::Random;
 
-/// Members.
+/// Members of a set.
 #[derive(Debug, Clone)]
 pub(crate) enum Set {
     /// In ascending order.
@@ -20,10 +20,10 @@ pub(crate) enum Set {
     Large(Box<TextTable>),
 }
 
-/// Digits of an integer, with its sign.
+/// Maximum digits of an integer, including the sign.
 const DIGITS_MAX: usize = 20;
 
-/// A member, as text.
+/// A member as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Member<'a> {
     Text(&'a [u8]),
@@ -82,7 +82,7 @@ impl Set {
         }
     }
 
-    /// `true` if it was not there.
+    /// Adds a member; `true` if it is new.
     pub(crate) fn add(&mut self, member: &[u8], small: Small) -> bool {
         let number = number::integer(member);
         if let (Self::Integers(sorted, _), Some(number)) = (&mut *self, number) {
@@ -137,7 +137,7 @@ impl Set {
         integers.chain(texts.map(Member::Text))
     }
 
-    /// Visits all, more quickly than [`iter`](Self::iter).
+    /// Visits all members, faster than [`iter`](Self::iter).
     pub(crate) fn each(&self, mut visit: impl FnMut(&[u8])) {
         match self {
             Self::Integers(sorted, _) => {
@@ -149,7 +149,7 @@ impl Set {
         }
     }
 
-    /// Any member, each as likely as the others.
+    /// A uniformly random member.
     pub(crate) fn random(&self, random: &mut Random) -> Option<Member<'_>> {
         if self.len() == 0 {
             return None;
@@ -163,7 +163,7 @@ impl Set {
         }
     }
 
-    /// As a table's [`scan`](TextTable::scan). A small set is told at once.
+    /// Like a table's [`scan`](TextTable::scan). A small set is visited in one call.
     pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8])) -> u64 {
         match self {
             Self::Large(members) => members.scan(cursor, count, |entry| visit(entry.key())),
@@ -174,7 +174,7 @@ impl Set {
         }
     }
 
-    /// From integers alone to any members.
+    /// Converts a set of integers to one of arbitrary members.
     fn mix(&mut self) {
         if let Self::Integers(sorted, hasher) = self {
             let mut members = Packed::default();
@@ -186,7 +186,7 @@ impl Set {
         }
     }
 
-    /// From here on a table, without an order.
+    /// Converts to a table, which is unordered.
     fn grow(&mut self) {
         if let Self::Small(members, hasher) = self {
             let mut table = TextTable::new(hasher);
@@ -212,7 +212,7 @@ mod tests {
             let mut model = BTreeSet::new();
             for step in 0..4000 {
                 let number = random.below(if seed % 2 == 0 { 30 } else { 300 });
-                // Some seeds have integers alone, others soon also have what is none, or what is long.
+                // Some seeds use integers only; others soon add other members or long ones.
                 let member = match (seed % 3, random.below(50)) {
                     (1, 0) => format!("0{number}"),
                     (2, 0) => format!("{number}{}", "x".repeat(70)),

@@ -1,11 +1,11 @@
-//! A byte string that needs no allocation while it is short: elements of lists and sorted sets.
+//! A byte string that is stored inline while it is short: elements of lists and sorted sets.
 
 use super::weight::{Weigh, allocation_bytes};
 
-/// Bytes that fit without an allocation.
+/// Bytes that are stored inline.
 const INLINE_BYTES: usize = 22;
 
-/// 24 bytes, whatever its length.
+/// Always 24 bytes in size.
 #[derive(Debug, Clone)]
 pub(crate) enum Short {
     Inline { length: u8, bytes: [u8; INLINE_BYTES] },

@@ -1,9 +1,9 @@
-//! The keyspace as it was at one moment, in the RDB format, a part a call.
+//! Snapshots of the keyspace at one time, in the RDB format, in parts.
 //!
-//! Commands go on meanwhile. Whoever is about to change, remove or make a key that was not reached yet has it kept first: its
-//! entry is written early, as it is, or it is noted that there was none. A database that is emptied stays, for the snapshot
-//! alone, until it is written; one that is exchanged is found where it went. What this takes beside the keyspace is at the most
-//! what the keyspace held when it began.
+//! Commands execute meanwhile. Before a key that was not reached yet is changed, removed or created, its
+//! entry is written early, or its absence is recorded. A database that is emptied is retained for the
+//! snapshot until it is written; SWAPDB is tracked. The additional memory is at most that of the keyspace at
+//! the start.
 
 use std::collections::BTreeSet;
 
@@ -12,34 +12,34 @@ use super::value::Entry;
 use super::{Database, Keyspace};
 use crate::rdb::{About, Writer};
 
-/// Entries after which the size of what was written is looked at.
+/// Entries between checks of the output size.
 const ENTRIES_PER_STEP: usize = 16;
 
-/// How far a snapshot has come.
+/// The progress of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     writer: Writer,
-    /// What each database was when it began, in that order.
+    /// Where each original database is now, in order.
     places: Vec<Place>,
-    /// The one that is written, and its next hash.
+    /// The database being written, and the next hash.
     db: usize,
     cursor: u64,
-    /// What was kept before it was reached: database, hash and key.
+    /// Entries written early: database, hash and key.
     early: BTreeSet<(usize, u32, Box<[u8]>)>,
-    /// What is written and not taken yet.
+    /// Output that has not been taken.
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// It is this one now.
+    /// The current database with this number.
     Live(usize),
-    /// It was emptied since.
+    /// A database that was emptied.
     Gone(Box<Database>),
 }
 
 impl Snapshot {
-    /// Whether an entry still is to be kept, and from now on no more.
+    /// Whether an entry has to be written early; marks it as done.
     fn keeps(&mut self, number: usize, hash: u32, key: &[u8]) -> bool {
         let reached = number < self.db || number == self.db && u64::from(hash) < self.cursor;
         !reached && self.early.insert((number, hash, key.into()))
@@ -49,7 +49,7 @@ impl Snapshot {
         self.places.iter().position(|place| matches!(place, Place::Live(live) if *live == db))
     }
 
-    /// Those that were passed are forgotten.
+    /// Forgets early entries that the snapshot has passed.
     fn pass(&mut self) {
         if !self.early.is_empty() {
             let next = u32::try_from(self.cursor).unwrap_or(u32::MAX);
@@ -59,7 +59,7 @@ impl Snapshot {
 }
 
 impl Keyspace {
-    /// Begins: the keyspace as it is now is what the snapshot will have. `about` is told at its beginning.
+    /// Starts a snapshot of the current keyspace. `about` is written to its header.
     pub(crate) fn begin_snapshot(&mut self, compresses: bool, about: &[(&str, &str)]) {
         let (mut writer, mut bytes) = (Writer::new(compresses), Vec::new());
         writer.begin(about, &mut bytes);
@@ -68,12 +68,13 @@ impl Keyspace {
         self.snapshot = Some(Box::new(Snapshot { writer, places, db, cursor, early, bytes }));
     }
 
-    /// Nobody wants the rest.
+    /// Discards the snapshot.
     pub(crate) fn drop_snapshot(&mut self) {
         self.snapshot = None;
     }
 
-    /// Appends the next part, about `budget` bytes and one value's more, or what was kept early; `true` when that was the last.
+    /// Appends the next part, about `budget` bytes plus one value, or early entries; `true` for the last
+    /// part.
     pub(crate) fn snapshot_part(&mut self, budget: usize, out: &mut Vec<u8>) -> bool {
         let Some(mut snapshot) = self.snapshot.take() else { return true };
         let start = out.len();
@@ -102,7 +103,7 @@ impl Keyspace {
                 snapshot.db += 1;
             }
             snapshot.pass();
-            // However small the budget is, each call comes further.
+            // Each call makes progress, even with a small budget.
             if out.len() - start >= budget {
                 self.snapshot = Some(snapshot);
                 return false;
@@ -110,7 +111,7 @@ impl Keyspace {
         }
     }
 
-    /// This key is about to change: a snapshot gets it as it is.
+    /// A key is about to change: writes it to the snapshot first.
     #[inline]
     pub(super) fn keep(&mut self, key: &[u8]) {
         if self.snapshot.is_some() {
@@ -133,7 +134,7 @@ impl Keyspace {
         }
     }
 
-    /// A database was emptied, and this is what it held.
+    /// Retains the contents of a database that was emptied.
     pub(super) fn keep_database(&mut self, db: usize, held: Database) {
         if let Some(snapshot) = self.snapshot.as_deref_mut()
             && let Some(number) = snapshot.number_of(db)
@@ -142,7 +143,7 @@ impl Keyspace {
         }
     }
 
-    /// Two databases were exchanged.
+    /// Records a SWAPDB.
     pub(super) fn keep_exchanged(&mut self, a: usize, b: usize) {
         for place in self.snapshot.iter_mut().flat_map(|snapshot| &mut snapshot.places) {
             match place {

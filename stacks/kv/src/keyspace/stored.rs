@@ -1,4 +1,4 @@
-//! Entries as the RDB format has them, both ways.
+//! Conversion between entries and the RDB format.
 
 use super::Keyspace;
 use super::hash::{Hash, Small};
@@ -10,14 +10,14 @@ use super::zset::Zset;
 use crate::now::Now;
 use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
 
-/// What a snapshot that was read had.
+/// The result of loading a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loaded {
-    /// Keys that are here now.
+    /// Keys loaded.
     pub keys: u64,
-    /// Keys whose time was over.
+    /// Keys that had expired.
     pub expired: u64,
-    /// Keys without anything in them, which some versions of Redis left behind.
+    /// Keys with empty values, which some versions of Redis left behind.
     pub empty: u64,
 }
 
@@ -50,22 +50,22 @@ pub(super) fn write_value(entry: &Entry, to: &mut ValueWriter, out: &mut Vec<u8>
         }
         Some(Value::Zset(zset)) => {
             to.count(zset.len(), out);
-            // From the highest score on, as Redis writes them: it then puts each in front of the one before.
+            // In descending order, as in Redis, which then inserts each at the front.
             let members = zset.iter_back_from(zset.len().saturating_sub(1));
             members.for_each(|scored| to.part(Part::Scored(scored.member, scored.score), out));
         }
     }
 }
 
-/// What DUMP gives.
+/// The payload of DUMP.
 pub(crate) fn payload(entry: &Entry) -> Vec<u8> {
     write_payload(kind(entry), |to, out| write_value(entry, to, out))
 }
 
-/// A value that comes part by part.
+/// A value that is received in parts.
 #[derive(Debug)]
 enum Growing {
-    /// Any string: a short one becomes an entry without an object.
+    /// Any string: a short one becomes an inline entry.
     Text(Vec<u8>),
     Value(Value),
 }
@@ -113,11 +113,11 @@ impl Growing {
     }
 }
 
-/// The key and value that come.
+/// The key and value being received.
 #[derive(Debug, Default)]
 pub(crate) struct Coming(Option<(Header, Growing)>);
 
-/// Puts what a snapshot has into the databases.
+/// Inserts the contents of a snapshot into the databases.
 pub(crate) struct Filling<'a> {
     pub(crate) keys: &'a mut Keyspace,
     pub(crate) coming: &'a mut Coming,
@@ -159,7 +159,7 @@ impl Sink for Filling<'_> {
         let mut entry = growing.entry(hash, &header.key);
         entry.set_deadline(header.deadline);
         if self.keys.log.is_on() {
-            // What is kept elsewhere gets it, too.
+            // Logs the key as well, for storages and replicas.
             let at = header.deadline.unwrap_or(0);
             let (mut digits, payload) = (itoa::Buffer::new(), payload(&entry));
             let at = digits.format(at).as_bytes();
@@ -172,7 +172,7 @@ impl Sink for Filling<'_> {
     }
 }
 
-/// One value, without a place.
+/// A single value without a key.
 struct Single<'a> {
     hasher: &'a Hasher,
     small: Small,
@@ -197,7 +197,7 @@ impl Sink for Single<'_> {
 }
 
 impl Keyspace {
-    /// What a checked payload holds, as an entry for this key.
+    /// Decodes a checked payload as an entry for this key.
     pub(crate) fn entry_of_payload(&self, key: &[u8], value: &[u8]) -> Result<Entry, RdbFault> {
         let mut single = Single { hasher: &self.hasher, small: self.small, growing: None };
         ValueReader::read_all(value, &mut single)?;
@@ -205,7 +205,7 @@ impl Keyspace {
         Ok(growing.entry(self.table().hash(key), key))
     }
 
-    /// What a snapshot says of a key's use, as far as the policy asks for it.
+    /// Applies access information from a snapshot if the policy uses it.
     pub(crate) fn set_usage(&mut self, key: &[u8], usage: crate::rdb::Usage) {
         let (policy, now): (_, Now) = (self.policy, self.now);
         let table = &mut self.databases[self.db].table;

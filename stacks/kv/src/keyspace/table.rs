@@ -1,9 +1,9 @@
-//! A hash table in the order of its hashes, that grows a segment at a time.
+//! A hash table ordered by hash that grows one segment at a time.
 //!
-//! The highest bits of a hash choose a segment by a directory; in a segment, entries stand by their hash with gaps between
-//! them. A full segment is split in two: no insertion moves more than some thousand entries, however large the table is.
-//! Since the order never changes, a scan's cursor is a hash: whoever goes through in steps sees all that was there throughout,
-//! whatever grew or shrank meanwhile.
+//! A directory maps the highest bits of a hash to a segment; within a segment, entries are ordered by hash,
+//! with gaps. A full segment is split in two, so an insertion moves at most about a thousand entries, however
+//! large the table is. Since the order never changes, a scan's cursor is a hash: a scan in steps visits every
+//! entry that is present throughout, even if the table grows or shrinks.
 
 use super::entry::{Content, Entry};
 use super::hasher::{Hasher, HasherAtHand};
@@ -11,7 +11,7 @@ use super::segment::Segment;
 use crate::limits::{DIRECTORY_BITS_MAX, RANDOM_TRIES, SCAN_SLOTS_PER_ELEMENT, SEGMENT_ENTRIES_MAX};
 use crate::random::Random;
 
-/// Where an entry stands. Good until the table is changed.
+/// The position of an entry; valid until the table is modified.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Position {
     segment: usize,
@@ -23,18 +23,18 @@ pub(crate) struct Position {
 pub(crate) struct Table<V> {
     hasher: HasherAtHand,
     len: usize,
-    /// Bytes that the entries hold, and the slots.
+    /// Heap memory of the entries, and the number of slots.
     heap: usize,
     slots: usize,
-    /// The directory has 2 to the power of this many places.
+    /// The directory has 2^`bits` elements.
     bits: u32,
     directory: Vec<u32>,
     segments: Vec<Segment<V>>,
-    /// No segment has more slots.
+    /// Slots of the largest segment.
     widest: usize,
 }
 
-/// A table whose values are strings.
+/// A table with string values.
 pub(crate) type TextTable = Table<Vec<u8>>;
 
 impl<V: Content> Table<V> {
@@ -64,7 +64,7 @@ impl<V: Content> Table<V> {
         self.hasher.hash(key)
     }
 
-    /// Bytes of memory, about.
+    /// Approximate memory in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let segments = self.segments.len() * (size_of::<Segment<V>>() + size_of::<usize>() * 2);
         self.heap + self.slots * size_of::<Entry<V>>() + segments + self.directory.len() * size_of::<u32>()
@@ -76,13 +76,13 @@ impl<V: Content> Table<V> {
         self.segments[segment].find(hash, key).map(|slot| Position { segment, slot })
     }
 
-    /// Has the memory fetched that [`find`](Self::find) will look at. What it gives means nothing.
+    /// Prefetches the memory that [`find`](Self::find) will access. The result has no meaning.
     pub(crate) fn warm(&self, key: &[u8]) -> u32 {
         let hash = self.hash(key);
         self.segments[self.segment_of(hash)].warm(hash)
     }
 
-    /// An entry with this hash that is meant.
+    /// An entry with this hash that satisfies a predicate.
     pub(crate) fn find_where(&self, hash: u32, is_it: impl Fn(&Entry<V>) -> bool) -> Option<Position> {
         let segment = self.segment_of(hash);
         self.segments[segment].find_where(hash, is_it).map(|slot| Position { segment, slot })
@@ -93,7 +93,7 @@ impl<V: Content> Table<V> {
         &self.segments[position.segment].slots()[position.slot]
     }
 
-    /// For what does not change the entry's size; else [`change`](Self::change).
+    /// For changes that do not affect the entry's size; otherwise use [`change`](Self::change).
     #[inline]
     pub(crate) fn at_mut(&mut self, position: Position) -> &mut Entry<V> {
         self.segments[position.segment].slot_mut(position.slot)
@@ -107,7 +107,7 @@ impl<V: Content> Table<V> {
         self.get(key).is_some()
     }
 
-    /// Changes an entry, and keeps the books.
+    /// Modifies an entry and updates the memory accounting.
     pub(crate) fn change<R>(&mut self, position: Position, change: impl FnOnce(&mut Entry<V>) -> R) -> R {
         let entry = self.segments[position.segment].slot_mut(position.slot);
         let before = entry.heap_bytes();
@@ -117,7 +117,7 @@ impl<V: Content> Table<V> {
         result
     }
 
-    /// Puts in an entry whose key is not there.
+    /// Inserts an entry whose key does not exist.
     pub(crate) fn insert(&mut self, entry: Entry<V>) {
         let hash = entry.hash();
         self.heap += entry.heap_bytes();
@@ -144,7 +144,7 @@ impl<V: Content> Table<V> {
         }
     }
 
-    /// Sets a string entry: `true` if the key is new.
+    /// Sets a string entry; `true` if the key is new.
     pub(crate) fn set(&mut self, key: &[u8], value: &[u8]) -> bool {
         let hash = self.hash(key);
         match self.find(hash, key) {
@@ -180,7 +180,7 @@ impl<V: Content> Table<V> {
         self.segments.iter().flat_map(|segment| segment.slots().iter().filter(|entry| !entry.is_vacant()))
     }
 
-    /// Any entry, each as likely as the others.
+    /// A uniformly random entry.
     pub(crate) fn random(&self, random: &mut Random) -> Option<&Entry<V>> {
         if self.len == 0 {
             return None;
@@ -192,17 +192,17 @@ impl<V: Content> Table<V> {
                 _ => {}
             }
         }
-        // Almost empty: the next one after some place, which is not quite fair.
+        // Almost empty: takes the next entry after a random position, which is slightly biased.
         let start = random.below(self.segments.len());
         let (before, after) = self.segments.split_at(start);
         let mut all = after.iter().chain(before).flat_map(|segment| segment.slots());
         all.find(|entry| !entry.is_vacant())
     }
 
-    /// Some entries with hashes from a random one on: candidates for eviction, in one place of memory.
+    /// Visits entries from a random hash onwards: candidates for eviction, adjacent in memory.
     pub(crate) fn sample(&self, random: &mut Random, count: usize, mut visit: impl FnMut(&Entry<V>)) {
         let mut left = count;
-        // What lies behind the random place may be all empty: then from the beginning.
+        // If there are no entries after the random position, continues from the beginning.
         for start in [random.next() as u32, 0] {
             let mut cursor = u64::from(start);
             while left > 0 {
@@ -220,8 +220,8 @@ impl<V: Content> Table<V> {
         }
     }
 
-    /// Visits at least `count` entries from `cursor` on, if there are as many, unless most slots are empty. Gives the cursor to
-    /// go on with, 0 at the end.
+    /// Visits at least `count` entries from `cursor`, unless most slots are empty. Returns the next cursor, 0
+    /// at the end.
     pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&Entry<V>)) -> u64 {
         let Ok(start) = u32::try_from(cursor) else { return 0 };
         let (mut from, mut visited, mut looked_at) = (start, 0, 0);
@@ -281,7 +281,7 @@ impl<V: Content> Table<V> {
         self.slots += upper.slots().len();
         self.segments.push(upper);
         self.resized(index, before);
-        // Of the directory's places that led here, the upper half leads to the new segment.
+        // The upper half of the directory elements for the old segment now refers to the new one.
         let places = 1usize << (self.bits - depth);
         let first = if depth == 0 { 0 } else { (hash >> (32 - depth)) as usize * places };
         for place in &mut self.directory[first + places / 2..first + places] {

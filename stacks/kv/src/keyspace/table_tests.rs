@@ -7,7 +7,7 @@ fn table(seed: u64) -> TextTable {
     TextTable::new(&Hasher::new(&mut Random::new(seed)))
 }
 
-/// The books agree with what is there.
+/// The memory accounting matches the contents.
 fn check_books(table: &TextTable) {
     assert_eq!(table.iter().count(), table.len());
     assert_eq!(table.iter().map(TextEntry::heap_bytes).sum::<usize>(), table.heap);
@@ -62,7 +62,7 @@ fn a_scan_sees_all_that_stays() {
             if cursor == 0 {
                 break;
             }
-            // Meanwhile it grows, or, every other time, shrinks again.
+            // Meanwhile the table grows or, for every other seed, shrinks.
             for _ in 0..random.below(200) {
                 if seed % 2 == 0 || random.below(2) == 0 {
                     table.set(format!("comes{made}").as_bytes(), b"");

@@ -1,4 +1,4 @@
-//! What a key can hold beside a short string.
+//! Values other than short strings.
 
 use super::entry::Content;
 use super::hash::Hash;
@@ -13,10 +13,10 @@ pub(crate) type Entry = super::entry::Entry<Value>;
 /// The keys of a database.
 pub(crate) type Table = super::table::Table<Value>;
 
-/// The types that are no short strings.
+/// All types other than short strings.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// A string that was appended to.
+    /// A growing string.
     Text(Vec<u8>),
     List(List),
     Hash(Hash),
@@ -25,7 +25,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// As `TYPE` names it.
+    /// The name that `TYPE` returns.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Text(_) => "string",
@@ -36,7 +36,7 @@ impl Value {
         }
     }
 
-    /// As `OBJECT ENCODING` of Redis 7.0 names it.
+    /// The name that `OBJECT ENCODING` returns in Redis 7.0.
     pub(crate) fn encoding(&self) -> &'static str {
         match self {
             Self::Text(_) => "raw",
@@ -84,7 +84,7 @@ impl Content for Value {
     }
 }
 
-/// A type of value that commands ask for.
+/// A type of value that commands operate on.
 pub(crate) trait Kind: Sized {
     fn empty(hasher: Hasher) -> Value;
     fn of(value: &Value) -> Option<&Self>;

@@ -1,19 +1,19 @@
-//! Memory fetched for commands that are about to come. With many keys each is a cache miss or two; of several that are
-//! announced together the misses overlap.
+//! Prefetching of keys for the next commands. In a large keyspace each access has one or two cache misses;
+//! those of keys that are announced together overlap.
 
 use super::Keyspace;
 use crate::limits::WARM_KEYS_MIN;
 
 impl Keyspace {
-    /// Whether a database has so many keys that fetching ahead pays.
+    /// Whether a database has enough keys for prefetching to pay off.
     pub(crate) fn wants_warmth(&self, db: usize) -> bool {
         self.databases.get(db).is_some_and(|database| database.table.len() >= WARM_KEYS_MIN)
     }
 
-    /// Has the memory fetched where a key of a database probably stands.
+    /// Prefetches the memory where a key probably is.
     pub(crate) fn warm(&self, db: usize, key: &[u8]) {
         if let Some(database) = self.databases.get(db) {
-            // It is enough that the processor has begun to read.
+            // Starting the read is sufficient.
             std::hint::black_box(database.table.warm(key));
         }
     }

@@ -1,10 +1,10 @@
-//! WATCH: which sessions' transactions fail when a key changes.
+//! WATCH: transactions that fail when a key changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::session::SessionId;
 
-/// Watched keys. Costs one comparison a change while there are none.
+/// Watched keys. Costs one comparison per change while there are none.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     keys: BTreeMap<usize, BTreeMap<Box<[u8]>, BTreeSet<SessionId>>>,
@@ -16,7 +16,7 @@ impl Watch {
         self.keys.entry(db).or_default().entry(key.into()).or_default().insert(session);
     }
 
-    /// Forgets what a session watched.
+    /// Removes the watches of a session.
     pub(crate) fn forget(&mut self, session: SessionId, watched: &[(usize, Box<[u8]>)]) {
         self.touched.remove(&session);
         for (db, key) in watched {
@@ -43,7 +43,7 @@ impl Watch {
         }
     }
 
-    /// Touches the watched keys of a database for which `concerned` says so.
+    /// Marks the watched keys of a database that satisfy a predicate as changed.
     pub(crate) fn touch_all(&mut self, db: usize, concerned: impl Fn(&[u8]) -> bool) {
         let Some(keys) = self.keys.get(&db) else { return };
         for (_, sessions) in keys.iter().filter(|(key, _)| concerned(key)) {

@@ -1,5 +1,5 @@
-//! Sorted sets: members by score, then by bytes. Small ones stand in one packed string; of large ones a hash table has each
-//! member's score.
+//! Sorted sets: members ordered by score, then bytewise. Small ones are one packed string; large ones also
+//! have a hash table of scores.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use crate::random::Random;
 
 const SCORE_BYTES: usize = size_of::<f64>();
 
-/// A member in its place.
+/// A reference to a member with its score.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scored<'a> {
     pub(crate) member: &'a [u8],
@@ -24,7 +24,7 @@ pub(crate) struct Scored<'a> {
 }
 
 impl<'a> Scored<'a> {
-    /// As it stands in a small set: the score, then the member.
+    /// Decodes an element of a small set: the score, then the member.
     fn unpack(text: &'a [u8]) -> Self {
         let (score, member) = text.split_at(SCORE_BYTES.min(text.len()));
         Self { member, score: score.try_into().map(f64::from_le_bytes).unwrap_or_default() }
@@ -36,7 +36,7 @@ impl<'a> Scored<'a> {
     }
 }
 
-/// A member that was taken out, or stands in a large set.
+/// A member that was removed, or an element of a large set.
 #[derive(Debug, Clone)]
 pub(crate) struct Ranked {
     pub(crate) score: f64,
@@ -55,7 +55,7 @@ impl Weigh for Ranked {
     }
 }
 
-/// Members with scores. Never holds a NaN: whoever computes scores refuses it first.
+/// Members with scores. A score is never NaN: callers check computed scores.
 #[derive(Debug, Clone)]
 pub(crate) enum Zset {
     Small(Packed, Hasher),
@@ -104,7 +104,7 @@ impl Zset {
         }
     }
 
-    /// Sets a member's score, and tells the one that it had.
+    /// Sets a member's score and returns the previous one.
     pub(crate) fn insert(&mut self, member: &[u8], score: f64, small: Small) -> Option<f64> {
         let old = self.rank(member);
         if let Some((_, same)) = old.filter(|(_, old)| *old == score) {
@@ -115,7 +115,7 @@ impl Zset {
             self.grow();
         }
         if let Some((rank, _)) = old {
-            // Its score in a large set's table stays, to be overwritten.
+            // In a large set, the score in the table is kept and overwritten next.
             match self {
                 Self::Small(members, _) => members.remove(rank, 1),
                 Self::Large(large) => drop(large.order.remove(rank)),
@@ -135,7 +135,7 @@ impl Zset {
         Some(score)
     }
 
-    /// Takes out what stands at a rank.
+    /// Removes the member at a rank.
     pub(crate) fn remove_at(&mut self, rank: usize) -> Option<Ranked> {
         match self {
             Self::Small(members, _) => {
@@ -183,7 +183,7 @@ impl Zset {
         small.chain(large)
     }
 
-    /// From a rank on, towards the lowest.
+    /// Members from a rank down to the lowest.
     pub(crate) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = Scored<'_>> {
         let (small, large) = self.parts();
         let small = small.into_iter().flat_map(move |members| members.iter_until(rank + 1).rev());
@@ -203,7 +203,7 @@ impl Zset {
         self.at(random.below(self.len()))
     }
 
-    /// As a table's [`scan`](TextTable::scan). A small set is told at once.
+    /// Like a table's [`scan`](TextTable::scan). A small set is visited in one call.
     pub(crate) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8], f64)) -> u64 {
         match self {
             Self::Small(..) => {
@@ -249,7 +249,7 @@ impl Large {
 mod tests {
     use super::*;
 
-    /// Small and large, by many changes, against a sorted vector.
+    /// Random changes to small and large sets, compared with a sorted vector.
     #[test]
     fn as_a_sorted_vector() {
         let small = Small::default();

@@ -1,54 +1,54 @@
-//! Why bytes are no snapshot, or none that can be kept here.
+//! Errors of the RDB format.
 
-/// What is wrong with a snapshot, and where.
+/// An error in a snapshot, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}{}: {fault}", key.as_ref().map(|key| format!(", key '{key}'")).unwrap_or_default())]
 pub struct RdbError {
-    /// Where the part begins that could not be read.
+    /// Offset of the element that could not be read.
     pub at: u64,
-    /// The key whose value it is.
+    /// The key whose value was being read.
     pub key: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub fault: RdbFault,
 }
 
-/// What is wrong with a snapshot.
+/// A fault in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RdbFault {
-    /// Something else, not a snapshot.
+    /// The data is not a snapshot.
     #[error("it does not begin as a snapshot does, with REDIS and four digits")]
     NotRdb,
-    /// Of a Redis that came later.
+    /// The version is not supported.
     #[error("version {0} of the format is not known; up to {max} is, which Redis 7.2 writes", max = super::VERSION_MAX)]
     Version(u16),
-    /// A type that is not kept here.
+    /// The type is not supported.
     #[error("{0} (type {1}) cannot be kept here: delete the key before the snapshot is made")]
     Unsupported(&'static str, u8),
-    /// A byte that means nothing.
+    /// The type is unknown.
     #[error("type {0} is not known")]
     UnknownType(u8),
-    /// A length or code that means nothing.
+    /// A length or code is invalid.
     #[error("{0}")]
     Damaged(&'static str),
-    /// It says how long something is, and that is more than may be.
+    /// A length exceeds the limit.
     #[error("a string of {0} bytes is too long")]
     TooLong(u64),
-    /// Twice the same.
+    /// A duplicate.
     #[error("{0} comes twice")]
     Twice(&'static str),
-    /// For a database that there is not.
+    /// The database does not exist here.
     #[error("it is in database {0}, and there are {1}: start the server with more (--databases)")]
     Database(u64, usize),
-    /// The bytes are not those that were written.
+    /// The checksum does not match.
     #[error("the checksum is wrong: the bytes are not those that were written")]
     Checksum,
-    /// It ends before its end.
+    /// The data is incomplete.
     #[error("it ends there, before its end")]
     CutOff,
 }
 
-/// Why a step of reading ends early.
+/// Why a parsing step stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// More bytes are needed.

@@ -1,23 +1,24 @@
-//! LZF, by which Redis compresses strings: runs of bytes as they are, and copies of what came shortly before.
+//! LZF, the compression of strings in RDB: literal runs and back references.
 //!
-//! A control byte below 32 says that one byte more than that follows as it is. Another one has in its upper three bits how much is
-//! copied, less two (seven: another byte adds to it), and in the rest, with the next byte, how far back it begins, less one.
+//! A control byte below 32 precedes a literal run of that many bytes plus one. In any other control byte, the
+//! upper three bits are the length of a back reference minus two (7: another byte is added). The other bits
+//! and the next byte are its distance minus one.
 
-/// Bytes that one control byte can have follow as they are.
+/// Bytes of a literal run.
 const RUN_MAX: usize = 32;
-/// Bytes that one copy makes at the most.
+/// Bytes of a back reference.
 const COPY_MAX: usize = 264;
-/// A copy begins no further back.
+/// Distance of a back reference.
 const BACK_MAX: usize = 1 << 13;
-/// Places in the table of where three bytes were last seen: as many as the string has bytes, within these.
+/// Size of the table of recent positions in bits; it grows with the string within these limits.
 const TABLE_BITS: std::ops::RangeInclusive<u32> = 6..=14;
 
-/// Bytes that `compressed` can become at the most: what claims more is damaged.
+/// Upper bound of the decompressed length; a larger claim is damage.
 pub(super) fn longest(compressed: usize) -> usize {
     compressed.saturating_mul(COPY_MAX)
 }
 
-/// Appends what was compressed; `None` if it does not come to exactly `length` bytes.
+/// Appends the decompressed bytes; `None` if their number is not `length`.
 pub(super) fn decompress(input: &[u8], length: usize, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     let mut rest = input;
@@ -34,7 +35,7 @@ pub(super) fn decompress(input: &[u8], length: usize, out: &mut Vec<u8>) -> Opti
             let back = ((control & 0x1f) << 8) + usize::from(head[long]) + 1;
             rest = after;
             let from = out.len().checked_sub(back).filter(|from| *from >= start)?;
-            // It may reach into what it makes itself.
+            // The ranges may overlap.
             for at in from..from + count {
                 out.push(out[at]);
             }
@@ -46,15 +47,15 @@ pub(super) fn decompress(input: &[u8], length: usize, out: &mut Vec<u8>) -> Opti
     (out.len() - start == length).then_some(())
 }
 
-/// Compresses strings; it keeps its table for the next one.
+/// Compresses strings and reuses its table.
 #[derive(Debug, Default)]
 pub(super) struct Compressor {
-    /// Where three bytes with this hash were last seen, plus one.
+    /// The last position of three bytes with this hash, plus one.
     table: Vec<u32>,
 }
 
 impl Compressor {
-    /// Appends a string compressed; `false`, and nothing, if that is not at least four bytes shorter.
+    /// Appends the compressed string; `false`, without output, unless this saves at least four bytes.
     pub(super) fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let bits = input.len().max(1).ilog2().clamp(*TABLE_BITS.start(), *TABLE_BITS.end());
@@ -93,7 +94,7 @@ fn hash(three: &[u8], bits: u32) -> usize {
     (value.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
 }
 
-/// Bytes as they are.
+/// Writes literal runs.
 fn run(bytes: &[u8], out: &mut Vec<u8>) {
     for part in bytes.chunks(RUN_MAX) {
         out.push(part.len() as u8 - 1);
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_told() {
-        // Back before the beginning; a run that is cut off; a copy without its second byte.
+        // A reference before the beginning; a truncated run; a reference without its second byte.
         for bytes in [&[0x20, 0][..], &[5, 1, 2], &[0, 1, 0x20], &[0, 1, 0xe0]] {
             assert_eq!(decompress(bytes, 100, &mut b"something before".to_vec()), None, "{bytes:?}");
         }

@@ -1,15 +1,15 @@
-//! RDB, the format of Redis' snapshots and of what DUMP gives, as a codec without I/O.
+//! RDB, the format of Redis' snapshots and of DUMP, as a codec without I/O.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read what Redis 2.4 to 7.2 writes (versions 1 to 11): strings, lists, sets, hashes, sorted sets, in every encoding | read streams and modules: the error names the key and its type |
-//! | read in pieces of any size, a string at a time; check every length before anything is allocated for it | hold a whole snapshot in memory, recurse |
-//! | write version 10, which Redis 7.0 reads, in its plain encodings: Redis packs small values again when it loads them | write listpacks and intsets |
-//! | strings as integers, or compressed by LZF, where that is shorter | |
-//! | the time of expiry, and how long or how often a key was not used or used | functions: what Redis has of them is left out |
+//! | read versions 1 to 11 (Redis 2.4 to 7.2): strings, lists, sets, hashes, sorted sets, in every encoding | read streams and modules: the error names the key and its type |
+//! | read chunks of any size, one string at a time; check every length before allocating | hold a whole snapshot in memory, recurse |
+//! | write version 10, which Redis 7.0 reads, in the plain encodings, which Redis converts when it loads them | write listpacks and intsets |
+//! | write strings as integers or LZF-compressed where that is shorter | |
+//! | deadlines, idle times and access frequencies | functions: they are skipped |
 //!
-//! A value goes to a [`Sink`], element by element. The format is what `rdb.h`, `rdb.c`, `ziplist.c`, `listpack.c` and `zipmap.c` of
-//! Redis say in words; there is no other description of it.
+//! Values are passed to a [`Sink`], element by element. The format is defined by Redis' sources: `rdb.h`,
+//! `rdb.c`, `ziplist.c`, `listpack.c` and `zipmap.c`.
 
 mod error;
 mod lzf;
@@ -28,13 +28,13 @@ use crc::{CRC_64_REDIS, Crc, Table};
 
 /// The version that is written.
 pub(crate) const VERSION: u16 = 10;
-/// The newest version that is read: Redis 7.2 writes it.
+/// The newest version that is read, of Redis 7.2.
 pub(crate) const VERSION_MAX: u16 = 11;
 
-/// The checksum of snapshots and payloads ("Jones"), sixteen bytes at a time.
+/// The checksum of snapshots and payloads (CRC-64/Jones).
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
-/// What stands in front of a part of the snapshot.
+/// Opcodes of the elements of a snapshot.
 mod opcode {
     pub(super) const FUNCTION: u8 = 245;
     pub(super) const MODULE: u8 = 247;
@@ -48,7 +48,7 @@ mod opcode {
     pub(super) const END: u8 = 255;
 }
 
-/// What a value is to a client.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     String,
@@ -58,25 +58,25 @@ pub(crate) enum Kind {
     Zset,
 }
 
-/// A key, and what is known of it before its value comes.
+/// A key and its attributes, which precede the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) db: usize,
     pub(crate) key: Vec<u8>,
     pub(crate) kind: Kind,
-    /// When its time is over, milliseconds since 1970.
+    /// Deadline in Unix milliseconds.
     pub(crate) deadline: Option<u64>,
     pub(crate) usage: Usage,
 }
 
-/// How much a key was used, for eviction.
+/// Access information, for eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Usage {
     #[default]
     Unknown,
-    /// Seconds since it was last used.
+    /// Seconds since the last access.
     Idle(u64),
-    /// The logarithmic count of its uses.
+    /// The logarithmic access counter.
     Uses(u8),
 }
 
@@ -85,18 +85,18 @@ pub(crate) enum Usage {
 pub(crate) enum Part<'a> {
     /// A string, or an element of a list or set.
     Element(&'a [u8]),
-    /// A field of a hash, and what it holds.
+    /// A field of a hash with its value.
     Field(&'a [u8], &'a [u8]),
     /// A member of a sorted set with its score.
     Scored(&'a [u8], f64),
 }
 
-/// Where keys and values go.
+/// Receives keys and values.
 pub(crate) trait Sink {
-    /// A key comes.
+    /// Starts a key.
     fn begin(&mut self, header: Header) -> Result<(), RdbFault>;
-    /// More of its value comes.
+    /// Adds a part of its value.
     fn part(&mut self, part: Part<'_>) -> Result<(), RdbFault>;
-    /// That was all of it; a value without any part is empty.
+    /// Ends the value; one without parts is empty.
     fn end(&mut self) -> Result<(), RdbFault>;
 }

@@ -1,10 +1,10 @@
-//! Values in one piece of memory, as Redis keeps small ones: ziplist, listpack, intset, zipmap.
+//! Redis' compact encodings of small collections: ziplist, listpack, intset, zipmap.
 //!
-//! Each gives its elements in turn. What does not end where it says, or says where it does not end, is damaged.
+//! Each is an iterator over its elements. An encoding whose length or end marker is inconsistent is damaged.
 
 use super::RdbFault;
 
-/// The byte behind the last entry of all but intsets.
+/// The end marker of all encodings except intset.
 const LAST: u8 = 0xff;
 
 /// An element.
@@ -15,7 +15,7 @@ pub(super) enum Element<'a> {
 }
 
 impl Element<'_> {
-    /// Uses its text.
+    /// Passes the element's text to a function.
     pub(super) fn text<R>(&self, use_it: impl FnOnce(&[u8]) -> R) -> R {
         match self {
             Self::Text(text) => use_it(text),
@@ -24,14 +24,14 @@ impl Element<'_> {
     }
 }
 
-/// Elements of any of these.
+/// The elements of any of these encodings.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     rest: &'a [u8],
     form: Form,
-    /// Elements that are to come, if that is known.
+    /// Remaining elements, if known.
     left: Option<u64>,
-    /// Bytes of the entry before.
+    /// Bytes of the previous entry.
     before: usize,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Elements<'a> {
 enum Form {
     Ziplist,
     Listpack,
-    /// Bytes of an integer.
+    /// Bytes per integer.
     Intset(usize),
     Zipmap {
         value: bool,
@@ -51,7 +51,7 @@ type Entry<'a> = Result<Element<'a>, RdbFault>;
 impl<'a> Elements<'a> {
     pub(super) fn ziplist(blob: &'a [u8]) -> Result<Self, RdbFault> {
         let damaged = RdbFault::Damaged("a ziplist that is damaged");
-        // Its length, where the last entry is, how many there are.
+        // The length, the offset of the last entry, the count.
         let (head, rest) = blob.split_at_checked(10).ok_or(damaged)?;
         let count = u16::from_le_bytes([head[8], head[9]]);
         Self::list(blob.len(), head, rest, count, Form::Ziplist).ok_or(damaged)
@@ -67,7 +67,7 @@ impl<'a> Elements<'a> {
     fn list(length: usize, head: &[u8], rest: &'a [u8], count: u16, form: Form) -> Option<Self> {
         let says = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
         let (last, rest) = rest.split_last()?;
-        // With so many, or more, the count is not kept.
+        // A count of this value or more is not stored.
         let left = (count != u16::MAX).then_some(u64::from(count));
         (says as usize == length && *last == LAST).then_some(Self { rest, form, left, before: 0 })
     }
@@ -91,7 +91,7 @@ impl<'a> Elements<'a> {
         (*last == LAST).then_some(Self { rest, form, left, before: 0 }).ok_or(damaged)
     }
 
-    /// What is wrong, if anything is.
+    /// The fault of this encoding.
     fn damaged(&self) -> RdbFault {
         RdbFault::Damaged(match self.form {
             Form::Ziplist => "a ziplist that is damaged",
@@ -123,7 +123,7 @@ impl<'a> Elements<'a> {
         self.take(length).map(Element::Text)
     }
 
-    /// In front: the length of the entry before, then what it is.
+    /// The length of the previous entry, then the type.
     fn ziplist_entry(&mut self) -> Option<Element<'a>> {
         let start = self.rest.len();
         let before = match self.byte()? {
@@ -157,7 +157,7 @@ impl<'a> Elements<'a> {
         element
     }
 
-    /// What it is, then its length, for whoever comes from behind.
+    /// The type, then the length, for reverse iteration.
     fn listpack_entry(&mut self) -> Option<Element<'a>> {
         let start = self.rest.len();
         let code = self.byte()?;
@@ -193,7 +193,7 @@ impl<'a> Elements<'a> {
         Some(element)
     }
 
-    /// A length, for values a count of bytes that are free behind it, then what it is.
+    /// A length; for values a count of free bytes after it; then the text.
     fn zipmap_entry(&mut self, value: bool) -> Option<Element<'a>> {
         let length = match self.byte()? {
             254 => self.u32()?,
@@ -212,7 +212,7 @@ impl<'a> Elements<'a> {
         Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
     }
 
-    /// Elements by twos; one too few is damage.
+    /// Pairs of elements; an odd number is damage.
     pub(super) fn pairs(mut self) -> impl Iterator<Item = Result<(Element<'a>, Element<'a>), RdbFault>> {
         std::iter::from_fn(move || {
             let first = self.next()?;
@@ -239,7 +239,7 @@ impl<'a> Iterator for Elements<'a> {
         };
         self.left = self.left.map(|left| left.saturating_sub(1));
         if element.is_none() {
-            // Nothing comes after what is damaged.
+            // Iteration ends after damage.
             let damaged = self.damaged();
             (self.rest, self.left) = (&[], None);
             return Some(Err(damaged));
@@ -258,7 +258,7 @@ mod tests {
         decode(blob)?.map(|element| Ok(element?.text(<[u8]>::to_vec))).collect()
     }
 
-    /// Blobs in Redis' own bytes, and what is in them.
+    /// Encodings as Redis writes them, with their elements.
     const TABLE: &[(Decode, &[u8], &[&str])] = &[
         (
             |blob| Elements::ziplist(blob),

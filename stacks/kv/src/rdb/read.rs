@@ -1,4 +1,4 @@
-//! A snapshot, read in pieces of any size.
+//! Reads a snapshot in chunks of any size.
 
 use crc::{Digest, Table};
 
@@ -6,18 +6,18 @@ use super::error::{RdbError, RdbFault, Stop};
 use super::text::Cursor;
 use super::{CRC64, Header, Sink, Usage, VERSION_MAX, ValueReader, opcode};
 
-/// Behind a payload of DUMP: version and checksum.
+/// The trailer of a DUMP payload: version and checksum.
 const TRAILER_BYTES: usize = 10;
-/// Versions that have no checksum at their end.
+/// Versions without a checksum.
 const UNCHECKED_VERSION_MAX: u16 = 4;
-/// Keys are named in errors by so many of their bytes.
+/// Bytes of a key that errors quote.
 const NAMED_BYTES: usize = 64;
 
 #[derive(Debug)]
 enum State {
     Start,
     Opcode,
-    /// A string to pass over, and how many more.
+    /// A string to skip, and the number of further ones.
     Skip(u8),
     Key(ValueReader),
     Value(ValueReader),
@@ -30,15 +30,15 @@ pub(crate) struct Reader {
     state: State,
     version: u16,
     digest: Digest<'static, u64, Table<16>>,
-    /// Bytes that are done with.
+    /// Bytes consumed.
     at: u64,
-    /// What came and is not a whole step yet.
+    /// Input that is not a complete step yet.
     rest: Vec<u8>,
-    /// Of the key that comes next.
+    /// Attributes of the next key.
     db: u64,
     deadline: Option<u64>,
     usage: Usage,
-    /// The key whose value comes, as errors name it.
+    /// The key whose value is being read, for errors.
     key: Option<String>,
 }
 
@@ -63,12 +63,13 @@ impl Reader {
         }
     }
 
-    /// Whether the snapshot has come to its end, and its checksum was right.
+    /// Whether the snapshot is complete and its checksum is correct.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.state, State::End)
     }
 
-    /// Reads on. Gives how many bytes of the input belong to the snapshot: fewer than there are once it is done.
+    /// Reads a chunk. Returns the number of bytes that belong to the snapshot, which is smaller than the
+    /// input only at its end.
     pub(crate) fn feed(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<usize, RdbError> {
         if self.rest.is_empty() {
             let done = self.run(input, sink)?;
@@ -83,7 +84,7 @@ impl Reader {
         rest.extend_from_slice(input);
         let done = self.run(&rest, sink)?;
         if self.is_done() {
-            // What was kept was no whole step: the end is in what came now.
+            // The retained bytes were not a complete step, so the end is in the new input.
             return Ok(done.saturating_sub(before));
         }
         rest.drain(..done);
@@ -91,7 +92,7 @@ impl Reader {
         Ok(input.len())
     }
 
-    /// That was all: what is wrong if it has not come to its end.
+    /// The error for input that ends early.
     pub(crate) fn cut_off(&self) -> RdbError {
         self.error(RdbFault::CutOff)
     }
@@ -115,7 +116,7 @@ impl Reader {
         Ok(at)
     }
 
-    /// One step: nothing is changed if there are too few bytes for it.
+    /// One step; without enough bytes, nothing changes.
     fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<(), Stop> {
         match &mut self.state {
             State::Start => {
@@ -138,7 +139,7 @@ impl Reader {
             }
             State::Checksum => {
                 let says = u64::from_le_bytes(cursor.array()?);
-                // Zero: it was written without.
+                // Zero means that checksums were disabled.
                 if says != 0 && says != self.digest.clone().finalize() {
                     return Err(RdbFault::Checksum.into());
                 }
@@ -158,7 +159,7 @@ impl Reader {
             opcode::IDLE => self.usage = Usage::Idle(cursor.length()?),
             opcode::USES => self.usage = Usage::Uses(cursor.byte()?),
             opcode::SELECT => self.db = cursor.length()?,
-            // How many keys come: ours find room as they come.
+            // Number of keys; a hint that is not used.
             opcode::RESIZE => {
                 cursor.length()?;
                 cursor.length()?;
@@ -172,7 +173,7 @@ impl Reader {
             opcode::END => self.state = State::Checksum,
             code => match ValueReader::new(code) {
                 Ok(value) => self.state = State::Key(value),
-                // So that the error names the key.
+                // Lets the error name the key.
                 Err(fault) => {
                     self.key = Some(name(&cursor.string()?));
                     return Err(fault.into());
@@ -198,7 +199,7 @@ impl Reader {
     }
 }
 
-/// `REDIS`, and the version in four digits.
+/// `REDIS` and the version in four digits.
 fn version(magic: [u8; 9]) -> Result<u16, RdbFault> {
     let digits = magic.strip_prefix(b"REDIS").and_then(|digits| std::str::from_utf8(digits).ok());
     let version = digits.filter(|d| d.bytes().all(|b| b.is_ascii_digit())).and_then(|d| d.parse().ok());
@@ -208,7 +209,7 @@ fn version(magic: [u8; 9]) -> Result<u16, RdbFault> {
     }
 }
 
-/// A time before 1970 is over.
+/// Times before 1970 have passed.
 fn deadline(ms: i64) -> u64 {
     u64::try_from(ms).unwrap_or(0)
 }
@@ -217,7 +218,7 @@ fn name(key: &[u8]) -> String {
     String::from_utf8_lossy(&key[..key.len().min(NAMED_BYTES)]).into_owned()
 }
 
-/// The part of a payload of DUMP that is the value, if its version is known and its checksum right.
+/// The value of a DUMP payload, if its version is known and its checksum is correct.
 pub(crate) fn check_payload(payload: &[u8]) -> Option<&[u8]> {
     let (value, trailer) = payload.split_at_checked(payload.len().checked_sub(TRAILER_BYTES)?)?;
     let version = u16::from_le_bytes([trailer[0], trailer[1]]);
@@ -228,7 +229,7 @@ pub(crate) fn check_payload(payload: &[u8]) -> Option<&[u8]> {
 }
 
 impl ValueReader {
-    /// Reads the value of a payload: its type, and then nothing but the value.
+    /// Reads a value with its type; further bytes are an error.
     pub(crate) fn read_all(value: &[u8], sink: &mut impl Sink) -> Result<(), RdbFault> {
         let (code, rest) = value.split_first().ok_or(RdbFault::CutOff)?;
         let mut reader = Self::new(*code)?;

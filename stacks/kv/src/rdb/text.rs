@@ -1,4 +1,4 @@
-//! Lengths and strings, as they stand everywhere in the format.
+//! Lengths and strings in the RDB format.
 
 use std::borrow::Cow;
 
@@ -7,26 +7,26 @@ use super::lzf::{self, Compressor};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number;
 
-/// In the two highest bits of a length's first byte: how it goes on.
+/// The two highest bits of a length's first byte select its encoding.
 const BITS_14: u8 = 0b01;
 const BITS_32: u8 = 0x80;
 const BITS_64: u8 = 0x81;
-/// No length: what follows is an integer of 8, 16 or 32 bits, or compressed.
+/// A special encoding: an integer of 8, 16 or 32 bits, or a compressed string.
 const SPECIAL: u8 = 0b11;
 const LZF: u8 = 3;
-/// Integers have no more digits in their short form, with a sign.
+/// Maximum length of an integer in short form, with its sign.
 const INTEGER_TEXT_MAX: usize = 11;
-/// Shorter strings are not worth compressing.
+/// Shorter strings are not compressed.
 const COMPRESSED_MIN: usize = 21;
 
-/// Goes through bytes of which more may come.
+/// A cursor over incomplete input.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
 }
 
-/// What stands where a length can.
+/// A length or special encoding.
 enum Length {
     Bytes(u64),
     Special(u8),
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A number, or how many elements come.
+    /// Reads a length or count.
     pub(super) fn length(&mut self) -> Result<u64, Stop> {
         match self.length_or_special()? {
             Length::Bytes(length) => Ok(length),
@@ -74,7 +74,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string; integers become their text.
+    /// Reads a string; integers are converted to text.
     pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, Stop> {
         let integer = |value: i32| Cow::Owned(itoa::Buffer::new().format(value).as_bytes().to_vec());
         match self.length_or_special()? {

@@ -1,4 +1,4 @@
-//! One value, in whichever encoding, a string at a time.
+//! Reads one value in any encoding, one string at a time.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::text::Cursor;
 use super::{Kind, Part, Sink};
 use crate::number;
 
-/// How a value stands there.
+/// The encoding of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     String,
@@ -18,11 +18,11 @@ enum Form {
     /// Scores as text.
     ZsetText,
     Zset,
-    /// One string that holds all.
+    /// A single string with all elements.
     Packed(Packed),
     /// Ziplists.
     Quicklist,
-    /// Listpacks, and elements too long for those.
+    /// Listpacks, and plain nodes for long elements.
     Quicklist2,
 }
 
@@ -39,16 +39,16 @@ enum Packed {
 pub(crate) struct ValueReader {
     kind: Kind,
     form: Form,
-    /// Elements or nodes that are to come, once that was said.
+    /// Remaining elements or nodes, once known.
     left: Option<u64>,
-    /// The first of two that belong together.
+    /// The first half of a pair.
     held: Option<Vec<u8>>,
-    /// The node that comes is an element, not a listpack of them.
+    /// The next node is a plain element rather than a listpack.
     plain: Option<bool>,
 }
 
 impl ValueReader {
-    /// For a value of this type.
+    /// A reader for this type.
     pub(crate) fn new(code: u8) -> Result<Self, RdbFault> {
         let (kind, form) = match code {
             0 => (Kind::String, Form::String),
@@ -78,8 +78,8 @@ impl ValueReader {
         self.kind
     }
 
-    /// Reads the next string, or the two bytes between them; `true` once that was the last. With too few bytes the cursor is
-    /// anywhere, and the step is to be made again.
+    /// Reads the next string; `true` after the last one. Without enough bytes the cursor position is
+    /// undefined, and the step must be repeated.
     pub(super) fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
         match self.form {
             Form::String => {

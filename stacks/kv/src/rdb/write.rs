@@ -1,4 +1,4 @@
-//! A snapshot, written part by part, and the payload of DUMP.
+//! Writes snapshots in parts, and payloads of DUMP.
 
 use crc::{Digest, Table};
 
@@ -6,7 +6,7 @@ use super::lzf::Compressor;
 use super::text::{write_length, write_string};
 use super::{CRC64, Kind, Part, Usage, VERSION, opcode};
 
-/// Writes a snapshot. What it appends is to be taken in order.
+/// Writes a snapshot. Its output must be stored in order.
 pub(crate) struct Writer {
     digest: Digest<'static, u64, Table<16>>,
     values: ValueWriter,
@@ -25,7 +25,7 @@ pub(crate) struct ValueWriter {
     compressor: Option<Compressor>,
 }
 
-/// What belongs to a key beside its value.
+/// The attributes of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct About {
     pub(crate) db: usize,
@@ -38,7 +38,7 @@ impl Writer {
         Self { digest: CRC64.digest(), values: ValueWriter::new(compresses), db: None }
     }
 
-    /// The beginning, with what is told about the snapshot.
+    /// Writes the header, with auxiliary fields.
     pub(crate) fn begin(&mut self, about: &[(&str, &str)], out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(format!("REDIS{VERSION:04}").as_bytes());
@@ -50,7 +50,7 @@ impl Writer {
         self.digest.update(&out[start..]);
     }
 
-    /// A database comes, of so many keys, of which some have a deadline.
+    /// Starts a database, with its numbers of keys and of deadlines.
     pub(crate) fn database(&mut self, db: usize, keys: usize, timed: usize, out: &mut Vec<u8>) {
         let start = out.len();
         self.select(db, out);
@@ -60,7 +60,7 @@ impl Writer {
         self.digest.update(&out[start..]);
     }
 
-    /// A key; `value` writes what it holds.
+    /// Writes a key; `value` writes its value.
     pub(crate) fn entry(
         &mut self,
         about: About,
@@ -89,7 +89,7 @@ impl Writer {
         self.digest.update(&out[start..]);
     }
 
-    /// The end, with the checksum of all.
+    /// Writes the end with the checksum.
     pub(crate) fn end(mut self, out: &mut Vec<u8>) {
         out.push(opcode::END);
         self.digest.update(&[opcode::END]);
@@ -110,7 +110,7 @@ impl ValueWriter {
         Self { compressor: compresses.then(Compressor::default) }
     }
 
-    /// How many elements come; not in front of a string.
+    /// Writes the number of elements; not used for strings.
     pub(crate) fn count(&mut self, count: usize, out: &mut Vec<u8>) {
         write_length(count as u64, out);
     }
@@ -130,7 +130,7 @@ impl ValueWriter {
     }
 }
 
-/// The type, in its plain encoding.
+/// The type code of the plain encoding.
 fn code(kind: Kind) -> u8 {
     match kind {
         Kind::String => 0,
@@ -141,7 +141,7 @@ fn code(kind: Kind) -> u8 {
     }
 }
 
-/// What DUMP gives of a value.
+/// The DUMP payload of a value.
 pub(crate) fn write_payload(kind: Kind, value: impl FnOnce(&mut ValueWriter, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![code(kind)];
     value(&mut ValueWriter::new(true), &mut out);

@@ -1,7 +1,7 @@
-//! Reads a table of commands and answers, and answers in RESP.
+//! Parses a table of commands and replies, and replies in RESP.
 #![allow(dead_code)]
 
-/// Commands and their answers.
+/// Commands and their replies.
 pub(crate) fn rows(text: &str) -> Vec<(&str, &str)> {
     let mut lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut rows = Vec::new();
@@ -11,7 +11,7 @@ pub(crate) fn rows(text: &str) -> Vec<(&str, &str)> {
     rows
 }
 
-/// The words of a line: `f{1..2}:v` stands for `f1 v f2 v`, `w{3}` for `www`.
+/// Expands the words of a line: `f{1..2}:v` to `f1 v f2 v`, `w{3}` to `www`.
 pub(crate) fn words(line: &str) -> Vec<String> {
     line.split(' ').flat_map(expanded).collect()
 }
@@ -29,7 +29,7 @@ fn expanded(word: &str) -> Vec<String> {
     }
 }
 
-/// The strings and numbers of an answer, arrays made flat.
+/// The strings and numbers of a reply, with arrays flattened.
 pub(crate) fn elements(answer: &str) -> Vec<String> {
     let mut lines = answer.split("\r\n");
     let mut elements = Vec::new();
