@@ -1,7 +1,7 @@
-//! A private cgroup for each role, where the machine lets us make one: v2, v1, or both side by side.
+//! A private cgroup for each role, if permitted: v2, v1, or both.
 //!
-//! It is made *below* the cgroup that we run in, so that whatever limits were put on us hold for a contender too. Its
-//! name carries the lab's process id; what a killed run left behind is swept by the next one.
+//! It is created below the cgroup of this process, so that existing limits also apply to contenders. Its name
+//! contains the lab's process id; the next run removes leftovers of a killed one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ use super::messages::Freezing;
 use super::meter::members;
 
 const NAME_PREFIX: &str = "netdyno-";
-/// The file by which v1's freezer is told, and tells.
+/// The file that controls v1's freezer and shows its state.
 pub(super) const V1_STATE: &str = "freezer.state";
 
 /// The name of a role's cgroup.
@@ -24,20 +24,20 @@ pub(crate) fn name(lab_pid: u32, number: u64) -> String {
     format!("{NAME_PREFIX}{lab_pid}-{number}")
 }
 
-/// The directories of one role's cgroup, one a hierarchy that is of use.
+/// The directories of a role's cgroup, one per usable hierarchy.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroup {
     v2: Option<PathBuf>,
     cpuacct: Option<PathBuf>,
-    /// v1's freezer: where there is no v2, whose own is better, or on request.
+    /// v1's freezer, if there is no v2 or on request.
     freezer: Option<PathBuf>,
     memory: Option<PathBuf>,
-    /// How it came out, in words.
+    /// Notes on the result.
     pub(crate) notes: Vec<String>,
 }
 
 impl Cgroup {
-    /// Makes what can be made; what cannot is in `notes`.
+    /// Creates the cgroup in the available hierarchies; `notes` lists the others.
     pub(crate) fn create(name: &str, memory_limit_bytes: Option<u64>, freezing: Freezing) -> Self {
         let all = hierarchies();
         let mut group = Self::default();
@@ -74,8 +74,8 @@ impl Cgroup {
         group
     }
 
-    /// v2 lets us look at two places: below our own cgroup, and beside it, where a session manager may have enabled the
-    /// memory controller (it cannot be enabled in a cgroup that has processes, and ours has us).
+    /// v2 permits two places: below our own cgroup, and next to it, where a session manager may have enabled the
+    /// memory controller. The controller cannot be enabled in a cgroup with processes, such as ours.
     fn create_v2(&mut self, all: &[Hierarchy], name: &str, memory_limit_bytes: Option<u64>) {
         for parent in all.iter().filter(|hierarchy| hierarchy.is_v2()).flat_map(Hierarchy::places) {
             let dir = parent.join(name);
@@ -97,15 +97,15 @@ impl Cgroup {
         }
     }
 
-    /// Files into which a process writes `0` to enter.
+    /// The files to which a process writes `0` to enter.
     pub(crate) fn entrances(&self) -> Vec<File> {
         self.dirs()
             .filter_map(|dir| OpenOptions::new().write(true).open(dir.join("cgroup.procs")).ok())
             .collect()
     }
 
-    /// Forgets every hierarchy that this process is not in: a migration can be refused where making a directory was not,
-    /// and a cgroup that nobody entered would measure 0.
+    /// Drops every hierarchy that the process has not entered: migration may be denied where creation was not, and an
+    /// empty cgroup would measure 0.
     pub(crate) fn keep_entered(&mut self, pid: i32) {
         for (dir, kind) in [
             (&mut self.v2, "v2"),
@@ -126,17 +126,17 @@ impl Cgroup {
         self.memory.is_some()
     }
 
-    /// The list of the group's processes.
+    /// The file with the cgroup's processes.
     pub(crate) fn procs(&self) -> Option<PathBuf> {
         self.dirs().next().map(|dir| dir.join("cgroup.procs"))
     }
 
-    /// v2's CPU account.
+    /// v2's CPU accounting.
     pub(crate) fn v2_cpu_stat(&self) -> Option<PathBuf> {
         self.v2.as_ref().map(|dir| dir.join("cpu.stat"))
     }
 
-    /// v1's CPU account.
+    /// v1's CPU accounting.
     pub(crate) fn v1_cpuacct_usage(&self) -> Option<PathBuf> {
         self.cpuacct.as_ref().map(|dir| dir.join("cpuacct.usage"))
     }
@@ -151,7 +151,7 @@ impl Cgroup {
         self.freezer.as_deref()
     }
 
-    /// How many processes of the group the kernel killed for exceeding the memory limit.
+    /// The number of processes that the kernel killed for exceeding the memory limit.
     pub(crate) fn memory_kills(&self) -> u64 {
         let Some(dir) = &self.memory else { return 0 };
         ["memory.events", "memory.oom_control"]
@@ -163,7 +163,7 @@ impl Cgroup {
             .unwrap_or(0)
     }
 
-    /// Kills every process of the group, in one step where the kernel has one.
+    /// Kills every process of the cgroup, in one step if the kernel supports that.
     pub(crate) fn kill(&self) {
         if let Some(dir) = &self.v2
             && fs::write(dir.join("cgroup.kill"), "1").is_ok()
@@ -182,7 +182,7 @@ impl Cgroup {
     }
 }
 
-/// Removes a role's cgroup wherever it was made. Its processes must be dead, or dying.
+/// Removes a role's cgroup from all hierarchies. Its processes must be dead or dying.
 pub(crate) fn remove(name: &str) {
     let deadline = Instant::now() + CGROUP_REMOVE_TIME;
     for dir in hierarchies().iter().flat_map(Hierarchy::places).map(|place| place.join(name)) {
@@ -196,7 +196,7 @@ pub(crate) fn remove(name: &str) {
     }
 }
 
-/// Removes the empty cgroups of labs that are no longer alive. One that still has processes refuses, and stays.
+/// Removes empty cgroups of labs that have ended. A cgroup with processes cannot be removed, and stays.
 pub(crate) fn sweep() {
     for place in hierarchies().iter().flat_map(Hierarchy::places) {
         let entries = fs::read_dir(&place).into_iter().flatten().flatten();
@@ -210,7 +210,7 @@ pub(crate) fn sweep() {
     }
 }
 
-/// v1's freezer holds back even a kill: what was killed while it was frozen ends now.
+/// v1's freezer even delays kills: processes killed while frozen end after the thaw.
 fn thaw_v1(dir: &Path) {
     let state = dir.join(V1_STATE);
     if state.exists() {
@@ -244,7 +244,7 @@ fn create_v1(all: &[Hierarchy], controller: &str, name: &str) -> io::Result<Path
     }
 }
 
-/// Swap would let a contender exceed the limit without a word; where swap is accounted, it is closed too.
+/// Swap would circumvent the limit; if swap is accounted, it is disabled as well.
 fn limit_v2(dir: &Path, bytes: u64) -> io::Result<()> {
     fs::write(dir.join("memory.max"), bytes.to_string())?;
     let _ = fs::write(dir.join("memory.swap.max"), "0");

@@ -1,8 +1,7 @@
-//! Freezes a contender and thaws it: all of its processes at once, where the kernel can.
+//! Freezes and thaws all processes of a contender, atomically if the kernel supports that.
 //!
-//! cgroup v2 does it best (`cgroup.freeze`, which needs no controller; a frozen process can be killed), then v1's freezer;
-//! without either, SIGSTOP and SIGCONT to every process. What is frozen has no say in it and no code in it: the
-//! contract is unchanged. Its clocks go on.
+//! The first available of: cgroup v2 (`cgroup.freeze`, which needs no controller and permits kills), the v1 freezer,
+//! and SIGSTOP and SIGCONT for every process. Freezing needs no cooperation from the contender. Its clocks continue.
 
 use std::fs;
 use std::io;
@@ -18,19 +17,19 @@ use super::limits::{FREEZE_LOOK, FREEZE_TIME};
 use super::messages::Freezing;
 use crate::meter::Tree;
 
-/// The way in which one contender is frozen.
+/// The mechanism that freezes a contender.
 #[derive(Debug)]
 pub(crate) enum Freezer {
-    /// `cgroup.freeze` of a v2 cgroup of its own.
+    /// `cgroup.freeze` of its own v2 cgroup.
     V2(PathBuf),
-    /// `freezer.state` of a v1 cgroup of its own.
+    /// `freezer.state` of its own v1 cgroup.
     V1(PathBuf),
-    /// Signals to every process that is alive.
+    /// Signals to every process.
     Signals,
 }
 
 impl Freezer {
-    /// The best that this contender's cgroups allow.
+    /// The best mechanism that the contender's cgroups permit.
     pub(crate) fn of(cgroup: &Cgroup, best: Freezing) -> Self {
         let v2 = cgroup.v2().filter(|dir| best == Freezing::CgroupV2 && dir.join("cgroup.freeze").exists());
         match (v2, cgroup.v1_freezer().filter(|_| best != Freezing::Signals)) {
@@ -40,7 +39,7 @@ impl Freezer {
         }
     }
 
-    /// For the report.
+    /// The name in reports.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::V2(_) => "cgroup v2 freezer",
@@ -49,12 +48,12 @@ impl Freezer {
         }
     }
 
-    /// Freezes or thaws, and waits until it is so.
+    /// Freezes or thaws, and waits for completion.
     pub(crate) fn set(&self, frozen: bool, tree: &Tree) -> io::Result<()> {
         match self {
             Self::V2(dir) => {
                 fs::write(dir.join("cgroup.freeze"), if frozen { "1" } else { "0" })?;
-                // Processes run again once they are told to; that they have stopped has to be seen.
+                // A thaw takes effect immediately; a freeze must be awaited.
                 until(|| Ok(!frozen || fs::read_to_string(dir.join("cgroup.events"))?.contains("frozen 1")))
             }
             Self::V1(dir) => set_v1(dir, frozen),
@@ -62,10 +61,10 @@ impl Freezer {
                 let signal = if frozen { Signal::SIGSTOP } else { Signal::SIGCONT };
                 until(|| {
                     for process in tree.processes() {
-                        // One that has ended meanwhile is none of ours any more.
+                        // A process that has ended in the meantime does not matter.
                         let _ = kill(Pid::from_raw(process.pid()), signal);
                     }
-                    // Looked for again: one of them may have started another before its signal came.
+                    // Repeated, since a process may have forked before its signal arrived.
                     Ok(!frozen || tree.processes().iter().all(is_stopped))
                 })
             }
@@ -73,7 +72,7 @@ impl Freezer {
     }
 }
 
-/// The kernel may need several goes at it: the state is written again until it holds.
+/// The kernel may need several attempts: the state is written again until it holds.
 fn set_v1(dir: &Path, frozen: bool) -> io::Result<()> {
     let (state, wanted) = (dir.join(V1_STATE), if frozen { "FROZEN" } else { "THAWED" });
     until(|| {
@@ -82,15 +81,16 @@ fn set_v1(dir: &Path, frozen: bool) -> io::Result<()> {
     })
 }
 
-/// Every thread of it, or it has ended. One in an uninterruptible wait counts as stopped: it will be before it runs a line of
-/// its own again, and may wait for one that is (the parent in vfork(2) waits for its child to call execve(2)).
+/// Whether every thread has stopped, or the process has ended. An uninterruptible wait counts as stopped: the thread
+/// stops before it returns to user space, and may wait for a stopped one (the parent in vfork(2) waits for execve(2)
+/// of its child).
 fn is_stopped(process: &Process) -> bool {
     let stopped = |state: ProcState| !matches!(state, ProcState::Running | ProcState::Sleeping);
     let Ok(tasks) = process.tasks() else { return true };
     tasks.flatten().filter_map(|task| task.stat().ok()?.state().ok()).all(stopped)
 }
 
-/// Looks until it is so, or says that it took too long.
+/// Polls until a condition holds or the time limit expires.
 fn until(mut done: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     let deadline = Instant::now() + FREEZE_TIME;
     while !done()? {

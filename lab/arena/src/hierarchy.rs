@@ -1,14 +1,14 @@
-//! Where the cgroup hierarchies are mounted, and where in them this process is.
+//! The mount points of the cgroup hierarchies and this process's cgroups in them.
 
 use std::path::{Path, PathBuf};
 
 use procfs::process::{MountInfo, Process};
 
-/// One mounted hierarchy.
+/// A mounted hierarchy.
 #[derive(Debug)]
 pub(crate) struct Hierarchy {
     mount: PathBuf,
-    /// The directory of this process's own cgroup.
+    /// The directory of this process's cgroup.
     own: PathBuf,
     /// v1's controllers; `None` for v2.
     controllers: Option<Vec<String>>,
@@ -23,7 +23,7 @@ impl Hierarchy {
         self.controllers.as_ref().is_some_and(|controllers| controllers.iter().any(|other| other == name))
     }
 
-    /// The directories in which a cgroup of ours may be made: our own one, and for v2 also the one around it.
+    /// The directories in which cgroups may be created: our own and, for v2, its parent.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
         let mut places = vec![self.own.clone()];
         if self.is_v2() && self.own != self.mount {
@@ -33,7 +33,7 @@ impl Hierarchy {
     }
 }
 
-/// Every mounted hierarchy that this process is in; none if the kernel has no cgroups.
+/// The mounted hierarchies that contain this process; none if the kernel has no cgroups.
 pub(crate) fn hierarchies() -> Vec<Hierarchy> {
     let Ok(this) = Process::myself() else { return Vec::new() };
     let (Ok(mounts), Ok(groups)) = (this.mountinfo(), this.cgroups()) else { return Vec::new() };
@@ -60,7 +60,7 @@ fn controllers_mounted(mount: &MountInfo, controllers: &[String]) -> bool {
     !controllers.is_empty() && controllers.iter().all(|name| mount.super_options.contains_key(name))
 }
 
-/// The directory of cgroup `path` in a hierarchy whose directory `root` is mounted at `mount_point`. `None` if it lies
+/// The directory of cgroup `path` in a hierarchy whose directory `root` is mounted at `mount_point`. `None` if it is
 /// outside, which a cgroup namespace shows as a path that begins with `/..`.
 fn own_directory(mount_point: &Path, root: &str, path: &str) -> Option<PathBuf> {
     if path.split('/').any(|part| part == "..") {

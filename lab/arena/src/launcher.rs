@@ -1,11 +1,11 @@
-//! The seam for other hosts: a way to run this same binary somewhere, with its stdin and stdout in hand.
+//! Starts this program's hidden verbs.
 
 use std::fmt::Debug;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A hidden verb of this binary.
+/// A hidden verb of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Starts, meters and relays one contender.

@@ -1,15 +1,16 @@
-//! Where a trial runs: a private network, a CPU set and an account for each role, and nothing left afterwards.
+//! The environment of a trial: a private network, and CPUs and accounting for each role. Nothing remains afterwards.
 //!
 //! ```text
 //!  lab --- holder                       keeps the network namespaces; ends with its stdin
-//!   |
-//!   +--- agent --- supervisor --- contender and what it starts        one such line a role
-//!          |           init of a PID namespace: when it ends, the kernel ends the rest
+//! |   +--- agent --- supervisor --- contender and its processes         one such line per role
+//! |          |           init of a PID namespace: when it ends, the kernel ends the others
+//! |          +- meter    reads /proc and cgroups
 //!          +- meter    reads /proc and cgroups beside the contender
 //! ```
 //!
-//! Everything hangs by pipes. When the lab ends, even by SIGKILL, agents and holder see the end of their stdin; when an
-//! agent ends, its supervisor sees the end of its lifeline; the network goes with the last process in it.
+//! All processes are connected by pipes. When the lab ends, even by SIGKILL, agents and holder see end of file on
+//! stdin. When an agent ends, its supervisor sees end of file on the lifeline. The network ends with the last process
+//! in it.
 
 mod agent;
 mod awake;
@@ -46,7 +47,7 @@ use messages::Launch;
 use netdyno_lab_manifest::Net;
 use network::Network;
 
-/// Which end of the network a role is at. They differ in a [`Net::Veth`] only.
+/// The end of the network of a role. The ends differ only in a [`Net::Veth`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The first one.
@@ -55,39 +56,39 @@ pub enum Side {
     B,
 }
 
-/// What arena is wanted.
+/// The configuration of an arena.
 #[derive(Debug, Clone)]
 pub struct ArenaSpec {
     /// Its network.
     pub net: Net,
     /// How its processes are started.
     pub launcher: Arc<dyn Launcher>,
-    /// Says which packets a link with loss loses, each way.
+    /// Determines which packets a link with loss drops, in each direction.
     pub seed: u64,
-    /// Devices take packets one by one: what was sent as segments is cut up before.
+    /// Devices accept single segments only: segmented sends are split before.
     pub no_gso: bool,
 }
 
 impl ArenaSpec {
-    /// An arena on this host, of seed 0, with segments.
+    /// An arena on this host with seed 0 and segmentation offload.
     #[must_use]
     pub fn local(net: Net) -> Self {
         Self { net, launcher: Arc::new(LocalLauncher::default()), seed: 0, no_gso: false }
     }
 }
 
-/// A place for the roles of one trial. Dropping it ends its network; drop the roles first.
+/// The environment of the roles of one trial. Dropping it ends its network; drop the roles first.
 #[derive(Debug)]
 pub struct Arena {
     launcher: Arc<dyn Launcher>,
     network: Network,
 }
 
-/// Numbers the cgroups of this lab.
+/// The number of the next cgroup.
 static NEXT_ROLE: AtomicU64 = AtomicU64::new(0);
 
 impl Arena {
-    /// Makes the arena that is asked for, or says why it cannot be had.
+    /// Creates the requested arena.
     pub fn open(spec: &ArenaSpec) -> Result<Self, ArenaError> {
         if spec.launcher.is_local() {
             cgroup::sweep();
@@ -96,8 +97,8 @@ impl Arena {
         Ok(Self { launcher: Arc::clone(&spec.launcher), network })
     }
 
-    /// Makes the arena that is asked for; where a private loopback is not permitted, the host's, whose description then
-    /// says why. Any other network that is not permitted is an error.
+    /// Creates the requested arena. If a private loopback is not permitted, the host's is used, and the description
+    /// has the reason. For any other network, this is an error.
     pub fn best(spec: &ArenaSpec) -> Result<Self, ArenaError> {
         match Self::open(spec) {
             Err(refusal @ ArenaError::NotPermitted { .. }) if spec.net == Net::Loopback => {
@@ -107,13 +108,13 @@ impl Arena {
         }
     }
 
-    /// What this arena is, and if it is not what was wanted, why.
+    /// Describes the arena, with the reason for deviations from the request.
     #[must_use]
     pub fn describe(&self) -> &str {
         self.network.describe()
     }
 
-    /// Whether roles have a network that nothing else uses, so that its counters can be read.
+    /// Whether only the roles use the network, so that its counters can be read.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.network.is_private()
@@ -125,13 +126,13 @@ impl Arena {
         self.network.addresses(side)
     }
 
-    /// Where the network namespace of a side can be opened while the arena lives (`nsenter --net=...`), if it is private.
+    /// The path of a side's network namespace while the arena exists (`nsenter --net=...`), if it is private.
     #[must_use]
     pub fn net_path(&self, side: Side) -> Option<PathBuf> {
         self.network.namespaces(side).map(|namespaces| namespaces.net)
     }
 
-    /// Starts a role; what becomes of it arrives in `events`.
+    /// Starts a role. Its events arrive in `events`.
     pub fn launch(
         &self,
         spec: LaunchSpec,

@@ -15,15 +15,15 @@ pub(crate) enum LabCommand {
     Launch(Box<Launch>),
     /// Pass this line to the contender's stdin.
     Line { text: String },
-    /// Read the meter now and answer with this id.
+    /// Read the meter now and reply with this id.
     Meter { id: u64, deep: bool },
-    /// Freeze the contender, or let it go on, and answer once that is so.
+    /// Freeze or thaw the contender, and reply on completion.
     Freeze { frozen: bool },
     /// Kill the contender and everything that it started.
     Kill,
 }
 
-/// The best way of freezing that may be used: a machine may have less.
+/// The best freezer that may be used. The machine may offer less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Freezing {
@@ -36,7 +36,7 @@ pub enum Freezing {
     Signals,
 }
 
-/// What an agent must know to start its contender.
+/// The configuration of an agent and its contender.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Launch {
     pub(crate) argv: Vec<String>,
@@ -52,25 +52,25 @@ pub(crate) struct Launch {
     pub(crate) net: NetScope,
 }
 
-/// Where a holder's namespaces can be opened.
+/// The paths of a holder's namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Namespaces {
-    /// The user namespace that owns the network, when the holder had to make one.
+    /// The user namespace that owns the network, if the holder created one.
     pub(crate) user: Option<PathBuf>,
     pub(crate) net: PathBuf,
 }
 
-/// From an agent to the lab. `Exited` or `Failed` is the last event of a role, and there is exactly one of them.
+/// From an agent to the lab. The last event of a role is exactly one `Exited` or `Failed`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// The contender runs.
+    /// The contender is running.
     Started {
-        /// Its process id, as the lab's host numbers it.
+        /// Its process id on the lab's host.
         pid: i32,
-        /// Whether a memory limit that was asked for is in force.
+        /// Whether a requested memory limit is in force.
         memory_limited: bool,
-        /// How it is kept apart and accounted, and what of that was not possible here.
+        /// Notes on isolation and accounting, including what is unavailable.
         notes: Vec<String>,
     },
     /// The contender printed a line.
@@ -78,85 +78,86 @@ pub enum AgentEvent {
         /// The line, without its newline.
         text: String,
     },
-    /// The answer to [`RoleProcess::meter`](super::RoleProcess::meter).
+    /// The reply to [`RoleProcess::meter`](super::RoleProcess::meter).
     Meter {
-        /// The id that was asked with.
+        /// The id of the request.
         id: u64,
-        /// What was read.
+        /// The readings.
         snapshot: Box<Snapshot>,
     },
-    /// The contender is frozen, or goes on, as [`RoleProcess::freeze`](super::RoleProcess::freeze) asked.
+    /// The contender is frozen or thawed, as requested by [`RoleProcess::freeze`](super::RoleProcess::freeze).
     Frozen {
-        /// Which of the two.
+        /// The new state.
         frozen: bool,
-        /// How it is done here; or why it could not be done.
+        /// The freezer, or why it failed.
         by: Result<String, String>,
     },
-    /// The contender printed more than it may, or does not read what it is sent; it is being killed.
+    /// The contender printed too much or does not read its stdin; it is being killed.
     Flood {
-        /// Which limit it broke.
+        /// The exceeded limit.
         reason: String,
     },
-    /// The contender and everything that it started have ended.
+    /// The contender and all its processes have ended.
     Exited(Box<Exit>),
-    /// The contender never ran, or its agent was lost. What the agent had started is dead.
+    /// The contender never ran, or its agent was lost. All its processes are dead.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl AgentEvent {
-    /// Whether no other event of this role follows.
+    /// Whether this is the role's last event.
     #[must_use]
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Exited(_) | Self::Failed { .. })
     }
 }
 
-/// How a contender ended.
+/// The end of a contender.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exit {
-    /// Its exit code, if it ended by itself.
+    /// Its exit code, if it exited.
     pub code: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
     /// Who ended it.
     pub by: EndedBy,
-    /// The same in words, for a report.
+    /// A description for reports.
     pub reason: String,
-    /// What the kernel counted over its whole life, reaped children included.
+    /// The kernel's accounting over its whole life, including reaped children.
     pub usage: Option<Usage>,
-    /// How many processes it left running, which have been killed.
+    /// Number of processes that it left running; they were killed.
     pub left_behind: u32,
-    /// Its stderr: all of it, or its first and its last part.
+    /// Its stderr, possibly without its middle part.
     pub stderr: String,
 }
 
-/// Who ended a contender.
+/// The cause of a contender's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
-    /// Itself, or a signal that was not ours.
+    /// The contender itself, or a signal from elsewhere.
     Itself,
-    /// The lab asked for it.
+    /// A request by the lab.
     Lab,
-    /// The lab is gone.
+    /// The end of the lab.
     LabGone,
-    /// It printed too much, or did not read.
+    /// Too much output, or unread input.
     Flood,
-    /// The kernel, because it exceeded its memory limit.
+    /// The kernel, because of the memory limit.
     MemoryLimit,
 }
 
-/// `wait4`'s account of a process and its reaped children.
+/// `wait4`'s accounting of a process and its reaped children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// User and system time.
     pub cpu_ns: u64,
-    /// Peak resident memory of the largest single process. The supervisor's own before `exec` counts as a floor.
+    /// Peak resident memory of the largest single process. The supervisor's own memory before `exec` is a lower
+    /// bound.
     pub max_rss_bytes: u64,
-    /// Voluntary and involuntary context switches, ended threads included.
+    /// Voluntary and involuntary context switches, including those of ended threads.
     pub context_switches: u64,
 }
 
@@ -164,7 +165,7 @@ pub struct Usage {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// `pid` as the supervisor's PID namespace numbers it.
+    /// `pid` is the number in the supervisor's PID namespace.
     Started {
         pid: i32,
         note: Option<String>,
@@ -180,14 +181,14 @@ pub(crate) enum Report {
     },
 }
 
-/// From the lab to a holder: the one line on its stdin.
+/// From the lab to a holder: the only line on its stdin.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "hold", rename_all = "snake_case")]
 pub(crate) enum HolderPlan {
     Loopback {
         no_gso: bool,
     },
-    /// The seed says which packets the link loses.
+    /// The seed determines which packets the link drops.
     Veth {
         link: Link,
         seed: u64,
@@ -195,11 +196,11 @@ pub(crate) enum HolderPlan {
     },
 }
 
-/// From a holder to the lab: the one line on its stdout.
+/// From a holder to the lab: the only line on its stdout.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "holder", rename_all = "snake_case")]
 pub(crate) enum HolderAnswer {
-    /// One entry a side.
+    /// One entry per side.
     Ready {
         sides: Vec<Namespaces>,
         notes: Vec<String>,

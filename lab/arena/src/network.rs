@@ -1,4 +1,4 @@
-//! The network of an arena, as the lab sees it: a holder, and what it keeps.
+//! The network of an arena, as seen by the lab: a holder and its namespaces.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,21 +20,21 @@ use netdyno_lab_manifest::{Link, Net};
 
 /// The smallest MTU that IPv4 allows, and the largest that a veth pair does.
 const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
-/// Below this a single packet takes more than a second.
+/// Below this, a single packet takes more than a second.
 const MIN_RATE_BITS_PER_S: u64 = 8_000;
-/// Longer than to the moon and back.
+/// Longer than the way to the moon and back.
 const MAX_DELAY: Duration = Duration::from_secs(5);
-/// With more of it nothing connects.
+/// Higher loss prevents connections.
 const MAX_LOSS_PPM: u32 = 500_000;
 
-/// The network that roles run in.
+/// The network of the roles.
 #[derive(Debug)]
 pub(crate) struct Network {
     description: String,
     holder: Option<Holder>,
-    /// One entry a side; with one network for both, one entry.
+    /// One entry per side; one entry for a shared network.
     sides: Vec<Namespaces>,
-    /// The sides are joined by TUN devices.
+    /// The sides are connected by TUN devices.
     emulated: bool,
 }
 
@@ -46,7 +46,7 @@ struct Holder {
 }
 
 impl Network {
-    /// Makes the network that is asked for.
+    /// Creates the requested network.
     pub(crate) fn open(
         launcher: &dyn Launcher,
         net: &Net,
@@ -72,7 +72,7 @@ impl Network {
         Ok(Self { description, holder: Some(holder), sides, emulated })
     }
 
-    /// The host's loopback: as asked, or because of a refusal.
+    /// The host's loopback, on request or because of an error.
     pub(crate) fn host(refusal: Option<&ArenaError>) -> Self {
         let description = match refusal {
             None => "host loopback, shared with everything else on this host".to_owned(),

@@ -1,4 +1,4 @@
-//! The lab's hold on one role: its agent, and through that its contender.
+//! The lab's side of a role: its agent and, through it, the contender.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -12,36 +12,36 @@ use super::limits::{AGENT_EXIT_TIME, MAX_CONTROL_LINE_BYTES, RETRY_PAUSE};
 use super::messages::{AgentEvent, Freezing, LabCommand, Launch};
 use super::{ArenaError, Side, cgroup};
 
-/// Which role an event is of: its index in the workload's list.
+/// The role of an event: its index in the workload's list.
 pub type RoleIndex = usize;
 
-/// What to start for a role.
+/// The configuration of a role's process.
 #[derive(Debug, Clone)]
 pub struct LaunchSpec {
     /// Its index in the workload's list of roles.
     pub role: RoleIndex,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Added to the environment that the agent itself has.
+    /// Environment variables added to those of the agent.
     pub env: Vec<(String, String)>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// The CPUs that it may use; `None`: those of the agent.
+    /// The CPUs it may use; `None`: those of the agent.
     pub cpus: Option<Vec<usize>>,
-    /// How much memory it may use, if that is limited.
+    /// Its memory limit, if any.
     pub memory_limit_bytes: Option<u64>,
-    /// Which end of the network is its own.
+    /// Its end of the network.
     pub side: Side,
-    /// Whether it gets a PID namespace, where that is permitted. Without one it can be traced by number from outside.
+    /// Whether it gets a PID namespace, if permitted. Without one, it can be traced by number from outside.
     pub private_pids: bool,
     /// How it may be frozen.
     pub freezing: Freezing,
-    /// The process that is started only starts the program that counts: its own memory is left out.
+    /// The process only starts the program under test; its own memory is not counted.
     pub is_adapter: bool,
 }
 
 impl LaunchSpec {
-    /// A role with neither CPU set nor memory limit, on side A.
+    /// A role without CPU set and memory limit, on side A.
     #[must_use]
     pub fn new(role: RoleIndex, argv: Vec<String>, cwd: PathBuf) -> Self {
         let (env, cpus, memory_limit_bytes) = (Vec::new(), None, None);
@@ -61,18 +61,18 @@ impl LaunchSpec {
     }
 }
 
-/// A role that has been launched. Dropping it kills the contender, with everything that it started, and waits for that.
+/// A launched role. Dropping it kills the contender with all its processes, and waits for their end.
 ///
-/// Events arrive in the channel given to [`Arena::launch`](super::Arena::launch); [`AgentEvent::is_last`] says which is
-/// the last one. What is sent to a role that has ended is an error of kind `BrokenPipe`, which may be ignored: the last
-/// event says all.
+/// Events arrive in the channel given to [`Arena::launch`](super::Arena::launch); [`AgentEvent::is_last`] identifies
+/// the last one. Sending to an ended role fails with `BrokenPipe`, which may be ignored, since the last event has the
+/// reason.
 #[derive(Debug)]
 pub struct RoleProcess {
     role: RoleIndex,
     agent: Child,
     stdin: Option<ChildStdin>,
     reader: Option<JoinHandle<()>>,
-    /// To be removed by us should the agent be killed; an agent elsewhere is out of our reach.
+    /// Removed by the lab if the agent was killed.
     cgroup: Option<String>,
 }
 
@@ -93,11 +93,11 @@ impl RoleProcess {
         let stdout = agent.stdout.take();
         let cgroup = launcher.is_local().then(|| launch.cgroup.clone());
         let mut process = Self { role, agent, stdin, reader: None, cgroup };
-        // An agent that cannot even be told what to do has ended; its reader will say so.
+        // If the agent has already ended, its reader reports that.
         let _ = process.send(&LabCommand::Launch(Box::new(launch)));
         let reader = std::thread::Builder::new().name(format!("role {role}")).spawn(move || {
             let last = stdout.map_or_else(lost, |stdout| forward(stdout, role, &events));
-            // A lab that has dropped its receiver no longer wants to know.
+            // The lab may have dropped its receiver.
             let _ = events.send((role, last));
         });
         process.reader = Some(reader.map_err(|error| ArenaError::process("starting a reader", error))?);
@@ -110,29 +110,29 @@ impl RoleProcess {
         self.role
     }
 
-    /// The agent's process id, on the host that the launcher's command runs on.
+    /// The agent's process id.
     #[must_use]
     pub fn agent_pid(&self) -> u32 {
         self.agent.id()
     }
 
-    /// Passes a line to the contender's stdin. `text` has no newline.
+    /// Sends a line to the contender's stdin. `text` has no newline.
     pub fn send_line(&mut self, text: &str) -> io::Result<()> {
         self.send(&LabCommand::Line { text: text.to_owned() })
     }
 
-    /// Asks for a [`AgentEvent::Meter`] with this id. `deep` readings stop the contender for as long as the kernel walks
-    /// its page tables: keep them out of timed windows.
+    /// Requests an [`AgentEvent::Meter`] with this id. `deep` readings stop the contender while the kernel walks its
+    /// page tables: use them outside timed windows only.
     pub fn meter(&mut self, id: u64, deep: bool) -> io::Result<()> {
         self.send(&LabCommand::Meter { id, deep })
     }
 
-    /// Freezes the contender, all of its processes, or lets it go on; [`AgentEvent::Frozen`] says when that is so.
+    /// Freezes or thaws all processes of the contender; [`AgentEvent::Frozen`] follows.
     pub fn freeze(&mut self, frozen: bool) -> io::Result<()> {
         self.send(&LabCommand::Freeze { frozen })
     }
 
-    /// Kills the contender and everything that it started; [`AgentEvent::Exited`] follows.
+    /// Kills all processes of the contender; [`AgentEvent::Exited`] follows.
     pub fn kill(&mut self) -> io::Result<()> {
         self.send(&LabCommand::Kill)
     }
@@ -147,7 +147,7 @@ impl RoleProcess {
 
 impl Drop for RoleProcess {
     fn drop(&mut self) {
-        // The end of its stdin is all that an agent needs to end everything.
+        // Closing its stdin makes the agent end all processes.
         self.stdin = None;
         end_process(&mut self.agent, AGENT_EXIT_TIME);
         if let Some(reader) = self.reader.take() {
@@ -159,7 +159,7 @@ impl Drop for RoleProcess {
     }
 }
 
-/// Waits for a process that has been told to end, and kills it if it does not.
+/// Waits for a process that was asked to end, and kills it after `time`.
 pub(super) fn end_process(process: &mut Child, time: Duration) {
     let deadline = Instant::now() + time;
     while let Ok(None) = process.try_wait() {
@@ -173,7 +173,7 @@ pub(super) fn end_process(process: &mut Child, time: Duration) {
     }
 }
 
-/// Passes on all events but the last, and answers that.
+/// Forwards all events except the last, which is returned.
 fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, AgentEvent)>) -> AgentEvent {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
@@ -186,7 +186,7 @@ fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, Age
             Ok(_) => {}
         }
         match serde_json::from_slice::<AgentEvent>(&line) {
-            // An agent that was killed in the middle of a line.
+            // An agent that was killed while writing a line.
             Err(_) if line.last() != Some(&b'\n') => return lost(),
             Err(error) => {
                 return AgentEvent::Failed { reason: format!("the agent's line is not understood: {error}") };

@@ -1,4 +1,4 @@
-//! The system calls that the standard library and nix do not offer in a safe form.
+//! System calls without a safe interface in the standard library or nix.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ use nix::unistd::{ForkResult, Pid};
 
 use super::messages::Usage;
 
-/// A child's end, with what `wait4` counted for it.
+/// The end of a child, with `wait4`'s accounting.
 pub(crate) struct Reaped {
     pub(crate) pid: i32,
     pub(crate) code: Option<i32>,
@@ -22,21 +22,21 @@ pub(crate) struct Reaped {
     pub(crate) usage: Usage,
 }
 
-/// Forks. Only for programs with a single thread.
+/// Forks. Only for single-threaded programs.
 pub(crate) fn fork_single_threaded() -> nix::Result<ForkResult> {
     // SAFETY: the agent never starts a thread (its event loop is poll(2)), so the child's copy of memory holds no lock
     // of a thread that does not exist in it, and may go on to run ordinary code.
     unsafe { nix::unistd::fork() }
 }
 
-/// Writes to a closed pipe answer EPIPE instead of killing us.
+/// Writing to a closed pipe returns EPIPE instead of ending the process.
 pub(crate) fn ignore_sigpipe() -> nix::Result<()> {
     // SAFETY: SigIgn installs no handler, so no code of ours runs in signal context.
     unsafe { nix::sys::signal::signal(Signal::SIGPIPE, SigHandler::SigIgn) }.map(drop)
 }
 
-/// Makes a TUN device of this name, without packet information, in the network namespace that we are in. It lives as
-/// long as the file. Reads and writes are packets, from the IP header on, and do not wait.
+/// Creates a TUN device of this name, without packet information, in the current network namespace. It exists as long
+/// as the file. Reads and writes are packets, starting at the IP header, and do not block.
 pub(crate) fn tun(name: &str) -> io::Result<File> {
     let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
     // SAFETY: zeroed memory is a valid ifreq: integers and arrays of them.
@@ -50,7 +50,7 @@ pub(crate) fn tun(name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Runs `prepare` in the new process, between fork and exec. Only for programs with a single thread.
+/// Runs `prepare` in the new process, between fork and exec. Only for single-threaded programs.
 pub(crate) fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -60,7 +60,7 @@ pub(crate) fn before_exec(
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Reaps one ended child, any child, without waiting. `None`: none has ended yet. `ECHILD`: there is no child.
+/// Reaps any ended child without waiting. `None`: none has ended yet. `ECHILD`: there is no child.
 pub(crate) fn reap_any() -> nix::Result<Option<Reaped>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -84,13 +84,13 @@ pub(crate) fn reap_any() -> nix::Result<Option<Reaped>> {
     }))
 }
 
-/// Ends this process at once: no destructor, no exit handler, no buffered output of the process we were forked from.
+/// Ends this process immediately: no destructor, no exit handler, no buffered output of the parent.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit has no preconditions.
     unsafe { libc::_exit(code) }
 }
 
-/// Sends a signal, and does not mind if there is no such process any more.
+/// Sends SIGKILL; the process may have ended already.
 pub(crate) fn kill_quietly(pid: i32) {
     let _ = nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
 }

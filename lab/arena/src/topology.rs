@@ -1,4 +1,4 @@
-//! Which CPUs a role runs on: whole physical cores, within what this process may use.
+//! CPU sets of roles: whole physical cores among those available to this process.
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +9,19 @@ use nix::unistd::Pid;
 use super::ArenaError;
 use netdyno_lab_manifest::Placement;
 
-/// Which CPUs everybody gets.
+/// The CPUs of each role and of the lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuPlan {
-    /// One set a role.
+    /// One set per role.
     pub roles: Vec<Vec<usize>>,
-    /// Cores that no role uses, for the lab and its agents; `None` if there are none to spare.
+    /// Cores that no role uses, for the lab and its agents; `None` if there are none.
     pub lab: Option<Vec<usize>>,
-    /// What was asked for and could not be had.
+    /// What was requested but is unavailable.
     pub warning: Option<String>,
 }
 
 impl CpuPlan {
-    /// Whether all roles have to share one CPU.
+    /// Whether all roles share one CPU.
     #[must_use]
     pub fn on_one_cpu(&self) -> bool {
         let mut cpus: Vec<usize> = self.roles.iter().flatten().copied().collect();
@@ -31,7 +31,7 @@ impl CpuPlan {
     }
 }
 
-/// The CPUs that this process may use, by physical core.
+/// The CPUs available to this process, by physical core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     cores: Vec<Vec<usize>>,
@@ -47,7 +47,7 @@ impl Topology {
         Ok(Self::group(&allowed, Path::new("/sys/devices/system/cpu")))
     }
 
-    /// Groups the allowed CPUs by core; fast cores first, the one with CPU 0 last, as it takes most interrupts.
+    /// Groups the permitted CPUs by core: fast cores first, and that of CPU 0, which handles most interrupts, last.
     fn group(allowed: &[usize], sysfs: &Path) -> Self {
         let mut cores: Vec<Vec<usize>> = Vec::new();
         for &cpu in allowed {
@@ -63,13 +63,13 @@ impl Topology {
         Self { cores }
     }
 
-    /// The physical cores, each as the CPUs (hardware threads) that this process may use.
+    /// The physical cores, each as the CPUs (hardware threads) available to this process.
     #[must_use]
     pub fn cores(&self) -> &[Vec<usize>] {
         &self.cores
     }
 
-    /// Gives every role its CPUs.
+    /// Assigns CPUs to every role.
     #[must_use]
     pub fn place(&self, placement: Placement, roles: usize) -> CpuPlan {
         let mut all: Vec<usize> = self.cores.concat();
@@ -93,7 +93,7 @@ impl Topology {
     }
 }
 
-/// Moves this thread, and every thread and process that it starts from now on, to these CPUs.
+/// Moves this thread, and all threads and processes that it starts later, to these CPUs.
 pub fn pin_self(cpus: &[usize]) -> std::io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -102,12 +102,12 @@ pub fn pin_self(cpus: &[usize]) -> std::io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// Gives this thread back the CPUs that it had, once it is dropped.
+/// Restores this thread's CPUs when dropped.
 #[derive(Debug)]
 pub struct CpusBack(Option<CpuSet>);
 
 impl CpusBack {
-    /// Those that it has now.
+    /// Saves the current CPUs.
     #[must_use]
     pub fn of_now() -> CpusBack {
         CpusBack(sched_getaffinity(Pid::from_raw(0)).ok())
@@ -121,7 +121,7 @@ impl Drop for CpusBack {
     }
 }
 
-/// The hardware threads of this CPU's core, itself included; only itself where the kernel does not say.
+/// The hardware threads of this CPU's core, including itself; only itself if unknown.
 fn siblings(sysfs: &Path, cpu: usize) -> Vec<usize> {
     let topology = sysfs.join(format!("cpu{cpu}/topology"));
     ["core_cpus_list", "thread_siblings_list"]
@@ -137,7 +137,7 @@ fn max_frequency_khz(sysfs: &Path, cpu: usize) -> u64 {
     fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The kernel's list format: `0-2,5`. What cannot be read is left out.
+/// Parses the kernel's list format: `0-2,5`. Invalid parts are ignored.
 fn parse_cpu_list(text: &str) -> Vec<usize> {
     text.trim()
         .split(',')

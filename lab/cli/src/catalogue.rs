@@ -1,9 +1,11 @@
-//! The catalogue that the program carries, for use outside of any checkout: workloads, contenders, SDKs and our stacks.
+//! The embedded catalogue, for use outside of checkouts: workloads, contenders, SDKs and the stacks of this
+//! repository.
 //!
-//! Does: unpack it into the cache, once for each content. Does not: read it; it is a checkout then, like others.
+//! Does: unpack it into the cache, once per version. Does not: read it; the unpacked folder is treated like a
+//! checkout.
 //!
 //! ```text
-//! <cache>/catalogues/<16 hex>/      what `build.rs` packed, named by its hash
+//! <cache>/catalogues/<16 hex>/      the archive of `build.rs`, named by its hash
 //! ```
 
 use std::fs;
@@ -15,10 +17,10 @@ use sha2::{Digest, Sha256};
 
 use netdyno_lab_manifest::hex;
 
-/// Empty where the program was built without its repository.
+/// Empty if the program was built outside its repository.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.tar.gz"));
 
-/// What the folder of the catalogue is called: a hash of what is in it.
+/// The folder name of the catalogue: a hash of its content.
 #[must_use]
 pub fn name() -> String {
     name_of(PACKED)
@@ -28,10 +30,7 @@ fn name_of(packed: &[u8]) -> String {
     hex(&Sha256::digest(packed))[..16].to_owned()
 }
 
-/// The folder of the catalogue, unpacked now if it is not there; none where the program carries none.
-///
-/// # Errors
-/// When the cache cannot be written.
+/// The folder of the catalogue, unpacked on first use; none if the program has none.
 pub fn unpacked(cache: &Path) -> io::Result<Option<PathBuf>> {
     unpack(PACKED, cache)
 }
@@ -45,7 +44,7 @@ fn unpack(packed: &[u8], cache: &Path) -> io::Result<Option<PathBuf>> {
     if whole.is_dir() {
         return Ok(Some(whole));
     }
-    // Another netdyno may unpack it, too.
+    // Another netdyno may be unpacking it.
     let _lock = netdyno_lab_engine::build::lock(cache, &name)?;
     if whole.is_dir() {
         return Ok(Some(whole));

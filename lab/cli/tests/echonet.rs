@@ -1,5 +1,5 @@
-//! The workload `echonet` from outside, with the contenders that need no more than a C compiler: each role has a network of its own, both
-//! parts of the CPU time are told, and a device whose values are not the contract's does not pass, in whatever phase it shows.
+//! The workload `echonet` from outside, with contenders that only need a C compiler: each role has its own network,
+//! user and system time are reported, and a device with wrong values fails in whichever phase it shows.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -24,7 +24,7 @@ fn told(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
-/// Whether it lacks what is needed here; a failure where nothing may be skipped.
+/// Whether a requirement is missing; a failure if all are required.
 fn is_skipped(told: &str) -> bool {
     let skipped =
         told.contains("skipped: needs") || told.contains("not permitted") || told.contains(" is missing");
@@ -36,7 +36,7 @@ fn is_skipped(told: &str) -> bool {
 }
 
 #[test]
-fn each_role_has_a_network_of_its_own_and_its_cost_is_told_in_parts() {
+fn each_role_has_its_own_network_and_cpu_time_in_parts() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["run", "echonet", "c-plain", "--blocks", "--format", "json", "--max-blocks", "1"];
     let sweep = ["--set", "seconds=0.4", "--set", "warmup_seconds=0.1", "--sweep", "outstanding=1,16"];
@@ -60,14 +60,14 @@ fn each_role_has_a_network_of_its_own_and_its_cost_is_told_in_parts() {
         for role in ["controller", "device"] {
             let [all, user, system] =
                 ["cpu", "user", "system"].map(|part| figure(&format!("{role}_{part}_per_round")));
-            // The kernel may tell the parts by what it found at each tick: of 0.4 s they are rough.
+            // The kernel may sample user and system time at ticks, so that those of 0.4 s are inexact.
             assert!(all > 0.0 && user + system > 0.0 && user + system < 3.0 * all, "{all} {user} {system}");
         }
     }
 }
 
 #[test]
-fn one_network_for_all_is_refused_with_the_reason() {
+fn a_shared_network_is_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     for net in ["loopback", "host"] {
         let output =
@@ -87,7 +87,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A checkout with the workload and one contender, which is the plain one in C with an edit of its device.
+/// A checkout with the workload and one contender, a variant of the plain one in C with an edited device.
 fn liar(root: &Path, from: &str, to: &str) {
     let here = repository();
     copy(&here.join("contenders/sdk/c"), &root.join("contenders/sdk/c"));
@@ -101,7 +101,7 @@ fn liar(root: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn one_wrong_byte_does_not_pass() {
+fn one_wrong_byte_fails_the_gate() {
     const D3: &str = r#"add(profile, 0xd3, READABLE, "\x00\x00\x01", 3)"#;
     const READ: &str = "if ((slot->access & access) != 0";
     for (from, to, reason) in [

@@ -1,6 +1,6 @@
-//! The workload `rtt` from outside, with the contenders that need no more than a C compiler: the gate passes over UDP and
-//! TCP, on both kinds of network, and the report has the whole curve; flat out they bear turns. Whether a rate is held is for the machine to decide,
-//! and so for no test: how that is judged, `lab/analysis/src/load.rs` tests on numbers.
+//! The workload `rtt` from outside, with contenders that only need a C compiler: the gate passes over UDP and TCP, on
+//! both kinds of network, and the report has the latency curve; closed loops are compared by duels. Whether a rate is
+//! sustained depends on the machine and is tested on numbers, in `lab/analysis/src/load.rs`.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Length of each measured window.
 const SECONDS: f64 = 0.5;
 
-/// Runs `netdyno` on this repository with a store of its own, and gives the report.
+/// Runs `netdyno` on this repository with its own store, and returns the report.
 fn run(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_netdyno"))
@@ -33,7 +33,7 @@ fn number(cell: &Value, metric: &str) -> f64 {
     figure["value"].as_f64().unwrap_or_else(|| panic!("{metric}: {figure}"))
 }
 
-/// The cells that were measured, all of them well. A host may lack what a contender needs.
+/// The measured cells, all of them successful. A host may lack a contender's prerequisites.
 fn measured(report: &Value) -> Vec<&Value> {
     let (skipped, measured): (Vec<_>, Vec<_>) =
         report["cells"].as_array().unwrap().iter().partition(|cell| cell["status"] == "skipped");
@@ -48,7 +48,7 @@ fn measured(report: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn flat_out_is_compared_by_duels_and_a_rate_by_blocks() {
+fn closed_loops_are_compared_by_duels_and_rates_by_blocks() {
     let report = run(&[
         "c-blocking",
         "c-epoll",
@@ -74,7 +74,7 @@ fn flat_out_is_compared_by_duels_and_a_rate_by_blocks() {
 }
 
 #[test]
-fn the_gate_passes_and_the_curve_is_whole() {
+fn the_gate_passes_and_the_curve_is_complete() {
     for arguments in [
         &["c-blocking", "--sweep", "transport=udp,tcp", "--set", "rate=1000", "--set", "tasks=10"][..],
         &[
@@ -95,7 +95,7 @@ fn the_gate_passes_and_the_curve_is_whole() {
             let quantiles = ["latency_p50", "latency_p90", "latency_p99", "latency_p99_9", "latency_max"];
             let quantiles = quantiles.map(|q| number(cell, q));
             assert!(quantiles.is_sorted() && quantiles[0] > 0.0, "{quantiles:?}");
-            // Latency runs from the moment due, service from the moment sent.
+            // Latency starts when a request is due, service when it is sent.
             assert!(number(cell, "service_p50") <= quantiles[0] * 1.002, "{cell}");
             for name in ["ping.latency", "ping.service", "ping.lateness"] {
                 let curve = cell["curves"][name].as_array().unwrap();
@@ -103,8 +103,8 @@ fn the_gate_passes_and_the_curve_is_whole() {
                 assert_eq!(last["quantile"], 1.0, "{name}");
             }
             if cell["params"]["tasks"] == 10 {
-                // 10 tasks that wait 1 ms each: 10,000 runs a second and, at the window's ends, one more of each at
-                // the most.
+                // 10 tasks that wait 1 ms each: at most 10,000 runs per second, and one more of each at the ends of
+                // the window.
                 for role in ["ping_task_runs", "pong_task_runs"] {
                     let runs = number(cell, role);
                     assert!((1.0..=10_000.0 + 10.0 / SECONDS).contains(&runs), "{role}: {runs}");

@@ -1,5 +1,5 @@
-//! What a test can hold of the repository's own rules: documents that name what exists, small files, and a lab that knows
-//! no contender by name.
+//! The repository's own rules, as far as a test can check them: documents name existing paths, files are small, and
+//! the lab knows no contender by name.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::BTreeSet;
@@ -9,11 +9,11 @@ use std::process::Command;
 
 use netdyno_lab_manifest::Catalog;
 
-/// Lines of ARCHITECTURE.md: what can be read in one go.
+/// Most lines of ARCHITECTURE.md.
 const ARCHITECTURE_LINES_MAX: usize = 150;
-/// Lines of a source file of the lab, tests left out.
+/// Most lines of a source file of the lab, without tests.
 const SOURCE_LINES_MAX: usize = 450;
-/// Words that do not stay. In two parts, so that this file may hold them.
+/// Banned words. In two parts, so that this file does not contain them.
 const BANNED: [&str; 10] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -26,7 +26,7 @@ const BANNED: [&str; 10] = [
     concat!("proxy.golang", ".org"),
     concat!("deb.debian", ".org"),
 ];
-/// The crates of the lab, each above those that it depends on.
+/// The crates of the lab, in the order of their dependencies.
 const LAB: [&str; 9] = [
     "lab/protocol",
     "lab/stats",
@@ -38,7 +38,7 @@ const LAB: [&str; 9] = [
     "lab/report",
     "lab/cli",
 ];
-/// Our crates but for the lab: protocol cores, sockets, what a user adds, for other languages too, and the simulator.
+/// The other crates: protocol cores, sockets, libraries, bindings and the simulator.
 const STACKS: [&str; 15] = [
     "stacks/sctp",
     "stacks/rtc",
@@ -56,7 +56,7 @@ const STACKS: [&str; 15] = [
     "bindings/python",
     "sim",
 ];
-/// Of these, what opens no socket.
+/// Those without sockets.
 const WITHOUT_SOCKETS: [&str; 14] = [
     "stacks/sctp",
     "stacks/rtc",
@@ -73,12 +73,12 @@ const WITHOUT_SOCKETS: [&str; 14] = [
     "bindings/python",
     "sim",
 ];
-/// Folders that are made, not written.
+/// Folders of generated files.
 const MADE: [&str; 8] =
     ["target", "node_modules", ".git", ".venv", "__pycache__", "proptest-regressions", "corpus", "artifacts"];
-/// Files that a tool writes, as templates too.
+/// Files written by tools, including their templates.
 const LOCK_FILES: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "requirements.txt", "go.mod"];
-/// What a path of this repository begins with, should the folder be gone one day too.
+/// First components of the repository's paths, including those of folders that may be removed.
 const TOP: [&str; 12] = [
     "lab",
     "contenders",
@@ -98,7 +98,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every file below a folder, but for what was made.
+/// Every file below a folder, without generated ones.
 fn files(below: &str) -> Vec<PathBuf> {
     let (mut folders, mut found) = (vec![root().join(below)], Vec::new());
     while let Some(folder) = folders.pop() {
@@ -129,24 +129,25 @@ fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
-/// Fails with everything that is wrong, not with the first of it.
+/// Fails with all problems.
 fn check(what: &str, wrong: &[String]) {
     assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
 }
 
-/// The texts between backticks, code blocks left out.
+/// The texts between backticks, without code blocks.
 fn code_spans(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
 }
 
-/// The targets of `[text](target)` that are files.
+/// The file targets of `[text](target)`.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
     targets.filter(|target| !target.is_empty() && !target.contains("://")).collect()
 }
 
-/// The part of a path that must exist: up to its first placeholder. None if the text is no path of this repository.
+/// The part of a path that must exist, up to its first placeholder. None if the text is not a path of this
+/// repository.
 fn repository_path(text: &str) -> Option<&str> {
     let first = text.split('/').next()?;
     let is_path = TOP.contains(&first) && text.contains('/');
@@ -159,7 +160,7 @@ fn repository_path(text: &str) -> Option<&str> {
 }
 
 #[test]
-fn every_path_that_a_document_names_exists() {
+fn every_path_in_a_document_exists() {
     let mut wrong = Vec::new();
     for document in with_extension("", "md") {
         let (text, folder) = (fs::read_to_string(&document).unwrap(), document.parent().unwrap());
@@ -172,7 +173,7 @@ fn every_path_that_a_document_names_exists() {
 }
 
 #[test]
-fn pictures_follow_the_reader_into_the_dark() {
+fn pictures_support_dark_mode() {
     let bright = |path: &PathBuf| !read(path).replace(' ', "").contains("(prefers-color-scheme:dark)");
     let wrong: Vec<String> =
         with_extension("docs", "svg").iter().filter(|p| bright(p)).map(|p| shown(p)).collect();
@@ -180,7 +181,7 @@ fn pictures_follow_the_reader_into_the_dark() {
 }
 
 #[test]
-fn what_counts_as_a_path() {
+fn repository_paths_are_recognised() {
     for (text, path) in [
         ("lab/cli/src/cli.rs", Some("lab/cli/src/cli.rs")),
         ("contenders/<workload>/<name>/", Some("contenders")),
@@ -216,7 +217,7 @@ fn no_banned_words() {
     for path in files("") {
         let name = path.file_name().unwrap().to_string_lossy();
         let name = name.strip_suffix(".j2").unwrap_or(&name);
-        // What is no text has no words.
+        // Binary files have no words.
         let Ok(text) = fs::read_to_string(&path) else { continue };
         if !LOCK_FILES.contains(&name) {
             let found = BANNED.into_iter().filter(|word| text.contains(word));
@@ -283,7 +284,7 @@ fn manifests_are_valid_and_every_workload_has_its_ceiling() {
     check("manifests", &wrong);
 }
 
-/// The dependencies of a crate of ours, those of tests included.
+/// The dependencies of one of our crates, including those of tests.
 fn dependencies(crate_: &str) -> toml::Table {
     let manifest: toml::Table = read(format!("{crate_}/Cargo.toml")).parse().unwrap();
     let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
@@ -291,7 +292,7 @@ fn dependencies(crate_: &str) -> toml::Table {
 }
 
 #[test]
-fn lab_and_stacks_do_not_depend_on_each_other_and_say_why_on_the_rest() {
+fn lab_and_stacks_do_not_depend_on_each_other_and_other_dependencies_are_explained() {
     let architecture = read("ARCHITECTURE.md");
     let (_, table) = architecture.split_once("## Dependencies").unwrap();
     let explained: BTreeSet<&str> =
@@ -317,21 +318,21 @@ fn lab_and_stacks_do_not_depend_on_each_other_and_say_why_on_the_rest() {
     check("dependencies", &wrong);
 }
 
-/// Tests, and what only tests use.
+/// Tests, and files that only tests use.
 fn is_test(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_string_lossy();
     let in_folder = path.components().any(|part| part.as_os_str() == "tests");
     in_folder || ["tests.rs", "_tests.rs", "synthetic.rs", "fixture.rs"].iter().any(|end| name.ends_with(end))
 }
 
-/// The lines of a source file that are code: comments and the test module at the end left out.
+/// The lines of code of a source file, without comments and the test module at the end.
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     text[..end].lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// The ceiling is left out: its usual name is also a word of the manifest. So are our own contender, which has the name
-/// of the program, and the examples of `--help`.
+/// Exceptions: ceilings, whose usual name is also a word of the manifest, our own contender, which has the name of
+/// the program, and the examples of `--help`.
 #[test]
 fn the_lab_knows_no_contender_by_name() {
     let catalog = Catalog::load(&root()).unwrap();
@@ -356,7 +357,7 @@ fn the_lab_knows_no_contender_by_name() {
     check("the lab names contenders", &wrong);
 }
 
-/// Places in code, tests left out, that hold one of `words`.
+/// Positions in code, without tests, that contain one of `words`.
 fn places(crate_: &str, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for path in with_extension(&format!("{crate_}/src"), "rs").into_iter().filter(|path| !is_test(path)) {
@@ -368,11 +369,11 @@ fn places(crate_: &str, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn unsafe_code_stands_in_five_files() {
+fn unsafe_code_is_in_five_files() {
     let crates = LAB.iter().chain(&STACKS);
     let mut wrong: Vec<_> =
         crates.flat_map(|crate_| places(crate_, &["unsafe {", "unsafe fn", "unsafe impl"])).collect();
-    // For Tokio it is one line.
+    // A single line in the Tokio driver.
     let allowed = [
         "lab/arena/src/sys.rs:",
         "io/src/tcp/uring/sys.rs:",
@@ -384,7 +385,7 @@ fn unsafe_code_stands_in_five_files() {
     check("unsafe code outside of the files that are for it", &wrong);
 }
 
-/// Clocks, threads, locks and randomness of a core are refused by the lint: stacks/clippy.toml.
+/// The lint rejects clocks, threads, locks and randomness in cores: stacks/clippy.toml.
 #[test]
 fn only_io_opens_sockets() {
     let sockets = ["net::UdpSocket", "net::TcpStream", "net::TcpListener", "socket2::", "quinn_udp::"];

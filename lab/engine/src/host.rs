@@ -1,11 +1,11 @@
-//! What machine this is: it stands in every result.
+//! The description of the machine, which is part of every result.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use netdyno_lab_store::Host;
 
-/// Looks at the machine. `toolchains` is what [`crate::build`] found.
+/// Detects the machine. `toolchains` comes from [`crate::toolchains`].
 #[must_use]
 pub fn detect(toolchains: BTreeMap<String, String>) -> Host {
     let cpuinfo = read("/proc/cpuinfo");
@@ -42,7 +42,7 @@ fn line(path: &str) -> String {
     if text.is_empty() { unknown() } else { text.to_owned() }
 }
 
-/// The value of `name : value`.
+/// The value of a line `name : value`.
 fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|l| {
         let (key, value) = l.split_once(':')?;
@@ -59,7 +59,7 @@ fn os_name(os_release: &str) -> String {
     line.map_or_else(unknown, |v| v.trim_matches('"').to_owned())
 }
 
-/// proc(5), `/proc/stat`: the eighth figure of `cpu` is the time stolen.
+/// proc(5), `/proc/stat`: the eighth figure of `cpu` is the stolen time.
 fn steal_percent(stat: &str) -> f64 {
     let figures: Vec<f64> =
         stat.lines().next().unwrap_or("").split_whitespace().skip(1).filter_map(|f| f.parse().ok()).collect();

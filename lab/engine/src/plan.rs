@@ -1,4 +1,4 @@
-//! What to measure, and in which order.
+//! The cells of a run, and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,39 +10,39 @@ use rand_pcg::Pcg64Mcg;
 use netdyno_lab_manifest::Params;
 use netdyno_lab_store::PlannedCell;
 
-/// Who plays with whom.
+/// The assignment of contenders to roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Casting {
-    /// Each contender plays all roles but those of standard partners, and those that it has a stand-in for.
+    /// Each contender plays all roles except those of partners, and of stand-ins for roles it lacks.
     #[default]
     Alone,
-    /// Each contender of each role with each of the others, partners or not.
+    /// Every combination of contenders and roles, including those of partners.
     Matrix,
-    /// Each contender in each role, with this one in the others: on which side is the cost?
+    /// Each contender in each role, with this one in the others, to find which side limits.
     Against(String),
-    /// Each contender twice: how far is it from itself? The second one may be made to lose some of its time.
+    /// Each contender twice, to measure its difference from itself. The second one may be slowed down.
     Itself {
-        /// In thousandths.
+        /// The slowdown, in thousandths.
         stalled: u32,
     },
 }
 
-/// The roles of a workload, and who can play them.
+/// The roles of a workload and their possible players.
 pub struct Stage<'a> {
     /// The roles.
     pub roles: &'a [String],
-    /// Who plays a role for all, of those that are not compared.
+    /// Contenders that play a role for all others.
     pub partners: &'a IndexMap<String, String>,
-    /// Who plays a role of those that do not play it.
+    /// Contenders that play a role for those that lack it.
     pub stand_ins: &'a IndexMap<String, String>,
     /// Whether a contender plays a role.
     pub plays: &'a dyn Fn(&str, &str) -> bool,
-    /// Whether a contender plays with itself alone.
+    /// Whether a contender interoperates only with itself.
     pub is_alone: &'a dyn Fn(&str) -> bool,
 }
 
 impl Stage<'_> {
-    /// One contender in all roles but those of partners, and of stand-ins where it lacks the role.
+    /// A contender in all roles, except those of partners and, for roles it lacks, of stand-ins.
     fn alone(&self, name: &str) -> Cast {
         let stand_in = |role: &String| self.stand_ins.get(role).filter(|_| !(self.plays)(name, role));
         let of = |role: &String| {
@@ -52,8 +52,8 @@ impl Stage<'_> {
         self.roles.iter().map(|role| (role.clone(), of(role))).collect()
     }
 
-    /// Who is to play a role in a matrix: all of these who can; where none can, its partner or stand-in. Where there is neither of any
-    /// role, everybody plays all roles, or says why not.
+    /// The players of a role in a matrix: all contenders that play it, else its partner or stand-in. In a workload
+    /// without partners and stand-ins, every contender is tried in every role.
     fn candidates(&self, role: &str, contenders: &[String]) -> Vec<String> {
         if self.partners.is_empty() && self.stand_ins.is_empty() {
             return contenders.to_vec();
@@ -63,7 +63,7 @@ impl Stage<'_> {
         if able.is_empty() { other().into_iter().collect() } else { able }
     }
 
-    /// One contender for all, in each role in turn, with another one in the others. Where it has a stand-in, it has no turn.
+    /// One contender in each role in turn, with another contender in the others. Roles of stand-ins are skipped.
     fn against(&self, fixed: &str, contenders: &[String]) -> Vec<Cast> {
         let mut casts = vec![self.alone(fixed)];
         for one in contenders.iter().filter(|c| *c != fixed) {
@@ -95,25 +95,24 @@ impl Stage<'_> {
         })
     }
 
-    /// Whether each of a cast understands the others.
+    /// Whether all contenders of a cast interoperate.
     fn is_understood(&self, cast: &Cast) -> bool {
         let first = cast.values().next();
         cast.values().all(|name| Some(name) == first) || !cast.values().any(|name| (self.is_alone)(name))
     }
 
-    /// The roles of a cast that their standard partner plays.
+    /// The roles of a cast that are played by their partner.
     fn partners_in(&self, cast: &Cast) -> BTreeSet<String> {
         let standard = |(role, name): &(&String, &String)| self.partners.get(*role) == Some(*name);
         cast.iter().filter(standard).map(|(role, _)| role.clone()).collect()
     }
 }
 
-/// Who plays which role.
+/// The contender of each role.
 type Cast = BTreeMap<String, String>;
 
-/// All cells: every set of parameters with every cast.
-///
-/// The ceiling, where there is one, plays all roles itself but those of partners: it need not speak a rival's wire format.
+/// All cells: every set of parameters with every cast. The ceiling, if any, plays all roles except those of partners,
+/// since it need not interoperate with other contenders.
 #[must_use]
 pub fn cells(
     stage: &Stage<'_>,
@@ -151,7 +150,7 @@ pub fn cells(
     params.iter().flat_map(of).collect()
 }
 
-/// Every combination of the swept values over the other parameters, in the order of the command line.
+/// All combinations of the swept values, in the order of the command line.
 #[must_use]
 pub fn sweep(base: &Params, axes: &[(String, Vec<netdyno_lab_manifest::ParamValue>)]) -> Vec<Params> {
     axes.iter().fold(vec![base.clone()], |all, (name, values)| {
@@ -167,8 +166,8 @@ pub fn sweep(base: &Params, axes: &[(String, Vec<netdyno_lab_manifest::ParamValu
     })
 }
 
-/// The order of the cells in a block: a shuffle that only the seed and the block's number decide, so that a resumed
-/// run goes on in the order it would have had.
+/// The order of the cells in a block. It depends only on the seed and the block number, so that a resumed run keeps
+/// its order.
 #[must_use]
 pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells).collect();
@@ -176,18 +175,18 @@ pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
-/// One turn of a session.
+/// A turn of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Whose it is.
+    /// The index of the side.
     pub side: usize,
-    /// Which of that side's turns; none for the stretch in which it is left alone.
+    /// The number of the side's turn; none for a stretch.
     pub index: Option<u32>,
 }
 
-/// The turns of a session: each side has its first, then each its second, in orders that only the seed decides. The stretches of
-/// those who are to be `undisturbed` for one stand one by one between these rounds, spread over the session: one after the other
-/// they would keep everybody waiting for longer than a retransmission timer.
+/// The turns of a session: one round after the other, each with one turn of every side in an order that depends on
+/// the seed. The stretches of the `undisturbed` sides are spread between the rounds: consecutive stretches would
+/// freeze the other sides for longer than a retransmission timer.
 #[must_use]
 pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<Turn> {
     let mut random = Pcg64Mcg::seed_from_u64(mix(seed, 1 << 33));
@@ -208,13 +207,13 @@ pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<
     turns
 }
 
-/// Seed of a block's payloads and of what a link loses, below 2^53: the same for every contender of the block.
+/// Seed of a block's payloads and link losses, below 2^53: the same for all contenders of the block.
 #[must_use]
 pub fn payload_seed(seed: u64, block: u32) -> u64 {
     mix(seed, u64::from(block) | 1 << 32) >> 11
 }
 
-/// Seed of the order of the turns of one session of a round, by its place in it.
+/// Seed of the order of turns of a session, by its position in the round.
 #[must_use]
 pub fn session_seed(seed: u64, round: u32, place: u32) -> u64 {
     mix(mix(seed, u64::from(round) | 1 << 34), u64::from(place))

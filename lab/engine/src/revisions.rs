@@ -1,14 +1,16 @@
-//! Two states of a contender's repository as two contenders.
+//! Revisions of a contender's repository as contenders.
 //!
 //! | does | does not |
 //! |---|---|
-//! | put the files of a commit into the cache, once, as git would check them out | touch the repository: its index, its worktrees, its hooks |
-//! | read the contender's manifest as it is there | build; what is built is named by its files, so that equal ones are built once |
-//! | take path dependencies inside the repository from that commit too, since they are below the same folder | follow submodules |
+//! | write the files of a commit to the cache, as git would check them out | change the repository: its index,
+//! worktrees or hooks |
+//! | read the contender's manifest of that commit | build: builds are named by their files, so that equal revisions
+//! are built once |
+//! | include path dependencies inside the repository, since the whole tree is written | follow submodules |
 //!
 //! ```text
-//! <cache>/revisions/<commit>/files/   the whole tree of the commit
-//!                           /whole    written last: what makes it finished
+//! <cache>/revisions/<commit>/files/   the tree of the commit
+//!                          /whole    written last: marks a complete tree
 //! ```
 
 use std::fs;
@@ -18,64 +20,64 @@ use std::process::Command;
 
 use netdyno_lab_manifest::{Catalog, ManifestError};
 
-/// The state of the working tree, whatever is committed of it.
+/// The name of the working tree, with uncommitted changes.
 pub const WORKING_TREE: &str = ".";
-/// Digits of a commit that are shown.
+/// Displayed digits of a commit.
 const SHOWN_DIGITS: usize = 12;
-/// The longest name of a revision, in bytes.
+/// Longest name of a revision, in bytes.
 const NAME_BYTES_MAX: usize = 128;
-/// What git's own environment, as in a hook, would change.
+/// Variables that would redirect git, as in a hook.
 const GIT_VARIABLES: [&str; 6] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
 
-/// Why a revision cannot be had.
+/// Why a revision is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum RevisionError {
-    /// The caller's.
+    /// The name is invalid.
     #[error(
         "--rev {0:?} is not a revision: a branch, tag or commit as git names it, or \".\" for the working tree"
     )]
     Name(String),
-    /// No such commit.
+    /// There is no such commit.
     #[error(
         "no revision {revision:?} in {}: {said}; in a shallow clone fetch it first: git fetch --depth 1 origin {revision}",
         repository.display()
     )]
     Unknown {
-        /// As typed.
+        /// The name.
         revision: String,
-        /// Where it was looked for.
+        /// The repository.
         repository: PathBuf,
-        /// What git said.
+        /// The error from git.
         said: String,
     },
-    /// The contender is in no repository.
+    /// The contender is not in a repository.
     #[error("{} is in no git repository, and --rev names revisions of one: {said}", folder.display())]
     NoRepository {
         /// The contender's folder.
         folder: PathBuf,
-        /// What git said.
+        /// The error from git.
         said: String,
     },
-    /// Its manifest cannot be used.
+    /// The contender's manifest is invalid in this revision.
     #[error("{contender} at {revision}: {source}; the adapter must be part of both revisions")]
     Manifest {
         /// The contender.
         contender: String,
-        /// As typed.
+        /// The name of the revision.
         revision: String,
-        /// What is wrong with it there.
+        /// The problem.
         source: Box<ManifestError>,
     },
-    /// A name of the request.
+    /// A name of the request is invalid.
     #[error(transparent)]
     Asked(#[from] ManifestError),
     /// git failed.
     #[error("git {step}: {said}")]
     Git {
-        /// What it was to do.
+        /// The failed step.
         step: &'static str,
-        /// What it said.
+        /// The error from git.
         said: String,
     },
     /// The cache cannot be written.
@@ -83,15 +85,12 @@ pub enum RevisionError {
     Cache {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the system.
         source: io::Error,
     },
 }
 
-/// Adds a contender as it is at a revision to the catalog; gives its name there, `<name>@<revision>`.
-///
-/// # Errors
-/// The caller's: an unknown name or revision, or a contender that is not in it. The environment's: no git, no cache.
+/// Adds a contender as it is in a revision to the catalogue. Returns its name, `<name>@<revision>`.
 pub fn add(
     catalog: &mut Catalog,
     cache: &Path,
@@ -127,7 +126,7 @@ pub fn add(
     })
 }
 
-/// What stands behind the contender's name: of a whole hash the first digits.
+/// The suffix of the contender's name: of a complete hash, only the first digits.
 fn label(revision: &str) -> &str {
     if is_hash(revision) { shown(revision) } else { revision }
 }
@@ -136,7 +135,7 @@ fn is_hash(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// The commit that a revision names.
+/// The commit of a revision.
 fn commit(top: &Path, revision: &str) -> Result<String, RevisionError> {
     let wanted = format!("{revision}^{{commit}}");
     let found = git(top, &["rev-parse", "--verify", "--end-of-options", &wanted]);
@@ -148,7 +147,7 @@ fn commit(top: &Path, revision: &str) -> Result<String, RevisionError> {
 /// `0123456789ab, with changes`.
 fn state(top: &Path) -> String {
     let head = git(top, &["rev-parse", "--verify", "HEAD"]).unwrap_or_default();
-    // Takes no lock that its owner may want.
+    // Takes no lock.
     match git(top, &["--no-optional-locks", "status", "--porcelain"]) {
         Ok(changes) if changes.is_empty() => format!("git {}", shown(&head)),
         _ => format!("git {}, with changes", shown(&head)),
@@ -159,7 +158,7 @@ fn shown(commit: &str) -> &str {
     commit.get(..SHOWN_DIGITS).unwrap_or(commit)
 }
 
-/// The folder that has a commit's files.
+/// The folder with a commit's files, written on first use.
 fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionError> {
     let entry = cache.join("revisions").join(commit);
     let error = |path: &Path| {
@@ -167,7 +166,7 @@ fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionE
         move |source| RevisionError::Cache { path, source }
     };
     let (files, whole) = (entry.join("files"), entry.join(crate::build::REVISION_RECORD));
-    // Another lab may want the same.
+    // Another lab may write the same revision.
     let _lock = crate::build::lock(cache, commit).map_err(error(cache))?;
     fs::create_dir_all(&entry).map_err(error(&entry))?;
     if whole.is_file() {
@@ -184,14 +183,14 @@ fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionE
         ask(command.env("GIT_INDEX_FILE", &index)).map_err(|said| RevisionError::Git { step, said })
     };
     with_index("read-tree", &["read-tree", commit])?;
-    // As `git checkout` would write them, filters included; `git archive` leaves out what is marked `export-ignore`.
+    // As `git checkout` would write them, including filters; `git archive` omits files marked `export-ignore`.
     let prefix = format!("--prefix={}/", files.display());
     with_index("checkout-index", &["checkout-index", "--all", "--force", &prefix])?;
     fs::remove_file(&index).and_then(|()| fs::write(&whole, commit)).map_err(error(&whole))?;
     Ok(files)
 }
 
-/// What git prints in a folder; else what it complains of.
+/// Runs git in a folder. Returns its output, or its error message.
 fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
     ask(&mut command(folder, args))
 }
@@ -242,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Also of what an archive of the commit would leave out, and while files are staged.
+    /// Includes files that an archive of the commit would omit; staged files stay staged.
     #[test]
     fn a_commit_is_exported_whole_and_the_repository_stays_as_it_is() {
         let (repository, cache) = (Repository::new(), tempfile::tempdir().unwrap());
@@ -259,7 +258,7 @@ mod tests {
         assert_eq!(fs::read_to_string(files.join("tests/a.rs")).unwrap(), "one");
         assert_eq!(repository.git(&["status", "--porcelain=v2"]), before);
         assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
-        // What was interrupted is done again; what is whole is not.
+        // An incomplete tree is written again; a complete one is not.
         fs::write(files.join("src/lib.rs"), "kept").unwrap();
         exported(repository.0.path(), &first, cache.path()).unwrap();
         assert_eq!(fs::read_to_string(files.join("src/lib.rs")).unwrap(), "kept");

@@ -1,11 +1,11 @@
-//! The toolchains of this machine, as they introduce themselves.
+//! Versions of the installed toolchains.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::build::{Answer, ask};
 
-/// Programs whose version stands in every result, and how to ask them.
+/// Programs whose version is part of every result, with the option that prints it.
 const TOOLCHAINS: [(&str, &str); 9] = [
     ("rustc", "--version"),
     ("cargo", "--version"),
@@ -18,10 +18,10 @@ const TOOLCHAINS: [(&str, &str); 9] = [
     ("javac", "-version"),
 ];
 
-/// The longest that one of them may take: no run waits for a tool that hangs.
+/// Time limit of each program, so that no run waits for one that hangs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// The toolchains found, by program: the first line of what each says of itself, or that it said nothing in time.
+/// The first line of each toolchain's version, by program, or a note that it did not reply in time.
 #[must_use]
 pub fn toolchains() -> BTreeMap<String, String> {
     answers(&TOOLCHAINS, ANSWER_LIMIT)
@@ -33,7 +33,7 @@ fn answers(programs: &[(&str, &str)], limit: Duration) -> BTreeMap<String, Strin
         Answer::Late => Some(format!("no answer to {flag} in {} s", limit.as_secs_f64())),
         Answer::Nothing => None,
     };
-    // All at once: some take half a second.
+    // In parallel, since some take half a second.
     std::thread::scope(|scope| {
         let asked: Vec<_> = programs
             .iter()
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever hangs, or leaves somebody behind who holds its pipe, is not waited for, and does not stay.
+    /// A program that hangs, or leaves a child that holds its pipe, neither delays the others nor survives.
     #[test]
     fn a_tool_that_hangs_holds_up_nobody() {
         let folder = tempfile::tempdir().unwrap();

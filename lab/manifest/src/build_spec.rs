@@ -1,4 +1,4 @@
-//! How a contender is built: the tool, and what it needs beside it.
+//! How a contender is built: the tool and its prerequisites.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +12,21 @@ use super::read::{Problems, is_name};
 pub struct BuildSpec {
     /// The ecosystem's tool.
     pub tool: Tool,
-    /// The contender of the same workload whose sources and lock file it is built from, where it is a variant of it. What
-    /// a variant does not say here is as its sibling's.
+    /// The contender of the same workload that this one is a variant of. Both share sources and lock file; fields
+    /// that are missing here have the sibling's values.
     pub from: Option<String>,
-    /// The folder of `contenders/sdk` that it uses.
+    /// The SDK in `contenders/sdk` that it uses.
     pub sdk: Option<String>,
-    /// The binary, where its package has several: for cargo its name, for Go the folder below `cmd`.
+    /// The binary to build if the package has several: for cargo its name, for Go a folder below `cmd`.
     pub bin: Option<String>,
-    /// Further folders of the repository that count as its sources. For pip those that are Python packages are built and installed.
+    /// Further folders of the repository that belong to its sources. For pip, those that are Python packages are
+    /// installed.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// What must be installed beside the tool.
+    /// What must be installed in addition to the tool.
     #[serde(default)]
     pub needs: Vec<Need>,
-    /// About how long a build takes on two cores, from nothing: who is built sooner is measured sooner.
+    /// Approximate duration of a clean build on two cores. Contenders that build faster are measured first.
     pub seconds: Option<u32>,
 }
 
@@ -45,11 +46,11 @@ pub enum Tool {
     Npm,
     /// Python's pip, in a virtual environment.
     Pip,
-    /// None: the programs that it needs are the distribution's.
+    /// None: the distribution's programs are used.
     System,
 }
 
-/// Something that must be installed, and the Debian package that has it.
+/// A prerequisite and the Debian package that provides it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "NeedFields")]
 pub enum Need {
@@ -60,16 +61,16 @@ pub enum Need {
         /// The package.
         apt: String,
     },
-    /// A library that pkg-config knows.
+    /// A library known to pkg-config.
     PkgConfig {
-        /// Its name there.
+        /// Its name in pkg-config.
         pkg_config: String,
         /// The package.
         apt: String,
     },
 }
 
-/// A need as the file has it: one of the first two.
+/// A need as written in the manifest, with exactly one of the first two fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NeedFields {
@@ -122,7 +123,7 @@ impl BuildSpec {
 }
 
 impl Tool {
-    /// Whether what it builds has this.
+    /// Whether builds of this tool define the placeholder.
     pub fn offers(self, placeholder: Placeholder) -> bool {
         match placeholder {
             Placeholder::Dir | Placeholder::Src => true,
@@ -132,7 +133,7 @@ impl Tool {
         }
     }
 
-    /// Its name, as manifests spell it.
+    /// The name used in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cargo => "cargo",

@@ -1,4 +1,4 @@
-//! The catalog: every workload and contender of a repository, and everything wrong with any of them.
+//! The catalogue: every workload and contender of a repository, and the problems of invalid ones.
 
 use std::path::{Path, PathBuf};
 
@@ -8,27 +8,27 @@ use super::limits::FOLDERS_MAX;
 use super::read::{self, is_name, read_text};
 use super::{Contender, ManifestError, Workload};
 
-/// The folder of `contenders/` that holds helpers, not a workload's contenders.
+/// The folder of `contenders/` that holds SDKs instead of a workload's contenders.
 const SDK: &str = "sdk";
 const MANIFEST: &str = "contender.toml";
 
 /// Every workload and contender of a repository.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// The repository.
+    /// Its root folder.
     pub root: PathBuf,
     /// The valid workloads, by name.
     pub workloads: IndexMap<String, Workload>,
-    /// The valid contenders, by workload and name; of a revision that was added, by `<name>@<revision>`.
+    /// The valid contenders, by workload and name; those of a revision by `<name>@<revision>`.
     pub contenders: IndexMap<(String, String), Contender>,
-    /// What is wrong with the others. Files are relative to the root, or absolute where they are not below it.
+    /// Problems of the others. Files are relative to the root, or absolute if they are outside it.
     pub problems: Vec<ManifestError>,
-    /// The folders of the workloads' manifests, where that is not the root's.
+    /// Folders of workload manifests that are not in the root.
     elsewhere: IndexMap<String, PathBuf>,
 }
 
 impl Catalog {
-    /// Reads a repository. Fails only if it is none; a broken manifest is one of the problems.
+    /// Reads a repository. Problems of single manifests are recorded, not returned.
     pub fn load(root: &Path) -> Result<Self, ManifestError> {
         let mut catalog = Self { root: root.to_owned(), ..Self::default() };
         catalog.load_workloads(root, Path::new("workloads"))?;
@@ -36,16 +36,16 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Adds a folder from elsewhere: contenders in `<workload>/<name>`, workloads of its own in `<workload>.toml`, SDKs of its
-    /// own in `sdk`. Fails only if it is none; a broken manifest, or a name that is taken, is one of the problems.
+    /// Adds contenders from `<workload>/<name>`, workloads from `<workload>.toml` and SDKs from `sdk` in another
+    /// folder. Problems of single manifests, including duplicate names, are recorded.
     pub fn add(&mut self, folder: &Path) -> Result<(), ManifestError> {
         let folder = folder.canonicalize().map_err(|e| ManifestError::unreadable(folder, &e))?;
         self.load_workloads(Path::new(""), &folder)?;
         self.load_contenders(Path::new(""), &folder)
     }
 
-    /// Adds a contender as it stands in another folder of contenders, as `<name>@<revision>`, and gives that name. `state`
-    /// is what it is there, in words.
+    /// Adds a contender as it is in another folder of contenders, and returns its name, `<name>@<revision>`. `state`
+    /// describes the revision.
     pub fn add_revision(
         &mut self,
         folder: &Path,
@@ -61,7 +61,7 @@ impl Catalog {
         Ok(shown)
     }
 
-    /// The folder that has a workload's manifest and, below a folder of its name, the programs of its inputs.
+    /// The folder with a workload's manifest and, in a subfolder of the workload's name, the programs of its inputs.
     #[must_use]
     pub fn folder_of(&self, workload: &str) -> PathBuf {
         self.elsewhere.get(workload).cloned().unwrap_or_else(|| self.root.join("workloads"))
@@ -92,7 +92,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// A workload by name. A broken one gives its own error.
+    /// Returns a workload by name, or the problem of its manifest.
     pub fn workload(&self, name: &str) -> Result<&Workload, ManifestError> {
         let unknown = || {
             let broken = self.problem_of(Path::new(&format!("{name}.toml")));
@@ -106,7 +106,7 @@ impl Catalog {
         self.workloads.get(name).ok_or_else(unknown)
     }
 
-    /// A contender of a workload by name. A broken one gives its own error.
+    /// Returns a contender of a workload by name, or the problem of its manifest.
     pub fn contender(&self, workload: &str, name: &str) -> Result<&Contender, ManifestError> {
         let unknown = || {
             let broken = self.problem_of(&Path::new(workload).join(name).join(MANIFEST));
@@ -121,7 +121,7 @@ impl Catalog {
         self.contenders.values().filter(move |c| c.workload == workload)
     }
 
-    /// The programs that make the inputs of the valid workloads.
+    /// The programs that generate the inputs of the valid workloads.
     pub fn makers(&self) -> impl Iterator<Item = Contender> {
         let of = |workload: &Workload| -> Vec<Contender> {
             let folder = self.folder_of(&workload.name);
@@ -134,7 +134,7 @@ impl Catalog {
         self.workloads.values().flat_map(of)
     }
 
-    /// What is wrong with the contender of this name, in whatever workload, or with `<workload>/<name>`.
+    /// The problem of the contender with this name in any workload, or of `<workload>/<name>`.
     pub fn broken_contender(&self, name: &str) -> Option<ManifestError> {
         let folder = self.problems.iter().filter_map(|p| p.file()).find(|file| {
             file.ends_with(MANIFEST) && file.parent().is_some_and(|folder| folder.ends_with(name))
@@ -142,10 +142,10 @@ impl Catalog {
         self.problem_of(folder?)
     }
 
-    /// What is wrong with manifests other than those of these workloads and contenders.
+    /// The problems of all manifests except those of the named workloads and contenders.
     pub fn problems_beside<'a>(&'a self, named: &'a [&str]) -> impl Iterator<Item = &'a ManifestError> {
         let is_named = |file: &Path| {
-            // The folder of a contender, the file of a workload.
+            // The folder of a contender, or the file of a workload.
             let is_contender = file.ends_with(MANIFEST);
             let own = if is_contender { file.with_file_name("") } else { file.with_extension("") };
             named.iter().any(|name| own.ends_with(name))
@@ -153,7 +153,7 @@ impl Catalog {
         self.problems.iter().filter(move |problem| !problem.file().is_some_and(is_named))
     }
 
-    /// What is wrong with the manifest whose path ends so.
+    /// The problem of the manifest whose path ends with `file`.
     fn problem_of(&self, file: &Path) -> Option<ManifestError> {
         let is_it = |p: &&ManifestError| p.file().is_some_and(|of| of.ends_with(file));
         let mut all: Vec<_> = self.problems.iter().filter(is_it).cloned().collect();
@@ -177,14 +177,14 @@ impl Catalog {
         }
     }
 
-    /// Notes that a name is used twice: which of the two is meant is for their authors to say.
+    /// Records a duplicate name.
     fn taken(&mut self, file: PathBuf, by: &Path) {
         let rule = format!("there is one of this name already: {}; rename one of them", by.display());
         let field = "name".to_owned();
         self.problems.push(ManifestError::Invalid { file, line: None, field, rule, nearest: None });
     }
 
-    /// Loads one contender. A folder without a manifest is somebody's build output, or work not yet begun.
+    /// Loads one contender. A folder without a manifest is build output or unfinished work, and is ignored.
     fn load_contender(&mut self, root: &Path, dir: &Path, (workload, name): (&str, &str)) {
         let file = dir.join(MANIFEST);
         if !is_name(name) || !root.join(&file).exists() {
@@ -201,7 +201,7 @@ impl Catalog {
         }
     }
 
-    /// The sibling whose folder a variant shares, and its manifest: that must be a contender of its own.
+    /// The sibling of a variant and its manifest. The sibling must not be a variant itself.
     fn sibling(root: &Path, file: &Path, from: &str) -> Result<(Contender, String), String> {
         let folder = file.parent().unwrap_or(Path::new("")).with_file_name(from);
         let text = read_text(root, &folder.join(MANIFEST))
@@ -214,7 +214,7 @@ impl Catalog {
         Ok((sibling, text))
     }
 
-    /// A variant: what its `[build]` does not say is as its sibling's.
+    /// Parses a variant. Missing fields of `[build]` are inherited from the sibling.
     fn parse_variant(
         root: &Path,
         file: &Path,
@@ -233,7 +233,7 @@ impl Catalog {
         Ok(variant)
     }
 
-    /// Reads the contender in `root/dir`; errors name its file below `root`.
+    /// Reads the contender in `root/dir`. Errors name the file relative to `root`.
     fn read_contender(&self, root: &Path, dir: &Path) -> Result<Contender, Vec<ManifestError>> {
         let file = dir.join(MANIFEST);
         let text = read_text(root, &file).map_err(|e| vec![e])?;
@@ -242,12 +242,12 @@ impl Catalog {
             Some(from) => Self::parse_variant(root, &file, &text, from)?,
             None => Contender::parse(&file, &text)?,
         };
-        // The sources of the contender that it is a variant of, or its own.
+        // A variant uses its sibling's sources.
         let sources = contender.build.from.as_ref().map_or(dir.to_owned(), |from| dir.with_file_name(from));
         contender.dir = root.join(sources);
         match self.workload(&contender.workload) {
             Ok(workload) => contender.check_against(workload, &file, &text)?,
-            // A broken workload has said so itself.
+            // The problem of a broken workload is already recorded.
             Err(unknown @ ManifestError::Unknown { .. }) => {
                 let rule = unknown.to_string();
                 let field = "workload".to_owned();
@@ -259,8 +259,7 @@ impl Catalog {
     }
 }
 
-/// The repository: `NETDYNO_ROOT`, else the nearest folder from here up that has both `workloads/` and `contenders/`; none
-/// where there is none.
+/// The repository: `NETDYNO_ROOT`, else the nearest parent folder with `workloads/` and `contenders/`, if any.
 pub fn find_root() -> Result<Option<PathBuf>, ManifestError> {
     if let Some(root) = std::env::var_os("NETDYNO_ROOT").filter(|root| !root.is_empty()) {
         let file = PathBuf::from(root);
@@ -278,7 +277,7 @@ fn is_root(dir: &Path) -> bool {
     dir.join("workloads").is_dir() && dir.join("contenders").is_dir()
 }
 
-/// The names in a folder of the repository, sorted; hidden ones and those that are not UTF-8 left out.
+/// The sorted names in a folder, without hidden and non-UTF-8 ones.
 fn entries(root: &Path, folder: &Path) -> Result<Vec<String>, ManifestError> {
     let unreadable = |e: std::io::Error| ManifestError::unreadable(folder, &e);
     let mut names = Vec::new();

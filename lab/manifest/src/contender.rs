@@ -1,4 +1,4 @@
-//! A contender: one implementation of a workload's roles, how to build it and how to start it.
+//! A contender: an implementation of a workload's roles, and how to build and start it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,29 +13,29 @@ use super::{BuildSpec, InputSpec, ManifestError, ParamValue, Params, RoleSpec, W
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contender {
-    /// Its name, which is its folder's.
+    /// Its name; equal to its folder's.
     pub name: String,
-    /// Its workload, which is the name of the folder above.
+    /// Its workload; equal to the name of the parent folder.
     pub workload: String,
     /// The programming language of the library under test.
     pub language: String,
-    /// What it is, in a line.
+    /// One-line description.
     pub about: String,
-    /// Where the library lives.
+    /// Home page of the library.
     pub homepage: Option<String>,
     /// The library's licence.
     pub license: String,
-    /// Whether the library is used as its documentation says.
+    /// Whether the library is used with its documented defaults.
     pub tuning: Tuning,
-    /// What was tuned, of a `peak` contender.
+    /// The changes of a `peak` contender.
     #[serde(default)]
     pub tuned: Vec<String>,
-    /// Whether it is an upper bound and never ranked.
+    /// Whether it is an upper bound, which is never ranked.
     #[serde(default)]
     pub ceiling: bool,
-    /// What its figures do not say, and who reads them has to know: printed below each table that it stands in.
+    /// A remark that is needed to interpret its figures; printed below every table that includes it.
     pub caveat: Option<String>,
-    /// Why nobody else understands what it sends: then it plays with itself alone.
+    /// Why it interoperates only with itself, if that is the case.
     pub alone: Option<String>,
     /// The library under test.
     pub implementation: Implementation,
@@ -43,49 +43,49 @@ pub struct Contender {
     pub build: BuildSpec,
     /// The roles that it can play.
     pub roles: IndexMap<String, RoleSpec>,
-    /// What it can do, in the words of the workload's `requires`.
+    /// Its capabilities, as named in the workload's `requires`.
     #[serde(default)]
     pub capabilities: BTreeMap<String, ParamValue>,
-    /// The folder that it is built from: its own, or the sibling that `build.from` names. Not in the file.
+    /// The folder it is built from: its own, or that of the sibling named by `build.from`. Not in the file.
     #[serde(skip)]
     pub dir: PathBuf,
-    /// The state of a repository that it is taken from, in words, where two of them are compared. Not in the file.
+    /// The description of the revision, if revisions are compared. Not in the file.
     #[serde(skip)]
     pub revision: Option<String>,
 }
 
-/// Whether the library is used as its documentation says, or tuned.
+/// Whether the library is used with its documented defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
-    /// As the documentation says.
+    /// Documented defaults.
     Defaults,
-    /// Tuned; `tuned` lists what.
+    /// Tuned; `tuned` lists the changes.
     Peak,
 }
 
-/// The library under test; what `ready` reports is checked against it.
+/// The library under test. The `ready` message must agree with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Implementation {
-    /// The package, as its ecosystem names it.
+    /// The package name in its ecosystem.
     pub module: String,
-    /// Its version; `toolchain` where the language's own library is under test, and `distribution` where a package of the
-    /// distribution is: then it is what `ready` reports.
+    /// Its version. `toolchain` for the language's own library and `distribution` for a package of the distribution;
+    /// in these cases `ready` reports the version.
     pub version: String,
 }
 
-/// The versions of what comes with the language itself, and with the system.
+/// Versions of libraries that are part of the toolchain or the distribution.
 const AS_INSTALLED: [&str; 2] = ["toolchain", "distribution"];
 
-/// Whether a role may report a version, by the one that its manifest names.
+/// Whether a role may report this version, given the one in its manifest.
 #[must_use]
 pub fn version_matches(manifest: &str, said: &str) -> bool {
     AS_INSTALLED.contains(&manifest) || manifest == said
 }
 
 impl Implementation {
-    /// What it comes with, where it is no package of its own: the toolchain or the distribution.
+    /// `toolchain` or `distribution`, if the library is part of it.
     #[must_use]
     pub fn comes_with(&self) -> Option<&str> {
         AS_INSTALLED.contains(&self.version.as_str()).then_some(&self.version)
@@ -93,7 +93,7 @@ impl Implementation {
 }
 
 impl Contender {
-    /// The program that makes an input, as something to be built: it plays no role. `folder` is that of the workload's manifest.
+    /// The program that generates an input, as a contender without roles. `folder` contains the workload's manifest.
     #[must_use]
     pub fn maker(input: &InputSpec, folder: &Path, workload: &str, name: &str) -> Contender {
         Contender {
@@ -117,13 +117,13 @@ impl Contender {
         }
     }
 
-    /// Parses and validates a contender by itself; errors name `file`, which is `<dir>/contender.toml`. What
-    /// depends on its workload is checked by [`Contender::check_against`].
+    /// Parses and validates a contender; errors name `file`, which is `<dir>/contender.toml`.
+    /// [`Contender::check_against`] checks what depends on the workload.
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
         Self::checked(decode(file, text).map_err(|e| vec![e])?, file, text)
     }
 
-    /// The same of a variant; `sibling` is the manifest of the contender that it is built from.
+    /// Like `parse`, for a variant; `sibling` is the manifest of the sibling.
     pub(super) fn parse_variant(file: &Path, text: &str, sibling: &str) -> Result<Self, Vec<ManifestError>> {
         Self::checked(decode_variant(file, text, sibling).map_err(|e| vec![e])?, file, text)
     }
@@ -135,7 +135,7 @@ impl Contender {
         problems.finish(contender)
     }
 
-    /// Checks what depends on the workload: its name, the roles, the capabilities that parameters need.
+    /// Checks what depends on the workload: its name, the roles and the required capabilities.
     pub fn check_against(
         &self,
         workload: &Workload,
@@ -174,7 +174,7 @@ impl Contender {
         problems.finish(())
     }
 
-    /// Whether it can do the workload with these parameters; if not, why.
+    /// Checks whether it can run the workload with these parameters; the error has the reason.
     pub fn supports(&self, workload: &Workload, params: &Params) -> Result<(), String> {
         for (name, needs) in &workload.requires {
             let Some(value) = params.get(name) else { continue };
@@ -198,14 +198,14 @@ impl Contender {
         Ok(())
     }
 
-    /// Whether it can play a role.
+    /// Whether it plays a role.
     #[must_use]
     pub fn plays(&self, role: &str) -> bool {
         self.roles.contains_key(role)
     }
 
-    /// What the folder of contenders that it is in stands in: the folders of `build.sources` are below. Of an input's program: the
-    /// same, of the folder of workloads.
+    /// The parent of the folder of contenders, to which `build.sources` is relative. For an input's program, the
+    /// parent of the folder of workloads.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.dir.ancestors().nth(3).unwrap_or(&self.dir)

@@ -1,11 +1,11 @@
-//! The workload of `netdyno dummy`, which is part of the program: the lab's self-test and the tests of other crates use it.
+//! The workload of `netdyno dummy`. It is embedded for the self-test and for tests of other crates.
 
 use crate::Workload;
 
 /// The manifest, as TOML.
 pub const WORKLOAD: &str = include_str!("dummy.toml");
 
-/// The dummy's workload, which is part of the program.
+/// The embedded workload.
 #[must_use]
 pub fn workload() -> Workload {
     Workload::parse(std::path::Path::new("dummy.toml"), WORKLOAD)

@@ -1,4 +1,4 @@
-//! What can be wrong with a manifest, or with a name or a value that was asked of one.
+//! Problems of manifests, names and values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 
 use super::limits::NAME_BYTES_MAX;
 
-/// A defect of a manifest (its author's to mend) or of a request (the caller's).
+/// A problem of a manifest (to be fixed by its author) or of a request (by the caller).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// A manifest or folder could not be read.
@@ -15,21 +15,21 @@ pub enum ManifestError {
     Unreadable {
         /// The file or folder.
         file: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         reason: String,
     },
     /// A manifest breaks a rule.
     #[error("{}{}: {}{rule}{}", file.display(), Line(*line), Field(field), Hint(nearest))]
     Invalid {
-        /// The manifest, relative to the repository where that is known.
+        /// The manifest, relative to the repository if possible.
         file: PathBuf,
-        /// The line, from 1, where it is known.
+        /// The line, from 1, if known.
         line: Option<usize>,
-        /// The dotted path of the field, as `roles.offerer.run[0]`; empty for the whole file.
+        /// The dotted path of the field, such as `roles.offerer.run[0]`; empty for the whole file.
         field: String,
-        /// The rule that is broken, and how to keep it.
+        /// The violated rule.
         rule: String,
-        /// The known name nearest to an unknown one.
+        /// The known name closest to an unknown one.
         nearest: Option<String>,
     },
     /// A manifest breaks several rules.
@@ -38,21 +38,21 @@ pub enum ManifestError {
     /// No such workload, contender, preset or parameter.
     #[error("unknown {what} \"{name}\"{}; known: {}", Meant(nearest), List(known))]
     Unknown {
-        /// What kind of name it is.
+        /// The kind of name.
         what: &'static str,
-        /// The name that was asked for.
+        /// The name in the request.
         name: String,
-        /// The nearest known name, if one is near.
+        /// The closest known name, if any.
         nearest: Option<String>,
         /// All known names.
         known: Vec<String>,
     },
-    /// A contender's name where a workload's is wanted.
+    /// A contender's name in place of a workload's.
     #[error("unknown workload \"{name}\": that is a contender of {}; say `{} {name}`", List(workloads), workloads.join("|"))]
     ContenderForWorkload {
-        /// The name that was asked for.
+        /// The name in the request.
         name: String,
-        /// The workloads that have such a contender.
+        /// The workloads that have this contender.
         workloads: Vec<String>,
     },
     /// A parameter's value breaks the parameter's rule.
@@ -60,7 +60,7 @@ pub enum ManifestError {
     Value {
         /// The parameter.
         name: String,
-        /// The rule that is broken, with the value that was given.
+        /// The violated rule, with the given value.
         rule: String,
     },
     /// No repository was found.
@@ -72,13 +72,13 @@ pub enum ManifestError {
 }
 
 impl ManifestError {
-    /// An unknown name, with the nearest of the known ones.
+    /// An unknown name, with the closest known one.
     pub fn unknown<S: AsRef<str>>(
         what: &'static str,
         name: &str,
         known: impl IntoIterator<Item = S>,
     ) -> Self {
-        // One name may be that of contenders of several workloads.
+        // Contenders of several workloads may have the same name.
         let known: IndexSet<String> = known.into_iter().map(|k| k.as_ref().to_owned()).collect();
         let nearest = nearest(name, &known);
         Self::Unknown { what, name: name.to_owned(), nearest, known: known.into_iter().collect() }
@@ -88,7 +88,7 @@ impl ManifestError {
         Self::Unreadable { file: file.to_owned(), reason: error.to_string() }
     }
 
-    /// The manifest at fault, if it is one.
+    /// The manifest with the problem, if any.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Unreadable { file, .. } | Self::Invalid { file, .. } => Some(file),
@@ -100,7 +100,7 @@ impl ManifestError {
     }
 }
 
-/// The known name that `name` was most likely meant to be: within a third of its letters, swaps counted once.
+/// The known name that was probably meant: at an edit distance of at most a third of the characters.
 pub fn nearest<S: AsRef<str>>(name: &str, known: impl IntoIterator<Item = S>) -> Option<String> {
     if name.len() > 2 * NAME_BYTES_MAX {
         return None;

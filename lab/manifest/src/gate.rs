@@ -1,5 +1,5 @@
-//! The correctness gate: what the receiving role must report at the end of `verify`, computed here
-//! independently, as the section "The payload" of `contenders/PROTOCOL.md` says.
+//! The correctness gate: what the receiving role must report at the end of `verify`, computed independently of the
+//! roles. See "The payload" in `contenders/PROTOCOL.md`.
 
 use std::fmt::Write;
 
@@ -12,18 +12,18 @@ use super::params::kind_of;
 use super::read::Problems;
 use super::{InputSpec, ManifestError, ParamKind, ParamSpec, Params};
 
-/// Bytes of a message's header. A shorter message has none.
+/// Length of a message's header in bytes. Shorter messages have none.
 const HEADER_BYTES: usize = 16;
-/// What SHA-256 takes at a time: a shorter message costs as much as one of this length.
+/// Block size of SHA-256. A shorter message costs as much as one of this length.
 const HASH_BLOCK_BYTES: u64 = 64;
 
 /// A workload's correctness gate.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
-    /// The role that prints `verified`.
+    /// The role that sends `verified`.
     pub role: String,
-    /// The roles that give a setup time for each connection; none named: all of them.
+    /// The roles that report a setup time for each connection; empty: all roles.
     #[serde(default)]
     pub setups: Vec<String>,
     /// The number of connections.
@@ -32,25 +32,25 @@ pub struct Gate {
     pub messages: Option<Amount>,
     /// The length of a message.
     pub message_bytes: Option<Amount>,
-    /// The input whose maker tells what `verified` must say, where it does not follow from the seed.
+    /// The input whose generator computes `verified`, if it does not follow from the seed.
     pub input: Option<String>,
     /// Counters of that role's result that must be 0.
     #[serde(default)]
     pub zero: Vec<String>,
-    /// Counters that must be 0 when the boolean parameter is true.
+    /// Counters that must be 0 if a boolean parameter is true.
     #[serde(default)]
     pub zero_if: IndexMap<String, Vec<String>>,
-    /// Counters that may fall again, as gaps do when what was missing arrives late; they alone unless others are named.
+    /// Counters that may decrease, such as gaps that are filled by late messages.
     #[serde(default = "settling_default")]
     pub settling: Vec<String>,
-    /// Counters of that role's result that another role's may not fall below: nobody receives what was not sent.
+    /// Counters of that role's result that must not exceed another role's.
     #[serde(default)]
     pub at_most: Vec<AtMost>,
-    /// The counter of that role that the wire must have carried, in bytes: nobody receives what did not travel.
+    /// The counter of that role, in bytes, that the network counters must reach.
     pub carried: Option<String>,
 }
 
-/// A number that is always the same, or the name of the parameter that it is.
+/// A constant, or the name of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "must be a whole number or the name of a parameter")]
 pub enum Amount {
@@ -61,7 +61,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// The number with these parameters.
+    /// The number for these parameters.
     #[must_use]
     pub fn of(&self, params: &Params) -> Option<u64> {
         match self {
@@ -70,7 +70,7 @@ impl Amount {
         }
     }
 
-    /// What to call it in an error.
+    /// The name used in errors.
     fn name<'a>(&'a self, field: &'a str) -> &'a str {
         match self {
             Self::Fixed(_) => field,
@@ -87,20 +87,20 @@ pub struct AtMost {
     pub counter: String,
     /// The other role.
     pub of: String,
-    /// Parameters whose product the counter may be above: a message a connection may be sent and not yet counted.
+    /// Parameters whose product is the permitted excess, such as messages that are sent but not yet counted.
     #[serde(default)]
     pub slack: Vec<String>,
 }
 
 impl AtMost {
-    /// How far the counter may be above the other role's.
+    /// The permitted excess over the other role's counter.
     #[must_use]
     pub fn slack(&self, params: &Params) -> u64 {
         if self.slack.is_empty() { 0 } else { params.product(&self.slack) }
     }
 }
 
-/// What `verified` must say.
+/// The expected content of `verified`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Expected {
     /// The XOR of the messages' SHA-256, as 64 lower-case hex digits.
@@ -112,7 +112,7 @@ pub struct Expected {
 }
 
 impl Gate {
-    /// What the gate's role must report for these parameters and this seed, where no input says it.
+    /// The expected result of the gate's role for these parameters and this seed, if no input defines it.
     pub fn expected(&self, params: &Params, seed: u64) -> Result<Expected, ManifestError> {
         if seed > SEED_MAX {
             return Err(refused("seed", format!("{seed} does not fit in 53 bits")));
@@ -144,7 +144,7 @@ impl Gate {
         Ok(Expected { digest: hex(&digest), messages: count, bytes: count * length as u64 })
     }
 
-    /// Whether a role owes a setup time for each connection.
+    /// Whether a role must report a setup time for each connection.
     #[must_use]
     pub fn wants_setups(&self, role: &str) -> bool {
         self.setups.is_empty() || self.setups.iter().any(|r| r == role)

@@ -1,4 +1,4 @@
-//! An input of a workload: a file that its roles are given, made beforehand by a program of the workload's own.
+//! An input of a workload: a file that a program of the workload generates before the trials.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use serde::Deserialize;
 use super::read::Problems;
 use super::{BuildSpec, ManifestError, ParamSpec, Params, Placeholder};
 
-/// A file that is made before the trials: its program is the folder `workloads/<workload>/<input>`.
+/// A generated file. Its program is in `workloads/<workload>/<input>`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputSpec {
-    /// What it is, in a line.
+    /// One-line description.
     pub about: String,
-    /// The parameters that decide what is in it: for other values of the others it is the same file.
+    /// The parameters that determine its content.
     pub params: Vec<String>,
     /// How its program is built.
     pub build: BuildSpec,
 }
 
 impl InputSpec {
-    /// What its program is told of these parameters: `name=value`, in the order of the manifest.
+    /// The arguments of its program: `name=value`, in the order of the manifest.
     #[must_use]
     pub fn arguments(&self, params: &Params) -> Vec<String> {
         let values = self.params.iter().filter_map(|name| Some((name, params.get(name)?)));

@@ -1,8 +1,8 @@
 //! Manifests: `workloads/<name>.toml` and `contenders/<workload>/<name>/contender.toml`, parsed and validated.
 //!
-//! Does: parse, validate with every defect named (file, line, field, rule, remedy), resolve parameters, say what
-//! the correctness gate must see, and find both kinds in a repository. Does not: build, run, or know any workload
-//! or contender by name.
+//! Parses and validates manifests (each problem with file, line, field and rule), resolves parameters, computes the
+//! gate's expected result, and finds workloads and contenders in a repository. Does not build or run anything, and
+//! knows no workload or contender by name.
 
 mod build_spec;
 mod catalog;

@@ -1,4 +1,4 @@
-//! Metrics: what a trial's stored samples are turned into, and how.
+//! Metrics and how they are computed from the stored samples of a trial.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::params::kind_of;
 use super::read::Problems;
 use super::{ParamKind, ParamSpec};
 
-/// The fields of a role's meter that a metric may name.
+/// Fields of a role's meter that a metric may use.
 pub const METER_FIELDS: &[&str] = &[
     "cpu_ns",
     "cpu_user_ns",
@@ -19,7 +19,7 @@ pub const METER_FIELDS: &[&str] = &[
     "private_bytes",
 ];
 
-/// The fields of the network namespace's counters that a metric may name.
+/// Fields of the network counters that a metric may use.
 pub const WIRE_FIELDS: &[&str] =
     &["bytes", "packets", "ip_packets", "udp_datagrams", "udp_drops", "udp_errors", "interface_drops"];
 
@@ -29,23 +29,23 @@ pub const WIRE_FIELDS: &[&str] =
 pub struct Metric {
     /// Its name in JSON and in the store.
     pub name: String,
-    /// Its name in a table's head.
+    /// Its name in the head of a table.
     pub label: String,
     /// Its unit: `B/s`, `ns`, `B`, `1/s`, or `1` for a plain number.
     pub unit: String,
     /// Which way is better.
     pub better: Better,
-    /// Whether verdicts, bars and the share of the ceiling are of this one. One metric of a workload is.
+    /// Whether verdicts, bars and the percentage of the ceiling are based on this metric; exactly one of a workload.
     #[serde(default)]
     pub primary: bool,
-    /// Whether its intervals, too, must be as narrow as was asked for before a run stops; the primary's must in any case.
+    /// Whether its intervals, like the primary metric's, must reach the wanted precision before a run stops.
     #[serde(default)]
     pub decides: bool,
-    /// Whether the tables have a column for it.
+    /// Whether tables have a column for it.
     #[serde(default = "yes")]
     pub column: bool,
-    /// Whether its column stands beside the primary one's where there is little room: on a narrow terminal, and in
-    /// Markdown before the fold that has the whole table.
+    /// Whether its column is shown next to the primary metric's in narrow tables: on narrow terminals, and in
+    /// Markdown before the fold with the whole table.
     #[serde(default)]
     pub headline: bool,
     /// How it is computed.
@@ -62,88 +62,89 @@ pub enum Better {
     Lower,
 }
 
-/// A moment before the measured window, at which nothing is under way.
+/// A moment before the measured window at which no traffic is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// Every role is connected, and `verify` has not begun.
+    /// All roles are connected, and `verify` has not started.
     Connected,
-    /// `verify` is over, and the warm-up has not begun.
+    /// `verify` has finished, and the warm-up has not started.
     Verified,
 }
 
-/// How a metric is computed from what was stored of a trial.
+/// How a metric is computed from the stored samples of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
-    /// A counter's difference between two marks over the difference of its own `at_ns`, a second.
+    /// A counter's difference between two marks divided by the time between them, per second.
     Rate {
-        /// Whose counter.
+        /// The role of the counter.
         role: String,
-        /// Which counter.
+        /// The counter.
         counter: String,
-        /// How many increments of the counter are one of what the figure is of.
+        /// Increments of the counter per unit of the metric.
         #[serde(default = "one")]
         increments: u32,
     },
     /// A counter's difference between two marks.
     Count {
-        /// Whose counter.
+        /// The role of the counter.
         role: String,
-        /// Which counter.
+        /// The counter.
         counter: String,
     },
     /// A quantile of the role's `setup_ns`.
     SetupQuantile {
-        /// Whose setup times.
+        /// The role of the setup times.
         role: String,
         /// From 0 to 1.
         quantile: f64,
     },
-    /// CPU time in the window, in ns, for one increment of a counter.
+    /// CPU time in the window, in ns, per increment of a counter.
     CpuPer {
-        /// Whose counter.
+        /// The role of the counter.
         role: String,
-        /// Which counter.
+        /// The counter.
         counter: String,
-        /// How many increments of the counter are one of what the figure is of.
+        /// Increments of the counter per unit of the metric.
         #[serde(default = "one")]
         increments: u32,
-        /// Whose CPU time, where it is not that of all roles: one that spins by contract would hide the others.
+        /// The role whose CPU time is used; all roles if missing. A role that spins by contract would hide the
+        /// others.
         of: Option<String>,
     },
     /// A field of each role's meter, and the sum over the roles.
     Meter {
         /// One of [`METER_FIELDS`].
         field: String,
-        /// Whose, where it is not that of all roles.
+        /// The role; all roles if missing.
         of: Option<String>,
-        /// When it was read, where it is not the last reading.
+        /// The moment of the reading; the last reading if missing.
         at: Option<Moment>,
     },
-    /// By how much a field of a role's meter grew while the gate's role did `verify`, for each thing that this put in.
+    /// The growth of a meter field while the gate's role runs `verify`, per stored item.
     MeterGrowth {
         /// One of [`METER_FIELDS`].
         field: String,
-        /// Whose.
+        /// The role.
         of: String,
-        /// What was put in: the sum of these products of parameters.
+        /// The number of items: the sum of these products of parameters.
         each: Vec<Vec<String>>,
-        /// Of fewer nothing is told.
+        /// The metric is not measured for fewer items.
         least: u64,
     },
-    /// The sum of a meter's field over the roles in the window, for one increment of a counter.
+    /// The sum of a meter field over the roles in the window, per increment of a counter.
     MeterPer {
         /// One of [`METER_FIELDS`].
         field: String,
-        /// Whose counter.
+        /// The role of the counter.
         role: String,
-        /// Which counter.
+        /// The counter.
         counter: String,
-        /// How many increments of the counter are one of what the figure is of.
+        /// Increments of the counter per unit of the metric.
         #[serde(default = "one")]
         increments: u32,
-        /// Whose meter, where it is not that of all roles.
+        /// The role whose meter is read; all roles if missing.
         of: Option<String>,
     },
     /// A counter of the network namespace over the window.
@@ -151,23 +152,23 @@ pub enum Source {
         /// One of [`WIRE_FIELDS`].
         field: String,
     },
-    /// A counter of the network namespace over the window, for one increment of a counter.
+    /// A counter of the network namespace over the window, per increment of a role's counter.
     WirePer {
         /// One of [`WIRE_FIELDS`].
         field: String,
-        /// Whose counter.
+        /// The role of the counter.
         role: String,
-        /// Which counter.
+        /// The counter.
         counter: String,
-        /// How many increments of the counter are one of what the figure is of.
+        /// Increments of the counter per unit of the metric.
         #[serde(default = "one")]
         increments: u32,
     },
     /// A quantile of a histogram of the role's result.
     HistogramQuantile {
-        /// Whose histogram.
+        /// The role of the histogram.
         role: String,
-        /// Which histogram.
+        /// The histogram.
         histogram: String,
         /// From 0 to 1.
         quantile: f64,
@@ -175,7 +176,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The role that it reads, where it reads one.
+    /// The role whose counter, setup times or histogram it uses.
     pub fn role(&self) -> Option<&str> {
         match self {
             Self::Rate { role, .. }
@@ -189,7 +190,7 @@ impl Source {
         }
     }
 
-    /// The role's counter that it reads, where it reads one.
+    /// The counter that it uses.
     pub fn counter(&self) -> Option<&str> {
         match self {
             Self::Rate { counter, .. }
@@ -205,7 +206,7 @@ impl Source {
         }
     }
 
-    /// How many increments of its counter are one of what it is of, where that is not fixed.
+    /// Increments of its counter per unit of the metric.
     fn increments(&self) -> Option<u32> {
         match self {
             Self::Rate { increments, .. }
@@ -216,7 +217,7 @@ impl Source {
         }
     }
 
-    /// The role whose meter it reads, where it is that of one alone.
+    /// The role whose meter it uses, if it is a single one.
     pub fn metered(&self) -> Option<&String> {
         match self {
             Self::CpuPer { of, .. } | Self::MeterPer { of, .. } | Self::Meter { of, .. } => of.as_ref(),
@@ -225,7 +226,7 @@ impl Source {
         }
     }
 
-    /// The moments at which the meter is read for it, beside the window's ends.
+    /// The moments at which it needs a meter reading, in addition to the ends of the window.
     pub fn moments(&self) -> &[Moment] {
         match self {
             Self::Meter { at: Some(Moment::Connected), .. } => &[Moment::Connected],

@@ -1,4 +1,4 @@
-//! The network of a trial, as a user asks for it.
+//! The network of a trial.
 
 /// The network of a trial.
 #[derive(
@@ -6,12 +6,12 @@
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
-    /// One private namespace with a loopback for all roles.
+    /// A private network namespace with a loopback for all roles.
     #[default]
     Loopback,
-    /// A private namespace a side, joined by a link.
+    /// A private network namespace per side, connected by a link.
     Veth(Link),
-    /// The host's own loopback, shared with everything else on it.
+    /// The host's own loopback, shared with all other programs.
     Host,
 }
 
@@ -25,20 +25,20 @@ impl std::fmt::Display for Net {
     }
 }
 
-/// What joins two namespaces: a veth pair, or two TUN devices and the lab between them if packets are to be held up
-/// or lost (this kernel may have no netem).
+/// The connection between two namespaces: a veth pair or, with delay or loss, two TUN devices between which the lab
+/// relays packets, since the kernel may lack netem.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Link {
-    /// Of both ends; Ethernet's is 1500.
+    /// Of both ends; 1500 for Ethernet.
     pub mtu: u32,
-    /// Limits what each side may send.
+    /// Rate limit of each direction.
     pub rate_bits_per_s: Option<u64>,
-    /// The longest that a packet may wait for its turn where the rate is limited; what would wait longer is lost.
+    /// Longest queueing delay on a rate-limited link; packets that would wait longer are dropped.
     pub queue: Option<std::time::Duration>,
-    /// How long each packet is under way: half of the round trip that it adds.
+    /// One-way delay: half of the added RTT.
     pub delay: std::time::Duration,
-    /// Packets of a million, each way, that are lost by chance.
+    /// Random packet loss in each direction, in parts per million.
     pub loss_ppm: u32,
 }
 
@@ -49,7 +49,7 @@ impl Default for Link {
 }
 
 impl Link {
-    /// Whether the lab has to carry the packets.
+    /// Whether the lab must relay the packets.
     #[must_use]
     pub fn is_emulated(&self) -> bool {
         !self.delay.is_zero() || self.loss_ppm > 0 || self.queue.is_some()

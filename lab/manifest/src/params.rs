@@ -1,4 +1,4 @@
-//! Parameters: what a workload lets one choose, and the values chosen.
+//! Parameters of workloads and their values.
 
 use std::fmt;
 
@@ -18,11 +18,11 @@ pub enum ParamValue {
     Number(f64),
     /// True or false.
     Boolean(bool),
-    /// A text, usually one of a list of choices.
+    /// A text, often one of several choices.
     Text(String),
 }
 
-/// The values of a workload's parameters, in the order in which the workload names them.
+/// The values of a workload's parameters, in the order of its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Params(pub IndexMap<String, ParamValue>);
@@ -47,23 +47,23 @@ pub enum ParamKind {
 pub struct ParamSpec {
     /// Its type.
     pub kind: ParamKind,
-    /// Its value where nothing else is said.
+    /// Its default.
     pub default: ParamValue,
-    /// The least value, of numbers.
+    /// The least value of a number.
     pub min: Option<ParamValue>,
-    /// The greatest value, of numbers.
+    /// The greatest value of a number.
     pub max: Option<ParamValue>,
-    /// The only values allowed, if not empty.
+    /// The permitted values; empty: all.
     #[serde(default)]
     pub choices: Vec<ParamValue>,
-    /// The unit, for people.
+    /// The unit, for display.
     pub unit: Option<String>,
-    /// What 0 stands for, where it is not the least but the absence of a limit: it sorts above all other values.
+    /// The meaning of 0 if it stands for the absence of a limit; it then sorts above all other values.
     pub zero: Option<String>,
-    /// Whether it stands in a report's headline.
+    /// Whether it is shown in a report's headline.
     #[serde(default)]
     pub headline: bool,
-    /// What it does, in a line.
+    /// One-line description.
     pub about: String,
 }
 
@@ -73,12 +73,12 @@ impl Params {
         self.0.get(name)
     }
 
-    /// The value of a whole-number parameter that is not negative.
+    /// The value of a non-negative whole-number parameter.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.get(name)?.integer().and_then(|n| u64::try_from(n).ok())
     }
 
-    /// The product of whole-number parameters; one that is missing counts as 0.
+    /// The product of whole-number parameters; a missing one counts as 0.
     pub fn product(&self, names: &[String]) -> u64 {
         names.iter().map(|name| self.count(name).unwrap_or(0)).fold(1, u64::saturating_mul)
     }
@@ -124,7 +124,7 @@ impl ParamValue {
         if let Self::Text(t) = self { Some(t) } else { None }
     }
 
-    /// The value as one of `kind`: a whole number is also a number, nothing else changes type.
+    /// The value converted to `kind`: whole numbers convert to numbers; no other type changes.
     fn of_kind(self, kind: ParamKind) -> Option<Self> {
         match (kind, self) {
             (ParamKind::Number, Self::Integer(n)) => Some(Self::Number(n as f64)),
@@ -136,7 +136,7 @@ impl ParamValue {
         }
     }
 
-    /// Whether `self < other`; false where they have no order. Whole numbers are compared as such.
+    /// Whether `self < other`; false if they are not ordered.
     fn less(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a < b,
@@ -146,7 +146,7 @@ impl ParamValue {
 }
 
 impl ParamSpec {
-    /// Takes `value` if it keeps this parameter's rules; else says which it breaks.
+    /// Returns `value` if it is valid for this parameter, else the violated rule.
     pub fn check(&self, value: ParamValue) -> Result<ParamValue, String> {
         let shown = value.to_string();
         let value = value.of_kind(self.kind).ok_or_else(|| format!("{shown} is not {}", self.kind))?;
@@ -166,7 +166,7 @@ impl ParamSpec {
         Ok(value)
     }
 
-    /// Reads a value as typed on a command line.
+    /// Parses a value from a command line.
     pub fn parse(&self, text: &str) -> Result<ParamValue, String> {
         let text = text.trim();
         let value = match self.kind {
@@ -178,8 +178,7 @@ impl ParamSpec {
         self.check(value.ok_or_else(|| format!("\"{text}\" is not {}", self.kind))?)
     }
 
-    /// Gives every value of the specification its type, and says which rule of its own it breaks:
-    /// the field at fault and the rule.
+    /// Converts all values of the specification to its type, or returns the invalid field and the violated rule.
     pub(super) fn settle(&mut self) -> Result<(), (&'static str, String)> {
         let kind = self.kind;
         let numeric = matches!(kind, ParamKind::Integer | ParamKind::Number);
@@ -236,7 +235,7 @@ impl fmt::Display for Params {
 }
 
 impl<'de> Deserialize<'de> for ParamValue {
-    // By hand, since a derived untagged enum loses the place of an error.
+    // By hand, since a derived untagged enum loses the position of an error.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl Visitor<'_> for Any {
@@ -265,7 +264,7 @@ impl<'de> Deserialize<'de> for ParamValue {
     }
 }
 
-/// Notes a parameter that is unknown, or of another kind.
+/// Records a parameter that is unknown or of another kind.
 pub(super) fn kind_of(
     at: &str,
     name: &str,
@@ -282,7 +281,7 @@ pub(super) fn kind_of(
     }
 }
 
-/// Gives a value the type of its parameter, or notes why it cannot have it.
+/// Converts a value to the type of its parameter, or records why it is invalid.
 pub(super) fn settle_value(
     at: &str,
     param: &str,

@@ -1,17 +1,17 @@
-//! Placeholders in a role's command.
+//! Placeholders in the command of a role.
 
 use super::nearest;
 
-/// What may stand in braces in a role's command.
+/// A name in braces in the command of a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholder {
-    /// The program that was built.
+    /// The built program.
     Bin,
-    /// The folder of what was built.
+    /// The folder of the build.
     Dir,
     /// The contender's folder in the repository.
     Src,
-    /// The Python of its virtual environment.
+    /// The Python of the virtual environment.
     Python,
     /// The Node program.
     Node,
@@ -21,7 +21,7 @@ impl Placeholder {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Bin, Self::Dir, Self::Src, Self::Python, Self::Node];
 
-    /// What stands between the braces.
+    /// The name between the braces.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bin => "bin",
@@ -33,7 +33,7 @@ impl Placeholder {
     }
 }
 
-/// Puts values in the place of placeholders. On failure: the rule that is broken, and the placeholder meant.
+/// Replaces placeholders by values. The error has the violated rule and the placeholder that was probably meant.
 pub fn substitute(
     text: &str,
     value: impl Fn(Placeholder) -> Option<String>,

@@ -1,14 +1,14 @@
-//! `netdyno.toml`: what a library's repository tells the lab, so that its authors type little.
+//! `netdyno.toml`: settings of a library's repository.
 //!
 //! ```toml
-//! workload = "datachannel"          # what `run` and `compare` are of, where none is typed
-//! contender = "my-lib"              # whom `compare` compares
-//! contenders = ["netdyno"]          # folders with <workload>/<name>/contender.toml, and workloads of one's own
-//! baseline = "rustrtc"              # whom `run` compares with
-//! fail-on = ["regression=3%"]       # what `compare` fails on
+//! workload = "datachannel"          # default workload of `run` and `compare`
+//! contender = "my-lib"              # default contender of `compare`
+//! contenders = ["netdyno"]          # folders with <workload>/<name>/contender.toml and <workload>.toml
+//! baseline = "rustrtc"              # default baseline of `run`
+//! fail-on = ["regression=3%"]       # default conditions of `compare --fail-on`
 //! ```
 //!
-//! It is looked for from the working directory up. Paths are from its folder.
+//! The file is searched for in the working directory and its parents. Paths are relative to its folder.
 
 use std::path::{Path, PathBuf};
 
@@ -16,34 +16,34 @@ use serde::Deserialize;
 
 use crate::{ManifestError, read_manifest};
 
-/// Its name.
+/// Name of the file.
 pub const FILE: &str = "netdyno.toml";
-/// The folder of contenders that it names where it names none.
+/// Default folder of contenders.
 pub const FOLDER: &str = "netdyno";
 
-/// What it says.
+/// The settings.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Project {
-    /// Where it is. Not in the file.
+    /// The folder of the file. Not in the file.
     #[serde(skip)]
     pub folder: PathBuf,
-    /// The workload.
+    /// The default workload.
     pub workload: Option<String>,
-    /// The contender that is compared.
+    /// The default contender of `compare`.
     pub contender: Option<String>,
-    /// Folders of contenders, from its own.
+    /// Folders of contenders.
     #[serde(default)]
     pub contenders: Vec<PathBuf>,
-    /// The contender that others are compared with.
+    /// The default baseline.
     pub baseline: Option<String>,
-    /// As `--fail-on`.
+    /// The default of `--fail-on`.
     #[serde(default)]
     pub fail_on: Vec<String>,
 }
 
 impl Project {
-    /// The nearest one, from a folder up.
+    /// The nearest project file in `from` and its parents.
     ///
     /// # Errors
     /// Its author's: it cannot be read, or says what it cannot mean.
@@ -55,7 +55,7 @@ impl Project {
         Ok(Some(Project { folder: folder.to_owned(), ..project }))
     }
 
-    /// Its folders of contenders.
+    /// The folders of contenders.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.contenders.iter().map(|folder| self.folder.join(folder))
     }

@@ -1,4 +1,4 @@
-//! Reading one manifest: TOML to types, and the collection of everything wrong with it.
+//! Reading manifests: TOML to types, with all problems collected.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::limits::{ENTRIES_MAX, MANIFEST_BYTES_MAX, NAME_BYTES_MAX};
 use super::{ManifestError, nearest};
 
-/// The defects found in one manifest.
+/// The problems of one manifest.
 pub struct Problems<'a> {
     file: PathBuf,
     text: &'a str,
@@ -17,17 +17,17 @@ pub struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    /// No problem yet, in this file.
+    /// No problems yet.
     pub fn new(file: &Path, text: &'a str) -> Self {
         Self { file: file.to_owned(), text, errors: Vec::new() }
     }
 
-    /// Notes that `field` breaks `rule`.
+    /// Records that `field` violates `rule`.
     pub fn push(&mut self, field: impl Into<String>, rule: impl Into<String>) {
         self.push_near(field, rule, None);
     }
 
-    /// The same, with the name that was probably meant.
+    /// Like `push`, with the name that was probably meant.
     pub fn push_near(&mut self, field: impl Into<String>, rule: impl Into<String>, nearest: Option<String>) {
         let field = field.into();
         let line = line_of_field(self.text, &field);
@@ -40,7 +40,7 @@ impl<'a> Problems<'a> {
         });
     }
 
-    /// A name that may also be a folder: small letters, digits, and `-`, `_`, `.` inside.
+    /// Requires a name that is also a valid folder name: lower-case letters, digits, `-`, `_` and `.`.
     pub fn name(&mut self, field: &str, name: &str) {
         if !is_name(name) {
             let rule = format!(
@@ -50,14 +50,14 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// Requires a text that is more than white space.
+    /// Requires a text that is not blank.
     pub fn not_empty(&mut self, field: &str, text: &str) {
         if text.trim().is_empty() {
             self.push(field, "must not be empty");
         }
     }
 
-    /// Requires one of the known names, and suggests the nearest.
+    /// Requires one of the known names, and suggests the closest.
     pub fn known<S: AsRef<str>>(
         &mut self,
         field: &str,
@@ -78,13 +78,13 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// The value if nothing was wrong with it.
+    /// Returns the value if there are no problems.
     pub fn finish<T>(self, value: T) -> Result<T, Vec<ManifestError>> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
     }
 }
 
-/// Whether `name` may name a workload, contender, role, parameter, metric, preset or SDK.
+/// Whether `name` is a valid name of a workload, contender, role, parameter, metric, preset or SDK.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     name.len() <= NAME_BYTES_MAX
@@ -105,12 +105,12 @@ pub fn read_text(root: &Path, file: &Path) -> Result<String, ManifestError> {
     Ok(text)
 }
 
-/// Reads a file of TOML into a type; errors name it.
+/// Reads a TOML file into a type; errors name the file.
 pub fn read_manifest<T: DeserializeOwned>(file: &Path) -> Result<T, ManifestError> {
     decode(file, &read_text(Path::new(""), file)?)
 }
 
-/// Turns TOML into a type, or says where and why not.
+/// Parses TOML into a type; errors have the position.
 pub fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ManifestError> {
     let invalid = |error: &toml::de::Error, field: String| {
         let (rule, nearest) = explain(error.message());
@@ -124,7 +124,7 @@ pub fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, Manifes
     })
 }
 
-/// The same of a variant: what its `[build]` does not say is taken from its sibling's manifest.
+/// Like `decode`, for a variant: missing fields of `[build]` are inherited from the sibling's manifest.
 pub(super) fn decode_variant<T: DeserializeOwned>(
     file: &Path,
     text: &str,
@@ -149,7 +149,7 @@ pub(super) fn decode_variant<T: DeserializeOwned>(
     })
 }
 
-/// The table `[build]` of a manifest that may be broken elsewhere.
+/// The table `[build]` of a manifest that may be invalid elsewhere.
 pub(super) fn build_of(text: &str) -> Option<toml::Table> {
     let mut whole: toml::Table = text.parse().ok()?;
     match whole.remove("build")? {
@@ -158,7 +158,7 @@ pub(super) fn build_of(text: &str) -> Option<toml::Table> {
     }
 }
 
-/// Adds the nearest name to serde's "unknown field `x`, expected one of `y`, `z`".
+/// Adds the closest name to serde's "unknown field `x`, expected one of `y`, `z`".
 fn explain(message: &str) -> (String, Option<String>) {
     let message = message.trim().replace('\n', " ");
     let mut quoted = message.split('`').skip(1).step_by(2);
@@ -169,13 +169,13 @@ fn explain(message: &str) -> (String, Option<String>) {
     (message, nearest)
 }
 
-/// The line, from 1, of a byte of the text.
+/// The line, from 1, of a byte offset.
 fn line_at(text: &str, offset: usize) -> usize {
     let upto = text.as_bytes().iter().take(offset);
     1 + upto.filter(|b| **b == b'\n').count()
 }
 
-/// The line of the field at a dotted path, or of the deepest part of the path that is in the text.
+/// The line of the field at a dotted path, or of the deepest existing part of the path.
 fn line_of_field(text: &str, field: &str) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let mut here: Option<&DeValue<'_>> = None;

@@ -13,10 +13,10 @@ use super::{Tool, substitute};
 pub struct RoleSpec {
     /// The program and its arguments, with placeholders.
     pub run: Vec<String>,
-    /// Its environment beside the inherited one, with placeholders.
+    /// Environment variables added to the inherited ones, with placeholders.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What is started is no more than an adapter, which starts the program under test: its own memory is left out.
+    /// The started process is only an adapter that starts the program under test; its own memory is not counted.
     #[serde(default)]
     pub adapter: bool,
 }

@@ -1,4 +1,4 @@
-//! How the work of a workload can be cut into turns.
+//! How a workload can be measured in turns.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -8,42 +8,43 @@ use super::params::{kind_of, settle_value};
 use super::read::Problems;
 use super::{ParamKind, ParamSpec, ParamValue, Params};
 
-/// How the work can be cut into turns: a contender is frozen while another one runs, and its clocks go on meanwhile.
+/// How a workload can be measured in turns: one contender runs while the others are frozen. Its clocks continue.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnsSpec {
-    /// What counts of a turn, in ms.
+    /// The measured part of a turn, in ms.
     pub turn_ms: u32,
-    /// What goes before it, from the thaw on, in ms: what had stood still gets going again.
+    /// The unmeasured start of a turn, in ms, in which the thawed side resumes its work.
     pub lead_ms: u32,
-    /// How many turns each has in a session, at the most; a shorter window holds fewer.
+    /// Most turns of a side in a session; a shorter window has fewer.
     #[serde(default = "turns_max_default")]
     pub turns_max: u32,
-    /// A stretch in which a contender is left alone, in ms: its rate there is what its rate in turns is held against; also the length
-    /// of a turn of those whom shorter ones disturb.
+    /// Length of a stretch, in ms, whose rate is compared with the rate in turns. Also the length of a turn of
+    /// contenders that shorter turns disturb.
     pub stretch_ms: u32,
-    /// One session in so many has such a stretch.
+    /// One session in this many has such a stretch.
     pub stretch_every: u32,
-    /// How many take turns in a session, the baseline among them, at the most. More share the cost of the baseline's set-up, and stand
-    /// still for longer in between.
+    /// Most contenders of a session, including the baseline. More contenders share the cost of the baseline's setup,
+    /// but are frozen for longer.
     pub together: u32,
-    /// Parameters whose product is what a freeze may meet under way; none: a request a connection.
+    /// Parameters whose product is the number of requests that a freeze may interrupt; none: one request per
+    /// connection.
     #[serde(default)]
     pub under_way: Vec<String>,
-    /// Values of parameters without which there can be no turns.
+    /// Parameter values that turns require.
     #[serde(default)]
     pub only: IndexMap<String, ParamValue>,
 }
 
 impl TurnsSpec {
-    /// Why there can be no turns with these parameters, if so.
+    /// The reason why these parameters do not permit turns, if so.
     #[must_use]
     pub fn refuses(&self, params: &Params) -> Option<String> {
         let other = self.only.iter().find(|(name, value)| params.get(name) != Some(value))?;
         Some(format!("the workload allows turns with {}={} only", other.0, other.1))
     }
 
-    /// The requests that a freeze may meet under way with these parameters, where the workload says it.
+    /// The number of requests that a freeze may interrupt, if the workload defines it.
     #[must_use]
     pub fn under_way(&self, params: &Params) -> Option<u64> {
         (!self.under_way.is_empty()).then(|| params.product(&self.under_way))

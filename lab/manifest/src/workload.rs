@@ -1,4 +1,4 @@
-//! A workload: the job, its roles, parameters, gate, metrics and presets.
+//! A workload: its roles, parameters, gate, metrics and presets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,63 +11,62 @@ use super::params::settle_value;
 use super::read::{Problems, decode};
 use super::{Gate, InputSpec, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
 
-/// The parameters that the lab itself goes by: the measured window and the traffic before it, in s.
+/// Parameters that the lab uses itself: lengths of the measured window and of the warm-up, in s.
 const WINDOWS: [&str; 2] = ["seconds", "warmup_seconds"];
 
 /// A workload, valid by construction.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Its name, which is its file's.
+    /// Its name; equal to its file's.
     pub name: String,
     /// Its name in a headline.
     pub title: String,
-    /// What the job is, in a line.
+    /// One-line description.
     pub about: String,
     /// The roles, in the order in which they are stopped.
     pub roles: Vec<String>,
-    /// The contender that is the upper bound, if there is one.
+    /// The contender that is the upper bound, if any.
     pub ceiling: Option<String>,
-    /// The contender that ratios are to where nothing else is asked for.
+    /// The default baseline.
     pub baseline: Option<String>,
-    /// Contenders that the early result of a run should have: they are built first.
+    /// Contenders that the first look of a run should include; they are built first.
     #[serde(default)]
     pub first_look: Vec<String>,
-    /// Who plays a role for all contenders, of roles that are not compared: a load generator, by which all are worked. Those who
-    /// play the other roles are compared, unless a run asks for every pair.
+    /// Contenders that play a role for all others, such as a load generator. Only the other roles are compared,
+    /// except in a matrix.
     #[serde(default)]
     pub partners: IndexMap<String, String>,
-    /// Who plays a role of those contenders that do not play it: whoever plays all roles plays with itself.
+    /// Contenders that play a role of contenders that lack it. A contender that plays all roles plays with itself.
     #[serde(default)]
     pub stand_ins: IndexMap<String, String>,
-    /// Why each role needs a network of its own, where that is so: then the roles are joined by a link unless told otherwise, and
-    /// a network that is one for all is refused.
+    /// Why each role needs its own network, if so. The default network is then a link, and a shared network is
+    /// rejected.
     pub networks_apart: Option<String>,
     /// What each role must do, for authors of contenders.
     pub contract: String,
     /// The parameters, in the order of the file.
     #[serde(default)]
     pub params: IndexMap<String, ParamSpec>,
-    /// The files that its roles are given, made beforehand, by name.
+    /// The generated files that the roles receive, by name.
     #[serde(default)]
     pub inputs: IndexMap<String, InputSpec>,
-    /// For a parameter, the capabilities that its values need. A key is a value of the parameter (`true`, `udp`)
-    /// and names a capability that must be true, or it is `min` or `max` and names a bound that is a whole number.
+    /// Capabilities that parameter values need. A key is a value of the parameter (`true`, `udp`) and names a
+    /// capability that must be true, or it is `min` or `max` and names a bound.
     #[serde(default)]
     pub requires: IndexMap<String, BTreeMap<String, String>>,
     /// The correctness gate.
     pub gate: Gate,
-    /// The load that a parameter asks for, where one does.
+    /// The requested load, if a parameter defines one.
     pub offered: Option<Offered>,
-    /// Parameters that may not be above a value where the roles share one CPU: one that spins would take it from the
-    /// other.
+    /// Largest parameter values if the roles share one CPU, where a spinning role would take it from the other.
     #[serde(default)]
     pub one_cpu_max: IndexMap<String, ParamValue>,
-    /// An effect that can be put in, to see that it is found again.
+    /// An effect of known size that the self-test injects and must detect.
     pub detect: Option<Detect>,
-    /// How its work can be cut into turns, so that contenders are compared by duels; none: by blocks.
+    /// How its work can be divided into turns for duels; none: it is compared in blocks.
     pub turns: Option<TurnsSpec>,
-    /// Marks a second in the window, unless told otherwise; 0: at its ends only.
+    /// Default marks per second in the window; 0: only at its ends.
     #[serde(default = "marks_hz_default")]
     pub marks_hz: u32,
     /// The metrics, in the order of the table.
@@ -76,59 +75,59 @@ pub struct Workload {
     pub presets: IndexMap<String, Preset>,
 }
 
-/// A load that is asked for, and what counts how much of it was done.
+/// A requested load and the counter of the completed part.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offered {
-    /// The parameter: increments a second; 0 asks for nothing.
+    /// The parameter: requests per second; 0: no requested load.
     pub param: String,
-    /// The role that generates it.
+    /// The role that generates the load.
     pub role: String,
-    /// Its counter of what was done.
+    /// Its counter of completed requests.
     pub counter: String,
 }
 
-/// A known effect on the primary metric, in its unit: what the lab must find again, with its size.
+/// An effect of known size on the primary metric, in its unit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detect {
-    /// The parameter that puts it in.
+    /// The parameter that injects the effect.
     pub param: String,
-    /// Its value that puts in next to nothing, but what putting in costs.
+    /// The value without effect, but with the cost of injection.
     pub from: ParamValue,
-    /// Its values.
+    /// The injected values.
     pub values: Vec<ParamValue>,
 }
 
-/// A named choice of parameters and effort.
+/// A named set of parameter values and limits.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// What it is for, in a line.
+    /// One-line description.
     pub about: String,
-    /// The parameters that differ from their defaults.
+    /// Parameter values that differ from the defaults.
     #[serde(default)]
     pub params: IndexMap<String, ParamValue>,
-    /// Values to measure at: for each table every combination of its lists; the tables one after the other.
+    /// Values of a sweep: all combinations of the lists of each table.
     #[serde(default)]
     pub sweep: Vec<IndexMap<String, Vec<ParamValue>>>,
-    /// How the roles share the cores, where the preset says so.
+    /// The placement, if the preset defines it.
     pub placement: Option<Placement>,
-    /// The least number of blocks before a verdict.
+    /// Least number of blocks before a verdict.
     pub min_blocks: u32,
-    /// The greatest number of blocks.
+    /// Greatest number of blocks.
     pub max_blocks: u32,
-    /// The time after which no further block begins.
+    /// Measuring time after which no block starts, in seconds.
     pub budget_seconds: f64,
-    /// The relative half-width that every interval is to have before the run stops, unless told otherwise.
+    /// The default of `--precision`.
     pub precision: Option<f64>,
 }
 
-/// How the roles of a trial share the cores.
+/// How the roles of a trial share the CPU cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Each role has cores of its own.
+    /// Each role has its own cores.
     Apart,
     /// All roles share all cores.
     Shared,
@@ -143,8 +142,8 @@ impl Workload {
         problems.finish(workload)
     }
 
-    /// The parameters of a run: the defaults, then the preset's, then the overrides as typed (the last one of a
-    /// name counts).
+    /// The parameters of a run: defaults, then the preset's values, then overrides as typed. The last override of a
+    /// parameter wins.
     pub fn resolve(
         &self,
         preset: Option<&str>,
@@ -161,7 +160,7 @@ impl Workload {
         Ok(Params(params))
     }
 
-    /// Reads the value of one parameter as typed.
+    /// Parses a parameter value from a command line.
     pub fn parse_param(&self, name: &str, text: &str) -> Result<ParamValue, ManifestError> {
         let value_error = |rule| ManifestError::Value { name: name.to_owned(), rule };
         self.param(name)?.parse(text).map_err(value_error)
@@ -184,21 +183,18 @@ impl Workload {
         found.ok_or_else(|| ManifestError::unknown("metric", name, names))
     }
 
-    /// The metric that verdicts are of. A valid workload has exactly one.
+    /// The metric of the verdicts. A valid workload has exactly one.
     pub fn primary(&self) -> Option<&Metric> {
         self.metrics.iter().find(|m| m.primary)
     }
 
-    /// The roles whose contenders are compared: those without a standard partner.
+    /// The compared roles: those without a partner.
     pub fn compared(&self) -> impl Iterator<Item = &String> {
         self.roles.iter().filter(|role| !self.partners.contains_key(*role))
     }
 
-    /// The workload with only this role compared: stand-ins play the others for all. Verdicts are of the first metric of that role's cost
-    /// where they were of another role's.
-    ///
-    /// # Errors
-    /// When there is no such role, or another one has neither partner nor stand-in.
+    /// Restricts the comparison to one role; stand-ins play the others for all. If the primary metric is another
+    /// role's cost, the first metric of this role's cost replaces it.
     pub fn of_role(mut self, role: &str) -> Result<Self, ManifestError> {
         if !self.compared().any(|known| known == role) {
             return Err(ManifestError::unknown("role that is compared", role, self.compared()));
@@ -395,7 +391,7 @@ impl Workload {
     }
 }
 
-/// Notes a parameter that is unknown or no number.
+/// Records a parameter that is unknown or not a number.
 fn numeric(at: &str, param: &str, params: &IndexMap<String, ParamSpec>, problems: &mut Problems) {
     match params.get(param).map(|spec| spec.kind) {
         None => problems.known(at, "parameter", param, params.keys()),
@@ -408,7 +404,7 @@ fn marks_hz_default() -> u32 {
     MARKS_HZ_DEFAULT
 }
 
-/// Notes names that are malformed or stand twice.
+/// Records names that are invalid or duplicate.
 fn unique<'a>(field: &str, what: &str, names: impl Iterator<Item = &'a String>, problems: &mut Problems) {
     let mut seen: Vec<&String> = Vec::new();
     for (i, name) in names.enumerate() {

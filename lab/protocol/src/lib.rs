@@ -3,10 +3,10 @@
 //! | does | does not |
 //! |---|---|
 //! | parse and write every message, with limits | read or write a pipe |
-//! | hold each role to the order of the conversation | start, meter or end a process |
-//! | say which answer is overdue, and since when | read a clock: `now` comes in |
+//! | check the order of messages of each role | start, meter or end a process |
+//! | report overdue replies | read a clock: `now` is an argument |
 //!
-//! [`Session`] is the conversation with one role; the engine's `trial` module drives one for each role.
+//! [`Session`] is the conversation with one role. The engine's `trial` module drives one per role.
 
 pub mod limits;
 mod message;

@@ -1,31 +1,31 @@
-//! Every limit of the contender protocol, named.
+//! Limits of the contender protocol.
 
 use std::time::Duration;
 
-/// Longest line either side may send (PROTOCOL.md, "The conversation").
+/// Longest line in either direction (PROTOCOL.md, "The conversation").
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// Most durations in one `connected`.
 pub const SETUP_DURATIONS_MAX: usize = 100_000;
 /// Most counters in one `counters` or `result`.
 pub const COUNTERS_MAX: usize = 256;
-/// Longest counter or histogram name, in bytes.
+/// Longest name of a counter or histogram, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Most histograms in one `result`.
 pub const HISTOGRAMS_MAX: usize = 64;
-/// Most signals one role may send in a trial: a hostile one must not fill our memory.
+/// Most signals of a role in a trial, which bounds the lab's memory.
 pub const SIGNALS_MAX: usize = 200_000;
 
-/// Greatest counter, duration or time: what a signed 64-bit integer holds, as the store keeps them.
+/// Greatest counter, duration or time: the store uses signed 64-bit integers.
 pub const VALUE_MAX: u64 = i64::MAX as u64;
-/// How far a role's clock may be off ours between two marks: this, in ns ...
+/// Tolerated deviation of a role's clock between two marks: this, in ns ...
 pub const CLOCK_SLACK_NS: u64 = 1_000_000;
-/// ... and one part in so many of the time between them (two hosts' clocks drift by some 100 ppm at most).
+/// ... plus this fraction of the time between them, since clocks of two hosts drift by at most about 100 ppm.
 pub const CLOCK_DRIFT_SHARE: u64 = 1000;
 
-/// How long a role may take for each thing it owes.
+/// Time limits for the replies of a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// From `setup` to `ready`: an interpreter may import for seconds.
+    /// From `setup` to `ready`, which includes the imports of an interpreter.
     pub ready: Duration,
     /// From the last role's `ready` to `connected`.
     pub connected: Duration,
@@ -33,15 +33,15 @@ pub struct TimeLimits {
     pub verified: Duration,
     /// From `mark` to `counters`.
     pub counters: Duration,
-    /// From `stop` to `result`, and again from there to the exit.
+    /// From `stop` to `result`, and from `result` to the exit.
     pub result: Duration,
 }
 
 impl TimeLimits {
-    /// Every limit times `factor`, for machines that are slower than most.
+    /// All limits multiplied by `factor`, for slow machines.
     #[must_use]
     pub fn scaled(self, factor: f64) -> TimeLimits {
-        // Out of range only for a factor that the command line refuses.
+        // Only a factor that the command line rejects is out of range.
         let scale =
             |limit: Duration| Duration::try_from_secs_f64(limit.as_secs_f64() * factor).unwrap_or(limit);
         TimeLimits {

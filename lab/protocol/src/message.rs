@@ -1,4 +1,4 @@
-//! The messages, both ways, one JSON object a line.
+//! The messages in both directions, one JSON object per line.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,69 +10,69 @@ use super::limits::{
     COUNTERS_MAX, HISTOGRAMS_MAX, LINE_BYTES_MAX, NAME_BYTES_MAX, SETUP_DURATIONS_MAX, VALUE_MAX,
 };
 
-/// The version of the protocol this lab speaks.
+/// The supported version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// A part of a trial with traffic.
+/// A phase of a trial with traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// A fixed number of messages, every byte checked.
+    /// A fixed number of messages, with every byte checked.
     Verify,
     /// Traffic that is not measured.
     Warmup,
-    /// Traffic that is.
+    /// Measured traffic.
     Measure,
 }
 
-/// What a role is to be; always the first line it reads.
+/// The configuration of a role; always the first line it reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
     /// Version of this protocol.
     pub protocol: u32,
     /// Name of the workload.
     pub workload: String,
-    /// Name of the role within it.
+    /// Name of the role.
     pub role: String,
     /// Seed of the payload; below 2^53.
     pub seed: u64,
     /// Address to bind.
     pub local: IpAddr,
-    /// Address the other role binds.
+    /// Address of the other role.
     pub peer: IpAddr,
     /// The workload's parameters, typed.
     pub params: serde_json::Map<String, serde_json::Value>,
-    /// Paths of the files made beforehand that the workload names, by name.
+    /// Paths of the generated input files, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
-    /// This trial is for debugging; its figures are thrown away.
+    /// Reserved; always false.
     pub capture: bool,
 }
 
-/// A line from the lab.
+/// A message from the lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LabMessage {
-    /// What to be.
+    /// Configuration.
     Setup(Setup),
-    /// Word for word from the other role.
+    /// Forwarded verbatim from another role.
     Signal {
         /// The role that sent it.
         from: String,
         /// What it sent.
         body: serde_json::Value,
     },
-    /// Begin a phase.
+    /// Start a phase.
     Start {
-        /// Which.
+        /// The phase.
         phase: Phase,
     },
-    /// Answer with `counters` at once.
+    /// Reply with `counters` immediately.
     Mark {
-        /// Comes back in the answer.
+        /// Returned in the reply.
         id: u64,
     },
-    /// Finish, send `result`, exit 0.
+    /// Finish, send `result`, exit with code 0.
     Stop,
 }
 
@@ -84,12 +84,12 @@ impl LabMessage {
     }
 }
 
-/// Who says so: the library under test.
+/// The library under test, as reported by the role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Implementation {
     /// Name of the library.
     pub name: String,
-    /// Its version, as read at build or run time.
+    /// Its version, determined at build or run time.
     pub version: String,
     /// Programming language.
     pub language: String,
@@ -97,18 +97,18 @@ pub struct Implementation {
     pub runtime: String,
 }
 
-/// The answer to a `mark`.
+/// The reply to `mark`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
     /// The mark's id.
     pub id: u64,
     /// When the counters were read, in ns of `CLOCK_MONOTONIC`.
     pub at_ns: u64,
-    /// The counters that the workload names.
+    /// The workload's counters.
     pub values: BTreeMap<String, u64>,
 }
 
-/// What was received in `verify`.
+/// The result of `verify`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// XOR of the SHA-256 of each message, 64 hex digits.
@@ -129,41 +129,41 @@ pub struct TrialResult {
     pub histograms: BTreeMap<String, String>,
 }
 
-/// A line from a contender.
+/// A message from a contender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContenderMessage {
-    /// Not for me: a skip.
+    /// The role, workload or parameters are not supported: a skip.
     Unsupported {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Set up; may now receive signals.
+    /// Set up; signals may follow.
     Ready {
-        /// What is being measured.
+        /// The library under test.
         implementation: Implementation,
     },
-    /// Please forward.
+    /// A body to forward.
     Signal {
-        /// The role it is for.
+        /// The receiving role.
         to: String,
-        /// What to forward.
+        /// The body.
         body: serde_json::Value,
     },
-    /// Every connection is up.
+    /// Every connection is established.
     Connected {
-        /// One duration a connection, in ns.
+        /// Setup time of each connection, in ns.
         setup_ns: Vec<u64>,
     },
-    /// The answer to a mark.
+    /// The reply to a mark.
     Counters(Counters),
     /// The end of `verify`.
     Verified(Verified),
-    /// The end.
+    /// The end of the trial.
     Result(TrialResult),
-    /// I cannot go on.
+    /// The role cannot continue.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -175,7 +175,7 @@ impl ContenderMessage {
         serde_json::to_string(self).expect("a contender's messages hold nothing that JSON cannot")
     }
 
-    /// Name of the message as it stands in `type`.
+    /// Name of the message, as in `type`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -191,10 +191,9 @@ impl ContenderMessage {
     }
 }
 
-/// Reads one line of a contender.
+/// Parses a line of a contender.
 ///
-/// # Errors
-/// What is wrong with the line, in words for the contender's author: the contender is at fault, and it is fatal.
+/// The error describes the contender's fault.
 pub fn parse_contender_line(line: &str) -> Result<ContenderMessage, String> {
     if line.len() > LINE_BYTES_MAX {
         return Err(format!("a line of {} bytes; at most {LINE_BYTES_MAX} are allowed", line.len()));
@@ -250,7 +249,7 @@ fn check_names<'a>(
     }
 }
 
-/// The start of a text, for an error message.
+/// The start of a text, for error messages.
 fn excerpt(text: &str) -> String {
     const CHARACTERS: usize = 80;
     let mut out: String = text.chars().take(CHARACTERS).flat_map(char::escape_debug).collect();

@@ -1,8 +1,8 @@
-//! The conversation with one role, as a sans-IO state machine.
+//! The conversation with one role, as a sans-I/O state machine.
 //!
-//! `handle_*` takes what happened, commands say what the lab wants, `poll_*` gives what is to be sent and what the
-//! lab should know, `next_deadline` says when [`Session::handle_timeout`] is due. Any order of calls is legal.
-//! A fault is the contender's and is final: the session then sends and expects nothing more.
+//! Input arrives by `handle_*` methods and commands; output is taken by `poll_*` methods; `next_deadline` says when
+//! [`Session::handle_timeout`] is due. Calls are valid in any order. After a fault, which is always the contender's,
+//! the session is final: it sends and expects nothing more.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,61 +13,61 @@ use super::message::{
     parse_contender_line,
 };
 
-/// Where the conversation stands.
+/// The state of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     /// `setup` was sent.
     AwaitReady,
-    /// `ready` came; connections are being made.
+    /// `ready` was received; connections are being made.
     AwaitConnected,
-    /// Every connection is up and nothing runs yet.
+    /// Every connection is established, and no phase is running.
     Connected,
     /// In a phase.
     Running(Phase),
     /// `stop` was sent.
     AwaitResult,
-    /// `result` came; the exit is still owed.
+    /// `result` was received; the process must exit.
     AwaitExit,
-    /// Ended as it should.
+    /// Ended correctly.
     Done,
-    /// Said `unsupported`: a skip.
+    /// The role replied `unsupported`: a skip.
     Unsupported(String),
-    /// Broke the contract.
+    /// The contender violated the protocol.
     Failed(Fault),
 }
 
-/// How a contender broke the contract.
+/// A protocol violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Nothing came in time.
+    /// A message is overdue.
     #[error("no `{owed}` within {} s", limit.as_secs_f64())]
     Silent {
-        /// The message that was due.
+        /// The missing message.
         owed: &'static str,
-        /// The time it had.
+        /// Its time limit.
         limit: Duration,
     },
-    /// A line that is no message.
+    /// A line that is not a valid message.
     #[error("bad line: {0}")]
     BadLine(String),
-    /// A message at the wrong moment.
+    /// A message in the wrong state.
     #[error("`{message}` {when}")]
     OutOfTurn {
         /// The message.
         message: &'static str,
-        /// Why it is wrong now.
+        /// Why it is invalid in this state.
         when: String,
     },
-    /// It said so itself.
+    /// The contender sent `failed`.
     #[error("the contender says: {0}")]
     Said(String),
-    /// It ended before its work was done.
+    /// The process ended too early.
     #[error("ended early: {0}")]
     Died(String),
-    /// It sent more than a limit allows.
+    /// A limit was exceeded.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// Of what.
+        /// The limited item.
         what: &'static str,
         /// The limit.
         limit: usize,
@@ -75,19 +75,19 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The process ended: it says more than what its peer then complains of.
+    /// Whether the process died, which usually explains the complaints of its peer.
     #[must_use]
     pub fn is_death(&self) -> bool {
         matches!(self, Fault::Died(_))
     }
 }
 
-/// What the lab should know.
+/// An event for the lab.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The role is set up.
     Ready(Implementation),
-    /// To be handed to the role `to`.
+    /// A signal for the role `to`.
     Signal {
         /// The other role.
         to: String,
@@ -98,9 +98,9 @@ pub enum Event {
     Connected(Vec<u64>),
     /// A mark was answered.
     Counters(Counters),
-    /// `verify` ended here.
+    /// `verify` has finished.
     Verified(Verified),
-    /// The final figures.
+    /// The final result.
     Result(TrialResult),
 }
 
@@ -111,7 +111,7 @@ struct Mark {
     due_ns: u64,
 }
 
-/// When a mark was sent and answered, by the lab's clock, and what the role's own clock said.
+/// When a mark was sent and answered by the lab's clock, and the role's time in the reply.
 #[derive(Debug)]
 struct Answer {
     sent_ns: u64,
@@ -124,25 +124,25 @@ struct Answer {
 pub struct Session {
     state: State,
     limits: TimeLimits,
-    /// Does this role owe `verified` in the verify phase?
+    /// Whether this role must send `verified`.
     verifies: bool,
     verified: bool,
-    /// When the state's own answer is due, and its name.
+    /// The deadline of the state's own reply, and its name.
     owed: Option<(u64, &'static str, Duration)>,
-    /// The mark in flight, when it was sent and when its answer is due.
+    /// The pending mark.
     mark: Option<Mark>,
-    /// The first mark's answer: every later one is held against it.
+    /// The reply to the first mark, with which every later one is compared.
     first_answer: Option<Answer>,
     last_at_ns: u64,
     signals: usize,
-    /// Signals that came for this role before it was ready.
+    /// Signals received for this role before it was ready.
     held: Vec<LabMessage>,
     transmits: VecDeque<LabMessage>,
     events: VecDeque<Event>,
 }
 
 impl Session {
-    /// A conversation that begins with `setup` at `now_ns`. `verifies`: this role prints `verified`.
+    /// A conversation that starts with `setup` at `now_ns`. `verifies`: this role sends `verified`.
     #[must_use]
     pub fn new(setup: Setup, verifies: bool, limits: TimeLimits, now_ns: u64) -> Session {
         let mut session = Session {
@@ -163,27 +163,27 @@ impl Session {
         session
     }
 
-    /// Where the conversation stands.
+    /// The state of the conversation.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// No answer is outstanding: neither the state's own nor a mark's.
+    /// Whether no reply is pending, neither the state's own nor a mark's.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.owed.is_none() && self.mark.is_none()
     }
 
-    /// The conversation is over, well or badly.
+    /// Whether the conversation has ended, successfully or not.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Done | State::Unsupported(_) | State::Failed(_))
     }
 
-    // ---- what happened -------------------------------------------------------------------------------------
+    // ---- input ---------------------------------------------------------------------------------------------
 
-    /// The role printed a line.
+    /// Handles a line from the role.
     pub fn handle_line(&mut self, now_ns: u64, line: &str) {
         if self.is_over() {
             return;
@@ -194,7 +194,7 @@ impl Session {
         }
     }
 
-    /// The role ended. `code` is its exit code, or none when a signal ended it; `how` says it in words.
+    /// Handles the end of the process. `code` is its exit code, if any; `how` describes the end.
     pub fn handle_exit(&mut self, code: Option<i32>, how: &str) {
         match (&self.state, code) {
             (State::AwaitExit, Some(0)) => {
@@ -207,7 +207,7 @@ impl Session {
         }
     }
 
-    /// Time has passed: is anything overdue?
+    /// Checks for overdue replies.
     pub fn handle_timeout(&mut self, now_ns: u64) {
         if self.is_over() {
             return;
@@ -223,21 +223,21 @@ impl Session {
 
     // ---- commands ------------------------------------------------------------------------------------------
 
-    /// The role is spoken to from now on: `ready` is due.
+    /// Starts the time limit of `ready`.
     pub fn expect_ready(&mut self, now_ns: u64) {
         if self.state == State::AwaitReady {
             self.owe(now_ns, "ready", self.limits.ready);
         }
     }
 
-    /// All roles are ready: from now on `connected` is due.
+    /// Starts the time limit of `connected`, once all roles are ready.
     pub fn expect_connected(&mut self, now_ns: u64) {
         if self.state == State::AwaitConnected {
             self.owe(now_ns, "connected", self.limits.connected);
         }
     }
 
-    /// Hands over a signal of another role; kept back until this role is ready.
+    /// Delivers another role's signal; delayed until this role is ready.
     pub fn deliver_signal(&mut self, from: &str, body: serde_json::Value) {
         let message = LabMessage::Signal { from: from.to_owned(), body };
         match self.state {
@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Begins a phase.
+    /// Starts a phase.
     pub fn start(&mut self, now_ns: u64, phase: Phase) {
         if !matches!(self.state, State::Connected | State::Running(_)) {
             return;
@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// Asks for the counters. One mark at a time: a second before the answer is not sent, and says so with `false`.
+    /// Requests the counters. Returns false, without sending anything, if a mark is pending.
     pub fn mark(&mut self, now_ns: u64, id: u64) -> bool {
         if self.mark.is_some() || !matches!(self.state, State::Connected | State::Running(_)) {
             return false;
@@ -269,7 +269,7 @@ impl Session {
         true
     }
 
-    /// Asks for the end.
+    /// Stops the role.
     pub fn stop(&mut self, now_ns: u64) {
         if !matches!(self.state, State::Connected | State::Running(_)) {
             return;
@@ -279,14 +279,14 @@ impl Session {
         self.owe(now_ns, "result", self.limits.result);
     }
 
-    // ---- what comes of it ----------------------------------------------------------------------------------
+    // ---- output --------------------------------------------------------------------------------------------
 
     /// The next line to send to the role.
     pub fn poll_transmit(&mut self) -> Option<String> {
         self.transmits.pop_front().map(|m| m.to_line())
     }
 
-    /// The next thing the lab should know.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -410,8 +410,9 @@ impl Session {
     }
 }
 
-/// Whether a role's clock ran as ours did between two answers. Each was read between its mark's sending and our receipt,
-/// so that ours bounds the difference from both sides; only differences are compared, which holds between hosts too.
+/// Whether a role's clock advanced like ours between two replies. Each reading happened between sending the mark and
+/// receiving the reply, which bounds the difference. Only differences are compared, so that the roles may be on other
+/// hosts.
 fn is_plausible(first: &Answer, later: &Answer) -> bool {
     let elapsed = later.at_ns - first.at_ns;
     let least = later.sent_ns.saturating_sub(first.received_ns);

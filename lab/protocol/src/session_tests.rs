@@ -1,4 +1,4 @@
-//! The session by table and by property.
+//! The session, by tables and properties.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn counters(id: u64, at_ns: u64) -> String {
     format!(r#"{{"type":"counters","id":{id},"at_ns":{at_ns},"values":{{}}}}"#)
 }
 
-/// One step of a test: a line of the contender, or what the lab does.
+/// A step of a test: a line of the contender, or an action of the lab.
 #[derive(Debug, Clone)]
 enum Step {
     Line(String),
@@ -44,7 +44,7 @@ enum Step {
     Mark(u64),
     Stop,
     Exit(i32),
-    /// Seconds go by.
+    /// Seconds pass.
     Wait(u64),
     Deliver,
     ExpectConnected,
@@ -81,7 +81,7 @@ fn apply(session: &mut Session, now: &mut u64, step: &Step) {
     }
 }
 
-/// Leads a session to the state in which it measures.
+/// Advances a session to the measuring state.
 fn measuring() -> Vec<Step> {
     vec![
         line(READY),
@@ -107,7 +107,7 @@ fn after(mut steps: Vec<Step>, more: &[Step]) -> Vec<Step> {
 }
 
 #[test]
-fn a_good_conversation() {
+fn a_correct_conversation() {
     let steps = after(
         measuring(),
         &[Step::Mark(1), Step::Line(counters(1, 10)), Step::Mark(2), Step::Line(counters(2, 20))],
@@ -185,7 +185,7 @@ fn signals_wait_for_ready() {
 }
 
 #[test]
-fn a_second_mark_waits_for_the_first() {
+fn a_second_mark_is_rejected_until_the_first_is_answered() {
     let mut session = run(&measuring());
     assert!(session.mark(0, 1));
     assert!(!session.mark(0, 2));
@@ -246,8 +246,8 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Any order of calls is legal; an ended session stays ended, sends nothing and wants no timer; a session that
-    /// owes something has a deadline, and at that deadline it ends.
+    /// Any order of calls is valid. An ended session stays ended, sends nothing and has no deadline; a session that
+    /// expects a reply has a deadline, and fails at that deadline.
     #[test]
     fn any_order_is_legal(steps in prop::collection::vec(any_step(), 0..40)) {
         let mut session = Session::new(setup(), true, TimeLimits::default(), 0);
@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// Same inputs, same outputs.
+    /// Equal inputs give equal outputs.
     #[test]
     fn deterministic(steps in prop::collection::vec(any_step(), 0..30)) {
         let (mut a, mut b) = (run(&steps), run(&steps));
@@ -287,7 +287,7 @@ proptest! {
         }
     }
 
-    /// No line makes the parser panic, and what it accepts it can write again.
+    /// No line makes the parser panic, and accepted lines can be written again.
     #[test]
     fn any_bytes_are_safe(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let text = String::from_utf8_lossy(&bytes);
@@ -298,7 +298,7 @@ proptest! {
 }
 
 #[test]
-fn limits_are_sane() {
+fn limits_are_consistent() {
     let limits = TimeLimits::default();
     assert!(limits.counters < limits.connected && limits.ready >= Duration::from_secs(10));
 }

@@ -1,41 +1,41 @@
-//! Lines of code of a contender, as they are stored and shown. What counts them is [`netdyno_lab_engine::build`].
+//! Lines of code of a contender, as stored and shown. [`netdyno_lab_engine::build`] counts them.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lines of code; comments and blank lines are left out.
+/// Lines of code, without comments and blank lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodeLines {
-    /// The library under test with the packages in the program that are its owner's; tests and examples are left out.
+    /// The library under test and the packages of the same owner in the program, without tests and examples.
     pub library: LineCount,
-    /// The contender's own files: what was written to use the library here.
+    /// The contender's own files.
     pub adapter: LineCount,
-    /// Of library and adapter, what a program wrote; it is in neither of those two.
+    /// Generated lines of library and adapter, which those two exclude.
     pub generated: LineCount,
 }
 
-/// So many lines.
+/// A number of lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LineCount {
-    /// How many; null: not measured, `source` says why.
+    /// The number; null: not measured, with the reason in `source`.
     pub lines: Option<u64>,
     /// What was counted, or why nothing was.
     pub source: String,
-    /// The packages' parts, where there are several.
+    /// The lines of each package, if there are several.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, u64>,
 }
 
 impl LineCount {
-    /// So many lines of what `source` names.
+    /// A number of lines of what `source` names.
     #[must_use]
     pub fn of(lines: u64, source: impl Into<String>) -> Self {
         Self { lines: Some(lines), source: source.into(), parts: BTreeMap::new() }
     }
 
-    /// None, and why.
+    /// Not counted, with the reason.
     #[must_use]
     pub fn not_measured(why: impl Into<String>) -> Self {
         Self { lines: None, source: why.into(), parts: BTreeMap::new() }
@@ -43,7 +43,7 @@ impl LineCount {
 }
 
 impl CodeLines {
-    /// None of the three, for one reason.
+    /// None of the three, for the same reason.
     #[must_use]
     pub fn not_measured(why: &str) -> Self {
         let [library, adapter, generated] = [(); 3].map(|()| LineCount::not_measured(why));

@@ -1,23 +1,23 @@
-//! One thing made equal for all contenders of a run.
+//! A property that a run equalises for all contenders.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What is made equal, and by which file where it takes one.
+/// The equalised property, with the library that equalises it, if any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Equal {
-    /// Receive buffers stay as the system has them: a preloaded library answers whoever sets them.
+    /// Receive buffers keep the system's default: a preloaded library intercepts calls that set them.
     Rcvbuf {
         /// The library.
         library: PathBuf,
     },
-    /// Devices of the trial's own network take no segments.
+    /// Devices of the private network accept one segment at a time.
     Gso,
     /// Each role has one CPU.
     Workers,
-    /// Memory comes from this library, preloaded.
+    /// A preloaded library allocates all memory.
     Allocator {
         /// The library.
         library: PathBuf,
@@ -25,7 +25,7 @@ pub enum Equal {
 }
 
 impl Equal {
-    /// As typed, and in words.
+    /// The name on the command line.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

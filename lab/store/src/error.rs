@@ -1,8 +1,8 @@
-//! What can go wrong with the store: the environment is at fault, and nothing that was stored is lost.
+//! Errors of the store. They have external causes; stored data is not lost.
 
 use std::path::PathBuf;
 
-/// What can go wrong with the store, and what to do.
+/// An error of the store, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened or written.
@@ -10,40 +10,40 @@ pub enum StoreError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
-    /// Its folder cannot be made.
+    /// Its folder cannot be created.
     #[error("the store's folder {}: {source}. Set NETDYNO_STORE to a file that can be written", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the system.
         source: std::io::Error,
     },
-    /// A later netdyno wrote it.
+    /// A newer netdyno wrote it.
     #[error("the store {} has format {found}, this netdyno reads {known}: use the newer netdyno, or another NETDYNO_STORE", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: i64,
-        /// Ours.
+        /// The newest known format.
         known: i64,
     },
     /// There is no such run.
     #[error("no run {0:?} in the store; `netdyno history` lists them")]
     NoRun(String),
-    /// Several runs begin so.
+    /// Several runs have ids with this prefix.
     #[error("several runs begin with {0:?}; `netdyno history` lists them")]
     Ambiguous(String),
-    /// No run is left to go on with.
+    /// No unfinished run exists.
     #[error("no unfinished run in the store; `netdyno history` lists the runs")]
     NoneUnfinished,
     /// Another process measures this run.
     #[error("another netdyno is measuring run {0}: wait for it to end, or end it")]
     Busy(String),
-    /// A run to be imported has the id of another one.
+    /// A different run has the id of the run to import.
     #[error(
         "the store has another run {0}: it stays as it is. Import into another store (NETDYNO_STORE), or remove the one that is there"
     )]

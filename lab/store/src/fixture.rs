@@ -1,4 +1,4 @@
-//! A made-up run, for the tests of whatever reads one.
+//! A synthetic run, for tests of code that reads runs.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // Only tests use it, and its values are constants.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,19 +16,19 @@ use netdyno_lab_manifest::{Params, Placement};
 /// Length of every window, in ns.
 const WINDOW_NS: u64 = 1_000_000_000;
 
-/// A contender of the run and the rates it reaches, one a block, in messages/s.
+/// A contender of the run and its rates, one per block, in messages/s.
 pub struct Contender<'a> {
     /// Its name.
     pub name: &'a str,
     /// Status of its cell.
     pub status: CellStatus,
-    /// Messages a second of each block.
+    /// Messages per second of each block.
     pub rates: &'a [u64],
-    /// Share of its CPU that the sink uses, in per cent.
+    /// The sink's CPU usage, in percent of one CPU.
     pub sink_cpu_percent: u64,
 }
 
-/// A run of the built-in dummy workload.
+/// A run of the embedded dummy workload.
 pub fn run(contenders: &[Contender<'_>], ceiling: Option<&str>) -> Run {
     let cells = contenders.iter().map(|c| cell(c, ceiling)).collect();
     let mut trials = Vec::new();
@@ -47,7 +47,7 @@ pub fn run(contenders: &[Contender<'_>], ceiling: Option<&str>) -> Run {
     }
 }
 
-/// Puts a whole run into a store.
+/// Writes a complete run to a store.
 pub fn write(store: &mut Store, run: &Run) {
     store.begin_run(&run.header, &run.cells).unwrap();
     for trial in &run.trials {

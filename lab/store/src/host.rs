@@ -1,16 +1,16 @@
-//! The machine that a run ran on.
+//! The machine of a run.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine, as far as it shows itself. "unknown" where it does not.
+/// The machine, as far as it can be determined; otherwise "unknown".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// CPU model.
     pub cpu: String,
-    /// CPUs this process may use.
+    /// CPUs that this process may use.
     pub cpus: usize,
     /// Physical cores among them.
     pub cores: usize,
@@ -26,18 +26,18 @@ pub struct Host {
     pub governor: String,
     /// Virtual machine: the hypervisor's flag of the CPU.
     pub virtual_machine: bool,
-    /// Share of time stolen by the hypervisor since boot, in per cent.
+    /// Share of time stolen by the hypervisor since boot, in percent.
     pub steal_percent: f64,
     /// cgroup version: `v1`, `v2`, `hybrid`, `none`.
     pub cgroup: String,
-    /// CPU vulnerability mitigations that are active.
+    /// Active mitigations of CPU vulnerabilities.
     pub mitigations: Vec<String>,
-    /// Toolchains found, by program.
+    /// Installed toolchains, by program.
     pub toolchains: BTreeMap<String, String>,
 }
 
 impl Host {
-    /// The machine in one line.
+    /// A one-line description.
     #[must_use]
     pub fn headline(&self) -> String {
         format!(

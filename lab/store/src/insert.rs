@@ -1,23 +1,21 @@
-//! Rows that are added, each group in one transaction.
+//! Insertion of rows, each group in one transaction.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, TrialRecord, json, overview};
 
-/// What became of a run that was to be imported.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Imported {
-    /// It is in the store now.
+    /// It was added.
     Added,
-    /// It was there already, the same.
+    /// It was already in the store, unchanged.
     AlreadyThere,
 }
 
 impl Store {
-    /// Takes a whole run that another store had, with what was printed of it there; all of it or nothing.
-    ///
-    /// # Errors
-    /// When there is another run of this id: it stays as it is. When the store cannot be written.
+    /// Imports a run with its printed verdicts, completely or not at all. A different stored run with the same id is
+    /// kept, and is an error.
     pub fn import(&mut self, run: &Run, printed: &str) -> Result<Imported, StoreError> {
         match self.load(&run.header.id) {
             Ok(there) if there == *run => return Ok(Imported::AlreadyThere),
@@ -33,24 +31,18 @@ impl Store {
         Ok(Imported::Added)
     }
 
-    /// Keeps with a run what was printed of it, in the place of what was printed before.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Stores the printed verdicts of a run, replacing previous ones.
     pub fn keep_printed(&mut self, run: &str, printed: &str) -> Result<(), StoreError> {
         self.in_one(|tx| keep(tx, run, printed))
     }
 
-    /// What was printed of a run, if that was kept.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The printed verdicts of a run, if stored.
     pub fn printed(&self, run: &str) -> Result<Option<String>, StoreError> {
         let found = self.connection.query_row("SELECT text FROM printed WHERE run = ?1", [run], |r| r.get(0));
         found.optional().map_err(|e| self.fail(e))
     }
 
-    /// All that `write` does, or nothing.
+    /// Runs `write` in a transaction.
     pub(super) fn in_one(
         &mut self,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,

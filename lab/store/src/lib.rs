@@ -1,9 +1,9 @@
-//! Every sample kept, in one SQLite file.
+//! The store: every sample of every run, in one SQLite file.
 //!
 //! | does | does not |
 //! |---|---|
-//! | keep runs, cells, trials, samples and histograms | compute a statistic: [`netdyno_lab_analysis::metrics`] does, from these rows |
-//! | survive a kill: a trial is one transaction | hold the builds: they are in the cache |
+//! | store runs, cells, trials, samples and histograms | compute statistics: [`netdyno_lab_analysis::metrics`] does |
+//! | survive a kill: a trial is one transaction | store builds: they are in the cache |
 //!
 //! The file is `$NETDYNO_STORE`, else `netdyno/runs.db` under the user's data directory.
 
@@ -55,7 +55,7 @@ pub struct Store {
     path: PathBuf,
 }
 
-/// A run that this process measures.
+/// A lock on a run that this process measures.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
@@ -64,13 +64,13 @@ pub struct Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Best effort: the lock itself ends with the process.
+        // Best effort: the lock itself is released when the process ends.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Store {
-    /// Where the store is unless told otherwise.
+    /// The default path of the store.
     #[must_use]
     pub fn default_path() -> PathBuf {
         if let Some(path) = std::env::var_os("NETDYNO_STORE").filter(|path| !path.is_empty()) {
@@ -81,10 +81,7 @@ impl Store {
         data.join("netdyno").join("runs.db")
     }
 
-    /// Opens the store, making it where there is none.
-    ///
-    /// # Errors
-    /// When the file or its folder cannot be made, read or written: the environment is at fault.
+    /// Opens the store, creating it if necessary.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)
@@ -104,18 +101,12 @@ impl Store {
         StoreError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Begins a run: its header and cells, in one transaction.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Adds a new run with its cells.
     pub fn begin_run(&mut self, header: &RunHeader, cells: &[CellRecord]) -> Result<(), StoreError> {
         self.in_one(|tx| insert::run(tx, header, cells, (RunStatus::Running, "")))
     }
 
-    /// Replaces what is known of a cell.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Replaces the record of a cell.
     pub fn update_cell(&mut self, run: &str, index: usize, cell: &CellRecord) -> Result<(), StoreError> {
         self.connection
             .execute(
@@ -126,25 +117,19 @@ impl Store {
         Ok(())
     }
 
-    /// Adds a finished trial with all its samples, in one transaction.
-    ///
-    /// # Errors
-    /// When the store cannot be written; nothing of the trial is kept then.
+    /// Adds a finished trial with all its samples, or nothing on an error.
     pub fn add_trial(&mut self, run: &str, trial: &TrialRecord) -> Result<(), StoreError> {
         self.in_one(|tx| insert::trial(tx, run, trial))
     }
 
-    /// Says how a run stands.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Sets the status of a run.
     pub fn set_status(
         &mut self,
         run: &str,
         status: RunStatus,
         stopped_because: &str,
     ) -> Result<(), StoreError> {
-        // What was made of an earlier state says nothing of this one.
+        // The cached summary of a previous status is outdated.
         let sql = [
             "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1",
             "UPDATE overviews SET outcome = NULL, digest_version = NULL, digest = NULL WHERE run = ?1",
@@ -157,10 +142,7 @@ impl Store {
         tx.commit().map_err(fail)
     }
 
-    /// Writes a run's header again: what was learnt since it began.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Replaces a run's header.
     pub fn update_header(&mut self, header: &RunHeader) -> Result<(), StoreError> {
         self.connection
             .execute("UPDATE runs SET header = ?2 WHERE id = ?1", params![header.id, json(header)])
@@ -168,10 +150,7 @@ impl Store {
         Ok(())
     }
 
-    /// The full id of the run that `wanted` names: an id, the unique start of one, or `last`.
-    ///
-    /// # Errors
-    /// When there is none, or more than one.
+    /// The full id of a run, given an id, a unique prefix of one, or `last`.
     pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
         if wanted == "last" {
             return self
@@ -194,20 +173,14 @@ impl Store {
         }
     }
 
-    /// The full id of the newest run that is not finished.
-    ///
-    /// # Errors
-    /// When there is none.
+    /// The full id of the newest unfinished run.
     pub fn find_unfinished(&self) -> Result<String, StoreError> {
         let query = "SELECT id FROM runs WHERE status <> ?1 ORDER BY started_at DESC, id DESC LIMIT 1";
         let found = self.connection.query_row(query, [RunStatus::Finished.as_str()], |r| r.get(0)).optional();
         found.map_err(|e| self.fail(e))?.ok_or(StoreError::NoneUnfinished)
     }
 
-    /// Claims a run for this process until the lock is dropped: two labs must not measure the same blocks.
-    ///
-    /// # Errors
-    /// When another process has it, or the lock file cannot be made.
+    /// Locks a run for this process until the lock is dropped, so that no other process measures it.
     pub fn claim(&self, run: &str) -> Result<Claim, StoreError> {
         let path = self.path.with_extension(format!("{run}.lock"));
         let folder = |source| StoreError::Folder { path: path.clone(), source };
@@ -219,11 +192,11 @@ impl Store {
         }
     }
 
-    /// Whether a process measures this run now.
+    /// Whether a process is measuring this run.
     #[must_use]
     pub fn is_measured(&self, run: &str) -> bool {
         let path = self.path.with_extension(format!("{run}.lock"));
-        // Shared, so that those who ask do not take each other for one who measures.
+        // A shared lock, so that concurrent callers do not mistake each other for a measuring process.
         let is_taken =
             |file: std::fs::File| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock));
         std::fs::File::open(path).is_ok_and(is_taken)

@@ -1,4 +1,4 @@
-//! The store's limits.
+//! Limits of the store.
 
 use std::time::Duration;
 

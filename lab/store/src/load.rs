@@ -1,4 +1,4 @@
-//! Runs, read whole or as they grow.
+//! Loading of runs, completely or incrementally.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -6,20 +6,14 @@ use super::{CellRecord, Run, RunStatus, Sample, SampleKind, Store, StoreError, T
 use netdyno_stats::Encoded;
 
 impl Store {
-    /// A whole run. `run` is a full id.
-    ///
-    /// # Errors
-    /// When there is no such run, or it cannot be read.
+    /// Loads a run. `run` is a full id.
     pub fn load(&self, run: &str) -> Result<Run, StoreError> {
         let mut loaded = self.load_head(run)?;
         self.load_more(&mut loaded, 0)?;
         Ok(loaded)
     }
 
-    /// A run with its cells, without its trials. `run` is a full id.
-    ///
-    /// # Errors
-    /// When there is no such run, or it cannot be read.
+    /// Loads a run with its cells, without its trials. `run` is a full id.
     pub fn load_head(&self, run: &str) -> Result<Run, StoreError> {
         let (header, status, why): (String, String, String) = self
             .connection
@@ -34,10 +28,7 @@ impl Store {
         Ok(loaded)
     }
 
-    /// Adds the trials that were stored after row `last`, 0 for all; gives the last row that is there now.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Adds the trials stored after row `last`, or all for 0. Returns the last row.
     pub fn load_more(&self, run: &mut Run, last: i64) -> Result<i64, StoreError> {
         let mut query = self
             .connection
@@ -107,7 +98,7 @@ impl Store {
     }
 }
 
-/// A row of `trials` as SQLite has it.
+/// A row of `trials` in SQLite's types.
 struct TrialRow {
     cell: usize,
     block: u32,

@@ -1,6 +1,6 @@
-//! What lists of runs and histories need, kept beside the runs: a thousand headers with their cells are tens of megabytes.
-//!
-//! Outcome and digest are made by [`netdyno_lab_report::history`], from a whole run, and can be made again; the rest is of the run's begin.
+//! Data for lists of runs and histories, stored separately because headers and cells are long.
+//! [`netdyno_lab_report::history`] computes outcome and digest from a whole run, and can recompute them; the rest is
+//! known when a run starts.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,57 +15,54 @@ pub struct Listed {
     pub id: String,
     /// Name of the workload.
     pub workload: String,
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
-    /// How it stands.
+    /// Its status.
     pub status: RunStatus,
-    /// Why it stopped; empty while it goes on.
+    /// Why it stopped; empty while it is running.
     pub stopped_because: String,
-    /// Preset; empty where none was named.
+    /// Preset; empty if none.
     pub preset: String,
-    /// Who plays a role in some cell, the bound and partners left out, in the order of the cells.
+    /// The compared contenders, in the order of the cells.
     pub contenders: Vec<String>,
     /// The command line.
     pub command: Vec<String>,
-    /// What it says, in a line; none until it has ended and somebody asked.
+    /// The result in one line; none before the run has ended.
     pub outcome: Option<String>,
 }
 
-/// Which runs are listed.
+/// A selection of runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Listing<'a> {
-    /// Of this workload only.
+    /// Only runs of this workload.
     pub workload: Option<&'a str>,
-    /// That many of the newest are left out ...
+    /// Number of newest runs to skip.
     pub skip: usize,
-    /// ... and that many listed at the most.
+    /// Most runs to list.
     pub most: usize,
 }
 
 impl Listing<'_> {
-    /// The newest of all.
+    /// The newest runs of all workloads.
     #[must_use]
     pub fn newest(most: usize) -> Listing<'static> {
         Listing { workload: None, skip: 0, most }
     }
 }
 
-/// A run that this netdyno did not begin, and no later one filled in, has no overview.
+/// Runs of older versions may have no overview.
 const LIST: &str =
     "SELECT r.id, r.workload, r.started_at, r.status, r.stopped_because, coalesce(o.preset, ''),
     coalesce(o.contenders, '[]'), coalesce(o.command, '[]'), o.outcome
     FROM runs r LEFT JOIN overviews o ON o.run = r.id";
 
-/// The query of a list, with this condition.
+/// The query of a list with this condition.
 pub(super) fn list_sql(only: &str) -> String {
     format!("{LIST} {only} ORDER BY r.started_at DESC, r.id DESC LIMIT ?1 OFFSET ?2")
 }
 
 impl Store {
-    /// Runs, newest first, without headers and cells.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Lists runs, newest first, without headers and cells.
     pub fn list(&self, listing: Listing<'_>) -> Result<Vec<Listed>, StoreError> {
         let only = if listing.workload.is_some() { "WHERE r.workload = ?3" } else { "WHERE ?3 IS NULL" };
         let mut query = self.connection.prepare_cached(&list_sql(only)).map_err(|e| self.fail(e))?;
@@ -106,10 +103,7 @@ impl Store {
         .collect()
     }
 
-    /// How many runs there are of each workload, by name.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The number of runs of each workload, by name.
     pub fn workloads(&self) -> Result<Vec<(String, usize)>, StoreError> {
         let sql = "SELECT workload, count(*) FROM runs GROUP BY workload ORDER BY workload";
         let mut query = self.connection.prepare_cached(sql).map_err(|e| self.fail(e))?;
@@ -117,10 +111,7 @@ impl Store {
         rows.and_then(Iterator::collect).map_err(|e| self.fail(e))
     }
 
-    /// The runs with their cells, without their trials, newest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Loads runs with their cells, without trials, newest first.
     pub fn runs(&self, most: usize) -> Result<Vec<Run>, StoreError> {
         let sql =
             "SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1";
@@ -139,20 +130,14 @@ impl Store {
         .collect()
     }
 
-    /// The digest of a run as this version of what makes it left it, if it did.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The stored digest of a run, if this version of the code wrote it.
     pub fn digest(&self, run: &str, version: u32) -> Result<Option<String>, StoreError> {
         let sql = "SELECT digest FROM overviews WHERE run = ?1 AND digest_version = ?2";
         let mut query = self.connection.prepare_cached(sql).map_err(|e| self.fail(e))?;
         query.query_row(params![run, version], |row| row.get(0)).optional().map_err(|e| self.fail(e))
     }
 
-    /// Keeps what a run that has ended says: in a line, and as a digest.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Stores the outcome and the digest of a finished run.
     pub fn keep_digest(
         &self,
         run: &str,
@@ -165,17 +150,14 @@ impl Store {
         kept.map(drop).map_err(|e| self.fail(e))
     }
 
-    /// A number that is another one when any process but this wrote to the store since.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// A number that changes when another process writes to the store.
     pub fn changes(&self) -> Result<i64, StoreError> {
         let number = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
         number.map_err(|e| self.fail(e))
     }
 }
 
-/// Writes the overview of a run that begins.
+/// Writes the overview of a new run.
 pub(super) fn begin(
     connection: &Connection,
     header: &RunHeader,
@@ -188,7 +170,7 @@ pub(super) fn begin(
         .map(drop)
 }
 
-/// Writes the overviews of all runs of an older format. One whose header or cells cannot be read goes without.
+/// Writes the overviews of all runs of an older format, except those with an unreadable header or cell.
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let mut runs = connection.prepare("SELECT id, header FROM runs")?;
     let mut cells = connection.prepare("SELECT record FROM cells WHERE run = ?1 ORDER BY idx")?;

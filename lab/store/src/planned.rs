@@ -1,22 +1,22 @@
-//! A cell as it was planned.
+//! A planned cell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use netdyno_lab_manifest::Params;
 
-/// One cell, before anything is known of it.
+/// A cell before it is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCell {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
-    /// The roles that their standard partner plays.
+    /// The roles played by a partner.
     pub partners: BTreeSet<String>,
     /// The workload's parameters.
     pub params: Params,
-    /// This is the bound.
+    /// Whether it is the ceiling.
     pub ceiling: bool,
-    /// This is a contender a second time, to be compared with itself.
+    /// Whether it is a second copy of a contender, for a comparison with itself.
     pub again: bool,
-    /// Thousandths of each turn in which it is made to stand still: a loss of known size.
+    /// Thousandths of each turn in which it is frozen: an injected slowdown of known size.
     pub stalled: u32,
 }

@@ -1,27 +1,27 @@
-//! What was printed of a run, held against what its figures come to now.
+//! Printed verdicts, compared with recomputed ones.
 //!
-//! Verdicts are kept when they are printed, and travel with an exported run. Computed again from the samples they must be the
-//! same: by the same program to the last digit; by another one, or on another machine, within [`TOLERANCE`].
+//! Verdicts are stored when they are printed, and are part of an exported run. The same program recomputes them
+//! exactly; another version or machine within [`TOLERANCE`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// By how much figures may differ, relative: mathematical libraries differ in their last digits.
+/// Tolerated relative difference of figures, since mathematical libraries differ in the last digits.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// What was printed of a run.
+/// The printed verdicts of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Printed {
-    /// Version of the program that did.
+    /// Version of the program that printed them.
     pub netdyno: String,
-    /// Every verdict.
+    /// The verdicts.
     pub verdicts: Vec<Verdict>,
 }
 
-/// What can be claimed.
+/// The verdict on a contender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Of which metric.
+    /// The metric.
     pub metric: String,
     /// Label of the contender.
     pub contender: String,
@@ -29,26 +29,26 @@ pub struct Verdict {
     pub baseline: String,
     /// Index of the contender's cell.
     pub cell: usize,
-    /// Geometric mean of the ratios of the blocks or sessions; null without a common one.
+    /// Geometric mean of the ratios of blocks or sessions; null if there is none.
     pub ratio: Option<f64>,
     /// Lower end of the confidence sequence; null: unbounded.
     pub low: Option<f64>,
     /// Upper end; null: unbounded.
     pub high: Option<f64>,
-    /// What was compared: `block` or `session`.
+    /// The unit of observation: `block` or `session`.
     #[serde(default = "block")]
     pub unit: String,
-    /// How many of them.
+    /// Number of observations.
     pub blocks: u32,
-    /// p-value after Holm.
+    /// p-value after Holm's correction.
     pub p_adjusted: f64,
-    /// The claim.
+    /// The verdict.
     pub verdict: VerdictKind,
-    /// Of an undecided one: about how many more of them it needs; null where that cannot be said.
+    /// For an undecided verdict, the estimated number of further observations; null if unknown.
     pub needs_blocks: Option<u32>,
 }
 
-/// The claim.
+/// The kinds of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
@@ -58,29 +58,29 @@ pub enum VerdictKind {
     Worse,
     /// No difference beyond the margin.
     NoDifference,
-    /// Neither yet.
+    /// None of the others yet.
     Undecided,
 }
 
-/// What a report of an older netdyno compared.
+/// The unit of reports of older versions.
 fn block() -> String {
     "block".to_owned()
 }
 
 impl Printed {
-    /// What this program prints.
+    /// The verdicts that this program prints.
     #[must_use]
     pub fn of(verdicts: &[Verdict]) -> Printed {
         Printed { netdyno: env!("CARGO_PKG_VERSION").to_owned(), verdicts: verdicts.to_vec() }
     }
 
-    /// As it is stored.
+    /// The stored form.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("verdicts hold nothing that JSON cannot")
     }
 
-    /// In what the report of a run is not what was printed, a line a verdict; empty: in nothing.
+    /// The differences from recomputed verdicts, one line each.
     #[must_use]
     pub fn differences(&self, verdicts: &[Verdict]) -> Vec<String> {
         let of = |all: &[Verdict], one: &Verdict| all.iter().find(|v| is_of(v, one)).cloned();
@@ -97,7 +97,7 @@ impl Printed {
     }
 }
 
-/// Whether two verdicts are of the same thing.
+/// Whether two verdicts concern the same comparison.
 fn is_of(a: &Verdict, b: &Verdict) -> bool {
     (a.cell, &a.metric, &a.contender, &a.baseline) == (b.cell, &b.metric, &b.contender, &b.baseline)
 }
@@ -118,7 +118,7 @@ fn name(v: &Verdict) -> String {
     format!("{} of {} against {}", v.metric, v.contender, v.baseline)
 }
 
-/// `better, 1.2 (1.1 - 1.3), 6 sessions`, with all digits: the difference may be in the last.
+/// `better, 1.2 (1.1 - 1.3), 6 sessions`, with all digits, since only the last may differ.
 fn claim(v: &Verdict) -> String {
     let figure = |value: Option<f64>| value.map_or("none".to_owned(), |v| v.to_string());
     let verdict = format!("{:?}", v.verdict).to_lowercase();

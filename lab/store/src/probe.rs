@@ -1,49 +1,49 @@
-//! What a probe found of one role, as the store keeps it.
+//! The result of a probe of one role, as stored.
 //!
-//! A probe runs in a trial of its own, which is no measurement: what it looks at, it disturbs. Its counts are told by the unit of
-//! work, so that they can stand beside figures of trials that nobody looked at.
+//! A probe runs in its own trial, which is not a measurement, because probing changes performance. Its counts are per
+//! unit of work, so that they are comparable with figures of undisturbed trials.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One look at one role.
+/// A probe of a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// What kind of look.
+    /// The kind of probe.
     pub kind: ProbeKind,
-    /// Who says so.
+    /// The tool.
     pub source: String,
-    /// Units of work done while it looked.
+    /// Units of work during the probe.
     pub units: f64,
-    /// The rate meanwhile by the rate of trials that nobody looked at, where both are known: what looking cost.
+    /// The rate during the probe divided by the undisturbed rate, if both are known: the cost of probing.
     pub speed: Option<f64>,
-    /// What it found; or why nothing, and the remedy.
+    /// The result; or why there is none, with a remedy.
     pub found: Result<Found, String>,
 }
 
-/// Kinds of looks: a trial each.
+/// Kinds of probes; each runs in its own trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeKind {
-    /// Counters of the kernel that no trial stores: context switches by kind, page faults.
+    /// Kernel counters that trials do not store: context switches by kind, page faults.
     Kernel,
     /// System calls by name.
     Syscalls,
     /// Calls of the C library's allocator.
     Allocations,
-    /// Stacks, sampled.
+    /// Sampled stacks.
     Profile,
-    /// Whether what is to be made equal takes effect. Not kept.
+    /// Whether an equalised property takes effect. Not stored.
     Acts,
 }
 
 impl ProbeKind {
-    /// Those that an explanation is made of, in the order in which they are made.
+    /// The kinds of an explanation, in the order in which they run.
     pub const ALL: [ProbeKind; 4] =
         [ProbeKind::Kernel, ProbeKind::Syscalls, ProbeKind::Allocations, ProbeKind::Profile];
 
-    /// As it stands in the store, and in a text.
+    /// The name in the store and in texts.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -56,31 +56,31 @@ impl ProbeKind {
     }
 }
 
-/// What was found.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// Of all threads that lived at both ends of the window.
+    /// Counters of all threads that existed at both ends of the window.
     Kernel(KernelCounts),
-    /// By name.
+    /// System calls, by name.
     Syscalls {
         /// The calls.
         calls: BTreeMap<String, Calls>,
-        /// Events that were lost: where there are any, counts are lower bounds.
+        /// Lost events; if there are any, the counts are lower bounds.
         lost: u64,
     },
-    /// Of the C library's allocator, whoever asks it.
+    /// Calls of the C library's allocator.
     Allocations(Allocations),
-    /// Stacks with the number of samples in each.
+    /// Stacks with their number of samples.
     Profile {
-        /// `main;run;send`, the outermost first; frames of the kernel end in `_[k]`.
+        /// `main;run;send`, outermost first; kernel frames end with `_[k]`.
         stacks: BTreeMap<String, u64>,
         /// All samples.
         samples: u64,
     },
-    /// What was to be made equal took effect, as often as this; a program may have no use for it.
+    /// The equalised property took effect this many times. A program may not use the property.
     Acts {
-        /// Times.
+        /// How many times.
         times: u64,
     },
 }
@@ -88,37 +88,37 @@ pub enum Found {
 /// Counters of `/proc`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
-    /// Context switches of one that had to wait.
+    /// Context switches of threads that had to wait.
     pub voluntary: u64,
-    /// Context switches of one that would have gone on.
+    /// Context switches of threads that were preempted.
     pub involuntary: u64,
-    /// Time in the queue for a CPU, in ns: ready to run, while another one ran.
+    /// Time in run queues, in ns.
     #[serde(default)]
     pub queued_ns: u64,
-    /// Page faults that took no I/O.
+    /// Page faults without I/O.
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults with I/O.
     pub major_faults: u64,
 }
 
-/// Calls of one name.
+/// Calls with the same name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Of these, with an error: an empty socket's EAGAIN is one.
+    /// Calls that failed; EAGAIN of an empty socket is one.
     pub errors: u64,
-    /// Time from entry to return, waiting included, in ns; as long as it takes while one looks.
+    /// Time from entry to return, in ns, including waiting and the overhead of tracing.
     pub inside_ns: f64,
 }
 
 /// Calls of the allocator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocations {
-    /// malloc, calloc, realloc and their like.
+    /// Calls of malloc, calloc, realloc and similar functions.
     pub allocations: u64,
-    /// What they asked for.
+    /// Requested bytes.
     pub bytes: u64,
-    /// free.
+    /// Calls of free.
     pub frees: u64,
 }

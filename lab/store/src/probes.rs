@@ -1,4 +1,4 @@
-//! What probes found of a run's cells.
+//! Stored probes of a run's cells.
 
 use rusqlite::params;
 
@@ -6,10 +6,7 @@ use super::{Store, StoreError, from_json, json};
 use crate::probe::Probe;
 
 impl Store {
-    /// Keeps what a probe found of a role, in place of what one of its kind found before.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Stores a probe of a role, replacing one of the same kind.
     pub fn keep_probe(
         &mut self,
         run: &str,
@@ -26,10 +23,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is known of a cell, by role.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The probes of a cell, by role.
     pub fn probes(&self, run: &str, cell: usize) -> Result<Vec<(String, Probe)>, StoreError> {
         let mut query = self
             .connection

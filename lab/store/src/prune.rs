@@ -1,10 +1,10 @@
-//! Runs that nobody wants any more.
+//! Removal of runs.
 
 use rusqlite::params;
 
 use super::{Store, StoreError};
 
-/// What is kept of a run, the rows that refer to others first.
+/// The rows of a run, referencing rows first.
 const ROWS: [&str; 8] = [
     "DELETE FROM printed WHERE run = ?1",
     "DELETE FROM probes WHERE run = ?1",
@@ -17,10 +17,7 @@ const ROWS: [&str; 8] = [
 ];
 
 impl Store {
-    /// Removes a run with all its samples. `run` is a full id.
-    ///
-    /// # Errors
-    /// When a process measures it now, or the store cannot be written.
+    /// Removes a run with all its samples, unless a process is measuring it. `run` is a full id.
     pub fn remove(&mut self, run: &str) -> Result<(), StoreError> {
         let _claim = self.claim(run)?;
         let path = self.path.clone();
@@ -32,10 +29,7 @@ impl Store {
         tx.commit().map_err(fail)
     }
 
-    /// Gives the room of what was removed back to the file system; how much that was, in bytes.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Returns the space of removed rows to the file system; the result is its size in bytes.
     pub fn compact(&mut self) -> Result<u64, StoreError> {
         let before = self.bytes();
         self.connection
@@ -44,7 +38,7 @@ impl Store {
         Ok(before.saturating_sub(self.bytes()))
     }
 
-    /// What the file and its write-ahead log take.
+    /// The size of the file and its write-ahead log.
     fn bytes(&self) -> u64 {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");

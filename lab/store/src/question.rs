@@ -1,4 +1,4 @@
-//! What a run is to find out, where that is less than a verdict on every contender.
+//! Questions of a run that does not need a verdict on every contender.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::planned::PlannedCell;
 
-/// One ratio that a run is to find out, as exactly as what is said of it needs.
+/// A ratio to determine, as precisely as its relation requires.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
-    /// In which metric.
+    /// The metric.
     pub metric: String,
-    /// Of whom.
+    /// The numerator.
     pub a: Side,
-    /// To whom, or to what.
+    /// The denominator.
     pub b: Side,
-    /// What is said of it.
+    /// The relation to test.
     pub says: Relation,
-    /// How soon it is asked: one of the next rank waits until it is half as far from its end.
+    /// Priority: a question of the next rank waits until it is half as far from its end.
     pub rank: u8,
 }
 
@@ -28,13 +28,13 @@ pub struct Question {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// Who plays all the roles that are compared.
+    /// The contender of all compared roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contender: Option<String>,
-    /// Or who plays which role.
+    /// Or the contender of each role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, String>,
-    /// At which values of parameters, where the run has several.
+    /// Values of parameters, if the run has several.
     #[serde(default, rename = "where", skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub at: IndexMap<String, ParamValue>,
@@ -43,21 +43,21 @@ pub struct Side {
     pub figure: Option<f64>,
 }
 
-/// What is said of a ratio.
+/// A relation of the two sides of a ratio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
-    /// Which order, or which amount.
+    /// The kind of relation.
     pub is: Is,
-    /// About how much; if nothing else is said, the published ratio.
+    /// The approximate ratio; by default the published one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Within which factor of that.
+    /// The tolerated factor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
 }
 
-/// The kinds of it.
+/// The kinds of relations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
@@ -65,12 +65,12 @@ pub enum Is {
     More,
     /// a is less than b.
     Less,
-    /// a / b is about so much.
+    /// a / b is approximately a value.
     About,
 }
 
 impl Side {
-    /// Whether this is one of its cells. A bound is none, nor somebody a second time.
+    /// Whether this side is the given cell. Ceilings and second copies are never sides.
     #[must_use]
     pub fn is(&self, cell: &PlannedCell) -> bool {
         let who = match &self.contender {

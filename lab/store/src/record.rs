@@ -1,4 +1,4 @@
-//! What the store keeps.
+//! The records of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,37 +15,34 @@ use netdyno_lab_manifest::{Expected, Params, Workload};
 use netdyno_lab_protocol::Implementation;
 use netdyno_stats::Encoded;
 
-/// A run as it was asked for.
+/// The configuration and environment of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunHeader {
     /// Sorts by time: `20260131-120000-ab12`.
     pub id: String,
-    /// Name of the workload.
+    /// The name of the workload.
     pub workload: String,
-    /// The workload's manifest, whole: a stored run is judged by the rules it was run under.
+    /// The workload's complete manifest: stored runs are judged by the rules they were run under.
     pub manifest: String,
-    /// When it began.
+    /// When it started.
     #[schemars(with = "String")]
     pub started_at: Timestamp,
     /// Version of the lab.
     pub lab_version: String,
-    /// The command line, to run it again.
+    /// The command line that started it.
     pub command: Vec<String>,
-    /// What was asked.
+    /// Its settings.
     pub settings: Settings,
-    /// Where it ran.
+    /// Its machine.
     pub host: Host,
-    /// Where trials ran, and why there: the arena in words.
+    /// Description of the arena.
     pub arena: String,
-    /// What the reader should know: typed warnings in words.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
 }
 
 impl RunHeader {
-    /// The workload as it was when the run began.
-    ///
-    /// # Errors
-    /// When the stored manifest cannot be read: the store is damaged, or of a later netdyno.
+    /// The workload at the time of the run.
     pub fn parsed_workload(&self) -> Result<Workload, StoreError> {
         let file = format!("{}.toml", self.workload);
         let parsed = Workload::parse(Path::new(&file), &self.manifest).map_err(|errors| {
@@ -59,98 +56,98 @@ impl RunHeader {
     }
 }
 
-/// What was asked of a run.
+/// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Settings {
-    /// Preset, if one was named.
+    /// Preset, if any.
     pub preset: Option<String>,
-    /// One role a core, or all roles on all cores.
+    /// The placement.
     pub placement: netdyno_lab_manifest::Placement,
-    /// The network asked for.
+    /// The network.
     pub net: netdyno_lab_manifest::Net,
-    /// The contender that ratios are to.
+    /// The contender that ratios are relative to.
     pub baseline: Option<String>,
-    /// The only role that is compared, where one was asked for.
+    /// The only compared role, if requested.
     #[serde(default)]
     pub role: Option<String>,
-    /// Seed of the order and of the payloads; below 2^53.
+    /// Seed of the order and the payloads; below 2^53.
     pub seed: u64,
-    /// Blocks before a decision may end the run.
+    /// Least number of blocks before a decision may end the run.
     pub min_blocks: u32,
-    /// Blocks at the most.
+    /// Greatest number of blocks.
     pub max_blocks: u32,
-    /// Seconds of measuring at the most.
+    /// Budget of measuring time, in seconds.
     pub budget_seconds: f64,
-    /// Error level of the verdicts of one metric, all contenders together.
+    /// Error level of the verdicts on one metric, over all contenders.
     pub alpha: f64,
-    /// Relative difference below which two are called equal.
+    /// Relative difference that counts as no difference.
     pub margin: f64,
-    /// Relative half-width that is wanted of every interval before stopping.
+    /// Wanted relative half-width of every interval.
     pub precision: Option<f64>,
-    /// Factor on the time limits of the protocol.
+    /// Factor for the time limits of the protocol.
     pub time_limits: f64,
-    /// Marks a second while measuring.
+    /// Marks per second while measuring.
     pub marks_hz: u32,
-    /// Memory a role may take, in bytes.
+    /// Memory limit of each role, in bytes.
     pub memory_limit_bytes: Option<u64>,
-    /// Idle CPUs are kept from sleeping.
+    /// Idle CPUs are kept awake.
     #[serde(default)]
     pub awake: bool,
-    /// Compare by blocks, even where duels can be held.
+    /// Compare in blocks even if duels are possible.
     #[serde(default)]
     pub blocks: bool,
-    /// The regression that is put up with, relative, where one was named: measured until there is a claim of it.
+    /// The tolerated regression, relative, if requested: the run measures until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regression: Option<f64>,
-    /// What was made equal for all, to see what it is worth.
+    /// The equalised property, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal: Option<crate::Equal>,
-    /// What the run is to find out, where that is less than a verdict on everybody.
+    /// The questions of a run that does not need a verdict on every contender.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<crate::Question>,
 }
 
-/// One thing to measure: who plays which role, with which parameters.
+/// A combination of contenders and parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellRecord {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
-    /// The roles that their standard partner plays.
+    /// The roles played by a partner.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub partners: BTreeSet<String>,
-    /// The workload's parameters, all of them.
+    /// All parameters of the workload.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub params: Params,
-    /// This is the bound, not a contender.
+    /// Whether it is the ceiling.
     pub ceiling: bool,
-    /// This is a contender a second time, to be compared with itself.
+    /// Whether it is a second copy of a contender, for a comparison with itself.
     #[serde(default)]
     pub again: bool,
-    /// Thousandths of each turn in which it is made to stand still: a loss of known size, which has to be found again.
+    /// Thousandths of each turn in which it is frozen: an injected slowdown of known size.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stalled: u32,
-    /// How it stands.
+    /// Its status.
     pub status: CellStatus,
-    /// Why it failed or was skipped, or nothing.
+    /// Why it failed or was skipped, or empty.
     pub reason: String,
-    /// The command that would make it run, where there is one.
+    /// A command that would make it run, if any.
     pub remedy: String,
-    /// How each contender was built.
+    /// The build of each contender.
     pub builds: BTreeMap<String, BuildRecord>,
-    /// What the makers of the roles' inputs told of them, by name.
+    /// Expected results of the roles' inputs, by name.
     #[serde(default)]
     pub inputs: BTreeMap<String, Expected>,
-    /// What each role said it is.
+    /// The implementation reported by each role.
     pub implementations: BTreeMap<String, Implementation>,
 }
 
 impl CellRecord {
-    /// Who plays the roles that are compared, by role: all but those of standard partners.
+    /// The contenders of the compared roles, by role.
     pub fn compared(&self) -> impl Iterator<Item = (&String, &String)> {
         self.contenders.iter().filter(|(role, _)| !self.partners.contains(*role))
     }
 
-    /// The contender, if one plays all the roles that are compared.
+    /// The contender, if the same one plays all compared roles.
     #[must_use]
     pub fn contender(&self) -> Option<&str> {
         let mut names = self.compared().map(|(_, name)| name);
@@ -158,7 +155,7 @@ impl CellRecord {
         names.all(|n| n == first).then_some(first)
     }
 
-    /// As it was planned.
+    /// The planned cell.
     #[must_use]
     pub fn planned(&self) -> PlannedCell {
         PlannedCell {
@@ -171,8 +168,8 @@ impl CellRecord {
         }
     }
 
-    /// `pion`, `pion (again)`, `pion (2 % stalled)`, or `pion > aiortc` in the order of the workload's roles. Standard partners are not
-    /// named.
+    /// `pion`, `pion (again)`, `pion (2 % stalled)`, or `pion > aiortc` in the order of the workload's roles.
+    /// Partners are omitted.
     #[must_use]
     pub fn label(&self, roles: &[String]) -> String {
         if let Some(one) = self.contender() {
@@ -192,56 +189,56 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// How a cell stands.
+/// The status of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellStatus {
-    /// Nothing measured yet.
+    /// Not measured yet.
     Planned,
-    /// Every trial so far was good.
+    /// Every trial so far succeeded.
     Ok,
-    /// A trial failed: its figures are not ranked.
+    /// A trial failed: the cell is not ranked.
     Failed,
-    /// It cannot run here, or not with these parameters.
+    /// It cannot run here or with these parameters.
     Skipped,
 }
 
-/// How a contender was built.
+/// The build of a contender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BuildRecord {
-    /// Hash of all that went in.
+    /// Hash of all inputs.
     pub key: String,
     /// Toolchain and version.
     pub toolchain: String,
-    /// Flags, then the variables that count and were set.
+    /// Flags, and the environment variables that affect the build.
     pub flags: Vec<String>,
     /// Hash of the lock file.
     pub lock_hash: String,
-    /// Version of the library as its manifest says.
+    /// Version of the library in its manifest.
     pub version: String,
-    /// Built by the defaults of its documentation, or tuned.
+    /// Documented defaults, or the changes.
     pub tuning: String,
-    /// Which of its sources are no release of that version, if any: folders with their git revisions, archives, commits.
+    /// Sources that are not a release of that version, if any: folders with their git revisions, archives, commits.
     #[serde(default)]
     pub local: Option<String>,
-    /// What its figures do not say, as its manifest tells.
+    /// The caveat of its manifest.
     #[serde(default)]
     pub caveat: Option<String>,
-    /// Lines of code that it was built from.
+    /// Lines of code of its sources.
     #[serde(default = "not_counted")]
     pub lines: CodeLines,
 }
 
-/// Of a run that an older netdyno stored.
+/// The value for runs of older versions.
 fn not_counted() -> CodeLines {
     CodeLines::not_measured("the run is older than the count of lines")
 }
 
-/// How a run stands.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Under way, or killed.
+    /// In progress, or killed.
     Running,
     /// Ended by its own rules.
     Finished,
@@ -250,7 +247,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// As it stands in the store.
+    /// The name in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -267,47 +264,46 @@ impl RunStatus {
     }
 }
 
-/// How a trial ended.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
-    /// The gate passed and every role ended well.
+    /// The gate passed and every role ended correctly.
     Ok,
-    /// A role does not support this.
+    /// A role does not support these parameters.
     Skipped {
-        /// Which role.
+        /// The role.
         role: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It failed.
+    /// The trial failed.
     Failed {
-        /// Which role, or nothing when it is the pair.
+        /// The role, or empty if no single role is at fault.
         role: String,
-        /// What went wrong.
+        /// The reason.
         reason: String,
-        /// That role's stderr: all of it, or its first and its last part.
+        /// The role's stderr, possibly without its middle part.
         stderr: String,
     },
     /// The user stopped it.
     Interrupted,
 }
 
-/// How a trial took turns with others, in a session of duels: frozen while another one runs. Those of one session have the same
-/// block and position.
+/// Turns of a trial in a session of duels. All trials of a session have the same block and position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Turns {
-    /// How it was frozen.
+    /// The freezer.
     pub freezer: String,
-    /// Length of a turn, in ns: what counts of it, between its two marks.
+    /// Length of a turn between its two marks, in ns.
     pub turn_ns: u64,
-    /// What goes before, from the thaw to the first mark, in ns.
+    /// Time from the thaw to the first mark, in ns.
     pub lead_ns: u64,
-    /// How many turns it had. Turn i has the marks 2 i and 2 i + 1.
+    /// Number of turns. Turn i has the marks 2 i and 2 i + 1.
     pub count: u32,
-    /// Whether it was also left alone for a while, between the two marks after those of the turns.
+    /// Whether there is a stretch, with the two marks after those of the turns.
     pub stretch: bool,
-    /// Requests that a freeze may have met under way; none: one a connection.
+    /// Requests that a freeze may have interrupted; none: one per connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_way: Option<u64>,
 }
@@ -319,74 +315,74 @@ impl Turns {
         (0..self.count).map(Self::marks_of).collect()
     }
 
-    /// The marks of the undisturbed stretch.
+    /// The marks of the stretch.
     #[must_use]
     pub fn stretch_marks(&self) -> Option<(u64, u64)> {
         self.stretch.then(|| Self::marks_of(self.count))
     }
 
-    /// The marks at the begin and the end of a turn.
+    /// The marks at the ends of a turn.
     #[must_use]
     pub fn marks_of(turn: u32) -> (u64, u64) {
         (2 * u64::from(turn), 2 * u64::from(turn) + 1)
     }
 }
 
-/// One trial with all that was sampled.
+/// A trial with all samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TrialRecord {
     /// Index of the cell within the run.
     pub cell: usize,
-    /// Block, from 0; of a duel: its round.
+    /// Block or round, from 0.
     pub block: u32,
-    /// Place within the block, from 0; of all trials of a session the same.
+    /// Position within the block, from 0; equal for all trials of a session.
     pub position: u32,
-    /// Its turns, if it was in a session of duels.
+    /// Its turns, if it was part of a session.
     pub turns: Option<Turns>,
-    /// When it began.
+    /// When it started.
     #[schemars(with = "String")]
     pub started_at: Timestamp,
-    /// How long it took, from launch to the last exit, in s.
+    /// Duration from launch to the last exit, in s.
     pub seconds: f64,
     /// Seed of its payload.
     pub seed: u64,
-    /// How it ended.
+    /// Its result.
     pub outcome: Outcome,
-    /// What was seen beside the figures.
+    /// Additional observations.
     pub notes: Vec<String>,
-    /// Every sample.
+    /// All samples.
     pub samples: Vec<Sample>,
     /// Role, name, HDR V2 in base64.
     #[schemars(with = "Vec<(String, String, String)>")]
     pub histograms: Vec<(String, String, Encoded)>,
 }
 
-/// A run as the store has it.
+/// A stored run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// As it was asked for.
+    /// Configuration and environment.
     pub header: RunHeader,
-    /// How it stands.
+    /// Its status.
     pub status: RunStatus,
     /// Why it stopped.
     pub stopped_because: String,
-    /// What it measures.
+    /// Its cells.
     pub cells: Vec<CellRecord>,
-    /// What was measured.
+    /// Its trials.
     pub trials: Vec<TrialRecord>,
 }
 
 impl Run {
-    /// The first cell that this side names.
+    /// The first cell of this side.
     #[must_use]
     pub fn cell_of(&self, side: &Side) -> Option<usize> {
         self.cells.iter().position(|cell| side.is(&cell.planned()))
     }
 
-    /// Seconds of measuring so far. Failed trials do not count: their contender never runs again.
+    /// Seconds of measuring so far. Failed trials do not count, because their contender never runs again.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {
-        // Each side of a session has its whole length.
+        // Each side of a session lasts as long as the session.
         let good = self.trials.iter().filter(|t| t.outcome == Outcome::Ok);
         let steps: BTreeMap<(u32, u32), f64> = good.map(|t| ((t.block, t.position), t.seconds)).collect();
         steps.values().sum()

@@ -1,45 +1,45 @@
-//! One sample, and the vocabulary of samples: fields of the meter, and the marks that stand for its readings.
+//! Samples and their vocabulary: meter fields, and marks for meter readings.
 
 use serde::{Deserialize, Serialize};
 
-/// Meter field: CPUs the role may use.
+/// Meter field: number of CPUs the role may use.
 pub const CPUS_ALLOWED: &str = "cpus_allowed";
-/// Prefix of the wire's fields among a meter's: bytes become `wire_bytes`.
+/// Prefix of network counters among meter fields: `bytes` becomes `wire_bytes`.
 pub const WIRE_PREFIX: &str = "wire_";
-/// Meter field: 1 when all roles read the same wire, 0 when each reads its side.
+/// Meter field: 1 if all roles read the same network counters, 0 if each reads its side.
 pub const WIRE_SHARED: &str = "shared_wire";
-/// Mark of the meter's reading at the start of the measured window.
+/// Mark of the meter reading at the start of the measured window.
 pub const METER_BEGIN: u64 = 0;
-/// Mark of the meter's reading at its end.
+/// Mark of the meter reading at its end.
 pub const METER_END: u64 = 1;
-/// Mark of the meter's reading when every role is connected, where a metric asks for it: above those of every turn.
+/// Mark of the meter reading when every role is connected, if a metric needs it; above those of all turns.
 pub const METER_CONNECTED: u64 = METER_DEEP - 2;
-/// Mark of its reading when `verify` is over.
+/// Mark of the meter reading at the end of `verify`.
 pub const METER_VERIFIED: u64 = METER_DEEP - 1;
-/// Mark of the meter's thorough reading after everything (PSS, private memory): above every other.
+/// Mark of the deep meter reading at the end (PSS, private memory); above all others.
 pub const METER_DEEP: u64 = 1 << 32;
 
-/// One number; in JSON a list of its fields in their order.
+/// A number with its origin; in JSON an array of its fields in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(from = "SampleFields", into = "SampleFields")]
 pub struct Sample {
-    /// Whose.
+    /// The role.
     pub role: String,
-    /// Where it came from.
+    /// The origin.
     pub kind: SampleKind,
-    /// The mark's id; the connection's number for a setup time.
+    /// The mark's id, or the connection's number for a setup time.
     pub mark: u64,
-    /// When, in ns of `CLOCK_MONOTONIC` of the role's host.
+    /// The time, in ns of `CLOCK_MONOTONIC` of the role's host.
     pub at_ns: u64,
-    /// Name of the counter, or field of the meter.
+    /// Name of the counter or meter field.
     pub name: String,
-    /// The value; none when it was not measured.
+    /// The value; none if it was not measured.
     pub value: Option<u64>,
-    /// Who says so, or why there is none.
+    /// The source, or why there is no value.
     pub source: String,
 }
 
-/// A sample as JSON has it: role, kind, mark, at_ns, name, value, source.
+/// A sample in JSON: role, kind, mark, at_ns, name, value, source.
 type SampleFields = (String, SampleKind, u64, u64, String, Option<u64>, String);
 
 impl From<SampleFields> for Sample {
@@ -54,17 +54,17 @@ impl From<Sample> for SampleFields {
     }
 }
 
-/// Where a sample came from.
+/// The origin of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleKind {
-    /// A contender's answer to a mark.
+    /// A counter in a contender's reply to a mark.
     Counter,
-    /// The lab's meter.
+    /// A meter reading.
     Meter,
-    /// A connection's setup time.
+    /// The setup time of a connection.
     Setup,
-    /// A contender's final counters.
+    /// A final counter of a contender.
     Result,
 }
 

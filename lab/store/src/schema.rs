@@ -6,13 +6,13 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{limits, overview};
 
-/// Format of the file this program writes (`PRAGMA user_version`).
+/// Format of the file (`PRAGMA user_version`).
 pub(super) const FORMAT: i64 = 3;
 
-/// Sets the file up where it is new or of an older format, and gives the format that it had if that is a later one, else ours.
+/// Creates or upgrades the tables. Returns the file's format if it is newer than ours, else ours.
 ///
-/// Write-ahead log with `synchronous = NORMAL`: a killed process loses nothing that was committed; a power cut may
-/// lose the last trials but never damages the file (SQLite documentation, "Write-Ahead Logging", section 2).
+/// Write-ahead log with `synchronous = NORMAL`: a killed process loses no committed transaction; a power failure may
+/// lose the last ones but never damages the file (SQLite documentation, "Write-Ahead Logging", section 2).
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     let format =
         |connection: &Connection| connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
@@ -27,7 +27,7 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
         return Ok(found);
     }
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it meanwhile.
+    // Another process may have upgraded it in the meantime.
     match format(&tx)? {
         0 => tx.execute_batch(TABLES)?,
         1 => tx.execute_batch(TURNS)?,
@@ -44,7 +44,8 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
     Ok(FORMAT)
 }
 
-/// Turns the write-ahead log on. Of two that make a file at once each may be in the other's way, and here SQLite does not wait.
+/// Turns the write-ahead log on. If two processes create a file at the same time, SQLite fails here instead of
+/// waiting.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let deadline = Instant::now() + limits::BUSY;
     loop {
@@ -57,7 +58,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// What a run's verdicts were when they were printed. It is no part of the format: who does not know it loses nothing.
+/// Printed verdicts. This table is not part of the format: older versions ignore it.
 const PRINTED: &str = "
 CREATE TABLE IF NOT EXISTS printed (
     run TEXT PRIMARY KEY,
@@ -65,7 +66,7 @@ CREATE TABLE IF NOT EXISTS printed (
 );
 ";
 
-/// What looks from outside found, with format 3 too.
+/// Results of probes, since format 3.
 const PROBES: &str = "
 CREATE TABLE IF NOT EXISTS probes (
     run TEXT NOT NULL,
@@ -77,10 +78,10 @@ CREATE TABLE IF NOT EXISTS probes (
 );
 ";
 
-/// Turns came with format 2; what an older netdyno measured has none.
+/// Turns, since format 2.
 const TURNS: &str = "ALTER TABLE trials ADD COLUMN turns TEXT;";
 
-/// What lists of runs need came with format 3, apart from headers and cells: these are long, and a thousand of them take a second.
+/// Data for lists of runs, since format 3: loading a thousand headers takes a second.
 const OVERVIEWS: &str = "
 CREATE INDEX runs_newest ON runs(started_at DESC, id DESC);
 CREATE TABLE overviews (
@@ -94,7 +95,7 @@ CREATE TABLE overviews (
 );
 ";
 
-/// As of format 2.
+/// The tables of format 2.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY,

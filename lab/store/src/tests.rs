@@ -1,4 +1,4 @@
-//! The store by round trip, by kill, and by damage.
+//! The store, by round trips, kills and damage.
 
 use super::fixture::{Contender, run, write};
 use super::*;
@@ -16,7 +16,7 @@ fn made_up() -> Run {
 }
 
 #[test]
-fn what_is_stored_comes_back() {
+fn stored_runs_are_loaded_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/runs.db");
     let mut run = made_up();
@@ -34,7 +34,7 @@ fn what_is_stored_comes_back() {
 }
 
 #[test]
-fn what_stands_still_is_said_and_a_cell_of_an_older_store_does_not() {
+fn stalled_cells_are_labelled_and_older_stores_have_none() {
     let mut cell = made_up().cells.remove(1);
     let roles = netdyno_lab_manifest::dummy::workload().roles;
     let older = serde_json::to_value(&cell).unwrap();
@@ -53,7 +53,7 @@ fn what_stands_still_is_said_and_a_cell_of_an_older_store_does_not() {
 }
 
 #[test]
-fn runs_are_found_by_the_start_of_their_id() {
+fn runs_are_found_by_a_prefix_of_their_id() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
     let mut run = made_up();
@@ -80,7 +80,7 @@ fn runs_are_found_by_the_start_of_their_id() {
 }
 
 #[test]
-fn faults_name_cause_and_remedy() {
+fn errors_name_cause_and_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let check = |path: &Path, part: &str| {
         let error = Store::open(path).unwrap_err().to_string();
@@ -100,14 +100,14 @@ fn faults_name_cause_and_remedy() {
 }
 
 #[test]
-fn a_trial_is_whole_or_not_there() {
+fn a_trial_is_stored_completely_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let run = made_up();
     let mut store = Store::open(&path).unwrap();
     store.begin_run(&run.header, &run.cells).unwrap();
     store.add_trial(&run.header.id, &run.trials[0]).unwrap();
-    // No room for the next: SQLite's own limit stands in for a full disk.
+    // No space for the next: SQLite's own limit replaces a full disk.
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |r| r.get(0)).unwrap();
     store.connection.pragma_update(None, "max_page_count", pages).unwrap();
     let mut large = run.trials[1].clone();
@@ -118,7 +118,7 @@ fn a_trial_is_whole_or_not_there() {
 }
 
 #[test]
-fn lines_of_code_are_kept_and_older_runs_say_that_they_have_none() {
+fn lines_of_code_are_stored_and_older_runs_have_none() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
     let mut run = made_up();
@@ -141,7 +141,7 @@ fn lines_of_code_are_kept_and_older_runs_say_that_they_have_none() {
     write(&mut store, &run);
     assert_eq!(store.load(&run.header.id).unwrap(), run);
 
-    // As an older netdyno wrote it.
+    // As written by an older netdyno.
     let mut older = serde_json::to_value(&run.cells[0]).unwrap();
     older["builds"]["base"].as_object_mut().unwrap().remove("lines").unwrap();
     let update = "UPDATE cells SET record = ?1 WHERE idx = 0";
@@ -152,7 +152,7 @@ fn lines_of_code_are_kept_and_older_runs_say_that_they_have_none() {
     }
 }
 
-/// A store with so many runs, of two workloads by turns.
+/// A store with this many runs, alternately of two workloads.
 fn with_runs(folder: &Path, count: u32) -> Store {
     let mut store = Store::open(&folder.join("runs.db")).unwrap();
     let mut run = made_up();
@@ -168,7 +168,7 @@ fn with_runs(folder: &Path, count: u32) -> Store {
 }
 
 #[test]
-fn lists_have_what_the_runs_have() {
+fn lists_agree_with_the_runs() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = with_runs(folder.path(), 5);
     let ids = |listing: Listing<'_>| {
@@ -200,9 +200,9 @@ fn lists_have_what_the_runs_have() {
     assert_eq!(store.list(Listing::newest(9)).unwrap().len(), 4);
 }
 
-/// What takes no time on any machine is told by the steps of SQLite's machine: headers and cells are not even read.
+/// Speed is measured in steps of SQLite's virtual machine: headers and cells must not be read.
 #[test]
-fn a_list_of_a_thousand_runs_is_a_few_steps_each() {
+fn a_list_of_a_thousand_runs_takes_a_few_steps_each() {
     let folder = tempfile::tempdir().unwrap();
     let store = with_runs(folder.path(), 1000);
     let steps = |workload: Option<&str>, most: usize| {
@@ -218,7 +218,7 @@ fn a_list_of_a_thousand_runs_is_a_few_steps_each() {
 }
 
 #[test]
-fn a_store_of_an_older_format_is_brought_up_to_this_one_and_nothing_is_lost() {
+fn a_store_of_an_older_format_is_upgraded_without_loss() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let (mut store, first) = (Store::open(&path).unwrap(), made_up());
@@ -245,13 +245,13 @@ fn a_store_of_an_older_format_is_brought_up_to_this_one_and_nothing_is_lost() {
         let named = |id: &str| listed.iter().find(|run| run.id == id).unwrap().contenders.join(" ");
         assert_eq!(named(&first.header.id), "base rival");
         assert_eq!(named("damaged"), "", "listed all the same");
-        // And again: two open it at once.
+        // And again, with two processes that open it at the same time.
         drop(Store::open(&path).unwrap());
     }
 }
 
 #[test]
-fn a_run_is_read_as_it_grows() {
+fn a_growing_run_is_loaded_incrementally() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let (run, mut writer) = (made_up(), Store::open(&path).unwrap());
@@ -281,7 +281,7 @@ fn a_run_is_read_as_it_grows() {
 
 /// SQLite itself does not wait here.
 #[test]
-fn who_makes_a_store_waits_for_another() {
+fn creating_a_store_waits_for_other_processes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let other = Connection::open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The agent's hold on its contender: the pipes, and the supervisor in between.
+//! The agent's side of its contender: the pipes and the supervisor.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::messages::{Launch, Report};
 use crate::meter::host_pid_of;
 use crate::sys;
 
-/// What a poll watches.
+/// A file descriptor to poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Lab,
@@ -36,7 +36,7 @@ pub(super) enum Source {
 pub(crate) struct Contender {
     /// Its process id in our PID namespace.
     pub(crate) pid: i32,
-    /// How it is kept apart.
+    /// Notes on its isolation.
     pub(crate) notes: Vec<String>,
     supervisor: Pid,
     stdin: Option<Pipe>,
@@ -52,7 +52,7 @@ impl Contender {
     /// Starts the supervisor and waits until it has started the contender.
     pub(crate) fn start(launch: &Launch, entrances: Vec<File>) -> Result<Self, String> {
         let told = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
-        // Should the supervisor die before its time, its orphans come to us, and are found below us.
+        // If the supervisor dies, its orphans are reparented to this process.
         set_child_subreaper(true).map_err(told("PR_SET_CHILD_SUBREAPER"))?;
         let mut notes = Vec::new();
         let private_pids = launch.private_pids
@@ -76,7 +76,7 @@ impl Contender {
         let ours = [stdin.1, stdout.0, stderr.0, report.0];
         match sys::fork_single_threaded().map_err(told("fork"))? {
             ForkResult::Child => {
-                // Our ends must not live on in the child, or neither side would ever see the other one's end.
+                // Our ends must not stay open in the child, or end of file would never be seen.
                 drop((ours, lifeline.1));
                 become_supervisor(launch, ends, entrances, private_pids)
             }
@@ -109,7 +109,7 @@ impl Contender {
             match self.read_report(&mut buffer) {
                 Some(Report::Started { pid, note }) => {
                     self.notes.extend(note);
-                    // One that has ended already has no number outside any more.
+                    // A process that has already ended has no number outside.
                     self.pid = host_pid_of(self.supervisor.as_raw(), pid).unwrap_or(0);
                     return Ok(());
                 }
@@ -124,7 +124,7 @@ impl Contender {
         self.supervisor.as_raw()
     }
 
-    /// Whether the supervisor still holds its end of the reports.
+    /// Whether the supervisor's report pipe is open.
     pub(crate) fn is_supervised(&self) -> bool {
         self.reports.is_some()
     }
@@ -133,7 +133,7 @@ impl Contender {
         self.stdout.is_some() || self.stderr.is_some()
     }
 
-    /// What to poll for.
+    /// The file descriptors to poll.
     pub(super) fn watched(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
         let stdin = self.stdin.iter().filter(|_| !self.unsent.is_empty());
         let readable = [
@@ -148,10 +148,10 @@ impl Contender {
         )
     }
 
-    /// Queues a line for stdin and writes what fits. An error names the limit that the contender broke.
+    /// Queues a line for stdin and writes as much as possible. The error names the exceeded limit.
     pub(crate) fn queue_line(&mut self, text: &str) -> Result<(), String> {
         if self.stdin.is_none() {
-            // It closed its stdin; if it still owes an answer, the lab's time limit will notice.
+            // The contender closed its stdin. If it still owes a reply, the time limit expires.
             return Ok(());
         }
         if self.unsent.len() + text.len() >= MAX_UNREAD_STDIN_BYTES {
@@ -183,8 +183,8 @@ impl Contender {
         read_or_close(&mut self.stderr, buffer)
     }
 
-    /// The supervisor's next report, if it has come whole. Should `ended` come together with `started`, it is taken when
-    /// the end of the stream, which follows it, wakes us.
+    /// The supervisor's next complete report. If `Ended` arrives together with `Started`, it is read when end of file
+    /// wakes the agent.
     pub(crate) fn read_report(&mut self, buffer: &mut [u8; READ_BYTES]) -> Option<Report> {
         if let Read::Bytes(count) = read_or_close(&mut self.reports, buffer) {
             self.report_lines.push(&buffer[..count]);
@@ -193,17 +193,18 @@ impl Contender {
         serde_json::from_slice(&line).ok()
     }
 
-    /// Tells the supervisor to kill everything; false if it was told before.
+    /// Tells the supervisor to kill all processes; false if that was done before.
     pub(crate) fn cut_lifeline(&mut self) -> bool {
         self.lifeline.take().is_some()
     }
 
-    /// Kills the supervisor, and by that its PID namespace.
+    /// Kills the supervisor and with it the PID namespace.
     pub(crate) fn kill_supervisor(&mut self) {
         sys::kill_quietly(self.supervisor.as_raw());
     }
 
-    /// Waits for the supervisor's end, which in a PID namespace is the end of everything in it; kills what came to us.
+    /// Waits for the supervisor, whose end also ends its PID namespace, and kills processes that were reparented to
+    /// this one.
     pub(crate) fn reap_supervisor(&mut self) {
         self.lifeline = None;
         while waitpid(self.supervisor, None) == Err(Errno::EINTR) {}
@@ -220,10 +221,10 @@ fn read_or_close(pipe: &mut Option<Pipe>, buffer: &mut [u8; READ_BYTES]) -> Read
     read
 }
 
-/// Never returns: the code above it on the stack is the agent's, not ours.
+/// Never returns, because the stack below it belongs to the agent.
 fn become_supervisor(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pids: bool) -> ! {
     let ran = catch_unwind(AssertUnwindSafe(|| {
-        // The lab must see the end of the agent's stdout when the agent ends, and the agent alone reads its stdin.
+        // The lab must see end of file on the agent's stdout when the agent ends, and only the agent reads its stdin.
         let null = File::options().read(true).write(true).open("/dev/null")?;
         dup2_stdin(&null)?;
         dup2_stdout(&null)?;

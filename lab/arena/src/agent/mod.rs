@@ -1,7 +1,7 @@
-//! The hidden verb `agent`: starts one contender, relays its lines, meters it, and sees to it that nothing of it is left.
+//! The hidden verb `agent`: starts a contender, relays its lines, reads its meter, and removes all its processes.
 //!
-//! It has one thread, and sleeps in poll(2) whenever nothing is to be relayed: while a trial is measured and the
-//! contenders are silent, it costs nothing. Its stdin is the lab: when that ends, however it ends, everything here does.
+//! It has one thread, which sleeps in poll(2): while a trial is measured and no messages flow, it uses no CPU time.
+//! Its stdin is the lab's; when that closes, the agent and all processes below it end.
 
 mod contender;
 mod relay;
@@ -24,12 +24,12 @@ use contender::Contender;
 use relay::Agent;
 use stream::{LineBuffer, LineTooLong};
 
-/// Runs the agent on this process's stdin and stdout. The caller must not have started a thread.
+/// Runs the agent on stdin and stdout. The process must be single-threaded.
 pub fn run() -> io::Result<()> {
     sys::ignore_sigpipe()?;
     let mut commands = LineBuffer::new(MAX_CONTROL_LINE_BYTES);
     let Some(line) = first_line(&mut commands)? else {
-        // The lab closed before it said anything.
+        // The lab closed stdin before it sent anything.
         return Ok(());
     };
     let launch = match serde_json::from_slice(&line) {
@@ -44,12 +44,12 @@ pub fn run() -> io::Result<()> {
     };
     cgroup.kill();
     cgroup::remove(&launch.cgroup);
-    // A lab that is gone has nothing more to hear.
+    // The lab may have ended.
     let _ = send(&last);
     Ok(())
 }
 
-/// Read past `Stdin`'s own buffer, which poll(2) knows nothing of.
+/// Reads without `Stdin`'s buffer, which poll(2) does not see.
 fn first_line(commands: &mut LineBuffer) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = [0; READ_BYTES];
     loop {
@@ -65,7 +65,7 @@ fn first_line(commands: &mut LineBuffer) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Enters the namespaces, starts the contender, and tells the lab.
+/// Enters the namespaces and starts the contender.
 fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<Agent, String> {
     let entrances = cgroup.entrances();
     if let Some(namespaces) = &launch.namespaces {
@@ -90,7 +90,7 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     Ok(Agent::new(contender, meter, freezer, commands, launch.memory_limit_bytes))
 }
 
-/// Both are opened before either is entered: the user namespace takes away the right to open more.
+/// Opens both before entering either, since the user namespace revokes the right to open more.
 fn enter(namespaces: &Namespaces) -> Result<(), String> {
     let open =
         |path: &Path| std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()));
@@ -107,14 +107,14 @@ fn failed(reason: &str) -> AgentEvent {
     AgentEvent::Failed { reason: reason.to_owned() }
 }
 
-/// One line to the lab.
+/// Writes one line to the lab.
 fn send(event: &AgentEvent) -> io::Result<()> {
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');
     io::stdout().lock().write_all(&line)
 }
 
-/// Kills everything below this process, as seen now.
+/// Kills all current descendants of a process.
 pub(crate) fn kill_descendants(ancestor: i32) {
     crate::meter::descendants(ancestor).iter().for_each(|process| sys::kill_quietly(process.pid()));
 }

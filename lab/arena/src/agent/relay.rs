@@ -1,4 +1,4 @@
-//! The agent at work: everything between `started` and the last event.
+//! The agent's main loop, between `started` and the last event.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,7 @@ use crate::limits::{
 use crate::messages::{AgentEvent, EndedBy, Exit, LabCommand, Report};
 use crate::meter::Meter;
 
-/// An agent whose contender has been started.
+/// An agent with a running contender.
 pub(super) struct Agent {
     contender: Contender,
     meter: Meter,
@@ -35,7 +35,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// `commands` may already hold what came along with `launch`.
+    /// `commands` may already contain lines that arrived with `launch`.
     pub(super) fn new(
         contender: Contender,
         meter: Meter,
@@ -59,10 +59,10 @@ impl Agent {
         }
     }
 
-    /// Relays until the supervisor has ended, and with it everything; answers the last event.
+    /// Relays until the supervisor and all its processes have ended. Returns the last event.
     pub(super) fn relay(&mut self, cgroup: &Cgroup) -> AgentEvent {
         let mut buffer = [0; READ_BYTES];
-        // What came along with `launch`.
+        // Lines that arrived with `launch`.
         self.obey();
         while self.contender.is_supervised() {
             for source in self.wait() {
@@ -87,7 +87,7 @@ impl Agent {
         AgentEvent::Exited(Box::new(self.exit(cgroup.memory_kills())))
     }
 
-    /// Sleeps until something can be done; what can.
+    /// Sleeps until a file descriptor is ready; returns the ready ones.
     fn wait(&self) -> Vec<Source> {
         let stdin = io::stdin();
         let mut watched: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(5);
@@ -105,7 +105,7 @@ impl Agent {
         };
         match poll(&mut fds, timeout) {
             Err(Errno::EINTR) | Ok(0) => Vec::new(),
-            // Cannot happen with open descriptors and so few of them; reading all of them shows what is wrong.
+            // Cannot happen with so few open descriptors; reading all of them reveals the problem.
             Err(_) => watched.iter().map(|&(source, ..)| source).collect(),
             Ok(_) => {
                 let ready = fds.iter().zip(&watched).filter(|(fd, _)| fd.any().unwrap_or(true));
@@ -126,7 +126,7 @@ impl Agent {
         self.obey();
     }
 
-    /// Carries out the commands that have arrived. A lab that does not keep to its own protocol is as good as gone.
+    /// Executes the received commands. A protocol violation by the lab is treated like its end.
     fn obey(&mut self) {
         loop {
             let line = match self.commands.take_line() {
@@ -180,7 +180,7 @@ impl Agent {
         }
     }
 
-    /// Bytes that are not UTF-8 are replaced: the lab will then find that the line is not JSON, or not what it means.
+    /// Invalid UTF-8 is replaced; the lab then rejects the line as invalid JSON.
     fn relay_line(&mut self, line: &[u8]) {
         self.tell(&AgentEvent::Line { text: String::from_utf8_lossy(line).into_owned() });
     }
@@ -198,17 +198,17 @@ impl Agent {
         }
     }
 
-    /// The first reason to end a contender is the one that is reported.
+    /// Ends the contender; only the first reason is reported.
     fn end_contender(&mut self, by: EndedBy) {
         if self.contender.cut_lifeline() {
-            // v1's freezer would hold back the kill.
+            // A frozen v1 cgroup would delay the kill.
             let _ = self.freezer.set(false, self.meter.tree());
             self.ended_by = by;
             self.kill_deadline = Some(Instant::now() + KILL_TIME);
         }
     }
 
-    /// Reads what was printed before the end. The writers are dead, so the pipes end by themselves.
+    /// Reads the remaining output. All writers are dead, so the pipes reach end of file.
     fn drain(&mut self, buffer: &mut [u8; READ_BYTES]) {
         self.kill_deadline = Some(Instant::now() + DRAIN_TIME);
         while self.contender.has_output()

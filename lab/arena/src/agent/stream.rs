@@ -1,4 +1,4 @@
-//! Bytes into lines, and the limits on them.
+//! Splits streams into lines, with limits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,18 +10,18 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use crate::limits::{MAX_LINE_BYTES, MAX_LINES_PER_SECOND, MAX_STDOUT_BYTES, READ_BYTES};
 
-/// Cuts a stream into lines of limited length.
+/// Splits a stream into lines of limited length.
 #[derive(Debug)]
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     start: usize,
-    /// Up to where there is no newline after `start`.
+    /// No newline exists between `start` and this position.
     searched: usize,
     limit: usize,
 }
 
-/// A line was longer than it may be.
+/// A line exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LineTooLong;
 
@@ -53,7 +53,7 @@ impl LineBuffer {
         }))
     }
 
-    /// What came after the last newline, once nothing more will.
+    /// The text after the last newline, at end of file.
     pub(crate) fn take_rest(&mut self) -> Option<Vec<u8>> {
         let rest = self.bytes.split_off(self.start);
         *self = Self::new(self.limit);
@@ -61,7 +61,7 @@ impl LineBuffer {
     }
 }
 
-/// Notices a contender that prints more than any honest one.
+/// Detects a contender that prints more than any correct one does.
 #[derive(Debug)]
 pub(crate) struct FloodGuard {
     bytes: u64,
@@ -74,7 +74,7 @@ impl FloodGuard {
         Self { bytes: 0, lines: 0, second: Instant::now() }
     }
 
-    /// Counts what was just read; the answer, if any, names the limit that it broke.
+    /// Counts bytes and lines that were read; the error names the exceeded limit.
     pub(crate) fn admit(&mut self, bytes: usize, lines: Result<usize, &LineTooLong>) -> Result<(), String> {
         self.bytes += bytes as u64;
         if self.second.elapsed() >= Duration::from_secs(1) {
@@ -95,7 +95,7 @@ impl FloodGuard {
     }
 }
 
-/// The first and the last bytes of a stream.
+/// Keeps the first and the last bytes of a stream.
 #[derive(Debug)]
 pub(crate) struct HeadAndTail {
     head: Vec<u8>,
@@ -120,7 +120,7 @@ impl HeadAndTail {
         self.left_out += (rest.len() - last.len() + surplus) as u64;
     }
 
-    /// All of it, or both parts and how much is missing between them.
+    /// The text, with the number of omitted bytes if there are any.
     pub(crate) fn text(&self) -> String {
         let mut bytes = self.head.clone();
         if self.left_out > 0 {
@@ -131,11 +131,11 @@ impl HeadAndTail {
     }
 }
 
-/// Our end of a pipe to or from a contender, never blocking.
+/// Our end of a contender's pipe, non-blocking.
 #[derive(Debug)]
 pub(crate) struct Pipe(OwnedFd);
 
-/// What one read gave.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Bytes(usize),
@@ -158,7 +158,7 @@ impl Pipe {
         }
     }
 
-    /// Writes what fits. `BrokenPipe`: nobody reads any more.
+    /// Writes as much as possible. `BrokenPipe`: the reader has closed it.
     pub(crate) fn write(&self, queue: &mut VecDeque<u8>) -> io::Result<()> {
         while !queue.is_empty() {
             match nix::unistd::write(&self.0, queue.as_slices().0) {

@@ -1,9 +1,9 @@
-//! The process between agent and contender: it starts the contender, reaps, and ends only when nothing is left of it.
+//! The process between agent and contender: it starts the contender and reaps its processes, and ends only when none
+//! is left.
 //!
-//! Where we may have a PID namespace it is that namespace's init, so the kernel itself kills everything when it ends,
-//! however it ends. Elsewhere it is the subreaper of whatever the contender leaves behind, and kills that one by one.
-//! It dies with its agent: in a PID namespace by the parent-death signal, and everywhere because the agent's end of the
-//! lifeline closes.
+//! With a PID namespace, it is the namespace's init, so that the kernel kills all processes when it ends. Otherwise
+//! it is the subreaper of the contender's orphans, and kills them one by one. It ends with its agent: in a PID
+//! namespace by the parent-death signal, and in any case because the lifeline closes.
 
 use std::fs::File;
 use std::io::Write;
@@ -31,13 +31,13 @@ pub(crate) struct Ends {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
-    /// Where reports go.
+    /// The pipe for reports.
     pub(crate) report: OwnedFd,
-    /// Ends when the agent wants everything dead, or is dead itself.
+    /// Closed by the agent, or by its end, to kill all processes.
     pub(crate) lifeline: OwnedFd,
 }
 
-/// Runs the contender to its end. In a PID namespace, returning is what kills the rest.
+/// Runs the contender to its end. In a PID namespace, returning kills the remaining processes.
 pub(crate) fn run(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pids: bool) {
     let mut reports = File::from(ends.report);
     let started = prepare(private_pids).and_then(|(signals, note)| {
@@ -49,14 +49,14 @@ pub(crate) fn run(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pid
     };
     tell(&mut reports, &Report::Started { pid, note });
     let ended = wait_for(pid, &signals, &ends.lifeline);
-    // The contender is over: so is whatever it left behind.
+    // Remaining processes end with the contender.
     let (ended_now, left_behind) = kill_everything(private_pids, pid);
     if let Some(Reaped { code, signal, usage, .. }) = ended_now.or(ended) {
         tell(&mut reports, &Report::Ended { code, signal, usage, left_behind });
     }
 }
 
-/// Makes this process what the module says. The note says what could not be had.
+/// Sets up signals and orphan handling. The note says what is unavailable.
 fn prepare(private_pids: bool) -> Result<(SignalFd, Option<String>), String> {
     let told = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
     let mut mask = SigSet::empty();
@@ -74,7 +74,7 @@ fn prepare(private_pids: bool) -> Result<(SignalFd, Option<String>), String> {
     Ok((signals, note))
 }
 
-/// A /proc that numbers processes as `getpid` does in here: Redis, for one, reads its own memory by that number.
+/// Mounts a /proc with the numbers of this PID namespace: Redis, for example, reads its memory by its own number.
 fn own_proc() -> nix::Result<()> {
     let none = None::<&str>;
     unshare(CloneFlags::CLONE_NEWNS)?;
@@ -98,7 +98,7 @@ fn start(
     sys::before_exec(&mut command, move || {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
-        // Entering is checked afterwards, from outside: a refusal costs a source of figures, not the trial.
+        // Success is checked afterwards from outside: without a cgroup, figures lose a source, but the trial can run.
         for mut entrance in &entrances {
             let _ = entrance.write_all(b"0");
         }
@@ -116,7 +116,7 @@ fn start(
     i32::try_from(child.id()).map_err(|error| error.to_string())
 }
 
-/// Reaps until the contender has ended or the lifeline has.
+/// Reaps until the contender has ended or the lifeline is closed.
 fn wait_for(contender: i32, signals: &SignalFd, lifeline: &OwnedFd) -> Option<Reaped> {
     loop {
         if let Some(reaped) = reap_all(contender).contender {
@@ -135,12 +135,13 @@ fn wait_for(contender: i32, signals: &SignalFd, lifeline: &OwnedFd) -> Option<Re
     }
 }
 
-/// Kills and reaps until no child is left. Answers the contender's end, if it is among them, and how many others were.
+/// Kills and reaps until no child is left. Returns the contender's exit, if it was among them, and the number of
+/// others.
 fn kill_everything(private_pids: bool, contender: i32) -> (Option<Reaped>, u32) {
     let (mut ended, mut others) = (None, 0);
     loop {
         if private_pids {
-            // In a PID namespace, -1 is everyone in it but us.
+            // In a PID namespace, -1 addresses all processes except this one.
             let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
         } else {
             super::kill_descendants(i32::try_from(std::process::id()).unwrap_or(0));
@@ -155,10 +156,10 @@ fn kill_everything(private_pids: bool, contender: i32) -> (Option<Reaped>, u32) 
     }
 }
 
-/// What reaping found.
+/// The result of reaping.
 struct Reap {
     contender: Option<Reaped>,
-    /// Processes reaped beside it.
+    /// Number of other reaped processes.
     others: u32,
     children_left: bool,
 }
@@ -184,7 +185,7 @@ fn reap_all(contender: i32) -> Reap {
     }
 }
 
-/// One line to the agent. If that is gone, the lifeline says so.
+/// Writes one line to the agent. If the agent has ended, the lifeline is closed as well.
 fn tell(reports: &mut File, report: &Report) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');

@@ -1,5 +1,5 @@
-//! A link that holds packets up, loses some and has a rate: the holder carries them between two TUN devices. It stands in for the
-//! kernel's netem, which not every kernel has, and needs only what a private namespace gives.
+//! A link with delay, loss and a rate: the holder relays packets between two TUN devices. It replaces the kernel's
+//! netem, which not every kernel has, and needs only the privileges of a private namespace.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,19 +17,19 @@ use super::{Link, Refusal};
 use crate::limits::LINK_QUEUE;
 use crate::sys;
 
-/// The longest packet that IPv4 has.
+/// Longest IPv4 packet.
 const MAX_PACKET_BYTES: usize = 65_535;
-/// What is under way in one direction at the most: 5 s at 100 Mbit/s. What comes beyond is lost, as in a full queue.
+/// Most bytes in transit per direction: 5 s at 100 Mbit/s. Further packets are dropped, as in a full queue.
 const MAX_BYTES_UNDER_WAY: usize = 64 << 20;
-/// Packets read from one side before the other has its turn.
+/// Packets read from one side before the other side's turn.
 const READS_A_TURN: usize = 64;
 
-/// A TUN device in the namespace that we are in.
+/// A TUN device in the current namespace.
 pub(super) fn device(name: &str) -> Result<File, Refusal> {
     sys::tun(name).map_err(|error| {
         let reason = format!("a TUN device for delay and loss, /dev/net/tun: {error}");
         match error.raw_os_error().map(Errno::from_raw) {
-            // No file, no driver behind it, or a container that does not let us open it.
+            // No file, no driver, or a container that denies access.
             Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::EACCES | Errno::EPERM) => {
                 Refusal::Missing(format!(
                     "{reason}; `modprobe tun`, or give the container, or this user, that device"
@@ -40,7 +40,7 @@ pub(super) fn device(name: &str) -> Result<File, Refusal> {
     })
 }
 
-/// Carries packets between the devices until `until` ends. The seed says which are lost.
+/// Relays packets between the devices until `until` is readable. The seed determines which packets are lost.
 pub(super) fn carry(devices: &[File; 2], link: &Link, seed: u64, until: BorrowedFd<'_>) -> io::Result<()> {
     let [first, second] = devices;
     let mut ways = [Way::new(first, second, seed), Way::new(second, first, !seed)];
@@ -61,11 +61,11 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, seed: u64, until: Borrowed
             Ok(_) => {}
         }
     }
-    // Lost by us and not by the link that was asked for: whoever reads the figures should know.
+    // Drops by the lab itself must be visible to the reader of the figures.
     let without_room: u64 = ways.iter().map(|way| way.without_room).sum();
     if without_room > 0 {
         let most = MAX_BYTES_UNDER_WAY >> 20;
-        // Where nobody reads it, it is not said.
+        // A closed stderr is not an error.
         let _ = writeln!(
             io::stderr(),
             "netdyno: the link lost {without_room} packets beyond its loss: over {most} MiB were under way"
@@ -74,17 +74,17 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, seed: u64, until: Borrowed
     Ok(())
 }
 
-/// One direction.
+/// One direction of the link.
 struct Way<'a> {
     from: &'a File,
     to: &'a File,
-    /// Of this way alone: which packets are lost does not depend on how the ways take turns.
+    /// Independent for each direction: losses do not depend on how the directions interleave.
     random: Pcg64Mcg,
     under_way: VecDeque<Packet>,
     bytes: usize,
-    /// When a link with a rate is done with what it has.
+    /// When a rate-limited link has sent everything.
     free_at: Instant,
-    /// Packets lost since too much was under way.
+    /// Packets dropped because too many bytes were in transit.
     without_room: u64,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Takes what has been sent; loses some.
+    /// Reads the packets that were sent, and drops some.
     fn take(&mut self, link: &Link, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..READS_A_TURN {
             let length = match self.from.read(buffer) {
@@ -114,7 +114,7 @@ impl<'a> Way<'a> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             };
-            // By a clock read after the packet: none is early, however late we come to read.
+            // The clock is read after the packet, so that no packet is early, however late it is read.
             let Some(sent_at) = self.sent_at(link, length, Instant::now()) else { continue };
             if self.random.random_range(0..1_000_000) < link.loss_ppm {
                 continue;
@@ -129,7 +129,7 @@ impl<'a> Way<'a> {
         Ok(())
     }
 
-    /// When a packet that comes now has left a link of that rate; none: its queue has no room, as a router's.
+    /// The time at which a packet leaves the rate-limited link; none if the queue is full.
     fn sent_at(&mut self, link: &Link, length: usize, now: Instant) -> Option<Instant> {
         let Some(bits_per_s) = link.rate_bits_per_s else { return Some(now) };
         let begins = self.free_at.max(now);
@@ -140,7 +140,7 @@ impl<'a> Way<'a> {
         Some(self.free_at)
     }
 
-    /// Gives what is due. What the other side refuses is lost, as on any link.
+    /// Delivers the due packets. Packets that the device rejects are lost.
     fn give(&mut self, now: Instant) {
         while let Some(packet) = self.under_way.pop_front_if(|packet| packet.due <= now) {
             self.bytes -= packet.bytes.len();
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// Which of so many packets a way with this seed loses.
+    /// Whether each of `packets` packets is lost with this seed.
     fn lost(seed: u64, loss_ppm: u32, packets: usize) -> Vec<bool> {
         let (here, there) = UnixDatagram::pair().unwrap();
         here.set_nonblocking(true).unwrap();
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_rate_makes_packets_wait_and_its_queue_has_an_end() {
-        // A packet of 1,000 bytes takes a millisecond; the queue holds four beside the one on the wire.
+        // A packet of 1,000 bytes takes 1 ms; the queue holds four in addition to the one being sent.
         let link = Link {
             rate_bits_per_s: Some(8_000_000),
             queue: Some(Duration::from_millis(4)),
@@ -217,7 +217,8 @@ mod tests {
 
     #[test]
     fn as_many_are_lost_as_asked_for() {
-        // One in ten of 2,000: 200, give or take four standard deviations of 13. The seeds are given, so is the outcome.
+        // One in ten of 2,000: 200, plus or minus four standard deviations of 13. The seeds are fixed, and so is the
+        // outcome.
         for seed in 0..20 {
             let count = lost(seed, 100_000, 2_000).into_iter().filter(|lost| *lost).count();
             assert!((147..=253).contains(&count), "seed {seed}: {count} lost");

@@ -1,4 +1,4 @@
-//! The links and addresses of a private network, by netlink.
+//! Links and addresses of a private network, configured by netlink.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,17 +12,18 @@ use rtnetlink::{Handle, LinkUnspec, LinkVeth, RouteMessageBuilder};
 use super::{FIRST_INTERFACE, SECOND_INTERFACE, shaping};
 use netdyno_lab_manifest::Link;
 
-/// The range that RFC 2544 sets aside for benchmarks: no route of the host leads there.
+/// The range that RFC 2544 reserves for benchmarks: no route of the host leads there.
 pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// The other side of the same network.
 pub(crate) const SECOND_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const PREFIX_LENGTH: u8 = 30;
-/// Of a TUN device; 500 by default.
+/// Queue length of a TUN device; the default is 500.
 const QUEUE_PACKETS: u32 = 10_000;
 pub(crate) const LOOPBACK: &str = "lo";
 
-/// A loopback, and an address that is not of the loopback network: ICE gathers no candidate on 127.0.0.1. It sits on a
-/// veth pair with both ends in here; what is sent to it is local, and so goes over `lo`.
+/// Configures a loopback with an additional address outside the loopback network, since ICE gathers no candidates on
+/// 127.0.0.1. The address belongs to a veth pair with both ends in this namespace; packets to it are local and pass
+/// through `lo`.
 pub(crate) fn loopback() -> Result<(), String> {
     run(async |handle| {
         make_pair(&handle).await?;
@@ -34,7 +35,7 @@ pub(crate) fn loopback() -> Result<(), String> {
     })
 }
 
-/// Makes a veth pair, and moves its first end to the namespace `first`.
+/// Creates a veth pair and moves its first end to the namespace `first`.
 pub(crate) fn veth(first: &File, mtu: u32) -> Result<(), String> {
     run(async |handle| {
         make_pair(&handle).await?;
@@ -44,13 +45,13 @@ pub(crate) fn veth(first: &File, mtu: u32) -> Result<(), String> {
     })
 }
 
-/// Configures one end of a link, in the namespace that we are in.
+/// Configures one end of a link in the current namespace.
 pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), String> {
     run(async |handle| {
         up(&handle, LOOPBACK).await?;
         let mut sized = LinkUnspec::new_with_name(interface).mtu(link.mtu);
         if link.is_emulated() {
-            // A TUN device drops what its queue does not hold until we come to read it.
+            // A full queue of a TUN device drops packets before they are read.
             sized = sized.append_extra_attribute(LinkAttribute::TxQueueLen(QUEUE_PACKETS));
         }
         let sized = sized.build();
@@ -59,8 +60,8 @@ pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), Str
         up(&handle, interface).await?;
         multicast(&handle, interface).await?;
         match link.rate_bits_per_s {
-            // The lab, which carries the packets, limits the rate too: a queue of the sender's own system is not one of a link, since TCP
-            // keeps from filling it.
+            // The lab, which relays the packets, also limits the rate: a qdisc of the sender's own system is no link
+            // queue, since TCP avoids filling it.
             Some(rate) if !link.is_emulated() => {
                 shaping::limit_rate(&handle, index(interface)?, rate, link.mtu).await
             }
@@ -69,8 +70,7 @@ pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), Str
     })
 }
 
-/// A device takes no more than one segment at a time: what programs send in one call, and what TCP puts together, the kernel cuts up
-/// before. Answers a note on it.
+/// Limits a device to one segment at a time: the kernel splits segmented sends before the device. Returns a note.
 pub(crate) fn no_gso(interface: &str) -> Result<String, String> {
     run(async |handle| {
         let limited =
@@ -80,7 +80,7 @@ pub(crate) fn no_gso(interface: &str) -> Result<String, String> {
     Ok("no segmentation offload (gso_max_segs 1)".to_owned())
 }
 
-/// Runs a few requests on a netlink socket of the namespace that we are in.
+/// Runs requests on a netlink socket of the current namespace.
 fn run(requests: impl AsyncFnOnce(Handle) -> Result<(), String>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -109,8 +109,8 @@ async fn address(handle: &Handle, interface: &str, ip: Ipv4Addr) -> Result<(), S
     request.execute().await.map_err(failed("adding an address"))
 }
 
-/// Multicast leaves here also when a program names no interface. There is no other route: what is sent to anywhere else
-/// is refused at once, and does not wait for an answer that cannot come.
+/// Routes multicast to this interface for programs that name none. No other route exists, so packets to other
+/// destinations are rejected immediately instead of waiting for replies.
 async fn multicast(handle: &Handle, interface: &str) -> Result<(), String> {
     let route = RouteMessageBuilder::<Ipv4Addr>::new()
         .destination_prefix(Ipv4Addr::new(224, 0, 0, 0), 4)

@@ -1,7 +1,7 @@
-//! The hidden verb `holder`: makes the private network of an arena and keeps it until its stdin ends.
+//! The hidden verb `holder`: creates an arena's private network and keeps it until its stdin closes.
 //!
-//! Nothing is named in `/run/netns`: the network goes with the last process in it, so nothing is left even when the lab
-//! is killed. The holder has one thread, as a process with more may not enter a user namespace.
+//! Nothing is named in `/run/netns`: the network disappears with the last process in it, even if the lab is killed.
+//! The holder is single-threaded, since a multi-threaded process may not enter a user namespace.
 
 mod emulation;
 mod links;
@@ -22,12 +22,12 @@ use super::sys;
 pub(crate) use links::{FIRST_ADDRESS, SECOND_ADDRESS};
 use netdyno_lab_manifest::Link;
 
-/// The interface of the first side, and of the only one if there is one.
+/// The interface of the first side, or the only one.
 pub(crate) const FIRST_INTERFACE: &str = "netdyno0";
 /// The interface of the second side.
 pub(crate) const SECOND_INTERFACE: &str = "netdyno1";
 
-/// Runs the holder on this process's stdin and stdout. The caller must not have started a thread.
+/// Runs the holder on stdin and stdout. The process must be single-threaded.
 pub fn run() -> io::Result<()> {
     sys::ignore_sigpipe()?;
     let mut line = String::new();
@@ -37,7 +37,7 @@ pub fn run() -> io::Result<()> {
         return Ok(());
     }
     let plan: HolderPlan = serde_json::from_str(&line)?;
-    // Kept until the end: a namespace that no process is in lives by what is open of it.
+    // Kept open until the end: a namespace without processes exists as long as it is open.
     let (answer, open) = match private_network() {
         Err(reason) => (HolderAnswer::NotPermitted { reason }, None),
         Ok(user) => match configure(&plan, user) {
@@ -60,16 +60,16 @@ pub fn run() -> io::Result<()> {
     }
 }
 
-/// Moves this process into a network namespace of its own, in a user namespace of its own where that is what it takes.
-/// Answers whether it is.
+/// Moves this process into a new network namespace and, if necessary, a new user namespace. Returns whether there is
+/// one.
 fn private_network() -> Result<bool, String> {
     let Err(plain) = unshare(CloneFlags::CLONE_NEWNET) else { return Ok(false) };
     let (uid, gid) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|errno| {
         format!("unshare(CLONE_NEWNET): {plain}; unshare(CLONE_NEWUSER | CLONE_NEWNET): {errno}")
     })?;
-    // Everybody keeps the number that they had, so that a contender runs as the same user as without us. A process
-    // without privilege may map its group only after it gave up setgroups.
+    // All ids keep their numbers, so that a contender runs as the same user. An unprivileged process may map its
+    // group only after it has given up setgroups.
     for (file, text) in [
         ("setgroups", "deny".to_owned()),
         ("uid_map", format!("{uid} {uid} 1")),
@@ -81,15 +81,15 @@ fn private_network() -> Result<bool, String> {
     Ok(true)
 }
 
-/// What has to stay open for the network to stay: the second side's namespace, and what the lab carries packets between.
+/// Files that keep the network alive: the second side's namespace, and the devices of an emulated link.
 struct Open {
     _second: File,
     devices: Option<[File; 2]>,
 }
 
-/// Why there is no network, although there is a namespace for it.
+/// Why there is no network although there is a namespace.
 enum Refusal {
-    /// It is made of what is not here.
+    /// A feature is missing.
     Missing(String),
     /// A step failed.
     Failed(String),
@@ -101,7 +101,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// Sets up what the plan says.
+/// Configures the network of a plan.
 fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open>), Refusal> {
     let pid = std::process::id();
     let path = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
@@ -152,7 +152,7 @@ fn own_net() -> Result<File, String> {
     File::open("/proc/self/ns/net").map_err(|error| format!("/proc/self/ns/net: {error}"))
 }
 
-/// One protocol family only, so that every contender takes the same path. A kernel without IPv6 has nothing to disable.
+/// Only one protocol family, so that every contender takes the same path. A kernel without IPv6 needs no change.
 fn disable_ipv6() -> Option<String> {
     ["all", "default"].iter().find_map(|scope| {
         let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");

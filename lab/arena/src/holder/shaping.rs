@@ -1,4 +1,4 @@
-//! A limited rate, by the kernel's token bucket filter (tc-tbf(8)), set over netlink.
+//! Rate limits by the kernel's token bucket filter (tc-tbf(8)), configured by netlink.
 
 use futures_util::StreamExt;
 use rtnetlink::Handle;
@@ -22,11 +22,11 @@ const LIMIT: usize = 24;
 
 /// A bucket of 4 ms: the kernel refills it by the clock, so a smaller one would only cost CPU time.
 const BURSTS_PER_S: u64 = 250;
-/// However slow the link is, its bucket holds a few packets.
+/// Even a slow link's bucket holds a few packets.
 const MIN_BURST_PACKETS: u64 = 4;
 const ETHERNET_HEADER_BYTES: u64 = 14;
 
-/// Limits what leaves by this interface.
+/// Limits the rate at which packets leave an interface.
 pub(super) async fn limit_rate(handle: &Handle, index: u32, bits_per_s: u64, mtu: u32) -> Result<(), String> {
     let mut message = TcMessage::with_index(i32::try_from(index).map_err(|error| error.to_string())?);
     message.header.parent = TcHandle::ROOT;
@@ -46,7 +46,7 @@ pub(super) async fn limit_rate(handle: &Handle, index: u32, bits_per_s: u64, mtu
     Ok(())
 }
 
-/// The rate goes in as 64 bits of bytes a second, the bucket in bytes; the older fields for both stay 0.
+/// The rate is given as 64 bits of bytes per second, the bucket in bytes; the older fields of both stay 0.
 fn options(bits_per_s: u64, mtu: u32) -> Vec<TcOption> {
     let bytes_per_s = (bits_per_s / 8).max(1);
     let packet = u64::from(mtu) + ETHERNET_HEADER_BYTES;

@@ -1,7 +1,7 @@
-//! CPU time of a contender, and how much of it was spent in its own code and how much in the kernel.
+//! CPU time of a contender, and its division into user and system time.
 //!
-//! The whole is exact. Most kernels tell its two parts by what they found running when the clock ticked, so that parts of a
-//! short window are rough, and need not add up to it.
+//! The total is exact. Most kernels sample the division at clock ticks, so that it is inexact for short windows and
+//! need not add up to the total.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use procfs::process::{Process, Stat};
 
 use super::{Reading, Tree, to_ns};
 
-/// Where CPU time is read from, best first.
+/// Sources of CPU time, best first.
 #[derive(Debug)]
 pub(crate) enum CpuSource {
-    /// `cpu.stat` of a cgroup of its own.
+    /// `cpu.stat` of its own cgroup.
     CgroupV2(PathBuf),
-    /// `cpuacct.usage` of a cgroup of its own; its parts stand beside it.
+    /// `cpuacct.usage` of its own cgroup; user and system time are in the same folder.
     CgroupV1(PathBuf),
-    /// The clocks of its processes.
+    /// The CPU clocks of its processes.
     Processes,
 }
 
 /// CPU time since the contender started.
 #[derive(Debug)]
 pub(super) struct CpuTime {
-    /// All of it.
+    /// User and system time.
     pub(super) total: Reading,
-    /// In its own code.
+    /// User time.
     pub(super) user: Reading,
-    /// In the kernel.
+    /// System time.
     pub(super) system: Reading,
 }
 
@@ -65,7 +65,7 @@ fn of_cpu_stat(text: &str, key: &str) -> Reading {
     }
 }
 
-/// A file of the controller cpuacct, beside that of the whole.
+/// A file of the cpuacct controller, in the same folder as the total.
 fn of_cpuacct(usage: &Path, name: &str) -> Reading {
     let source = format!("cgroup v1 {name}");
     match fs::read_to_string(usage.with_file_name(name)) {
@@ -77,8 +77,8 @@ fn of_cpuacct(usage: &Path, name: &str) -> Reading {
     }
 }
 
-/// A process's CPU clock counts nanoseconds, its ended threads included. What a process that was reaped had used is in its
-/// parent's account, in ticks; orphans are reaped by the supervisor.
+/// A process's CPU clock counts nanoseconds, including those of ended threads. The time of reaped processes is in
+/// their parent's accounting, in ticks; the supervisor reaps orphans.
 fn of_processes(tree: &Tree) -> CpuTime {
     let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
     let tick_ms = tick_ns / 1_000_000;

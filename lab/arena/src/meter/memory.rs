@@ -4,7 +4,7 @@ use procfs::process::Process;
 
 use super::Reading;
 
-/// Resident memory, summed over the processes: each at its own peak, and now.
+/// Peak and current resident memory, summed over the processes.
 pub(crate) fn resident(processes: &[Process]) -> (Reading, Reading) {
     let found: Vec<(u64, u64)> = processes
         .iter()
@@ -25,7 +25,7 @@ pub(crate) fn resident(processes: &[Process]) -> (Reading, Reading) {
     )
 }
 
-/// Proportional and private memory, from the kernel's walk over the page tables.
+/// Proportional and private memory, from the kernel's page-table walk.
 pub(crate) fn shared_out(processes: &[Process]) -> (Reading, Reading) {
     let mut pss = 0;
     let mut private = 0;
@@ -41,7 +41,7 @@ pub(crate) fn shared_out(processes: &[Process]) -> (Reading, Reading) {
                     private += field("Private_Clean") + field("Private_Dirty");
                 }
             }
-            // One that has ended meanwhile has no memory any more.
+            // A process that has ended in the meantime has no memory.
             Err(procfs::ProcError::NotFound(_)) => {}
             Err(error) => refused = Some(error.to_string()),
         }

@@ -1,8 +1,7 @@
-//! What a contender costs: CPU time, memory, context switches, and what went over its network.
+//! The meter: CPU time, memory, context switches and network traffic of a contender.
 //!
-//! Everything is counted by the kernel and read when asked, never sampled. Each figure carries its source; what cannot be
-//! read is "not measured" with the reason, never 0. The meter runs in the agent, beside the contender, and costs
-//! nothing between two readings.
+//! All figures are kernel counters, read on request and never sampled. Each has its source; an unavailable figure is
+//! "not measured" with the reason, never 0. The meter runs in the agent and costs nothing between readings.
 
 mod cpu;
 mod memory;
@@ -19,12 +18,12 @@ pub(crate) use cpu::CpuSource;
 pub use tree::descendants;
 pub(crate) use tree::{Tree, host_pid_of, members};
 
-/// One figure and where it comes from.
+/// A figure and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// The figure; `None` is "not measured".
     pub value: Option<u64>,
-    /// Where the figure comes from, or why there is none.
+    /// The source, or why there is no figure.
     pub source: String,
 }
 
@@ -37,7 +36,7 @@ impl Reading {
         Self { value: None, source: reason.into() }
     }
 
-    /// What was counted between an earlier reading and this one; not measured if either was not, or if the count fell.
+    /// The difference from an earlier reading; not measured if either was not, or if the count decreased.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         match (earlier.value, self.value) {
@@ -49,33 +48,33 @@ impl Reading {
     }
 }
 
-/// Everything that was read at one moment, of a contender's whole process tree.
+/// All readings of a contender's processes at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// `CLOCK_MONOTONIC` in the middle of the CPU reading, which is the first and the quickest.
+    /// `CLOCK_MONOTONIC` in the middle of the CPU reading, which comes first and is the fastest.
     pub at_ns: u64,
-    /// CPU time since the contender started. A count: subtract two readings.
+    /// CPU time since the start. A count: subtract two readings.
     pub cpu_ns: Reading,
-    /// The part of it that was spent in the contender's own code. A count.
+    /// User time. A count.
     pub cpu_user_ns: Reading,
-    /// The part of it that was spent in the kernel. A count.
+    /// System time. A count.
     pub cpu_system_ns: Reading,
-    /// Peak resident memory: the sum over the processes that are alive.
+    /// Peak resident memory, summed over the living processes.
     pub peak_rss_bytes: Reading,
-    /// Resident memory now.
+    /// Current resident memory.
     pub rss_bytes: Reading,
     /// Voluntary and involuntary context switches. A count.
     pub context_switches: Reading,
-    /// Memory with shared pages divided among their users; deep readings only.
+    /// Memory with shared pages divided among their users; only in deep readings.
     pub pss_bytes: Reading,
-    /// Memory that no other process shares; deep readings only.
+    /// Memory not shared with other processes; only in deep readings.
     pub private_bytes: Reading,
-    /// What went over the network.
+    /// Network counters.
     pub net: NetSnapshot,
 }
 
 impl Snapshot {
-    /// Every reading but the network's, by the name of its field.
+    /// All readings except those of the network, by field name.
     #[must_use]
     pub fn readings(&self) -> [(&'static str, &Reading); 8] {
         [
@@ -98,7 +97,7 @@ pub(crate) struct Meter {
     cpu: CpuSource,
     net: NetScope,
     switches: switches::Ledger,
-    /// The process whose memory is left out: it only started the program that counts.
+    /// A process whose memory is not counted, since it only starts the program under test.
     adapter: Option<i32>,
 }
 
@@ -107,12 +106,12 @@ impl Meter {
         Self { tree, cpu, net, switches: switches::Ledger::default(), adapter }
     }
 
-    /// The processes that it reads.
+    /// The measured processes.
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// Reads everything now. `deep` walks every page table of the contender: keep it out of timed windows.
+    /// Reads all figures now. `deep` walks every page table of the contender: use it outside timed windows only.
     pub(crate) fn read(&mut self, deep: bool) -> Snapshot {
         let before = monotonic_ns();
         let cpu = self.cpu.read(&self.tree);
@@ -144,10 +143,10 @@ impl Meter {
     }
 }
 
-/// `CLOCK_MONOTONIC` now, in nanoseconds: the clock that contenders report their counters by.
+/// The current `CLOCK_MONOTONIC` in nanoseconds: the clock of the contenders' counters.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
-    // The clock exists on every Linux, and counts up from boot.
+    // This clock exists on every Linux, and counts up from boot.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, to_ns)
 }
 

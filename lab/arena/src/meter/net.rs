@@ -1,4 +1,4 @@
-//! What went over a contender's network, by the counters of its network namespace.
+//! Network traffic, from the counters of a network namespace.
 
 use std::fs;
 
@@ -8,45 +8,45 @@ use serde::{Deserialize, Serialize};
 
 use super::Reading;
 
-/// Which network the agent sees, and so what its counters mean.
+/// The network that the agent sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetScope {
-    /// The host's: others use it too.
+    /// The host's, shared with other programs.
     Host,
-    /// One private namespace for all roles; everything goes over its loopback.
+    /// One private namespace for all roles, with all traffic on its loopback.
     Loopback,
-    /// A private namespace a role; this is the interface to the other one.
+    /// A private namespace per role, with this interface to the other one.
     Veth(String),
-    /// The same, but a TUN device, which has no Ethernet headers.
+    /// Like `Veth`, with a TUN device, which has no Ethernet headers.
     Tun(String),
 }
 
-/// Counters of the network.
+/// Network counters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSnapshot {
-    /// Whether all roles read the same counters. If not, `bytes` and `packets` alone are the whole traffic, on either side: never add
-    /// them. The others are this role's side alone: add the sides.
+    /// Whether all roles read the same counters. If not, `bytes` and `packets` of each side cover the whole traffic
+    /// and must not be added; the other counters cover one side only, and must be.
     pub shared_by_roles: bool,
-    /// Bytes on the wire, both directions together.
+    /// Bytes on the wire, in both directions.
     pub bytes: Reading,
-    /// Packets, both directions together; a segmented send or a coalesced receive (GSO, GRO) counts once.
+    /// Packets in both directions; a GSO or GRO packet counts once.
     pub packets: Reading,
-    /// IPv4 packets that came in, each that a segmented send or a coalesced receive (GSO, GRO) carries counted: what a wire would have
-    /// carried.
+    /// Received IPv4 packets, with every segment of a GSO or GRO packet counted: the number on a real wire.
     pub ip_packets: Reading,
-    /// Datagrams that came to sockets, received or dropped. A segmented send counts each one; what a socket takes together (GRO) once.
+    /// Datagrams for sockets, received or dropped. Every datagram of a segmented send counts; a coalesced receive
+    /// (GRO) counts once.
     pub udp_datagrams: Reading,
-    /// Datagrams dropped because a socket's receive buffer was full.
+    /// Datagrams dropped because of a full receive buffer.
     pub udp_drops: Reading,
-    /// Datagrams dropped for any reason of the receiver's, full buffers included.
+    /// Datagrams dropped by the receiver for any reason, including full buffers.
     pub udp_errors: Reading,
-    /// Packets that the interface dropped.
+    /// Packets dropped by the interface.
     pub interface_drops: Reading,
 }
 
 impl NetSnapshot {
-    /// Every reading, by the name of its field.
+    /// Every reading, by field name.
     #[must_use]
     pub fn readings(&self) -> [(&'static str, &Reading); 7] {
         [
@@ -62,7 +62,7 @@ impl NetSnapshot {
 }
 
 impl NetScope {
-    /// Reads the counters of the namespace that we are in.
+    /// Reads the counters of the current namespace.
     pub(crate) fn read(&self) -> NetSnapshot {
         let (interface, counted_from) = match self {
             Self::Host => return nothing("the host's network is shared with others"),
@@ -85,7 +85,7 @@ impl NetScope {
             shared_by_roles: shared,
             bytes,
             packets,
-            // The kernel counts them by what they say of congestion (ECN): of a packet of many segments it counts the segments.
+            // The kernel counts them by ECN codepoint, and counts every segment of a packet.
             ip_packets: netstat(&["InNoECTPkts", "InECT1Pkts", "InECT0Pkts", "InCEPkts"]),
             udp_datagrams: snmp(&["InDatagrams", "InErrors", "NoPorts"]),
             udp_drops: snmp(&["RcvbufErrors"]),
@@ -98,7 +98,7 @@ impl NetScope {
     }
 }
 
-/// Loopback hands every packet from its sending to its receiving side: one of the two is the traffic.
+/// Every packet on the loopback is both sent and received: only one direction counts.
 fn traffic(device: &DeviceStatus, loopback: bool, counted_from: &str) -> (Reading, Reading) {
     let (bytes, packets, source) = match loopback {
         true => {
@@ -127,7 +127,7 @@ fn nothing(reason: &str) -> NetSnapshot {
     }
 }
 
-/// Reads a file of counters; gives sums of a protocol's.
+/// Returns a function that adds up counters of a protocol in a file.
 fn counters(file: &'static str, protocol: &'static str) -> impl Fn(&[&str]) -> Reading {
     let text = fs::read_to_string(file).unwrap_or_default();
     move |names| {
@@ -139,7 +139,7 @@ fn counters(file: &'static str, protocol: &'static str) -> impl Fn(&[&str]) -> R
     }
 }
 
-/// Such a file has two lines a protocol: names, then values.
+/// Such a file has two lines per protocol: names, then values.
 fn counter(text: &str, protocol: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol)?.strip_prefix(": "));
     let column = lines.next()?.split_whitespace().position(|other| other == name)?;

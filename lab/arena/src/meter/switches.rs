@@ -6,8 +6,8 @@ use procfs::process::Process;
 
 use super::Reading;
 
-/// Counts over readings. The kernel shows the count of a living thread only, so one that ended is remembered here with
-/// what it had when it was last seen: the sum never falls.
+/// Context switches over several readings. The kernel only shows those of living threads; the last seen count of
+/// ended threads is added, so that the sum never decreases.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     alive: HashMap<i32, u64>,
@@ -47,7 +47,7 @@ impl Ledger {
 
     fn add(&mut self, now: HashMap<i32, u64>) -> u64 {
         for (tid, seen) in self.alive.drain() {
-            // A count that fell belongs to a new thread that got the old one's number.
+            // A count that decreased belongs to a new thread with a reused number.
             if now.get(&tid).is_none_or(|&count| count < seen) {
                 self.ended += seen;
                 self.ended_threads += 1;

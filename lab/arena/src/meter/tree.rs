@@ -12,12 +12,12 @@ use std::fs;
 pub(crate) struct Tree {
     /// The process that started the contender and inherits its orphans. Not part of the tree.
     supervisor: i32,
-    /// The contender's cgroup, if it has one: complete, and quicker than looking at every process of the machine.
+    /// The contender's cgroup, if any: complete, and faster than searching all processes.
     cgroup_procs: Option<PathBuf>,
 }
 
 impl Tree {
-    /// The members of the cgroup, or else everything below the supervisor.
+    /// The members of the cgroup, or all descendants of the supervisor.
     pub(crate) fn new(supervisor: i32, cgroup_procs: Option<PathBuf>) -> Self {
         Self { supervisor, cgroup_procs }
     }
@@ -26,7 +26,7 @@ impl Tree {
         self.supervisor
     }
 
-    /// Those that are alive. One that ends meanwhile is left out.
+    /// The living processes, without those that end in the meantime.
     pub(crate) fn processes(&self) -> Vec<Process> {
         match &self.cgroup_procs {
             Some(procs) => members(procs).into_iter().filter_map(|pid| Process::new(pid).ok()).collect(),
@@ -35,7 +35,7 @@ impl Tree {
     }
 }
 
-/// Every process below `ancestor`, found by the parent that each names.
+/// All descendants of `ancestor`, found by their parents.
 pub fn descendants(ancestor: i32) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     for process in all_processes().into_iter().flatten().flatten() {
@@ -52,7 +52,7 @@ pub fn descendants(ancestor: i32) -> Vec<Process> {
     found
 }
 
-/// The number, in our PID namespace, of the process below `ancestor` that its own namespace numbers `inner_pid`.
+/// The number, in our PID namespace, of the descendant of `ancestor` with number `inner_pid` in its own namespace.
 pub(crate) fn host_pid_of(ancestor: i32, inner_pid: i32) -> Option<i32> {
     descendants(ancestor).iter().find_map(|process| {
         let names = process.status().ok()?.nspid?;
@@ -60,7 +60,7 @@ pub(crate) fn host_pid_of(ancestor: i32, inner_pid: i32) -> Option<i32> {
     })
 }
 
-/// The process ids in a `cgroup.procs`.
+/// The process ids in a `cgroup.procs` file.
 pub(crate) fn members(procs: &Path) -> Vec<i32> {
     fs::read_to_string(procs)
         .map(|text| text.lines().filter_map(|line| line.parse().ok()).filter(|&pid| pid > 0).collect())

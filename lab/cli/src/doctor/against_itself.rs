@@ -1,7 +1,6 @@
-//! A against A: how often a contender that is compared with itself in duels comes out better or worse.
-//!
-//! Each duel is a run of the ordinary engine, of one contender in two cells and of a fixed number of sessions, judged by the
-//! ordinary verdicts. It may be wrong in [`SHARE_MOST`] of the cases, by what the verdicts promise.
+//! Duels of contenders with themselves: how often equal programs compare as different. Each duel is an ordinary run
+//! of one contender in two cells with a fixed number of sessions. The verdicts promise that at most [`SHARE_MOST`] of
+//! them are wrong.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -15,35 +14,32 @@ use netdyno_lab_store::PlannedCell;
 use netdyno_lab_store::{CellRecord, Run, RunStatus, StoreError};
 use netdyno_stats::{Judgement, Unit, Verdict};
 
-/// Sessions of a duel: as many as a verdict needs.
+/// Sessions of a duel: the least number for a verdict.
 pub const SESSIONS: u32 = 6;
-/// Share of duels that may come out better or worse: the level of the verdicts.
+/// Tolerated share of duels that are better or worse: the error level of the verdicts.
 pub const SHARE_MOST: f64 = 0.05;
-/// The chance that a lab that keeps that share is said not to.
+/// Probability of a false alarm about that share.
 const LEVEL: f64 = 0.01;
-/// Preset of the duels, where the workload has it.
+/// Preset of the duels, if the workload has it.
 const PRESET: &str = "quick";
 
-/// How a contender meets itself.
+/// The conditions of a duel of a contender with itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Thousandths of its time that the second one loses.
+    /// Slowdown of the second copy, in thousandths.
     pub stalled: u32,
-    /// Sessions at the most, and at the least, if there is time.
+    /// Number of sessions, if the budget permits.
     pub sessions: u32,
-    /// Seconds of measuring at the most.
+    /// Budget of measuring time, in seconds.
     pub budget_s: f64,
 }
 
 impl Terms {
-    /// As equals, for a verdict: no duel comes near an hour.
+    /// Without slowdown, and with an ample budget.
     pub const EQUAL: Terms = Terms { stalled: 0, sessions: SESSIONS, budget_s: 3600.0 };
 }
 
 /// A run that is one duel of a contender with itself.
-///
-/// # Errors
-/// The caller's: an unknown name, or a workload without turns.
 pub fn duel(
     catalog: &Catalog,
     workload: &Workload,
@@ -71,7 +67,7 @@ pub fn duel(
     }
 }
 
-/// Whether a stored run is a finished duel like this one, by the same file of the workload.
+/// Whether a stored run is a finished duel like this one, with the same workload manifest.
 #[must_use]
 pub fn is_done(run: &Run, duel: &Resolved) -> bool {
     run.status == RunStatus::Finished
@@ -80,25 +76,25 @@ pub fn is_done(run: &Run, duel: &Resolved) -> bool {
         && run.cells.iter().map(CellRecord::planned).eq(duel.cells.iter().cloned())
 }
 
-/// What one duel of a contender with itself came to.
+/// The result of a duel of a contender with itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Duel {
-    /// The claim.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The second by the first.
+    /// Ratio of the second copy to the first.
     pub ratio: f64,
-    /// Its interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Unbounded: infinite.
+    /// Upper end; infinite if unbounded.
     pub high: f64,
-    /// Sessions that it had.
+    /// Number of sessions.
     pub sessions: usize,
-    /// Variance of the log ratio between its sessions.
+    /// Variance of the log ratio between sessions.
     variance: f64,
 }
 
 impl Duel {
-    /// A duel, judged.
+    /// Judges a duel.
     #[must_use]
     pub fn new(judgement: &Judgement, log_ratios: &[f64]) -> Duel {
         let n = log_ratios.len() as f64;
@@ -114,10 +110,7 @@ impl Duel {
         }
     }
 
-    /// The duel that a run was; none where a side failed.
-    ///
-    /// # Errors
-    /// When the manifest stored with the run cannot be read.
+    /// The duel of a run; none if a side failed.
     pub fn of(run: &Run) -> Result<Option<Duel>, StoreError> {
         let workload = run.header.parsed_workload()?;
         let Some(primary) = workload.primary() else { return Ok(None) };
@@ -131,40 +124,40 @@ impl Duel {
         Ok(judged)
     }
 
-    /// Whether the interval holds this ratio.
+    /// Whether the interval contains this ratio.
     #[must_use]
     pub fn holds(&self, ratio: f64) -> bool {
         self.low <= ratio && ratio <= self.high
     }
 
-    /// Said of one against itself, it is wrong.
+    /// Whether the verdict is wrong, since both sides are equal.
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         matches!(self.verdict, Verdict::Better | Verdict::Worse)
     }
 }
 
-/// Duels, counted.
+/// Counts of duels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tally {
-    /// All that have a verdict.
+    /// Duels with a verdict.
     pub duels: usize,
-    /// Of these: better.
+    /// Of these, better.
     pub better: usize,
-    /// Of these: worse.
+    /// Of these, worse.
     pub worse: usize,
-    /// Those in which a side failed: they have no verdict.
+    /// Duels without verdict because a side failed.
     pub failed: usize,
     /// Median of the ratios.
     pub ratio: Option<f64>,
-    /// Standard deviation of the log ratio between the sessions of a duel, over all duels.
+    /// Pooled standard deviation of the log ratio between sessions.
     pub deviation: Option<f64>,
-    /// Duels whose interval holds 1.
+    /// Duels whose interval contains 1.
     pub hold_one: usize,
 }
 
 impl Tally {
-    /// Counts.
+    /// Counts duels.
     #[must_use]
     pub fn of(all: &[Option<Duel>]) -> Tally {
         let duels: Vec<&Duel> = all.iter().flatten().collect();
@@ -182,8 +175,8 @@ impl Tally {
         }
     }
 
-    /// Whether so many wrong verdicts, or more, are what chance may do where [`SHARE_MOST`] are wrong: a one-sided binomial
-    /// test, at its share of the level where there are several `tests`.
+    /// Whether this number of wrong verdicts is consistent with a rate of [`SHARE_MOST`]: a one-sided binomial test,
+    /// with the level divided by the number of `tests`.
     #[must_use]
     pub fn is_kept(&self, tests: usize) -> bool {
         let Some(below) = (self.better + self.worse).checked_sub(1) else { return true };

@@ -1,4 +1,4 @@
-//! What was found, and what to do about it.
+//! Findings about this machine, with remedies.
 
 use std::fs;
 use std::time::Duration;
@@ -11,36 +11,36 @@ use netdyno_lab_manifest::{Link, Net};
 use netdyno_lab_store::Host;
 use netdyno_lab_store::Store;
 
-/// A receive buffer that a batch of 64 large datagrams fits in (research on this field's default: 212,992 bytes hold
-/// about 90 small ones).
+/// Receive buffer size that holds a batch of 64 large datagrams. The usual default of 212,992 bytes holds about 90
+/// small ones.
 const RECEIVE_BUFFER_BYTES: u64 = 4 << 20;
-/// Time lost to others, above which figures drift visibly.
+/// Share of CPU time lost to other programs above which figures drift visibly.
 const LOST_SHARE: f64 = 0.01;
 const STEAL_PERCENT: f64 = 1.0;
 const FREE_BYTES: u64 = 5 << 30;
 const NOISE_TIME: Duration = Duration::from_millis(500);
 
-/// How good it is.
+/// The grade of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grade {
-    /// As it should be.
+    /// No problem.
     Good,
-    /// Measurements work, less well.
+    /// Measurements are possible, but less accurate.
     Warning,
-    /// Something cannot be done here.
+    /// Something is impossible here.
     Bad,
 }
 
-/// One thing that was looked at.
+/// A finding.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// How good it is.
+    /// Its grade.
     pub grade: Grade,
-    /// What was looked at.
+    /// The checked property.
     pub what: String,
-    /// What was found.
+    /// Its state.
     pub found: String,
-    /// What to do; empty where nothing is to be done.
+    /// The remedy; empty if none is needed.
     pub remedy: String,
 }
 
@@ -53,7 +53,7 @@ fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Fi
     finding(if good { Grade::Good } else { Grade::Warning }, what, found, remedy)
 }
 
-/// Looks at everything.
+/// Runs all checks.
 #[must_use]
 pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     let host = netdyno_lab_engine::host::detect(netdyno_lab_engine::toolchains::toolchains());
@@ -79,7 +79,7 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     all.push(disk(builder));
     all.push(match Store::open(&Store::default_path()) {
         Ok(_) => finding(Grade::Good, "store", Store::default_path().display().to_string(), ""),
-        // It says itself what to do.
+        // The error has the remedy.
         Err(e) => finding(Grade::Bad, "store", e.to_string(), ""),
     });
     for problem in &catalog.problems {
@@ -139,7 +139,7 @@ fn receive_buffer() -> Finding {
 }
 
 fn governor(host: &Host) -> Finding {
-    // A virtual machine has none, and cannot choose.
+    // A virtual machine has no governor.
     let good = host.governor == "performance" || (host.governor == "unknown" && host.virtual_machine);
     good_if(
         good,

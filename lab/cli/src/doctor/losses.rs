@@ -1,9 +1,9 @@
-//! How small a loss of speed this machine tells from none in a given time: losses of known size are put in, and must be found again.
+//! The smallest slowdown that this machine detects in a given time, by injecting known slowdowns.
 //!
-//! Each is a duel of a contender with itself, in the ordinary engine and for the whole time, in which the second one stands still for a
-//! known share of each turn; both are frozen once a turn, so that the freeze itself is no part of the loss. The first has no loss: a
-//! control. The others halve the list of losses until the least that is told is known. Where the primary metric is no rate, standing still
-//! does not show in it: of these it says nothing.
+//! Each duel is an ordinary run of a contender with itself, in which the second copy is frozen for a known share of
+//! each turn. Both copies are frozen once per turn, so that the cost of freezing cancels. The first duel, without
+//! slowdown, is a control. The others find the smallest detected slowdown by bisection. The method requires a rate as
+//! primary metric, since freezing affects no other.
 
 use serde::Serialize;
 
@@ -11,15 +11,12 @@ use super::against_itself::{Duel, Terms, duel};
 use netdyno_lab_engine::run::{Resolved, RunError};
 use netdyno_lab_manifest::{Catalog, ManifestError, Metric, Source, Workload};
 
-/// What may be lost, in thousandths of a contender's time: each is found, or not, in three duels.
+/// The injected slowdowns, in thousandths; three duels find the smallest detected one.
 pub const LOSSES: [u32; 7] = [5, 10, 20, 30, 50, 100, 200];
-/// More sessions than there is time for.
+/// More sessions than fit into any budget.
 const SESSIONS_MAX: u32 = 100_000;
 
-/// The metric that a loss shows in.
-///
-/// # Errors
-/// The caller's: the workload has none, or no turns to stand still in; which ones do.
+/// The metric that shows a slowdown. The error lists workloads that have one.
 pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Metric, ManifestError> {
     fn rate(workload: &Workload) -> Option<&Metric> {
         let is_rate = |m: &&Metric| matches!(m.from, Source::Rate { .. });
@@ -38,10 +35,7 @@ pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Me
     })
 }
 
-/// A run that is the duel of a contender with one like it that loses so many thousandths of its time.
-///
-/// # Errors
-/// The caller's: an unknown name, or parameters without turns.
+/// A duel of a contender with a copy of itself that is slowed down by so many thousandths.
 pub fn plan(
     catalog: &Catalog,
     workload: &Workload,
@@ -51,46 +45,47 @@ pub fn plan(
 ) -> Result<Resolved, RunError> {
     let terms = Terms { stalled: loss, sessions: SESSIONS_MAX, budget_s };
     let mut resolved = duel(catalog, workload, contender, terms)?;
-    // The time is for one comparison, not for a sweep of them.
+    // The budget is for a single comparison, not for a sweep.
     let first = resolved.cells[0].params.clone();
     resolved.cells.retain(|cell| cell.params == first);
     Ok(resolved)
 }
 
-/// A loss that was put in, and what was found.
+/// An injected slowdown and the result.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// In thousandths; 0 in the control.
     pub loss: u32,
-    /// The run that was the duel.
+    /// The id of the run.
     pub run: String,
-    /// None where a side failed.
+    /// None if a side failed.
     pub duel: Option<Duel>,
-    /// What the run says of the machine meanwhile.
+    /// Warnings of the run.
     pub warnings: Vec<String>,
 }
 
 impl Found {
-    /// The ratio that ought to be found.
+    /// The expected ratio.
     #[must_use]
     pub fn expected(&self) -> f64 {
         1.0 - f64::from(self.loss) / 1000.0
     }
 
-    /// The two are told apart.
+    /// Whether a difference was detected.
     #[must_use]
     pub fn is_detected(&self) -> bool {
         self.duel.is_some_and(|duel| !duel.holds(1.0))
     }
 
-    /// The interval has the loss that was put in.
+    /// Whether the interval contains the injected slowdown.
     #[must_use]
     pub fn is_true(&self) -> bool {
         self.duel.is_some_and(|duel| duel.holds(self.expected()))
     }
 }
 
-/// What is tried next, if anything is left: first the control, then the loss in the middle of those that may be the least one told.
+/// The next slowdown to test, if any: first none (the control), then the middle of the candidates for the smallest
+/// detected one.
 #[must_use]
 pub fn next(found: &[Found]) -> Option<u32> {
     if found.is_empty() {
@@ -103,7 +98,7 @@ pub fn next(found: &[Found]) -> Option<u32> {
     LOSSES[from..to].get((to - from) / 2).copied()
 }
 
-/// The losses that are not tried, nor known by the others: above the greatest that was not told, below the least that was.
+/// The candidates: above the greatest slowdown that was missed, below the smallest that was detected.
 fn open(found: &[Found]) -> (usize, usize) {
     let place = |f: &Found| LOSSES.iter().position(|loss| *loss == f.loss);
     let is_told = |f: &&Found| f.is_detected() && f.is_true();
@@ -112,7 +107,7 @@ fn open(found: &[Found]) -> (usize, usize) {
     (missed.map(|at| at + 1).max().unwrap_or(0), to)
 }
 
-/// What this machine tells apart.
+/// The resolution of this machine.
 #[derive(Debug, Clone, Serialize)]
 #[serde(into = "Told")]
 pub struct Resolution {
@@ -120,35 +115,35 @@ pub struct Resolution {
     pub workload: String,
     /// Label of the metric.
     pub metric: String,
-    /// Who met itself.
+    /// The contender.
     pub contender: String,
-    /// Seconds of measuring of each duel.
+    /// Budget of each duel, in seconds.
     pub budget_s: f64,
-    /// In the order in which they were tried.
+    /// The results, in order.
     pub found: Vec<Found>,
 }
 
 impl Resolution {
-    /// The least loss that is told from none, in thousandths; none where nothing is, or it is not known yet.
+    /// The smallest detected slowdown, in thousandths; none if there is none, or it is not known yet.
     #[must_use]
     pub fn least(&self) -> Option<u32> {
         let (from, to) = open(&self.found);
         LOSSES.get(to).copied().filter(|_| from == to && !self.is_unlike_itself())
     }
 
-    /// Without any loss two were told apart.
+    /// Whether the control detected a difference.
     #[must_use]
     pub fn is_unlike_itself(&self) -> bool {
         self.found.iter().any(|f| f.loss == 0 && f.is_detected())
     }
 
-    /// A side failed.
+    /// Whether a side failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.found.iter().any(|f| f.duel.is_none())
     }
 
-    /// All of it in a sentence.
+    /// The result in one sentence.
     #[must_use]
     pub fn answer(&self) -> String {
         let Resolution { workload, metric, contender, budget_s, .. } = self;
@@ -187,7 +182,7 @@ pub fn percent(thousandths: u32) -> String {
     format!("{} %", f64::from(thousandths) / 10.0)
 }
 
-/// A resolution as JSON: shares, and no bound where there is none.
+/// The JSON form: slowdowns as shares, and null instead of infinity.
 #[derive(Serialize)]
 struct Told {
     workload: String,
@@ -266,7 +261,7 @@ mod tests {
         Resolution { workload, metric, contender, budget_s: 60.0, found }
     }
 
-    /// On a machine whose intervals are that wide, and find their loss times this factor.
+    /// The resolution of a machine with intervals of this width, which measures slowdowns multiplied by `factor`.
     fn searched(half_width: f64, factor: f64) -> Resolution {
         let mut all = Vec::new();
         while let Some(loss) = next(&all) {

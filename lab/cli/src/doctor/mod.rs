@@ -1,4 +1,4 @@
-//! Is this machine fit to measure on? Findings with remedies, and the lab's test of itself.
+//! Checks of this machine and of the lab itself.
 
 pub mod against_itself;
 mod findings;

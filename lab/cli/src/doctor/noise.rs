@@ -1,14 +1,14 @@
-//! How quiet the machine is: a loop that only reads the clock sees every interruption as a gap.
+//! Noise of the machine: a loop that reads the clock sees every interruption as a gap.
 
 use std::time::{Duration, Instant};
 
-/// A gap in the clock that is an interruption, not the loop itself.
+/// Least gap between two clock readings that is an interruption.
 const GAP: Duration = Duration::from_micros(20);
 
-/// What the loop saw.
+/// The interruptions of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Noise {
-    /// Share of the time that went to others, from 0 to 1.
+    /// Share of the time lost to other programs, from 0 to 1.
     pub(super) lost: f64,
     /// The longest interruption.
     pub(super) longest: Duration,

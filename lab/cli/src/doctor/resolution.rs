@@ -1,7 +1,8 @@
-//! The lab's resolving power on this machine: an effect of known size is put in, and must be found again with its size.
+//! Detection of injected effects: an effect of known size must be measured with its true size.
 //!
-//! For each workload that names such an effect (`detect`), its ceiling is measured with and without it, in blocks of
-//! random order; "without" pays for putting in, too. The difference to that within a block has an interval that holds at any stopping time.
+//! The ceiling of each workload with such an effect (`detect`) is measured with and without it, in blocks of random
+//! order; "without" includes the cost of injection. The difference within a block has an interval that is valid at
+//! any stopping time.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,20 +18,20 @@ use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::Outcome;
 use netdyno_stats::{Interval, Unit, confidence_sequence};
 
-/// Blocks at the most.
+/// Most blocks.
 pub const BLOCKS_MAX: u32 = 30;
-/// Blocks at the least: fewer lean too much on the model.
+/// Least blocks: fewer depend too much on the model.
 const BLOCKS_MIN: u32 = 6;
-/// Error level over all effects of a workload: a test that is run often must seldom be wrong.
+/// Error level over all effects of a workload, low because the test runs often.
 const ALPHA: f64 = 0.01;
-/// How exactly an effect can be put in, in ns: a wait that reads the clock ends up to a reading late.
+/// Accuracy of the injection, in ns: a busy wait ends up to one clock reading late.
 const EXACT: f64 = 50.0;
-/// Length of the windows and of the traffic before them, in s.
+/// Lengths of window and warm-up, in s.
 const WINDOWS: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
-/// Seed of the orders and payloads.
+/// Seed of orders and payloads.
 const SEED: u64 = 20_260_202;
 
-/// An effect that was put in, and what was found.
+/// An injected effect and its measurement.
 #[derive(Debug, Clone)]
 pub struct Injected {
     /// The workload.
@@ -39,17 +40,16 @@ pub struct Injected {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// The size put in.
+    /// The injected size.
     pub value: f64,
-    /// The difference found.
+    /// The measured difference.
     pub found: Interval,
-    /// Blocks measured.
+    /// Number of blocks.
     pub blocks: usize,
 }
 
 impl Injected {
-    /// Whether the interval has the size that was put in, and is narrow enough to tell it from half of it and from one
-    /// and a half.
+    /// Whether the interval contains the injected size, and excludes half and one and a half times the size.
     #[must_use]
     pub fn is_found(&self) -> bool {
         self.is_sure() && self.found.low <= self.value + EXACT && self.found.high >= self.value
@@ -60,10 +60,7 @@ impl Injected {
     }
 }
 
-/// Measures every workload that names an effect, until each effect is sure or `blocks_max` is reached.
-///
-/// # Errors
-/// In words: what could not be built or measured.
+/// Measures every workload with an effect, until each effect is decided or `blocks_max` is reached.
 pub fn measure(
     catalog: &Catalog,
     builder: &Builder,
@@ -90,13 +87,13 @@ pub fn measure(
     Ok(all)
 }
 
-/// Whether no further block is needed: each effect is sure, or the most blocks are measured.
+/// Whether each effect is decided, or the greatest number of blocks is reached.
 fn is_enough(found: &[Injected], blocks_max: u32) -> bool {
     let blocks = found.first().map_or(0, |i| i.blocks);
     blocks >= blocks_max as usize || blocks >= BLOCKS_MIN as usize && found.iter().all(Injected::is_sure)
 }
 
-/// The interval of each effect, from its differences to "without", a block each.
+/// The interval of each effect, from its differences in each block.
 fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
     let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
     let alpha = ALPHA / differences.len().max(1) as f64;
@@ -105,7 +102,7 @@ fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
 
 struct Bench<'a> {
     workload: &'a Workload,
-    /// Of its manifest.
+    /// The folder of its manifest.
     folder: PathBuf,
     builder: &'a Builder,
     built: &'a Built,
@@ -218,8 +215,8 @@ mod tests {
         }
     }
 
-    /// Measures as [`Bench::measure`] does, on a machine that exists in numbers only: an effect of `shift` ns for each of
-    /// three that were put in, under noise of this deviation.
+    /// Simulates [`Bench::measure`]: three injected effects with a measured size of `shift` ns, and noise with this
+    /// standard deviation.
     fn measured(seed: u64, shift: f64, deviation: f64) -> Vec<Injected> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         // A sum of twelve uniform numbers: variance 1.
@@ -243,14 +240,14 @@ mod tests {
             let blocks = each.iter().map(|i| i.blocks).max().unwrap_or(0);
             (found, each.len(), blocks)
         };
-        // Up to one in a hundred runs may be wrong, by the level.
+        // By the level, one in a hundred runs may be wrong.
         let (found, of, blocks) = all(1000.0, 200.0);
         assert!(found * 100 >= of * 99 && blocks < BLOCKS_MAX as usize, "{found} of {of}, {blocks} blocks");
         for wrong in [0.0, 500.0, 1600.0, 2000.0] {
             let (found, of, _) = all(wrong, 200.0);
             assert!(found * 100 <= of, "{wrong} ns taken for 1000: {found} of {of}");
         }
-        // A noisy machine is not sure, and says so after the most blocks.
+        // A noisy machine remains undecided until the last block.
         let (found, of, blocks) = all(1000.0, 3000.0);
         assert!(found * 100 <= of && blocks == BLOCKS_MAX as usize, "{found} of {of}, {blocks} blocks");
     }

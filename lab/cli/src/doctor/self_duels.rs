@@ -1,4 +1,4 @@
-//! Duels of a dummy with itself: what they cost the lab, and how often they are wrong.
+//! Duels of a dummy with itself: their cost, and their false-positive rate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use netdyno_lab_manifest::dummy::workload;
 use netdyno_lab_store::Outcome;
 use netdyno_stats::{Comparison, Direction, Rules, Unit, judge};
 
-/// Turns that are as short as can be: what counts is how many duels there are.
+/// The shortest possible turns, for as many duels as possible.
 const SHORT: TurnPlan = TurnPlan {
     turn: Duration::from_millis(8),
     lead: Duration::from_millis(2),
@@ -26,16 +26,14 @@ const SHORT: TurnPlan = TurnPlan {
     under_way: None,
     seed: 1,
 };
-/// No duel begins after this.
+/// No duel starts after this time.
 const HOLD_TIME: Duration = Duration::from_secs(15);
-/// Lengths of the turns of which the longer ones have that much more in which the lab should sleep, and how many each side has.
+/// Two lengths of turns, in whose difference the lab should be asleep; and the number of turns of each side.
 const SLEPT: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 const SLEPT_COUNT: u32 = 10;
 
-/// The lab's own CPU time within turns, agents included, as a share of one CPU. What it does between them, freezing and
-/// reading meters, is nobody's: longer turns have as much of it, so that the difference is free of it.
-///
-/// # Errors
+/// CPU time of the lab within turns, including agents, as a share of one CPU. Work between turns, such as freezing
+/// and reading meters, is independent of their length, and cancels in the difference of two lengths.
 /// In words: why there is none.
 pub fn cost(cancel: &AtomicBool) -> Result<f64, String> {
     let arenas = arenas()?;
@@ -49,10 +47,7 @@ pub fn cost(cancel: &AtomicBool) -> Result<f64, String> {
     Ok((cpu_longer - cpu).max(0.0) / (longer - time))
 }
 
-/// Holds short duels of so many sessions each: as many as there is time for, and no more than are asked for.
-///
-/// # Errors
-/// In words: why a session failed.
+/// Runs short duels with so many sessions each, as many as fit into the time limit.
 pub fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Result<Vec<Option<Duel>>, String> {
     let arenas = arenas()?;
     let one = |duel: u32| {
@@ -73,7 +68,7 @@ fn arenas() -> Result<Vec<Arena>, String> {
     (0..2).map(arena).collect()
 }
 
-/// One session of two dummies: the log of the ratio of what they counted.
+/// One session of two dummies. Returns the log ratio of their counts.
 fn session(
     turns: &TurnPlan,
     arenas: &[Arena],

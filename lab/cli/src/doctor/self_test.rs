@@ -1,6 +1,6 @@
-//! The lab measured by itself: what it costs, and what it catches.
+//! The lab's self-test: its overhead, and the faults it detects.
 //!
-//! A dummy role ([`crate::dummy`]) counts as fast as one thread can. Whatever the lab takes from it shows in the count.
+//! A dummy role ([`crate::dummy`]) counts as fast as one thread can. Overhead of the lab reduces the count.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -21,18 +21,18 @@ use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::{Outcome, SampleKind};
 use netdyno_stats::{Comparison, Direction, Judgement, Rules, Unit, judge};
 
-/// Share of one CPU that the lab may use while it measures.
+/// Share of one CPU that the lab may use while measuring.
 pub const COST_MOST: f64 = 0.01;
-/// Relative difference that marks may make.
+/// Permitted relative effect of marks.
 pub const MARKS_MOST: f64 = 0.01;
-/// Memory a dummy gets where it is to run out of it.
+/// Memory limit of a dummy that must exceed it.
 const MEMORY_LIMIT_BYTES: u64 = 256 << 20;
-/// A part of the window with or without marks, and how many that are at 10 Hz.
+/// Length of a part of the window with or without marks, and the number of marks at 10 Hz.
 const SLICE: Duration = Duration::from_millis(400);
 const MARKS_IN_SLICE: u32 = 4;
-/// The window of a dummy that does something wrong.
+/// Window of a dummy with a fault.
 const FAULT_WINDOW: Duration = Duration::from_millis(500);
-/// What the roles owe comes quickly here, so that a fault shows quickly.
+/// Short limits, so that faults are detected quickly.
 pub(super) const LIMITS: TimeLimits = TimeLimits {
     ready: Duration::from_secs(2),
     connected: Duration::from_secs(2),
@@ -41,7 +41,7 @@ pub(super) const LIMITS: TimeLimits = TimeLimits {
     result: Duration::from_secs(2),
 };
 
-/// Every fault, and a part of the reason by which the lab must name it.
+/// Every fault, with a part of the expected error.
 pub const CAUGHT: [(Fault, &str); 17] = [
     (Fault::Mute, "no `ready`"),
     (Fault::Hang, "no `counters`"),
@@ -63,9 +63,6 @@ pub const CAUGHT: [(Fault, &str); 17] = [
 ];
 
 /// Runs one trial of dummies.
-///
-/// # Errors
-/// When no arena can be had.
 pub fn trial(
     fault: Option<Fault>,
     marks: Vec<Duration>,
@@ -90,7 +87,7 @@ pub fn trial(
     Ok(trial::run(&spec, &arena, cancel, progress))
 }
 
-/// The roles of dummies; the fault is the sink's, but for those that only a source can have.
+/// The roles of dummies. The sink has the fault, unless only a source can have it.
 pub(super) fn roles(
     workload: &Workload,
     fault: Option<Fault>,
@@ -115,10 +112,7 @@ pub(super) fn roles(
     Ok(roles.collect())
 }
 
-/// The lab's own CPU time over a measured window, agents included, as a share of one CPU.
-///
-/// # Errors
-/// When no arena can be had, or the trial fails, in words.
+/// The lab's CPU time in a measured window, including agents, as a share of one CPU.
 pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
     let mut window = Window::default();
     let marks = (1..=10 * seconds as u32).map(|i| Duration::from_millis(100) * i).collect();
@@ -130,7 +124,7 @@ pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
     Ok(cpu / time)
 }
 
-/// The lab's own CPU time and the clock, both in ns, at the begin and the end of what is measured.
+/// The lab's CPU time and the clock, both in ns, at the ends of the measured window.
 #[derive(Default)]
 pub(super) struct Window {
     begin: Option<(u64, u64)>,
@@ -142,13 +136,13 @@ impl Window {
         let now = || own_cpu_ns().map(|cpu| (cpu, monotonic_ns()));
         match progress {
             Progress::Measuring => self.begin = now(),
-            // Of two that take turns the first that stops ends it.
+            // Of two sides, the first that stops ends it.
             Progress::Stopping if self.end.is_none() => self.end = now(),
             _ => {}
         }
     }
 
-    /// CPU time and time, in ns.
+    /// CPU time and elapsed time, in ns.
     pub(super) fn spent(&self) -> Result<(f64, f64), String> {
         match (self.begin, self.end) {
             (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
@@ -159,7 +153,7 @@ impl Window {
     }
 }
 
-/// CPU time of this process and of its children, the agents, in ns: the scheduler's own account of every thread.
+/// CPU time of this process and its children, the agents, in ns, from the scheduler's accounting of every thread.
 fn own_cpu_ns() -> Option<u64> {
     let me = Process::myself().ok()?;
     let children =
@@ -172,12 +166,8 @@ fn threads_cpu_ns(process: &Process) -> u64 {
     tasks.flatten().filter_map(|t| t.schedstat().ok()).map(|s| s.sum_exec_runtime).sum()
 }
 
-/// Compares counting with marks at 10 Hz to counting without: slices of one trial in pairs, so that what drifts between
-/// trials (the machine by several per cent) cancels, and with the order turned from pair to pair. Trials of `pairs` are added
-/// until it is decided, at most `trials`.
-///
-/// # Errors
-/// When no arena can be had, or a trial fails, in words.
+/// Compares counting with marks at 10 Hz and without. Pairs of slices of the same trial, in alternating order, cancel
+/// differences between trials. Trials with `pairs` pairs are added until the result is decided, at most `trials`.
 pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, String> {
     let rules = Rules { margin: MARKS_MOST, ..Rules::default() };
     let mut logs = Vec::new();
@@ -194,7 +184,7 @@ pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, 
     Err("no trial was asked for".to_owned())
 }
 
-/// One trial: for each pair of slices the log of the rate with marks over the rate without.
+/// One trial: the log ratio of the rates with and without marks, for each pair of slices.
 fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Result<Vec<f64>, String> {
     let workload = workload();
     let primary = workload.primary().ok_or("no primary metric")?;
@@ -213,10 +203,10 @@ fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Result<Vec<f64>, Stri
     Ok(slices.iter().filter_map(|(with, without)| Some((rate(*with)? / rate(*without)?).ln())).collect())
 }
 
-/// The first and the last mark of a slice.
+/// The first and last mark of a slice.
 type Slice = (u64, u64);
 
-/// When to mark, and for each pair its slice with marks inside and its slice without.
+/// The times of the marks, and for each pair the slices with and without marks.
 fn marks_in_slices(pairs: u32) -> (Vec<Duration>, Vec<(Slice, Slice)>) {
     let mut marks = Vec::new();
     let mut slices = Vec::new();
@@ -235,10 +225,7 @@ fn marks_in_slices(pairs: u32) -> (Vec<Duration>, Vec<(Slice, Slice)>) {
     (marks, slices)
 }
 
-/// What the lab made of a fault: whether it named it, and how.
-///
-/// # Errors
-/// When no arena can be had.
+/// Whether the lab detects a fault with the expected error, and the error.
 pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
     let report = trial(
         Some(fault),

@@ -1,33 +1,33 @@
-//! What a dummy does beside its work for each message, when asked to: the lab must find it, and name it.
+//! Injected costs of a dummy's work, which the lab must detect and identify.
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 
-/// Blocks that are allocated a message.
+/// Allocated blocks per message.
 const BLOCKS: usize = 3;
-/// Their length.
+/// Length of a block.
 const BLOCK_BYTES: usize = 200;
-/// How long it sleeps a message, or a little longer.
+/// Least sleep per message.
 const SLEEP: Duration = Duration::from_micros(50);
-/// Steps of arithmetic a message.
+/// Arithmetic steps per message.
 const STEPS: u64 = 4000;
 
-/// A cost that is put in.
+/// An injected cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Cost {
     /// A system call.
     Calls,
-    /// Arithmetic, in a function of its own.
+    /// Arithmetic, in a separate function.
     Cpu,
-    /// Three blocks of memory, given back at once.
+    /// Three memory blocks, freed immediately.
     Allocations,
     /// A short sleep.
     Sleep,
 }
 
 impl Cost {
-    /// Once a message.
+    /// Runs once per message.
     pub(super) fn pay(self, seed: u64) {
         match self {
             Cost::Calls => _ = std::hint::black_box(nix::unistd::getppid()),
@@ -41,7 +41,7 @@ impl Cost {
     }
 }
 
-/// Its name is what a profile must show.
+/// A profile must show its name.
 #[inline(never)]
 fn planted_arithmetic(seed: u64) -> u64 {
     (0..STEPS).fold(seed | 1, |x, _| {

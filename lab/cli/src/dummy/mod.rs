@@ -1,5 +1,5 @@
-//! A role that does no network work: it counts as fast as one thread can. The measure of the lab's own cost, and, with a
-//! fault, of what the lab catches. It knows its workload and nothing of who starts it.
+//! A role without network traffic, which counts as fast as one thread can. It measures the lab's overhead and, with
+//! an injected fault, the lab's checks.
 
 mod cost;
 
@@ -21,53 +21,53 @@ use netdyno_lab_protocol::{
     ContenderMessage, Counters, Implementation, LabMessage, Phase, Setup, TrialResult, Verified,
 };
 
-/// Steps of arithmetic that make one message: enough that the loop lives in registers.
+/// Arithmetic steps per message, enough for the loop to stay in registers.
 pub const STEPS_PER_MESSAGE: u64 = 1000;
-/// What the source says that it sent: more than any sink can count.
+/// The count of the source, which exceeds that of any sink.
 const PLENTY: u64 = 1 << 52;
 
-/// Ways to break the contract.
+/// Protocol violations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Fault {
-    /// Never says `ready`.
+    /// Never sends `ready`.
     Mute,
-    /// Answers no mark.
+    /// Ignores marks.
     Hang,
     /// Prints without end.
     Flood,
-    /// Prints what is no JSON.
+    /// Prints invalid JSON.
     Garbage,
-    /// Dies by a signal while it measures.
+    /// Dies by a signal while measuring.
     Crash,
-    /// Leaves a process behind.
+    /// Leaves a process running.
     Orphan,
-    /// Takes memory without end.
+    /// Allocates without limit.
     Memory,
-    /// Says that it received something else.
+    /// Reports a wrong digest.
     WrongDigest,
-    /// Says that it received less.
+    /// Reports too few messages.
     Fewer,
-    /// Waits for a message that never comes.
+    /// Waits for a message that never arrives.
     Lost,
-    /// The source says that it sent less than was received.
+    /// The source reports fewer messages than were received.
     Overclaim,
-    /// Tells the best of its setup times only.
+    /// Reports only its best setup time.
     FewSetups,
-    /// Counts microseconds where nanoseconds are asked for.
+    /// Counts microseconds instead of nanoseconds.
     SlowClock,
-    /// Ends in the middle.
+    /// Exits while measuring.
     Quit,
-    /// Speaks while it is measured.
+    /// Sends a message while measuring.
     Chatter,
-    /// Never ends after its result.
+    /// Does not exit after its result.
     Linger,
-    /// Does not play this role.
+    /// Does not support its role.
     Unsupported,
-    /// Does its job with other parameters than the workload's own only.
+    /// Supports only parameters other than the defaults.
     Picky,
 }
 
-/// Plays a role until the lab says `stop` or goes away, with so many steps a message.
+/// Plays a role until `stop` or the end of the lab.
 #[must_use]
 pub fn play(fault: Option<Fault>, costs: &[Cost], steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
@@ -175,7 +175,8 @@ impl Dummy {
         None
     }
 
-    /// The lab computes the same by itself: a dummy has nobody to receive from. Given an input, it says what stands in that file.
+    /// Reports the digest that the lab computes, since a dummy receives nothing. With an input, reports the file's
+    /// content.
     fn verify(&self) {
         if let Some(path) = self.setup.inputs.values().next() {
             let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -185,7 +186,7 @@ impl Dummy {
             };
         }
         let workload = workload();
-        // What a later lab may add is none of ours.
+        // Ignore parameters of later versions.
         let mut known = self.setup.params.clone();
         known.retain(|name, _| workload.params.contains_key(name));
         let params = serde_json::from_value::<Params>(serde_json::Value::Object(known));
@@ -204,14 +205,14 @@ impl Dummy {
         say(&ContenderMessage::Verified(verified));
     }
 
-    /// Works for good; the counter is written in one place, so a plain store does.
+    /// Counts forever; only this thread writes the counter, so a plain store suffices.
     fn spin(&self) {
         let (messages, costs, steps) = (Arc::clone(&self.messages), self.costs.clone(), self.steps);
         std::thread::spawn(move || {
             let (mut n, mut x) = (0u64, 1u64);
             loop {
                 for _ in 0..steps {
-                    // Marsaglia's xorshift64: each step needs the one before.
+                    // Marsaglia's xorshift64: each step depends on the previous one.
                     x ^= x << 13;
                     x ^= x >> 7;
                     x ^= x << 17;
@@ -240,7 +241,7 @@ impl Dummy {
 
 fn say(message: &ContenderMessage) {
     let mut out = std::io::stdout().lock();
-    // A lab that is gone closes our stdin too, which ends us.
+    // If the lab has ended, our stdin is closed as well.
     let _ = writeln!(out, "{}", message.to_line()).and_then(|()| out.flush());
 }
 
@@ -249,14 +250,14 @@ fn failed(reason: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Starts a process in a group of its own that outlives us.
+/// Starts a process in its own process group that outlives this one.
 fn leave_behind() {
-    // Should there be no `sleep`, the lab finds nothing left behind, and the self-test says so.
+    // Without `sleep`, no process is left, and the self-test fails.
     let _ =
         Command::new("sleep").arg("60").stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
 }
 
-/// One line without end.
+/// Prints one endless line.
 fn flood() {
     let mut out = std::io::stdout().lock();
     while out.write_all(&[b'x'; 1 << 16]).is_ok() {}

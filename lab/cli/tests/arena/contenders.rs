@@ -1,4 +1,4 @@
-//! One contender: lines, exits, limits, meters.
+//! A contender: lines, exits, limits, meters.
 
 use std::fs;
 use std::sync::mpsc::channel;
@@ -10,7 +10,7 @@ use netdyno_lab_manifest::Net;
 use super::trial::*;
 
 #[test]
-fn lines_go_both_ways_and_the_exit_is_told() {
+fn lines_are_relayed_and_the_exit_is_reported() {
     let Some(arena) = open(Net::Loopback) else { return };
     println!("{}", arena.describe());
     let script = r#"echo '{"a":"é"}'; while read -r line; do echo "got $line"; [ "$line" = end ] && break; done
@@ -31,7 +31,7 @@ fn lines_go_both_ways_and_the_exit_is_told() {
 }
 
 #[test]
-fn a_program_that_is_not_there_fails_with_its_name() {
+fn a_missing_program_fails_with_its_name() {
     let arena = Arena::open(&spec(Net::Host)).unwrap();
     let (sender, events) = channel();
     let _role =
@@ -43,7 +43,7 @@ fn a_program_that_is_not_there_fails_with_its_name() {
 }
 
 #[test]
-fn the_meter_sees_the_whole_tree() {
+fn the_meter_covers_all_processes() {
     let Some(arena) = open(Net::Loopback) else { return };
     for private_pids in [true, false] {
         let script = r#"(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo burnt; read x) ; read y"#;
@@ -54,7 +54,7 @@ fn the_meter_sees_the_whole_tree() {
         trial.role().meter(5, true).unwrap();
         let AgentEvent::Meter { id: 5, snapshot } = trial.next() else { panic!() };
         println!("{snapshot:#?}");
-        // 5 ns a turn of the loop, which no shell does.
+        // 5 ns per iteration, which no shell reaches.
         assert!(snapshot.cpu_ns.value.unwrap() > 1_000_000);
         let rss = snapshot.peak_rss_bytes.value.unwrap();
         let (pss, private) = (snapshot.pss_bytes.value.unwrap(), snapshot.private_bytes.value.unwrap());
@@ -82,7 +82,7 @@ fn a_contender_is_pinned_and_dumps_no_core() {
 }
 
 #[test]
-fn the_agent_sleeps_while_nothing_is_said() {
+fn the_agent_sleeps_without_messages() {
     let Some(arena) = open(Net::Loopback) else { return };
     let mut trial = Trial::new(arena, "echo up; sleep 1000");
     assert_eq!(trial.line(), "up");
@@ -92,7 +92,7 @@ fn the_agent_sleeps_while_nothing_is_said() {
         let counts = text.lines().filter(|line| line.contains("ctxt_switches"));
         counts.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
     };
-    // On a busy machine it may take a while until it has nothing left to do.
+    // On a busy machine it may take a while to become idle.
     eventually("half a second without a wake-up", || {
         let before = switches();
         std::thread::sleep(Duration::from_millis(500));
@@ -102,7 +102,7 @@ fn the_agent_sleeps_while_nothing_is_said() {
 }
 
 #[test]
-fn roles_come_and_go_and_leave_no_cgroup() {
+fn ended_roles_leave_no_cgroup() {
     let Some(arena) = open(Net::Loopback) else { return };
     let (sender, events) = channel();
     let mark = new_mark();
@@ -116,7 +116,7 @@ fn roles_come_and_go_and_leave_no_cgroup() {
             })
             .collect();
         for mut role in roles {
-            // At once: before `started` has been heard.
+            // Immediately: before `started` was received.
             role.send_line("hello").unwrap();
             let index = role.role();
             let heard = events.iter().filter(|(of, _)| *of == index).find_map(|(_, event)| match event {

@@ -1,4 +1,4 @@
-//! However a trial ends, nothing is left of it.
+//! No processes or cgroups remain after a trial, however it ends.
 
 use std::collections::HashSet;
 use std::fs;
@@ -65,7 +65,7 @@ fn nothing_outlives_a_killed_agent() {
 }
 
 #[test]
-fn a_flood_is_stopped_and_named() {
+fn a_flood_is_stopped_with_its_limit() {
     for (script, limit) in [
         ("yes", "lines within a second"),
         ("head -c 3000000 /dev/zero | tr '\\0' x; read x", "a line of more than"),
@@ -95,7 +95,7 @@ fn a_contender_that_does_not_read_is_stopped() {
 }
 
 #[test]
-fn a_memory_hog_is_named() {
+fn a_memory_limit_is_named() {
     let arena = Arena::open(&spec(Net::Host)).unwrap();
     let script = "x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done";
     let trial = Trial::with(arena, script, |launch| launch.memory_limit_bytes = Some(64 << 20));
@@ -109,7 +109,7 @@ fn a_memory_hog_is_named() {
     trial.finish();
 }
 
-/// Not a test by itself: the lab of the next one, which that kills.
+/// Not a test by itself: the lab that another test kills.
 #[test]
 fn as_a_lab() {
     let Ok(mark) = std::env::var("NETDYNO_TEST_AS_LAB") else { return };
@@ -174,7 +174,7 @@ fn lab_with(env: &[(&str, &str)], private: bool, end: impl FnOnce(&mut std::proc
     let net = PathBuf::from(format!("net:[{}]", ready.rsplit(' ').next().unwrap()));
     if private {
         assert!(marked(&mark).len() >= 4);
-        // Only root may make cgroups here, as a rule.
+        // Usually only root may create cgroups here.
         assert!(!nix::unistd::geteuid().is_root() || !cgroups_of(lab.id()).is_empty());
     }
     end(&mut lab);
@@ -191,7 +191,7 @@ fn nothing_outlives_a_killed_lab() {
     }
 }
 
-/// In the middle of a turn: what is frozen or stopped is gone, too.
+/// During a turn: frozen and stopped processes are also ended.
 #[test]
 fn nothing_frozen_outlives_a_killed_lab() {
     if open(Net::Loopback).is_some() {
@@ -210,7 +210,7 @@ fn nothing_outlives_a_panic_of_the_lab() {
 
 #[test]
 fn a_later_run_sweeps_the_cgroups_of_a_dead_lab() {
-    // A process id that was alive and is not any more.
+    // A process id that is no longer in use.
     let mut dead = Command::new("true").spawn().unwrap();
     dead.wait().unwrap();
     let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpuacct"];

@@ -1,4 +1,4 @@
-//! A contender that is frozen does nothing, all of it, and goes on as if nothing had been.
+//! A frozen contender does nothing, and continues when it is thawed.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use netdyno_lab_manifest::Net;
 
 use super::trial::*;
 
-/// Every way; a machine may have less, and then uses the next.
+/// All freezers; if the machine lacks one, the next is used.
 pub(crate) const FREEZINGS: [Freezing; 3] = [Freezing::CgroupV2, Freezing::CgroupV1, Freezing::Signals];
 
-/// Two processes that work without end, one of them in a session of its own.
+/// Two busy processes, one of them in its own session.
 const BUSY: &str = "setsid sh -c 'while :; do :; done' & echo up; while :; do :; done";
 
 fn freeze(trial: &mut Trial, frozen: bool) -> String {
@@ -27,7 +27,7 @@ fn cpu_ns(trial: &mut Trial) -> u64 {
     snapshot.cpu_ns.value.unwrap()
 }
 
-/// A trial of this script with every way of freezing.
+/// A trial of this script with every freezer.
 fn each_way(private_pids: &[bool], script: &str, mut check: impl FnMut(Trial)) {
     if open(Net::Loopback).is_none() {
         return;
@@ -45,27 +45,27 @@ fn each_way(private_pids: &[bool], script: &str, mut check: impl FnMut(Trial)) {
 }
 
 #[test]
-fn what_is_frozen_takes_no_time_and_goes_on_afterwards() {
+fn a_frozen_contender_uses_no_cpu_time_and_continues_afterwards() {
     each_way(&[true], BUSY, |mut trial| {
         for _ in 0..5 {
             let by = freeze(&mut trial, true);
             let before = cpu_ns(&mut trial);
             std::thread::sleep(Duration::from_millis(50));
-            // The last step into the trap may be booked after it has been told.
+            // The last entry into the kernel may be accounted after the freeze was reported.
             let taken = cpu_ns(&mut trial) - before;
             assert!(taken < 1_000_000, "{by}: {taken}");
             freeze(&mut trial, false);
             eventually("it goes on", || cpu_ns(&mut trial) > before);
         }
         println!("{}", freeze(&mut trial, true));
-        // Twice is once.
+        // Freezing twice is the same as once.
         freeze(&mut trial, true);
         trial.finish();
     });
 }
 
 #[test]
-fn what_is_frozen_can_be_killed() {
+fn a_frozen_contender_can_be_killed() {
     each_way(&[true, false], BUSY, |mut trial| {
         freeze(&mut trial, true);
         trial.role().kill().unwrap();
@@ -75,7 +75,7 @@ fn what_is_frozen_can_be_killed() {
 }
 
 #[test]
-fn what_is_frozen_does_not_outlive_its_agent() {
+fn a_frozen_contender_does_not_outlive_its_agent() {
     each_way(&[true], BUSY, |mut trial| {
         freeze(&mut trial, true);
         kill(trial.role().agent_pid());
@@ -84,10 +84,10 @@ fn what_is_frozen_does_not_outlive_its_agent() {
     });
 }
 
-/// A shell waits in vfork(2) for the one that it starts, most of the time; with signals, either may be stopped first.
+/// A shell mostly waits in vfork(2) for its child; with signals, either may be stopped first.
 #[test]
-fn what_starts_others_without_end_can_be_frozen() {
-    // Four on two cores, so that they are often put aside in between.
+fn a_contender_that_forks_continuously_can_be_frozen() {
+    // Four on two cores, so that they are often preempted.
     let script = "for i in 1 2 3 4; do (while :; do /bin/true; done) & done; echo up; wait";
     each_way(&[true], script, |mut trial| {
         for _ in 0..30 {

@@ -1,6 +1,6 @@
-//! The arena from outside: the real binary, real namespaces, and nothing left however a trial ends.
+//! The arena from outside: with the real binary and real namespaces.
 //!
-//! A test that needs what this machine does not permit prints `skipped: needs ...`; with `NETDYNO_REQUIRE=all` it fails.
+//! A test with missing privileges prints `skipped: needs ...`; with `NETDYNO_REQUIRE=all` it fails.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod contenders;

@@ -13,7 +13,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::trial::*;
 
 #[test]
-fn the_loopback_has_a_second_address_and_counters_of_its_own() {
+fn the_loopback_has_a_second_address_and_its_own_counters() {
     if as_root().is_none() {
         return;
     }
@@ -44,7 +44,7 @@ fn the_loopback_has_a_second_address_and_counters_of_its_own() {
     assert_eq!(after.packets.since(&before.packets).value, Some(1));
     assert_eq!(after.ip_packets.since(&before.ip_packets).value, Some(1));
     assert_eq!(after.udp_drops.value, Some(0));
-    // Four packets by one send, taken together.
+    // Four packets in one segmented send.
     in_net(&net, || {
         let receiver = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
         let sender = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
@@ -60,7 +60,7 @@ fn the_loopback_has_a_second_address_and_counters_of_its_own() {
     trial.finish();
 }
 
-/// Runs this in a thread of its own inside a network namespace.
+/// Runs a function in its own thread inside a network namespace.
 fn in_net(net: &Path, work: impl FnOnce() + Send) {
     let net = fs::File::open(net).unwrap();
     std::thread::scope(|scope| {
@@ -72,7 +72,7 @@ fn in_net(net: &Path, work: impl FnOnce() + Send) {
 }
 
 #[test]
-fn a_veth_pair_joins_both_sides() {
+fn a_veth_pair_connects_both_sides() {
     if as_root().is_none() {
         return;
     }
@@ -101,7 +101,7 @@ fn a_veth_pair_joins_both_sides() {
     assert_eq!(from.ip(), a);
     receiver.send_to(b"pong", from).unwrap();
     assert_eq!(sender.recv(&mut buffer).unwrap(), 4);
-    // 1 MB/s, a bucket of 4 packets, and a queue of 50 KB: what fits in it takes about 40 ms to leave.
+    // 1 MB/s, a bucket of 4 packets, and a queue of 50 KB, which takes about 40 ms to drain.
     const PACKETS: u64 = 34;
     let start = Instant::now();
     for _ in 0..PACKETS {
@@ -149,7 +149,7 @@ fn multicast_reaches_the_other_side_without_naming_an_interface() {
 }
 
 #[test]
-fn a_link_holds_packets_up_and_loses_some() {
+fn a_link_delays_and_drops_packets() {
     const PACKETS: u32 = 2_000;
     let delay = Duration::from_millis(20);
     if as_root().is_none() {
@@ -164,7 +164,7 @@ fn a_link_holds_packets_up_and_loses_some() {
     in_net(&net_b, || receiver = Some(std::net::UdpSocket::bind((b, 7000)).unwrap()));
     in_net(&net_a, || sender = Some(std::net::UdpSocket::bind((a, 7001)).unwrap()));
     let (receiver, sender) = (receiver.unwrap(), sender.unwrap());
-    // Room for all of them, however late we come to read.
+    // Space for all of them, however late they are read.
     nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &(8 << 20)).unwrap();
     let (mut arrived, mut fastest, mut last) = (0, Duration::MAX, None);
     let begun = Instant::now();
@@ -191,7 +191,7 @@ fn a_link_holds_packets_up_and_loses_some() {
             (arrived, fastest, last) = (arrived + 1, fastest.min(begun.elapsed() - sent_at), Some(number));
         }
     });
-    // How many of how many the seed says: a test of the link itself. How much later than asked, the machine.
+    // The number of losses follows from the seed and has its own test. The additional delay depends on the machine.
     assert!(0 < arrived && arrived < PACKETS, "{arrived} arrived");
     assert!(fastest >= delay, "{fastest:?}");
     let mut trial = Trial::with(arena, "read x", |launch| launch.side = Side::B);
@@ -203,9 +203,9 @@ fn a_link_holds_packets_up_and_loses_some() {
     trial.finish();
 }
 
-/// Packets that a mebibyte takes over TCP on a link, with and without segments.
+/// Packets for one mebibyte over TCP on a link, with and without segmentation offload.
 #[test]
-fn without_segments_the_kernel_cuts_up_what_a_program_sends() {
+fn without_offload_the_kernel_splits_segmented_sends() {
     if as_root().is_none() {
         return;
     }

@@ -1,4 +1,4 @@
-//! With less privilege: what still works, and what is refused.
+//! Fewer privileges: what still works, and what is rejected.
 
 use std::fs;
 use std::process::Command;
@@ -9,8 +9,8 @@ use netdyno_lab_manifest::{Link, Net};
 use super::trial::*;
 
 #[test]
-fn a_refusal_says_why_and_falls_back_for_the_loopback_only() {
-    // Without privilege, in a user namespace that may not make more of them: nothing is permitted.
+fn a_rejection_has_the_reason_and_only_loopback_falls_back() {
+    // Without privileges, in a user namespace that may not create others: nothing is permitted.
     let refuse = "echo 0 > /proc/sys/user/max_net_namespaces";
     let outer = format!(
         "{refuse} && exec {} --exact privilege::as_refused --nocapture",
@@ -27,7 +27,7 @@ fn a_refusal_says_why_and_falls_back_for_the_loopback_only() {
     }
 }
 
-/// Not a test by itself: runs where network namespaces are refused.
+/// Not a test by itself: runs where network namespaces are denied.
 #[test]
 fn as_refused() {
     if std::env::var("NETDYNO_TEST_REFUSED").is_err() {
@@ -57,7 +57,7 @@ fn without_a_tun_device_an_emulated_link_is_missing_and_nothing_else() {
     let text = String::from_utf8_lossy(&output.stdout);
     if !text.contains("missing as it should") {
         let errors = String::from_utf8_lossy(&output.stderr);
-        // Where the test itself ran, it succeeded or was skipped.
+        // If the test itself ran, it succeeded or was skipped.
         assert!(output.status.success() || !text.contains("running"), "{text}{errors}");
         skip::<()>(&format!("user namespaces and a folder /dev/net ({errors})")).unwrap_or_default();
     }
@@ -80,12 +80,12 @@ fn as_without_tun() {
 }
 
 #[test]
-fn without_privilege_a_user_namespace_serves() {
+fn without_privileges_a_user_namespace_is_used() {
     if !nix::unistd::geteuid().is_root() {
-        // Then every other test is this one.
+        // Every other test then covers this case.
         return;
     }
-    // Where nobody's user can read and run them.
+    // A folder in which the user `nobody` can read and run them.
     let dir = std::env::temp_dir().join(format!("netdyno-unprivileged-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     let (test, binary) = (dir.join("test"), dir.join("netdyno"));
@@ -136,7 +136,7 @@ fn as_unprivileged() {
         assert_eq!(trial.exit().code, Some(0));
         trial.finish();
     }
-    // No cgroup, no PID namespace: everything is found by its parent.
+    // No cgroup, no PID namespace: processes are found by their parents.
     let script = "setsid sh -c 'setsid sleep 1000 & sleep 1000' & echo up; read x; exit 3";
     let mut trial = Trial::new(Arena::open(&spec_of(Net::Host, &binary)).unwrap(), script);
     println!("{:?}", trial.notes);

@@ -1,4 +1,4 @@
-//! A trial of one role, and ways to see what is left of it.
+//! A trial of one role, and ways to find remaining processes.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,7 +14,7 @@ use netdyno_lab_arena::{
 };
 use netdyno_lab_manifest::Net;
 
-/// A guard against hanging: no test waits for it unless it fails.
+/// A guard against hanging: only failing tests reach it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netdyno");
 pub(crate) const MARK: &str = "NETDYNO_TEST_MARK";
@@ -27,7 +27,7 @@ pub(crate) fn spec(net: Net) -> ArenaSpec {
     spec_of(net, BINARY)
 }
 
-/// The arena, or `None` where this machine does not permit it and nobody insists.
+/// The arena, or `None` if this machine does not permit it and it is not required.
 pub(crate) fn open(net: Net) -> Option<Arena> {
     match Arena::open(&spec(net)) {
         Ok(arena) => Some(arena),
@@ -43,12 +43,12 @@ pub(crate) fn skip<T>(needed: &str) -> Option<T> {
     None
 }
 
-/// Whether the test may enter namespaces itself, or `None`: an unprivileged arena lets only its own agents in.
+/// Whether the test may enter namespaces itself, or `None`: only its own agents may enter an unprivileged arena.
 pub(crate) fn as_root() -> Option<()> {
     if nix::unistd::geteuid().is_root() { Some(()) } else { skip("root") }
 }
 
-/// A trial of one role, whose processes carry a mark by which they are found.
+/// A trial of one role, whose processes have a mark in their environment.
 pub(crate) struct Trial {
     pub(crate) arena: Arena,
     pub(crate) role: Option<RoleProcess>,
@@ -120,7 +120,7 @@ impl Trial {
         }
     }
 
-    /// Drops everything in order and checks that nothing is left.
+    /// Drops everything in order and checks that nothing remains.
     pub(crate) fn finish(mut self) {
         let nets: Vec<PathBuf> =
             [Side::A, Side::B].iter().filter_map(|&side| self.arena.net_path(side)).collect();
@@ -130,12 +130,12 @@ impl Trial {
         assert_eq!(marked(&self.mark), [0; 0], "processes left");
         assert!(!Path::new(&format!("/proc/{agent}")).exists(), "agent left");
         drop(self.arena);
-        // The supervisor of an agent that was killed ends by itself, a moment later.
+        // The supervisor of a killed agent ends by itself shortly afterwards.
         eventually("the namespaces are gone", || users_of(&nets) == 0);
     }
 }
 
-/// The processes that carry the mark in their environment.
+/// The processes with the mark in their environment.
 pub(crate) fn marked(mark: &str) -> Vec<i32> {
     let needle = format!("{MARK}={mark}\0");
     pids()
@@ -156,7 +156,7 @@ pub(crate) fn pids() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Every cgroup directory of this lab, in whatever hierarchy.
+/// Every cgroup directory of this lab, in any hierarchy.
 pub(crate) fn cgroups_of(lab: u32) -> Vec<PathBuf> {
     fn walk(dir: &Path, prefix: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {

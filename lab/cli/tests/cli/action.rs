@@ -1,5 +1,5 @@
-//! `action.yml`, each of its steps as GitHub runs it: the script alone, in an environment that holds only what is declared. Of what is
-//! outside, `gh` is played by a script that keeps what it was asked, and `cargo` and `sudo` by ones that do nothing.
+//! `action.yml`, with each step as GitHub runs it: only the script, in an environment with only the declared
+//! variables. Scripts replace `gh`, recording its arguments, and `cargo` and `sudo`, which do nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use std::process::Command;
 use crate::authors::{commit, git, repository, steps};
 use crate::bench::{Bench, Seen};
 
-/// A step: the values of `env` as they stand there, and the script.
+/// A step: the values of `env`, and the script.
 #[derive(Default)]
 struct Step {
     env: BTreeMap<String, String>,
     script: String,
 }
 
-/// The steps by name. Our file has no other YAML in it than what is read here.
+/// The steps by name. The file only has the YAML constructs parsed here.
 fn action() -> BTreeMap<String, Step> {
     let text = include_str!("../../../../action.yml");
     let (_, steps) = text.split_once("  steps:\n").unwrap();
@@ -32,7 +32,7 @@ fn action() -> BTreeMap<String, Step> {
     steps.split("    - name: ").skip(1).map(step).collect()
 }
 
-/// A runner's machine with a checkout.
+/// A runner with a checkout.
 struct Runner {
     bench: Bench,
     steps: BTreeMap<String, Step>,
@@ -49,7 +49,7 @@ impl Runner {
         runner
     }
 
-    /// Outside of the checkout, whose files are what is compared.
+    /// Outside the checkout, whose files are compared.
     fn path(&self, relative: &str) -> PathBuf {
         self.bench.path("store").join(relative)
     }
@@ -66,7 +66,7 @@ impl Runner {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Runs a step with these expressions, `inputs.base` and the like, filled in; all others are empty, as on GitHub.
+    /// Runs a step with these expressions, such as `inputs.base`, filled in; all others are empty, as on GitHub.
     fn step(&self, name: &str, filled: &[(&str, &str)]) -> Seen {
         let step = &self.steps[name];
         let fill = |value: &String| {
@@ -113,9 +113,9 @@ impl Runner {
     }
 }
 
-/// What is filled in by GitHub's own templates would become a part of the script.
+/// An expression in a script would become part of the script.
 #[test]
-fn no_expression_stands_in_a_script() {
+fn no_script_contains_an_expression() {
     let steps = action();
     assert_eq!(steps.keys().collect::<Vec<_>>(), ["Comment", "Compare", "Install netdyno", "Verdict"]);
     for (name, step) in steps {
@@ -129,7 +129,7 @@ fn a_regression_becomes_a_comment_and_an_exit_code() {
     git(&bench, &["tag", "v1"]);
     steps(&bench, 2000);
     commit(&bench);
-    // What is checked out is shallow, as `actions/checkout` does it.
+    // The checkout is shallow, like that of `actions/checkout`.
     let shallow = Bench::new(&[]);
     let from = format!("file://{}", bench.path("").display());
     std::fs::remove_dir_all(shallow.path("")).unwrap();
@@ -177,14 +177,14 @@ fn a_regression_becomes_a_comment_and_an_exit_code() {
     let verdict = runner.step("Verdict", &[("steps.compare.outputs.code", "5")]);
     assert_eq!(verdict.code, 5, "{verdict:?}");
 
-    // From a fork the token cannot write: that is no failure.
+    // In a fork the token has no write access, which is not a failure.
     runner.tool("gh", "echo 'HTTP 403' >&2; exit 1");
     assert_eq!(runner.step("Comment", &comment).code, 0);
 }
 
-/// Values that would be commands, patterns or options, were they not kept as values.
+/// Values that would be commands, patterns or options if they were not quoted.
 #[test]
-fn what_an_input_says_is_never_run() {
+fn input_values_are_never_executed() {
     let runner = Runner::new(repository());
     let odd = "$(touch owned) `touch owned` ; touch owned \" ' *";
     let seen =

@@ -1,4 +1,4 @@
-//! What authors of a library do: revisions held against each other, and runs that travel as files.
+//! Verbs for authors of a library: comparing revisions, and exporting and importing runs.
 
 use std::process::Command;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::bench::{Bench, Seen};
 use crate::duels::TURNS;
 
-/// A repository of git with one contender, and turns that are over soon.
+/// A git repository with one contender and short turns.
 pub(crate) fn repository() -> Bench {
     let bench = Bench::new(&[("one", None)]);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     bench.write("workloads/dummy.toml", &format!("{manifest}{TURNS}"));
-    // What the lab writes there is none of the repository's.
+    // Files that the lab writes are not part of the repository.
     bench.write(".gitignore", "cache\nstore\n");
     git(&bench, &["init", "-q", "-b", "main"]);
     commit(&bench);
@@ -32,7 +32,7 @@ pub(crate) fn commit(bench: &Bench) {
     git(bench, &["commit", "-q", "-m", "state"]);
 }
 
-/// Makes the contender count with so many steps a message: 1000 is usual.
+/// Sets the number of steps per message; 1000 is the default.
 pub(crate) fn steps(bench: &Bench, steps: u32) {
     bench.add("one", None);
     let file = "contenders/dummy/one/contender.toml";
@@ -44,9 +44,9 @@ fn compare(bench: &Bench, more: &[&str]) -> Seen {
     bench.netdyno(&[&["compare", "dummy", "one", "--set", "seconds=0.1"], more].concat())
 }
 
-/// Twice the work: found on however busy a machine. What 5 % take is for a quiet one (docs/CI.md).
+/// Twice the work: detected even on a busy machine. docs/CI.md shows what 5 % need.
 #[test]
-fn a_slower_revision_fails_and_the_files_stay_as_they_are() {
+fn a_slower_revision_fails_and_the_files_stay_unchanged() {
     let bench = repository();
     git(&bench, &["tag", "v1"]);
     steps(&bench, 2000);
@@ -72,7 +72,7 @@ fn a_slower_revision_fails_and_the_files_stay_as_they_are() {
         jsonschema::validator_for(&serde_json::from_str(&schema.stdout).unwrap()).unwrap()
     };
     assert!(validator.is_valid(&comparison), "{comparison}");
-    // The other way round it is none, and what is not committed is a side of its own.
+    // The reverse is no regression, and uncommitted changes are a revision of their own.
     let seen = compare(&bench, &["--rev", "HEAD", "--fail-on", "regression=3%", "--format", "markdown"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     for part in
@@ -81,7 +81,7 @@ fn a_slower_revision_fails_and_the_files_stay_as_they_are() {
         assert!(seen.stdout.contains(part), "{part}: {seen:?}");
     }
     assert_eq!(git(&bench, &["status", "--porcelain"]), "M contenders/dummy/one/contender.toml");
-    // It is a run like others, but for going on.
+    // It is an ordinary run, except that it cannot be resumed.
     let shown = bench.netdyno(&["show", "last"]);
     assert!(shown.stdout.contains("one@HEAD") && shown.stdout.contains("one@."), "{shown:?}");
     let replayed = bench.netdyno(&["replay", "last"]);
@@ -102,7 +102,7 @@ fn equal_builds_are_not_measured() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said_with_its_remedy() {
+fn invalid_comparisons_are_rejected_with_a_remedy() {
     let bench = repository();
     bench.add("late", None);
     for (arguments, part) in [
@@ -132,7 +132,7 @@ fn what_cannot_be_compared_is_said_with_its_remedy() {
 }
 
 #[test]
-fn a_run_fails_on_one_slower_than_the_baseline() {
+fn a_run_fails_on_a_contender_slower_than_the_baseline() {
     let bench = Bench::new(&[("base", None), ("one", None)]);
     steps(&bench, 3000);
     let limit = ["--baseline", "base", "--fail-on", "regression=3%", "--set", "seconds=0.2"];
@@ -141,7 +141,7 @@ fn a_run_fails_on_one_slower_than_the_baseline() {
 }
 
 #[test]
-fn two_runs_are_compared_by_what_both_have() {
+fn two_runs_are_compared_by_their_common_cells() {
     let bench = Bench::new(&[("base", None), ("one", None), ("two", None)]);
     let run = |blocks: &str, more: &[&str]| {
         let usual = ["run", "dummy", "--baseline", "base", "--set", "seconds=0.2", "--max-blocks", blocks];
@@ -178,7 +178,7 @@ fn two_runs_are_compared_by_what_both_have() {
 }
 
 #[test]
-fn a_run_travels_as_a_file() {
+fn a_run_is_exported_and_imported() {
     let bench = Bench::new(&[("one", None), ("two", None)]);
     let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "3", "--set", "seconds=0.1"]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -198,7 +198,7 @@ fn a_run_travels_as_a_file() {
     let replayed = elsewhere.netdyno(&["replay"]);
     assert!(replayed.code == 0 && replayed.stdout.contains("all identical"), "{replayed:?}");
 
-    // What somebody bent, and sealed again, is not what its figures come to.
+    // A file that was edited and sealed again fails the replay.
     let mut text = String::new();
     let whole = std::fs::read(file).unwrap();
     std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(whole.as_slice()), &mut text).unwrap();
@@ -227,14 +227,14 @@ fn a_run_travels_as_a_file() {
     assert!(other.netdyno(&["history"]).stdout.contains("no runs yet"));
 }
 
-/// Runs it in a folder that is in no checkout.
+/// Runs it in a folder outside of checkouts.
 fn outside(bench: &Bench, folder: &std::path::Path, arguments: &[&str]) -> Seen {
     let mut command = bench.command(arguments);
     Seen::of(&command.env_remove("NETDYNO_ROOT").current_dir(folder).output().unwrap())
 }
 
 #[test]
-fn outside_of_a_checkout_the_programs_own_catalogue_is_used_and_said() {
+fn outside_of_a_checkout_the_embedded_catalogue_is_used() {
     let (bench, elsewhere) = (Bench::new(&[]), tempfile::tempdir().unwrap());
     let seen = outside(&bench, elsewhere.path(), &["list", "nonsense"]);
     assert!(seen.code == 2 && seen.stderr.starts_with("not in a checkout: using the catalogue"), "{seen:?}");
@@ -251,7 +251,7 @@ fn outside_of_a_checkout_the_programs_own_catalogue_is_used_and_said() {
         assert!(at(file).is_file(), "{file}: {made:?}");
     }
     assert!(!at("netdyno/sdk/rust/templates").exists());
-    // From anywhere below, a second one beside it.
+    // From any subfolder, with a second one next to it.
     std::fs::create_dir(at("src")).unwrap();
     let more = outside(&bench, &at("src"), &["new", "--workload", "rtt", "--language", "go", "other"]);
     assert!(
@@ -264,9 +264,9 @@ fn outside_of_a_checkout_the_programs_own_catalogue_is_used_and_said() {
     }
 }
 
-/// A library's repository: its contender, a workload of its own, and a file that names them.
+/// A library's repository: a contender, a workload, and a file that names them.
 #[test]
-fn contenders_and_workloads_come_from_folders_elsewhere() {
+fn contenders_and_workloads_are_loaded_from_other_folders() {
     let (bench, library) = (Bench::new(&[("base", None)]), Bench::new(&[("mine", None)]));
     std::fs::rename(library.path("contenders"), library.path("bench")).unwrap();
     let own = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
@@ -301,7 +301,7 @@ fn contenders_and_workloads_come_from_folders_elsewhere() {
         "{seen:?}"
     );
 
-    // One name twice is nobody's guess, and a mistake in the file is named.
+    // A duplicate name is an error, and so is a mistake in the file.
     library.write("bench/dummy/base/contender.toml", &mine.replacen("\"mine\"", "\"base\"", 1));
     let seen = inside(&["list"]);
     assert!(seen.stderr.contains("there is one of this name already"), "{seen:?}");

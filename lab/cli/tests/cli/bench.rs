@@ -1,4 +1,4 @@
-//! A repository of dummies in a temporary folder, with a store and a cache of its own.
+//! A repository of dummies in a temporary folder, with its own store and cache.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A repository with these contenders: name and fault, none for a good one.
+    /// A repository with these contenders, each with a name and an optional fault.
     pub(crate) fn new(contenders: &[(&str, Option<&str>)]) -> Bench {
         let bench = Bench { folder: tempfile::tempdir().unwrap() };
         bench.write("workloads/dummy.toml", WORKLOAD);
         std::fs::create_dir_all(bench.path("contenders")).unwrap();
-        // Every run asks the toolchains for their versions; what no test needs need not take its time.
+        // Every run queries the toolchains' versions, which takes time that tests do not need.
         std::fs::create_dir_all(bench.path("tools")).unwrap();
         for slow in ["javac", "npm"] {
             std::os::unix::fs::symlink("/bin/true", bench.path("tools").join(slow)).unwrap();
@@ -36,10 +36,10 @@ impl Bench {
         self.add_in(name, fault, &["source", "sink"]);
     }
 
-    /// Adds a contender that plays these roles only.
+    /// Adds a contender that plays only these roles.
     pub(crate) fn add_in(&self, name: &str, fault: Option<&str>, roles: &[&str]) {
         let with = |role: &str| {
-            // Only a source can say that it sent nothing; every other fault is the sink's.
+            // Only a source can report that it sent nothing; every other fault is the sink's.
             let mine = fault.filter(|f| (*f == "overclaim") == (role == "source"));
             let fault = mine.map_or(String::new(), |f| format!(", \"--fault={f}\""));
             format!("[roles.{role}]\nrun = [\"netdyno\", \"dummy\"{fault}]\n")
@@ -82,8 +82,8 @@ impl Bench {
         Seen::of(&self.command(arguments).output().unwrap())
     }
 
-    /// Adds a contender that stands still from its second trial on, until it is let go: a run of it can be ended, or looked at,
-    /// from outside before it ends by itself, on however slow a machine.
+    /// Adds a contender that blocks from its second trial on until it is released: a run of it can be ended or
+    /// observed before it ends by itself, on machines of any speed.
     pub(crate) fn add_held(&self, name: &str) {
         self.add(name, None);
         self.write("allowed", "1");
@@ -100,23 +100,23 @@ impl Bench {
         self.write(&manifest, &format!("{head}[roles.sink]{sink}"));
     }
 
-    /// Lets it have so many trials in all.
+    /// Permits it this many trials in total.
     pub(crate) fn allow(&self, trials: u32) {
-        // In one step: it may be looking.
+        // Atomically, since it may be reading.
         self.write("allowed.new", &trials.to_string());
         std::fs::rename(self.path("allowed.new"), self.path("allowed")).unwrap();
     }
 
-    /// Lets it go.
+    /// Releases it.
     pub(crate) fn release(&self) {
         std::fs::remove_file(self.path("allowed")).unwrap();
     }
 
-    /// Waits until the newest run, which this process measures, has this many good trials.
+    /// Waits until the newest run, which this process measures, has this many successful trials.
     pub(crate) fn wait_for_trials(&self, run: &mut Child, trials: u64) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            // Asked first: whatever it stored is there once it has ended.
+            // Queried first: after its end, everything it stored is visible.
             let ended = run.try_wait().unwrap();
             let seen = self.netdyno(&["show", "last", "--format", "json"]);
             let report: Value = serde_json::from_str(&seen.stdout).unwrap_or_default();
@@ -134,14 +134,14 @@ impl Bench {
         }
     }
 
-    /// The newest run's report.
+    /// The report of the newest run.
     pub(crate) fn last(&self) -> Value {
         let seen = self.netdyno(&["show", "last", "--format", "json"]);
         serde_json::from_str(&seen.stdout).unwrap_or_else(|e| panic!("{e}: {seen:?}"))
     }
 }
 
-/// What a user sees.
+/// The output of the program.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) code: i32,
@@ -159,13 +159,13 @@ impl Seen {
     }
 }
 
-/// The cell of a report that this contender plays.
+/// The cell of a report with this contender.
 pub(crate) fn cell<'a>(report: &'a Value, contender: &str) -> &'a Value {
     let cells = report["cells"].as_array().unwrap();
     cells.iter().find(|c| c["contender"] == contender).unwrap_or_else(|| panic!("no {contender}: {report}"))
 }
 
-/// Says what a test needs that is not here; with `NETDYNO_REQUIRE=all` that is a failure.
+/// Prints a missing requirement of a test; with `NETDYNO_REQUIRE=all`, fails.
 pub(crate) fn skip(needed: &str) {
     assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {needed}");
     println!("skipped: needs {needed}");

@@ -1,4 +1,4 @@
-//! Duels of dummies from outside: sessions are held, stored, shown again, and given up for blocks on request.
+//! Duels of dummies from outside: they are run, stored, shown again, and replaced by blocks on request.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ fn bench() -> Bench {
     bench_with(TURNS)
 }
 
-/// Two dummies that take these turns.
+/// Two dummies with these turns.
 pub(crate) fn bench_with(turns: &str) -> Bench {
     let bench = Bench::new(&[("one", None), ("two", None)]);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
@@ -23,7 +23,7 @@ pub(crate) fn bench_with(turns: &str) -> Bench {
 }
 
 #[test]
-fn contenders_take_turns_and_the_report_says_so() {
+fn contenders_alternate_and_the_report_says_so() {
     let bench = bench();
     let run =
         bench.netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.2", "--format", "json"]);
@@ -31,7 +31,7 @@ fn contenders_take_turns_and_the_report_says_so() {
     let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(report, bench.last(), "what is shown again is the same");
     assert_eq!(report["run"]["compared_by"], "duels");
-    // `turns_max` of them, not the ten that 0.2 s would hold.
+    // `turns_max` of them, not the ten that fit into 0.2 s.
     assert!(report["run"]["headline"].as_str().unwrap().contains("2 sessions of 5 turns"), "{report}");
     for name in ["one", "two"] {
         let turns = &cell(&report, name)["turns"];
@@ -44,7 +44,7 @@ fn contenders_take_turns_and_the_report_says_so() {
 }
 
 #[test]
-fn blocks_are_had_on_request() {
+fn blocks_are_used_on_request() {
     let bench = bench();
     let arguments = ["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.2", "--blocks"];
     assert_eq!(bench.netdyno(&arguments).code, 0);
@@ -56,7 +56,7 @@ fn blocks_are_had_on_request() {
 }
 
 #[test]
-fn one_that_breaks_the_contract_in_a_duel_is_named_and_the_other_is_not() {
+fn a_faulty_side_of_a_duel_is_named_and_the_other_is_not() {
     let bench = bench();
     bench.add("crash", Some("crash"));
     let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.1"]);
@@ -64,7 +64,7 @@ fn one_that_breaks_the_contract_in_a_duel_is_named_and_the_other_is_not() {
     let report = bench.last();
     assert_eq!(cell(&report, "crash")["status"], "failed");
     assert!(cell(&report, "crash")["reason"].as_str().unwrap().contains("SIGABRT"), "{report}");
-    // All three were in one session: what the failure took from the others was done over.
+    // All three were in one session, which was repeated without the faulty one.
     for name in ["one", "two"] {
         assert_eq!(cell(&report, name)["turns"]["sessions"], 1, "{report}");
     }
@@ -78,16 +78,16 @@ fn rivals_share_sessions_and_their_baseline() {
     let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.04"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     let report = bench.last();
-    // Three rivals of "four", which is the first by name; two in a session at the most.
+    // Three rivals of "four", which is the first by name; at most two in a session.
     for (name, sessions) in [("four", 4), ("one", 2), ("two", 2), ("three", 2)] {
         assert_eq!(cell(&report, name)["turns"]["sessions"], sessions, "{name}: {report}");
     }
     assert!(report["verdicts"].as_array().unwrap().iter().all(|v| v["blocks"] == 2), "{report}");
 }
 
-/// Duels of one contender with itself: none that was interrupted counts, and what is stored is not held again.
+/// Duels of a contender with itself: interrupted ones do not count, and stored ones are not repeated.
 #[test]
-fn duels_of_one_with_itself_are_counted_and_go_on() {
+fn duels_of_a_contender_with_itself_are_counted_and_continued() {
     let bench = bench();
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     let quick = "\n[presets.quick]\nabout = \"short\"\nparams = { seconds = 0.04 }\nmin_blocks = 1\nmax_blocks = 9\n\
@@ -117,7 +117,7 @@ fn duels_of_one_with_itself_are_counted_and_go_on() {
 
     let again = |duels| bench.netdyno(&["doctor", "--against-itself", duels, "dummy", "one"]);
     let seen = again("2");
-    // Whether a duel comes out better is for the machine to decide: the exit code is no part of this.
+    // Whether a duel is significant depends on the machine, so the exit code is not checked.
     let held = row(&seen);
     assert_eq!(
         (&held[1][..], &held[5][..], seen.stderr.matches("duel 2 of 2").count()),
@@ -127,7 +127,7 @@ fn duels_of_one_with_itself_are_counted_and_go_on() {
     let before = runs();
     let seen = again("2");
     assert_eq!((row(&seen), runs()), (held, before), "{seen:?}");
-    // What was said while a duel was held, and is stored with it, stands below the table again.
+    // Warnings of a duel are stored with it, and printed below the table again.
     let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
     let mut run = store.load(bench.last()["run"]["id"].as_str().unwrap()).unwrap();
     run.header.warnings = vec!["noise: made up".to_owned()];
@@ -140,7 +140,7 @@ fn duels_of_one_with_itself_are_counted_and_go_on() {
 }
 
 #[test]
-fn one_with_itself_where_there_are_no_turns() {
+fn duels_with_itself_need_turns() {
     let bench = Bench::new(&[("one", None)]);
     let seen = bench.netdyno(&["doctor", "--against-itself", "2", "dummy"]);
     assert!(seen.code == 2 && seen.stderr.contains("cut into turns"), "{seen:?}");

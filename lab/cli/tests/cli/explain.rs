@@ -1,10 +1,10 @@
-//! `explain` finds costs that were put in, and names them.
+//! `explain` finds injected costs and identifies them.
 
 use serde_json::Value;
 
 use crate::bench::{Bench, skip};
 
-/// A bench with a plain dummy, and one that also pays these for each message.
+/// A bench with a plain dummy and one with these costs per message.
 fn bench(costs: &[&str]) -> Bench {
     let bench = Bench::new(&[("plain", None), ("costly", None)]);
     let manifest = "contenders/dummy/costly/contender.toml";
@@ -16,7 +16,7 @@ fn bench(costs: &[&str]) -> Bench {
     bench
 }
 
-/// Why there is no look of this kind at the sink, if there is none.
+/// Why there is no probe of this kind for the sink, if so.
 fn looked(explained: &Value, kind: &str) -> Option<String> {
     let looks = explained["looks"].as_array().unwrap();
     let of_kind: Vec<&Value> = looks.iter().filter(|l| l["kind"] == kind && l["role"] == "sink").collect();
@@ -24,14 +24,14 @@ fn looked(explained: &Value, kind: &str) -> Option<String> {
     of_kind.iter().find_map(|l| l["problem"].as_str()).map(str::to_owned)
 }
 
-/// The part of the difference with this name, of the sink where it is a role's.
+/// The part of the difference with this name; the sink's if there are several roles.
 fn cause<'a>(explained: &'a Value, name: &str) -> &'a Value {
     let causes = explained["causes"].as_array().unwrap();
     let found = causes.iter().find(|c| c["name"] == name && c["role"] != "source");
     found.unwrap_or_else(|| panic!("no {name}: {explained:#}"))
 }
 
-/// A figure of the sink on both sides.
+/// A figure of the sink, on both sides.
 fn row(explained: &Value, name: &str) -> (f64, f64) {
     let rows = explained["rows"].as_array().unwrap();
     let row = rows.iter().find(|r| r["role"] == "sink" && r["name"] == name);
@@ -39,16 +39,16 @@ fn row(explained: &Value, name: &str) -> (f64, f64) {
     (row["a"].as_f64().unwrap(), row["b"].as_f64().unwrap())
 }
 
-/// Says what the looks of this kind need that is not here; whether there are any.
+/// Prints missing requirements of probes of this kind. Returns whether there are any.
 fn has_looks(explained: &Value, kind: &str) -> bool {
     let why_not = looked(explained, kind);
     why_not.iter().for_each(|why| skip(&format!("{kind}: {why}")));
     why_not.is_none()
 }
 
-/// All at once: every look takes its time, and each tells of one of them.
+/// All costs at once, since every probe takes time and identifies one of them.
 #[test]
-fn costs_that_were_put_in_are_found_and_named() {
+fn injected_costs_are_found_and_identified() {
     let bench = bench(&["calls", "cpu", "allocations"]);
     let picture = bench.path("picture.svg").display().to_string();
     let explain = |more: &[&str]| {
@@ -63,7 +63,7 @@ fn costs_that_were_put_in_are_found_and_named() {
 
     if has_looks(&explained, "syscalls") {
         let (before, after) = row(&explained, "  getppid");
-        // What looks begins and ends a little beside the marks.
+        // Probes start and end slightly outside the marks.
         assert!(before == 0.0 && (0.8..1.2).contains(&after), "{after}: {explained:#}");
         assert!(summary.contains("getppid"), "{explained:#}");
     }
@@ -79,12 +79,12 @@ fn costs_that_were_put_in_are_found_and_named() {
     if has_profile {
         let own = cause(&explained, "own code");
         assert!(own["b_ns"].as_f64() > own["a_ns"].as_f64().map(|ns| 2.0 * ns), "{explained:#}");
-        // Of a debug build the arithmetic may be in what it calls; the picture has both.
+        // In a debug build, callees may have the arithmetic; the picture shows both.
         let picture = std::fs::read_to_string(&picture).unwrap();
         assert!(picture.contains("planted_arithmetic: plain 0.0 ns"), "{picture}");
     }
 
-    // Said again from the store, it looks at nothing.
+    // A repetition uses the stored probes.
     assert_eq!(explain(&["last", "plain", "costly", "--no-look"]), explained);
     let table = bench.netdyno(&["explain", "last", "plain", "costly", "-o", &picture]);
     assert!(table.code == 0 && table.stdout.contains("Breakdown of the difference"), "{table:?}");
@@ -93,7 +93,7 @@ fn costs_that_were_put_in_are_found_and_named() {
 
 #[test]
 fn a_sleep_is_waiting() {
-    // The run itself tells it.
+    // The run itself shows it.
     let arguments =
         ["explain", "dummy", "plain", "costly", "--no-look", "--format", "json", "--budget", "1s"];
     let seen = bench(&["sleep"]).netdyno(&arguments);
@@ -105,7 +105,7 @@ fn a_sleep_is_waiting() {
 }
 
 #[test]
-fn what_is_not_there_is_told_with_what_is() {
+fn an_unknown_contender_is_rejected_with_the_known_ones() {
     let bench = Bench::new(&[("one", None), ("two", None)]);
     let seen = bench.netdyno(&["explain", "nowhere", "one", "two"]);
     assert!(seen.code == 2 && seen.stderr.contains("nowhere"), "{seen:?}");
@@ -117,9 +117,9 @@ fn what_is_not_there_is_told_with_what_is() {
     assert!(seen.code == 0 && seen.stdout.contains("sink: on CPU"), "{seen:?}");
 }
 
-/// What is made equal is measured, or it is told why it cannot be.
+/// An equalised property is measured, or the reason why it cannot be is printed.
 #[test]
-fn what_is_made_equal_is_seen_to_act_first() {
+fn an_equalised_property_is_verified_before_it_is_measured() {
     let bench = bench(&["allocations"]);
     let arguments =
         ["--equalise", "rcvbuf,gso,allocator", "--set", "seconds=0.2", "--budget", "1s", "--format", "json"];
@@ -146,6 +146,6 @@ fn what_is_made_equal_is_seen_to_act_first() {
     assert!(allocator.contains("every process of both sides"), "{allocator}");
     assert!(all[2]["before"]["value"].is_number() && all[2]["after"]["value"].is_number(), "{all:?}");
     assert_eq!(all[2]["runs"].as_array().unwrap().len(), 2);
-    // The run with it equal says so to whoever looks at it.
+    // The report of the equalised run has a warning.
     assert!(bench.last()["warnings"].to_string().contains("allocator was equalised"), "{:#}", bench.last());
 }

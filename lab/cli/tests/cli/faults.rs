@@ -1,10 +1,10 @@
-//! Every way to break the contract is a named failure; the run goes on, and the exit code says so.
+//! Every protocol violation is a named failure; the run continues, and has the matching exit code.
 
 use crate::bench::{Bench, cell, skip};
 
-/// The fault, whether it is a skip, and a part of the reason that the user must be given.
+/// The fault, whether it is a skip, and a part of the expected reason.
 type Named = (&'static str, &'static str, &'static str);
-/// What shows at once.
+/// Immediate faults.
 const LOUD: [Named; 12] = [
     ("crash", "failed", "SIGABRT"),
     ("chatter", "failed", "`connected`"),
@@ -19,7 +19,7 @@ const LOUD: [Named; 12] = [
     ("wrong-digest", "failed", "wrong digest"),
     ("unsupported", "skipped", "no role"),
 ];
-/// What shows by its silence, when a time limit has passed.
+/// Faults that appear when a time limit expires.
 const SILENT: [Named; 3] = [
     ("hang", "failed", "no `counters`"),
     ("linger", "failed", "no `exit`"),
@@ -31,13 +31,13 @@ const SILENT: [Named; 3] = [
 ];
 
 #[test]
-fn every_fault_is_named_and_the_run_goes_on() {
+fn every_fault_is_named_and_the_run_continues() {
     named_and_the_run_goes_on(&LOUD, true, &[]);
 }
 
 #[test]
-fn every_silence_is_named_by_what_is_missing() {
-    // Alone, so that only here short limits could take a busy machine for a silent one.
+fn every_timeout_names_the_missing_message() {
+    // Alone, because a busy machine could exceed the short limits too.
     let quick = ["--time-limits", "0.25", "--set", "streams=1", "--set", "verify_messages=2"];
     named_and_the_run_goes_on(&SILENT, false, &quick);
 }
@@ -69,9 +69,9 @@ fn named_and_the_run_goes_on(faults: &[Named], with_good: bool, more: &[&str]) {
 }
 
 #[test]
-fn a_role_that_fills_memory_is_ended_by_its_limit() {
+fn a_role_that_exhausts_memory_is_ended_by_its_limit() {
     let bench = Bench::new(&[("memory", Some("memory"))]);
-    // A window that it does not come to the end of, on any machine.
+    // A window whose end it never reaches, on any machine.
     let window = ["--memory-limit", "256MiB", "--set", "seconds=60"];
     let seen = bench.netdyno(&[&["run", "dummy", "--max-blocks", "1"][..], &window].concat());
     let report = bench.last();
@@ -84,16 +84,16 @@ fn a_role_that_fills_memory_is_ended_by_its_limit() {
 }
 
 #[test]
-fn a_failure_names_who_played_which_role() {
+fn a_failure_names_the_contender_of_each_role() {
     let bench = Bench::new(&[("good", None), ("liar", Some("wrong-digest"))]);
     let seen = bench.netdyno(&["run", "dummy", "--matrix", "--max-blocks", "1"]);
-    // The lie is the sink's, the second role: in the order of the workload, not of the alphabet.
+    // The fault is the sink's, the second role: in the workload's order, not the alphabet's.
     assert!(seen.stderr.contains("good > liar failed: the sink"), "{seen:?}");
     assert!(!seen.stderr.contains("liar > good failed"), "{seen:?}");
 }
 
 #[test]
-fn check_passes_the_good_and_tells_the_bad() {
+fn check_passes_correct_contenders_and_fails_faulty_ones() {
     let bench = Bench::new(&[("good", None), ("liar", Some("wrong-digest"))]);
     let good = bench.netdyno(&["check", "good"]);
     assert_eq!(good.code, 0, "{good:?}");
@@ -103,7 +103,7 @@ fn check_passes_the_good_and_tells_the_bad() {
 }
 
 #[test]
-fn check_takes_what_a_preset_sweeps_over_where_the_usual_is_refused() {
+fn check_uses_swept_values_if_the_default_is_unsupported() {
     let bench = Bench::new(&[("picky", Some("picky"))]);
     let seen = bench.netdyno(&["check", "picky"]);
     assert_eq!(seen.code, 3, "{seen:?}");
@@ -117,7 +117,7 @@ fn check_takes_what_a_preset_sweeps_over_where_the_usual_is_refused() {
 }
 
 #[test]
-fn check_prints_once_why_a_role_does_not_start() {
+fn check_prints_the_reason_of_a_failed_start_once() {
     let bench = Bench::new(&[]);
     bench.add("broken", None);
     bench.write("broken.sh", "echo 'ImportError: no such thing' >&2\nexit 1\n");
@@ -128,7 +128,7 @@ fn check_prints_once_why_a_role_does_not_start() {
     let seen = bench.netdyno(&["check", "broken"]);
     assert_eq!(seen.code, 3, "{seen:?}");
     assert_eq!(seen.stdout.matches("ImportError").count(), 1, "{}", seen.stdout);
-    // Which of the two ends first, nobody knows.
+    // Either of the two may end first.
     assert!(seen.stdout.contains(": ended early") && seen.stdout.contains("the sink"), "{}", seen.stdout);
     assert!(seen.stdout.contains("skip  invalid messages: the s"), "{}", seen.stdout);
 }

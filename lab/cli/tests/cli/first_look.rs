@@ -1,4 +1,4 @@
-//! A first look from outside: shown before a build that takes long, part of the run, and not there when nothing is built.
+//! A first look from outside: shown before a long build, part of the run, and omitted if nothing is built.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::bench::{Bench, Seen, cell};
 use crate::duels::TURNS;
 
-/// Two that are there at once, and `slow`, whose build is said to take a minute.
+/// Two contenders that build immediately, and `slow`, whose expected build time is a minute.
 fn bench() -> Bench {
     let bench = Bench::new(&[("one", None), ("two", None), ("slow", None)]);
     edit(&bench, "contenders/dummy/slow/contender.toml", |text| {
@@ -35,7 +35,7 @@ fn has_cc() -> bool {
 const RUN: [&str; 7] = ["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.1", "--format=json"];
 
 #[test]
-fn a_first_look_names_what_is_built_and_the_table_at_the_end_has_all() {
+fn a_first_look_names_the_built_contenders_and_the_final_table_has_all() {
     let bench = bench();
     let seen = bench.netdyno(&RUN);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -46,7 +46,7 @@ fn a_first_look_names_what_is_built_and_the_table_at_the_end_has_all() {
     assert!(look.contains("2 blocks so far") && look.contains("not measured yet: slow"), "{look}");
     assert!(after.contains("block 2 of at most 2: 3 trials"), "{after}");
     let report: Value = serde_json::from_str(&seen.stdout).unwrap();
-    // The blocks of the first look are beside those of the run, in which everybody is.
+    // The blocks of the first look are separate from those of the run, which have all contenders.
     for (name, trials) in [("one", 4), ("two", 4), ("slow", 2)] {
         assert_eq!(
             (&cell(&report, name)["status"], &cell(&report, name)["trials"]),
@@ -73,7 +73,7 @@ fn sessions_of_a_first_look_are_sessions_of_the_run() {
 }
 
 #[test]
-fn a_baseline_that_does_not_build_leaves_nothing_to_look_at() {
+fn without_the_baseline_there_is_no_first_look() {
     if !has_cc() {
         return;
     }
@@ -85,9 +85,9 @@ fn a_baseline_that_does_not_build_leaves_nothing_to_look_at() {
     assert_eq!(cell(&bench.last(), "slow")["status"], "ok");
 }
 
-/// The compiler waits for somebody to write into a pipe.
+/// The compiler waits for data from a pipe.
 #[test]
-fn what_is_interrupted_after_the_first_look_goes_on_without_another() {
+fn a_run_interrupted_after_the_first_look_continues_without_another() {
     if !has_cc() {
         return;
     }

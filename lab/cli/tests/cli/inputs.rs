@@ -1,10 +1,10 @@
-//! What the lab prepares for a trial's roles: made once for what decides it, whole or not there, and told of where it fails.
+//! Inputs of a trial's roles: generated once per parameters, complete or absent, with errors reported.
 
 use std::path::PathBuf;
 
 use crate::bench::{Bench, Seen, cell, skip};
 
-/// Parameters that decide what is in the input, and one that does not.
+/// Parameters that determine the input, and one that does not.
 const INPUT: &str = r#"
 [inputs.words]
 about = "what the sink is to say"
@@ -25,7 +25,7 @@ choices = ["good", "other", "silent", "lying", "failing", "nothing"]
 about = "what the program does"
 "#;
 
-/// Writes the line that it prints; notes that it ran in the folder above.
+/// Writes the printed line, and records the call in the parent folder.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A workload whose gate takes what it expects from an input; none where there is no C compiler.
+/// A workload whose gate expects the result of an input; none without a C compiler.
 fn bench() -> Option<Bench> {
     if std::process::Command::new("cc").arg("--version").output().is_err() {
         skip("cc");
@@ -74,7 +74,7 @@ fn run(bench: &Bench, more: &[&str]) -> Seen {
     bench.netdyno(&[&arguments[..], more].concat())
 }
 
-/// Each time that the program ran: what it was told, and how many arguments it had.
+/// The calls of the program: its arguments and their number.
 fn ran(bench: &Bench) -> Vec<String> {
     let text = std::fs::read_to_string(bench.path("cache/inputs/ran")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
@@ -86,7 +86,7 @@ fn entries(bench: &Bench) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_input_is_made_once_for_what_decides_it() {
+fn an_input_is_generated_once_for_its_parameters() {
     let Some(bench) = bench() else { return };
     let seen = run(&bench, &[]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -105,24 +105,24 @@ fn an_input_is_made_once_for_what_decides_it() {
 }
 
 #[test]
-fn half_of_an_input_is_none() {
+fn an_incomplete_input_is_generated_again() {
     let Some(bench) = bench() else { return };
     assert_eq!(run(&bench, &[]).code, 0);
     let [entry] = &entries(&bench)[..] else { panic!("one input") };
-    // As a kill leaves it: no record yet, and the file not moved into place.
+    // The state after a kill: no record yet, and the file not moved into place.
     std::fs::remove_file(entry.join("input.json")).unwrap();
     std::fs::rename(entry.join("file"), entry.join("file.partial")).unwrap();
     assert_eq!(run(&bench, &[]).code, 0);
     assert_eq!(ran(&bench).len(), 2);
     assert!(!entry.join("file.partial").exists());
-    // A file that is not as long as its record says.
+    // A file whose length differs from its record.
     std::fs::write(entry.join("file"), "{").unwrap();
     assert_eq!(run(&bench, &[]).code, 0);
     assert_eq!(ran(&bench).len(), 3);
 }
 
 #[test]
-fn what_goes_wrong_is_told() {
+fn errors_of_the_program_are_reported() {
     let Some(bench) = bench() else { return };
     for (mode, told) in [
         ("failing", "out of words"),
@@ -157,7 +157,7 @@ fn prune_removes_inputs_of_another_program() {
 }
 
 #[test]
-fn an_input_that_makes_no_sense_is_refused() {
+fn an_invalid_input_is_rejected() {
     let bench = Bench::new(&[("one", None)]);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap() + INPUT;
     for (from, to, told) in [

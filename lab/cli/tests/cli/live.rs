@@ -1,4 +1,4 @@
-//! A run followed in a headless Chromium while it goes on, and the pages as it shows them, wide and narrow.
+//! A run followed in headless Chromium, and its pages in wide and narrow windows.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use crate::bench::Bench;
 use crate::browser::Browser;
 use crate::serve::Served;
 
-/// What reaches beyond the window and does not stand in something that scrolls by itself.
+/// Elements that exceed the window outside of scrollable ones.
 const BEYOND: &str = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, .skip, svg, legend') && \
     e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')";
 
@@ -19,7 +19,7 @@ fn open(browser: &mut Browser, url: &str, width: u32) {
     browser.wait_until(&format!("document.readyState == 'complete' && location.href == '{url}'"), || ());
 }
 
-/// Keeps a picture of what is shown, where `NETDYNO_PICTURES` names a folder for those who look at it themselves.
+/// Saves a screenshot for manual inspection, if `NETDYNO_PICTURES` names a folder.
 fn picture(browser: &mut Browser, name: &str) {
     if let Some(folder) = std::env::var_os("NETDYNO_PICTURES") {
         use base64::Engine;
@@ -56,11 +56,11 @@ fn a_run_is_followed_until_it_ends() {
         fits(&mut browser, "live");
         picture(&mut browser, &format!("live-begun-{width}"));
     }
-    // Nothing is loaded anew from here on: what changes is sent.
+    // Nothing is reloaded from here on: changes are sent.
     browser.evaluate("window.same = true");
     for block in [3, 5] {
         bench.allow(block);
-        // Or the one after it: those that are drawn before the held one are measured in it already.
+        // Or the next one: contenders that come before the blocked one have already been measured in it.
         let block_now = "(document.body.innerText.match(/block (\\d+) of at most 7/) ?? [])[1]";
         browser.wait_until(&format!("window.same && {block_now} >= {block}"), || ());
     }
@@ -109,7 +109,7 @@ fn pages_fit_wide_and_narrow_from_a_server_and_from_files() {
                     picture(&mut browser, &format!("{}-{width}", path.replace(['/', '.'], "-")));
                 }
             }
-            // Its one style is taken, its pictures are there.
+            // Its style sheet and pictures are loaded.
             assert_eq!(browser.evaluate("getComputedStyle(document.body).margin"), "0px", "{from}/{path}");
             let broken = "[...document.images].filter(i => !i.complete || i.naturalWidth == 0).length";
             assert_eq!(browser.evaluate(broken), 0, "{from}/{path}");

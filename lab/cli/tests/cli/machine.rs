@@ -1,8 +1,9 @@
-//! Machines at fault: full and read-only disks, no network. Real ones, in namespaces of their own; needs root.
+//! Host problems: full and read-only disks, no network. Real ones, in namespaces; needs root.
 
 use crate::bench::{Bench, Seen, skip};
 
-/// Runs `netdyno` after `prepare`, a shell script, in private mount and network namespaces; `None` where that is refused.
+/// Runs `netdyno` after `prepare`, a shell script, in private mount and network namespaces; `None` if they are
+/// denied.
 fn netdyno_after(bench: &Bench, prepare: &str, arguments: &[&str]) -> Option<Seen> {
     let netdyno = bench.command(arguments);
     let script = format!("{prepare}\nexec \"$0\" \"$@\"");
@@ -38,7 +39,7 @@ fn mount(bench: &Bench, folder: &str, options: &str) -> String {
 #[test]
 fn a_full_disk_under_the_store() {
     let bench = Bench::new(&[("good", None)]);
-    // Room for the tables and not for a run: the host alone takes kilobytes.
+    // Space for the tables but not for a run: the description of the host alone takes kilobytes.
     let prepare = mount(&bench, "store", "size=64k");
     check(&bench, &prepare, &["run", "dummy", "--max-blocks", "1"], 2, &["disk is full", "--resume"]);
 }
@@ -62,7 +63,7 @@ fn a_read_only_cache() {
 }
 
 #[test]
-fn no_network_costs_one_contender_only() {
+fn without_network_only_one_contender_is_skipped() {
     let bench = Bench::new(&[("good", None)]);
     let folder = "contenders/dummy/remote";
     bench.add("remote", None);
@@ -77,7 +78,7 @@ fn no_network_costs_one_contender_only() {
     bench.write(&format!("{folder}/src/main.rs"), "fn main() {}\n");
     bench.write(
         &format!("{folder}/Cargo.lock"),
-        // The index by name, in two parts: no file of ours names a registry.
+        // The registry's name in two parts: no file of ours names a registry.
         concat!(
             "version = 4\n\n[[package]]\nname = \"itoa\"\nversion = \"1.0.15\"\n",
             "source = \"registry+https://github.com/rust-lang/crates",

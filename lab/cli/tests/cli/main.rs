@@ -1,10 +1,10 @@
-//! The `netdyno` command from outside: runs of dummies, good and bad, and what the user sees of them.
+//! The `netdyno` command from outside: runs of correct and faulty dummies.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod action;
 mod authors;
 mod bench;
-// The browser is that of another package's tests: a file without ties to it.
+// The browser module of another package's tests, which has no dependencies on it.
 #[path = "../../../../net/mjpeg/tests/page/browser.rs"]
 mod browser;
 mod duels;

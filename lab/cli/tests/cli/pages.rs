@@ -2,11 +2,11 @@
 
 use crate::bench::{Bench, Seen};
 
-/// What a contender says before it dies: markup, an escape sequence, and bytes that are no text.
+/// The output of a crashing contender: markup, an escape sequence, and invalid UTF-8.
 const LAST_WORDS: &str = "printf '<script>alert(1)</script>\"><img src=x onerror=alert(1)>\\033[2J\\377\\376 javascript:alert(1)\\n' >&2\nexit 1\n";
 
 #[test]
-fn a_page_is_written_and_what_a_contender_printed_is_text_in_it() {
+fn a_page_is_written_and_escapes_the_output_of_contenders() {
     let bench = Bench::new(&[("good", None), ("second", None), ("rude", None)]);
     bench.write("rude.sh", LAST_WORDS);
     let manifest = "contenders/dummy/rude/contender.toml";
@@ -38,7 +38,7 @@ fn a_page_is_written_and_what_a_contender_printed_is_text_in_it() {
 }
 
 #[test]
-fn every_chart_is_drawn_or_says_why_not() {
+fn every_chart_is_drawn_or_rejected_with_a_reason() {
     let bench = Bench::new(&[("one", None), ("two", None)]);
     let sweep = ["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.1", "--sweep", "streams=1,2"];
     assert_eq!(bench.netdyno(&sweep).code, 0);

@@ -1,4 +1,4 @@
-//! A role that one contender plays for all: who is compared, how that is said, and what is measured of one role alone.
+//! Partners: which contenders are compared, how that is reported, and what is measured of a single role.
 
 use crate::bench::{Bench, Seen, cell};
 use crate::duels::TURNS;
@@ -19,7 +19,7 @@ better = "lower"
 from = { meter_growth = { field = "rss_bytes", of = "sink", each = [["streams", "verify_messages"]], least = 1000000 } }
 "#;
 
-/// The standard source and another one; sinks that are compared.
+/// The standard source and another one; and sinks, which are compared.
 fn bench() -> Bench {
     let bench = Bench::new(&[]);
     for (name, role) in [("feeder", "source"), ("other", "source"), ("one", "sink"), ("two", "sink")] {
@@ -40,7 +40,7 @@ fn labels(report: &serde_json::Value) -> Vec<&str> {
 }
 
 #[test]
-fn those_are_compared_that_play_the_other_role() {
+fn contenders_of_the_other_role_are_compared() {
     let bench = bench();
     let seen = run(&bench, &[]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -51,7 +51,7 @@ fn those_are_compared_that_play_the_other_role() {
     let one = cell(&report, "one");
     assert_eq!((&one["roles"]["source"], &one["partners"][0]), (&"feeder".into(), &"source".into()));
     assert!(one["builds"]["other"].is_null() && !one["builds"]["feeder"].is_null(), "{one}");
-    // Of the sink alone, and before it worked.
+    // Of the sink only, and before it started working.
     let (empty, both) = (&one["metrics"]["empty"], &one["metrics"]["peak_rss"]);
     assert!(empty["value"].as_f64() > Some(0.0) && empty["value"].as_f64() < both["value"].as_f64(), "{one}");
     assert_eq!(empty["per_role"].as_object().unwrap().keys().collect::<Vec<_>>(), ["sink"]);
@@ -77,7 +77,7 @@ fn a_matrix_varies_the_partner_too() {
 }
 
 #[test]
-fn each_side_of_a_duel_has_a_partner_of_its_own() {
+fn each_side_of_a_duel_has_its_own_partner() {
     let bench = bench();
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     let turns =
@@ -91,7 +91,7 @@ fn each_side_of_a_duel_has_a_partner_of_its_own() {
 }
 
 #[test]
-fn one_that_is_not_compared_is_named_with_the_way_to_vary_it() {
+fn a_contender_that_is_not_compared_is_named_with_the_remedy() {
     let bench = bench();
     for (more, part) in [
         (&["other", "one"][..], "other plays only the source, as feeder does for all the others: --matrix"),
@@ -114,13 +114,13 @@ fn one_that_is_not_compared_is_named_with_the_way_to_vary_it() {
 }
 
 #[test]
-fn check_finds_who_plays_the_rest() {
+fn check_finds_contenders_for_the_other_roles() {
     let bench = bench();
     let seen = bench.netdyno(&["check", "one"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     assert!(seen.stdout.contains("feeder plays the source"), "{seen:?}");
     assert!(seen.stdout.contains("(the sink)"), "{seen:?}");
-    // Nobody is named for the sink: the baseline would be.
+    // No partner is named for the sink: the baseline would be used.
     let seen = bench.netdyno(&["check", "other"]);
     assert!(seen.stdout.contains("skipped: does not play the role sink"), "{seen:?}");
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
@@ -130,7 +130,7 @@ fn check_finds_who_plays_the_rest() {
     assert!(seen.stdout.contains("two plays the sink") && seen.stdout.contains("(the source)"), "{seen:?}");
 }
 
-/// Who plays both roles, one that plays with itself alone, and a sink.
+/// A contender with both roles, one that interoperates only with itself, and a sink.
 fn bench_of_stand_ins() -> Bench {
     let bench = Bench::new(&[("full", None), ("odd", None)]);
     bench.add_in("one", None, &["sink"]);
@@ -143,7 +143,7 @@ fn bench_of_stand_ins() -> Bench {
 }
 
 #[test]
-fn one_role_is_compared_with_one_partner_for_all() {
+fn one_role_is_compared_with_the_same_partner_for_all() {
     let bench = bench_of_stand_ins();
     let seen = run(&bench, &["--role", "sink"]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -166,12 +166,12 @@ fn one_role_is_compared_with_one_partner_for_all() {
 }
 
 #[test]
-fn who_is_alone_is_not_mixed() {
+fn contenders_that_interoperate_only_with_themselves_are_not_mixed() {
     let bench = bench_of_stand_ins();
     assert_eq!((run(&bench, &[]).code, labels(&bench.last())), (0, vec!["full", "odd", "full > one"]));
     assert_eq!(run(&bench, &["--matrix"]).code, 0);
     assert_eq!(labels(&bench.last()), ["full", "full > one", "odd"]);
-    // One that lacks a role cannot be alone in it.
+    // A contender without one of the roles cannot play alone.
     let path = "contenders/dummy/one/contender.toml";
     let one = std::fs::read_to_string(bench.path(path)).unwrap();
     bench.write(path, &one.replace("[implementation]", "alone = \"no\"\n[implementation]"));

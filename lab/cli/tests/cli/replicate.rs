@@ -1,4 +1,4 @@
-//! `replicate`: claims of dummies, measured, judged again from the store, and written into a document.
+//! `replicate`: claims about dummies, measured, judged again from the store, and written into a document.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Seen};
 
-/// Two dummies are alike in memory, whatever the machine.
+/// The memory use of two dummies is equal on every machine.
 const CLAIMS: &str = r#"
 id = "X"
 title = "One or two"
@@ -56,7 +56,7 @@ fn verdicts(seen: &Seen) -> Vec<(String, String)> {
 }
 
 #[test]
-fn claims_are_measured_judged_again_and_written_down() {
+fn claims_are_measured_judged_again_and_documented() {
     let bench = bench();
     let seen = bench.netdyno(&["replicate", "X", "--budget", "60s", "--format", "json"]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -93,11 +93,11 @@ fn claims_are_measured_judged_again_and_written_down() {
     assert!(misfit.stderr.contains("fits no method") && misfit.stderr.contains("--placement"), "{misfit:?}");
 }
 
-/// What is not asked for is not measured, what is answered gets no more time, and a second one goes on where the first ended.
+/// Only requested claims are measured, decided ones get no more time, and a second replication continues the first.
 #[test]
-fn time_goes_to_what_is_open_and_adds_up() {
+fn time_is_spent_on_open_claims_and_accumulates() {
     let bench = Bench::new(&[("one", None), ("two", None), ("idle", None)]);
-    // One is one to a hair: no number of blocks shows that.
+    // The second claim, exact equality, cannot be decided by any number of blocks.
     let claims =
         CLAIMS.replace("dummy one two", "dummy one two idle").replace("--max-blocks 3", "--max-blocks 9");
     let claims = claims.replacen("b = { contender = \"two\" }", "b = { contender = \"one\" }", 1);
@@ -126,7 +126,7 @@ fn time_goes_to_what_is_open_and_adds_up() {
 }
 
 #[test]
-fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
+fn claims_are_listed_and_invalid_ones_are_named() {
     let bench = bench();
     let env = "about = \"a core each\"\nenv = { CARGO_PROFILE_RELEASE_OPT_LEVEL = \"3\" }";
     bench.write("claims/x.toml", &CLAIMS.replace("about = \"a core each\"", env));
@@ -173,9 +173,9 @@ fn what_is_asked_for_is_listed_and_what_is_wrong_is_named() {
     }
 }
 
-/// SIGTERM to us alone ends the run, too, and what is there is judged.
+/// SIGTERM to this process only also ends the run, and the existing results are judged.
 #[test]
-fn an_interrupted_one_leaves_nothing_running() {
+fn an_interrupted_replication_leaves_no_process() {
     let bench = bench();
     bench.write("claims/x.toml", &CLAIMS.replace("--max-blocks 3", "--max-blocks 9 --set seconds=60"));
     let mut command = bench.command(&["replicate", "X"]);

@@ -1,5 +1,5 @@
-//! `doctor --resolve` from outside: losses are put in, found or not, and told. Whether they are found is for the machine to decide: of one
-//! session each nothing is.
+//! `doctor --resolve` from outside: slowdowns are injected and the results reported. Detection depends on the
+//! machine: with one session each, none is detected.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::duels::{TURNS, bench_with};
 
 #[test]
-fn losses_are_put_in_from_none_on_and_told_as_they_were_found() {
+fn slowdowns_are_injected_and_reported() {
     let bench = bench_with(TURNS);
     let resolve =
         ["doctor", "--resolve", "dummy", "--contender", "two", "--budget", "0.1s", "--format", "json"];
@@ -36,13 +36,13 @@ fn losses_are_put_in_from_none_on_and_told_as_they_were_found() {
 }
 
 #[test]
-fn who_is_stalled_has_no_time_meanwhile() {
+fn a_stalled_side_uses_no_cpu_time() {
     const STALLED: u32 = 950;
     let turns = TURNS.replace("turn_ms = 20", "turn_ms = 200").replace("stretch_ms = 50", "stretch_ms = 250");
     let bench = bench_with(&turns.replace("turns_max = 5", "turns_max = 2"));
     assert_eq!(bench.netdyno(&["run", "dummy", "--max-blocks", "1"]).code, 0);
     let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
-    // The same again, but for the loss, and from its begin.
+    // The same again with the slowdown, in a new run.
     let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
     let mut run = store.load(&id).unwrap();
     run.header.id = format!("{id}0");
@@ -56,7 +56,7 @@ fn who_is_stalled_has_no_time_meanwhile() {
     let trial = run.trials.iter().find(|trial| trial.cell == 1).unwrap();
     let turns = trial.turns.as_ref().unwrap();
     let still = Duration::from_nanos(turns.turn_ns) * STALLED / 1000;
-    // A clock tick may be booked late, at either end; and beside the one that counts there is one that answers.
+    // CPU time at either end may be accounted one clock tick late, and a second thread answers marks.
     let booked = Duration::from_millis(25);
     for turn in 0..turns.count {
         let marks = <[u64; 2]>::from(Turns::marks_of(turn));
@@ -69,7 +69,7 @@ fn who_is_stalled_has_no_time_meanwhile() {
     }
 }
 
-/// When the sink was looked at, and what CPU time it had taken by then.
+/// The time and the sink's CPU time at meter readings.
 fn reading(trial: &TrialRecord, mark: u64) -> (Duration, Duration) {
     let is = |s: &&netdyno_lab_store::Sample| {
         (s.kind, &s.role[..], &s.name[..], s.mark) == (SampleKind::Meter, "sink", "cpu_ns", mark)
@@ -79,7 +79,7 @@ fn reading(trial: &TrialRecord, mark: u64) -> (Duration, Duration) {
 }
 
 #[test]
-fn a_side_that_fails_is_no_answer() {
+fn without_a_result_of_a_side_there_is_no_answer() {
     let bench = bench_with(TURNS);
     bench.add("crash", Some("crash"));
     let seen = bench.netdyno(&["doctor", "--resolve", "dummy", "--contender", "crash", "--budget", "0.1s"]);
@@ -87,7 +87,7 @@ fn a_side_that_fails_is_no_answer() {
 }
 
 #[test]
-fn where_nothing_can_be_lost_the_others_are_named() {
+fn a_workload_without_rate_is_rejected_with_alternatives() {
     let bench = bench_with(TURNS);
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     let (paced, turns) = manifest.split_once("[turns]").unwrap();

@@ -1,4 +1,4 @@
-//! Runs that end, that are killed, that are interrupted and resumed.
+//! Runs that end, are killed, are interrupted and resumed.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ fn two() -> Bench {
 }
 
 #[test]
-fn a_run_in_every_format_and_again_from_the_store() {
+fn a_run_is_printed_in_every_format_and_again_from_the_store() {
     let bench = two();
     let run = bench.netdyno(&["run", "dummy", "--max-blocks", "2", "--seed", "5", "--format", "json"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -32,7 +32,7 @@ fn a_run_in_every_format_and_again_from_the_store() {
     assert!(history.stdout.contains("one, two"), "{history:?}");
     for columns in ["80", "120", ""] {
         for arguments in [&["show", "last"][..], &["history"], &["list", "dummy"], &["list"]] {
-            // Without COLUMNS it is a log of 100 columns.
+            // Without COLUMNS, output to a pipe has 100 columns.
             let output = bench.command(arguments).env("COLUMNS", columns).output().unwrap();
             let (text, width) = (String::from_utf8(output.stdout).unwrap(), columns.parse().unwrap_or(100));
             let longest = text.lines().map(|l| l.chars().count()).max();
@@ -51,7 +51,7 @@ fn a_run_in_every_format_and_again_from_the_store() {
 }
 
 #[test]
-fn without_a_terminal_there_is_a_line_for_each_build_and_block() {
+fn without_a_terminal_each_build_and_block_has_a_line() {
     let seen = two().netdyno(&["run", "dummy", "--max-blocks", "2", "--set", "seconds=0.2"]);
     let at = |part: &str| seen.stderr.find(part).unwrap_or_else(|| panic!("no {part}: {seen:?}"));
     let places = [
@@ -77,7 +77,7 @@ fn a_matrix_and_a_sweep_have_all_cells() {
 }
 
 #[test]
-fn one_peer_for_all_has_each_contender_in_each_role() {
+fn against_one_contender_each_other_plays_each_role() {
     let bench = two();
     let arguments = ["run", "dummy", "--against", "two", "--max-blocks", "1", "--set", "seconds=0.2"];
     let seen = bench.netdyno(&arguments);
@@ -92,7 +92,7 @@ fn one_peer_for_all_has_each_contender_in_each_role() {
 }
 
 #[test]
-fn a_preset_may_sweep_and_be_narrowed_by_hand() {
+fn a_preset_can_sweep_and_be_restricted_by_set() {
     let bench = two();
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     let preset = "[presets.curve]\nabout = \"two streams, then sizes\"\nmin_blocks = 1\nmax_blocks = 1\n\
@@ -110,17 +110,17 @@ fn a_preset_may_sweep_and_be_narrowed_by_hand() {
         };
         report["cells"].as_array().unwrap().iter().map(pair).collect::<Vec<_>>()
     };
-    // What stands in both tables is measured once.
+    // Combinations in both tables are measured once.
     assert_eq!(cells(&[]), [(1, 64), (2, 64), (2, 128)]);
     assert_eq!(cells(&["--set", "streams=3"]), [(3, 64), (3, 128)]);
     assert_eq!(cells(&["--sweep", "streams=4,5"]), [(4, 64), (5, 64)]);
 }
 
 #[test]
-fn a_load_that_is_not_held_is_said_and_drawn() {
+fn an_unsustained_load_is_reported_and_drawn() {
     let bench = two();
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
-    // More than anything can count.
+    // More than any machine can count.
     let offered = "[params.rate]\nkind = \"integer\"\ndefault = 1000000000000\nabout = \"load\"\n\
                    [offered]\nparam = \"rate\"\nrole = \"sink\"\ncounter = \"messages\"\n";
     bench.write("workloads/dummy.toml", &format!("{manifest}\n{offered}"));
@@ -143,14 +143,14 @@ fn a_load_that_is_not_held_is_said_and_drawn() {
     let seen = bench.netdyno(&["plot", "last", "--x", "rate", "-o", file.to_str().unwrap()]);
     assert_eq!(seen.code, 0, "{seen:?}");
     let svg = std::fs::read_to_string(&file).unwrap();
-    // The rate was not held.
+    // The rate was not sustained.
     assert!(svg.starts_with("<svg") && svg.contains("<circle class=\"point s0 hollow\""), "{svg}");
     let seen = bench.netdyno(&["plot", "last", "--x", "rat"]);
     assert!(seen.code == 2 && seen.stderr.contains("did you mean \"rate\"?"), "{seen:?}");
 }
 
 #[test]
-fn one_cpu_for_both_roles_is_said() {
+fn one_cpu_for_both_roles_is_reported() {
     let bench = two();
     let manifest = std::fs::read_to_string(bench.path("workloads/dummy.toml")).unwrap();
     bench.write("workloads/dummy.toml", &format!("{manifest}\n[one_cpu_max]\nstreams = 2\n"));
@@ -172,11 +172,11 @@ fn one_cpu_for_both_roles_is_said() {
 }
 
 #[test]
-fn a_killed_run_keeps_its_trials_and_goes_on() {
+fn a_killed_run_keeps_its_trials_and_is_resumed() {
     let bench = Bench::new(&[("one", None)]);
     bench.add_held("two");
-    // On the host's network, as where a private one is not permitted: it is not in the way of going on. Nothing is
-    // decided before the third block.
+    // On the host's network, as without privileges: that does not prevent resuming. No verdict is possible before the
+    // third block.
     let arguments = ["run", "dummy", "--max-blocks", "3", "--net", "host", "--time-limits", "10"];
     let mut child = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     bench.wait_for_trials(&mut child, 2);
@@ -222,12 +222,12 @@ fn ctrl_c_ends_the_run_in_order() {
 }
 
 #[test]
-fn two_runs_at_once_know_of_each_other() {
+fn two_concurrent_runs_detect_each_other() {
     let (bench, other) = (Bench::new(&[("one", None)]), Bench::new(&[("one", None)]));
     bench.add_held("two");
     let mut run = bench.command(&["run", "dummy", "--max-blocks", "2", "--time-limits", "10"]);
     let mut first = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It measures, and goes on doing so.
+    // It is measuring, and continues to.
     bench.wait_for_trials(&mut first, 1);
     let second = other.netdyno(&["run", "dummy", "--max-blocks", "1"]);
     assert_eq!(second.code, 0, "{second:?}");
@@ -244,7 +244,7 @@ fn two_runs_at_once_know_of_each_other() {
 }
 
 #[test]
-fn the_first_that_is_named_is_the_baseline_and_that_is_said() {
+fn the_first_named_contender_is_the_baseline_with_a_warning() {
     let bench = two();
     let seen = bench.netdyno(&["run", "dummy", "two", "one", "--max-blocks", "1"]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -255,7 +255,7 @@ fn the_first_that_is_named_is_the_baseline_and_that_is_said() {
 }
 
 #[test]
-fn prune_removes_what_is_out_of_date_and_nothing_else() {
+fn prune_removes_only_outdated_builds() {
     let bench = Bench::new(&[("one", None)]);
     let run = ["run", "dummy", "--max-blocks", "1"];
     assert_eq!(bench.netdyno(&run).code, 0);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, Seen};
 
-/// For what may take long on a busy machine: it only guards against hanging.
+/// A generous time limit for busy machines; only guards against hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that ends with the test.
@@ -38,7 +38,7 @@ impl Served {
         served
     }
 
-    /// What it prints next.
+    /// The next line of its output.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
@@ -51,13 +51,13 @@ impl Served {
         stream
     }
 
-    /// Sends a request with these heads beside `Host`, and a body.
+    /// Sends a request with these headers in addition to `Host`, and a body.
     fn ask(&self, line: &str, heads: &str, body: &str) -> Answer {
         let mut stream = self.connect();
         let (length, host) = (body.len(), &self.address);
         let host = if heads.contains("Host:") { String::new() } else { format!("Host: {host}\r\n") };
         let length = if body.is_empty() { String::new() } else { format!("Content-Length: {length}\r\n") };
-        // It may answer, and close, before all of it was sent.
+        // It may reply and close before the whole request was sent.
         let _ = write!(stream, "{line} HTTP/1.1\r\n{host}{heads}{length}\r\n{body}");
         Answer::of(stream)
     }
@@ -66,7 +66,7 @@ impl Served {
         self.ask(&format!("GET {path}"), "", "")
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Asks it to end, like Ctrl-C.
     fn end(mut self) -> Seen {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.process.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
@@ -95,7 +95,7 @@ struct Answer {
 impl Answer {
     fn of(mut stream: TcpStream) -> Answer {
         let mut all = Vec::new();
-        // A reset after the answer is none of ours.
+        // A reset after the reply does not matter.
         let _ = stream.read_to_end(&mut all);
         let all = String::from_utf8(all).unwrap();
         let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
@@ -121,7 +121,7 @@ fn with_a_run() -> (Bench, String) {
 }
 
 #[test]
-fn pages_are_there_for_those_who_ask_for_this_machine() {
+fn pages_are_served_for_names_of_this_machine() {
     let (bench, id) = with_a_run();
     bench.write("docs/studies/one.md", "# What one costs\n\ntext\n");
     let served = Served::start(&bench, &["--name", "lab.example"]);
@@ -174,7 +174,7 @@ fn pages_are_there_for_those_who_ask_for_this_machine() {
 }
 
 #[test]
-fn beyond_loopback_nobody_reads_without_the_token() {
+fn beyond_loopback_a_token_is_required() {
     let (bench, id) = with_a_run();
     let mut served = Served::listening(&bench, "0.0.0.0:0", &[]);
     let token = served.line().strip_prefix("token: ").unwrap().to_owned();
@@ -232,7 +232,7 @@ fn beyond_loopback_nobody_reads_without_the_token() {
 }
 
 #[test]
-fn requests_without_end_and_without_sense_are_ended() {
+fn endless_and_invalid_requests_are_ended() {
     let bench = Bench::new(&[]);
     let served = Served::start(&bench, &[]);
     let mut long = served.connect();
@@ -247,18 +247,18 @@ fn requests_without_end_and_without_sense_are_ended() {
     noise.write_all(b"\x16\x03\x01\x00\xff\r\n\r\n").unwrap();
     let answer = Answer::of(noise);
     assert!([0, 400].contains(&answer.status), "{answer:?}");
-    // Whoever says nothing is let go.
+    // Silent clients are disconnected.
     let silent = served.connect();
     assert_eq!(Answer::of(silent).status, 0);
     assert_eq!(served.get("/").status, 200);
-    // So many at once, and not one more, but a place that becomes free is taken.
+    // The connection limit is exact, and a freed connection can be reused.
     let mut idle: Vec<TcpStream> = (0..64).map(|_| served.connect()).collect();
     idle.truncate(32);
     assert_eq!(served.get("/").status, 200);
 }
 
 #[test]
-fn so_many_follow_and_no_more() {
+fn the_number_of_followers_is_limited() {
     let bench = Bench::new(&[("one", None)]);
     bench.add_held("held");
     let mut run = bench.command(&["run", "dummy", "--max-blocks", "9", "--time-limits", "10"]);
@@ -281,7 +281,7 @@ fn so_many_follow_and_no_more() {
     }
     assert_eq!(follow().0, "HTTP/1.1 503 Service Unavailable");
     followers.truncate(8);
-    // That they are gone is known when the next event cannot be sent.
+    // Closed connections are detected when the next event cannot be sent.
     bench.release();
     while follow().0 != "HTTP/1.1 200 OK" {
         std::thread::sleep(Duration::from_millis(100));
@@ -289,13 +289,13 @@ fn so_many_follow_and_no_more() {
     assert_eq!(run.wait().unwrap().code(), Some(0));
     let (_, last) = followers.last_mut().unwrap();
     assert!(last.any(|line| line == "event: over"), "the run has ended");
-    // Who comes too late is told so at once.
+    // An excess client is rejected immediately.
     assert!(follow().1.any(|line| line == "event: over"));
     assert_eq!(served.end().code, 0);
 }
 
 #[test]
-fn what_is_in_the_way_is_named() {
+fn startup_errors_name_their_cause() {
     let bench = Bench::new(&[]);
     let served = Served::start(&bench, &[]);
     let taken = bench.netdyno(&["serve", "--listen", &served.address]);
@@ -322,7 +322,7 @@ fn what_is_in_the_way_is_named() {
 }
 
 #[test]
-fn a_site_is_written_and_written_again() {
+fn a_site_is_written_and_updated() {
     let (bench, id) = with_a_run();
     bench.write("docs/studies/one.md", "# What one costs\n\ntext\n");
     let folder = bench.path("public").display().to_string();

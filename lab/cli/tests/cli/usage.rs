@@ -1,4 +1,4 @@
-//! What is wrong with a request or with the machine is said with its remedy.
+//! Invalid requests and host problems are reported with a remedy.
 
 use crate::bench::Bench;
 
@@ -40,9 +40,9 @@ fn names_and_values() {
     }
 }
 
-/// Contenders of two workloads may have one name.
+/// Contenders of two workloads may have the same name.
 #[test]
-fn a_known_name_is_told_once() {
+fn a_known_name_is_listed_once() {
     let bench = Bench::new(&[("good", None)]);
     let rename = |text: &str| text.replacen("\"dummy\"", "\"other\"", 1);
     for (from, to) in [
@@ -79,7 +79,7 @@ fn nothing_that_can_run() {
 }
 
 #[test]
-fn a_broken_manifest_hides_no_other() {
+fn a_broken_manifest_does_not_hide_others() {
     let bench = Bench::new(&[("good", None)]);
     bench.write("contenders/dummy/broken/contender.toml", "name = 3\n");
     let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "1"]);

@@ -1,5 +1,5 @@
-//! What each verb writes, on terminals of several widths and on none: no line is wider than the terminal, but for words that are too
-//! wide alone and commands to copy; no escape gets into a log.
+//! The output of each verb on terminals of several widths and in pipes: no line is wider than the terminal, except
+//! for long words and commands to copy, and logs have no escape sequences.
 
 use std::process::{Command, Stdio};
 
@@ -8,9 +8,9 @@ use crate::duels::{TURNS, bench_with};
 
 /// Columns of a terminal; none: pipes.
 const WIDTHS: [Option<usize>; 5] = [Some(40), Some(60), Some(80), Some(120), None];
-/// Columns of what is no terminal; a line of its stderr is as long as it is.
+/// Columns of pipes; lines of stderr are not wrapped there.
 const LOG_COLUMNS: usize = 100;
-/// What may stand before a word that is too wide: an indent, a mark, a quote.
+/// Permitted text before a word that is too long: an indent, a mark, a quote.
 const BEFORE: usize = 12;
 
 const CLAIMS: &str = r#"
@@ -32,7 +32,7 @@ published = { ratio = 1.0 }
 claim = { is = "about", within = 20.0 }
 "#;
 
-/// Everything on a terminal of its own, which is that wide.
+/// Runs a command on a terminal of this width.
 fn on_terminal(bench: &Bench, arguments: &[&str], columns: usize) -> String {
     let command = bench.command(arguments);
     let words = [command.get_program()].into_iter().chain(command.get_args());
@@ -46,7 +46,7 @@ fn on_terminal(bench: &Bench, arguments: &[&str], columns: usize) -> String {
     String::from_utf8(script.output().unwrap().stdout).unwrap()
 }
 
-/// The lines as they stand on the terminal: without escapes, each return a line of its own.
+/// The lines on the terminal, without escape sequences; a carriage return starts a new line.
 fn lines(text: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut rest = text.chars();
@@ -54,7 +54,7 @@ fn lines(text: &str) -> Vec<String> {
         if c != '\u{1b}' {
             plain.push(c);
         } else if rest.next() == Some('[') {
-            // A control sequence ends with its first letter; all but colours move the cursor.
+            // A control sequence ends with its first letter; all except colours move the cursor.
             let end = rest.by_ref().find(char::is_ascii_alphabetic);
             plain.extend(end.filter(|end| *end != 'm').map(|_| '\n'));
         }
@@ -62,8 +62,8 @@ fn lines(text: &str) -> Vec<String> {
     plain.split(['\n', '\r']).map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Where a line is wider, the terminal goes on in the next row: what is drawn again and again is filled with blanks to such rows, and
-/// may end a word there, but not cut one.
+/// A longer line continues in the next row of a terminal: redrawn lines are padded to full rows, which may end
+/// between words but not within one.
 fn check(arguments: &[&str], columns: Option<usize>, text: &str) {
     let width = columns.unwrap_or(LOG_COLUMNS);
     for line in lines(text) {
@@ -71,13 +71,13 @@ fn check(arguments: &[&str], columns: Option<usize>, text: &str) {
         let is_cut = |end: usize| columns.is_none() || row[end - 1] != ' ' && row[end] != ' ';
         let fits = !(width..row.len()).step_by(width).any(is_cut);
         let too_wide = line.split_whitespace().any(|word| word.chars().count() + BEFORE > width);
-        // One to copy stays whole.
+        // A command to copy is not wrapped.
         let is_command = line.starts_with("  netdyno ");
         assert!(fits || too_wide || is_command, "{arguments:?} at {columns:?}: {line:?} in:\n{text:?}");
     }
 }
 
-/// What each prints at each of these widths, on a bench of its own: time goes by while something is measured.
+/// Runs commands at each of these widths, each on its own bench, since measurements take time.
 fn at_each_width(bench: &Bench, arguments: &[&str], widths: &[Option<usize>]) {
     for &columns in widths {
         let text = match columns {
@@ -104,16 +104,16 @@ fn bench() -> Bench {
 
 const RUN: [&str; 6] = ["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.05"];
 
-/// On the narrowest, and on none.
+/// The narrowest terminal, and pipes.
 #[test]
-fn what_measures_fits_its_terminal() {
+fn measuring_verbs_fit_their_terminal() {
     let measuring: [&[&str]; 4] = [
         &RUN,
         &["replicate", "X", "--budget", "9s"],
         &["doctor", "--resolve", "dummy", "--contender", "two", "--budget", "0.1s"],
         &["doctor", "--against-itself", "1", "dummy", "one"],
     ];
-    // Of one bench a second one would go on where the first has ended, and print little.
+    // On a shared bench, the second would continue the first and print little.
     std::thread::scope(|scope| {
         for (arguments, columns) in measuring.into_iter().flat_map(|row| [(row, Some(40)), (row, None)]) {
             scope.spawn(move || at_each_width(&bench(), arguments, &[columns]));

@@ -1,4 +1,4 @@
-//! Whether a contender can be built here: asked before any build begins.
+//! Whether a contender can be built here, determined before any build starts.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -12,18 +12,18 @@ use netdyno_lab_manifest::{Contender, Need};
 /// Whether a contender can be built here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// Everything that it needs is there.
+    /// All prerequisites are installed.
     Available,
-    /// Something is missing.
+    /// A prerequisite is missing.
     Unavailable {
-        /// What is missing.
+        /// The missing prerequisites.
         reason: String,
         /// The command or page that installs it.
         remedy: String,
     },
 }
 
-/// Looks for the toolchain and for everything that the contender needs beside it.
+/// Checks the toolchain and the contender's other prerequisites.
 pub(super) fn availability(contender: &Contender, cancel: &AtomicBool) -> Availability {
     let probe = Probe { contender, watch: Watch::new(cancel, PROBE_LIMIT) };
     let mut missing: Vec<Missing> = ecosystem(contender.build.tool).missing(&probe).into_iter().collect();
@@ -50,8 +50,8 @@ fn unmet(need: &Need, probe: &Probe<'_>) -> Option<Missing> {
 
 const APT: &str = "apt-get install ";
 
-/// One command that installs what several remedies name, and the pages that they name after it; none where one remedy
-/// says it all.
+/// One command that installs the packages of several remedies, followed by their web pages; none if there is only one
+/// remedy.
 #[must_use]
 pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let installs = |remedy: &&str| remedy.starts_with(APT) || remedy.starts_with("https://");
@@ -69,7 +69,7 @@ pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<St
     (remedies.len() > 1).then(|| parts.join("; "))
 }
 
-/// One command for all packages, and what is not a package after it.
+/// One command for all packages, followed by other remedies.
 fn remedy(missing: Vec<Missing>) -> String {
     let (mut packages, mut others) = (Vec::new(), Vec::new());
     for m in missing {

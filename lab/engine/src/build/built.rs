@@ -1,4 +1,4 @@
-//! A finished build: its record, and how to start a role from it.
+//! A finished build: its record, and the commands of its roles.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use super::{java, pip, read_whole};
 use netdyno_lab_manifest::{Contender, Placeholder, Tool, substitute};
 use netdyno_lab_store::code_lines::CodeLines;
 
-/// Its presence is what makes a build finished.
+/// The file that marks a finished build.
 pub(super) const RECORD: &str = "build.json";
 
-/// What is known of a build; kept beside it as `build.json`, whose presence is what makes a build finished.
+/// The record of a build, stored next to it as `build.json`, which marks a finished build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The hash of everything that decided the outcome, as 64 hex digits.
+    /// Hash of all inputs, as 64 hex digits.
     pub key: String,
     /// The contender, as `<workload>/<name>`.
     pub contender: String,
-    /// The tool that built.
+    /// The build tool.
     pub tool: Tool,
-    /// The folders and files that were hashed, relative to the repository.
+    /// The hashed folders and files, relative to the repository.
     pub inputs: Vec<String>,
-    /// How many files that were.
+    /// The number of hashed files.
     pub files: usize,
-    /// The toolchain, in its own words.
+    /// The toolchain's version output.
     pub toolchain: String,
     /// The flags of the build.
     pub flags: Vec<String>,
-    /// The variables that decided the outcome and were set.
+    /// The environment variables that affect the build and were set.
     pub environment: BTreeMap<String, String>,
-    /// The SHA-256 of the lock file, where there is one.
+    /// SHA-256 of the lock file, if there is one.
     pub lock_hash: Option<String>,
-    /// How long it took, without waiting for other labs.
+    /// Duration in seconds, without waiting for other labs.
     pub seconds: f64,
     /// When it was finished, in UTC.
     pub built_at: String,
-    /// Everything that the tools printed.
+    /// The log of the tools.
     pub log: PathBuf,
-    /// How many lines of code it was built from.
+    /// Lines of code of its sources.
     #[serde(default = "not_counted")]
     pub lines: CodeLines,
 }
 
-/// Of the record of an older netdyno, which is still read to say how long a build takes.
+/// The value for records of older versions, which still provide the duration of a build.
 fn not_counted() -> CodeLines {
     CodeLines::not_measured("the build is older than the count of lines")
 }
@@ -52,36 +52,36 @@ fn not_counted() -> CodeLines {
 /// A finished build.
 #[derive(Debug, Clone)]
 pub struct Built {
-    /// What was built: `{dir}`.
+    /// The build's files: `{dir}`.
     pub dir: PathBuf,
-    /// What is known of it.
+    /// Its record.
     pub record: Record,
-    /// Whether it was found in the cache.
+    /// Whether it was in the cache.
     pub cached: bool,
-    /// Which of its sources are no release, if any: folders with their revisions, archives, commits. Not in the record: the
-    /// same files may have been committed since.
+    /// Sources that are not a release, if any: folders with their revisions, archives, commits. Not in the record,
+    /// since the files may be committed later.
     pub local: Option<String>,
     pub(super) contender: Contender,
     pub(super) node: Option<String>,
 }
 
-/// How to start a role.
+/// The command of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Its environment beside the inherited one.
+    /// Environment variables added to the inherited ones.
     pub env: BTreeMap<String, String>,
-    /// It only starts the program under test.
+    /// Whether it only starts the program under test.
     pub is_adapter: bool,
 }
 
 impl Built {
-    /// How to start a role; nothing if the contender does not play it.
+    /// The command of a role; none if the contender does not play it.
     pub fn command(&self, role: &str) -> Option<RoleCommand> {
         let spec = self.contender.roles.get(role)?;
         let value = |placeholder| Some(self.value(placeholder));
-        // A valid manifest has only placeholders that its tool offers.
+        // A valid manifest only has placeholders of its tool.
         let fill = |text: &String| substitute(text, value).ok();
         let argv = spec.run.iter().map(fill).collect::<Option<_>>()?;
         let mut env: BTreeMap<String, String> = BTreeMap::new();
@@ -109,26 +109,26 @@ impl Built {
     }
 }
 
-/// The builder takes only a cache whose path is UTF-8, so nothing is lost here.
+/// The builder requires a UTF-8 cache path, so nothing is lost.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The record of a finished build with this key, if it is there and whole.
+/// The record of a complete build with this key.
 pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Option<Record> {
     let record = read_any_record(entry)?;
     let whole = match contender.build.tool {
         Tool::Cargo | Tool::Cc | Tool::Go => entry.join("files").join(&contender.name).is_file(),
         Tool::Npm => entry.join("files/node_modules").is_dir() || contender.build.sdk.is_none(),
         Tool::Java => java::runtime(entry).is_file(),
-        // False also where the Python that the environment was made of is gone.
+        // Also false if the Python of the environment was removed.
         Tool::Pip => pip::python(entry).is_file(),
         Tool::System => true,
     };
     (record.key == key && whole).then_some(record)
 }
 
-/// The record of a finished build, whatever became of the rest.
+/// The record of a build, even if its files are incomplete.
 pub(super) fn read_any_record(entry: &Path) -> Option<Record> {
     read_whole(entry, RECORD)
 }

@@ -60,7 +60,7 @@ impl Ecosystem for Cargo {
         ("Cargo.lock", Some("cargo generate-lockfile"))
     }
 
-    /// The packages that it depends on by path, and theirs, with the workspaces that they inherit from.
+    /// The packages on which it depends by path, recursively, and the workspaces they inherit from.
     fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
         let patches = patches(probe).map_err(|e| probe.source_error("Cargo.toml", e))?;
         let own = fs::canonicalize(&probe.contender.dir)
@@ -68,7 +68,7 @@ impl Ecosystem for Cargo {
         path_dependencies(probe, own, patches)
     }
 
-    /// The commits that the lock file names.
+    /// The commits in the lock file.
     fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
         let lock = probe.file("Cargo.lock")?;
         let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"git+")?.strip_suffix('"'));
@@ -78,11 +78,11 @@ impl Ecosystem for Cargo {
         Ok(commits)
     }
 
-    /// All contenders of one toolchain share a target folder, and so the dependencies that they have in common.
+    /// All contenders of one toolchain share a target folder, and thus their common dependencies.
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
         let id = hex(&Sha256::digest(job.toolchain))[..8].to_owned();
         let target = job.work.join(format!("cargo-{id}"));
-        // Two contenders may have a binary of the same name: the lock is held until ours is copied.
+        // Binaries of two contenders may have the same name: the lock is held until ours is copied.
         let _lock = job.lock(&job.work.join(format!("cargo-{id}.lock")))?;
         let mut command = Command::new("cargo");
         command
@@ -99,7 +99,7 @@ impl Ecosystem for Cargo {
         let mut built: Vec<PathBuf> = Vec::new();
         let mut packages: BTreeMap<String, Package> = BTreeMap::new();
         job.run_reading("cargo build", &mut command, &mut |line| {
-            // Cargo says where the binary is: a configured target or profile moves it.
+            // Cargo reports the path of the binary, which depends on target and profile.
             if let Ok(message) = serde_json::from_str::<Message>(line) {
                 built.extend(message.executable.clone());
                 note(&mut packages, message);
@@ -116,7 +116,7 @@ impl Ecosystem for Cargo {
     }
 }
 
-/// The packages that the one in `folder` and those in `patches` depend on by path, and theirs, with the workspaces that they inherit from.
+/// The packages on which `folder` and `patches` depend by path, recursively, and the workspaces they inherit from.
 pub(super) fn path_dependencies(
     probe: &Probe<'_>,
     folder: PathBuf,
@@ -152,7 +152,7 @@ pub(super) fn path_dependencies(
     Ok(found.into_iter().collect())
 }
 
-/// Notes the package that a message is about: each is named when it is compiled, or found to be.
+/// Records the package of a message: every package is reported, compiled or fresh.
 fn note(packages: &mut BTreeMap<String, Package>, message: Message) {
     let Some(id) = message.package_id.filter(|_| packages.len() < BUILT_PACKAGES_MAX) else { return };
     let package = packages.entry(id).or_default();
@@ -162,7 +162,7 @@ fn note(packages: &mut BTreeMap<String, Package>, message: Message) {
     }
 }
 
-/// A package by its id (`cargo help pkgid`) and, for its owner, by its own manifest.
+/// Completes a package from its id (`cargo help pkgid`) and, for its owner, from its manifest.
 fn described((id, package): (String, Package)) -> Package {
     let (place, of_it) = id.split_once('#').unwrap_or((&id, ""));
     let path = place.split('?').next().unwrap_or(place);
@@ -179,7 +179,7 @@ fn described((id, package): (String, Package)) -> Package {
     }
 }
 
-/// The folders that `[patch]` puts in the place of packages: `cargo metadata` does not tell them.
+/// The folders of `[patch]` tables, which `cargo metadata` does not report.
 fn patches(probe: &Probe<'_>) -> Result<Vec<PathBuf>, String> {
     let text = probe.file("Cargo.toml").map_err(|e| e.to_string())?;
     let manifest: toml::Table = text.parse().map_err(|e: toml::de::Error| e.message().to_owned())?;
@@ -191,14 +191,14 @@ fn patches(probe: &Probe<'_>) -> Result<Vec<PathBuf>, String> {
         .collect()
 }
 
-/// `https://example.org/lib?branch=main#0123..` in words.
+/// Formats `https://example.org/lib?branch=main#0123..`.
 fn commit(source: &str) -> String {
     let (place, revision) = source.split_once('#').unwrap_or((source, ""));
     let place = place.split('?').next().unwrap_or(place);
     format!("{place} (git {})", revision.get(..12).unwrap_or(revision))
 }
 
-/// What is read of `cargo metadata`.
+/// The used part of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Member>,
@@ -223,7 +223,7 @@ impl Dependency {
     }
 }
 
-/// What is read of a line of `cargo build --message-format=json`.
+/// The used part of a line of `cargo build --message-format=json`.
 #[derive(Deserialize)]
 struct Message {
     executable: Option<PathBuf>,

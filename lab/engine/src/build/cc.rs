@@ -1,4 +1,4 @@
-//! C: one call of the compiler over the contender's and the SDK's sources, `-O2`.
+//! C: one compiler call for the sources of the contender and the SDK, `-O2`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ impl Ecosystem for Cc {
         Missing::programs(&["cc", "pkg-config"], || Missing::apt(&["build-essential", "pkg-config"]))
     }
 
-    /// The libraries count as part of it: their headers and flags decide what comes out.
+    /// Library versions are included: headers and flags affect the build.
     fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
         let mut text =
             format!("{}\n{}", probe.ask("cc", &["--version"])?, probe.ask("cc", &["-dumpmachine"])?);
@@ -36,7 +36,7 @@ impl Ecosystem for Cc {
         &["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH"]
     }
 
-    /// A distribution pins its libraries itself; their versions are part of the toolchain.
+    /// The distribution pins its libraries; their versions are part of the toolchain.
     fn lock_file(&self) -> (&'static str, Option<&'static str>) {
         ("contender.toml", None)
     }
@@ -63,7 +63,7 @@ impl Ecosystem for Cc {
     }
 }
 
-/// The libraries that pkg-config is asked for.
+/// The libraries found by pkg-config.
 fn libraries(needs: &[Need]) -> Vec<&str> {
     needs
         .iter()
@@ -74,7 +74,7 @@ fn libraries(needs: &[Need]) -> Vec<&str> {
         .collect()
 }
 
-/// The C files of a folder, sorted: what is in folders below it (tests, templates) is not part of the program.
+/// The sorted C files of a folder, without subfolders such as tests and templates.
 fn sources(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,4 +1,4 @@
-//! What the build needs of each tool; one file a tool implements it.
+//! The interface to the build tools, each of which has its own file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,41 +8,41 @@ use super::process::{Stop, Stream, Watch, run};
 use super::{BuildError, job::Job};
 use netdyno_lab_manifest::Contender;
 
-/// What the build needs of a tool.
+/// A build tool.
 pub(super) trait Ecosystem {
-    /// What of the tool itself is not installed.
+    /// A missing part of the tool itself.
     fn missing(&self, probe: &Probe<'_>) -> Option<Missing>;
-    /// The toolchain in its own words, and whatever else of this host decides what comes out.
+    /// Version output of the toolchain, and other properties of this host that affect the build.
     fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError>;
     /// The flags of a release build.
     fn flags(&self) -> &'static [&'static str];
-    /// Names of the variables that decide what comes out; one that ends in `*` stands for all that begin so.
+    /// Environment variables that affect the build; a trailing `*` matches any suffix.
     fn environment(&self) -> &'static [&'static str];
-    /// The lock file, and what makes one. Go has none where nothing is imported.
+    /// The lock file and the command that creates it. Go has none if nothing is imported.
     fn lock_file(&self) -> (&'static str, Option<&'static str>);
-    /// Folders outside the contender's own that it is built from, as far as the tool knows them.
+    /// Folders outside the contender's own that the build uses, as far as the tool knows them.
     fn local_folders(&self, _probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
         Ok(Vec::new())
     }
-    /// What else of it is no release, in words: archives beside it, commits.
+    /// Other sources that are not a release: archives next to the contender, commits.
     fn unreleased(&self, _probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
         Ok(Vec::new())
     }
-    /// Builds into `job.files()` and beside it in `job.entry`.
+    /// Builds into `job.files()` and `job.entry`.
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError>;
 }
 
-/// Something that is not installed.
+/// A missing prerequisite.
 pub(super) struct Missing {
     pub(super) reason: String,
     pub(super) remedy: Remedy,
 }
 
-/// How to install it.
+/// How to install a prerequisite.
 pub(super) enum Remedy {
     /// Debian packages.
     Apt(Vec<String>),
-    /// A command or a page.
+    /// A command or a web page.
     Other(&'static str),
 }
 
@@ -54,20 +54,20 @@ impl Missing {
         (!absent.is_empty()).then(|| Self { reason, remedy: remedy() })
     }
 
-    /// The Debian packages of that name.
+    /// Debian packages with these names.
     pub(super) fn apt(packages: &[&str]) -> Remedy {
         Remedy::Apt(packages.iter().map(|p| (*p).to_owned()).collect())
     }
 }
 
-/// Asks tools short questions, in the contender's folder.
+/// Runs short queries of tools in the contender's folder.
 pub(super) struct Probe<'a> {
     pub(super) contender: &'a Contender,
     pub(super) watch: Watch<'a>,
 }
 
 impl Probe<'_> {
-    /// One of the contender's own files; empty if it has none.
+    /// The content of a file of the contender; empty if it does not exist.
     pub(super) fn file(&self, name: &str) -> Result<String, BuildError> {
         match std::fs::read_to_string(self.contender.dir.join(name)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -77,22 +77,22 @@ impl Probe<'_> {
         }
     }
 
-    /// The error for something about such a file.
+    /// An error about such a file.
     pub(super) fn source_error(&self, name: &str, rule: String) -> BuildError {
         BuildError::Source { contender: self.contender.id(), path: self.contender.dir.join(name), rule }
     }
 
-    /// What a tool prints on stdout.
+    /// The stdout of a tool.
     pub(super) fn ask(&self, program: &str, args: &[&str]) -> Result<String, BuildError> {
         self.ask_in(&self.contender.dir, program, args)
     }
 
-    /// Whether a tool answers no. A probe that is cancelled or out of time has no answer.
+    /// Whether a tool fails. Cancellation and timeouts do not count.
     pub(super) fn denies(&self, program: &str, args: &[&str]) -> bool {
         matches!(self.ask(program, args), Err(BuildError::Denied { .. } | BuildError::Start { .. }))
     }
 
-    /// The same as [`Probe::ask`], in another folder.
+    /// Like [`Probe::ask`], in another folder.
     pub(super) fn ask_in(&self, folder: &Path, program: &str, args: &[&str]) -> Result<String, BuildError> {
         let (mut answer, mut complaint) = (String::new(), String::new());
         let mut command = Command::new(program);

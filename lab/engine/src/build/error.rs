@@ -1,4 +1,4 @@
-//! Why a build failed, and what to do about it.
+//! Build errors and their remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::ExitStatus;
 
 use super::limits::BUILD_LIMIT;
 
-/// Why there is no build.
+/// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Something is not installed: this host's part.
+    /// A prerequisite of this host is missing.
     #[error("{contender}: {reason}; {remedy}")]
     Unavailable {
         /// The contender.
@@ -19,22 +19,22 @@ pub enum BuildError {
         /// How to install it.
         remedy: String,
     },
-    /// The contender's files cannot be built from: their author's part.
+    /// The contender's files are invalid.
     #[error("{contender}: {}: {rule}", path.display())]
     Source {
         /// The contender.
         contender: String,
-        /// The file or folder at fault.
+        /// The file or folder with the problem.
         path: PathBuf,
-        /// The rule that it breaks.
+        /// The violated rule.
         rule: String,
     },
-    /// The cache cannot be used: this host's part.
+    /// The cache is unusable on this host.
     #[error("{}: {source}; {}", path.display(), cache_remedy(source))]
     Cache {
-        /// The file or folder at fault.
+        /// The file or folder with the problem.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
     /// A tool could not be started.
@@ -44,7 +44,7 @@ pub enum BuildError {
         contender: String,
         /// The tool and its verb.
         step: String,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
     /// A tool failed.
@@ -61,11 +61,11 @@ pub enum BuildError {
         step: String,
         /// How it ended.
         status: ExitStatus,
-        /// The last lines that it printed.
+        /// The last lines of its output.
         tail: Vec<String>,
-        /// Everything that it printed.
+        /// The complete output.
         log: PathBuf,
-        /// What to do, where the cause is a known one.
+        /// A remedy, if the cause is known.
         remedy: Option<&'static str>,
     },
     /// The build took too long.
@@ -73,31 +73,31 @@ pub enum BuildError {
     TimeLimit {
         /// The contender.
         contender: String,
-        /// The last lines that were printed.
+        /// The last lines of the output.
         tail: Vec<String>,
-        /// Everything that was printed.
+        /// The complete output.
         log: PathBuf,
     },
-    /// A tool answered a question with a failure.
+    /// A query of a tool failed.
     #[error("{contender}: {step} failed ({status}): {said}")]
     Denied {
         /// The contender.
         contender: String,
-        /// What was asked.
+        /// The query.
         step: String,
         /// How it ended.
         status: ExitStatus,
-        /// The last line that it printed on stderr.
+        /// The last line of its stderr.
         said: String,
     },
-    /// A tool did not answer a question in time, or not in the form that it promises.
+    /// A query of a tool timed out, or its reply is invalid.
     #[error("{contender}: {step}: {reason}")]
     Probe {
         /// The contender.
         contender: String,
-        /// What was asked.
+        /// The query.
         step: String,
-        /// What came of it.
+        /// The problem.
         reason: String,
     },
     /// The user stopped it.
@@ -114,7 +114,7 @@ impl BuildError {
     }
 }
 
-/// Well-known causes, by what the tools print, and what to do about each.
+/// Signs of common causes in the output of tools, with remedies.
 const KNOWN_CAUSES: &[(&[&str], &str)] = &[
     (
         &["No space left on device", "code ENOSPC", "ENOSPC: "],
@@ -154,7 +154,7 @@ const KNOWN_CAUSES: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What to do about a failure whose output has a known cause.
+/// The remedy for a failure with a known cause.
 pub(super) fn remedy_for(tail: &[String]) -> Option<&'static str> {
     let seen = |signs: &[&str]| tail.iter().any(|line| signs.iter().any(|sign| line.contains(sign)));
     KNOWN_CAUSES.iter().find(|(signs, _)| seen(signs)).map(|(_, remedy)| *remedy)

@@ -1,4 +1,4 @@
-//! How long a build is likely to take, so that a run can begin with what is there soonest.
+//! Expected durations of builds, so that a run can start with the fastest.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use super::{Builder, Record, built};
 use netdyno_lab_manifest::{Contender, Tool};
 
 impl Builder {
-    /// 0 where the build is there already; else what the last one of this contender took, else what its manifest says,
-    /// else what its tool takes as a rule. A contender that cannot be built says so at once: 0 too.
+    /// 0 if the build is in the cache or impossible; else the duration of the contender's last build, else that in
+    /// its manifest, else a default for its tool.
     #[must_use]
     pub fn expected_seconds(&self, contender: &Contender) -> f64 {
         let Some(last) = self.last(contender) else {
             return contender.build.seconds.map_or(usual_seconds(contender.build.tool), f64::from);
         };
-        // Asked only where there may be such a build: tools are to be started for it.
+        // Only queried if such a build may exist, because this starts tools.
         match self.inputs(contender) {
             Ok(inputs)
                 if built::read_record(&self.entry(contender, &inputs.key), &inputs.key, contender)
@@ -27,7 +27,7 @@ impl Builder {
         }
     }
 
-    /// The newest finished build of this contender, of whatever sources.
+    /// The newest finished build of this contender, of any sources.
     fn last(&self, contender: &Contender) -> Option<Record> {
         let prefix = format!("{}-", contender.name);
         let entries = fs::read_dir(self.cache.join("builds")).into_iter().flatten().flatten();
@@ -39,7 +39,7 @@ impl Builder {
     }
 }
 
-/// On two cores, from nothing.
+/// Seconds of a clean build on two cores.
 fn usual_seconds(tool: Tool) -> f64 {
     match tool {
         Tool::System => 0.0,

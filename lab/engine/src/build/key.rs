@@ -1,4 +1,4 @@
-//! The name of a build: a hash of everything that decides what comes out of it.
+//! The key of a build: a hash of all inputs that affect it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use super::tree::{Refused, Tree};
 use super::{BuildError, local};
 use netdyno_lab_manifest::{Contender, hex};
 
-/// Changed when the layout of a build, what is recorded of it, or the meaning of its key changes.
+/// Incremented if the layout of a build, its record or the meaning of its key changes.
 const FORMAT: u32 = 4;
-/// A contender's own.
+/// A contender's manifest.
 const MANIFEST: &str = "contender.toml";
 
-/// Everything that decides what comes out of a build.
+/// All inputs that affect a build.
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// 64 hex digits.
@@ -27,11 +27,12 @@ pub(super) struct Inputs {
     pub(super) toolchain: String,
     pub(super) environment: BTreeMap<String, String>,
     pub(super) lock_hash: Option<String>,
-    /// Which of them are no release, in words.
+    /// Those that are not a release.
     pub(super) local: Option<String>,
 }
 
-/// Reads and hashes the inputs of a contender's build. `catalog` is the repository whose stacks and SDKs are nobody's local copies.
+/// Reads and hashes the inputs of a contender's build. `catalog` is the repository whose stacks and SDKs do not count
+/// as local copies.
 pub(super) fn inputs(probe: &Probe<'_>, catalog: &Path, sdk: Option<&Path>) -> Result<Inputs, BuildError> {
     let contender = probe.contender;
     let root = contender.root();
@@ -87,7 +88,7 @@ pub(super) fn inputs(probe: &Probe<'_>, catalog: &Path, sdk: Option<&Path>) -> R
     Ok(Inputs { key, folders: names, files, toolchain, environment, lock_hash, local })
 }
 
-/// Hashes a folder's files, or a single file; returns how many there were.
+/// Hashes the files of a folder, or a single file. Returns their number.
 fn hash_input(path: &Path, hash: &mut Sha256) -> Result<usize, Refused> {
     if path.is_file() {
         let refused = |e: std::io::Error| Refused { path: path.to_owned(), rule: e.to_string() };
@@ -96,13 +97,13 @@ fn hash_input(path: &Path, hash: &mut Sha256) -> Result<usize, Refused> {
         hash.update(content);
         return Ok(1);
     }
-    // Whatever of a manifest decides the outcome is in the key by itself; a word of its `about` builds nothing anew.
+    // Manifest fields that affect the build are part of the key; a changed description does not cause a rebuild.
     let tree = Tree::list(path)?.without(MANIFEST);
     tree.hash(hash)?;
     Ok(tree.len())
 }
 
-/// A folder's path below the repository, so that the same files give the same key in any checkout.
+/// A folder's path relative to the repository, so that the key does not depend on the checkout's location.
 fn relative(folder: &Path, root: &Path) -> String {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     folder.strip_prefix(&root).unwrap_or(folder).to_string_lossy().into_owned()
@@ -122,7 +123,7 @@ fn lock_hash(tool: &dyn Ecosystem, contender: &Contender) -> Result<Option<Strin
     }
 }
 
-/// The variables of our environment that match, by name.
+/// The matching environment variables, by name.
 fn environment(names: &[&str]) -> BTreeMap<String, String> {
     let wanted = |key: &str| {
         names.iter().any(|name| match name.strip_suffix('*') {
@@ -130,7 +131,7 @@ fn environment(names: &[&str]) -> BTreeMap<String, String> {
             None => key == *name,
         })
     };
-    // The target folder is ours to choose.
+    // The target folder is set by the lab.
     let ours =
         |key: &str| key == "CARGO_TARGET_DIR" || key == "CARGO_BUILD_JOBS" || key == "CARGO_BUILD_TARGET_DIR";
     let all = std::env::vars_os()

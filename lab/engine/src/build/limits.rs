@@ -1,52 +1,52 @@
-//! Every limit on a build.
+//! Limits of builds.
 
 use std::time::Duration;
 
-/// The longest that one build may take, its wait for another lab's build included.
+/// Longest build, including waiting for another lab's build.
 pub const BUILD_LIMIT: Duration = Duration::from_secs(60 * 60);
-/// The longest that an input's program may take.
+/// Longest run time of an input's program.
 pub const INPUT_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// The longest input, in bytes.
+/// Longest input, in bytes.
 pub const INPUT_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
-/// The longest that a tool may take to say its version. Go may fetch a toolchain meanwhile.
+/// Time limit of a version query. Go may download a toolchain.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(60);
-/// The most bytes that are kept of what a probe prints.
+/// Most bytes kept of a query's output.
 pub const PROBE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How often a running tool is looked at: whether it is done, cancelled or out of time.
+/// Interval of polling a running tool for its end, cancellation and timeout.
 pub const POLL: Duration = Duration::from_millis(50);
-/// How long a tool has to end after SIGTERM before it is killed.
+/// Time between SIGTERM and SIGKILL.
 pub const KILL_GRACE: Duration = Duration::from_secs(2);
-/// How long output is read after a tool has ended, where something that it started still holds the pipe.
+/// How long output is read after a tool has ended, if one of its children still holds the pipe.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(2);
-/// The most files of a contender with its SDK and local packages.
+/// Most files of a contender with its SDK and local packages.
 pub const SOURCE_FILES_MAX: usize = 20_000;
-/// The most bytes of those files.
+/// Most bytes of those files.
 pub const SOURCE_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// The deepest folder among them.
+/// Greatest depth of their folders.
 pub const SOURCE_DEPTH_MAX: usize = 32;
-/// The most local packages that a contender may depend on.
+/// Most local packages of a contender.
 pub const LOCAL_PACKAGES_MAX: usize = 256;
-/// The most bytes of a build's log; what comes after is not kept.
+/// Most bytes of a build's log; the rest is dropped.
 pub const LOG_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// The longest line read of a tool; the rest is dropped.
+/// Longest line of a tool; the rest is dropped.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
-/// The longest line shown as progress or in an error, in characters.
+/// Longest displayed line, in characters.
 pub const SHOWN_LINE_CHARS_MAX: usize = 400;
-/// How many lines of a failed tool's output an error shows.
+/// Lines of a failed tool's output in an error.
 pub const TAIL_LINES: usize = 20;
-/// How many lines may wait between a tool and the log.
+/// Lines queued between a tool and the log.
 pub const LINES_QUEUED_MAX: usize = 256;
-/// The longest record of a finished build, in bytes.
+/// Longest record of a finished build, in bytes.
 pub const RECORD_BYTES_MAX: u64 = 1024 * 1024;
-/// The most files of a library whose lines are counted.
+/// Most counted files of a library.
 pub const COUNTED_FILES_MAX: usize = 20_000;
-/// The most bytes of those files.
+/// Most bytes of those files.
 pub const COUNTED_BYTES_MAX: u64 = 128 * 1024 * 1024;
-/// The most packages of a program that are looked at for its library.
+/// Most examined packages of a program.
 pub const BUILT_PACKAGES_MAX: usize = 10_000;
-/// The most packages of one owner that a library is counted with.
+/// Most packages of one owner that count as a library.
 pub const COUNTED_PACKAGES_MAX: usize = 256;
-/// Where a file says that a program wrote it: among so many bytes ...
+/// The marker of a generated file must be within this many bytes ...
 pub const HEAD_BYTES: usize = 4096;
 /// ... and lines.
 pub const HEAD_LINES: usize = 10;

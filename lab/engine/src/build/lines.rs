@@ -1,6 +1,7 @@
-//! Lines of code of a build: of the library, of the adapter, and of what a program wrote.
+//! Lines of code of a build: library, adapter and generated code.
 //!
-//! Does: say what belongs to which, and why one of them is not known. Does not: fail a build; a count is no part of what runs.
+//! Does: assign files to the three, or say why one is unknown. Does not: fail a build, since the count does not
+//! affect it.
 
 use std::fs;
 
@@ -9,18 +10,18 @@ use super::package::{Package, of_library};
 use netdyno_lab_manifest::Contender;
 use netdyno_lab_store::code_lines::{CodeLines, LineCount};
 
-/// Why there are no packages, where a tool only takes what is compiled.
+/// The reason for tools that install compiled packages.
 pub(super) const COMPILED: &str = "it comes compiled, without its source";
 
-/// Counts. `packages` is what the program was built from.
+/// Counts lines. `packages` is what the program was built from.
 pub(super) fn count(contender: &Contender, packages: &Result<Vec<Package>, String>) -> CodeLines {
-    // The folder of contenders that it is in, SDKs included.
+    // The folder of contenders, including SDKs.
     let ours = contender.dir.ancestors().nth(2).unwrap_or(&contender.dir);
     let ours = fs::canonicalize(ours).unwrap_or_else(|_| ours.to_owned());
     let is_ours = |p: &&Package| fs::canonicalize(&p.folder).is_ok_and(|folder| folder.starts_with(&ours));
     let adapter = Tally::folder(&contender.dir);
     let library = library(contender, packages, &is_ours);
-    // What the contender's own build script made; the SDK's is not its own.
+    // Output of the contender's own build script. The SDK's output does not count.
     let dir = fs::canonicalize(&contender.dir).unwrap_or_else(|_| contender.dir.clone());
     let is_itself = |p: &&Package| fs::canonicalize(&p.folder).is_ok_and(|folder| folder == dir);
     let itself: Vec<&Package> = packages.iter().flatten().filter(is_itself).collect();
@@ -42,12 +43,12 @@ pub(super) fn count(contender: &Contender, packages: &Result<Vec<Package>, Strin
 
 /// Why there is no library.
 enum Absent {
-    /// There is none beside the adapter.
+    /// The contender itself is under test.
     Itself,
     Unknown(String),
 }
 
-/// The library as it was found.
+/// The packages of the library.
 struct Library {
     packages: Vec<Package>,
     /// In the order of the packages.
@@ -82,14 +83,14 @@ fn library(
     let library = Library { packages, tallies, sum };
     let language = &contender.language;
     if !library.sum.has(language) {
-        // What is there only leads to what is compiled.
+        // Its source only calls compiled code.
         return Err(Absent::Unknown(format!("no {language} in {}{}", library.named(), library.compiled())));
     }
     Ok(library)
 }
 
 impl Library {
-    /// Its name, and how many packages are counted with it.
+    /// Its name and the number of other packages.
     fn named(&self) -> String {
         let name = self.packages.first().map_or_else(String::new, name);
         match self.packages.len() {
@@ -122,7 +123,7 @@ fn name(package: &Package) -> String {
     format!("{} {}", package.name, package.version)
 }
 
-/// What says of itself that a program wrote it, and what build scripts made. Where the library is not here, nobody knows.
+/// Generated lines: files marked as such, and output of build scripts. Unknown if the library's source is.
 fn generated(
     adapter: &Result<Tally, String>,
     library: &Result<Library, Absent>,

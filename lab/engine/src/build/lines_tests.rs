@@ -1,12 +1,12 @@
-//! The lines of code of builds, and why some are not known.
+//! Lines of code of builds, and why some are unknown.
 
 use super::package::Package;
 use super::tests::Repository;
 use super::*;
 
-/// A library of two crates in the checkout, of which one has a build script; a part of the adapter is generated, too.
+/// A library of two crates in the checkout, one with a build script; a part of the adapter is also generated.
 #[test]
-fn lines_of_code_are_counted_when_it_is_built() {
+fn lines_of_code_are_counted_by_the_build() {
     let repository = Repository::cargo("fn main() {\n    // prints\n    println!(\"{}\", tiny::lib())\n}\n");
     let package = |name: &str, more: &str| {
         format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2024\"\n{more}")
@@ -32,7 +32,7 @@ fn lines_of_code_are_counted_when_it_is_built() {
     repository.write("part/build.rs", script);
     repository.write("part/src/lib.rs", "include!(concat!(env!(\"OUT_DIR\"), \"/made.rs\"));\n");
 
-    // The manifest of the library says 1, its package 1.0.0.
+    // The library's version is 1 in the manifest, and 1.0.0 in its package.
     let built = repository.build().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(built.record.lines.library.lines, None, "another version is another library");
     assert!(built.record.lines.library.source.contains("no package tiny 1 "), "{:?}", built.record.lines);
@@ -54,7 +54,7 @@ fn lines_of_code_are_counted_when_it_is_built() {
 }
 
 #[test]
-fn why_there_is_no_library_is_said() {
+fn a_missing_library_has_a_reason() {
     let mut repository = Repository::cargo("fn main() {}");
     let mut said = |module: &str, version: &str, language: &str| {
         let (module, version) = (module.to_owned(), version.to_owned());
@@ -92,7 +92,7 @@ fn why_there_is_no_library_is_said() {
     assert_eq!(compiled.library.source, lines::COMPILED);
 }
 
-/// What an older netdyno built says how long it takes, and is built anew for its lines.
+/// A build of an older netdyno still provides its duration, and is rebuilt for its lines.
 #[test]
 fn a_record_without_lines_is_still_read() {
     let repository = Repository::cargo("fn main() {}");

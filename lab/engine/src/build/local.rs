@@ -1,16 +1,17 @@
-//! Which of a contender's sources are no release: what its manifest calls a version is then somebody's own copy.
+//! Sources of a contender that are not a release, so that they may differ from the version in its manifest.
 //!
-//! Said of a folder outside the checkout, or in a git repository of its own inside it, with its revision; and of what
-//! the tool knows by itself (an archive beside the contender, a commit). Not of the checkout's own stacks and SDKs.
+//! These are folders outside the checkout or in their own git repository inside it, with their revision, and what the
+//! build tool reports (archives, commits). The checkout's own stacks and SDKs do not count.
 
 use std::path::{Path, PathBuf};
 
 use super::ecosystem::Probe;
 
-/// Sources named one by one; more are counted.
+/// Most named sources; the others are counted.
 const NAMED_MAX: usize = 3;
 
-/// The sources that are no release, in words; none where all are. `folders` are those that the tool knows.
+/// A description of the sources that are not a release; none if there are none. `folders` are those reported by the
+/// tool.
 pub(super) fn describe(
     probe: &Probe<'_>,
     root: &Path,
@@ -36,11 +37,11 @@ pub(super) fn describe(
 #[derive(Debug, PartialEq)]
 enum Place {
     Folder(PathBuf),
-    /// The repository that it is in.
+    /// The enclosing repository.
     Git(PathBuf),
 }
 
-/// Where a folder is, if that is not the checkout itself. Both are canonical.
+/// The place of a folder that does not belong to the checkout. Both paths are canonical.
 fn place(folder: &Path, root: &Path) -> Option<Place> {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     match repository {
@@ -61,7 +62,7 @@ impl Place {
         let git = |args: &[&str]| probe.ask_in(repository, "git", args).ok();
         let state = match git(&["rev-parse", "--short=12", "HEAD"]) {
             None => "no revision".to_owned(),
-            // Takes no lock that its owner may want.
+            // Takes no lock.
             Some(revision) => match git(&["--no-optional-locks", "status", "--porcelain"]) {
                 Some(changes) if changes.is_empty() => format!("git {revision}"),
                 _ => format!("git {revision} dirty"),

@@ -1,19 +1,19 @@
-//! Builds, named by what they are made of.
+//! Builds, named by a hash of their inputs.
 //!
-//! Does: say whether a contender can be built here, build it once for each state of its sources, lock file,
-//! toolchain and flags (of a distribution's programs: of those files), and say how to start its roles. Does not: run roles, or know any contender by name.
+//! Does: determine whether a contender can be built here, build it once for each state of its sources, lock file,
+//! toolchain and flags, and provide the commands of its roles. Does not: run roles, or know any contender by name.
 //!
 //! ```text
-//! <cache>/builds/<contender>-<16 hex>/files/   what was built: {dir}
-//!                                    /build.json   the record; written last, and what makes a build finished
-//! <cache>/inputs/                              what trials are given: prepare.rs
-//! <cache>/logs/<contender>-<16 hex>.log        everything that the tools printed
-//! <cache>/work/                                locks, and the state that tools share between builds
-//! <cache>/revisions/, <cache>/catalogues/       what builds may be of: revisions.rs, catalogue.rs
+//! <cache>/builds/<contender>-<16 hex>/files/   the build: {dir}
+//!                                   /build.json   the record, written last: marks a finished build
+//! <cache>/inputs/                              inputs of trials: prepare.rs
+//! <cache>/logs/<contender>-<16 hex>.log        output of the tools
+//! <cache>/work/                                locks, and state that tools share between builds
+//! <cache>/revisions/, <cache>/catalogues/       sources of builds: revisions.rs, catalogue.rs
 //! ```
 //!
-//! A build is made where it will stay, because a virtual environment cannot be moved. It counts as finished once its
-//! record has been moved into place; a folder without one is left over from an interrupted build and is removed.
+//! A build is made in its final folder, because a virtual environment cannot be moved. It is finished once its record
+//! has been moved into place; a folder without record is left over from an interrupted build, and is removed.
 
 mod availability;
 mod built;
@@ -70,18 +70,18 @@ use tools::ecosystem;
 
 use netdyno_lab_manifest::{Contender, Tool};
 
-/// What happens during a build.
+/// An event of a build.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BuildEvent {
     /// Tools are about to run.
     Started,
-    /// A line that a tool printed, cut to a sensible length.
+    /// A line of a tool's output, of limited length.
     Line(String),
-    /// The build is there.
+    /// The build is finished.
     Finished {
-        /// Whether it was there before.
+        /// Whether it was in the cache.
         cached: bool,
-        /// How long it took, now or then.
+        /// Its duration.
         seconds: f64,
     },
 }
@@ -95,8 +95,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder for the contenders of the repository `root`. Nothing is written before the first build. A build under
-    /// way ends soon after `cancel` becomes true.
+    /// A builder for the contenders of the repository `root`. Nothing is written before the first build. A running
+    /// build ends soon after `cancel` becomes true.
     pub fn new(cache: &Path, root: &Path, cancel: Arc<AtomicBool>) -> Result<Self, BuildError> {
         let absolute = |path: &Path| std::path::absolute(path).map_err(|e| BuildError::cache(path, e));
         let cache = absolute(cache)?;
@@ -116,7 +116,7 @@ impl Builder {
         Ok(base.cache_dir().join("netdyno"))
     }
 
-    /// Where builds are kept.
+    /// The cache folder.
     pub fn cache(&self) -> &Path {
         &self.cache
     }
@@ -126,7 +126,7 @@ impl Builder {
         availability::availability(contender, &self.cancel)
     }
 
-    /// The finished build of a contender: from the cache, or made now.
+    /// Returns a contender's build from the cache, or builds it.
     pub fn build(
         &self,
         contender: &Contender,
@@ -148,7 +148,7 @@ impl Builder {
         Ok(Built { dir: entry.join("files"), record, cached, local, contender: contender.clone(), node })
     }
 
-    /// Where the build of this key is, or will be.
+    /// The folder of the build with this key.
     fn entry(&self, contender: &Contender, key: &str) -> PathBuf {
         self.cache.join("builds").join(format!("{}-{}", contender.name, &key[..16]))
     }
@@ -159,7 +159,7 @@ impl Builder {
 
     fn sdk(&self, contender: &Contender) -> Option<PathBuf> {
         let sdk = contender.build.sdk.as_ref()?;
-        // Beside it, as in another revision or in a library's repository; else the catalogue's.
+        // In the same folder of contenders, as in another revision or a library's repository; else the catalogue's.
         let beside = contender.dir.ancestors().nth(2).map(|folder| folder.join("sdk").join(sdk));
         beside.filter(|folder| folder.is_dir()).or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
     }
@@ -168,7 +168,7 @@ impl Builder {
         key::inputs(&self.probe(contender), &self.root, self.sdk(contender).as_deref())
     }
 
-    /// Builds under the build's own lock, unless another lab did meanwhile.
+    /// Builds under the build's lock, unless another lab did so in the meantime.
     fn make(
         &self,
         contender: &Contender,
@@ -240,15 +240,15 @@ fn lock_path(work: &Path, name: &str) -> PathBuf {
     work.join("locks").join(format!("{name}.lock"))
 }
 
-/// Takes the lock of a folder of the cache, which is held until the file is dropped.
+/// Locks a folder of the cache until the file is dropped.
 pub fn lock(cache: &Path, name: &str) -> io::Result<fs::File> {
     let file = job::open_lock(&lock_path(&cache.join("work"), name))?;
     file.lock()?;
     Ok(file)
 }
 
-/// Removes what interrupted builds of this contender's other states left, where nobody is building them; a finished one has a record of
-/// this name. Best effort: what cannot be removed is only in the way of space.
+/// Removes leftovers of this contender's interrupted builds that no other lab is building; `record` marks finished
+/// ones. Failures only cost space.
 fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&str, &str)) {
     let prefix = format!("{}-", contender.name);
     for entry in fs::read_dir(builds).into_iter().flatten().flatten() {
@@ -267,14 +267,14 @@ fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&st
     }
 }
 
-/// A record of this name, if it is there.
+/// Reads a record, if it exists and is valid.
 fn read_whole<T: serde::de::DeserializeOwned>(entry: &Path, name: &str) -> Option<T> {
     let mut text = String::new();
     fs::File::open(entry.join(name)).ok()?.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-/// Writes a record under another name and moves it into place: from then on what it is about is finished.
+/// Writes a record and moves it into place, which marks its folder as finished.
 fn write_whole(entry: &Path, name: &str, record: &impl serde::Serialize) -> io::Result<()> {
     let partial = entry.join(format!("{name}.partial"));
     let mut file = fs::File::create(&partial)?;

@@ -39,8 +39,8 @@ impl Ecosystem for Npm {
         ("package-lock.json", Some("npm install --package-lock-only"))
     }
 
-    /// What package.json takes from a file. A folder elsewhere is refused: npm would make a link that leads nowhere from
-    /// the copy that is built.
+    /// Dependencies on files in package.json. Folders outside the contender are rejected: npm would create a link
+    /// that is broken in the copy.
     fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
         let refused = |rule| probe.source_error(PACKAGE, rule);
         let text = probe.file(PACKAGE)?;
@@ -68,17 +68,17 @@ impl Ecosystem for Npm {
             .args(["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"])
             .current_dir(&files);
         job.run("npm ci", &mut command)?;
-        // Before the SDK joins them.
+        // Before the SDK is added.
         job.packages = installed(&files.join(MODULES));
         match job.sdk {
-            // After npm, which removes what the lock file does not name.
+            // After npm, which removes packages that the lock file does not name.
             Some(sdk) => job.copy(sdk, &files.join(MODULES).join("netdyno-contender")),
             None => Ok(()),
         }
     }
 }
 
-/// The packages that npm put at the top; those of a scope are one folder deeper.
+/// The packages in the top folder; those of a scope are one folder deeper.
 fn installed(modules: &Path) -> Result<Vec<package::Package>, String> {
     let mut packages = Vec::new();
     let mut folders = folders(modules);
@@ -97,13 +97,13 @@ fn installed(modules: &Path) -> Result<Vec<package::Package>, String> {
     Ok(packages)
 }
 
-/// The folders in a folder; none where there is none.
+/// The folders in a folder; none if it does not exist.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// What is read of the package.json of an installed package.
+/// The used part of an installed package's package.json.
 #[derive(Deserialize)]
 struct Installed {
     name: String,
@@ -124,7 +124,7 @@ impl Installed {
             Repository::Address(address) => address,
             Repository::Of { url } => url,
         });
-        // `owner/name` alone is GitHub's.
+        // `owner/name` without host is on GitHub.
         let owned = address.and_then(|address| match address.contains(':') {
             true => owner(&address),
             false => owner(&format!("github:{address}")),
@@ -139,7 +139,7 @@ impl Installed {
     }
 }
 
-/// What is read of package.json.
+/// The used part of package.json.
 #[derive(Deserialize)]
 struct Package {
     #[serde(default)]
@@ -154,12 +154,12 @@ fn local_path(version: &str) -> Option<&str> {
     path.or_else(|| version.starts_with(['.', '/', '~']).then_some(version))
 }
 
-/// Whether a part of a path leads no further up.
+/// Whether a path component stays inside.
 pub(super) fn is_below(part: Component<'_>) -> bool {
     matches!(part, Component::Normal(_) | Component::CurDir)
 }
 
-/// The Node program itself: what is on the PATH may be a script that chooses one.
+/// The Node program itself: that on the PATH may be a wrapper script.
 pub(super) fn node(probe: &Probe<'_>) -> Result<String, BuildError> {
     probe.ask("node", &["-p", "process.execPath"])
 }

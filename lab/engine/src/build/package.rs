@@ -1,35 +1,34 @@
-//! The packages that a program is built from, and which of them are the library under test.
+//! The packages of a program, and which of them belong to the library under test.
 //!
-//! Libraries are cut into packages in many ways: one crate, fifteen of one repository, or a repository for each protocol. So
-//! what counts as the library is the package that the manifest names, and those in the program that have the same owner:
-//! the first part of the path of their repositories, or for a module of Go of its own path.
+//! Libraries are divided into packages in many ways: one crate, fifteen of one repository, or a repository per
+//! protocol. The library therefore consists of the package in the manifest and the program's packages with the same
+//! owner: the first path component of their repositories or, for Go modules, of their paths.
 
 use std::path::PathBuf;
 
 use super::limits::COUNTED_PACKAGES_MAX;
 use netdyno_lab_manifest::{Implementation, version_matches};
 
-/// One package that is in a program.
+/// A package of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Package {
     /// As its ecosystem names it.
     pub(super) name: String,
     /// Its version, without a leading `v`.
     pub(super) version: String,
-    /// Its owners: `forge/name`.
+    /// Its owners, as `forge/name`.
     pub(super) owners: Vec<String>,
-    /// Where its source is.
+    /// The folder of its source.
     pub(super) folder: PathBuf,
-    /// Its files, relative to the folder, where they share that with others; none: all of the folder.
+    /// Its files, relative to the folder, if it shares the folder; none: all files.
     pub(super) files: Option<Vec<PathBuf>>,
-    /// Folders that its build scripts filled.
+    /// Output folders of its build scripts.
     pub(super) made: Vec<PathBuf>,
-    /// It is no release: a folder that is built from by its path.
+    /// Not a release, but a folder referenced by path.
     pub(super) is_local: bool,
 }
 
-/// The library among the packages of a program, first, and those of the same owner after it. Folders that a library takes
-/// by their path are the same person's.
+/// The library's package, followed by others of the same owner. Packages referenced by path have the same owner.
 pub(super) fn of_library(packages: &[Package], library: &Implementation) -> Result<Vec<Package>, String> {
     let is_it = |p: &&Package| p.name == library.module && version_matches(&library.version, &p.version);
     let Some(found) = packages.iter().find(is_it) else {
@@ -49,7 +48,7 @@ pub(super) fn of_library(packages: &[Package], library: &Implementation) -> Resu
     }
 }
 
-/// Who owns a repository, by its address: `github.com/owner` of `git+https://github.com/owner/name.git`.
+/// The owner of a repository: `github.com/owner` for `git+https://github.com/owner/name.git`.
 pub(super) fn owner(repository: &str) -> Option<String> {
     let address = repository.trim().to_lowercase();
     let address = match address.split_once("://") {
@@ -67,7 +66,7 @@ pub(super) fn owner(repository: &str) -> Option<String> {
     Some(format!("{}/{owner}", host.strip_prefix("www.").unwrap_or(host)))
 }
 
-/// The owner of a module of Go: the first two parts of its path.
+/// The owner of a Go module: the first two components of its path.
 pub(super) fn owner_of_module(path: &str) -> String {
     path.split('/').take(2).collect::<Vec<_>>().join("/")
 }

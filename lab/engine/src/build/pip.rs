@@ -1,5 +1,6 @@
-//! Python: a copy of the contender, a virtual environment of its own beside it, and the SDK on the PYTHONPATH. Folders of the repository among its
-//! sources that are Python packages are built by what the lock file has of their build tools, and installed into it.
+//! Python: a copy of the contender, a virtual environment next to it, and the SDK on the PYTHONPATH. Python packages
+//! of the repository among its sources are built with the build tools of the lock file, and installed into the
+//! environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,10 +16,10 @@ use super::npm::is_below;
 use super::package::{Package, owner};
 use netdyno_lab_manifest::Contender;
 
-/// The flags of every installation.
+/// Options of every installation.
 pub(super) const FLAGS: &[&str] = &["--require-hashes"];
 
-/// Prints a line a package: what its metadata says, and the files that it was installed with.
+/// Prints a line per package, with its metadata and installed files.
 const PACKAGES: &str = r#"
 import importlib.metadata, json
 NAMED = {"homepage", "home-page", "source", "source code", "repository", "code", "github"}
@@ -68,7 +69,7 @@ impl Ecosystem for Pip {
         ("requirements.txt", Some("pip-compile --generate-hashes"))
     }
 
-    /// What the repository's packages among its sources are made of, where that is Rust.
+    /// The Rust sources of the repository's packages.
     fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
         let mut folders = Vec::new();
         for package in
@@ -91,7 +92,7 @@ impl Ecosystem for Pip {
         text.lines().filter_map(local_path).map(|path| archive(probe, path).map_err(refused)).collect()
     }
 
-    /// A virtual environment cannot be moved, so it is made where it will stay.
+    /// A virtual environment cannot be moved, so it is created in its final folder.
     fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
         job.copy(&job.contender.dir, &job.files())?;
         if let Some(sdk) = job.sdk {
@@ -115,8 +116,8 @@ fn of_the_repository(contender: &Contender) -> impl Iterator<Item = PathBuf> {
     folders.filter(|folder| folder.join("pyproject.toml").is_file())
 }
 
-/// Builds a package of the repository and installs it. Its build tools are there already, by their hashes; all that is in Rust shares one
-/// target folder.
+/// Builds a package of the repository and installs it. Its build tools are already installed, by their hashes; all
+/// Rust code shares one target folder.
 fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
     let programs = job.entry.join("venv/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -147,7 +148,7 @@ fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
     listed.map(|()| packages).map_err(|e| e.to_string())
 }
 
-/// A line of the answer to [`PACKAGES`].
+/// A line of the reply to [`PACKAGES`].
 #[derive(Deserialize)]
 struct Installed {
     name: String,
@@ -164,14 +165,14 @@ impl Installed {
             version: self.version,
             owners: self.addresses.iter().filter_map(|address| owner(address)).collect(),
             folder: self.folder,
-            // Beside it (`../`) are only scripts that start it.
+            // Files outside (`../`) are only start scripts.
             files: Some(self.files.into_iter().filter(|f| f.components().all(is_below)).collect()),
             ..Package::default()
         }
     }
 }
 
-/// The path of a requirement that is a file or folder of this host.
+/// The path of a requirement that is a local file or folder.
 fn local_path(line: &str) -> Option<&str> {
     let line = line.trim();
     let editable = ["-e ", "--editable ", "--editable="].iter().find_map(|option| line.strip_prefix(option));
@@ -181,7 +182,7 @@ fn local_path(line: &str) -> Option<&str> {
     file.or_else(|| place.starts_with(['.', '/', '~']).then_some(place))
 }
 
-/// A local requirement in words. Only an archive in the contender's own folder can be installed by its hash.
+/// Describes a local requirement. Only archives in the contender's own folder can be installed by hash.
 fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
     let outside = Path::new(path).components().any(|part| !is_below(part));
     if outside || !probe.contender.dir.join(path).is_file() {
@@ -193,7 +194,7 @@ fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
     Ok(path.to_owned())
 }
 
-/// Makes the build's virtual environment and installs into it what a requirements file in `files` names.
+/// Creates the build's virtual environment and installs a requirements file of `files`.
 pub(super) fn environment(job: &mut Job<'_>, requirements: &str) -> Result<(), BuildError> {
     let mut make = Command::new("python3");
     make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
@@ -208,7 +209,7 @@ pub(super) fn environment(job: &mut Job<'_>, requirements: &str) -> Result<(), B
     job.run("pip install", &mut install)
 }
 
-/// What of Python itself is not installed.
+/// A missing part of Python itself.
 pub(super) fn missing(probe: &Probe<'_>) -> Option<Missing> {
     let packages = || Missing::apt(&["python3", "python3-venv"]);
     Missing::programs(&["python3"], packages).or_else(|| {
@@ -222,7 +223,7 @@ pub(super) fn python(entry: &Path) -> PathBuf {
     entry.join("venv/bin/python")
 }
 
-/// The SDK's copy, which goes on the PYTHONPATH.
+/// The SDK's copy on the PYTHONPATH.
 pub(super) fn sdk_folder(entry: &Path) -> PathBuf {
     entry.join("sdk")
 }

@@ -1,12 +1,13 @@
-//! Inputs: files that a trial's roles are given, each made once by a program of the workload's own and kept by what decided it.
+//! Inputs: files for a trial's roles, each generated once by a program of the workload and cached by its parameters.
 //!
 //! ```text
-//! <cache>/inputs/<input>-<16 hex>/file          what was made; given to the roles by its path
-//!                                /input.json    the record; written last, and what makes an input finished
+//! <cache>/inputs/<input>-<16 hex>/file          the generated file
+//!                               /input.json    the record, written last: marks a finished input
 //! ```
 //!
-//! The program is started as `PROGRAM PATH name=value ..`, with the parameters that the workload names for it. It writes the file at
-//! PATH and prints one line of JSON, what the gate must see of it: `{"digest": "64 hex digits", "messages": N, "bytes": N}`.
+//! The program is started as `PROGRAM PATH name=value ..`, with the parameters that the workload names for it. It
+//! writes the file at PATH and prints one line of JSON, the expected result of the gate: `{"digest": "64 hex digits",
+//! "messages": N, "bytes": N}`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -24,33 +25,33 @@ use super::process::Watch;
 use super::{BuildError, BuildEvent, Builder, lock_path, read_whole, sweep, write_whole};
 use netdyno_lab_manifest::{Contender, Expected, InputSpec, Params, Workload, hex};
 
-/// Changed when the layout of an input, or how its program is started, changes.
+/// Incremented if the layout of an input or the arguments of its program change.
 const FORMAT: u32 = 1;
-/// Its presence is what makes an input finished.
+/// The file that marks a finished input.
 pub(super) const RECORD: &str = "input.json";
 const DIGEST_DIGITS: usize = 64;
 
 /// The inputs of a trial, by name.
 pub type Prepared = BTreeMap<String, PreparedInput>;
 
-/// A file that was made for a trial's roles.
+/// A generated file for a trial's roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedInput {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What the gate must see of it.
+    /// The gate's expected result.
     pub expected: Expected,
 }
 
-/// What is known of an input; kept beside it.
+/// The record of an input.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
     key: String,
-    /// The program that made it, as `<workload>/<input>`.
+    /// The generating program, as `<workload>/<input>`.
     maker: String,
-    /// The build of the program that made it.
+    /// The key of the program's build.
     program: String,
-    /// What the program was told.
+    /// The arguments of the program.
     arguments: Vec<String>,
     /// Length of the file.
     file_bytes: u64,
@@ -59,10 +60,8 @@ struct Record {
 }
 
 impl Builder {
-    /// What a workload's roles are given with these parameters: from the cache, or made now. `folder` is that of its manifest.
-    ///
-    /// # Errors
-    /// As for a build, of the input's program in the place of a contender.
+    /// The inputs of a workload's roles with these parameters, from the cache or generated now. `folder` contains its
+    /// manifest.
     pub fn prepare(
         &self,
         (workload, folder): (&Workload, &Path),
@@ -107,7 +106,7 @@ impl Builder {
         Ok(PreparedInput { path: entry.join("file"), expected: record.expected })
     }
 
-    /// Makes it under its own lock, unless another lab did meanwhile.
+    /// Generates an input under its lock, unless another lab did so in the meantime.
     fn make_input(
         &self,
         maker: &Contender,
@@ -172,14 +171,14 @@ impl Builder {
     }
 }
 
-/// The record of a finished input with this key, if its file is whole.
+/// The record of a complete input with this key.
 fn read_record(entry: &Path, key: &str) -> Option<Record> {
     let record: Record = read_whole(entry, RECORD)?;
     let whole = fs::metadata(entry.join("file")).is_ok_and(|file| file.len() == record.file_bytes);
     (record.key == key && whole).then_some(record)
 }
 
-/// The program that made an input, and the key of its build; none of one that is not finished.
+/// The program that generated a finished input, and the key of its build.
 pub(super) fn program_of(entry: &Path) -> Option<(String, String)> {
     read_whole::<Record>(entry, RECORD).map(|record| (record.maker, record.program))
 }

@@ -1,4 +1,4 @@
-//! A tool as a child process: in a process group of its own, its output line by line, ended on request.
+//! Tools as child processes: in their own process group, with line-wise output, ended on request.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,20 +15,20 @@ use nix::unistd::Pid;
 
 use super::limits::{DRAIN_LIMIT, KILL_GRACE, LINE_BYTES_MAX, LINES_QUEUED_MAX, POLL};
 
-/// Where a line came from.
+/// The origin of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     Stdout,
     Stderr,
 }
 
-/// Why a tool did not run to its end.
+/// Why a tool did not finish.
 #[derive(Debug)]
 pub(super) enum Stop {
     Start(io::Error),
     Cancelled,
     TimeLimit,
-    /// The file that it makes grew too long.
+    /// The generated file exceeds its limit.
     TooLong,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Stop {
 pub(super) struct Watch<'a> {
     pub(super) cancel: &'a AtomicBool,
     pub(super) deadline: Instant,
-    /// A file that it makes, and how long that may be, in bytes.
+    /// A generated file and its limit in bytes.
     file: Option<(&'a Path, u64)>,
 }
 
@@ -46,12 +46,12 @@ impl<'a> Watch<'a> {
         Self { cancel, deadline: Instant::now() + limit, file: None }
     }
 
-    /// The same for a tool that makes this file, of so many bytes at the most.
+    /// Adds a limit for a generated file.
     pub(super) fn making(self, file: &'a Path, bytes_max: u64) -> Self {
         Self { file: Some((file, bytes_max)), ..self }
     }
 
-    /// Fails once cancelled, out of time or out of space.
+    /// Fails after cancellation, the time limit or the file limit.
     pub(super) fn check(&self) -> Result<(), Stop> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(Stop::Cancelled);
@@ -64,7 +64,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Runs a tool to its end and hands over each line that it prints.
+/// Runs a tool to its end and passes on each line of output.
 pub(super) fn run(
     command: &mut Command,
     watch: Watch<'_>,
@@ -88,7 +88,7 @@ pub(super) fn run(
         }
         if let Some((status, at)) = ended {
             if at.elapsed() > DRAIN_LIMIT {
-                // Something that the tool started still holds its pipe.
+                // A child of the tool still holds its pipe.
                 group.signal(Signal::SIGKILL);
                 return Ok(status);
             }
@@ -98,17 +98,17 @@ pub(super) fn run(
     }
 }
 
-/// What a tool answers to a question.
+/// The reply of a tool.
 pub(crate) enum Answer {
-    /// The first line.
+    /// Its first line.
     Line(String),
-    /// It is not here, fails, or says nothing.
+    /// The tool is missing, failed, or printed nothing.
     Nothing,
-    /// It had not ended in time, and was ended.
+    /// It did not finish in time, and was ended.
     Late,
 }
 
-/// Asks a tool something that it answers at once.
+/// Runs a tool for a short query.
 pub(crate) fn ask(program: &str, argument: &str, limit: Duration) -> Answer {
     let never = AtomicBool::new(false);
     let mut first = None;
@@ -124,7 +124,7 @@ pub(crate) fn ask(program: &str, argument: &str, limit: Duration) -> Answer {
     }
 }
 
-/// A child and everything in its process group; ended when dropped.
+/// A child with its process group; ended when dropped.
 struct Group {
     child: Child,
     reaped: bool,
@@ -155,7 +155,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         if let Ok(id) = i32::try_from(self.child.id()) {
-            // It fails where the group is already gone, which is what is wanted.
+            // It fails if the group has already ended.
             let _ = killpg(Pid::from_raw(id), signal);
         }
     }
@@ -176,8 +176,8 @@ impl Drop for Group {
     }
 }
 
-/// Sends the lines of a pipe until it is closed or nobody listens. A carriage return ends a line too: that is how
-/// tools draw progress.
+/// Sends the lines of a pipe until it is closed or has no receiver. A carriage return also ends a line, since tools
+/// use it for progress.
 fn forward(stream: Stream, pipe: impl Read + Send + 'static, sender: SyncSender<(Stream, String)>) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

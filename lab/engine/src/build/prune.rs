@@ -1,7 +1,7 @@
-//! Builds of another state than the current one of this checkout, inputs made by such a program, revisions that were compared, and
-//! catalogues that another program carried: what they take, and their removal.
+//! Outdated builds of this checkout, inputs of outdated programs, compared revisions, and catalogues of other
+//! versions: their sizes and their removal.
 //!
-//! Does not touch what tools share between builds (`work`): the next build would begin from nothing.
+//! The state that tools share between builds (`work`) is kept, since it makes later builds faster.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,29 +11,25 @@ use std::path::{Path, PathBuf};
 use super::{Availability, BuildError, Builder, built, job, lock_path, prepare};
 use netdyno_lab_manifest::Contender;
 
-/// Its presence is what makes an export finished.
+/// The file that marks a complete revision.
 pub(crate) const REVISION_RECORD: &str = "whole";
 
-/// A build, or an input, that nobody of this checkout would use.
+/// A folder of the cache that this checkout does not use.
 #[derive(Debug)]
 pub struct Stale {
     /// `build`, `input`, `revision` or `catalogue`.
     pub kind: &'static str,
-    /// Name of its folder: `<contender>-<16 hex>`.
+    /// Its folder's name: `<contender>-<16 hex>`.
     pub name: String,
-    /// What its files take.
+    /// The size of its files.
     pub bytes: u64,
     folder: PathBuf,
 }
 
 impl Builder {
-    /// The builds that none of these contenders would use as it stands now, and the inputs that no such build made: the programs of inputs
-    /// are among the contenders. What belongs to one whose state cannot be told, since a tool is missing, is left.
-    ///
-    /// `carried` names the catalogue that this program carries.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
+    /// The builds that none of these contenders uses in its current state, and inputs from other builds; the programs
+    /// of inputs are among the contenders. If a contender's state is unknown because a tool is missing, its builds
+    /// are kept. `carried` names the program's own catalogue.
     pub fn stale<'a>(
         &self,
         contenders: impl Iterator<Item = &'a Contender>,
@@ -59,13 +55,13 @@ impl Builder {
         };
         let mut stale = self.stale_in("build", &is_stale_build)?;
         stale.extend(self.stale_in("input", &is_stale_input)?);
-        // A revision is written again when it is wanted again.
+        // A revision is written again when needed.
         stale.extend(self.stale_in("revision", &|_, _| true)?);
         stale.extend(self.stale_in("catalogue", &|_, name| name != carried)?);
         Ok(stale)
     }
 
-    /// What is stale of a kind, by name.
+    /// The outdated folders of a kind, by name.
     fn stale_in(
         &self,
         kind: &'static str,
@@ -88,17 +84,14 @@ impl Builder {
         Ok(stale)
     }
 
-    /// Removes one and its log, unless somebody makes it just now; whether it was removed.
-    ///
-    /// # Errors
-    /// When the cache does not let it be removed.
+    /// Removes a folder and its log, unless another lab is building it. Returns whether it was removed.
     pub fn remove(&self, stale: &Stale) -> Result<bool, BuildError> {
         let error = |e| BuildError::cache(&stale.folder, e);
         let lock = job::open_lock(&lock_path(&self.cache.join("work"), &stale.name)).map_err(error)?;
         if lock.try_lock().is_err() {
             return Ok(false);
         }
-        // The record first: what is left of an interrupted removal is no finished build.
+        // The record first, so that an interrupted removal leaves no finished build.
         let record = stale.folder.join(match stale.kind {
             "build" => built::RECORD,
             "input" => prepare::RECORD,
@@ -111,18 +104,18 @@ impl Builder {
             }
         }
         let log = self.cache.join("logs").join(format!("{}.log", stale.name));
-        // A log without its build is small, and in nobody's way.
+        // A log without its build is small and harmless.
         let _ = fs::remove_file(log);
         Ok(true)
     }
 }
 
-/// Whose build this is; none of one that is not finished: the next build of that contender sweeps it.
+/// The contender of a build; none if it is unfinished, since the contender's next build removes it.
 fn contender_of(folder: &Path) -> Option<String> {
     Some(built::read_any_record(folder)?.contender)
 }
 
-/// What the files below a folder take; links are not followed.
+/// The size of the files below a folder, without following links.
 fn bytes_below(folder: &Path) -> u64 {
     let (mut folders, mut bytes) = (vec![folder.to_owned()], 0);
     while let Some(folder) = folders.pop() {

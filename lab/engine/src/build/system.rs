@@ -1,5 +1,5 @@
-//! System: programs of the distribution, started as they are. Nothing is built; what they are is in the key, since their
-//! files are hashed.
+//! System: programs of the distribution, which are not built. Their files are hashed, so that they are part of the
+//! key.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use netdyno_lab_manifest::Need;
 pub(super) struct System;
 
 impl System {
-    /// Where the programs that the contender needs are.
+    /// The paths of the required programs.
     fn programs(probe: &Probe<'_>) -> Vec<PathBuf> {
         let program = |need: &Need| match need {
             Need::Program { program, .. } => which::which(program).ok(),
@@ -22,7 +22,7 @@ impl System {
 }
 
 impl Ecosystem for System {
-    /// The programs are `needs`, which are looked for anyway.
+    /// The programs are listed in `needs`, which is checked separately.
     fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
         None
     }
@@ -40,7 +40,7 @@ impl Ecosystem for System {
         &[]
     }
 
-    /// A distribution pins its packages itself; the version that the manifest names is checked against `ready`.
+    /// The distribution pins its packages; the manifest's version is checked against `ready`.
     fn lock_file(&self) -> (&'static str, Option<&'static str>) {
         ("contender.toml", None)
     }

@@ -52,7 +52,7 @@ impl Repository {
     }
 }
 
-/// What the role prints.
+/// The output of the role.
 fn output(built: &Built) -> String {
     let command = built.command("a").unwrap();
     let output = Command::new(&command.argv[0]).args(&command.argv[1..]).envs(&command.env).output().unwrap();
@@ -60,7 +60,7 @@ fn output(built: &Built) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether the tool is here; a CI that requires everything fails where it is not.
+/// Whether the tool is installed; a failure if all tools are required.
 fn have(repository: &Repository, tool: &str) -> bool {
     let here = repository.builder().availability(&repository.contender) == Availability::Available;
     let required = std::env::var("NETDYNO_REQUIRE").is_ok_and(|v| v == "all");
@@ -72,7 +72,7 @@ fn have(repository: &Repository, tool: &str) -> bool {
 }
 
 #[test]
-fn a_build_is_made_once_for_each_state_of_its_sources() {
+fn each_state_of_the_sources_is_built_once() {
     let repository = Repository::cargo("fn main() { println!(\"one\") }");
     let mut events = Vec::new();
     let built = repository.builder().build(&repository.contender, &mut |event| events.push(event)).unwrap();
@@ -101,7 +101,7 @@ fn a_build_is_made_once_for_each_state_of_its_sources() {
 }
 
 #[test]
-fn what_a_build_will_take_is_what_it_took_or_what_the_manifest_says() {
+fn the_expected_duration_is_that_of_the_last_build_or_the_manifest() {
     let mut repository = Repository::cargo("fn main() {}");
     let expected = |repository: &Repository| repository.builder().expected_seconds(&repository.contender);
     assert_eq!(expected(&repository), 60.0);
@@ -138,9 +138,9 @@ fn a_local_package_is_a_source() {
     assert_eq!(output(&repository.build().unwrap()), "2\n");
 }
 
-/// A library in a git repository elsewhere, in the place of a release.
+/// A library in another git repository, instead of a release.
 #[test]
-fn a_library_that_is_no_release_is_named_with_its_revision() {
+fn an_unreleased_library_is_named_with_its_revision() {
     let elsewhere = tempfile::tempdir().unwrap();
     let library = elsewhere.path().canonicalize().unwrap();
     let write = |file: &str, text: &str| fs::write(library.join(file), text).unwrap();
@@ -181,7 +181,7 @@ fn a_library_that_is_no_release_is_named_with_its_revision() {
 }
 
 #[test]
-fn a_local_archive_is_named_and_what_cannot_be_built_is_refused_with_a_remedy() {
+fn local_archives_are_named_and_invalid_dependencies_are_rejected_with_a_remedy() {
     let package = "{\"name\": \"tiny\", \"version\": \"1.0.0\", \"dependencies\": {\"lib\": \"file:PATH\"}}";
     let wheel = "lib @ file:PATH --hash=sha256:00";
     let rows: [(&str, &str, &str); 2] =
@@ -204,7 +204,7 @@ fn a_local_archive_is_named_and_what_cannot_be_built_is_refused_with_a_remedy() 
 }
 
 #[test]
-fn an_interrupted_build_is_made_again() {
+fn an_interrupted_build_is_repeated() {
     let repository = Repository::cargo("fn main() { println!(\"whole\") }");
     let built = repository.build().unwrap();
     let entry = built.dir.parent().unwrap();
@@ -218,13 +218,13 @@ fn an_interrupted_build_is_made_again() {
     assert_eq!(output(&again), "whole\n");
     assert!(!entry.join("debris").exists());
     assert!(!other.exists());
-    // A record without its binary is no build either.
+    // A record without its binary is not a build either.
     fs::remove_file(built.dir.join("tiny")).unwrap();
     assert!(!repository.build().unwrap().cached);
 }
 
 #[test]
-fn two_labs_build_the_same_once() {
+fn two_labs_share_a_build() {
     let repository = Repository::cargo("fn main() { println!(\"once\") }");
     let built: Vec<Built> = std::thread::scope(|scope| {
         let labs: Vec<_> = (0..2).map(|_| scope.spawn(|| repository.build().unwrap())).collect();
@@ -235,7 +235,7 @@ fn two_labs_build_the_same_once() {
 }
 
 #[test]
-fn a_source_that_changes_meanwhile_gives_no_build() {
+fn a_source_that_changes_during_the_build_is_an_error() {
     let repository = Repository::cargo("fn main() {}");
     let source = repository.contender.dir.join("src/main.rs");
     let mut edit = |event| {
@@ -263,7 +263,7 @@ fn a_failed_build_shows_its_last_lines() {
 }
 
 #[test]
-fn sources_that_cannot_be_hashed_are_refused() {
+fn sources_that_cannot_be_hashed_are_rejected() {
     let repository = Repository::cargo("fn main() {}");
     let lock = repository.contender.dir.join("Cargo.lock");
     let kept = fs::read(&lock).unwrap();
@@ -275,9 +275,9 @@ fn sources_that_cannot_be_hashed_are_refused() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_says_what_to_set() {
+fn an_unwritable_cache_is_reported_with_a_remedy() {
     let repository = Repository::cargo("fn main() {}");
-    // A file where the folder should be: root may write to any folder, so permissions would prove nothing.
+    // A file instead of the folder: root may write to any folder, so permissions would prove nothing.
     repository.write("file", "");
     let cache = repository.dir.path().join("file/cache");
     let builder = Builder::new(&cache, repository.dir.path(), Arc::default()).unwrap();
@@ -299,7 +299,7 @@ fn known_causes_have_remedies() {
 }
 
 #[test]
-fn a_cancelled_build_ends_with_everything_that_it_started() {
+fn a_cancelled_build_ends_with_all_its_processes() {
     // The build script would run for a minute.
     let repository = Repository::cargo("fn main() {}");
     let pid_file = repository.dir.path().join("pid");
@@ -337,7 +337,7 @@ fn a_cancelled_build_ends_with_everything_that_it_started() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_remedy() {
+fn missing_prerequisites_are_named_with_a_remedy() {
     let needs = "tool = \"cargo\"\nneeds = [{ program = \"no-such-tool\", apt = \"no-such\" }, \
                  { pkg_config = \"no-such-lib\", apt = \"libnosuch-dev\" }]";
     let repository = Repository::new(needs, "[\"{bin}\"]", &[]);
@@ -378,7 +378,7 @@ fn cc_builds() {
     let repository = Repository::new("tool = \"cc\"\nsdk = \"c\"", "[\"{bin}\"]", &files);
     repository.write("contenders/sdk/c/word.h", "const char *word(void);\n");
     repository.write("contenders/sdk/c/word.c", "const char *word(void) { return \"c\"; }\n");
-    // What is in a folder below is no part of the program: two mains would not link.
+    // Subfolders are not part of the program: two main functions would not link.
     repository.write("contenders/sdk/c/tests/main.c", "int main(void) { return 1; }\n");
     if !have(&repository, "cc and pkg-config") {
         return;
@@ -428,7 +428,7 @@ fn pip_builds() {
     assert!(repository.build().unwrap().cached);
 }
 
-/// Makes a wheel of one module, as a build tool would.
+/// Creates a wheel of one module.
 const BACKEND: &str = r#"
 import zipfile
 
@@ -460,7 +460,7 @@ fn pip_builds_and_installs_a_package_of_the_repository() {
 }
 
 #[test]
-fn a_tool_whose_file_grows_too_long_is_ended() {
+fn a_tool_whose_file_exceeds_the_limit_is_ended() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     let cancel = AtomicBool::new(false);

@@ -1,10 +1,10 @@
-//! The implementation of each build tool.
+//! The implementations of the build tools.
 
 use super::ecosystem::Ecosystem;
 use super::{cargo, cc, go, java, npm, pip, system};
 use netdyno_lab_manifest::Tool;
 
-/// The implementation for a tool.
+/// The implementation of a tool.
 pub(super) fn ecosystem(tool: Tool) -> &'static dyn Ecosystem {
     match tool {
         Tool::Cargo => &cargo::Cargo,

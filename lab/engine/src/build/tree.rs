@@ -1,4 +1,4 @@
-//! The files of a folder that count as its sources: listed, hashed, copied.
+//! The source files of a folder: listed, hashed, copied.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::limits::{SOURCE_BYTES_MAX, SOURCE_DEPTH_MAX, SOURCE_FILES_MAX};
 
-/// Folders that tools write and git does not track.
+/// Folders that tools generate and git does not track.
 pub(super) const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__", ".venv", ".git"];
 
 /// Why a folder cannot be a source.
@@ -18,7 +18,7 @@ pub(super) struct Refused {
     pub(super) rule: String,
 }
 
-/// A folder's source files, sorted by their path in it.
+/// A folder's source files, sorted by path.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Lists a folder. Links are refused: what they lead to would not be hashed.
+    /// Lists a folder. Links are rejected, since their targets would not be hashed.
     pub(super) fn list(root: &Path) -> Result<Self, Refused> {
         let mut tree = Self { root: root.to_owned(), files: Vec::new() };
         let mut bytes = 0;
@@ -42,12 +42,12 @@ impl Tree {
         self
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub(super) fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Feeds every path and content to a hash, each with its length before it.
+    /// Hashes every path and content, each with its length first.
     pub(super) fn hash(&self, hash: &mut Sha256) -> Result<(), Refused> {
         hash.update((self.files.len() as u64).to_be_bytes());
         for file in &self.files {
@@ -61,7 +61,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Copies every file to a folder, which is made.
+    /// Copies every file to a folder, which is created.
     pub(super) fn copy_to(&self, to: &Path) -> io::Result<()> {
         fs::create_dir_all(to)?;
         for file in &self.files {

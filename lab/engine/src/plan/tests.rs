@@ -13,7 +13,7 @@ fn cells(roles: &[&str], contenders: &[&str], ceiling: Option<&str>, casting: &C
     super::cells(&stage, &names(contenders), ceiling, casting, &[Params::default()])
 }
 
-/// `load > server` of each cell, with the roles of partners left out of `load`.
+/// `load > server` of each cell, without the `load` of partners.
 fn with_a_partner(contenders: &[&str], casting: &Casting) -> Vec<String> {
     let (roles, none) = (names(&["load", "server"]), IndexMap::new());
     let partners = IndexMap::from([("load".into(), "standard".into())]);
@@ -39,7 +39,7 @@ fn a_partner_plays_its_role_for_all() {
 }
 
 #[test]
-fn a_matrix_varies_the_partner_where_another_is_named() {
+fn a_matrix_varies_the_partner_if_another_is_named() {
     assert_eq!(with_a_partner(&["x", "y"], &Casting::Matrix), [">x", ">y", ">top!"]);
     assert_eq!(
         with_a_partner(&["x", "both", "other"], &Casting::Matrix),
@@ -48,7 +48,7 @@ fn a_matrix_varies_the_partner_where_another_is_named() {
     assert_eq!(with_a_partner(&["standard", "other", "x"], &Casting::Matrix), [">x", "other>x", ">top!"]);
 }
 
-/// `controller>device` of each cell, where `one` plays the controller alone, `two` the device, and `full` stands in.
+/// `controller>device` of each cell. `one` only plays the controller, `two` only the device; `full` is the stand-in.
 fn with_stand_ins(contenders: &[&str], casting: &Casting) -> Vec<String> {
     let (roles, none) = (names(&["controller", "device"]), IndexMap::new());
     let stand_ins = roles.iter().map(|role| (role.clone(), "full".to_owned())).collect();
@@ -67,7 +67,7 @@ fn with_stand_ins(contenders: &[&str], casting: &Casting) -> Vec<String> {
 }
 
 #[test]
-fn a_stand_in_plays_what_one_does_not() {
+fn a_stand_in_plays_missing_roles() {
     assert_eq!(
         with_stand_ins(&["one", "two", "both"], &Casting::Alone),
         ["one>full", "full>two", "both>both", "top>top"]
@@ -86,7 +86,7 @@ fn a_stand_in_plays_what_one_does_not() {
 }
 
 #[test]
-fn who_plays_with_itself_alone_meets_nobody_else() {
+fn a_contender_that_plays_alone_meets_no_other() {
     for (casting, cells) in [
         (Casting::Alone, &["odd>odd", "both>both", "top>top"][..]),
         (Casting::Matrix, &["odd>odd", "both>both", "top>top"]),
@@ -114,7 +114,7 @@ fn a_matrix_has_every_combination() {
 }
 
 #[test]
-fn one_side_is_fixed_in_turn() {
+fn against_one_contender_each_side_varies() {
     let against = Casting::Against("x".to_owned());
     let cells = cells(&["a", "b"], &["x", "y", "z"], None, &against);
     let casts: Vec<String> =
@@ -123,7 +123,7 @@ fn one_side_is_fixed_in_turn() {
 }
 
 #[test]
-fn one_that_meets_itself_is_there_twice_and_loses_only_the_second_time() {
+fn a_contender_against_itself_has_two_cells_and_only_the_second_is_stalled() {
     for stalled in [0, 50] {
         let cells = cells(&["a"], &["x"], None, &Casting::Itself { stalled });
         let times: Vec<_> = cells.iter().map(|c| (c.again, c.stalled)).collect();
@@ -133,7 +133,7 @@ fn one_that_meets_itself_is_there_twice_and_loses_only_the_second_time() {
 }
 
 #[test]
-fn a_sweep_is_the_product() {
+fn a_sweep_is_a_product() {
     let axis = |n: &str, v: &[i64]| (n.to_owned(), v.iter().map(|i| ParamValue::Integer(*i)).collect());
     let all = sweep(&Params::default(), &[axis("p", &[1, 2]), axis("q", &[3, 4, 5])]);
     assert_eq!(all.len(), 6);
@@ -142,7 +142,7 @@ fn a_sweep_is_the_product() {
 }
 
 #[test]
-fn the_order_is_a_fair_shuffle_that_repeats() {
+fn the_order_is_a_fair_repeatable_shuffle() {
     let mut first = [0u32; 5];
     for block in 0..5000 {
         let order = order(7, block, 5);
@@ -152,7 +152,7 @@ fn the_order_is_a_fair_shuffle_that_repeats() {
         assert_eq!(order, super::order(7, block, 5));
         first[order[0]] += 1;
     }
-    // 1000 expected, standard deviation 28: six of them.
+    // 1000 expected, with a standard deviation of 28: six of them.
     assert!(first.iter().all(|n| n.abs_diff(1000) < 170), "{first:?}");
 }
 
@@ -174,7 +174,7 @@ fn every_side_has_its_turn_in_any_order() {
             assert_eq!(sorted(round), everybody);
             assert!(round.iter().all(|turn| turn.index == Some(index)));
         }
-        // 1001 / sides expected, standard deviation 16 at the most: six of them.
+        // 1001 / sides expected, with a standard deviation of at most 16: six of them.
         let first = rounds.chunks(sides).filter(|round| round[0].side == 0).count();
         assert!(first.abs_diff(1001 / sides) < 96, "{first}");
         assert_eq!(sorted(&stretches), everybody);
@@ -183,8 +183,8 @@ fn every_side_has_its_turn_in_any_order() {
 }
 
 #[test]
-fn stretches_stand_apart() {
-    // (sides, turns of each, who is left alone) -> turns before each stretch
+fn stretches_are_spread() {
+    // (sides, turns of each, undisturbed sides) -> turns before each stretch
     let rows: [(usize, u32, &[usize], &[usize]); 6] = [
         (2, 2, &[0, 1], &[2, 4]),
         (3, 4, &[0, 1, 2], &[3, 6, 9]),

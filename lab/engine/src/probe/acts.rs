@@ -1,4 +1,4 @@
-//! Whether what is to be made equal takes effect in a role: seen from outside, before anything is measured with it.
+//! Checks whether an equalised property takes effect in a role, before anything is measured with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,12 +35,12 @@ impl Acts {
         Ok(Self { equal, page, root: 0 })
     }
 
-    /// Every process of the role has the library, and none an allocator of its own beside.
+    /// Checks that every process of the role loads the library and has no allocator of its own.
     fn is_allocated_by(&self, library: &Path) -> Result<u64, String> {
         let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut times = 0;
         for pid in processes(self.root) {
-            // One that has ended meanwhile allocates no more.
+            // A process that has ended in the meantime does not matter.
             let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else { continue };
             if !maps.contains(&name) {
                 return Err(format!("one of its processes {STATIC}"));

@@ -1,4 +1,5 @@
-//! Counters of `/proc` that no trial stores: which kind of context switch it was, and page faults. They disturb nobody.
+//! Counters of `/proc` that trials do not store: context switches by kind, and page faults. Reading them has no side
+//! effects.
 
 use procfs::process::Process;
 
@@ -32,7 +33,7 @@ impl Look for Counters {
         Ok(())
     }
 
-    /// A thread that ended in between takes its count along: what would be less than nothing is nothing.
+    /// Counts of threads that ended in between are lost, so that differences may be negative; they count as 0.
     fn found(&mut self) -> Result<Found, String> {
         let (a, b) = (self.begin, self.end);
         Ok(Found::Kernel(KernelCounts {

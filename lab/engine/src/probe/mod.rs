@@ -1,7 +1,7 @@
-//! Probes: trials that are looked at from outside, and are no measurements.
+//! Probes: observed trials, which are not measurements.
 //!
-//! Does: run the trial of each kind of look, one after the other, and say what was found of each role, or why nothing could be.
-//! Does not: compute anything from it ([`netdyno_lab_analysis::explain::rank`] does), or store it.
+//! Does: run a trial for each kind of probe, and return the result for each role, or why there is none. Does not:
+//! compute anything from it ([`netdyno_lab_analysis::explain::rank`] does), or store it.
 
 mod acts;
 mod kernel;
@@ -27,45 +27,45 @@ use netdyno_lab_store::{Outcome, TrialRecord};
 pub use preload::library as preload_library;
 pub use scratch::Scratch;
 
-/// Units of work that are enough to count system calls of: each leaves two events.
+/// Units of work that suffice for counting system calls; each causes two events.
 const SYSCALL_UNITS: f64 = 50_000.0;
-/// The shortest window of a profile: a role that mostly waits has few samples in it.
+/// Shortest window of a profile: a role that mostly waits has few samples.
 const PROFILE_LEAST: Duration = Duration::from_secs(2);
-/// The shortest window of another look.
+/// Shortest window of other probes.
 const WINDOW_LEAST: Duration = Duration::from_millis(300);
 
-/// One way to look at the processes of a role.
+/// A method of observing the processes of a role.
 trait Look {
-    /// Who says what is found.
+    /// The tool.
     fn source(&self) -> String;
-    /// Gets ready, while the role works already.
+    /// Prepares, while the role is already running.
     fn attach(&mut self, root: i32) -> Result<(), String>;
-    /// Looks from now on.
+    /// Starts observing.
     fn begin(&mut self) -> Result<(), String>;
-    /// Looks no more.
+    /// Stops observing.
     fn end(&mut self) -> Result<(), String>;
-    /// What was seen.
+    /// The result.
     fn found(&mut self) -> Result<Found, String>;
 }
 
-/// What all probes of one cell share.
+/// The common environment of a cell's probes.
 pub struct Bench<'a> {
-    /// Where the tools write.
+    /// The folder for the tools' files.
     pub scratch: &'a Scratch,
-    /// Language of the program of each role: how its stacks are walked.
+    /// The language of each role's program, which determines how stacks are unwound.
     pub languages: &'a BTreeMap<String, String>,
-    /// What counts units of work.
+    /// The unit of work.
     pub unit: &'a Unit,
-    /// What is made equal, of a trial that shows whether it is.
+    /// The equalised property of a trial that checks it.
     pub equal: Option<&'a Equal>,
-    /// Units a second in trials that nobody looked at.
+    /// Units per second in undisturbed trials.
     pub undisturbed: Option<f64>,
-    /// Ends it.
+    /// Cancels the probe.
     pub cancel: &'a AtomicBool,
 }
 
 impl Bench<'_> {
-    /// Runs one trial that is looked at in this way, and says what was found of each role.
+    /// Runs one observed trial. Returns the result for each role.
     pub fn probe(
         &self,
         kind: ProbeKind,
@@ -110,7 +110,7 @@ impl Bench<'_> {
         Probe { kind, source, units, speed, found }
     }
 
-    /// As long as the cell's own window; longer for a profile where that is short, and shorter where system calls are many.
+    /// The cell's own window; longer for a profile if it is short, and shorter for many system calls.
     fn window(&self, kind: ProbeKind, params: &Params) -> Duration {
         let whole = trial::seconds(params, "seconds").max(WINDOW_LEAST);
         let enough = self.undisturbed.filter(|rate| *rate > 0.0).map(|rate| SYSCALL_UNITS / rate);
@@ -122,12 +122,12 @@ impl Bench<'_> {
     }
 }
 
-/// Units a second.
+/// Units per second.
 fn rate(trial: &TrialRecord, unit: &Unit) -> Option<f64> {
     metrics::of_trial(&unit.rate(), &Params::default(), trial).value
 }
 
-/// The best way to look that this machine has.
+/// The best available method on this machine.
 fn look(
     kind: ProbeKind,
     language: &str,
@@ -147,7 +147,7 @@ fn look(
     })
 }
 
-/// A role that is looked at; or why it is not, which stops nobody else.
+/// An observed role, or why it is not observed, which does not affect the others.
 struct Watched {
     name: String,
     look: Result<Box<dyn Look>, String>,
@@ -199,7 +199,7 @@ impl Watch for Watcher {
     }
 }
 
-/// The processes of a role, the one that it was started as first.
+/// The processes of a role; the first is the one that was started.
 fn processes(root: i32) -> Vec<i32> {
     let below = netdyno_lab_arena::meter::descendants(root);
     std::iter::once(root).chain(below.iter().map(procfs::process::Process::pid)).collect()

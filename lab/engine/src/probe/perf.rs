@@ -1,5 +1,5 @@
-//! `perf record`, told through a pipe when to look: stacks by the CPU clock, which needs no hardware counters, and system calls by
-//! their trace points.
+//! `perf record`, controlled by pipes: stacks sampled by the CPU clock, which needs no hardware counters, and system
+//! calls by trace points.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -17,17 +17,17 @@ use super::{Look, processes};
 use netdyno_lab_analysis::explain::parse;
 use netdyno_lab_store::probe::Found;
 
-/// Samples a second of CPU time: no multiple of what programs or the kernel do at even rates.
+/// Samples per second of CPU time; not a multiple of common periodic rates.
 const SAMPLES_HZ: u32 = 997;
-/// What is kept of a stack that is walked by tables: more costs more, less cuts deep stacks off.
+/// Recorded bytes of a stack for unwinding: more costs time, less truncates deep stacks.
 const STACK_BYTES: u32 = 16 << 10;
-/// Pages of memory a CPU between the kernel and perf: system calls come by the million.
+/// Pages of buffer per CPU between kernel and perf, for millions of system calls.
 const SYSCALL_PAGES: u32 = 4096;
-/// Perf writes no more than this.
+/// Size limit of perf's file.
 const FILE_MAX: &str = "1G";
-/// How long perf may take to get ready, to obey, to end.
+/// Time limit for perf to start, reply and end.
 const PERF_TIME: Duration = Duration::from_secs(30);
-/// Languages whose programs keep frame pointers, or whose frames no table tells of.
+/// Languages whose programs have frame pointers, or lack unwind tables.
 const BY_FRAME_POINTERS: [&str; 5] = ["go", "javascript", "typescript", "java", "python"];
 
 /// What is recorded.
@@ -36,7 +36,7 @@ enum What {
     Syscalls,
 }
 
-/// One recording of one role.
+/// A recording of one role.
 pub(super) struct Recording {
     perf: PathBuf,
     folder: PathBuf,
@@ -45,8 +45,8 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Of stacks. Programs are not built anew for it: that would be another program. Most compilers leave frame pointers out, and
-    /// tables for unwinding in; Go has frame pointers.
+    /// Records stacks. Programs are not rebuilt, since the result would be a different program. Most compilers omit
+    /// frame pointers but emit unwind tables; Go has frame pointers.
     pub(super) fn of_stacks(folder: &Path, language: &str) -> Result<Self, String> {
         let by = match BY_FRAME_POINTERS.contains(&language) {
             true => "fp".to_owned(),
@@ -55,7 +55,7 @@ impl Recording {
         Self::new(folder, What::Stacks { by })
     }
 
-    /// Of system calls: refused here already where the trace points cannot be had.
+    /// Records system calls. Fails immediately if the trace points are unavailable.
     pub(super) fn of_syscalls(folder: &Path) -> Result<Self, String> {
         let recording = Self::new(folder, What::Syscalls)?;
         let mut test = Command::new(&recording.perf);
@@ -73,7 +73,7 @@ impl Recording {
         self.folder.join("data")
     }
 
-    /// Tells perf, and waits until it has done so.
+    /// Sends a command to perf and waits for its completion.
     fn tell(&mut self, what: &str) -> Result<(), String> {
         let errors = self.folder.join("errors");
         let (perf, control, answer) = self.running.as_mut().ok_or("perf does not run")?;
@@ -114,7 +114,7 @@ impl Look for Recording {
             let failed = |e: String| format!("{}: {e}", path.display());
             nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(|e| failed(e.to_string()))?;
             let mut open = OpenOptions::new();
-            // Open at both ends, so that neither waits for the other.
+            // Opened for reading and writing, so that neither side blocks.
             let file = open.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&path);
             Ok::<_, String>((path.clone(), file.map_err(|e| failed(e.to_string()))?))
         };
@@ -150,7 +150,7 @@ impl Look for Recording {
     fn found(&mut self) -> Result<Found, String> {
         let errors = self.folder.join("errors");
         if let Some((mut perf, mut control, _)) = self.running.take() {
-            // One whose processes have ended has ended by itself.
+            // Perf ends by itself when its processes have ended.
             let _ = control.write_all(b"stop\n");
             perf.wait(PERF_TIME).ok_or_else(|| format!("perf does not end: {}", complaint(&errors)))?;
         }

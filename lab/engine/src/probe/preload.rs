@@ -1,4 +1,4 @@
-//! What a library of ours counts, or keeps, in a contender that loads it (`preload.c`); built once by the C compiler.
+//! Counting in a preloaded library (`preload.c`), which the C compiler builds once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use super::{Look, processes};
 use crate::run::preload;
 use netdyno_lab_store::probe::{Allocations, Found};
 
-/// The library.
+/// The source of the library.
 const SOURCE: &str = include_str!("preload.c");
-/// Numbers in the page that it counts in: 64 shards of 8.
+/// Numbers in the page of counters: 64 shards of 8.
 const NUMBERS: usize = 64 * 8;
-/// The largest executable that is searched for an allocator.
+/// Largest executable that is searched for an allocator.
 const EXECUTABLE_BYTES_MAX: u64 = 512 << 20;
-/// What the executables of allocators that come with a program hold, and their names. With `-` for `_`, so that this program, which
-/// plays roles in tests, does not hold it.
+/// Strings in executables with their own allocators, and the allocators' names. With `-` for `_`, so that this
+/// program, which plays roles in tests, does not contain them.
 const BROUGHT: [(&str, &str); 5] = [
     ("mi-malloc-aligned", "mimalloc"),
     ("-rjem-malloc", "jemalloc"),
@@ -27,10 +27,7 @@ const BROUGHT: [(&str, &str); 5] = [
     ("TCMALLOC-SAMPLE-PARAMETER", "tcmalloc"),
 ];
 
-/// The library built, in the folder that is kept.
-///
-/// # Errors
-/// In words: why it cannot be built.
+/// The path of the library, which is built on first use.
 pub fn library(scratch: &Scratch) -> Result<PathBuf, String> {
     let hash: String = Sha256::digest(SOURCE).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let built = scratch.kept().join(format!("preload-{hash}.so"));
@@ -47,7 +44,7 @@ pub fn library(scratch: &Scratch) -> Result<PathBuf, String> {
     Ok(built)
 }
 
-/// The page that a role's processes count in.
+/// The page of counters of a role's processes.
 #[derive(Debug)]
 pub(super) struct Preload {
     page: PathBuf,
@@ -56,19 +53,16 @@ pub(super) struct Preload {
 /// The sums of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Processes that have loaded it.
+    /// Number of processes that loaded the library.
     pub(super) loaded: u64,
-    /// The allocator's.
+    /// Counts of the allocator.
     pub(super) of: Allocations,
-    /// Calls that set a receive buffer.
+    /// Number of calls that set a receive buffer.
     pub(super) buffers: u64,
 }
 
 impl Preload {
-    /// Makes the page, and tells a role that loads the library where it is.
-    ///
-    /// # Errors
-    /// In words.
+    /// Creates the page, and sets the environment variable that names it.
     pub(super) fn new(folder: &Path, env: &mut Vec<(String, String)>) -> Result<Preload, String> {
         let page = folder.join("page");
         fs::write(&page, vec![0; NUMBERS * 8]).map_err(|e| format!("{}: {e}", page.display()))?;
@@ -76,10 +70,7 @@ impl Preload {
         Ok(Preload { page })
     }
 
-    /// What stands in the page now.
-    ///
-    /// # Errors
-    /// In words.
+    /// Reads the page.
     pub(super) fn read(&self) -> Result<Counts, String> {
         let bytes = fs::read(&self.page).map_err(|e| format!("{}: {e}", self.page.display()))?;
         Ok(counts(&bytes))
@@ -100,7 +91,7 @@ fn counts(page: &[u8]) -> Counts {
     sum
 }
 
-/// The allocator that an executable brings along, by what stands in its file.
+/// The executable's own allocator, identified by strings in its file.
 #[must_use]
 pub(super) fn allocator_of(executable: &Path) -> Option<&'static str> {
     let short = fs::metadata(executable).is_ok_and(|m| m.len() <= EXECUTABLE_BYTES_MAX);
@@ -109,7 +100,7 @@ pub(super) fn allocator_of(executable: &Path) -> Option<&'static str> {
     BROUGHT.iter().find(|(part, _)| holds(part)).map(|(_, name)| *name)
 }
 
-/// Counts allocations of one role.
+/// Counts the allocations of a role.
 pub(super) struct Allocator {
     preload: Preload,
     root: i32,

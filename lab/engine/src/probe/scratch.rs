@@ -1,4 +1,4 @@
-//! Files of the tools, in a folder of the cache that goes away; and running a tool within limits.
+//! Temporary files of tools, and running tools with limits.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -6,38 +6,35 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Most that is read of what a tool printed.
+/// Most bytes read of a tool's output.
 const OUTPUT_BYTES_MAX: u64 = 1 << 30;
-/// How long a tool may take over what it recorded.
+/// Time limit for processing recorded data.
 const TOOL_TIME: Duration = Duration::from_secs(180);
-/// Pause between two looks at whether it is done.
+/// Interval of polling a tool.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Characters of a tool's complaint that are told.
+/// Characters of a tool's error that are reported.
 const COMPLAINT_CHARS: usize = 400;
 
-/// A folder that goes away with this value.
+/// A folder that is removed when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes one in the cache.
-    ///
-    /// # Errors
-    /// In words: why it cannot be made.
+    /// Creates a folder in the cache.
     pub fn new(cache: &Path) -> Result<Scratch, String> {
         let path = cache.join("explain").join(format!("work-{}", std::process::id()));
         fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Scratch { path })
     }
 
-    /// Where things stay that are made once.
+    /// The folder for files that are kept.
     pub(super) fn kept(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// An empty folder in it.
+    /// An empty subfolder.
     pub(super) fn folder(&self, name: &str) -> Result<PathBuf, String> {
         let path = self.path.join(name);
         let _ = fs::remove_dir_all(&path);
@@ -48,21 +45,21 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Best effort: what is left is small, and the next one of this process number takes it away.
+        // Best effort: leftovers are small, and replaced by the next process with this number.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// A program of the system, by name, or how to get it.
+/// The path of a program of the system; the error has the remedy.
 pub(super) fn program(name: &str, package: &str) -> Result<PathBuf, String> {
     which::which(name).map_err(|_| format!("no {name} here; apt-get install {package}"))
 }
 
-/// Ends with this value, should nobody have ended it.
+/// A process that is killed when dropped.
 pub(super) struct Running(pub(super) Child);
 
 impl Running {
-    /// Waits for its end, for so long.
+    /// Waits for its end, up to a time limit.
     pub(super) fn wait(&mut self, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
@@ -82,7 +79,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs a tool over what was recorded; all that it printed.
+/// Runs a tool over recorded data. Returns its output.
 pub(super) fn output(mut command: Command, folder: &Path) -> Result<String, String> {
     let (out, err) = (folder.join("out"), folder.join("err"));
     let file = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
@@ -96,7 +93,7 @@ pub(super) fn output(mut command: Command, folder: &Path) -> Result<String, Stri
     }
 }
 
-/// What a tool wrote, as text.
+/// Reads a tool's file as text.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut bytes = Vec::new();
@@ -104,7 +101,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The beginning of what a tool complained of, in a line.
+/// The start of a tool's errors, in one line.
 pub(super) fn complaint(path: &Path) -> String {
     let text = read(path).unwrap_or_default();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

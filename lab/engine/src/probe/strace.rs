@@ -1,4 +1,5 @@
-//! `strace -c`: system calls where perf's trace points are not to be had. It needs no privilege, and stops the program twice a call.
+//! `strace -c`: system calls without perf's trace points. It needs no privileges, but stops the program twice per
+//! call.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::{Look, processes};
 use netdyno_lab_analysis::explain::parse;
 use netdyno_lab_store::probe::Found;
 
-/// How long it may take to attach, and to let go.
+/// Time limit for attaching and detaching.
 const STRACE_TIME: Duration = Duration::from_secs(10);
 
 pub(super) struct Strace {
@@ -46,7 +47,7 @@ impl Look for Strace {
         Ok(())
     }
 
-    /// It counts from when it has attached, and says so.
+    /// Strace counts after it has attached, which it reports.
     fn begin(&mut self) -> Result<(), String> {
         let errors = File::create(self.file("errors")).map_err(|e| e.to_string())?;
         let mut command = Command::new(&self.strace);

@@ -1,4 +1,4 @@
-//! What becomes of a cell: why it cannot run, how it was built, how it ended, and how its roles are started.
+//! Outcomes of cells, and the processes of their roles.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use netdyno_lab_manifest::{Contender, Placement, Tuning, Workload, version_match
 use netdyno_lab_protocol::Implementation;
 use netdyno_lab_store::{BuildRecord, CellRecord, CellStatus, Outcome, Run, Settings};
 
-/// Why a contender cannot do a cell, if it cannot, and the remedy.
+/// Why a contender cannot run a cell, if so, with a remedy.
 pub(super) fn cannot(
     contender: &Contender,
     workload: &Workload,
@@ -23,7 +23,7 @@ pub(super) fn cannot(
     contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
 }
 
-/// Why the workload cannot be done with these parameters where the roles share one CPU, if it cannot.
+/// Why these parameters are not permitted with all roles on one CPU, if so.
 pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String, String)> {
     workload.one_cpu_max.iter().find_map(|(name, most)| {
         let value = cell.params.number(name)?;
@@ -38,7 +38,7 @@ pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String,
 }
 
 pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built: &Built) {
-    // A variable can say as much as a flag: how much is optimised, for one.
+    // Variables can be as important as flags, for example for the optimisation level.
     let variables = built.record.environment.iter().map(|(variable, value)| format!("{variable}={value}"));
     let record = BuildRecord {
         key: built.record.key.clone(),
@@ -59,7 +59,7 @@ pub(super) fn note_build(run: &mut Run, name: &str, contender: &Contender, built
     }
 }
 
-/// A contender that is another version than its manifest says is not what would be printed.
+/// Checks that the reported versions are those of the manifests.
 pub(super) fn wrong_version(cell: &CellRecord, said: &BTreeMap<String, Implementation>) -> Option<String> {
     said.iter().find_map(|(role, implementation)| {
         let manifest = cell.builds.get(cell.contenders.get(role)?)?;
@@ -93,8 +93,8 @@ pub(super) fn note_outcome(
     }
 }
 
-/// The first and the last lines of what a role printed when it failed: some runtimes say why at the beginning, before the
-/// frames, others at the end. The report has all of it.
+/// The first and last lines of a failed role's stderr: some runtimes print the cause before the stack, others after
+/// it. The report has all of it.
 fn excerpt(stderr: &str) -> Vec<String> {
     const HEAD: usize = 5;
     const TAIL: usize = 3;
@@ -104,7 +104,7 @@ fn excerpt(stderr: &str) -> Vec<String> {
         Some((end, _)) => format!("{} ...", &line[..end]),
         None => (*line).to_owned(),
     };
-    // A line that says that one line is left out would be as long as that line.
+    // A line that replaces a single omitted line would save nothing.
     if lines.len() <= HEAD + TAIL + 1 {
         return lines.iter().map(short).collect();
     }
@@ -114,7 +114,7 @@ fn excerpt(stderr: &str) -> Vec<String> {
     head.iter().map(short).chain([between]).chain(tail.iter().map(short)).collect()
 }
 
-/// How the roles of a cell are started.
+/// The processes of a cell's roles.
 pub fn roles(
     workload: &Workload,
     cell: &CellRecord,
@@ -134,10 +134,7 @@ pub fn roles(
     workload.roles.iter().enumerate().filter_map(spec).collect()
 }
 
-/// How the roles are started outside a run, each on a core of its own. `cast` gives who plays a role, and its build.
-///
-/// # Errors
-/// When the CPUs of this machine cannot be told.
+/// The processes of roles outside a run, each on its own core. `cast` returns the contender of a role and its build.
 pub fn apart<'a>(
     workload: &Workload,
     cast: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
@@ -151,7 +148,7 @@ pub fn apart<'a>(
     Ok(workload.roles.iter().enumerate().filter_map(spec).collect())
 }
 
-/// How one role is started; none if the contender does not play it.
+/// The process of one role; none if the contender does not play it.
 fn role_spec(
     built: &Built,
     contender: &str,
@@ -197,7 +194,7 @@ mod tests {
         stack backtrace:\n   0: rust_begin_unwind\n   1: core::panicking::panic_fmt\n   2: main::receive\n   3: main::main\n\
         note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n";
 
-    /// Node says why behind the place, the line and a caret: these are three lines already.
+    /// Node prints the cause after the position, the source line and a caret.
     #[test]
     fn the_cause_of_a_crash_stands_in_the_excerpt() {
         for (stderr, cause) in [

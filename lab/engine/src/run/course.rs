@@ -1,4 +1,4 @@
-//! The course of a run, from its begin to its end: what is left out, builds, measuring.
+//! The course of a run: skipping cells, building, measuring.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,10 +18,7 @@ use netdyno_lab_manifest::{ManifestError, Placement, Workload};
 use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus};
 
 impl Engine<'_> {
-    /// Begins a run and takes it to its end. Gives its id.
-    ///
-    /// # Errors
-    /// When it could not begin, or the store failed meanwhile.
+    /// Runs a run from start to end. Returns its id.
     pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
         let _awake = resolved.settings.awake.then(Awake::hold).transpose()?;
         let arena = Arena::best(&arena_spec(&resolved.settings))?;
@@ -34,10 +31,7 @@ impl Engine<'_> {
         self.go_on(run, &resolved.workload, &plan, rounds)
     }
 
-    /// Goes on with an unfinished run; with more of it also with one that its budget ended.
-    ///
-    /// # Errors
-    /// When it is finished, or cannot go on here.
+    /// Resumes an unfinished run. With `more`, also extends a run that its budget ended.
     pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
         let _claim = self.store.claim(id)?;
         let mut run = self.store.load(id)?;
@@ -59,10 +53,10 @@ impl Engine<'_> {
             let why = "compares revisions, which may have moved on: begin again with netdyno compare".into();
             return Err(RunError::NotResumable(run.header.id, why));
         }
-        // By the rules it began under: a checkout may have changed since.
+        // The rules of the run's start apply; the checkout may have changed since.
         let workload = run.header.parsed_workload()?;
         let plan = Topology::of_this_machine()?.place(run.header.settings.placement, workload.roles.len());
-        // The settings hold the network that was really used: it is to be had again, or the run does not go on.
+        // The stored network is the one that was used. The run cannot be resumed without it.
         drop(Arena::open(&arena_spec(&run.header.settings))?);
         let _awake = run.header.settings.awake.then(Awake::hold).transpose()?;
         if plan.warning.is_some() {
@@ -95,7 +89,7 @@ impl Engine<'_> {
             .collect();
         self.leave_out(&resolved.workload, plan, &mut cells)?;
         let started_at = Timestamp::now();
-        // What is recorded is what is used, not what was wished for.
+        // Record the conditions in use, not the requested ones.
         let mut settings = resolved.settings.clone();
         let mut warnings: Vec<String> = plan.warning.iter().chain(&resolved.warnings).cloned().collect();
         if plan.warning.is_some() {
@@ -133,7 +127,7 @@ impl Engine<'_> {
             .map_err(|e| RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() }))
     }
 
-    /// Marks the cells that cannot run as skipped: before anything is built.
+    /// Marks cells that cannot run as skipped, before anything is built.
     fn leave_out(
         &mut self,
         workload: &Workload,
@@ -193,7 +187,8 @@ impl Engine<'_> {
         Ok((run.header.id, ended))
     }
 
-    /// Makes what the roles of each cell are given, each file once; none when the user stopped it. A cell without what it needs fails.
+    /// Generates the input files of each cell, each file once; none if the user stopped it. A cell without its inputs
+    /// fails.
     fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<Vec<Prepared>>, RunError> {
         let mut all = vec![Prepared::new(); run.cells.len()];
         if workload.inputs.is_empty() {
@@ -233,8 +228,8 @@ impl Engine<'_> {
         Ok(Some(all))
     }
 
-    /// Builds every contender that a cell still needs, each once, and has a first look meanwhile where that is worth it;
-    /// none when the user stopped it.
+    /// Builds each contender that a cell needs once, with a first look in between if worthwhile; none if the user
+    /// stopped it.
     fn build_all(
         &mut self,
         run: &mut Run,
@@ -251,7 +246,7 @@ impl Engine<'_> {
         };
         let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
         let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
-        // Nothing can be compared without partners and the baseline.
+        // Comparisons need partners and the baseline.
         let first: Vec<&str> =
             workload.partners.values().map(String::as_str).chain(baseline).chain(ceiling).collect();
         let first: Vec<&str> =
@@ -280,7 +275,7 @@ impl Engine<'_> {
                     builds.insert(name.clone(), built);
                 }
                 Err(BuildError::Cancelled { .. }) => return Ok(None),
-                // The cache serves every contender: without it none can be built.
+                // Every contender needs the cache.
                 Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
                 Err(e) => {
                     self.display.left_out(name, &e.to_string());
@@ -299,8 +294,8 @@ impl Engine<'_> {
     }
 }
 
-/// Gives a run more time, and what it is asked for by now. The rounds that it may have: new ones, where it answers questions, since what is
-/// compared within a round has to be of one time.
+/// Extends the budget of a run and sets its questions. Returns the rounds it may have. With questions these are new
+/// rounds, since everything compared within a round must be measured at the same time.
 fn grant(run: &mut Run, more: &More) -> Range<u32> {
     let begun = run.trials.iter().map(|t| t.block + 1).max().unwrap_or(0);
     let elapsed_s = run.elapsed_s();
@@ -313,7 +308,7 @@ fn grant(run: &mut Run, more: &More) -> Range<u32> {
     begun..settings.max_blocks.min(begun.saturating_add(asked.rounds))
 }
 
-/// Whether a run that is resumed has figures of another build of a contender.
+/// Whether a resumed run has figures of another build of a contender.
 fn was_measured_with_another(run: &Run, name: &str, built: &Built) -> bool {
     run.cells.iter().enumerate().any(|(index, cell)| {
         let other = cell.builds.get(name).is_some_and(|b| b.key != built.record.key);

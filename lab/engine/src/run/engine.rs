@@ -1,4 +1,4 @@
-//! What runs runs: its parts, why it may fail, and what it writes of a run beside trials.
+//! The engine of runs, and its errors.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,10 +10,10 @@ use netdyno_lab_manifest::{Catalog, ManifestError};
 use netdyno_lab_store::Equal;
 use netdyno_lab_store::{Run, Settings, Store, StoreError};
 
-/// Why a run could not begin or go on. What is stored of it stays.
+/// Why a run could not start or continue. Its stored trials remain.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A name or value of the request.
+    /// A name or value of the request is invalid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// The store.
@@ -22,13 +22,13 @@ pub enum RunError {
     /// The arena.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// The cache: no contender could be built.
+    /// The cache is unusable: no contender can be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A duel was to be held where there can be no turns.
+    /// A duel was requested where turns are impossible.
     #[error("no duel here: {0}")]
     NoTurns(String),
-    /// A run to be resumed cannot be.
+    /// A run cannot be resumed.
     #[error("run {0} {1}")]
     NotResumable(String, String),
 }
@@ -42,31 +42,31 @@ pub enum Ended {
     Interrupted,
 }
 
-/// What a stored run is given to go on with.
+/// The extension of a stored run.
 #[derive(Debug, Clone)]
 pub struct More {
-    /// Seconds of measuring, beside those that it has had.
+    /// Additional seconds of measuring.
     pub seconds: f64,
-    /// What it is to find out from now on.
+    /// The questions from now on.
     pub asked: Option<Asked>,
 }
 
-/// Runs runs.
+/// Runs measurements.
 pub struct Engine<'a> {
     /// Workloads and contenders.
     pub catalog: &'a Catalog,
-    /// Where samples go.
+    /// The store.
     pub store: &'a mut Store,
-    /// Where contenders are built.
+    /// The builder of contenders.
     pub builder: &'a Builder,
-    /// What the user sees meanwhile.
+    /// The progress display.
     pub display: &'a mut dyn Display,
-    /// Becomes true when the user wants to stop.
+    /// Becomes true if the user stops the run.
     pub cancel: &'a AtomicBool,
 }
 
 impl Engine<'_> {
-    /// Tells the user at once, and the reader of the report later.
+    /// Displays warnings and stores them with the run.
     pub(super) fn warn(&mut self, run: &mut Run, warnings: &[String]) -> Result<(), RunError> {
         for warning in warnings {
             self.display.warning(warning);
@@ -77,7 +77,7 @@ impl Engine<'_> {
         Ok(self.store.update_header(&run.header)?)
     }
 
-    /// Writes down how the cells stand.
+    /// Stores the records of all cells.
     pub(super) fn store_cells(&mut self, run: &Run) -> Result<(), RunError> {
         for (index, cell) in run.cells.iter().enumerate() {
             self.store.update_cell(&run.header.id, index, cell)?;

@@ -1,10 +1,11 @@
-//! One thing made equal for all contenders of a run, to see what it is worth. Such a run says nothing of what they are by themselves.
+//! Equalising a property of all contenders of a run, to measure its effect. Such a run does not describe the
+//! unmodified contenders.
 
 use std::path::Path;
 
 use netdyno_lab_store::Equal;
 
-/// Adds what a role's environment needs for it.
+/// Adds the environment variables of a role.
 pub(super) fn set(equal: &Equal, env: &mut Vec<(String, String)>) {
     match equal {
         Equal::Rcvbuf { library } => {
@@ -16,7 +17,7 @@ pub(super) fn set(equal: &Equal, env: &mut Vec<(String, String)>) {
     }
 }
 
-/// Adds a library to those that a role loads before its own.
+/// Adds a library to those that a role preloads.
 pub(crate) fn preload(env: &mut Vec<(String, String)>, library: &Path) {
     let library = library.display();
     match env.iter_mut().find(|(name, _)| name == "LD_PRELOAD") {

@@ -1,7 +1,7 @@
-//! A first look: a few rounds of what is built, while builds that take long are still to come.
-//!
-//! Its trials are part of the run. Sessions stand for themselves: the others have theirs of the same rounds later. A block
-//! compares what ran close together: so blocks of a first look have numbers that the run itself does not come to.
+//! A first look: a few rounds with the contenders built so far, if the remaining builds take long. Its trials are
+//! part of the run. Its sessions are independent observations; the other contenders have theirs of the same rounds
+//! later. A block compares trials that ran close together, so blocks of a first look have numbers that the run itself
+//! does not use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,31 +16,31 @@ use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::{CellRecord, CellStatus, Run, Settings};
 use netdyno_stats::Unit;
 
-/// The longest first look; builds that take less than this are waited for.
+/// Longest first look, in seconds. Builds that take less are awaited.
 const SECONDS_MAX: f64 = 30.0;
-/// The share of the budget that it may take: most of what it measures of the baseline others cannot use.
+/// Largest share of the budget: other contenders cannot use most of the baseline's trials.
 const BUDGET_SHARE: f64 = 1.0 / 8.0;
 
-/// Whether to measure a first look before the remaining builds, whose expected seconds are `to_come`: the next build is not in
-/// the cache, no trial exists, the contenders that are `wanted` in it are built, and the built contenders can be compared.
+/// Whether to have a first look before the remaining builds, whose expected seconds are `to_come`: the next build is
+/// not in the cache, no trial exists, the `wanted` contenders are built, and the built ones are comparable.
 pub(super) fn is_due(run: &Run, is_built: impl Fn(&str) -> bool, to_come: &[f64], wanted: &[String]) -> bool {
     let takes_long = to_come.first().is_some_and(|next| *next > 0.0);
     takes_long
         && to_come.iter().sum::<f64>() >= SECONDS_MAX
         && run.trials.is_empty()
-        // What answers questions has all of a round at one time, and its blocks go on where the last ended.
+        // Questions need simultaneous rounds and consecutive block numbers.
         && run.header.settings.questions.is_empty()
         && wanted.iter().all(|name| is_built(name) || !is_in(run, name))
         && is_comparable(run, is_built)
 }
 
-/// Whether a cell that has not failed has this contender.
+/// Whether a cell that has not failed includes this contender.
 fn is_in(run: &Run, contender: &str) -> bool {
     run.cells.iter().any(|cell| is_alive(cell) && cell.contenders.values().any(|name| name == contender))
 }
 
-/// Two contenders are built, and so is the baseline that the run will have, at all parameters that anything is built for:
-/// sessions with another one would count for nothing.
+/// Whether two contenders and the final baseline are built, at all parameters with built contenders: sessions with
+/// another baseline would be useless.
 fn is_comparable(run: &Run, is_built: impl Fn(&str) -> bool) -> bool {
     let built = |i: &usize| run.cells[*i].contenders.values().all(|name| is_built(name));
     let mut comparable = false;
@@ -61,7 +61,7 @@ fn is_alive(cell: &CellRecord) -> bool {
     matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
 }
 
-/// Its rounds: until the first bounded interval.
+/// The rounds of a first look: until the first bounded interval.
 fn rounds(run: &Run, workload: &Workload) -> Range<u32> {
     let settings = &run.header.settings;
     let in_duels = |cell: &CellRecord| duels::turns(settings, workload, &cell.params).is_ok();
@@ -90,7 +90,7 @@ fn how_far(run: &Run, builds: &BTreeMap<String, Built>) -> String {
 }
 
 impl Engine<'_> {
-    /// Measures what is built, and shows it. False when the user stopped it.
+    /// Measures the built contenders and displays the result. False if the user stopped it.
     pub(super) fn first_look(
         &mut self,
         run: &mut Run,
@@ -98,9 +98,9 @@ impl Engine<'_> {
         plan: &CpuPlan,
         (builds, inputs): (&BTreeMap<String, Built>, &[Prepared]),
     ) -> Result<bool, RunError> {
-        // What failed to build is in the table, which is made from the store.
+        // The table is made from the store, and includes failed builds.
         self.store_cells(run)?;
-        // The builds to come want the CPUs that measuring keeps clear of the lab.
+        // The remaining builds need the CPUs that the lab avoids while measuring.
         let _back = CpusBack::of_now();
         let (rounds, budget_s) = (rounds(run, workload), budget_s(&run.header.settings));
         let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: true };
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use netdyno_lab_store::fixture::{Contender, run};
 
-    /// Nothing measured of: the baseline, the ceiling, and two others.
+    /// Unmeasured: the baseline, the ceiling, and two others.
     fn planned() -> Run {
         let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
         let mut run = run(&["base", "top", "quick", "slow"].map(contender), Some("top"));
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_first_look_wants_the_baseline_a_rival_and_a_long_wait() {
         let run = planned();
-        // (built, seconds of the builds to come) -> due
+        // (built, seconds of the remaining builds) -> due
         type Row<'a> = (&'a [&'a str], &'a [f64], bool);
         let rows: [Row<'_>; 8] = [
             (&["base", "top", "quick"], &[60.0], true),

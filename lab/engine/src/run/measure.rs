@@ -1,7 +1,7 @@
-//! The measured part of a run: rounds of sessions and trials, until enough is known.
+//! The measured part of a run: rounds of sessions and trials, until everything is decided.
 //!
-//! In each round every duel that is not settled has a session, several of them one together, and what is compared by blocks has
-//! its block, in an order that the seed decides. All is in the store before the next begins.
+//! In each round, every undecided duel has a session, possibly together with others, and contenders compared by
+//! blocks have a block, in an order that depends on the seed. Everything is stored before the next step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -24,15 +24,15 @@ use netdyno_lab_manifest::{ParamValue, Params, TurnsSpec, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::{CellStatus, Outcome, Run};
 
-/// The time by which the window that a contender is told is longer than its turns should take: it ends by `stop`.
+/// Addition to the window length that contenders receive in sessions, which end by `stop`.
 const SPARE: Duration = Duration::from_secs(60);
 
-/// What is done at a time.
+/// A unit of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// One cell on its own: its part of a block.
+    /// A cell of a block.
     Trial(usize),
-    /// A session of duels, of these cells by turns; the last is the baseline of the others.
+    /// A session of duels between these cells; the last one is the baseline of the others.
     Session(Vec<usize>, Pace),
 }
 
@@ -45,23 +45,24 @@ impl Step {
     }
 }
 
-/// What a step needs beside the run.
+/// The environment of a step.
 pub(super) struct Measuring<'a> {
     pub(super) workload: &'a Workload,
     pub(super) plan: &'a CpuPlan,
     pub(super) builds: &'a BTreeMap<String, Built>,
-    /// What the roles of each cell are given; of one that cannot run nothing.
+    /// The inputs of each cell; empty for cells that cannot run.
     pub(super) inputs: &'a [Prepared],
-    /// The rounds that are held at the most.
+    /// The permitted rounds.
     pub(super) rounds: Range<u32>,
-    /// Seconds of measuring at the most.
+    /// Budget of measuring time, in seconds.
     pub(super) budget_s: f64,
-    /// The budget ends a round halfway, be it the first; else only sessions of a later one are left out.
+    /// The budget may end any round; otherwise only sessions of later rounds are omitted.
     pub(super) ends_halfway: bool,
 }
 
 impl Engine<'_> {
-    /// Measures, and says who else was at work meanwhile. Gives why it stopped; none when the user stopped it.
+    /// Measures, and warns about other programs that used the machine. Returns why it stopped; none if the user
+    /// stopped it.
     pub(super) fn measure(
         &mut self,
         run: &mut Run,
@@ -74,16 +75,16 @@ impl Engine<'_> {
         Ok(why)
     }
 
-    /// Measures round by round. Gives why it stopped; none when the user stopped it.
+    /// Measures round by round. Returns why it stopped; none if the user stopped it.
     fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<Option<&'static str>, RunError> {
         if let Some(spare) = &with.plan.lab {
-            // Off the roles' cores; where that is refused, the lab's own cost is small all the same.
+            // Leave the roles' cores. If that fails, the lab's own cost is small anyway.
             let pinned = netdyno_lab_arena::pin_self(spare);
             tracing::debug!(?spare, ok = pinned.is_ok(), "the lab keeps to spare cores");
         }
         let mut elapsed_s = run.elapsed_s();
         for round in with.rounds.clone() {
-            // Planned again until nothing of it is left: one that fails in a session takes it from the others.
+            // Repeated until no step is left: a cell that fails in a session ends the session of the others.
             loop {
                 let Some(steps) = steps(run, with, round) else {
                     return Ok(Some(if anything_runs(run) { "decided" } else { "nothing left to measure" }));
@@ -128,7 +129,7 @@ impl Engine<'_> {
         Ok(Some("block limit"))
     }
 
-    /// Does and stores one step. False when the user stopped it.
+    /// Executes and stores one step. False if the user stopped it.
     fn step(
         &mut self,
         run: &mut Run,
@@ -192,7 +193,7 @@ impl Engine<'_> {
     ) -> Result<Vec<Option<TrialReport>>, RunError> {
         let settings = &run.header.settings;
         let params = &run.cells[cells[0]].params;
-        // A duel is planned only where there can be turns.
+        // Duels are planned only if turns are possible.
         let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
         let turns = turn_plan(run, with.workload, turns, (cells, pace), (round, place));
         let told = told(params, &turns, cells.len());
@@ -234,8 +235,9 @@ fn spec<'a>(
     }
 }
 
-/// The turns of one session: as many as fill the window that was asked for, up to the workload's bound. Who stands in several sessions of a round, as the
-/// baseline does, is left alone in the first; whose disturbance is in doubt, in every round.
+/// The turns of a session: as many as fit into the requested window, up to the workload's limit. A cell in several
+/// sessions of a round, such as the baseline, has its stretch in the first. A cell whose disturbance is in doubt has
+/// one in every round.
 fn turn_plan(
     run: &Run,
     workload: &Workload,
@@ -267,12 +269,12 @@ fn turn_plan(
     TurnPlan { turn, lead, count, stalled, undisturbed, stretch, under_way, seed }
 }
 
-/// Whether turns seem to disturb this cell, and nobody knows yet.
+/// Whether turns appear to disturb this cell, without being decided yet.
 fn is_in_doubt(run: &Run, workload: &Workload, cell: usize) -> bool {
     duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt())
 }
 
-/// The parameters as a contender is told them: its window lasts over all the turns, also those in which it stands still.
+/// The parameters that contenders receive: the window includes the time in which they are frozen.
 fn told(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
     let mut told = params.clone();
     let seconds = (2 * turns.length(sides) + SPARE).as_secs_f64();
@@ -280,13 +282,13 @@ fn told(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
     told
 }
 
-/// The first place of a round that nothing stored has: it stands for the session.
+/// The first unused position of a round; it identifies the session.
 fn free_place(run: &Run, round: u32) -> u32 {
     let taken = run.trials.iter().filter(|t| t.block == round).map(|t| t.position + 1);
     taken.max().unwrap_or(0)
 }
 
-/// How long the window of a trial lasts, or all the turns of a session.
+/// The length of a trial's window, or of all turns of a session.
 fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
     let settings = &run.header.settings;
     let params = &run.cells[step.cells()[0]].params;
@@ -304,14 +306,14 @@ fn label(run: &Run, workload: &Workload, step: &Step) -> String {
     labels.join(" : ")
 }
 
-/// It has not failed, and is built.
+/// Whether the cell has not failed and is built.
 fn is_runnable(run: &Run, with: &Measuring<'_>, cell: usize) -> bool {
     let cell = &run.cells[cell];
     matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
         && cell.contenders.values().all(|name| with.builds.contains_key(name))
 }
 
-/// Whether there is something whose figures count: a bound alone bounds nothing, unless nothing else was asked for.
+/// Whether any cell can produce a ranked figure: a ceiling alone cannot, unless the run has nothing else.
 fn anything_runs(run: &Run) -> bool {
     let alive = |ceiling: bool| {
         run.cells
@@ -321,7 +323,7 @@ fn anything_runs(run: &Run) -> bool {
     alive(false) || run.cells.iter().all(|c| c.ceiling) && alive(true)
 }
 
-/// What is still to be done in a round, in its order; none when all is settled.
+/// The remaining steps of a round, in order; none if everything is decided.
 fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     if !anything_runs(run) {
         return None;
@@ -329,7 +331,7 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     let workload = with.workload;
     let settings = &run.header.settings;
     let contenders = run.cells.iter().filter(|c| !c.ceiling && c.status != CellStatus::Skipped).count();
-    // A single contender has nothing to be decided against: its figures want all the rounds asked for.
+    // A single contender has no opponent: it is measured for all requested rounds.
     let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
     let is_asked = !settings.questions.is_empty();
     let mut settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
@@ -350,11 +352,12 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
         let pace = |i: usize| duels.pace(i, baseline?);
         let (in_duels, in_blocks): (Vec<usize>, Vec<usize>) =
             runnable.into_iter().partition(|&i| pace(i).is_some());
-        // Each block has the baseline in it; one without a rival is for a baseline that has none at all.
+        // Each block includes the baseline; a block without a rival is useful only if the baseline has no duels
+        // either.
         let wanted = in_duels.is_empty() || in_blocks.iter().any(|i| Some(*i) != baseline);
         if wanted && in_blocks.iter().any(|i| !settled.contains(i)) {
             all_settled = false;
-            // Questions name all that they compare, the others are against the baseline.
+            // Questions name every cell they compare; other cells are compared with the baseline.
             let takes_part = |i: &usize| !(is_done(*i, None) || is_asked && settled.contains(i));
             steps.extend(in_blocks.into_iter().filter(takes_part).map(Step::Trial));
         }
@@ -378,8 +381,7 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     (!all_settled).then(|| order.into_iter().map(|i| steps[i].clone()).collect())
 }
 
-/// The rivals of each session, where so many take turns in one with the baseline: as few sessions as there can be, about
-/// equally large.
+/// Divides the rivals into the smallest number of sessions, of about equal size.
 fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]> {
     let sessions = rivals.len().div_ceil(together - 1);
     // Bresenham's line: of ten in four sessions 2, 3, 2, 3.

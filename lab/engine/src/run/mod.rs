@@ -1,8 +1,8 @@
-//! A run, from what was asked to the last stored trial.
+//! A run, from the request to the last stored trial.
 //!
-//! [`Request`] is resolved against the catalog into a plan of cells; [`Engine`] builds their contenders and measures
-//! them block by block until the primary metric is decided, the budget is used up, or the user stops it. Every trial
-//! is in the store before the next begins, so that a killed run can be shown, and resumed.
+//! [`Request`] is resolved against the catalogue into a plan of cells. [`Engine`] builds their contenders and
+//! measures them until the primary metric is decided, the budget is exhausted, or the user stops it. Every trial is
+//! stored before the next one starts, so that a killed run can be shown and resumed.
 
 mod cells;
 mod course;
@@ -28,43 +28,43 @@ use crate::build::BuildEvent;
 use crate::trial;
 use netdyno_lab_store::Run;
 
-/// What a run tells while it goes on.
+/// The progress display of a run.
 pub trait Display {
-    /// A contender is being built: the `index`-th of `count`.
+    /// A contender is being built: number `index` of `count`.
     fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent);
-    /// The first figures are there, of what is built by now: the run as the store has it, and how far it is.
+    /// A first look at the contenders built so far, with a description of the remaining ones.
     fn first_look(&mut self, run: &Run, how_far: &str);
-    /// A contender will not take part.
+    /// A contender does not take part.
     fn left_out(&mut self, contender: &str, reason: &str);
-    /// A trial goes on.
+    /// Progress of a trial.
     fn trial(&mut self, at: &Position<'_>, progress: trial::Progress);
-    /// Something that the reader of the figures should know, stored with the run.
+    /// A warning for the reader of the report, which is stored with the run.
     fn warning(&mut self, text: &str);
     /// A trial failed.
     fn failed(&mut self, label: &str, reason: &str);
-    /// Everything is over; what is shown of progress goes away.
+    /// The run has ended; the progress display disappears.
     fn end(&mut self);
 }
 
-/// Where a run stands.
+/// The position of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Position<'a> {
-    /// Who is measured.
+    /// The measured contenders.
     pub label: &'a str,
-    /// It is a session of a duel.
+    /// Whether it is a session of duels.
     pub in_duels: bool,
     /// Block or session, from 0.
     pub block: u32,
-    /// Blocks at the most.
+    /// Greatest number of blocks.
     pub max_blocks: u32,
     /// Trial within the block, from 0.
     pub trial: usize,
     /// Trials of the block.
     pub trials: usize,
-    /// How long this one measures.
+    /// The length of the measured window.
     pub window: Duration,
     /// Seconds of measuring so far.
     pub elapsed_s: f64,
-    /// Seconds of measuring at the most.
+    /// Budget of measuring time, in seconds.
     pub budget_s: f64,
 }

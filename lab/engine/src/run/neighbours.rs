@@ -1,8 +1,8 @@
-//! Who else is at work on this machine while a run measures: other runs, and whatever else takes CPU time.
+//! Other programs on this machine during a run: other runs, and anything that takes CPU time.
 //!
-//! A run that measures has a socket with an abstract name: it goes with the process, whoever ran it and however that ended.
-//! A run that begins sees the sockets of those that measure already, and tells each of itself, so that they know at
-//! their end. Runs in another network namespace, a container's for one, are not seen; their CPU time is.
+//! A measuring run binds a socket with an abstract name, which disappears with the process. A new run finds the
+//! sockets of others and sends each its id, so that they know about it at their end. Runs in other network
+//! namespaces, such as containers, are not seen; their CPU time is.
 
 use std::io::Read;
 use std::os::linux::net::SocketAddrExt;
@@ -12,28 +12,28 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use procfs::CurrentSI;
 
-/// What the name of a run's socket begins with.
+/// Prefix of the socket names.
 const NAME: &str = "netdyno-measures-";
-/// Longest id of another run that is believed: anyone may write there.
+/// Longest accepted id of another run, since any program can send to the socket.
 const ID_BYTES_MAX: usize = 64;
-/// Other runs that are told and named at the most.
+/// Most other runs that are notified and named.
 const RUNS_MAX: usize = 16;
-/// How long the machine is watched before the first block.
+/// Observation time before the first block.
 const WATCH: Duration = Duration::from_millis(500);
-/// Share of the machine's CPU time that others may take before it is said.
+/// Share of the machine's CPU time used by other programs that causes a warning.
 const OTHERS_SHARE: f64 = 0.02;
 
-/// What is known of the neighbours of one run.
+/// Other programs on the machine during a run.
 pub(super) struct Neighbours {
-    /// None where the name is taken or refused: then other runs do not hear of this one.
+    /// None if the name is taken or denied: other runs then do not notice this one.
     socket: Option<UnixDatagram>,
     begun: Option<Times>,
-    /// What to tell the user, and to store, before the first block.
+    /// Warnings from before the first block.
     pub(super) warnings: Vec<String>,
 }
 
 impl Neighbours {
-    /// Looks around before the first block, and makes this run known.
+    /// Observes the machine before the first block, and announces this run.
     pub(super) fn begin(run: &str) -> Neighbours {
         let mut warnings = Vec::new();
         let others: Vec<String> = others(run).into_iter().take(RUNS_MAX).collect();
@@ -45,7 +45,7 @@ impl Neighbours {
         for other in &others {
             let name = SocketAddr::from_abstract_name(format!("{NAME}{other}"));
             if let (Some(socket), Ok(name)) = (&socket, name) {
-                // One that has just ended need not know.
+                // The other run may have just ended.
                 let _ = socket.send_to_addr(run.as_bytes(), &name);
             }
         }
@@ -57,7 +57,7 @@ impl Neighbours {
         Neighbours { socket, begun, warnings }
     }
 
-    /// What the whole run showed that was not known at its begin.
+    /// Warnings about the whole run.
     pub(super) fn end(self) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(of_runs(&self.heard()));
@@ -67,7 +67,7 @@ impl Neighbours {
         warnings
     }
 
-    /// The runs that began meanwhile.
+    /// The runs that started in the meantime.
     fn heard(&self) -> Vec<String> {
         let Some(socket) = &self.socket else { return Vec::new() };
         let mut ids = Vec::new();
@@ -81,7 +81,7 @@ impl Neighbours {
     }
 }
 
-/// The runs whose sockets are there, but for this one.
+/// The runs with a socket, except this one.
 fn others(run: &str) -> Vec<String> {
     let mut text = Vec::new();
     let limit = 16 << 20;
@@ -90,13 +90,13 @@ fn others(run: &str) -> Vec<String> {
         tracing::debug!(%error, "/proc/net/unix: other runs are not seen");
     }
     let text = String::from_utf8_lossy(&text);
-    // An abstract name is shown with an @ in front, at the end of its line.
+    // An abstract name is displayed with a leading @, at the end of the line.
     let names =
         text.lines().filter_map(|line| line.rsplit(' ').next()?.strip_prefix('@')?.strip_prefix(NAME));
     names.filter(|id| is_id(id) && *id != run).map(str::to_owned).collect()
 }
 
-/// What a run's id looks like: nothing else gets into a report from outside.
+/// Accepts only valid ids, since others may come from outside and would be part of a report.
 fn is_id(id: &str) -> bool {
     (1..=ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
@@ -110,14 +110,14 @@ fn of_runs(ids: &[String]) -> Option<String> {
     })
 }
 
-/// CPU time that passed, in seconds.
+/// CPU time so far, in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     at: Instant,
-    /// Of all programs on all CPUs.
+    /// All programs on all CPUs.
     busy: f64,
-    /// Of this process, of all that it started and waited for, and of the kernel's threads for network traffic, which is
-    /// mostly ours. Roles that still run are not in it: it is read where there are none.
+    /// This process, its reaped descendants, and the kernel threads for network traffic, most of which is ours.
+    /// Running roles are not included: it is read when there are none.
     own: f64,
     cpus: usize,
 }
@@ -150,11 +150,11 @@ impl Times {
     }
 }
 
-/// What others took between two readings, if that was much.
+/// A warning if other programs used much CPU time between two readings.
 fn of_others(from: Option<&Times>, to: Option<&Times>, when: &str) -> Option<String> {
     let (from, to) = (from?, to?);
     let capacity = to.at.duration_since(from.at).as_secs_f64() * to.cpus as f64;
-    // Ticks are coarse: a short look may seem to hold more than there is.
+    // Ticks are coarse: a short interval may appear to exceed its capacity.
     let share = (((to.busy - from.busy) - (to.own - from.own)) / capacity).min(1.0);
     (share > OTHERS_SHARE).then(|| {
         format!(
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(of_others(Some(&from), Some(&after(120.0, 29.5)), "then"), None);
         let told = of_others(Some(&from), Some(&after(120.0, 26.0)), "then").unwrap();
         assert!(told.contains("took 10 % of this machine's CPU time then"), "{told}");
-        // Ticks are coarse: ours may seem more than all.
+        // Ticks are coarse: our part may exceed the total.
         assert_eq!(of_others(Some(&from), Some(&after(101.0, 12.0)), "then"), None);
         assert_eq!(of_others(None, Some(&from), "then"), None);
     }

@@ -1,13 +1,10 @@
-//! Which network a workload's trials have.
+//! The network of a workload's trials.
 
 use netdyno_lab_manifest::{Link, Net};
 use netdyno_lab_manifest::{ManifestError, Workload};
 
-/// The network that was asked for, or the workload's own: one loopback for all roles, or a link where each needs a network to
-/// itself.
-///
-/// # Errors
-/// One network for all was asked for, and the workload cannot be done in it.
+/// The requested network or the workload's default: a shared loopback, or a link if each role needs its own network.
+/// A request for a shared network is an error if the workload needs separate ones.
 pub fn network_of(workload: &Workload, asked: Option<Net>) -> Result<Net, ManifestError> {
     let Some(why) = &workload.networks_apart else { return Ok(asked.unwrap_or_default()) };
     match asked.unwrap_or_else(|| Net::Veth(Link::default())) {

@@ -1,7 +1,6 @@
-//! In which order contenders are built: what every comparison needs first, then what is there soonest.
+//! The order of builds: contenders that every comparison needs, then those that build fastest.
 
-/// The names, each once: those that go first, in their order, then by how long the build is expected to take; by name where that
-/// is the same.
+/// The names without duplicates: first those of `first`, in order; the others by expected duration, then by name.
 pub(super) fn order(
     names: impl IntoIterator<Item = String>,
     first: &[&str],

@@ -1,4 +1,4 @@
-//! What was asked of a run, resolved against the catalog.
+//! A request, resolved against the catalogue.
 
 use jiff::Timestamp;
 
@@ -15,16 +15,16 @@ use netdyno_lab_store::Question;
 use netdyno_lab_store::Settings;
 use netdyno_lab_store::limits::CELLS_MAX;
 
-/// Preset of a run that names none, where the workload has it.
+/// Default preset, if the workload has it.
 const STANDARD: &str = "standard";
-/// Error level of the verdicts of one metric.
+/// Error level of the verdicts on one metric.
 const ALPHA: f64 = 0.05;
-/// Rounds of a run that ends when its questions are answered.
+/// Rounds of a run with questions, which ends when they are answered.
 const ROUNDS_MAX: u32 = 10_000;
-/// Relative difference below which two are called equal.
+/// Relative difference that counts as no difference.
 const MARGIN: f64 = 0.02;
 
-/// What was asked of a run.
+/// A request for a run.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Workload.
@@ -35,17 +35,17 @@ pub struct Request {
     pub preset: Option<String>,
     /// Parameters as typed.
     pub set: Vec<(String, String)>,
-    /// Swept parameters as typed, values separated by commas.
+    /// Swept parameters as typed, with values separated by commas.
     pub sweep: Vec<(String, String)>,
-    /// Who plays with whom.
+    /// The assignment of contenders to roles.
     pub casting: Casting,
-    /// The only role that is compared.
+    /// The only compared role.
     pub role: Option<String>,
     /// Baseline.
     pub baseline: Option<String>,
-    /// Seconds of measuring at the most.
+    /// Budget of measuring time.
     pub budget_seconds: Option<f64>,
-    /// Blocks at the most.
+    /// Greatest number of blocks.
     pub max_blocks: Option<u32>,
     /// Wanted relative half-width of the intervals.
     pub precision: Option<f64>,
@@ -53,47 +53,47 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Placement.
     pub placement: Option<Placement>,
-    /// Network; none: the workload's own.
+    /// Network; none: the workload's default.
     pub net: Option<Net>,
-    /// Leave the ceiling out.
+    /// Omit the ceiling.
     pub no_ceiling: bool,
-    /// Memory a role may take.
+    /// Memory limit of each role.
     pub memory_limit_bytes: Option<u64>,
-    /// Keep idle CPUs from sleeping.
+    /// Keep idle CPUs awake.
     pub awake: bool,
-    /// Compare by blocks.
+    /// Compare in blocks.
     pub blocks: bool,
-    /// Factor on the time limits of the protocol.
+    /// Factor for the time limits of the protocol.
     pub time_limits: f64,
-    /// The regression that is put up with, relative.
+    /// The tolerated regression, relative.
     pub regression: Option<f64>,
-    /// Marks a second.
+    /// Marks per second.
     pub marks_hz: Option<u32>,
-    /// What is to be found out, where that is less than a verdict on everybody: nothing else is measured.
+    /// Questions of a run that does not need a verdict on every contender: nothing else is measured.
     pub asked: Option<Asked>,
     /// The command line.
     pub command: Vec<String>,
 }
 
-/// A request that makes sense.
+/// A valid request.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// The workload.
     pub workload: Workload,
-    /// What to measure.
+    /// The cells.
     pub cells: Vec<PlannedCell>,
-    /// How.
+    /// The settings.
     pub settings: Settings,
-    /// Rounds for now; none: as many as the settings allow.
+    /// Rounds for now; none: as many as the settings permit.
     pub rounds: Option<u32>,
-    /// What the reader should know of how it was resolved.
+    /// Warnings about the resolution.
     pub warnings: Vec<String>,
     /// The command line.
     pub command: Vec<String>,
 }
 
 impl Resolved {
-    /// Leaves out what these questions are not about, and asks them.
+    /// Sets the questions, and drops cells that they do not need.
     pub fn ask(&mut self, questions: Vec<Question>) {
         let Self { workload, settings, .. } = self;
         let in_duels = |cell: &PlannedCell| duels::turns(settings, workload, &cell.params).is_ok();
@@ -104,9 +104,6 @@ impl Resolved {
 
 impl Request {
     /// Resolves names, parameters and presets.
-    ///
-    /// # Errors
-    /// The caller's: an unknown name (with the nearest match) or a value out of range.
     pub fn resolve(self, catalog: &Catalog) -> Result<Resolved, ManifestError> {
         let workload = catalog.workload(&self.workload)?.clone();
         let workload = match &self.role {
@@ -142,11 +139,11 @@ impl Request {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
             return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
         }
-        // Questions say by themselves when there are enough.
+        // Questions end the run by themselves.
         let usual = if self.asked.is_some() { Some(ROUNDS_MAX) } else { preset.map(|p| p.max_blocks) };
         let max_blocks = self.max_blocks.or(usual).unwrap_or(30);
         let min_blocks = match self.casting {
-            // Who is asked how often it is wrong must not stop when it is right.
+            // A measurement of false positives must not stop at a result.
             Casting::Itself { .. } => max_blocks,
             _ => preset.map_or(3, |p| p.min_blocks).min(max_blocks),
         };
@@ -181,7 +178,7 @@ impl Request {
         Ok(resolved)
     }
 
-    /// The contenders, and the ceiling apart from them.
+    /// The contenders and the ceiling.
     fn cast(
         &self,
         catalog: &Catalog,
@@ -202,7 +199,7 @@ impl Request {
                 contenders.push(name.clone());
             }
         }
-        // Ratios need their baseline in every block.
+        // Ratios need the baseline in every block.
         for name in self.baseline.as_ref().into_iter().chain(self.against()) {
             let contender = catalog.contender(&workload.name, name)?;
             let bound = || format!("{} is the bound: choose a contender", contender.name);
@@ -218,8 +215,7 @@ impl Request {
         Ok((contenders, ceiling.filter(|c| catalog.contender(&workload.name, c).is_ok())))
     }
 
-    /// Who ratios are to, where the user did not say: the workload's own baseline if it takes part, else whom the user
-    /// named first; and what to tell of it.
+    /// The default baseline: the workload's if it takes part, else the first named contender, with a warning.
     fn baseline_of(&self, workload: &Workload, contenders: &[String]) -> (Option<String>, Vec<String>) {
         let usual = self.against().or(workload.baseline.as_ref());
         if self.contenders.is_empty() || usual.is_some_and(|name| contenders.contains(name)) {
@@ -236,8 +232,8 @@ impl Request {
         (contenders.first().cloned(), warnings.into_iter().collect())
     }
 
-    /// Why a contender is none of those who are compared, where that is so: it plays only what its workload's partner plays for all, or
-    /// the partner does not understand it.
+    /// Why a contender cannot be compared, if so: it plays only roles of partners, or does not interoperate with the
+    /// partner.
     fn not_compared(&self, workload: &Workload, contender: &Contender) -> Option<String> {
         if let (Some(why), Some((role, partner))) = (&contender.alone, workload.partners.first()) {
             let name = &contender.name;
@@ -260,7 +256,7 @@ impl Request {
         })
     }
 
-    /// Whether there can be one peer for all.
+    /// Rejects `--against` for workloads with partners.
     fn check_against(&self, workload: &Workload) -> Result<(), ManifestError> {
         match (self.against(), workload.partners.first()) {
             (Some(_), Some((role, partner))) => {
@@ -275,7 +271,7 @@ impl Request {
         if let Casting::Against(name) = &self.casting { Some(name) } else { None }
     }
 
-    /// What to measure at: the values typed, or those of the preset, but for a parameter that was set by hand.
+    /// The parameter sets: the typed values, else those of the preset, except for parameters set explicitly.
     fn parameter_sets(
         &self,
         workload: &Workload,

@@ -1,11 +1,11 @@
-//! Several trials at once, by turns: all are frozen but the one that runs.
+//! Several trials at the same time, in turns: all are frozen except one.
 //!
-//! They are launched and set up one after the other, pass their gates, and stay alive. From then on the machine is given to one of them at a
-//! time, in an order that a seed decides. A machine that is slow for a second is slow for all. The contract is unchanged: what
-//! counts are counters and the meter's readings at marks.
+//! They are launched and set up one after the other, pass their gates, and stay alive. Then each has the machine in
+//! turn, in an order that depends on the seed, so that a slow second affects all sides alike. Contenders need no
+//! changes: only counters and meter readings at marks are used.
 //!
-//! A turn: thaw, let the lead pass, read the meter, mark, let the turn pass, mark, read the meter, freeze. Where a loss of known size is
-//! put in, a side also stands still for a while after the first mark; the others are frozen and thawed at once, so that all pay for it.
+//! A turn: thaw, lead, meter, mark, measured time, mark, meter, freeze. To inject a slowdown, a side is also frozen
+//! after the first mark; the others are frozen and thawed immediately, so that all have the cost of freezing.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -20,32 +20,32 @@ use netdyno_lab_protocol::Phase;
 use netdyno_lab_store::Turns;
 use netdyno_lab_store::samples::METER_DEEP;
 
-/// One of those who take turns, by its index.
+/// The index of a side.
 pub type Side = usize;
 
-/// How a session is cut into turns.
+/// The turns of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnPlan {
-    /// What counts of a turn.
+    /// Measured time of a turn.
     pub turn: Duration,
-    /// What goes before it, from the thaw on.
+    /// Unmeasured time after the thaw.
     pub lead: Duration,
     /// Turns of each side.
     pub count: u32,
-    /// How long each side is made to stand still within each of its turns; empty: nobody is.
+    /// Time for which each side is frozen within its turns; empty: none.
     pub stalled: Vec<Duration>,
-    /// Who is also left alone for a stretch.
+    /// The sides with a stretch.
     pub undisturbed: Vec<Side>,
-    /// How long that is.
+    /// Length of a stretch.
     pub stretch: Duration,
-    /// Requests that a freeze may meet under way; none: one a connection.
+    /// Requests that a freeze may interrupt; none: one per connection.
     pub under_way: Option<u64>,
-    /// Decides the order.
+    /// Determines the order.
     pub seed: u64,
 }
 
 impl TurnPlan {
-    /// About how long all the turns take, of so many sides.
+    /// The approximate length of all turns.
     #[must_use]
     pub fn length(&self, sides: usize) -> Duration {
         let turns = sides as u32 * self.count * (self.turn + self.lead);
@@ -53,8 +53,7 @@ impl TurnPlan {
     }
 }
 
-/// Runs one session: a report of each side, in their order. Where one of them ended it, the others have none. Whatever happens
-/// comes back in the reports.
+/// Runs one session and returns a report for each side. If one side ended the session, the others have none.
 pub fn run(
     specs: &[TrialSpec<'_>],
     turns: &TurnPlan,
@@ -93,7 +92,7 @@ pub fn run(
         .collect()
 }
 
-/// Which side it was that did not go on.
+/// The side that failed, and why.
 type Ended = Result<(), (Side, Halt)>;
 
 fn conduct(
@@ -123,7 +122,7 @@ fn conduct(
         take(turns, turn, &mut stages[turn.side]).map_err(of(turn.side))?;
     }
     for (side, stage) in stages.iter_mut().enumerate() {
-        // Walking page tables takes its time from a contender that runs: these stand still.
+        // Walking page tables slows a running contender down: these are frozen.
         stage.meter(METER_DEEP, true).map_err(of(side))?;
     }
     for (side, stage) in stages.iter_mut().enumerate() {
@@ -134,8 +133,8 @@ fn conduct(
     Ok(())
 }
 
-/// From the launch to the gate; then it stands still. One side after the other: whose interpreter starts, or who makes its keys
-/// already, would be in the setup time of another.
+/// Launches a trial, passes the gate and freezes it. The sides are set up one after the other, so that one side's
+/// start does not affect another's setup time.
 fn set_up<'a>(
     spec: &TrialSpec<'_>,
     arena: &Arena,
@@ -150,7 +149,7 @@ fn set_up<'a>(
     Ok(stage)
 }
 
-/// One turn of one side.
+/// Executes one turn of one side.
 fn take(plan: &TurnPlan, turn: Turn, stage: &mut Stage<'_>) -> Result<(), Halt> {
     // The stretch has the marks after those of the turns.
     let (index, length) = turn.index.map_or((plan.count, plan.stretch), |index| (index, plan.turn));

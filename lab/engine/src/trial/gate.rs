@@ -1,4 +1,4 @@
-//! The gate: did the roles really do the work?
+//! The gate: checks that the roles did the work.
 
 use super::{Collected, TrialSpec};
 use netdyno_lab_analysis::metrics;
@@ -6,11 +6,11 @@ use netdyno_lab_manifest::Expected;
 use netdyno_lab_protocol::Verified;
 use netdyno_lab_store::SampleKind;
 
-/// Share of the payload that the wire must have shown: the meter's window is a little wider than the counters', so
-/// an honest pair is always above 1.
+/// Least share of the payload that the network counters must show. The meter's window is slightly longer than that of
+/// the counters, so that a correct pair is always above 1.
 const CARRIED_LEAST: f64 = 0.98;
 
-/// Who did not do the work, and how that shows.
+/// A violation of the gate.
 pub(super) struct Broken {
     pub(super) role: String,
     pub(super) reason: String,
@@ -22,7 +22,7 @@ fn broken(role: &str, reason: String) -> Checked {
     Err(Broken { role: role.to_owned(), reason: format!("gate: {reason}") })
 }
 
-/// Every role that owes setup times must tell that of every connection: the best one alone is not the job's.
+/// Checks that every role reported the setup time of each connection, not only of the best ones.
 pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let gate = &spec.workload.gate;
     let streams = gate.streams.of(spec.params).unwrap_or(0);
@@ -36,7 +36,7 @@ pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked 
     Ok(())
 }
 
-/// What `verified` must say: as the input's maker tells it, or as it follows from the seed.
+/// The expected `verified`: from the input's program, or computed from the seed.
 pub(super) fn expected(spec: &TrialSpec<'_>) -> Result<Expected, String> {
     let gate = &spec.workload.gate;
     match &gate.input {
@@ -48,7 +48,7 @@ pub(super) fn expected(spec: &TrialSpec<'_>) -> Result<Expected, String> {
     }
 }
 
-/// Compares what was received in `verify` with what the lab computed by itself.
+/// Compares the result of `verify` with the expected one.
 pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option<&Verified>) -> Checked {
     let role = &spec.workload.gate.role;
     let Some(got) = verified else { return broken(role, "no `verified`".to_owned()) };
@@ -67,7 +67,7 @@ pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option
     Ok(())
 }
 
-/// What only the end allows to check: final counters, both roles' against each other, and against the wire.
+/// Checks that require the final counters: of both roles, and against the network.
 pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let gate = &spec.workload.gate;
     let value =
@@ -94,7 +94,7 @@ pub(super) fn after(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     carried(spec, collected)
 }
 
-/// Counters only rise: no mark may have shown more than the end, but of those that settle.
+/// Checks that no counter at a mark exceeds its final value, except counters that settle.
 fn never_above_result(settling: &[String], collected: &Collected) -> Checked {
     for sample in collected.samples.iter().filter(|s| s.kind == SampleKind::Counter) {
         let end = collected.results.get(&sample.role).and_then(|r| r.values.get(&sample.name));
@@ -111,8 +111,8 @@ fn never_above_result(settling: &[String], collected: &Collected) -> Checked {
     Ok(())
 }
 
-/// The network namespace's own counters must have seen the bytes that the role says it received. Both count from the
-/// trial's beginning: over the window alone a receiver may hand on what had come before it, and waited for a lost packet.
+/// Checks that the network counters reached the bytes that the role reports. Both cover the whole trial: within the
+/// window, a receiver may deliver data that arrived earlier but waited for a lost packet.
 fn carried(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     let gate = &spec.workload.gate;
     let Some(counter) = &gate.carried else { return Ok(()) };
@@ -125,7 +125,7 @@ fn carried(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
                 format!("says it received {received} {counter}, but the network carried only {wire}");
             broken(&gate.role, reason)
         }
-        // Without a network of our own there is nothing to compare with; the report's arena line says so.
+        // Without a private network there is no counter; the report's arena line says so.
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
-//! One trial: the roles of one cell, from launch to the last exit.
+//! A trial: the roles of one cell, from launch to the last exit.
 //!
-//! Phases, in order: launch, `ready`, `connected`, `verify` and the gate, `warmup`, `measure` with its marks, `stop` a
-//! role at a time, and the checks that only the end allows. No figure is kept of a trial whose gate did not pass.
+//! Phases, in order: launch, `ready`, `connected`, `verify` and the gate, `warmup`, `measure` with its marks, `stop`
+//! of one role after the other, and final checks. If a gate fails, no figure of the trial is kept.
 
 pub mod duel;
 mod gate;
@@ -29,24 +29,25 @@ use netdyno_stats::Encoded;
 
 use stage::{Halt, Stage};
 
-/// What a trial is to be.
+/// The configuration of a trial.
 #[derive(Debug)]
 pub struct TrialSpec<'a> {
-    /// The job.
+    /// The workload.
     pub workload: &'a Workload,
     /// Its parameters.
     pub params: &'a Params,
-    /// What was made beforehand for these parameters.
+    /// The generated inputs for these parameters.
     pub inputs: Prepared,
     /// Seed of the payload; below 2^53.
     pub seed: u64,
     /// How each role is started, in the workload's order.
     pub roles: Vec<RoleSpec>,
-    /// When to mark, from the window's begin and rising. There is always one at the begin; the last is the window's end.
+    /// Times of the marks in the window, ascending. There is always one at the start; the last is the end of the
+    /// window.
     pub marks: Vec<Duration>,
-    /// Time a role has for what it owes.
+    /// Time limits of the roles' replies.
     pub limits: TimeLimits,
-    /// Fields to add to `setup`: a contender must ignore what it does not know.
+    /// Add unknown fields to `setup`, which contenders must ignore.
     pub extra_setup: bool,
 }
 
@@ -55,7 +56,7 @@ pub struct TrialSpec<'a> {
 pub struct RoleSpec {
     /// Its name in the workload.
     pub name: String,
-    /// Who plays it.
+    /// The contender.
     pub contender: String,
     /// Program, arguments, environment, CPUs.
     pub launch: LaunchSpec,
@@ -65,7 +66,7 @@ pub struct RoleSpec {
     pub peer: IpAddr,
 }
 
-/// Where a trial is, for the progress display.
+/// The phase of a trial, for the progress display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Starting the roles.
@@ -74,45 +75,36 @@ pub enum Progress {
     Connecting,
     /// In the gate.
     Verifying,
-    /// Traffic that is not measured.
+    /// Unmeasured traffic.
     WarmingUp,
-    /// Traffic that is.
+    /// Measured traffic.
     Measuring,
     /// Ending.
     Stopping,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug)]
 pub struct TrialReport {
-    /// For the store; cell, block and position are the caller's to fill in.
+    /// For the store; the caller sets cell, block and position.
     pub record: TrialRecord,
-    /// What each role said it is.
+    /// The implementation reported by each role.
     pub implementations: BTreeMap<String, Implementation>,
 }
 
-/// Looks at the roles' processes from outside while they are measured. That disturbs them: such a trial is no measurement.
+/// An observer of the roles' processes. Observation changes performance, so such a trial is not a measurement.
 pub trait Watch {
-    /// All roles work, and are about to be measured: each by its name, with the process that it was started as.
-    ///
-    /// # Errors
-    /// In words: why nothing can be seen, which fails the trial; so with the others.
+    /// All roles are running, before the measured window; with the process of each role. An error fails the trial.
     fn attach(&mut self, roles: &[(String, i32)]) -> Result<(), String>;
 
-    /// The window has begun.
-    ///
-    /// # Errors
-    /// As above.
+    /// The window starts.
     fn begin(&mut self) -> Result<(), String>;
 
     /// The window ends.
-    ///
-    /// # Errors
-    /// As above.
     fn end(&mut self) -> Result<(), String>;
 }
 
-/// Runs one trial. Whatever happens comes back as its outcome.
+/// Runs a trial. All failures are part of its outcome.
 pub fn run(
     spec: &TrialSpec<'_>,
     arena: &Arena,
@@ -122,7 +114,7 @@ pub fn run(
     conducted(spec, arena, cancel, progress, None)
 }
 
-/// Runs one trial that is looked at.
+/// Runs a trial with an observer.
 pub fn watched(
     spec: &TrialSpec<'_>,
     arena: &Arena,
@@ -180,15 +172,15 @@ fn report(
     TrialReport { record, implementations: collected.implementations }
 }
 
-/// A trial without a figure of the primary metric, such as one that stalled, is a failure: were it left out, a stack
-/// would be ranked by its good blocks alone.
+/// A trial without a figure of the primary metric, for example because it stalled, has failed: otherwise a stack
+/// would be ranked by its good blocks only.
 fn no_figure(spec: &TrialSpec<'_>, record: &TrialRecord) -> Option<String> {
     let primary = spec.workload.primary()?;
     let figure = metrics::of_trial(primary, spec.params, record);
     figure.value.is_none().then(|| format!("no {}: {}", primary.label, figure.source))
 }
 
-/// What a trial gathers as it goes.
+/// The data collected during a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) implementations: BTreeMap<String, Implementation>,
@@ -196,12 +188,12 @@ pub(crate) struct Collected {
     pub(crate) histograms: Vec<(String, String, Encoded)>,
     pub(crate) results: BTreeMap<String, TrialResult>,
     pub(crate) notes: Vec<String>,
-    /// Its turns, of one side of a duel.
+    /// The turns of a side of a duel.
     pub(crate) turns: Option<Turns>,
 }
 
 impl Collected {
-    /// It was frozen, or let go on, in this way.
+    /// Records the freezer.
     pub(crate) fn froze(&mut self, how: String) {
         if let Some(turns) = &mut self.turns {
             turns.freezer = how;
@@ -250,7 +242,7 @@ impl Collected {
         }
     }
 
-    /// The kernel's account of a role's whole life: kept beside the window's figures, to hold them against.
+    /// The kernel's accounting of a role's whole life, stored for comparison with the window's figures.
     pub(crate) fn usage(&mut self, role: &str, usage: &Usage, now_ns: u64) {
         let all = [
             ("life_cpu_ns", usage.cpu_ns),
@@ -262,7 +254,7 @@ impl Collected {
         }
     }
 
-    /// How many CPUs a role may use, beside what its meter reads.
+    /// The number of CPUs that a role may use.
     pub(crate) fn cpus(&mut self, role: &RoleSpec) {
         let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let count = role.launch.cpus.as_ref().map_or(all, Vec::len) as u64;
@@ -331,7 +323,7 @@ fn connect_and_verify(
     meter_at(Moment::Verified, spec.workload, stage)
 }
 
-/// Reads the meter at a moment that a metric asks for.
+/// Reads the meter at a moment that a metric needs.
 fn meter_at(moment: Moment, workload: &Workload, stage: &mut Stage<'_>) -> Result<(), Halt> {
     if !workload.metrics.iter().any(|m| m.from.moments().contains(&moment)) {
         return Ok(());
@@ -344,14 +336,14 @@ fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     stage.sleep(seconds(spec.params, "warmup_seconds"))
 }
 
-/// Ends the roles, and checks what only the end allows.
+/// Stops the roles and runs the final checks.
 fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     stage.stop()?;
     gate::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
 }
 
-/// The measured window: the meter's readings stand just outside the first and the last mark. What is read at its begin
-/// is read before the roles are told of it, so that reading falls into nobody's latencies.
+/// The measured window. Meter readings are just outside the first and last mark; that at the start precedes the
+/// message to the roles, so that it affects no latency.
 fn measure(
     spec: &TrialSpec<'_>,
     stage: &mut Stage<'_>,
@@ -368,8 +360,8 @@ fn measure(
     }
     let begun = Instant::now();
     for (i, due) in spec.marks.iter().enumerate() {
-        // Against the window's begin: what a mark takes does not add up. One whose successor is due already is left
-        // out, so that slow answers do not stretch the window.
+        // Relative to the start of the window, so that delays do not accumulate. A mark is skipped if the next one is
+        // already due, so that slow replies do not extend the window.
         if spec.marks.get(i + 1).is_some_and(|next| begun.elapsed() >= *next) {
             continue;
         }
@@ -380,11 +372,11 @@ fn measure(
         stage.mark(i as u64 + 1)?;
     }
     stage.meter(METER_END, false)?;
-    // Walking page tables takes its time from the contender: after the window.
+    // Walking page tables slows the contender down: only after the window.
     stage.meter(METER_DEEP, true)
 }
 
-/// Marks at a steady rate over the window of these parameters; at least one, at its end.
+/// Marks at a steady rate over the window; at least one, at its end.
 #[must_use]
 pub fn steady_marks(params: &Params, marks_hz: u32) -> Vec<Duration> {
     let window = seconds(params, "seconds");
@@ -392,12 +384,12 @@ pub fn steady_marks(params: &Params, marks_hz: u32) -> Vec<Duration> {
     (1..=count).map(|i| window * i / count).collect()
 }
 
-/// A parameter that is a length of time. Every workload has `seconds` and `warmup_seconds`.
+/// A parameter that is a duration. Every workload has `seconds` and `warmup_seconds`.
 pub(crate) fn seconds(params: &Params, name: &str) -> Duration {
     Duration::try_from_secs_f64(params.number(name).unwrap_or(0.0)).unwrap_or(Duration::ZERO)
 }
 
-/// The first line that a role reads.
+/// The `setup` message of a role.
 pub fn setup(spec: &TrialSpec<'_>, role: &RoleSpec) -> Setup {
     let mut params: serde_json::Map<String, serde_json::Value> =
         spec.params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect();

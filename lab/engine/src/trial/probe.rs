@@ -1,4 +1,4 @@
-//! One role asked one odd thing: what does it answer, and how does it end?
+//! A role that receives unusual messages, and its replies.
 
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -7,23 +7,21 @@ use super::RoleSpec;
 use netdyno_lab_arena::{AgentEvent, Arena, ArenaError};
 use netdyno_lab_protocol::{ContenderMessage, parse_contender_line};
 
-/// What a probe saw.
+/// The replies of a probed role.
 #[derive(Debug, Default)]
 pub struct Probed {
-    /// Messages, in order; what is no message, in words.
+    /// The messages, in order, or why a line is invalid.
     pub messages: Vec<Result<ContenderMessage, String>>,
-    /// Exit code, if it ended by itself.
+    /// Exit code, if it exited.
     pub code: Option<i32>,
-    /// How it ended, in words; none if it did not end in time.
+    /// How it ended; none if it did not end in time.
     pub ended: Option<String>,
     /// Its stderr.
     pub stderr: String,
 }
 
-/// Starts a role, sends `lines`, and takes what it says until it ends or time is up. `then` is sent once it is ready.
-///
-/// # Errors
-/// When the role could not be started.
+/// Starts a role, sends `lines`, and collects its replies until it ends or the time limit expires. `then` is sent
+/// once it is ready.
 pub fn probe(
     arena: &Arena,
     role: &RoleSpec,
@@ -34,7 +32,7 @@ pub fn probe(
     let (sender, events) = channel();
     let mut process = arena.launch(role.launch.clone(), sender)?;
     for line in lines {
-        // One that does not read shows in what it answers.
+        // A role that does not read is detected by its replies.
         let _ = process.send_line(line);
     }
     let deadline = Instant::now() + limit;

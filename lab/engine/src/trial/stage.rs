@@ -1,4 +1,4 @@
-//! The roles of a trial on stage: their processes, their conversations, and one loop that drives both.
+//! The roles of a trial: their processes and conversations, and the loop that drives both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,26 +9,26 @@ use netdyno_lab_arena::meter::monotonic_ns;
 use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, RoleIndex, RoleProcess};
 use netdyno_lab_protocol::{Event, Fault, Phase, Session, State, Verified};
 
-/// How often the loop looks whether the user wants to stop. Few enough wake-ups to cost nothing.
+/// Interval of checking for cancellation; rare enough to cost nothing.
 const CANCEL_CHECK: Duration = Duration::from_millis(250);
-/// How long the other roles may still tell us why they ended, once one has failed.
+/// How long the other roles may still report their errors after one has failed.
 const LAST_WORDS: Duration = Duration::from_millis(300);
-/// Share of the time for `verified` after which the roles are asked how far they are: late, since it disturbs them, and
-/// with enough time left for an answer.
+/// Share of the time limit of `verified` after which the roles are asked for their progress: late, since it disturbs
+/// them, but early enough for a reply.
 const ASK_AFTER: f64 = 0.9;
-/// The mark that asks. Its answers are no samples: nothing is measured yet.
+/// The mark for the progress query. Its replies are not stored.
 const PROGRESS_MARK: u64 = 1 << 40;
-/// The counter that every workload's roles have.
+/// A counter of every workload's roles.
 const MESSAGES: &str = "messages";
-/// How long a killed role has to be gone.
+/// Time limit of a killed role's exit.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 
-/// Why a trial did not go on.
+/// Why a trial ended early.
 #[derive(Debug)]
 pub(super) enum Halt {
     /// The user stopped it.
     Cancelled,
-    /// A role does not do this.
+    /// A role does not support the parameters.
     Unsupported { role: String, reason: String },
     /// It failed.
     Failed { role: String, reason: String, stderr: String },
@@ -45,29 +45,29 @@ impl Halt {
     }
 }
 
-/// One role: process, conversation, and what is known of its end.
+/// A role: its process, its conversation and its end.
 struct Role {
     name: String,
     process: RoleProcess,
-    /// The contender's own, as this host numbers it.
+    /// The contender's process, as numbered on this host.
     pid: Option<i32>,
     session: Session,
     verified: Option<Verified>,
-    /// Messages that it counted when `verified` was late.
+    /// Its message counter when `verified` was late.
     progress: Option<u64>,
     meter: Option<u64>,
-    /// It is being frozen, or let go on.
+    /// A freeze or thaw is in progress.
     freezing: bool,
-    /// A memory limit was asked for.
+    /// Whether a memory limit was requested.
     memory_limit: bool,
-    /// It ended: in words, and its stderr.
+    /// How it ended, and its stderr.
     ended: Option<(String, String)>,
 }
 
-/// The roles on stage.
+/// The roles of a trial.
 pub(super) struct Stage<'a> {
     roles: Vec<Role>,
-    /// Roles before this one are not spoken to yet.
+    /// Roles before this one do not receive messages yet.
     held_before: usize,
     events: Receiver<(RoleIndex, AgentEvent)>,
     cancel: &'a AtomicBool,
@@ -107,8 +107,8 @@ impl<'a> Stage<'a> {
         Ok(Stage { roles, held_before, events, cancel, collected })
     }
 
-    /// Sets the roles up one after the other, the receiving ones first: a role that begins at once must not count the
-    /// time that its peer's interpreter takes to start.
+    /// Sets the roles up one after the other, receivers first: a role that starts immediately must not include its
+    /// peer's start in its times.
     pub(super) fn until_ready(&mut self) -> Result<(), Halt> {
         for i in (0..self.roles.len()).rev() {
             self.held_before = i;
@@ -125,14 +125,14 @@ impl<'a> Stage<'a> {
     }
 
     pub(super) fn start(&mut self, phase: Phase) {
-        // The receiving roles first: they are later in the workload's order.
+        // Receivers first: they are later in the workload's order.
         for i in (0..self.roles.len()).rev() {
             self.roles[i].session.start(monotonic_ns(), phase);
             self.flush();
         }
     }
 
-    /// Waits for `verified`. Should it be late, the roles are asked how far they are, so that the failure can say it.
+    /// Waits for `verified`. If it is late, the roles are asked for their progress, which becomes part of the error.
     pub(super) fn until_verified(
         &mut self,
         role: &str,
@@ -150,7 +150,7 @@ impl<'a> Stage<'a> {
         Ok(self.roles.iter().find(|r| r.name == role).and_then(|r| r.verified.clone()))
     }
 
-    /// Adds to the silence of the role that owes `verified` how many messages it has, and the others.
+    /// Adds the message counters of all roles to the error if the role that must send `verified` was silent.
     fn with_progress(&self, halt: Halt, gate: &str, expected: u64) -> Halt {
         let silent =
             |r: &Role| r.name == gate && matches!(r.session.state(), State::Failed(Fault::Silent { .. }));
@@ -170,18 +170,18 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Lets the roles work for a while.
+    /// Lets the roles run for a while.
     pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Halt> {
         let until = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         self.pump(Some(until), |_| false)
     }
 
-    /// The process of each role, as this host numbers it.
+    /// The process of each role, as numbered on this host.
     pub(super) fn processes(&self) -> Vec<(String, i32)> {
         self.roles.iter().filter_map(|r| Some((r.name.clone(), r.pid?))).collect()
     }
 
-    /// Asks every role for its counters and waits for them.
+    /// Requests the counters of every role and waits for them.
     pub(super) fn mark(&mut self, id: u64) -> Result<(), Halt> {
         let now = monotonic_ns();
         for role in &mut self.roles {
@@ -193,20 +193,20 @@ impl<'a> Stage<'a> {
     /// Reads every role's meter.
     pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Halt> {
         for role in &mut self.roles {
-            // One that is gone has said why, or will: its last event ends the wait.
+            // The last event of an ended role ends the wait.
             let _ = role.process.meter(id, deep);
             role.meter = Some(id).filter(|_| role.ended.is_none());
         }
         self.pump(None, |roles| roles.iter().all(|r| r.meter.is_none()))
     }
 
-    /// Freezes the roles, those that send first, so that nobody fills the socket of one that stands still; or lets them go on, those
-    /// that receive first.
+    /// Freezes the roles, senders first, so that no sender fills the socket of a frozen receiver; or thaws them,
+    /// receivers first.
     pub(super) fn freeze(&mut self, frozen: bool) -> Result<(), Halt> {
         let count = self.roles.len();
         for i in (0..count).map(|i| if frozen { i } else { count - 1 - i }) {
             let role = &mut self.roles[i];
-            // One that is gone has said why, or will: its last event ends the wait.
+            // The last event of an ended role ends the wait.
             let _ = role.process.freeze(frozen);
             role.freezing = role.ended.is_none();
             self.pump(None, |roles| !roles[i].freezing)?;
@@ -214,7 +214,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ends the roles one after the other, in the workload's order.
+    /// Stops the roles one after the other, in the workload's order.
     pub(super) fn stop(&mut self) -> Result<(), Halt> {
         for i in 0..self.roles.len() {
             self.roles[i].session.stop(monotonic_ns());
@@ -223,7 +223,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ends everything because of what a role did, and gives its stderr with the reason.
+    /// Ends all roles because of one role's fault. The result has its stderr.
     pub(super) fn fail(&mut self, role: &str, reason: String) -> Halt {
         self.end_all();
         let ended = self.roles.iter().find(|r| r.name == role).and_then(|r| r.ended.as_ref());
@@ -231,7 +231,7 @@ impl<'a> Stage<'a> {
         Halt::Failed { role: role.to_owned(), reason, stderr }
     }
 
-    /// What was gathered so far.
+    /// The data collected so far.
     pub(super) fn collected(&self) -> &Collected {
         self.collected
     }
@@ -243,7 +243,7 @@ impl<'a> Stage<'a> {
         self.drain(KILL_LIMIT, |roles| roles.iter().all(|r| r.ended.is_some()));
     }
 
-    /// Drives processes and conversations until `done`, or until a moment, or until something is wrong.
+    /// Drives processes and conversations until `done`, until a point in time, or until an error.
     fn pump(&mut self, until_ns: Option<u64>, done: impl Fn(&[Role]) -> bool) -> Result<(), Halt> {
         loop {
             self.flush();
@@ -275,7 +275,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Sends what is to be sent, forwards signals, notes what was learnt, until nothing is left.
+    /// Sends messages, forwards signals and handles events until none are left.
     fn flush(&mut self) {
         loop {
             let mut idle = true;
@@ -288,7 +288,7 @@ impl<'a> Stage<'a> {
                 while let Some(line) = role.session.poll_transmit() {
                     idle = false;
                     if let Err(e) = role.process.send_line(&line) {
-                        // Its agent is gone; how is told by its last event.
+                        // The agent has ended; its last event has the reason.
                         tracing::debug!(role = role.name, error = %e, "line not sent");
                     }
                 }
@@ -352,7 +352,7 @@ impl<'a> Stage<'a> {
                 role.meter = None;
                 role.freezing = false;
                 match exit.by {
-                    // Our own doing says nothing of the contender.
+                    // An end caused by the lab is not the contender's fault.
                     EndedBy::Lab => {}
                     EndedBy::Itself if exit.left_behind > 0 => {
                         let what =
@@ -375,13 +375,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Ends everything and says why: the first role at fault, and what the others had to say.
+    /// Ends all roles. The result names the first role at fault and the errors of the others.
     fn halt(&mut self, first: usize) -> Halt {
         self.drain(LAST_WORDS, |roles| roles.iter().all(|r| r.ended.is_some()));
         if let State::Unsupported(reason) = self.roles[first].session.state() {
             return Halt::Unsupported { role: self.roles[first].name.clone(), reason: reason.clone() };
         }
-        // A role that was killed or crashed explains what its peer complains of.
+        // A crash explains the errors of the peer.
         let crashed =
             self.roles.iter().position(|r| matches!(r.session.state(), State::Failed(f) if f.is_death()));
         let at_fault = crashed.unwrap_or(first);
@@ -401,7 +401,7 @@ impl<'a> Stage<'a> {
         Halt::Failed { role: role.name.clone(), reason, stderr }
     }
 
-    /// Takes events for a while, or until `done`.
+    /// Handles events for a while, or until `done`.
     fn drain(&mut self, time: Duration, done: impl Fn(&[Role]) -> bool) {
         let until = monotonic_ns() + u64::try_from(time.as_nanos()).unwrap_or(0);
         while !done(&self.roles) {

@@ -1,11 +1,11 @@
-//! The catalog, of a repository made up and of this one.
+//! The catalogue, of synthetic repositories and of this one.
 
 use std::path::Path;
 
 use super::*;
 
 #[test]
-fn one_broken_manifest_hides_no_other() {
+fn one_broken_manifest_does_not_hide_others() {
     let dir = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| {
         let path = dir.path().join(file);
@@ -53,7 +53,7 @@ fn one_broken_manifest_hides_no_other() {
 }
 
 #[test]
-fn all_that_is_wrong_with_one_manifest_is_one_error() {
+fn all_problems_of_a_manifest_are_one_error() {
     let dir = tempfile::tempdir().unwrap();
     for folder in ["workloads", "contenders/w/pion"] {
         std::fs::create_dir_all(dir.path().join(folder)).unwrap();

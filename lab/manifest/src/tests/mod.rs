@@ -1,4 +1,4 @@
-//! One valid manifest of each kind, and what every edit of it must be told.
+//! One valid manifest of each kind, and the error for every edit of it.
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
@@ -109,7 +109,7 @@ fn shown<T>(result: Result<T, Vec<ManifestError>>) -> String {
     errors.iter().map(ManifestError::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// One edit of a valid manifest, and what the error must be.
+/// An edit of a valid manifest, and the expected error.
 #[track_caller]
 fn check<T>(
     parse: impl Fn(&str) -> Result<T, Vec<ManifestError>>,
@@ -124,7 +124,7 @@ fn check<T>(
 }
 
 #[test]
-fn a_broken_workload_says_where_and_why() {
+fn a_broken_workload_has_position_and_reason() {
     let check = |from, to, error| check(workload, WORKLOAD, from, to, error);
     check(
         "name = \"w\"",
@@ -250,13 +250,13 @@ fn a_broken_workload_says_where_and_why() {
         "params = { seconds = 1 }\nsweep = [{ pairs = [1, 2] }, { pairs = [200] }]",
         "workloads/w.toml:56: presets.quick.sweep[1].pairs: 200 is too large; the greatest is 100 connections",
     );
-    // The words are the TOML parser's own; the place is ours.
+    // The TOML parser's message, with our position.
     let error = shown(workload(&WORKLOAD.replacen("about = ", "about ", 1)));
     assert!(error.starts_with("workloads/w.toml:4: "), "{error}");
 }
 
 #[test]
-fn a_broken_contender_says_where_and_why() {
+fn a_broken_contender_has_position_and_reason() {
     let check = |from, to, error| check(contender, CONTENDER, from, to, error);
     check(
         "{bin}",
@@ -310,7 +310,7 @@ fn every_workload_has_its_windows() {
 }
 
 #[test]
-fn all_defects_of_a_manifest_are_told() {
+fn all_problems_of_a_manifest_are_reported() {
     let text = CONTENDER.replace("\"Pion\"", "\"\"").replace("{bin}", "{x}").replace("\"MIT\"", "\" \"");
     assert_eq!(contender(&text).unwrap_err().len(), 3);
 }
@@ -346,7 +346,7 @@ fn parameters_resolve_in_layers_and_keep_their_order() {
 }
 
 #[test]
-fn a_contender_supports_what_its_capabilities_say() {
+fn capabilities_decide_what_a_contender_supports() {
     let (workload, contender) = (workload(WORKLOAD).unwrap(), contender(CONTENDER).unwrap());
     let supports = |name: &str, text: &str| {
         let params = workload.resolve(None, &[(name.to_owned(), text.to_owned())]).unwrap();
@@ -365,13 +365,13 @@ fn a_contender_supports_what_its_capabilities_say() {
 }
 
 #[test]
-fn the_gate_expects_counts_and_refuses_what_it_cannot_check() {
+fn the_gate_computes_counts_and_rejects_excessive_work() {
     let workload = workload(WORKLOAD).unwrap();
     let expected = |pairs: &str, length: &str, seed| {
         let typed = [("pairs".to_owned(), pairs.to_owned()), ("length".to_owned(), length.to_owned())];
         workload.gate.expected(&workload.resolve(None, &typed).unwrap(), seed)
     };
-    // The vector itself is of one message and stands in gate.rs; here the counts and the refusals.
+    // gate.rs tests the digest of one message; here are the counts and the errors.
     let four = expected("4", "80", 1).unwrap();
     assert_eq!((four.messages, four.bytes, four.digest.len()), (16, 1280, 64));
     assert_eq!(expected("4", "16", 1).unwrap().bytes, 256);
@@ -388,7 +388,7 @@ fn the_gate_expects_counts_and_refuses_what_it_cannot_check() {
     assert_eq!(workload.gate.zero_counters(&params), ["gaps", "disorder"]);
 }
 
-/// Of a workload in which verdicts are of a's cost, and b's stand-in is named.
+/// In a workload whose primary metric is a's cost, with a stand-in for b.
 #[test]
 fn one_role_can_be_compared_alone() {
     let cost = |name: &str, of: &str, primary: bool| {

@@ -1,15 +1,15 @@
-//! Why a file is not taken.
+//! Why an exported file is rejected.
 
 use super::FORMAT;
 use super::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
 
-/// Why a file is not taken: its writer's fault, or the way's that it came. Nothing of it was kept.
+/// Why an exported file is rejected. Nothing of it is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// It cannot be read.
     #[error("cannot be read: {0}")]
     Io(std::io::Error),
-    /// It is something else.
+    /// It is not an exported run.
     #[error("is no exported run ({0}); `netdyno export` writes them")]
     Foreign(String),
     /// A newer netdyno wrote it.
@@ -22,24 +22,24 @@ pub enum ExportError {
         /// The version that wrote it.
         netdyno: String,
     },
-    /// The rest is missing.
+    /// The end is missing.
     #[error("is cut short after line {0}: copy it again")]
     CutShort(usize),
-    /// It is not what was written.
+    /// Its content differs from what was written.
     #[error("is damaged: line {line}: {what}; copy it again")]
     Damaged {
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// It says what no run can be.
+    /// No run can have this content.
     #[error("holds no run that can be: {0}")]
     Impossible(String),
-    /// See [`TEXT_BYTES_MAX`].
+    /// It is longer than [`TEXT_BYTES_MAX`].
     #[error("has more than {} MiB when decompressed, which no run has", TEXT_BYTES_MAX >> 20)]
     TooLarge,
-    /// See [`LINE_BYTES_MAX`].
+    /// A line is longer than [`LINE_BYTES_MAX`].
     #[error("has more than {} MiB in line {line}, which no run has", LINE_BYTES_MAX >> 20)]
     LineTooLong {
         /// The line, from 1.

@@ -1,17 +1,19 @@
-//! A run as one file, to keep or to send: every sample, and what was printed of it.
+//! A run as a file, with every sample and the printed verdicts.
 //!
 //! | does | does not |
 //! |---|---|
-//! | write a stored run, and read it again as it was | hold builds: a run from elsewhere is shown, compared and computed again, not gone on with |
-//! | refuse what is damaged, cut short, too large, of a newer netdyno, or something else, each by name | touch the store: [`crate`] takes a run whole or not at all |
+//! | write a stored run, and read it back unchanged | store builds: imported runs can be shown, compared and
+//! replayed, but not resumed |
+//! | reject damaged, truncated, oversized, newer and unrelated files, with the reason | access the store |
 //!
-//! The file is gzip (RFC 1952) of lines of JSON, format 1; `netdyno schema export` is the schema of a line:
+//! The file is gzip-compressed (RFC 1952) JSON lines of format 1; `netdyno schema export` prints the schema of a
+//! line:
 //!
 //! ```text
 //! {"begin": {"format": 1, "netdyno": "0.1.0", "cells": 2, "trials": 12, "header": .., "status": .., "printed": ..}}
-//! {"cell": ..}      one a cell, in their order
-//! {"trial": ..}     one a trial, with all its samples and histograms
-//! {"end": {"sha256": ".."}}      of all the lines before, their newlines included
+//! {"cell": ..}      one per cell, in order
+//! {"trial": ..}     one per trial, with all samples and histograms
+//! {"end": {"sha256": ".."}}      of all previous lines, including newlines
 //! ```
 
 mod error;
@@ -35,33 +37,33 @@ use crate::Printed;
 use crate::{CellRecord, Run, RunHeader, RunStatus, TrialRecord};
 use netdyno_lab_manifest::hex;
 
-/// Format that this program writes, and the newest that it reads.
+/// The format that is written, and the newest that is read.
 pub const FORMAT: u32 = 1;
 
-/// A run with what was printed of it.
+/// A run with its printed verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exported {
     /// The run.
     pub run: Run,
-    /// What was printed of it.
+    /// The printed verdicts.
     pub printed: Printed,
 }
 
-/// A line.
+/// A line of the file.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// The first.
+    /// The first line.
     Begin(Box<Begin>),
     /// A cell.
     Cell(Box<CellRecord>),
     /// A trial.
     Trial(Box<TrialRecord>),
-    /// The last.
+    /// The last line.
     End(End),
 }
 
-/// What a file begins with.
+/// The first line.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Begin {
     /// Format of the file.
@@ -72,21 +74,21 @@ struct Begin {
     cells: usize,
     /// Trials that follow.
     trials: usize,
-    /// The run as it was asked for.
+    /// The run's header.
     header: RunHeader,
-    /// How it stood.
+    /// Its status.
     status: RunStatus,
     /// Why it stopped.
     stopped_because: String,
-    /// What was printed of it.
+    /// The printed verdicts.
     printed: Printed,
 }
 
-/// What a file ends with.
+/// The last line.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct End {
-    /// SHA-256 of all the lines before, as 64 hex digits.
+    /// SHA-256 of all previous lines, as 64 hex digits.
     sha256: String,
 }
 
@@ -96,17 +98,14 @@ pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Line)
 }
 
-/// Writes a run.
-///
-/// # Errors
-/// What the writer says.
+/// Writes a run, compressed.
 pub fn write(exported: &Exported, to: impl Write) -> std::io::Result<()> {
     let mut lines = GzEncoder::new(to, Compression::default());
     write_lines(exported, &mut lines)?;
     lines.finish()?.flush()
 }
 
-/// The same, not compressed.
+/// Like [`write`], uncompressed.
 fn write_lines(exported: &Exported, to: &mut impl Write) -> std::io::Result<()> {
     let Exported { run, printed } = exported;
     let mut hash = Sha256::new();
@@ -131,12 +130,12 @@ fn write_lines(exported: &Exported, to: &mut impl Write) -> std::io::Result<()> 
     to.write_all(end(&hex(&hash.finalize())).as_bytes())
 }
 
-/// The last line of what has this hash before it.
+/// The last line, with this hash of the previous ones.
 fn end(sha256: &str) -> String {
     format!("{{\"end\":{{\"sha256\":\"{sha256}\"}}}}\n")
 }
 
-/// What was written by hand, or by a fuzzer, with the last line that makes it whole.
+/// Appends the last line to hand-written or fuzzed lines.
 #[must_use]
 pub fn sealed(lines: &[u8]) -> Vec<u8> {
     let mut whole = lines.to_vec();

@@ -1,4 +1,4 @@
-//! Reading an exported run: everything about it is checked before any of it counts.
+//! Reading an exported run. It is fully validated before it is used.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -15,10 +15,7 @@ use netdyno_lab_manifest::limits::TURNS_MAX;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Reads a file.
-///
-/// # Errors
-/// When it is damaged, cut short, too large, of a newer netdyno, or no exported run.
+/// Reads a compressed file.
 pub fn read(from: impl Read) -> Result<Exported, ExportError> {
     let mut from = BufReader::new(from);
     if !from.fill_buf().map_err(ExportError::Io)?.starts_with(&GZIP) {
@@ -27,10 +24,7 @@ pub fn read(from: impl Read) -> Result<Exported, ExportError> {
     read_lines(BufReader::new(GzDecoder::new(from).take(TEXT_BYTES_MAX + 1)))
 }
 
-/// The same, decompressed.
-///
-/// # Errors
-/// As of [`read`].
+/// Like [`read`], decompressed.
 pub fn read_lines(from: impl BufRead) -> Result<Exported, ExportError> {
     let mut lines = Lines { from, hash: Sha256::new(), count: 0, bytes: 0, before: String::new() };
     let first = lines.next()?.ok_or_else(|| ExportError::Foreign("it is empty".to_owned()))?;
@@ -63,19 +57,19 @@ pub fn read_lines(from: impl BufRead) -> Result<Exported, ExportError> {
             begin.trials - trials.len()
         )));
     }
-    // Also the end of the compressed stream, with its own checksum.
+    // This also reads the end of the compressed stream, with its own checksum.
     if lines.next()?.is_some() {
         return Err(lines.damaged("comes after the last".to_owned()));
     }
     let Begin { header, status, stopped_because, printed, .. } = begin;
-    // The order in which the store gives them.
+    // The order of the store.
     trials.sort_by_key(|t: &TrialRecord| (t.block, t.position));
     let run = Run { header, status, stopped_because, cells, trials };
     possible(&run).map_err(ExportError::Impossible)?;
     Ok(Exported { run, printed })
 }
 
-/// The first line; of a newer format no more than that is known.
+/// Parses the first line. Only format and version are read if the format is newer.
 fn begin(text: &str) -> Result<Begin, ExportError> {
     #[derive(Deserialize)]
     struct Probe {
@@ -98,7 +92,7 @@ fn begin(text: &str) -> Result<Begin, ExportError> {
     }
 }
 
-/// Lines within limits, and the hash of those before the last one read.
+/// Lines within limits, and the hash of all lines before the last one.
 struct Lines<R> {
     from: R,
     hash: Sha256,
@@ -116,7 +110,7 @@ impl<R: BufRead> Lines<R> {
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
                 return Err(ExportError::CutShort(self.count));
             }
-            // What gzip complains of.
+            // Errors of the gzip decoder.
             Err(e)
                 if e.kind() == std::io::ErrorKind::InvalidInput
                     || e.kind() == std::io::ErrorKind::InvalidData =>
@@ -150,11 +144,11 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Whether this is a run that this lab could have stored: what reads it relies on that.
+/// Checks what readers of a run rely on.
 fn possible(run: &Run) -> Result<(), String> {
     let id = &run.header.id;
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    // It names a lock file beside the store.
+    // It is part of the name of a lock file.
     if id.is_empty() || id.len() > ID_BYTES_MAX || !id.bytes().all(plain) {
         return Err(format!("its id {id:?} is not of 1 to {ID_BYTES_MAX} of a-z, 0-9 and '-'"));
     }

@@ -1,4 +1,4 @@
-//! Runs by round trip, and files that are refused.
+//! Runs by round trip, and rejected files.
 
 use std::io::Read;
 
@@ -61,7 +61,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_run_is_read_unchanged() {
     let exported = exported();
     let mut file = Vec::new();
     write(&exported, &mut file).unwrap();
@@ -77,7 +77,7 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
-fn a_store_takes_it_whole_and_never_in_the_place_of_another() {
+fn a_store_imports_completely_and_never_replaces() {
     let folder = tempfile::tempdir().unwrap();
     let exported = exported();
     let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
@@ -95,7 +95,7 @@ fn a_store_takes_it_whole_and_never_in_the_place_of_another() {
 }
 
 #[test]
-fn what_is_damaged_or_something_else_is_named() {
+fn damaged_and_unrelated_files_are_named() {
     let text = lines(&exported());
     let all: Vec<&str> = text.lines().collect();
     let without_end = all[..all.len() - 1].join("\n");
@@ -126,7 +126,7 @@ fn what_is_damaged_or_something_else_is_named() {
 }
 
 #[test]
-fn a_newer_format_is_said_to_be_one() {
+fn a_newer_format_is_named() {
     let text = "{\"begin\":{\"format\":2,\"netdyno\":\"9.1.0\",\"other\":true}}\n";
     let error = refused(&packed(text.as_bytes()));
     assert!(
@@ -136,7 +136,7 @@ fn a_newer_format_is_said_to_be_one() {
 }
 
 #[test]
-fn more_than_a_run_can_be_is_refused_before_it_is_held() {
+fn oversized_files_are_rejected_early() {
     let with = |change: &dyn Fn(&mut Exported)| {
         let mut exported = exported();
         change(&mut exported);
@@ -154,7 +154,7 @@ fn more_than_a_run_can_be_is_refused_before_it_is_held() {
     assert!(with(&|e| drop(e.run.cells[0].contenders.pop_first())).contains("one contender for each role"));
     let text = lines(&exported()).replacen("\"cells\":2", "\"cells\":20000", 1);
     assert!(refused(&packed(text.as_bytes())).contains("more than 2000 cells"));
-    // Blanks without end, in a few kilobytes.
+    // Endless blanks, compressed to a few kilobytes.
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     let first = text.lines().next().unwrap().replacen("\"cells\":20000", "\"cells\":2", 1);
     bomb.write_all(format!("{first}\n").as_bytes()).unwrap();
