@@ -4,8 +4,10 @@
 Usage: blocks.py NETDYNO [--write]
 
 A block lies between `<!-- NAME:begin netdyno COMMAND -->` and `<!-- NAME:end -->` and holds what COMMAND prints. COMMAND may end
-with `| rows NAME..`, which keeps the headline and these rows of the first table. The check fails if a block differs from its
-run, if a file in results/ is not used, if it does not reproduce its stored verdicts, or if a workload has two runs.
+with `| rows NAME..`, which keeps the headline and these rows of the first table. Pictures that COMMAND draws (`-o FILE`,
+`--picture FILE`, relative to the root) are checked, too; a block of `netdyno plot` is a link to its picture. The check fails if
+a block or a picture differs from its run, if a file in results/ is not used, if it does not reproduce its stored verdicts, or
+if a workload has two runs.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 BLOCK = re.compile(r"(?P<begin><!-- (?P<name>\w+):begin netdyno (?P<command>[^\n]*?) -->\n)(?P<text>.*?)(?P<end>\n<!-- (?P=name):end -->)", re.S)
@@ -46,13 +49,26 @@ def rows(text, names):
     return "\n".join([headline, "", *header, *kept])
 
 
-def generated(netdyno, command):
-    """The text of a block and the files it comes from."""
-    command, _, kept = command.partition(" | rows ")
-    arguments = list(expanded(shlex.split(command)))
+def drawn(netdyno, arguments, folder):
+    """What netdyno prints, and the pictures that it draws into the folder, by the files that the arguments name."""
+    arguments, pictures = list(arguments), {}
+    for at, option in enumerate(arguments[:-1]):
+        if option in ("-o", "--picture"):
+            picture = folder / Path(arguments[at + 1]).name
+            pictures[arguments[at + 1]], arguments[at + 1] = picture, str(picture)
     text = output(netdyno, arguments)
+    return text, {name: picture.read_bytes() for name, picture in pictures.items()}
+
+
+def generated(netdyno, block, folder):
+    """The text of a block, its pictures, and the files that it comes from."""
+    command, _, kept = block["command"].partition(" | rows ")
+    arguments = list(expanded(shlex.split(command)))
+    text, pictures = drawn(netdyno, arguments, folder)
     files = {word for word in arguments if word.startswith("results/")}
-    return (rows(text, kept.split()) if kept else text).strip("\n"), files
+    if arguments[0] == "plot":
+        text = block["text"]
+    return (rows(text, kept.split()) if kept else text).strip("\n"), pictures, files
 
 
 def main():
@@ -67,16 +83,22 @@ def main():
         text = document.read_text()
         new = text
         for match in BLOCK.finditer(text):
-            block, files = generated(options.netdyno, match["command"])
+            with tempfile.TemporaryDirectory() as folder:
+                block, pictures, files = generated(options.netdyno, match, Path(folder))
             used |= files
             blocks += 1
+            for picture, content in pictures.items():
+                if not Path(picture).is_file() or Path(picture).read_bytes() != content:
+                    findings.append(f"{picture}: differs from {' '.join(sorted(files))}")
+                    if options.write:
+                        Path(picture).write_bytes(content)
             if block != match["text"]:
                 findings.append(f"{name}: the block {match['name']} differs from {' '.join(sorted(files))}")
                 new = new.replace(match[0], match["begin"] + block + match["end"])
         if options.write and new != text:
             document.write_text(new)
     if options.write:
-        print(f"{len(findings)} of {blocks} blocks rewritten")
+        print("\n".join([*findings, f"{len(findings)} blocks and pictures rewritten; {blocks} blocks in all"]))
         return 0
     for file in sorted(map(str, Path("results").glob("**/*.netdyno"))):
         if file not in used:

@@ -73,8 +73,9 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
     columns.extend(visible.clone().filter(|m| m.headline && !m.primary).map(Column::Figure));
     let summary_columns = 1 + columns.len();
     columns.extend(visible.filter(|m| !m.headline && !m.primary).map(Column::Figure));
-    let code_columns = 1 + columns.len()..1 + columns.len() + LINE_HEADS.len();
-    columns.extend((0..LINE_HEADS.len()).map(Column::Lines));
+    let line_columns = if counts_lines(report) { LINE_HEADS.len() } else { 0 };
+    let code_columns = 1 + columns.len()..1 + columns.len() + line_columns;
+    columns.extend((0..line_columns).map(Column::Lines));
     columns.push(Column::Bottleneck);
     let roles = &report.run.roles;
     let text = |cell: &Cell, column: &Column<'_>| match column {
@@ -130,22 +131,30 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     caveats.into_iter().map(|(name, caveat)| format!("{name}: {caveat}")).collect()
 }
 
-/// Kinds of code whose lines could not be counted, for contenders with results: one line per contender and
-/// reason.
+/// Whether lines of code are known for any contender of the report. A lab without line counting knows none.
+pub(super) fn counts_lines(report: &Report) -> bool {
+    let mut builds = report.cells.iter().flat_map(compared_builds);
+    builds.any(|(_, build)| build.lines.parts().iter().any(|(_, count)| count.lines.is_some()))
+}
+
+/// Kinds of code whose lines could not be counted, for contenders with results: one line for each reason.
 pub(super) fn uncounted(report: &Report) -> Vec<String> {
     let cells = report.cells.iter().filter(|c| c.status == CellStatus::Ok);
     let builds: BTreeMap<&String, &BuildRecord> = cells.flat_map(compared_builds).collect();
-    let lines = |(name, build): (&String, &BuildRecord)| {
-        let mut kinds_by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (kind, count) in build.lines.parts().iter().filter(|(_, count)| count.lines.is_none()) {
-            kinds_by_reason.entry(count.source.clone()).or_default().push(kind);
+    let mut names_by_reason: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for (name, build) in builds {
+        let mut kinds_by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (kind, count) in build.lines.parts().into_iter().filter(|(_, count)| count.lines.is_none()) {
+            kinds_by_reason.entry(&count.source).or_default().push(kind);
         }
-        let line = |(reason, kinds): (String, Vec<&str>)| {
-            format!("{name}: lines of code not measured ({}): {reason}", kinds.join(", "))
-        };
-        kinds_by_reason.into_iter().map(line).collect::<Vec<_>>()
+        for (reason, kinds) in kinds_by_reason {
+            names_by_reason.entry((reason, kinds.join(", "))).or_default().push(name);
+        }
+    }
+    let line = |((reason, kinds), names): ((&str, String), Vec<&str>)| {
+        format!("{}: lines of code not measured ({kinds}): {reason}", names.join(", "))
     };
-    builds.into_iter().flat_map(lines).collect()
+    names_by_reason.into_iter().map(line).collect()
 }
 
 /// Sorts cells by a metric: best first, the ceiling last.

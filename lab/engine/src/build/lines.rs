@@ -10,9 +10,6 @@ use super::package::{Package, of_library};
 use netdyno_lab_manifest::Contender;
 use netdyno_lab_store::code_lines::{CodeLines, LineCount};
 
-/// The reason for tools that install compiled packages.
-pub(super) const COMPILED: &str = "it comes compiled, without its source";
-
 /// Counts lines. `packages` is what the program was built from.
 pub(super) fn count(contender: &Contender, packages: &Result<Vec<Package>, String>) -> CodeLines {
     // The folder of contenders, including SDKs.

@@ -88,8 +88,8 @@ fn a_missing_library_has_a_reason() {
     let lines = said("w-tiny", "1", "rust");
     assert_eq!((lines.library.lines, lines.generated.lines), (None, Some(0)), "{lines:?}");
     assert!(lines.library.source.contains("itself is under test"));
-    let compiled = lines::count(&repository.contender, &Err(lines::COMPILED.to_owned()));
-    assert_eq!(compiled.library.source, lines::COMPILED);
+    let compiled = lines::count(&repository.contender, &Err(super::package::COMPILED.to_owned()));
+    assert_eq!(compiled.library.source, super::package::COMPILED);
 }
 
 /// A build of an older netdyno still provides its duration, and is rebuilt for its lines.

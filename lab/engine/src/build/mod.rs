@@ -19,6 +19,7 @@ mod availability;
 mod built;
 mod cargo;
 mod cc;
+#[cfg(feature = "lines")]
 mod count;
 mod ecosystem;
 mod error;
@@ -28,11 +29,13 @@ mod java;
 mod job;
 mod key;
 pub mod limits;
+#[cfg(feature = "lines")]
 mod lines;
-#[cfg(test)]
+#[cfg(all(test, feature = "lines"))]
 mod lines_tests;
 mod local;
 mod npm;
+#[cfg_attr(not(feature = "lines"), allow(dead_code))]
 mod package;
 mod pip;
 mod prepare;
@@ -192,7 +195,7 @@ impl Builder {
             events,
             waited: Duration::ZERO,
             log: Log::none(logs.join(format!("{name}.log"))),
-            packages: Err(lines::COMPILED.to_owned()),
+            packages: Err(package::COMPILED.to_owned()),
         };
         let _lock = job.lock(&lock_path(&work, name))?;
         if let Some(record) = built::read_record(entry, &inputs.key, contender) {
@@ -229,11 +232,22 @@ impl Builder {
             seconds,
             built_at: jiff::Timestamp::now().to_string(),
             log: job.log.path.clone(),
-            lines: lines::count(contender, &job.packages),
+            lines: code_lines(contender, &job.packages),
         };
         write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
         Ok((record, false))
     }
+}
+
+#[cfg(feature = "lines")]
+use lines::count as code_lines;
+
+#[cfg(not(feature = "lines"))]
+fn code_lines(
+    _: &Contender,
+    _: &Result<Vec<package::Package>, String>,
+) -> netdyno_lab_store::code_lines::CodeLines {
+    netdyno_lab_store::code_lines::CodeLines::not_measured("netdyno was built without the feature \"lines\"")
 }
 
 fn lock_path(work: &Path, name: &str) -> PathBuf {

@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use super::limits::COUNTED_PACKAGES_MAX;
 use netdyno_lab_manifest::{Implementation, version_matches};
 
+/// The reason for tools that install compiled packages.
+pub(super) const COMPILED: &str = "it comes compiled, without its source";
+
 /// A package of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Package {

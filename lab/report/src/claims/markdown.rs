@@ -5,7 +5,9 @@ use crate::{escape, markdown_table};
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
 use netdyno_lab_analysis::report::plain;
 
-const BEGIN: &str = "<!-- claims:begin -->";
+/// Begins a marker, which may end with the command that prints the block.
+const BEGIN: &str = "<!-- claims:begin";
+const MARKER_END: &str = "-->";
 const END: &str = "<!-- claims:end -->";
 
 /// Formats each article: table of claims, evidence for the causes, and methods.
@@ -88,14 +90,17 @@ fn causes(claim: &JudgedClaim) -> Vec<String> {
 /// If the document does not have exactly one pair of markers.
 pub fn into_block(document: &str, text: &str) -> Result<String, String> {
     let missing = || {
-        format!("does not have exactly one block for the results: mark it with the lines {BEGIN} and {END}")
+        format!(
+            "does not have exactly one block for the results: mark it with the lines {BEGIN} {MARKER_END} and {END}"
+        )
     };
     let (before, rest) = document.split_once(BEGIN).ok_or_else(missing)?;
+    let (command, rest) = rest.split_once(MARKER_END).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;
     if after.contains(BEGIN) || before.contains(END) {
         return Err(missing());
     }
-    Ok(format!("{before}{BEGIN}\n{}\n{END}{after}", text.trim_end()))
+    Ok(format!("{before}{BEGIN}{command}{MARKER_END}\n{}\n{END}{after}", text.trim_end()))
 }
 
 #[cfg(test)]
@@ -104,10 +109,13 @@ mod tests {
 
     #[test]
     fn a_block_is_replaced_and_the_rest_stays() {
-        let document = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        let new = into_block(&document, "new\n\n").unwrap();
-        assert_eq!(new, format!("a\n{BEGIN}\nnew\n{END}\nb\n"));
-        assert_eq!(into_block(&new, "new").unwrap(), new);
+        for marker in ["<!-- claims:begin -->", "<!-- claims:begin netdyno replicate D -->"] {
+            let document = format!("a\n{marker}\nold\n{END}\nb\n");
+            let new = into_block(&document, "new\n\n").unwrap();
+            assert_eq!(new, format!("a\n{marker}\nnew\n{END}\nb\n"));
+            assert_eq!(into_block(&new, "new").unwrap(), new);
+        }
+        let document = format!("a\n<!-- claims:begin -->\nold\n{END}\nb\n");
         for broken in ["", BEGIN, &format!("{END} {BEGIN}"), &format!("{document}{document}")] {
             assert!(into_block(broken, "new").unwrap_err().contains("exactly one block"), "{broken}");
         }

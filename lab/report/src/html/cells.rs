@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::super::table::name;
+use super::super::table::{counts_lines, name};
 use super::figures::{DataTable, figure_of, typed};
 use super::limits::{LOG_BYTES_MAX, LOGS_BYTES_MAX, NOTES_MAX, REASON_LINES_MAX, SAMPLES_MAX};
 use netdyno_lab_analysis::report::format;
@@ -236,8 +236,11 @@ fn build_facts(build: &BuildRecord) -> Vec<(String, String)> {
     known.map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-/// Table of the lines of code of all contenders.
+/// Table of the lines of code of all contenders. None if no lines are known.
 pub(super) fn lines_of_code(report: &Report) -> Option<DataTable> {
+    if !counts_lines(report) {
+        return None;
+    }
     let all = report.cells.iter().filter(|c| !c.ceiling).flat_map(|c| &c.builds);
     let all: BTreeMap<&String, &BuildRecord> = all.collect();
     let rows: Vec<Vec<String>> = all
