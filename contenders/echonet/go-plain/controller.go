@@ -39,8 +39,8 @@ func (c *controller) receive(answer *frame) (ok, late bool, err error) {
 
 // look sets the deadline anew: the package has one moment in place of SO_RCVTIMEO's wait.
 func (c *controller) look(nowNs int64) error {
-	c.lookNs = nowNs + echonet.LookNs
-	return c.link.SetReadDeadline(time.Now().Add(echonet.LookNs))
+	c.lookNs = nowNs + echonet.TickNs
+	return c.link.SetReadDeadline(time.Now().Add(echonet.TickNs))
 }
 
 // Find asks the group for instance lists, each second.
@@ -86,7 +86,7 @@ func tellsOfLighting(answer frame) bool {
 }
 
 // Run is the closed loop.
-func (c *controller) Run(reads *echonet.UnderWay) error {
+func (c *controller) Run(reads *echonet.Outstanding) error {
 	peer := netip.AddrPortFrom(c.params.Peer, port)
 	var answer frame
 	quiet := false
@@ -104,12 +104,12 @@ func (c *controller) Run(reads *echonet.UnderWay) error {
 		case err != nil:
 			return err
 		case late && quiet:
-			reads.Look(nowNs)
+			reads.Expire(nowNs)
 		case ok:
 			take(reads, &answer, nowNs)
 		}
 		quiet = late // a deadline that has passed hides what has come: it is read before anything is lost
-		if c.lookNs-nowNs < echonet.LookNs/2 {
+		if c.lookNs-nowNs < echonet.TickNs/2 {
 			if err = c.look(nowNs); err != nil {
 				return err
 			}
@@ -118,12 +118,12 @@ func (c *controller) Run(reads *echonet.UnderWay) error {
 }
 
 // take books an answer to a read that is under way, or to one that was.
-func take(reads *echonet.UnderWay, answer *frame, nowNs int64) {
+func take(reads *echonet.Outstanding, answer *frame, nowNs int64) {
 	if answer.esv != getRes && answer.esv != getSNA {
 		return
 	}
 	epc, value := answer.properties.next()
-	if asked, ok := reads.Asked(answer.tid); ok && (eojOf(asked.Object) != answer.seoj || asked.Property != epc) {
+	if asked, ok := reads.Find(answer.tid); ok && (eojOf(asked.Object) != answer.seoj || asked.Property != epc) {
 		return
 	}
 	if answer.esv == getSNA {

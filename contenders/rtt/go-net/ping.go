@@ -15,11 +15,11 @@ import (
 
 const (
 	helloTimeout = 10 * time.Second
-	// lookNs is how often a lane at least looks for a lost datagram; halfway there the deadline is set anew.
+	// lookNs is the maximum interval at which a lane checks for a lost datagram. The deadline is renewed after half of it.
 	lookNs = int64(100 * time.Millisecond)
 )
 
-// pinger has a connected socket, and a goroutine, for each lane.
+// pinger has a connected socket and a goroutine for each lane.
 type pinger struct {
 	lab         *contender.Lab
 	params      rtt.Params
@@ -37,7 +37,7 @@ func (p *pinger) serve() {
 	})
 }
 
-// run opens the lanes, one after the other, and starts them all.
+// run opens the lanes one at a time, then starts all of them.
 func (p *pinger) run(pong netip.AddrPort) {
 	var sockets []*socket
 	var setupNs []uint64
@@ -64,11 +64,11 @@ func (p *pinger) open(lane *rtt.Lane, pong netip.AddrPort) (*socket, error) {
 	from := netip.AddrPortFrom(p.local, 0)
 	var err error
 	if one.udp {
-		// A byte more than an echo has: a longer datagram is to be seen as one.
+		// One byte longer than an echo, so that longer datagrams are detected.
 		one.echo = make([]byte, p.params.MessageBytes+1)
 		one.conn, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(pong))
 	} else {
-		// The package turns TCP_NODELAY on by itself.
+		// The package sets TCP_NODELAY by default.
 		one.conn, err = net.DialTCP("tcp", net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(pong))
 	}
 	if err != nil {
@@ -90,14 +90,14 @@ func (p *pinger) open(lane *rtt.Lane, pong netip.AddrPort) (*socket, error) {
 	return one, one.conn.SetReadDeadline(time.Time{})
 }
 
-// socket is a lane's.
+// socket is the socket of a lane.
 type socket struct {
 	lane       *rtt.Lane
 	conn       net.Conn
 	udp        bool
 	echo       []byte
 	settledNs  int64 // when the last request had its echo, or was lost
-	deadlineNs int64 // of reading, where it is UDP
+	deadlineNs int64 // read deadline (UDP)
 }
 
 func (s *socket) run() error {
@@ -117,7 +117,7 @@ func (s *socket) run() error {
 	}
 }
 
-// renew sets the deadline before the wait for a request, so that nothing lies between its being due and its being sent.
+// renew sets the deadline before the wait for a request, so that it does not delay the send.
 func (s *socket) renew() error {
 	fromNs := max(s.settledNs, s.lane.DueNs())
 	if !s.udp || s.deadlineNs-fromNs >= lookNs/2 {
@@ -126,7 +126,7 @@ func (s *socket) renew() error {
 	return s.look(fromNs + lookNs)
 }
 
-// await receives until the request has its echo, or is lost.
+// await receives until the request has its echo or is lost.
 func (s *socket) await() error {
 	for {
 		bytes, err := s.receive()
@@ -159,7 +159,7 @@ func (s *socket) receive() (bytes int, err error) {
 	return io.ReadFull(s.conn, s.echo)
 }
 
-// look has reading return at a time, to see whether the request is lost.
+// look sets the read deadline, at which the lane checks whether the request is lost.
 func (s *socket) look(deadlineNs int64) error {
 	s.deadlineNs = deadlineNs
 	return s.conn.SetReadDeadline(rtt.At(deadlineNs))

@@ -11,7 +11,7 @@ import (
 	"netdyno.dev/contender/rtt"
 )
 
-// maxDatagramBytes is the most that a datagram can hold.
+// maxDatagramBytes is the maximum length of a datagram.
 const maxDatagramBytes = 1 << 16
 
 // ponger has one UDP socket and its goroutine, or a goroutine for each TCP connection.

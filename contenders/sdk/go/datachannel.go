@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Hello is what the answerer sends back on each channel that opens.
+// Hello is the message that the answerer sends when a channel opens.
 const Hello = "hello"
 
 const (
 	maxPairs        = 10_000
-	maxMessageBytes = 1 << 28 // a bound for memory; what a library can do is the adapter's to say
+	maxMessageBytes = 1 << 28 // bounds memory; the adapter declares the limit of its library
 )
 
-// DataChannel holds the parameters of the datachannel workload that a contender needs.
+// DataChannel contains the parameters of the datachannel workload.
 type DataChannel struct {
 	Pairs          int    `json:"pairs"`
 	MessageBytes   int    `json:"message_bytes"`
@@ -56,32 +56,32 @@ type Candidate struct {
 	SDPMLineIndex *uint16 `json:"sdp_mline_index"`
 }
 
-// DataChannelSignal is any signal body of the workload, as received; Type says which fields are set.
+// DataChannelSignal is a received signal body of the workload. Type determines which fields are set.
 type DataChannelSignal struct {
 	Candidate
 	SDP string `json:"sdp"`
 }
 
-// DataChannelSignal reads the body of a signal, which must be of one of these connections.
+// DataChannelSignal parses the body of a signal and checks its connection number.
 func (p DataChannel) DataChannelSignal(signal Signal) (body DataChannelSignal, err error) {
 	if err = json.Unmarshal(signal.Body, &body); err == nil && (body.Connection < 0 || body.Connection >= p.Pairs) {
-		err = fmt.Errorf("there is no connection %d", body.Connection)
+		err = fmt.Errorf("connection %d does not exist", body.Connection)
 	}
 	return body, err
 }
 
-// SetupTimes keeps how long each connection took, from creating its object to usable.
+// SetupTimes measures the setup time of each connection, from creating its object until it is usable.
 type SetupTimes struct {
 	lock    sync.Mutex
 	begunNs []uint64
-	left    []int // steps that a connection has yet to take
+	left    []int // remaining steps of each connection
 	setupNs []uint64
 	pending int
 	done    chan struct{}
 }
 
-// NewSetupTimes expects each connection to take a number of steps: the offerer sees its channel open and a hello
-// come, the answerer sees its channel open.
+// NewSetupTimes creates the times of connections with this number of steps. The offerer has two: the channel opens and the
+// hello arrives. The answerer has one: the channel opens.
 func NewSetupTimes(connections, steps int) *SetupTimes {
 	times := &SetupTimes{
 		begunNs: make([]uint64, connections),
@@ -96,14 +96,14 @@ func NewSetupTimes(connections, steps int) *SetupTimes {
 	return times
 }
 
-// Begin is called just before the connection's object is created.
+// Begin starts the time of a connection. Call it right before its object is created.
 func (s *SetupTimes) Begin(connection int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.begunNs[connection] = NowNs()
 }
 
-// Step is called for each step; the last one ends the connection's time.
+// Step reports a step. The last one ends the time of the connection.
 func (s *SetupTimes) Step(connection int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -118,8 +118,8 @@ func (s *SetupTimes) Step(connection int) {
 	}
 }
 
-// Done is closed when every connection is up.
+// Done returns a channel that is closed when all connections are established.
 func (s *SetupTimes) Done() <-chan struct{} { return s.done }
 
-// DurationsNs is for after Done: one duration a connection.
+// DurationsNs returns the setup time of each connection. Call it after Done.
 func (s *SetupTimes) DurationsNs() []uint64 { return s.setupNs }

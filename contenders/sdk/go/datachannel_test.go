@@ -20,7 +20,7 @@ func TestSourceToSink(t *testing.T) {
 			select {
 			case <-sink.Complete():
 				if connection == 0 {
-					t.Error("complete before the second connection")
+					t.Error("complete before the second connection has finished")
 				}
 			default:
 			}
@@ -61,11 +61,11 @@ func TestSinkRefuses(t *testing.T) {
 		"empty": nil, "short": good()[:63], "long": append(good(), 0), "another body": flipped,
 	} {
 		if NewSink(testSetup, testParams).Take(1, message) == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 	if NewSink(testSetup, testParams).Take(0, good()) == nil {
-		t.Error("a message of another stream was taken")
+		t.Error("a message of another stream was accepted")
 	}
 }
 

@@ -1,8 +1,8 @@
-// Package contender is a contender's side of the Netdyno contender protocol, version 1: JSON lines on stdin and
-// stdout (this file), the payload (payload.go), and what every data channel adapter needs (datachannel.go,
-// transfer.go). What adapters of the rtt workload need is the module in the folder rtt.
+// Package contender implements version 1 of Netdyno's contender protocol for contenders: JSON lines on stdin and stdout
+// (lab.go), the payload (payload.go), and support for data channel adapters (datachannel.go, transfer.go). The folders
+// rtt, echonet and mjpeg contain modules for those workloads.
 //
-// An adapter connects, answers with Ready or Unsupported, and then takes events until Stop:
+// An adapter connects, answers with Ready or Unsupported, and then handles events until Stop:
 //
 //	lab, setup := contender.Connect()
 //	lab.Ready("...", contender.ModuleVersion("..."))
@@ -10,5 +10,5 @@
 //		switch event := lab.Next().(type) { ... }
 //	}
 //
-// Every method of Lab may be called from any goroutine, except Next, which is for one.
+// All methods of Lab may be called from any goroutine, except Next, which must be called from a single one.
 package contender

@@ -13,41 +13,41 @@ import (
 )
 
 const (
-	// ProtocolVersion is the version of the contender protocol that this package speaks.
+	// ProtocolVersion is the version of the contender protocol that this package implements.
 	ProtocolVersion = 1
-	// MaxLineBytes bounds one line of the protocol, its newline left out.
+	// MaxLineBytes is the maximum length of a line without its newline.
 	MaxLineBytes = 1 << 20
 
 	exitFailed      = 1
 	exitUnsupported = 127
 )
 
-// Setup says what this process is to be.
+// Setup is the configuration of this process.
 type Setup struct {
 	Protocol                    int
 	Workload, Role, Local, Peer string
 	Seed                        uint64
 	Params                      json.RawMessage
 	Capture                     bool
-	Inputs                      map[string]string // paths of the files that the lab has prepared, by name
+	Inputs                      map[string]string // paths of the trial's input files, by name
 }
 
 // Event is a line from the lab after setup: a Signal, Start, Mark or Stop.
 type Event interface{}
 
-// Signal is a message from another role, forwarded word for word.
+// Signal is a message from another role, forwarded unchanged.
 type Signal struct {
 	From string
 	Body json.RawMessage
 }
 
-// Start begins a phase: "verify", "warmup" or "measure", each at most once and in this order.
+// Start starts a phase: "verify", "warmup" or "measure", each at most once and in this order.
 type Start struct{ Phase string }
 
-// Mark asks for the counters at once.
+// Mark requests the counters immediately.
 type Mark struct{ ID uint64 }
 
-// Stop asks for the result, and then the end of the process.
+// Stop requests the result and the end of the process.
 type Stop struct{}
 
 // Values are counters by name.
@@ -59,10 +59,10 @@ type fields map[string]any
 type Lab struct {
 	in   *bufio.Reader
 	out  io.Writer
-	lock sync.Mutex // held for one whole line
+	lock sync.Mutex // held while a line is written
 	exit func(code int)
 
-	nextPhase int // index of the first phase that may still start
+	nextPhase int // index of the next phase that may start
 }
 
 var phases = []string{"verify", "warmup", "measure"}
@@ -77,7 +77,7 @@ func connect(in io.Reader, out io.Writer, exit func(int)) (*Lab, Setup) {
 	var setup Setup
 	kind, line := lab.read()
 	if kind != "setup" {
-		lab.Failed(fmt.Sprintf("the first message is %q, not setup", kind))
+		lab.Failed(fmt.Sprintf("the first message is %q, expected setup", kind))
 	} else if err := json.Unmarshal(line, &setup); err != nil {
 		lab.Failed("setup: " + err.Error())
 	} else if setup.Protocol != ProtocolVersion {
@@ -86,7 +86,7 @@ func connect(in io.Reader, out io.Writer, exit func(int)) (*Lab, Setup) {
 	return lab, setup
 }
 
-// Next waits for the next event. What the protocol forbids ends the process, and so does a closed stdin.
+// Next waits for the next event. An invalid message or a closed stdin ends the process.
 func (l *Lab) Next() Event {
 	kind, line := l.read()
 	var event Event
@@ -109,7 +109,7 @@ func (l *Lab) Next() Event {
 	return event
 }
 
-// start also holds the lab to the order of the phases, so that no adapter meets one twice.
+// start checks that each phase starts at most once and in order.
 func (l *Lab) start(line []byte) (Start, error) {
 	event, err := decode[Start](line)
 	next := slices.Index(phases, event.Phase)
@@ -125,61 +125,61 @@ func decode[T any](line []byte) (event T, err error) {
 	return event, err
 }
 
-// read returns the type of the next line and the line, which stays valid until the next read.
+// read returns the type of the next line, and the line, which is valid until the next read.
 func (l *Lab) read() (kind string, line []byte) {
 	line, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		l.Failed(fmt.Sprintf("a line is longer than %d bytes", MaxLineBytes))
+		l.Failed(fmt.Sprintf("a line from the lab is longer than %d bytes", MaxLineBytes))
 	} else if err != nil {
-		l.exit(exitFailed) // stdin is closed: the lab is gone
+		l.exit(exitFailed) // stdin is closed: the lab has ended
 	}
 	var message struct{ Type string }
 	if err := json.Unmarshal(line, &message); err != nil {
-		l.Failed("a line is not a message: " + err.Error())
+		l.Failed("invalid line from the lab: " + err.Error())
 	}
 	return message.Type, line
 }
 
-// Unsupported skips this role or these parameters, with a reason, and ends the process. Only before Ready.
+// Unsupported reports that the contender does not support this role or these parameters, and exits. Call it before Ready.
 func (l *Lab) Unsupported(reason string) {
 	l.send(fields{"type": "unsupported", "reason": reason})
 	l.exit(exitUnsupported)
 }
 
-// Failed says why this process cannot go on, and ends it.
+// Failed reports an error and exits.
 func (l *Lab) Failed(reason string) {
 	l.send(fields{"type": "failed", "reason": reason})
 	l.exit(exitFailed)
 }
 
-// Ready names the library under test and says that signals may come.
+// Ready reports the library under test, and that the role can receive signals.
 func (l *Lab) Ready(name, version string) {
 	l.send(fields{"type": "ready", "implementation": fields{
 		"name": name, "version": version, "language": "go", "runtime": runtime.Version(),
 	}})
 }
 
-// Signal sends body, as JSON, to another role.
+// Signal sends body as JSON to another role.
 func (l *Lab) Signal(to string, body any) {
 	l.send(fields{"type": "signal", "to": to, "body": body})
 }
 
-// Connected says that every connection is up, and how long each took.
+// Connected reports that all connections are established, with the setup time of each.
 func (l *Lab) Connected(setupNs []uint64) {
 	l.send(fields{"type": "connected", "setup_ns": setupNs})
 }
 
-// Counters answers a mark. The values are read by the caller, so that the clock is read just after them.
+// Counters answers a mark. The caller reads the values, so that the clock is read right after them.
 func (l *Lab) Counters(mark Mark, values Values) {
 	l.send(fields{"type": "counters", "id": mark.ID, "at_ns": NowNs(), "values": values})
 }
 
-// Verified ends the verify phase: what was received.
+// Verified reports the data received in the verify phase.
 func (l *Lab) Verified(digest Digest, messages, bytes uint64) {
 	l.send(fields{"type": "verified", "digest": digest.String(), "messages": messages, "bytes": bytes})
 }
 
-// Result sends the final counters and histograms (HDR V2, base64). After it the process exits with 0.
+// Result sends the final counters and histograms (HDR V2 in base64) and exits with 0.
 func (l *Lab) Result(values Values, histograms map[string]string) {
 	if histograms == nil {
 		histograms = map[string]string{}

@@ -13,10 +13,10 @@ const setupLine = `{"type":"setup","protocol":1,"workload":"datachannel","role":
 	`"local":"198.18.0.1","peer":"198.18.0.2","params":{"pairs":2,"message_bytes":64,"ordered":false,` +
 	`"verify_messages":3,"high_water_bytes":16384,"seconds":3.0},"capture":false,"later":{"x":1}}` + "\n"
 
-// exited is what the tests' exit function panics with, as exit does not return.
+// exited is the panic value of the tests' exit function, because exit must not return.
 type exited int
 
-// converse runs steps against the lines that the lab sends; it returns what was printed and the exit code, -1 for none.
+// converse runs steps with these lines from the lab. It returns the output and the exit code, or -1 without an exit.
 func converse(in string, steps func(*Lab, Setup)) (out string, code int) {
 	var printed bytes.Buffer
 	code = -1
@@ -88,8 +88,8 @@ func TestForbidden(t *testing.T) {
 		{"another protocol", `{"type":"setup","protocol":2}` + "\n", "unsupported", 127},
 		{"unknown type", setupLine + `{"type":"dance"}` + "\n", "failed", 1},
 		{"unknown phase", setupLine + `{"type":"start","phase":"rest"}` + "\n", "failed", 1},
-		{"a phase again", setupLine + strings.Repeat(`{"type":"start","phase":"verify"}`+"\n", 2), "failed", 1},
-		{"not JSON later", setupLine + "{\n", "failed", 1},
+		{"repeated phase", setupLine + strings.Repeat(`{"type":"start","phase":"verify"}`+"\n", 2), "failed", 1},
+		{"later line is not JSON", setupLine + "{\n", "failed", 1},
 	} {
 		out, code := converse(test.in, func(lab *Lab, _ Setup) {
 			for {
@@ -111,13 +111,13 @@ func TestParametersOutOfRange(t *testing.T) {
 		`{"pairs":-1}`, `[]`, ``,
 	} {
 		if _, err := (Setup{Params: json.RawMessage(params)}).DataChannel(); err == nil {
-			t.Errorf("%s was taken", params)
+			t.Errorf("%s was accepted", params)
 		}
 	}
 	for _, connection := range []int{-1, 2} {
 		signal := Signal{Body: json.RawMessage(fmt.Sprintf(`{"connection":%d}`, connection))}
 		if _, err := (DataChannel{Pairs: 2}).DataChannelSignal(signal); err == nil {
-			t.Errorf("connection %d was taken", connection)
+			t.Errorf("connection %d was accepted", connection)
 		}
 	}
 }

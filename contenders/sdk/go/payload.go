@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// HeaderBytes is the length of the header that every message begins with.
+	// HeaderBytes is the length of the header of a message.
 	HeaderBytes = 16
-	// MaxMissing bounds the missing sequence numbers that a Receiver keeps.
+	// MaxMissing is the maximum number of missing sequence numbers that a Receiver remembers.
 	MaxMissing = 4096
 )
 
-// WriteHeader writes the header of a message, which has at least HeaderBytes bytes.
+// WriteHeader writes the header of a message of at least HeaderBytes bytes.
 func WriteHeader(message []byte, stream uint32, sequence uint64) {
 	binary.BigEndian.PutUint64(message[0:8], sequence)
 	binary.BigEndian.PutUint32(message[8:12], stream)
 	binary.BigEndian.PutUint32(message[12:16], 0)
 }
 
-// ReadHeader reads the header of a message; ok is false if it is too short, or its zero field is not zero.
+// ReadHeader parses the header of a message. ok is false if the message is too short, or the zero field is not zero.
 func ReadHeader(message []byte) (stream uint32, sequence uint64, ok bool) {
 	if len(message) < HeaderBytes || binary.BigEndian.Uint32(message[12:16]) != 0 {
 		return 0, 0, false
@@ -29,8 +29,8 @@ func ReadHeader(message []byte) (stream uint32, sequence uint64, ok bool) {
 	return binary.BigEndian.Uint32(message[8:12]), binary.BigEndian.Uint64(message[0:8]), true
 }
 
-// Fill writes a whole message of the verify phase: the header, and the body that follows from the seed. One that is shorter than a
-// header is the beginning of the body.
+// Fill writes a whole message of the verify phase: the header, and the body, which is derived from the seed. A message
+// shorter than a header is a prefix of the body.
 func Fill(message []byte, seed uint64, stream uint32, sequence uint64) {
 	body := message
 	if len(message) >= HeaderBytes {
@@ -43,7 +43,7 @@ func Fill(message []byte, seed uint64, stream uint32, sequence uint64) {
 	}
 }
 
-// Matches says whether the body of a message is the one that follows from the seed.
+// Matches reports whether the body of a message is the one derived from the seed.
 func Matches(message []byte, seed uint64, stream uint32, sequence uint64) bool {
 	for body, index := message[HeaderBytes:], uint32(0); len(body) > 0; index++ {
 		block := bodyBlock(seed, stream, sequence, index)
@@ -65,10 +65,10 @@ func bodyBlock(seed uint64, stream uint32, sequence uint64, index uint32) [sha25
 	return sha256.Sum256(input[:])
 }
 
-// Digest is the digest of a set of messages: it does not depend on their order.
+// Digest is the digest of a set of messages, independent of their order.
 type Digest [sha256.Size]byte
 
-// Add puts a message into the set.
+// Add adds a message to the set.
 func (d *Digest) Add(message []byte) {
 	hash := sha256.Sum256(message)
 	for i := range d {
@@ -76,12 +76,12 @@ func (d *Digest) Add(message []byte) {
 	}
 }
 
-// String is the digest in lower-case hex digits.
+// String returns the digest in lower-case hexadecimal digits.
 func (d Digest) String() string {
 	return hex.EncodeToString(d[:])
 }
 
-// Receiver counts what is wrong with the sequence numbers of one connection.
+// Receiver counts gaps, repeats and disorder of the sequence numbers of one connection.
 type Receiver struct {
 	Gaps, Repeats, Disorder uint64
 
@@ -89,7 +89,7 @@ type Receiver struct {
 	missing map[uint64]struct{}
 }
 
-// Take counts one message.
+// Take counts a message.
 func (r *Receiver) Take(sequence uint64) {
 	switch {
 	case sequence == r.next:

@@ -14,7 +14,7 @@ func TestVector(t *testing.T) {
 		t.Error(digest)
 	}
 	if digest.Add(message); digest != (Digest{}) {
-		t.Error("a message and itself are not nothing: ", digest)
+		t.Error("adding a message twice does not yield the empty digest: ", digest)
 	}
 	if stream, sequence, ok := ReadHeader(message); stream != 2 || sequence != 3 || !ok {
 		t.Error(stream, sequence, ok)
@@ -31,7 +31,7 @@ func TestEveryByteIsChecked(t *testing.T) {
 		for i := HeaderBytes; i < length; i++ {
 			message[i] ^= 1
 			if Matches(message, 1, 2, 3) {
-				t.Errorf("%d bytes: byte %d is not checked", length, i)
+				t.Errorf("%d bytes: byte %d is not compared", length, i)
 			}
 			message[i] ^= 1
 		}
@@ -48,7 +48,7 @@ func TestShortMessagesHaveNoHeader(t *testing.T) {
 func TestHeaderIsChecked(t *testing.T) {
 	for _, message := range [][]byte{nil, make([]byte, 15), append(make([]byte, 15), 1)} {
 		if _, _, ok := ReadHeader(message); ok {
-			t.Errorf("%v was taken", message)
+			t.Errorf("%v was accepted", message)
 		}
 	}
 }
@@ -66,11 +66,11 @@ func TestCountingRules(t *testing.T) {
 		{"one late", []uint64{0, 2, 1, 3}, 0, 0, 1},
 		{"two late, backwards", []uint64{3, 2, 1}, 1, 0, 2},
 		{"a repeat", []uint64{0, 1, 1}, 0, 1, 0},
-		{"a repeat of long ago", []uint64{0, 1, 2, 0}, 0, 1, 0},
+		{"repeat of an old message", []uint64{0, 1, 2, 0}, 0, 1, 0},
 		{"late, then repeated", []uint64{1, 0, 0}, 0, 1, 1},
 		{"two gaps, one filled", []uint64{1, 3, 2}, 1, 0, 1},
-		{"the most that is kept", []uint64{MaxMissing, MaxMissing - 1}, MaxMissing - 1, 0, 1},
-		{"beyond what is kept", []uint64{MaxMissing + 1, MaxMissing}, MaxMissing + 1, 1, 0},
+		{"maximum number of missing", []uint64{MaxMissing, MaxMissing - 1}, MaxMissing - 1, 0, 1},
+		{"beyond the maximum of missing", []uint64{MaxMissing + 1, MaxMissing}, MaxMissing + 1, 1, 0},
 		{"room again", []uint64{MaxMissing, 0, MaxMissing + 2, MaxMissing + 1}, MaxMissing - 1, 0, 2},
 		{"a jump to the end", []uint64{math.MaxUint64 - 1}, math.MaxUint64 - 1, 0, 0},
 	} {

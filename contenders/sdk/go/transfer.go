@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Source makes the messages of one connection of the offerer and counts them. One goroutine uses it; its counters
-// may be read by any.
+// Source generates and counts the messages of one connection of the offerer. It is used by one goroutine; any goroutine may
+// read its counters.
 type Source struct {
 	params   DataChannel
 	seed     uint64
@@ -16,13 +16,13 @@ type Source struct {
 	messages atomic.Uint64
 }
 
-// NewSource makes the source of one connection.
+// NewSource creates the source of one connection.
 func NewSource(setup Setup, params DataChannel, connection int) *Source {
 	message := make([]byte, params.MessageBytes)
 	return &Source{params: params, seed: setup.Seed, stream: uint32(connection), message: message}
 }
 
-// Message is the next message to send. Its bytes are valid until the next call.
+// Message returns the next message to send. Its bytes are valid until the next call.
 func (s *Source) Message() []byte {
 	if sequence := s.messages.Load(); sequence < s.params.VerifyMessages {
 		Fill(s.message, s.seed, s.stream, sequence)
@@ -35,7 +35,7 @@ func (s *Source) Message() []byte {
 // Sent counts the message as sent.
 func (s *Source) Sent() { s.messages.Add(1) }
 
-// SourceValues are the counters of the offerer, summed over its connections.
+// SourceValues returns the counters of the offerer, summed over its connections.
 func SourceValues(sources []*Source) Values {
 	values := Values{"messages": 0, "bytes": 0}
 	for _, source := range sources {
@@ -46,7 +46,7 @@ func SourceValues(sources []*Source) Values {
 	return values
 }
 
-// Sink takes the messages of all connections of the answerer, checks and counts them.
+// Sink checks and counts the messages of all connections of the answerer.
 type Sink struct {
 	params  DataChannel
 	seed    uint64
@@ -59,13 +59,13 @@ type Sink struct {
 }
 
 type sinkStream struct {
-	lock            sync.Mutex // only ever contended by a mark
+	lock            sync.Mutex // contended only by marks
 	receiver        Receiver
 	messages, bytes uint64
-	_               [64]byte // keeps neighbours, which other cores write, off this cache line
+	_               [64]byte // avoids false sharing
 }
 
-// NewSink makes the sink of all connections.
+// NewSink creates the sink of all connections.
 func NewSink(setup Setup, params DataChannel) *Sink {
 	return &Sink{
 		params:   params,
@@ -75,15 +75,15 @@ func NewSink(setup Setup, params DataChannel) *Sink {
 	}
 }
 
-// Take takes one message. An error means that it is not what the offerer should have sent.
+// Take checks and counts a message. It returns an error if the message is wrong.
 func (s *Sink) Take(connection int, message []byte) error {
 	stream, sequence, ok := ReadHeader(message)
 	if !ok || len(message) != s.params.MessageBytes || int(stream) != connection {
-		return fmt.Errorf("connection %d: a message of %d bytes for stream %d", connection, len(message), stream)
+		return fmt.Errorf("connection %d: message of %d bytes for stream %d", connection, len(message), stream)
 	}
 	verify := sequence < s.params.VerifyMessages
 	if verify && !Matches(message, s.seed, stream, sequence) {
-		return fmt.Errorf("connection %d: the body of message %d is not as it was sent", connection, sequence)
+		return fmt.Errorf("connection %d: the body of message %d is wrong", connection, sequence)
 	}
 	one := &s.streams[connection]
 	one.lock.Lock()
@@ -107,17 +107,17 @@ func (s *Sink) verify(message []byte) {
 	}
 }
 
-// Complete is closed when as many messages of the verify phase have arrived as were to be sent.
+// Complete returns a channel that is closed when all messages of the verify phase have arrived.
 func (s *Sink) Complete() <-chan struct{} { return s.complete }
 
-// Verified is what arrived of the verify phase.
+// Verified returns the data received in the verify phase.
 func (s *Sink) Verified() (digest Digest, messages, bytes uint64) {
 	s.verifyLock.Lock()
 	defer s.verifyLock.Unlock()
 	return s.digest, s.verified, s.verified * uint64(s.params.MessageBytes)
 }
 
-// Values are the counters of the answerer, summed over its connections.
+// Values returns the counters of the answerer, summed over its connections.
 func (s *Sink) Values() Values {
 	var messages, bytes, gaps, repeats, disorder uint64
 	for i := range s.streams {

@@ -117,10 +117,10 @@ fn read_many(role: &'static echonet::Controller, mut controller: Controller) -> 
                         let value = answer.properties().next().map(|property| property.edt);
                         reads.answered(tid, value, now_ns());
                     }
-                    Err(_) => reads.look(now_ns()),
+                    Err(_) => reads.expire(now_ns()),
                 }
             }
-            _ => reads.look(now_ns()),
+            _ => reads.expire(now_ns()),
         }
     }
 }

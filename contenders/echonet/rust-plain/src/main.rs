@@ -74,7 +74,7 @@ fn read(controller: &'static Controller) -> io::Result<Never> {
         let received = link.receive(&mut datagram)?;
         let at_ns = now_ns();
         match received {
-            None => reads.look(at_ns),
+            None => reads.expire(at_ns),
             Some((length, from)) if from == peer => {
                 if let Some(frame) = Frame::parse(&datagram[..length]) {
                     take(&mut reads, &frame, at_ns);
@@ -96,7 +96,7 @@ fn take(reads: &mut Reads, frame: &Frame<'_>, at_ns: u64) {
     let Some(property) = frame.properties.iter().next() else { return };
     let asked = Property { eoj: frame.seoj, epc: property.epc };
     if matches!(frame.esv, esv::GET_RES | esv::GET_SNA)
-        && reads.under_way(frame.tid).is_none_or(|wanted| wanted == asked)
+        && reads.outstanding(frame.tid).is_none_or(|wanted| wanted == asked)
     {
         reads.answered(frame.tid, value(property.edt), at_ns);
     }

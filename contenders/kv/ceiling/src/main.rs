@@ -32,7 +32,7 @@ fn main() {
     // As much as comes at a time: the requests of a batch.
     let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 48);
     let size = Size { connections: job.connections, receive_bytes };
-    let kind = Kind::of_arguments(lab, size);
+    let kind = Kind::from_arguments(lab, size);
     let table = Table::new(job.keys, job.connections as u64, job.verify_keys, job.value_bytes);
     let table = table.unwrap_or_else(|reason| lab.unsupported(reason));
     lab.ready("ceiling", lock_version(include_str!("../Cargo.lock"), "netdyno-kv-ceiling"), kind.name());

@@ -100,7 +100,7 @@ impl Frames {
     pub fn is_value(&self, key: u64, answer: &[u8]) -> bool {
         let head = self.answer_head.len();
         answer[..head] == *self.answer_head
-            && self.values.is(key, &answer[head..answer.len() - END.len()])
+            && self.values.matches(key, &answer[head..answer.len() - END.len()])
             && answer[answer.len() - END.len()..] == *END
     }
 }

@@ -46,7 +46,7 @@ fn main() {
     // As much as comes at a time: the answers of a batch.
     let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 16);
     let size = Size { connections: job.connections, receive_bytes };
-    let kind = Kind::of_arguments(lab, size);
+    let kind = Kind::from_arguments(lab, size);
     let version = lock_version(include_str!("../Cargo.lock"), "netdyno-kv-load");
     lab.ready("load", version, kind.name());
     if let Err(reason) = run(books, kind, size, &books.orders()) {

@@ -17,7 +17,7 @@ pub fn other_values(job: &Job, port: u16) -> Result<u64, String> {
     for key in (0..job.keys).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
         let answer = ask(link, key, &mut space).map_err(|why| format!("afterwards: GET of a key: {why}"))?;
         let written = |value: &[u8]| job.set_percent > 0 && value.len() == job.value_bytes;
-        if !matches!(answer, Answer::Bulk(value) if values.is(key, value) || written(value)) {
+        if !matches!(answer, Answer::Bulk(value) if values.matches(key, value) || written(value)) {
             other += 1;
             if other <= MAX_TOLD {
                 let name = key_name(key);

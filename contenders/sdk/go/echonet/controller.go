@@ -8,71 +8,71 @@ import (
 )
 
 var (
-	// ErrLost is that no answer came in time, ErrRefused that the answer was a refusal.
+	// ErrLost means that no answer arrived in time, ErrRefused that the device refused the read.
 	ErrLost    = errors.New("no answer in time")
 	ErrRefused = errors.New("refused")
 )
 
-// Library is what an adapter supplies of its library's controller.
+// Library is implemented by an adapter for its library's controller.
 type Library interface {
-	// Find makes the controller, and returns once it knows that the node at peer has the lighting.
+	// Find creates the controller and returns when it knows that the node at peer has the lighting.
 	Find() error
-	// Read asks peer for a property. Errors other than ErrLost and ErrRefused end the process.
+	// Read reads a property of peer. Errors other than ErrLost and ErrRefused end the process.
 	Read(read Read) ([]byte, error)
 }
 
-// Runner is a controller that sends and receives by itself, on the goroutine on which Run is called once Find has returned. It
-// returns only with an error.
+// Runner is a controller that sends and receives datagrams itself, on the goroutine that calls Run after Find. Run returns
+// only with an error.
 type Runner interface {
 	Find() error
-	Run(reads *UnderWay) error
+	Run(reads *Outstanding) error
 }
 
-// role is what both have in common.
+// role is the common part of both kinds of controller.
 type role struct {
 	lab            *contender.Lab
 	seed           uint64
-	books          *Books
-	verify, warmup chan struct{} // each closed as its phase begins
+	counters       *Counters
+	verify, warmup chan struct{} // each closed when its phase starts
 }
 
 func newRole(lab *contender.Lab, setup contender.Setup, params Params) *role {
 	return &role{
-		lab: lab, seed: setup.Seed, books: newBooks(params), verify: make(chan struct{}), warmup: make(chan struct{}),
+		lab: lab, seed: setup.Seed, counters: newCounters(params), verify: make(chan struct{}), warmup: make(chan struct{}),
 	}
 }
 
-// ServeController takes the lab's events until stop, and has `outstanding` goroutines call a library.
+// ServeController handles the lab's events until stop, while `outstanding` goroutines call a library.
 func ServeController(lab *contender.Lab, setup contender.Setup, params Params, library Library) {
 	role := newRole(lab, setup, params)
 	role.serve(library.Find, func() {
 		<-role.verify
-		if err := role.books.verify(library, setup.Seed); err != nil {
+		if err := role.counters.verify(library, setup.Seed); err != nil {
 			lab.Failed(err.Error())
 		}
-		verified(lab, role.books.payload())
+		verified(lab, role.counters.payload())
 		<-role.warmup
 		for range params.Outstanding {
-			go func() { lab.Failed(role.books.loop(library).Error()) }()
+			go func() { lab.Failed(role.counters.loop(library).Error()) }()
 		}
 	})
 }
 
-// ServeRunner takes the lab's events until stop.
+// ServeRunner handles the lab's events until stop, while a goroutine runs the runner.
 func ServeRunner(lab *contender.Lab, setup contender.Setup, params Params, runner Runner) {
 	role := newRole(lab, setup, params)
-	reads := newUnderWay(role, params)
+	reads := newOutstanding(role, params)
 	role.serve(runner.Find, func() { lab.Failed(runner.Run(reads).Error()) })
 }
 
-// serve finds the device when that is ready, and then begins the loop on a goroutine of its own.
+// serve discovers the device when it is ready, then starts the loop on a separate goroutine.
 func (r *role) serve(find func() error, run func()) {
 	found := false
 	for {
 		switch event := r.lab.Next().(type) {
 		case contender.Signal:
 			if found {
-				r.lab.Failed("signal: the device was ready already")
+				r.lab.Failed("duplicate signal from the device")
 			}
 			found = true
 			begunNs := NowNs()
@@ -84,10 +84,10 @@ func (r *role) serve(find func() error, run func()) {
 		case contender.Start:
 			r.start(event.Phase)
 		case contender.Mark:
-			r.lab.Counters(event, r.books.values())
+			r.lab.Counters(event, r.counters.values())
 		case contender.Stop:
-			values := r.books.values()
-			histograms, err := r.books.histograms()
+			values := r.counters.values()
+			histograms, err := r.counters.histograms()
 			if err != nil {
 				r.lab.Failed("histograms: " + err.Error())
 			}
@@ -104,43 +104,43 @@ func (r *role) start(phase string) {
 	case "warmup":
 		close(r.warmup)
 	case "measure":
-		r.books.measureNs.Store(NowNs())
+		r.counters.measureNs.Store(NowNs())
 	}
 }
 
-// verified tells the lab what verify has received.
+// verified reports the data received in verify.
 func verified(lab *contender.Lab, payload []byte) {
 	var digest contender.Digest
 	digest.Add(payload)
 	lab.Verified(digest, 1, uint64(len(payload)))
 }
 
-// verify reads all, and keeps the values.
-func (b *Books) verify(library Library, seed uint64) error {
+// verify reads all properties and stores their values.
+func (c *Counters) verify(library Library, seed uint64) error {
 	for i, read := range Reads {
 		value, err := library.Read(read)
 		if err != nil {
 			return fmt.Errorf("%v: %w", read, err)
 		}
-		if err := b.keep(i, value, seed); err != nil {
+		if err := c.keep(i, value, seed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// loop is the closed loop of one goroutine, over a call that gives the value.
-func (b *Books) loop(library Library) error {
+// loop is the closed loop of one goroutine that calls a library.
+func (c *Counters) loop(library Library) error {
 	for {
-		n := b.Next()
+		n := c.Next()
 		sentNs := NowNs()
 		value, err := library.Read(Reads[n%uint64(len(Reads))])
 		receivedNs := NowNs()
 		switch {
 		case err == nil || errors.Is(err, ErrRefused):
-			b.answered(n, value, sentNs, receivedNs)
+			c.answered(n, value, sentNs, receivedNs)
 		case errors.Is(err, ErrLost):
-			b.Lost()
+			c.Lost()
 		default:
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 
 var errOver = errors.New("over")
 
-// device is a library with values; after the reads of verify it gives answers one after the other, and then fails.
+// device is a library with fixed values. After the reads of verify, it returns the given answers in order, then fails.
 type device struct {
 	t       *testing.T
 	values  map[Read]string
@@ -52,33 +52,33 @@ func (d *device) Read(read Read) ([]byte, error) {
 
 func TestVerify(t *testing.T) {
 	library := newDevice(t)
-	books := newBooks(Params{Seconds: 1})
-	if err := books.verify(library, 1); err != nil || string(books.payload()) != string(Payload(1)) || library.reads != len(Reads) {
+	counters := newCounters(Params{Seconds: 1})
+	if err := counters.verify(library, 1); err != nil || string(counters.payload()) != string(Payload(1)) || library.reads != len(Reads) {
 		t.Error(err, library.reads)
 	}
 	for _, read := range Reads {
 		library := newDevice(t)
 		library.values[read] = "7f7f"
-		if err := newBooks(Params{Seconds: 1}).verify(library, 1); err == nil {
-			t.Errorf("%v was taken", read)
+		if err := newCounters(Params{Seconds: 1}).verify(library, 1); err == nil {
+			t.Errorf("%v was accepted", read)
 		}
 	}
-	if newBooks(Params{Seconds: 1}).keep(0, nil, 1) == nil {
-		t.Error("a refusal was taken")
+	if newCounters(Params{Seconds: 1}).keep(0, nil, 1) == nil {
+		t.Error("a refusal was accepted")
 	}
 }
 
-func verifiedBooks(t *testing.T, library *device) *Books {
-	books := newBooks(Params{Seconds: 1})
-	if err := books.verify(library, 1); err != nil {
+func verifiedCounters(t *testing.T, library *device) *Counters {
+	counters := newCounters(Params{Seconds: 1})
+	if err := counters.verify(library, 1); err != nil {
 		t.Fatal(err)
 	}
-	return books
+	return counters
 }
 
-func expectValues(t *testing.T, books *Books, want contender.Values) {
+func expectValues(t *testing.T, counters *Counters, want contender.Values) {
 	t.Helper()
-	for name, value := range books.values() {
+	for name, value := range counters.values() {
 		if value != want[name] {
 			t.Errorf("%s: %d, not %d", name, value, want[name])
 		}
@@ -88,23 +88,23 @@ func expectValues(t *testing.T, books *Books, want contender.Values) {
 func TestLoop(t *testing.T) {
 	library := newDevice(t)
 	library.answers = []answer{{"30", nil}, {"", ErrLost}, {"fe00000b" + payload, nil}, {"", ErrRefused}, {"0181", nil}}
-	books := verifiedBooks(t, library)
-	if err := books.loop(library); !errors.Is(err, errOver) {
+	counters := verifiedCounters(t, library)
+	if err := counters.loop(library); !errors.Is(err, errOver) {
 		t.Error(err)
 	}
-	expectValues(t, books, contender.Values{"reads": 4, "bytes": 20, "wrong": 2, "lost": 1, "late": 0})
+	expectValues(t, counters, contender.Values{"reads": 4, "bytes": 20, "wrong": 2, "lost": 1, "late": 0})
 }
 
-func TestOnlyTheWindowIsBooked(t *testing.T) {
+func TestOnlyTheWindowIsRecorded(t *testing.T) {
 	for _, test := range []struct {
 		measureNs, receivedNs, booked int64
 	}{
 		{5000, 4999, 0}, {5000, 5000, 1}, {5000, 1_000_004_999, 1}, {5000, 1_000_005_000, 0},
 	} {
-		books := newBooks(Params{Seconds: 1})
-		books.measureNs.Store(test.measureNs)
-		books.answered(books.Next(), nil, 1, test.receivedNs)
-		texts, err := books.histograms()
+		counters := newCounters(Params{Seconds: 1})
+		counters.measureNs.Store(test.measureNs)
+		counters.answered(counters.Next(), nil, 1, test.receivedNs)
+		texts, err := counters.histograms()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,26 +113,26 @@ func TestOnlyTheWindowIsBooked(t *testing.T) {
 			t.Error(test, histogram, err)
 		}
 	}
-	if books := newBooks(Params{Seconds: 1}); uint64(NowNs()-books.measureNs.Load()) < books.windowNs {
-		t.Error("measured before measure")
+	if counters := newCounters(Params{Seconds: 1}); uint64(NowNs()-counters.measureNs.Load()) < counters.windowNs {
+		t.Error("recorded before the phase measure")
 	}
 }
 
-// newReads are the reads under way of a Runner whose verify is done.
-func newReads(t *testing.T, outstanding int) *UnderWay {
-	role := &role{books: verifiedBooks(t, newDevice(t)), verify: make(chan struct{}), warmup: make(chan struct{})}
+// newReads returns the outstanding reads of a Runner after verify.
+func newReads(t *testing.T, outstanding int) *Outstanding {
+	role := &role{counters: verifiedCounters(t, newDevice(t)), verify: make(chan struct{}), warmup: make(chan struct{})}
 	close(role.verify)
 	close(role.warmup)
-	reads := newUnderWay(role, Params{Outstanding: outstanding, TimeoutMs: 1000, Seconds: 1})
+	reads := newOutstanding(role, Params{Outstanding: outstanding, TimeoutMs: 1000, Seconds: 1})
 	reads.kept = len(Reads)
 	return reads
 }
 
-func TestReadsUnderWay(t *testing.T) {
+func TestOutstandingReads(t *testing.T) {
 	reads := newReads(t, 3)
 	var tids []uint16
 	for tid, read, ok := reads.Next(); ok; tid, read, ok = reads.Next() {
-		if asked, found := reads.Asked(tid); asked != read || !found || read != Reads[len(tids)] {
+		if asked, found := reads.Find(tid); asked != read || !found || read != Reads[len(tids)] {
 			t.Error(tid, read, asked)
 		}
 		reads.Sent(tid, int64(len(tids)))
@@ -149,17 +149,17 @@ func TestReadsUnderWay(t *testing.T) {
 		t.Error(tid, read, ok)
 	}
 	reads.Sent(tid, 500)
-	reads.Look(1_000_000_000) // the first is as old as a read may be
-	reads.Look(1_000_000_001)
-	expectValues(t, reads.books, contender.Values{"reads": 1, "bytes": 4, "wrong": 0, "lost": 1, "late": 2})
+	reads.Expire(1_000_000_000) // the first is as old as a read may be
+	reads.Expire(1_000_000_001)
+	expectValues(t, reads.counters, contender.Values{"reads": 1, "bytes": 4, "wrong": 0, "lost": 1, "late": 2})
 	reads.Answered(tids[2], nil, 7)
-	expectValues(t, reads.books, contender.Values{"reads": 2, "bytes": 4, "wrong": 1, "lost": 1, "late": 2})
-	if _, ok := reads.Asked(tids[0]); ok {
-		t.Error("a lost read is under way")
+	expectValues(t, reads.counters, contender.Values{"reads": 2, "bytes": 4, "wrong": 1, "lost": 1, "late": 2})
+	if _, ok := reads.Find(tids[0]); ok {
+		t.Error("a lost read is still outstanding")
 	}
 }
 
-func TestNumbersBeginAgain(t *testing.T) {
+func TestNumbersWrapAround(t *testing.T) {
 	reads := newReads(t, 1)
 	seen := map[uint16]bool{}
 	for range turns {
@@ -172,14 +172,14 @@ func TestNumbersBeginAgain(t *testing.T) {
 	}
 }
 
-func TestVerifyIsOneByOne(t *testing.T) {
+func TestVerifyHasOneOutstandingRead(t *testing.T) {
 	reads := newReads(t, 2)
 	reads.kept = 10
 	if _, read, ok := reads.Next(); !ok || read != Reads[10] {
 		t.Error(read, ok)
 	}
 	if _, _, ok := reads.Next(); ok {
-		t.Error("two at once")
+		t.Error("two outstanding reads")
 	}
 	reads.Answered(128, bytesOf(t, "010291"), 1)
 	if _, read, ok := reads.Next(); !ok || read != Reads[11] || reads.kept != 11 {
@@ -187,16 +187,16 @@ func TestVerifyIsOneByOne(t *testing.T) {
 	}
 }
 
-func TestNobodyAllocates(t *testing.T) {
+func TestNoAllocationPerRead(t *testing.T) {
 	reads := newReads(t, 1)
-	reads.books.measureNs.Store(0)
+	reads.counters.measureNs.Store(0)
 	if count := testing.AllocsPerRun(1000, func() {
 		tid, _, _ := reads.Next()
 		reads.Sent(tid, NowNs())
 		n := reads.places[0].n % int64(len(Reads))
-		reads.Answered(tid, reads.books.expected[n], NowNs())
-	}); count != 0 || reads.books.wrong.Load() != 0 {
-		t.Errorf("%v allocations a read", count)
+		reads.Answered(tid, reads.counters.expected[n], NowNs())
+	}); count != 0 || reads.counters.wrong.Load() != 0 {
+		t.Errorf("%v allocations per read", count)
 	}
 }
 
@@ -222,10 +222,10 @@ func TestParameters(t *testing.T) {
 		{"outstanding", "x"},
 	} {
 		if check(bad.name, bad.value) == nil {
-			t.Errorf("%s: %v was taken", bad.name, bad.value)
+			t.Errorf("%s: %v was accepted", bad.name, bad.value)
 		}
 	}
 	if _, err := ReadParams(contender.Setup{Params: []byte("{}"), Local: "x"}); err == nil {
-		t.Error("no address was taken")
+		t.Error("a missing address was accepted")
 	}
 }

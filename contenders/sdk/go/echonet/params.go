@@ -17,7 +17,7 @@ const (
 	maxSeconds     = 3_600
 )
 
-// Params are the parameters of the echonet workload that a contender needs, and its addresses.
+// Params contains the parameters of the echonet workload and the addresses.
 type Params struct {
 	Outstanding int     `json:"outstanding"`
 	TimeoutMs   int64   `json:"timeout_ms"`
@@ -26,7 +26,7 @@ type Params struct {
 	Local, Peer netip.Addr `json:"-"`
 }
 
-// Timeout is how long a read may take.
+// Timeout returns the maximum duration of a read.
 func (p Params) Timeout() time.Duration { return time.Duration(p.TimeoutMs) * time.Millisecond }
 
 // ReadParams reads and checks the parameters of a setup.
@@ -52,7 +52,7 @@ func ReadParams(setup contender.Setup) (params Params, err error) {
 	return params, nil
 }
 
-// Begin takes the setup: one that is not for this contender ends the process.
+// Begin reads the setup. An unsupported one ends the process.
 func Begin() (*contender.Lab, contender.Setup, Params) {
 	lab, setup := contender.Connect()
 	if setup.Workload != "echonet" || (setup.Role != "controller" && setup.Role != "device") {

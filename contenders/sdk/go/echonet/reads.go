@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// NodeProfile is the object that every node has, and Lighting the device's own: mono-functional lighting.
+	// NodeProfile is the object that every node has. Lighting is the device's other object, a mono-functional lighting.
 	NodeProfile = 0x0EF001
 	Lighting    = 0x029101
 
@@ -22,13 +22,13 @@ const (
 	firstCode           = 0x80
 )
 
-// Read is a property to be read.
+// Read is a property to read.
 type Read struct {
 	Object   uint32
 	Property byte
 }
 
-// Reads are the twelve, in their order.
+// Reads contains the twelve reads of a round, in order.
 var Reads = [...]Read{
 	{NodeProfile, 0x80}, {NodeProfile, 0x82}, {NodeProfile, 0x83}, {NodeProfile, 0x8A}, {NodeProfile, 0x9D}, {NodeProfile, 0x9E},
 	{NodeProfile, 0x9F}, {NodeProfile, 0xD3}, {NodeProfile, 0xD4}, {NodeProfile, 0xD6}, {NodeProfile, 0xD7}, {Lighting, 0x80},
@@ -36,7 +36,7 @@ var Reads = [...]Read{
 
 const identificationAt = 2 // of Reads
 
-// String names it for a message.
+// String describes the read for messages.
 func (r Read) String() string { return fmt.Sprintf("object %06X, property %02X", r.Object, r.Property) }
 
 func textOf(value []byte) string {
@@ -46,17 +46,17 @@ func textOf(value []byte) string {
 	return hex.EncodeToString(value)
 }
 
-// readableCodes are what any map of readable properties must have; further ones several libraries lose.
+// readableCodes are the codes that every map of readable properties must contain. Several libraries lose others.
 var readableCodes = []byte{0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F}
 
-// Payload is what the device's identification number ends with.
+// Payload returns the last bytes of the device's identification number.
 func Payload(seed uint64) []byte {
 	payload := make([]byte, payloadBytes)
 	contender.Fill(payload, seed, 0, 0)
 	return payload
 }
 
-// check says what is wrong with a value that was read.
+// check returns an error if a value is wrong.
 func (r Read) check(value []byte, seed uint64) error {
 	refused := func(wanted string) error {
 		return fmt.Errorf("%v: %s, not %s", r, textOf(value), wanted)
@@ -92,7 +92,7 @@ func (r Read) check(value []byte, seed uint64) error {
 }
 
 func (r Read) checkExact(value []byte, refused func(string) error) error {
-	// Several libraries count the node profile among the classes; the contract lets that pass.
+	// Several libraries count the node profile as a class, which the contract tolerates.
 	wanted := map[byte][][]byte{
 		0x80: {{0x30}},
 		0xD3: {{0, 0, 1}},
@@ -108,7 +108,7 @@ func (r Read) checkExact(value []byte, refused func(string) error) error {
 	return refused(hex.EncodeToString(wanted[0]))
 }
 
-// same says whether two values say the same. A map may list its codes in another order.
+// same reports whether two values are equal. The order of the codes in a map is ignored.
 func (r Read) same(value, other []byte) bool {
 	if bytes.Equal(value, other) {
 		return true
@@ -117,13 +117,13 @@ func (r Read) same(value, other []byte) bool {
 		return false
 	}
 	codes, ok := mapCodes(value)
-	others, _ := mapCodes(other) // was checked in verify
+	others, _ := mapCodes(other) // valid, because verify checked it
 	slices.Sort(codes)
 	slices.Sort(others)
 	return ok && bytes.Equal(codes, others)
 }
 
-// mapCodes reads a property map in either form. The count in front of a bitmap is not compared: some libraries write the map's length.
+// mapCodes parses a property map in either form. The count before a bitmap is ignored, because some libraries write the length.
 func mapCodes(value []byte) (codes []byte, ok bool) {
 	if len(value) == 0 {
 		return nil, false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const payload = "54301a433524372b04845c1cdd" // of the seed 1
+const payload = "54301a433524372b04845c1cdd" // for seed 1
 
 func bytesOf(t *testing.T, text string) []byte {
 	t.Helper()
@@ -22,7 +22,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-func TestWhatIsRead(t *testing.T) {
+func TestChecks(t *testing.T) {
 	for _, test := range []struct {
 		property byte
 		value    string
@@ -36,7 +36,7 @@ func TestWhatIsRead(t *testing.T) {
 		{0x9D, "0280d5", true}, {0x9D, "00", true}, {0x9D, "", false}, {0x9D, "0380d5", false}, {0x9D, "027fd5", false},
 		{0x9E, "1000000000000000000000000000000000", true}, {0x9E, "10000000000000000000000000000000", false},
 		{0x9F, "0b8082838a9d9e9fd3d4d6d7", true}, {0x9F, "078082838a9d9e9f", true}, {0x9F, "068082838a9d9e", false},
-		// Bitmaps: with the codes that are required, with all, without 9F, with a count that belongs to a list.
+		// Bitmaps: with the required codes, with all codes, without 9F, with the count of a list.
 		{0x9F, "1001000101000000000000010000020202", true}, {0x9F, "100101012120202020010101000002020a", true},
 		{0x9F, "1001000101000000000000010000020200", false}, {0x9F, "0701000101000000000000010000020202", false},
 		{0xD3, "000001", true}, {0xD3, "01", false}, {0xD4, "0002", true}, {0xD4, "0001", false},
@@ -55,7 +55,7 @@ func TestBitmap(t *testing.T) {
 	if !ok || hex.EncodeToString(codes) != "80ff" {
 		t.Error(codes, ok)
 	}
-	// A published one.
+	// A published example.
 	codes, ok = mapCodes(bytesOf(t, "40a595d5a7c4c4c5869795a7e471339392"))
 	if !ok || len(codes) != 64 {
 		t.Error(len(codes), ok)

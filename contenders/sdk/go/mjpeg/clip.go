@@ -19,14 +19,14 @@ type clipFrame struct {
 	length, scanAt, scanBytes int
 }
 
-// Clip is a file of JPEG files, one after the other, of which one frame at a time is in memory.
+// Clip is a file of concatenated JPEG files, of which only one frame at a time is in memory.
 type Clip struct {
 	file   *os.File
 	frames []clipFrame
-	buffer []byte // a frame, or the scan that was compared last
+	buffer []byte // a frame, or the last compared scan
 }
 
-// OpenClip opens a clip and looks where its frames are.
+// OpenClip opens a clip and indexes its frames.
 func OpenClip(path string) (*Clip, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func OpenClip(path string) (*Clip, error) {
 			clip.frames = append(clip.frames, frame)
 		}
 		if len(held) > maxFrameBytes || len(clip.frames) > maxFrames {
-			return nil, fmt.Errorf("%s: frame %d is too long, or there are too many", path, len(clip.frames))
+			return nil, fmt.Errorf("%s: frame %d is too long, or there are too many frames", path, len(clip.frames))
 		}
 		count, err := file.Read(chunk)
 		held = append(held, chunk[:count]...)
@@ -54,7 +54,7 @@ func OpenClip(path string) (*Clip, error) {
 		}
 	}
 	if len(held) > 0 || len(clip.frames) == 0 {
-		return nil, fmt.Errorf("%s: frame %d is no whole JPEG file", path, len(clip.frames))
+		return nil, fmt.Errorf("%s: frame %d is not a complete JPEG file", path, len(clip.frames))
 	}
 	longest := 0
 	for _, frame := range clip.frames {
@@ -64,7 +64,7 @@ func OpenClip(path string) (*Clip, error) {
 	return clip, nil
 }
 
-// firstFrame is the frame that these bytes begin with, if all of it is there.
+// firstFrame returns the frame at the start of these bytes, if it is complete.
 func firstFrame(held []byte) (clipFrame, bool) {
 	picture, err := Parse(held)
 	if err != nil {
@@ -75,17 +75,17 @@ func firstFrame(held []byte) (clipFrame, bool) {
 	return frame, bytes.HasPrefix(held[end:], []byte{0xFF, 0xD9})
 }
 
-// Frames is their number.
+// Frames returns the number of frames.
 func (c *Clip) Frames() int { return len(c.frames) }
 
-// Read gives a frame, one JPEG file, valid until the next call about this clip.
+// Read returns a frame (one JPEG file), which is valid until the next call of a method of the clip.
 func (c *Clip) Read(frame int) ([]byte, error) {
 	jpeg := c.buffer[:c.frames[frame].length]
 	_, err := c.file.ReadAt(jpeg, c.frames[frame].at)
 	return jpeg, err
 }
 
-// Find says which frame has the scan of this picture, every byte compared: most likely the one of number `likely`. None has it: -1.
+// Find returns the frame whose scan equals that of this picture, by comparing every byte, or -1. It tries `likely` first.
 func (c *Clip) Find(picture *Picture, jpeg []byte, likely int) (int, error) {
 	rest := jpeg[picture.ScanAt:]
 	if same, err := c.isScan(likely, rest); same || err != nil {
@@ -103,7 +103,7 @@ func (c *Clip) Find(picture *Picture, jpeg []byte, likely int) (int, error) {
 	return -1, nil
 }
 
-// isScan says whether these bytes begin with the frame's scan, and it ends there.
+// isScan reports whether these bytes start with the frame's scan, followed by its end.
 func (c *Clip) isScan(i int, rest []byte) (bool, error) {
 	frame := c.frames[i]
 	if len(rest) < frame.scanBytes {

@@ -18,31 +18,31 @@ const (
 	highestNs         = 60_000_000_000
 	significantDigits = 3
 
-	maxVerifyFPS = 30 // frames a second in verify
+	maxVerifyFPS = 30 // frames per second in verify
 )
 
-// Params are the parameters of the workload that a contender needs.
+// Params contains the parameters of the workload.
 type Params struct {
 	Width       int     `json:"width"`
 	Height      int     `json:"height"`
 	Quality     int     `json:"quality"`
-	FPS         uint64  `json:"fps"` // 0: flat out
+	FPS         uint64  `json:"fps"` // 0: as fast as possible
 	PacketBytes int     `json:"packet_bytes"`
 	ClipFrames  int     `json:"clip_frames"`
 	Source      string  `json:"source"`
 	Seconds     float64 `json:"seconds"`
 }
 
-// Job is the role of this process, and its books.
+// Job is the role of this process, with its counters.
 type Job struct {
 	Params
 	Lab         *contender.Lab
 	Local, Peer string
 	IsSender    bool
-	Live        bool // pictures after verify are the sender's own
+	Live        bool // the sender generates the pictures after verify
 
 	clip                                  *Clip
-	frames, bytes, wrong, dropped, onTime atomic.Uint64 // bytes: of the receiver those of scans
+	frames, bytes, wrong, dropped, onTime atomic.Uint64 // bytes: for the receiver, those of scans
 	measureNs                             atomic.Int64
 	lock                                  sync.Mutex
 	changed                               *sync.Cond
@@ -59,7 +59,7 @@ var epoch = time.Now()
 
 func nowNs() int64 { return int64(time.Since(epoch)) }
 
-// Begin takes the setup: one that is not for this contender ends the process.
+// Begin reads the setup. An unsupported one ends the process.
 func Begin() *Job {
 	lab, setup := contender.Connect()
 	if setup.Workload != "mjpeg" || (setup.Role != "sender" && setup.Role != "receiver") {
@@ -82,7 +82,7 @@ func newJob(lab *contender.Lab, setup contender.Setup) (*Job, error) {
 		return nil, fmt.Errorf("the clip: %w", err)
 	}
 	if clip.Frames() != job.ClipFrames {
-		return nil, fmt.Errorf("the clip has %d frames, not %d", clip.Frames(), job.ClipFrames)
+		return nil, fmt.Errorf("the clip has %d frames, expected %d", clip.Frames(), job.ClipFrames)
 	}
 	job.clip, job.Live = clip, job.Source == "live"
 	job.changed = sync.NewCond(&job.lock)
@@ -92,7 +92,7 @@ func newJob(lab *contender.Lab, setup contender.Setup) (*Job, error) {
 	return job, nil
 }
 
-// Ready names the library under test, and has the lab answered on a goroutine of its own from then on.
+// Ready reports the library under test and starts a goroutine that answers the lab.
 func (j *Job) Ready(name, version string) {
 	j.Lab.Ready(name, version)
 	go func() {
@@ -137,7 +137,7 @@ func (j *Job) change(how func()) {
 	j.changed.Broadcast()
 }
 
-// until waits until something is so; it is asked under the lock.
+// until waits until a condition is true. It evaluates the condition under the lock.
 func (j *Job) until(so func() bool) {
 	j.lock.Lock()
 	defer j.lock.Unlock()

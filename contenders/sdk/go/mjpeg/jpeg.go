@@ -13,13 +13,13 @@ const (
 )
 
 var (
-	errCut       = errors.New("a segment is cut short")
-	errMalformed = errors.New("a segment is malformed")
+	errCut       = errors.New("truncated segment")
+	errMalformed = errors.New("malformed segment")
 )
 
 type component struct{ sampling, table byte }
 
-// Picture is what a decoder looks at in a baseline JPEG file (ITU-T T.81, Annex B), and where its scan begins.
+// Picture contains the parts of a baseline JPEG file that affect decoding (ITU-T T.81, Annex B), and the offset of its scan.
 type Picture struct {
 	Width, Height uint16
 	ScanAt        int
@@ -30,14 +30,14 @@ type Picture struct {
 	restart      uint16
 }
 
-// Parse reads the headers of a file, up to its scan. The picture points into it.
+// Parse parses the headers of a file, up to its scan. The picture points into the file.
 func Parse(jpeg []byte) (*Picture, error) {
 	if !bytes.HasPrefix(jpeg, []byte{0xFF, 0xD8}) {
-		return nil, errors.New("no SOI at its beginning")
+		return nil, errors.New("no SOI at the beginning")
 	}
 	picture := &Picture{}
 	for at := 2; ; {
-		// A marker may stand behind any number of fill bytes.
+		// Any number of fill bytes may precede a marker.
 		for at+2 <= len(jpeg) && jpeg[at] == 0xFF && jpeg[at+1] == 0xFF {
 			at++
 		}
@@ -58,7 +58,7 @@ func Parse(jpeg []byte) (*Picture, error) {
 		case marker == 0xC0 || marker == 0xC1:
 			good = picture.readFrame(segment)
 		case marker >= 0xC2 && marker <= 0xCF:
-			return nil, fmt.Errorf("process %02x is not sequential with Huffman codes", marker)
+			return nil, fmt.Errorf("coding process %02x is not sequential with Huffman codes", marker)
 		case marker == 0xDD:
 			if good = len(segment) >= 2; good {
 				picture.restart = binary.BigEndian.Uint16(segment)
@@ -66,7 +66,7 @@ func Parse(jpeg []byte) (*Picture, error) {
 		case marker == 0xDA:
 			picture.ScanAt = at
 			if !picture.isUsualScan(segment) {
-				return nil, errors.New("an unusual scan")
+				return nil, errors.New("unsupported scan header")
 			}
 			return picture, nil
 		}
@@ -76,7 +76,7 @@ func Parse(jpeg []byte) (*Picture, error) {
 	}
 }
 
-// ScanEnd is where the entropy-coded data ends, restart markers with it: at the first marker of another kind, and its fill bytes.
+// ScanEnd returns the end of the entropy-coded data, including restart markers: the first other marker or its fill bytes.
 func (p *Picture) ScanEnd(jpeg []byte) int {
 	for from := p.ScanAt; from < len(jpeg); {
 		found := bytes.IndexByte(jpeg[from:], 0xFF)
@@ -96,7 +96,7 @@ func (p *Picture) ScanEnd(jpeg []byte) int {
 	return len(jpeg)
 }
 
-// Canonical is the canonical form; jpeg is the file that the picture was read of. Nil if a quantisation table is missing.
+// Canonical returns the canonical form, or nil if a quantisation table is missing. jpeg is the parsed file.
 func (p *Picture) Canonical(jpeg []byte) []byte {
 	form := binary.BigEndian.AppendUint16(nil, p.Width)
 	form = binary.BigEndian.AppendUint16(form, p.Height)
@@ -172,7 +172,8 @@ func (p *Picture) readFrame(segment []byte) bool {
 	return true
 }
 
-// isUsualScan: one scan of all components, the first with the tables 0, the others with the tables 1, as RFC 2435 has them.
+// isUsualScan reports whether the scan has all components, the first with the tables 0 and the others with the tables 1, as
+// RFC 2435 requires.
 func (p *Picture) isUsualScan(segment []byte) bool {
 	count := len(p.components)
 	if count == 0 || len(segment) != 4+2*count || int(segment[0]) != count {

@@ -13,7 +13,7 @@ import (
 	"netdyno.dev/contender"
 )
 
-// vector is what all SDKs share.
+// vector is the test vector that all SDKs share.
 type vector struct {
 	Clip, Digest    string
 	Messages, Bytes int
@@ -59,7 +59,7 @@ func clipOf(t *testing.T) *Clip {
 	return clip
 }
 
-func TestTheClipsCanonicalFormsAreWhatTheLabExpects(t *testing.T) {
+func TestCanonicalFormsMatchTheVector(t *testing.T) {
 	v, clip, digest, bytes := read(t), clipOf(t), contender.Digest{}, 0
 	for i := range clip.Frames() {
 		jpeg, _ := clip.Read(i)
@@ -76,7 +76,7 @@ func TestTheClipsCanonicalFormsAreWhatTheLabExpects(t *testing.T) {
 	}
 }
 
-func TestPicturesAreToldApart(t *testing.T) {
+func TestPicturesAreMatchedWithFrames(t *testing.T) {
 	clip := clipOf(t)
 	for _, row := range read(t).Cases {
 		jpeg := bytesOf(t, row.Jpeg)
@@ -94,7 +94,7 @@ func TestPicturesAreToldApart(t *testing.T) {
 		}
 		hash := sha256.Sum256(picture.Canonical(jpeg))
 		if hex.EncodeToString(hash[:]) != *row.Canonical {
-			t.Error(row.Name, "has another canonical form")
+			t.Error(row.Name, "has a different canonical form")
 		}
 		wanted := -1
 		if row.Frame != nil {
@@ -108,11 +108,11 @@ func TestPicturesAreToldApart(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoClipIsRefused(t *testing.T) {
+func TestInvalidClipsAreRejected(t *testing.T) {
 	whole := bytesOf(t, read(t).Clip)
 	for _, bytes := range [][]byte{nil, whole[:len(whole)-1], whole[1:]} {
 		if _, err := open(t, bytes); err == nil {
-			t.Error(len(bytes), "bytes are a clip")
+			t.Error(len(bytes), "bytes were accepted as a clip")
 		}
 	}
 }
@@ -123,7 +123,7 @@ func newTestJob(t *testing.T, params Params) *Job {
 	return job
 }
 
-func TestHolesAreDroppedFrames(t *testing.T) {
+func TestMissingFramesAreCountedAsDropped(t *testing.T) {
 	other := clipOf(t)
 	for _, row := range []struct {
 		order   []int // the first after frame 2
@@ -145,7 +145,7 @@ func TestHolesAreDroppedFrames(t *testing.T) {
 	}
 }
 
-func TestAFrameIsDueByItsNumber(t *testing.T) {
+func TestFramesAreScheduledByTheirNumber(t *testing.T) {
 	job := newTestJob(t, Params{FPS: 100})
 	job.phase = "verify"
 	for _, row := range []struct {
@@ -169,6 +169,6 @@ func TestAFrameIsDueByItsNumber(t *testing.T) {
 	}
 	job.Live = true
 	if _, ok := job.Next(); ok {
-		t.Error("a live sender walks on")
+		t.Error("a live sender continues with the clip")
 	}
 }

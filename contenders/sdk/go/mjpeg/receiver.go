@@ -8,25 +8,25 @@ import (
 	"netdyno.dev/contender"
 )
 
-// inbox is the receiver's own: of the goroutine that takes.
+// inbox is the state of the receiving goroutine.
 type inbox struct {
-	// Of verify.
+	// State of verify.
 	seen            []bool
 	digest          contender.Digest
 	messages, bytes uint64
 
-	last   int // frame; -1: none yet
+	last   int // the last frame; -1 if there is none
 	lastNs int64
 	told   bool
 }
 
-// Bound says that RTP is bound at this port; the library's receiver began to be made at createdNs, by contender.NowNs.
+// Bound reports that RTP is bound at this port. createdNs is the contender.NowNs right before creating the library's receiver.
 func (j *Job) Bound(port uint16, createdNs uint64) {
 	j.Lab.Connected([]uint64{contender.NowNs() - createdNs})
 	j.Lab.Signal("sender", map[string]uint16{"port": port})
 }
 
-// Take takes a picture, one JPEG file, that was handed over just now.
+// Take checks a picture (one JPEG file) that the library has just delivered.
 func (j *Job) Take(jpeg []byte) {
 	atNs := nowNs()
 	counts := false
@@ -38,7 +38,7 @@ func (j *Job) Take(jpeg []byte) {
 	if err == nil {
 		return
 	}
-	err = fmt.Errorf("a picture of %d bytes after frame %d: %w", len(jpeg), j.inbox.last, err)
+	err = fmt.Errorf("picture of %d bytes after frame %d: %w", len(jpeg), j.inbox.last, err)
 	if !counts {
 		j.Lab.Failed("verify: " + err.Error())
 	}
@@ -49,7 +49,7 @@ func (j *Job) Take(jpeg []byte) {
 	j.inbox.told = true
 }
 
-// judge says why a picture is wrong, if it is.
+// judge returns an error if a picture is wrong.
 func (j *Job) judge(jpeg []byte, atNs int64, counts bool) error {
 	picture, err := Parse(jpeg)
 	if err != nil {
@@ -57,7 +57,7 @@ func (j *Job) judge(jpeg []byte, atNs int64, counts bool) error {
 	}
 	if counts && j.Live {
 		if int(picture.Width) != j.Width || int(picture.Height) != j.Height {
-			return fmt.Errorf("it has %dx%d pixels", picture.Width, picture.Height)
+			return fmt.Errorf("wrong size of %dx%d pixels", picture.Width, picture.Height)
 		}
 		j.count(0, len(jpeg)-picture.ScanAt, atNs)
 		return nil
@@ -67,7 +67,7 @@ func (j *Job) judge(jpeg []byte, atNs int64, counts bool) error {
 		return fmt.Errorf("the clip: %w", err)
 	}
 	if frame < 0 {
-		return errors.New("its scan is none of the clip's")
+		return errors.New("its scan is not in the clip")
 	}
 	if counts {
 		j.count(frame, j.clip.frames[frame].scanBytes, atNs)
@@ -84,14 +84,14 @@ func (j *Job) verify(frame int, picture *Picture, jpeg []byte) error {
 	}
 	form := picture.Canonical(jpeg)
 	if form == nil {
-		return errors.New("it has no quantisation table")
+		return errors.New("missing quantisation table")
 	}
 	in.seen[frame] = true
 	in.digest.Add(form)
 	in.messages++
 	in.bytes += uint64(len(form))
 	if in.messages == uint64(len(in.seen)) {
-		// The other role may have been told of the phase first.
+		// The other role may have learnt of the phase first.
 		j.until(func() bool { return j.phase != "" })
 		j.Lab.Signal("sender", map[string]uint64{"have": in.messages})
 		j.Lab.Verified(in.digest, in.messages, in.bytes)
@@ -99,7 +99,7 @@ func (j *Job) verify(frame int, picture *Picture, jpeg []byte) error {
 	return nil
 }
 
-// count books a whole and equal frame after verify.
+// count counts a complete and equal frame after verify.
 func (j *Job) count(frame, scanBytes int, atNs int64) {
 	before, beforeNs := j.inbox.last, j.inbox.lastNs
 	j.inbox.last, j.inbox.lastNs = frame, atNs
@@ -113,7 +113,7 @@ func (j *Job) count(frame, scanBytes int, atNs int64) {
 	j.frames.Add(1)
 }
 
-// time books an interval.
+// time records an interval.
 func (j *Job) time(atNs, beforeNs int64) {
 	if j.FPS == 0 {
 		return
@@ -123,10 +123,10 @@ func (j *Job) time(atNs, beforeNs int64) {
 	if off <= nominal/2 {
 		j.onTime.Add(1)
 	}
-	// Before measure the difference wraps round to beyond the window.
+	// Before measure, the difference wraps around to a value beyond the window.
 	if uint64(atNs-j.measureNs.Load()) < uint64(j.Seconds*1e9) {
 		j.jitterLock.Lock()
-		_ = j.jitter.RecordValue(min(max(off, lowestNs), highestNs)) // only ever refuses what is out of range
+		_ = j.jitter.RecordValue(min(max(off, lowestNs), highestNs)) // fails only for values out of range
 		j.jitterLock.Unlock()
 	}
 }

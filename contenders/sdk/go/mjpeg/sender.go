@@ -2,34 +2,34 @@ package mjpeg
 
 import "time"
 
-// walk is the sender's way over the clip: of the goroutine that sends.
+// walk is the state of the sending goroutine: its iteration over the clip.
 type walk struct {
-	next        int // frame
+	next        int // the next frame
 	phase       string
-	first       time.Time // when the schedule began, and how many frames had been sent then
+	first       time.Time // start of the schedule, and the number of frames sent before it
 	sent, begun int64
 }
 
-// AwaitPort waits until the receiver is there, and gives its RTP port.
+// AwaitPort waits for the receiver's signal and returns its RTP port.
 func (j *Job) AwaitPort() uint16 {
 	j.until(func() bool { return j.port > 0 })
 	return j.port
 }
 
-// Connected says that the library's sender is there.
+// Connected reports that the library's sender was created.
 func (j *Job) Connected() { j.Lab.Connected([]uint64{}) }
 
-// Next gives the next frame, one JPEG file, valid until the next call. It waits until its phase has begun. Not ok once verify is over if the
-// sender is to make its own pictures from then on.
+// Next returns the next frame (one JPEG file), which is valid until the next call. It waits for the phase. ok is false after
+// verify if the sender generates the pictures from then on.
 func (j *Job) Next() (jpeg []byte, ok bool) {
 	phase := ""
-	// Verify lasts until the receiver has all; between it and what follows nothing is sent.
+	// Verify lasts until the receiver has all frames. Nothing is sent between verify and the next phase.
 	j.until(func() bool {
 		phase = j.phase
 		return phase != "" && (phase != "verify" || !j.have)
 	})
 	if phase == "measure" {
-		phase = "warmup" // a sender knows no difference
+		phase = "warmup" // a sender does not distinguish the two
 	}
 	if phase != "verify" && j.Live {
 		return nil, false
@@ -45,7 +45,7 @@ func (j *Job) Next() (jpeg []byte, ok bool) {
 	return jpeg, true
 }
 
-// Interval is the time from one frame to the next: that of verify while it lasts; 0: flat out.
+// Interval returns the interval between frames in the current phase; 0: as fast as possible.
 func (j *Job) Interval() time.Duration {
 	fps := j.FPS
 	if j.walk.phase == "verify" && (fps == 0 || fps > maxVerifyFPS) {
@@ -57,15 +57,15 @@ func (j *Job) Interval() time.Duration {
 	return time.Second / time.Duration(fps)
 }
 
-// Due is when the frame that Next gave is due: at once if flat out.
+// Due returns when the current frame is due: at once if there is no interval.
 func (j *Job) Due() time.Time {
 	return j.walk.first.Add(j.Interval() * time.Duration(j.walk.sent-j.walk.begun))
 }
 
-// AwaitDue sleeps until then.
+// AwaitDue sleeps until the current frame is due.
 func (j *Job) AwaitDue() { time.Sleep(time.Until(j.Due())) }
 
-// Sent says that the frame was handed to the network.
+// Sent reports that the frame was handed to the network.
 func (j *Job) Sent(length int) {
 	j.walk.sent++
 	if j.walk.phase != "verify" {
@@ -73,7 +73,7 @@ func (j *Job) Sent(length int) {
 	}
 }
 
-// Count does the same for a picture of the sender's own.
+// Count does the same for a live picture.
 func (j *Job) Count(length int) {
 	j.bytes.Add(uint64(length))
 	j.frames.Add(1)

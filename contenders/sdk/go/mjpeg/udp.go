@@ -14,7 +14,7 @@ const (
 	portsTriedMax = 1_000
 )
 
-// ClockPerFrame is how far the RTP clock goes from one frame to the next. Flat out it says 30 frames a second.
+// ClockPerFrame returns the increment of the RTP timestamp per frame. Without a rate, it corresponds to 30 frames per second.
 func (j *Job) ClockPerFrame() uint32 {
 	fps := j.FPS
 	if fps == 0 {
@@ -23,14 +23,14 @@ func (j *Job) ClockPerFrame() uint32 {
 	return uint32(clockRate / fps)
 }
 
-// Dial waits until the receiver is there, and gives a plain socket to its RTP port: for a library that has none of its own.
+// Dial waits for the receiver's signal and connects a plain socket to its RTP port, for libraries without their own sockets.
 func (j *Job) Dial() (*net.UDPConn, error) {
 	peer := &net.UDPAddr{IP: net.ParseIP(j.Peer), Port: int(j.AwaitPort())}
 	return net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(j.Local)}, peer)
 }
 
-// Listen binds a plain socket at an even port, as RTP has it, and gives the port too. It has room for bufferBytes of packets, or as much as
-// the system allows: a frame that comes all at once is more than the usual room.
+// Listen binds a plain socket at an even port, as RTP requires, and returns the port. It requests a socket buffer of bufferBytes,
+// because the packets of a whole frame exceed the default.
 func (j *Job) Listen(bufferBytes int) (*net.UDPConn, uint16, error) {
 	for range portsTriedMax {
 		conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(j.Local)})
@@ -44,5 +44,5 @@ func (j *Job) Listen(bufferBytes int) (*net.UDPConn, uint16, error) {
 			return nil, 0, err
 		}
 	}
-	return nil, 0, fmt.Errorf("no even UDP port in %d tries", portsTriedMax)
+	return nil, 0, fmt.Errorf("no free even UDP port in %d attempts", portsTriedMax)
 }

@@ -10,11 +10,11 @@ const (
 	lowestNs          = 1
 	highestNs         = 60 * second
 	significantDigits = 3
-	// maxShards bounds the memory of histograms where lanes are many.
+	// maxShards bounds the memory of histograms with many lanes.
 	maxShards = 8
 )
 
-// shard holds the histograms of some lanes. With up to maxShards lanes nobody else ever holds its lock.
+// shard contains the histograms of some lanes. With at most maxShards lanes, its lock is never contended.
 type shard struct {
 	lock                       sync.Mutex
 	latency, service, lateness *hdrhistogram.Histogram
@@ -29,17 +29,17 @@ func newHistogram() *hdrhistogram.Histogram {
 }
 
 func recordNs(histogram *hdrhistogram.Histogram, ns int64) {
-	_ = histogram.RecordValue(min(max(ns, lowestNs), highestNs)) // only ever refuses what is out of range
+	_ = histogram.RecordValue(min(max(ns, lowestNs), highestNs)) // fails only for values out of range
 }
 
-// closed books an echo of the closed loop.
+// closed records an echo of the closed loop.
 func (s *shard) closed(sentNs, receivedNs int64) {
 	s.lock.Lock()
 	recordNs(s.latency, receivedNs-sentNs)
 	s.lock.Unlock()
 }
 
-// open books an echo of the open loop.
+// open records an echo of the open loop.
 func (s *shard) open(dueNs, sentNs, receivedNs int64) {
 	s.lock.Lock()
 	recordNs(s.latency, receivedNs-dueNs)
@@ -48,7 +48,7 @@ func (s *shard) open(dueNs, sentNs, receivedNs int64) {
 	s.lock.Unlock()
 }
 
-// encoded gives the histograms of all shards by name, in the encoding that `result` asks for.
+// encoded returns the histograms of all shards by name, in the encoding of `result`.
 func encoded(shards []*shard, paced bool) (map[string]string, error) {
 	sum := newShard()
 	for _, one := range shards {

@@ -10,7 +10,7 @@ func TestHistogramsComeBack(t *testing.T) {
 	shards := []*shard{newShard(), newShard()}
 	shards[0].open(1_000, 3_000, 10_000)
 	shards[1].open(5_000, 5_000, 105_000)
-	shards[1].open(0, 0, 100*second) // counts as the greatest
+	shards[1].open(0, 0, 100*second) // counts as the maximum
 	texts, err := encoded(shards, true)
 	if err != nil || len(texts) != 3 {
 		t.Fatal(texts, err)
@@ -31,6 +31,6 @@ func TestHistogramsComeBack(t *testing.T) {
 		}
 	}
 	if texts, err = encoded(shards, false); err != nil || len(texts) != 1 || texts["latency"] == "" {
-		t.Error("the closed loop has latency alone: ", texts, err)
+		t.Error("the closed loop must have only latency: ", texts, err)
 	}
 }

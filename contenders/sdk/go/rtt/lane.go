@@ -10,25 +10,24 @@ import (
 	"netdyno.dev/contender"
 )
 
-// helloSequence is the sequence of the message that sets a lane up.
+// helloSequence is the sequence number of the message that sets up a lane.
 const helloSequence = ^uint64(0)
 
-// Lane is one socket of ping and the request that is under way on it. One goroutine uses it; its counters may be read
-// by any.
+// Lane is one socket of ping and its outstanding request. It is used by one goroutine; any goroutine may read its counters.
 type Lane struct {
 	ping     *Ping
 	shard    *shard
 	stream   uint32
-	sequence uint64 // of the request under way, or else of the next
+	sequence uint64 // of the outstanding request, or else of the next
 	request  []byte
-	dueNs    int64 // 0 where the request is not due at a set time
+	dueNs    int64 // 0 if the request is not scheduled
 	sentNs   int64
 
 	requests, messages, lost, late, strange atomic.Uint64
 }
 
-// Next is the next request. Its bytes are valid until the next call. It waits for the phase that the request is of, and
-// in verify for the lane's turn.
+// Next returns the next request. Its bytes are valid until the next call. It waits for the phase of the request, and in
+// verify also until few enough lanes are active.
 func (l *Lane) Next() []byte {
 	verify := l.ping.params.VerifyMessages
 	switch l.sequence {
@@ -50,10 +49,10 @@ func (l *Lane) Next() []byte {
 	return l.request
 }
 
-// DueNs is when the next request is due: 0 where that is not at a set time.
+// DueNs returns when the next request is due, or 0 if it is not scheduled.
 func (l *Lane) DueNs() int64 { return l.dueNs }
 
-// Wait waits until the request is due, if ever, and returns the last reading of the clock: the caller sends next.
+// Wait waits until a scheduled request is due and returns the last reading of the clock. The caller then sends the request.
 func (l *Lane) Wait() (sentNs int64) {
 	for {
 		now := NowNs()
@@ -68,19 +67,19 @@ func (l *Lane) Wait() (sentNs int64) {
 	}
 }
 
-// Sent books the request as sent at that time.
+// Sent records the time at which the request was sent.
 func (l *Lane) Sent(sentNs int64) {
 	l.sentNs = sentNs
 	l.requests.Add(1)
 }
 
-// Take judges what the lane has received, at that time. It is done if that is the echo awaited: the lane goes on. An
+// Take classifies a received message. done is true if it is the awaited echo: the lane continues with the next request. An
 // error ends the contender.
 func (l *Lane) Take(echo []byte, receivedNs int64) (done bool, err error) {
 	stream, sequence, ok := contender.ReadHeader(echo)
 	ok = ok && len(echo) == len(l.request)
 	switch {
-	case ok && stream == 0 && sequence == helloSequence: // is in no counter
+	case ok && stream == 0 && sequence == helloSequence: // not counted
 		return false, nil
 	case !ok || stream != l.stream || sequence > l.sequence:
 		l.strange.Add(1)
@@ -91,7 +90,7 @@ func (l *Lane) Take(echo []byte, receivedNs int64) (done bool, err error) {
 	}
 	if sequence < l.ping.params.VerifyMessages {
 		if !bytes.Equal(echo, l.request) {
-			return false, fmt.Errorf("lane %d: the echo of request %d is not as it was sent", l.stream, sequence)
+			return false, fmt.Errorf("lane %d: the echo of request %d is wrong", l.stream, sequence)
 		}
 		l.ping.verified(echo)
 	}
@@ -101,7 +100,7 @@ func (l *Lane) Take(echo []byte, receivedNs int64) (done bool, err error) {
 	return true, nil
 }
 
-// record books the times of an echo within the measured window.
+// record records an echo that arrived within the measured window.
 func (l *Lane) record(receivedNs int64) {
 	if !l.ping.measured(receivedNs) {
 		return
@@ -113,10 +112,10 @@ func (l *Lane) record(receivedNs int64) {
 	}
 }
 
-// TimeoutNs is when the request under way will be lost.
+// TimeoutNs returns when the outstanding request will be lost.
 func (l *Lane) TimeoutNs() int64 { return l.sentNs + l.ping.timeoutNs }
 
-// Lost gives the request up if it has been under way for too long; the lane then goes on with the next.
+// Lost reports whether the request has timed out; the lane then continues with the next one.
 func (l *Lane) Lost(nowNs int64) bool {
 	if nowNs < l.TimeoutNs() {
 		return false

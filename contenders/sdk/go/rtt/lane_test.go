@@ -9,7 +9,7 @@ import (
 
 const verifyMessages = 2
 
-// newTestPing has everything begun, its warmup at 0, and lanes that have verified nothing yet.
+// newTestPing returns a ping in which all phases have started, with warmup at 0, and whose lanes have verified nothing.
 func newTestPing(rate int64, outstanding int) *Ping {
 	params := Params{
 		Transport: "udp", Pacing: "spin", MessageBytes: 20, Rate: rate, Outstanding: outstanding,
@@ -21,14 +21,14 @@ func newTestPing(rate int64, outstanding int) *Ping {
 	return ping
 }
 
-// echoOf is the echo of a request, as the lane would have received it.
+// echoOf returns the echo of a request.
 func echoOf(lane *Lane, stream uint32, sequence uint64) []byte {
 	echo := append([]byte(nil), lane.request...)
 	contender.WriteHeader(echo, stream, sequence)
 	return echo
 }
 
-func TestWhatALaneTakes(t *testing.T) {
+func TestClassification(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		stream        uint32
@@ -37,20 +37,20 @@ func TestWhatALaneTakes(t *testing.T) {
 		done          bool
 		late, strange uint64
 	}{
-		{"the echo awaited", 1, 5, nil, true, 0, 0},
-		{"an earlier one", 1, 4, nil, false, 1, 0},
-		{"one of verify", 1, 0, nil, false, 1, 0},
+		{"awaited echo", 1, 5, nil, true, 0, 0},
+		{"echo of an earlier request", 1, 4, nil, false, 1, 0},
+		{"echo of verify", 1, 0, nil, false, 1, 0},
 		{"a hello", 0, helloSequence, nil, false, 0, 0},
-		{"a hello of another stream", 1, helloSequence, nil, false, 0, 1},
-		{"a hello too short", 0, helloSequence, func(echo []byte) []byte { return echo[:19] }, false, 0, 1},
-		{"one not sent yet", 1, 6, nil, false, 0, 1},
-		{"one of another lane", 0, 5, nil, false, 0, 1},
-		{"one too short", 1, 5, func(echo []byte) []byte { return echo[:19] }, false, 0, 1},
-		{"less than a header", 1, 5, func(echo []byte) []byte { return echo[:3] }, false, 0, 1},
+		{"hello of another stream", 1, helloSequence, nil, false, 0, 1},
+		{"short hello", 0, helloSequence, func(echo []byte) []byte { return echo[:19] }, false, 0, 1},
+		{"echo of a future request", 1, 6, nil, false, 0, 1},
+		{"echo of another lane", 0, 5, nil, false, 0, 1},
+		{"short echo", 1, 5, func(echo []byte) []byte { return echo[:19] }, false, 0, 1},
+		{"shorter than a header", 1, 5, func(echo []byte) []byte { return echo[:3] }, false, 0, 1},
 		{"nothing", 1, 5, func([]byte) []byte { return nil }, false, 0, 1},
-		{"one too long", 1, 5, func(echo []byte) []byte { return append(echo, 0) }, false, 0, 1},
-		{"a header that is not zero", 1, 5, func(echo []byte) []byte { echo[15] = 1; return echo }, false, 0, 1},
-		{"another body, after verify", 1, 5, func(echo []byte) []byte { echo[19] ^= 1; return echo }, true, 0, 0},
+		{"long echo", 1, 5, func(echo []byte) []byte { return append(echo, 0) }, false, 0, 1},
+		{"nonzero field of the header", 1, 5, func(echo []byte) []byte { echo[15] = 1; return echo }, false, 0, 1},
+		{"different body after verify", 1, 5, func(echo []byte) []byte { echo[19] ^= 1; return echo }, true, 0, 0},
 	} {
 		lane := newTestPing(0, 2).lanes[1]
 		lane.sequence = 5
@@ -65,7 +65,7 @@ func TestWhatALaneTakes(t *testing.T) {
 			t.Errorf("%s: done %t, %v, late %d, strange %d", test.name, done, err, lane.late.Load(), lane.strange.Load())
 		}
 		if (lane.messages.Load() == 1) != test.done || (lane.sequence == 6) != test.done || lane.requests.Load() != 1 {
-			t.Errorf("%s: %d messages, on to %d", test.name, lane.messages.Load(), lane.sequence)
+			t.Errorf("%s: %d messages, next sequence %d", test.name, lane.messages.Load(), lane.sequence)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestVerify(t *testing.T) {
 		for range verifyMessages {
 			request := lane.Next()
 			if !contender.Matches(request, 1, lane.stream, lane.sequence) {
-				t.Errorf("lane %d, request %d is not of the seed", lane.stream, lane.sequence)
+				t.Errorf("lane %d, request %d is not derived from the seed", lane.stream, lane.sequence)
 			}
 			lane.Sent(lane.Wait())
 			digest.Add(request)
@@ -122,19 +122,19 @@ func TestLost(t *testing.T) {
 		t.Error("the echo of a lost request is not late")
 	}
 	if done, _ := lane.Take(echoOf(lane, 0, 6), NowNs()); !done {
-		t.Error("the lane does not go on")
+		t.Error("the lane does not continue")
 	}
 }
 
-func TestOnlyTheWindowIsBooked(t *testing.T) {
+func TestOnlyTheWindowIsRecorded(t *testing.T) {
 	for _, test := range []struct {
 		name                 string
 		measureNs, receiveNs int64
 		booked               int64
 	}{
-		{"at its start", 5000, 5000, 1},
+		{"at the start", 5000, 5000, 1},
 		{"before it", 5000, 4999, 0},
-		{"at its last moment", 5000, 5000 + second - 1, 1},
+		{"at the end", 5000, 5000 + second - 1, 1},
 		{"after it", 5000, 5000 + second, 0},
 	} {
 		for _, rate := range []int64{0, 1000} {
@@ -150,16 +150,16 @@ func TestOnlyTheWindowIsBooked(t *testing.T) {
 				t.Errorf("%s, rate %d: %d", test.name, rate, count)
 			}
 			if count := lane.shard.service.TotalCount(); count != test.booked*min(rate, 1) {
-				t.Errorf("%s, rate %d: %d of service", test.name, rate, count)
+				t.Errorf("%s, rate %d: %d samples of service", test.name, rate, count)
 			}
 		}
 	}
 	if newTestPing(0, 1).measured(NowNs()) {
-		t.Error("measured before measure")
+		t.Error("recorded before the phase measure")
 	}
 }
 
-func TestNobodyAllocates(t *testing.T) {
+func TestNoAllocationPerRequest(t *testing.T) {
 	lane := newTestPing(1_000_000, 1).lanes[0]
 	lane.sequence = verifyMessages + 1
 	lane.ping.measureNs.Store(0)
@@ -170,7 +170,7 @@ func TestNobodyAllocates(t *testing.T) {
 			t.Fatal(done, err)
 		}
 	}); count != 0 {
-		t.Errorf("%v allocations a request", count)
+		t.Errorf("%v allocations per request", count)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestParametersOutOfRange(t *testing.T) {
 		}
 		params[bad.name] = bad.value
 		if check(params) == nil {
-			t.Errorf("%s: %v was taken", bad.name, bad.value)
+			t.Errorf("%s: %v was accepted", bad.name, bad.value)
 		}
 	}
 }

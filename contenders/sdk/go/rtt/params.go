@@ -20,7 +20,7 @@ const (
 	maxVerifyMessages = 100_000
 )
 
-// Params are the parameters of the rtt workload that a contender needs.
+// Params contains the parameters of the rtt workload.
 type Params struct {
 	Transport      string  `json:"transport"`
 	MessageBytes   int     `json:"message_bytes"`
@@ -67,5 +67,5 @@ func ReadParams(setup contender.Setup) (params Params, err error) {
 	return params, nil
 }
 
-// UDP says whether datagrams carry the messages.
+// UDP reports whether the transport is UDP.
 func (p Params) UDP() bool { return p.Transport == "udp" }

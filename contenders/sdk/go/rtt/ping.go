@@ -12,18 +12,18 @@ import (
 	"netdyno.dev/contender"
 )
 
-// Many datagrams at once could overflow the socket buffer of pong, and the gate forgives no loss. So lanes verify a few at a
-// time: as many as keep this many bytes under way, each datagram with about what the kernel adds to it.
+// Many datagrams at once could overflow the socket buffer of pong, and the gate tolerates no loss. The number of lanes that
+// verify at once is therefore bounded by outstanding bytes, including the approximate overhead of the kernel per datagram.
 const (
 	verifyBytes   = 1 << 16
 	datagramBytes = 1 << 10
 )
 
-// Ping is the role that asks: its lanes, and what is booked of them.
+// Ping is the role that sends requests, with its lanes and their counters.
 type Ping struct {
 	params    Params
 	seed      uint64
-	sleeps    bool // between requests, instead of reading the clock
+	sleeps    bool // between requests, instead of polling the clock
 	timeoutNs int64
 	windowNs  uint64
 	schedule  schedule
@@ -31,20 +31,20 @@ type Ping struct {
 	shards    []*shard
 	tasks     tasks
 
-	verify, warmup chan struct{} // each closed as its phase begins
-	beganNs        int64         // when warmup did; set before it is closed
-	measureNs      atomic.Int64  // when measure did
+	verify, warmup chan struct{} // each closed when its phase starts
+	beganNs        int64         // start of warmup; set before the channel is closed
+	measureNs      atomic.Int64  // start of measure
 
-	turns chan struct{} // holds one for each lane that verifies, and no more than fit
+	turns chan struct{} // a semaphore of the lanes that verify
 
-	gate       sync.Mutex // over what follows
+	gate       sync.Mutex // protects the following fields
 	digest     contender.Digest
 	echoes     uint64
-	unverified int // lanes
+	unverified int // number of lanes
 	complete   chan struct{}
 }
 
-// NewPing makes the lanes.
+// NewPing creates the lanes.
 func NewPing(setup contender.Setup, params Params) *Ping {
 	ping := &Ping{
 		params:     params,
@@ -72,25 +72,25 @@ func NewPing(setup contender.Setup, params Params) *Ping {
 	return ping
 }
 
-// Lanes are all lanes, in order.
+// Lanes returns all lanes, in order.
 func (p *Ping) Lanes() []*Lane { return p.lanes }
 
-// Hello is what a lane sends first.
+// Hello returns the first message of a lane.
 func (p *Ping) Hello() []byte {
 	hello := make([]byte, p.params.MessageBytes)
 	contender.WriteHeader(hello, 0, helloSequence)
 	return hello
 }
 
-// CheckHello says whether that is the echo of a hello.
+// CheckHello checks the echo of a hello.
 func (p *Ping) CheckHello(echo []byte) error {
 	if !bytes.Equal(echo, p.Hello()) {
-		return errors.New("the echo of the hello is not as it was sent")
+		return errors.New("the echo of the hello is wrong")
 	}
 	return nil
 }
 
-// Serve takes the lab's events until stop. connect is called once, with the port that pong names; it must not block.
+// Serve handles the lab's events until stop. It calls connect once, with pong's port; connect must not block.
 func (p *Ping) Serve(lab *contender.Lab, connect func(port uint16)) {
 	connected := false
 	for {
@@ -98,7 +98,7 @@ func (p *Ping) Serve(lab *contender.Lab, connect func(port uint16)) {
 		case contender.Signal:
 			port, err := readPort(event)
 			if err == nil && connected {
-				err = errors.New("there is a port already")
+				err = errors.New("duplicate signal with pong's port")
 			}
 			if err != nil {
 				lab.Failed("signal: " + err.Error())
@@ -138,7 +138,7 @@ func (p *Ping) start(lab *contender.Lab, phase string) {
 	}
 }
 
-// verified puts an echo of the verify phase into the digest.
+// verified adds an echo of the verify phase to the digest.
 func (p *Ping) verified(echo []byte) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
@@ -146,7 +146,7 @@ func (p *Ping) verified(echo []byte) {
 	p.echoes++
 }
 
-// endTurn is called once a lane, after its last request of the verify phase.
+// endTurn is called once per lane, after its last request of the verify phase.
 func (p *Ping) endTurn() {
 	<-p.turns
 	p.gate.Lock()
@@ -157,10 +157,10 @@ func (p *Ping) endTurn() {
 	}
 }
 
-// measured says whether a time is in the measured window; before measure the difference wraps round to beyond it.
+// measured reports whether a time is in the measured window. Before measure, the difference wraps around to a value beyond it.
 func (p *Ping) measured(ns int64) bool { return uint64(ns-p.measureNs.Load()) < p.windowNs }
 
-// values are the counters, summed over the lanes. An echo is counted after its request, and so is read before it.
+// values returns the counters, summed over the lanes. Echoes are counted after requests, so they are read before them.
 func (p *Ping) values() contender.Values {
 	var requests, messages, lost, late, strange uint64
 	for _, lane := range p.lanes {
@@ -176,14 +176,14 @@ func (p *Ping) values() contender.Values {
 	}
 }
 
-// readPort reads the signal body {"port": n}.
+// readPort parses the signal body {"port": n}.
 func readPort(signal contender.Signal) (uint16, error) {
 	var body struct{ Port uint16 }
 	if err := json.Unmarshal(signal.Body, &body); err != nil {
 		return 0, err
 	}
 	if body.Port == 0 {
-		return 0, fmt.Errorf("%s names no port", signal.Body)
+		return 0, fmt.Errorf("%s contains no port", signal.Body)
 	}
 	return body.Port, nil
 }

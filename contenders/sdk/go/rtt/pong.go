@@ -7,27 +7,27 @@ import (
 	"netdyno.dev/contender"
 )
 
-// Pong is the role that echoes: what is counted of it.
+// Pong is the role that returns messages, with its counters.
 type Pong struct {
 	params Params
 	tasks  tasks
-	lock   sync.Mutex // over the list, not over what is counted
+	lock   sync.Mutex // protects the list, not the counters
 	books  []*Echoes
 }
 
-// Echoes counts the messages that one goroutine answers. Any may read it.
+// Echoes counts the messages that one goroutine returns. Any goroutine may read it.
 type Echoes struct {
 	delayNs         int64
 	messages, bytes atomic.Uint64
-	_               [64]byte // keeps what other cores write off this cache line
+	_               [64]byte // avoids false sharing
 }
 
-// NewPong has not counted anything yet.
+// NewPong creates a pong with zero counters.
 func NewPong(params Params) *Pong {
 	return &Pong{params: params, tasks: newTasks(params.Tasks)}
 }
 
-// Echoes opens the books of a goroutine that sends back.
+// Echoes creates the counters of a goroutine.
 func (p *Pong) Echoes() *Echoes {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -36,7 +36,7 @@ func (p *Pong) Echoes() *Echoes {
 	return book
 }
 
-// Delay is called between receiving a message and sending it back.
+// Delay applies the artificial delay. Call it between receiving a message and returning it.
 func (e *Echoes) Delay() {
 	if e.delayNs == 0 {
 		return
@@ -45,13 +45,13 @@ func (e *Echoes) Delay() {
 	}
 }
 
-// Count counts a message, right before it is sent back: so ping never has more echoes than are counted.
+// Count counts a message. Call it right before returning the message, so that ping never receives an uncounted echo.
 func (e *Echoes) Count(bytes int) {
 	e.messages.Add(1)
 	e.bytes.Add(uint64(bytes))
 }
 
-// Serve tells ping the port, and takes the lab's events until stop.
+// Serve signals the port to ping and handles the lab's events until stop.
 func (p *Pong) Serve(lab *contender.Lab, port uint16) {
 	lab.Signal("ping", map[string]uint16{"port": port})
 	lab.Connected([]uint64{})

@@ -62,7 +62,7 @@ func TestHello(t *testing.T) {
 	}
 	for _, echo := range [][]byte{nil, hello[:19], make([]byte, 20)} {
 		if ping.CheckHello(echo) == nil {
-			t.Errorf("%v was taken", echo)
+			t.Errorf("%v was accepted", echo)
 		}
 	}
 }

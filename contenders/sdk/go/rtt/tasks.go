@@ -10,13 +10,13 @@ const (
 	restPerRun  = time.Millisecond
 )
 
-// tasks are the background tasks of a role: a goroutine each.
+// tasks contains the background tasks of a role, each of which is a goroutine.
 type tasks []task
 
 type task struct {
-	x    uint32 // kept here, so that the computation has a use and stays
+	x    uint32 // stored, so that the computation is not optimised away
 	runs atomic.Uint64
-	_    [64]byte // keeps the neighbours, which other cores write, off this cache line
+	_    [64]byte // avoids false sharing
 }
 
 func newTasks(count int) tasks {
@@ -27,7 +27,7 @@ func newTasks(count int) tasks {
 	return all
 }
 
-// start runs them until the process ends.
+// start runs the tasks until the process ends.
 func (t tasks) start() {
 	for i := range t {
 		go t[i].run()
@@ -42,7 +42,7 @@ func (t *task) run() {
 	}
 }
 
-// step is the work of one run.
+// step performs one run.
 func (t *task) step() {
 	x := t.x
 	for range stepsPerRun {
@@ -53,7 +53,7 @@ func (t *task) step() {
 	t.x = x
 }
 
-// runs are the runs of all of them.
+// runs returns the number of runs of all tasks.
 func (t tasks) runs() (sum uint64) {
 	for i := range t {
 		sum += t[i].runs.Load()

@@ -1,7 +1,7 @@
-//! The books of a role of the `datachannel` workload, so that an adapter holds its library's calls and little else.
+//! State and counters of a `datachannel` role. An adapter adds little more than the calls of its library.
 //!
-//! A [`Job`] reads the parameters, times the setup and answers the lab. A [`Source`] gives the offerer's messages,
-//! a [`Sink`] takes the answerer's.
+//! A [`Job`] reads the parameters, times the setup and answers the lab. A [`Source`] generates the offerer's messages;
+//! a [`Sink`] checks those that the answerer receives.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use crate::{Counters, Event, Gate, Lab, Phase, Receiver, Setup, SetupTimes, end}
 
 /// Label of every data channel.
 pub const LABEL: &str = "netdyno";
-/// What the answerer sends when a channel opens.
+/// The message that the answerer sends when a channel opens.
 pub const HELLO: &[u8] = b"hello";
 
-/// Candidates of one connection that may come before its description.
+/// The maximum number of candidates of a connection before its description.
 const MAX_EARLY_CANDIDATES: usize = 64;
 const OPEN: u8 = 1;
-const HELLO_SEEN: u8 = 2;
+const HELLO_RECEIVED: u8 = 2;
 
 /// The two roles of the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Offers the connections and sends.
+    /// Makes the offers and sends messages.
     Offerer,
-    /// Answers them and receives.
+    /// Answers the offers and receives messages.
     Answerer,
 }
 
-/// One more candidate of the other role.
+/// A candidate of the other role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// As in SDP, from "candidate:" on.
+    /// The attribute as in SDP, from "candidate:" on.
     pub candidate: String,
-    /// The media section that it belongs to, by name.
+    /// The identification tag of its media section.
     #[serde(default)]
     pub sdp_mid: Option<String>,
-    /// The same by number.
+    /// The index of its media section.
     #[serde(default)]
     pub sdp_mline_index: Option<u16>,
 }
 
-/// What the two roles tell each other about a connection.
+/// A signal between the two roles about a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Signal {
@@ -55,7 +55,7 @@ enum Signal {
     Candidate(Candidate),
 }
 
-/// A [`Signal`] and the connection that it is about.
+/// A [`Signal`] and the number of its connection.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     connection: usize,
@@ -63,29 +63,29 @@ struct Envelope {
     signal: Signal,
 }
 
-/// What the lab wants of the adapter; marks and the stop are answered by the [`Job`].
+/// An instruction to the adapter. The [`Job`] itself answers marks and `stop`.
 #[derive(Debug)]
 pub enum Order {
-    /// The other role's description of this connection: an offer to the answerer, an answer to the offerer.
+    /// The other role's description of this connection: an offer for the answerer, an answer for the offerer.
     Remote(usize, String),
-    /// A candidate for this connection, never before its description.
+    /// A candidate for this connection. It follows the description.
     Candidate(usize, Candidate),
-    /// Begin this phase.
+    /// Start this phase.
     Start(Phase),
 }
 
-/// One role in one trial.
+/// The state of one role in one trial.
 #[derive(Debug)]
 pub struct Job {
-    /// The role to play.
+    /// The role of this process.
     pub role: Role,
     /// The only address to gather candidates on.
     pub local: IpAddr,
-    /// Peer connections to make.
+    /// Number of peer connections.
     pub pairs: usize,
     /// Length of each message.
     pub message_bytes: usize,
-    /// Whether the channels deliver in order.
+    /// Whether the channels are ordered.
     pub ordered: bool,
     /// Buffered amount at which a sender pauses.
     pub high_water_bytes: usize,
@@ -99,20 +99,20 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads the setup. Another workload, an unknown role or messages beyond `max_message_bytes` are `unsupported`.
+    /// Reads the setup. Another workload, an unknown role or messages longer than `max_message_bytes` are `unsupported`.
     pub fn new(lab: Lab, setup: &Setup, max_message_bytes: usize) -> Arc<Self> {
         if setup.workload != "datachannel" {
             lab.unsupported(format!("the workload `{}`", setup.workload));
         }
         let (role, conditions) = match setup.role.as_str() {
-            "offerer" => (Role::Offerer, OPEN | HELLO_SEEN),
+            "offerer" => (Role::Offerer, OPEN | HELLO_RECEIVED),
             "answerer" => (Role::Answerer, OPEN),
             other => lab.unsupported(format!("the role `{other}`")),
         };
         let int = |name| usize::try_from(setup.params.int(name)).unwrap_or(usize::MAX);
         let (pairs, message_bytes) = (int("pairs"), int("message_bytes"));
         if message_bytes > max_message_bytes {
-            lab.unsupported(format!("messages of {message_bytes} bytes; {max_message_bytes} at most"));
+            lab.unsupported(format!("messages of {message_bytes} bytes; the maximum is {max_message_bytes}"));
         }
         if pairs == 0 || pairs > u32::MAX as usize || message_bytes < payload::HEADER_BYTES {
             lab.failed(format!("{pairs} pairs with messages of {message_bytes} bytes"));
@@ -134,13 +134,13 @@ impl Job {
         })
     }
 
-    /// Buffered amount at which a sender that paused goes on.
+    /// Buffered amount at which a paused sender resumes.
     pub fn low_water_bytes(&self) -> usize {
         self.high_water_bytes / 2
     }
 
-    /// Answers the lab on a thread of its own, whatever the library is busy with; hands the rest to `on_order`.
-    /// Once a process, before [`Lab::ready`].
+    /// Answers the lab on a separate thread, independently of the library, and passes instructions to `on_order`.
+    /// Call it once per process, before [`Lab::ready`].
     pub fn serve(self: &Arc<Self>, events: Events<Event>, mut on_order: impl FnMut(Order) + Send + 'static) {
         let job = Arc::clone(self);
         std::thread::spawn(move || {
@@ -156,7 +156,7 @@ impl Job {
                         on_order(Order::Start(phase));
                     }
                     Event::Stop => {
-                        // Nothing is handed out any more that the result would not count.
+                        // After the result, no message may be sent: it would not be counted.
                         job.stopping.store(true, Relaxed);
                         job.lab.result(&job.values());
                         end(0);
@@ -166,28 +166,28 @@ impl Job {
         });
     }
 
-    /// Hands on a signal. `early` holds the candidates of every connection whose description has not come: a
-    /// library that trickles may tell of them first.
+    /// Passes on a signal. `early` holds the candidates of connections without a description: a library that trickles
+    /// may signal candidates first.
     fn on_signal(&self, body: Value, early: &mut [Option<Vec<Candidate>>], on_order: &mut impl FnMut(Order)) {
         let Envelope { connection, signal } = match serde_json::from_value(body) {
             Ok(envelope) => envelope,
-            Err(error) => self.lab.failed(format!("a signal is not understood: {error}")),
+            Err(error) => self.lab.failed(format!("invalid signal: {error}")),
         };
         let Some(held) = early.get_mut(connection) else {
-            self.failed(connection, format!("a signal, but there are {} connections", self.pairs));
+            self.failed(connection, format!("no such connection; there are {}", self.pairs));
         };
         match (signal, self.role) {
             (Signal::Offer { sdp }, Role::Answerer) | (Signal::Answer { sdp }, Role::Offerer) => {
-                let Some(candidates) = held.take() else { self.failed(connection, "a second description") };
+                let Some(candidates) = held.take() else { self.failed(connection, "duplicate description") };
                 on_order(Order::Remote(connection, sdp));
                 candidates
                     .into_iter()
                     .for_each(|candidate| on_order(Order::Candidate(connection, candidate)));
             }
             (Signal::Offer { .. } | Signal::Answer { .. }, _) => {
-                self.failed(connection, "a description of this role's own kind");
+                self.failed(connection, "an offer for the offerer, or an answer for the answerer");
             }
-            // An empty one says that there are no more.
+            // An empty candidate marks the end of candidates.
             (Signal::Candidate(candidate), _) if candidate.candidate.is_empty() => {}
             (Signal::Candidate(candidate), _) => match held {
                 None => on_order(Order::Candidate(connection, candidate)),
@@ -206,36 +206,36 @@ impl Job {
         self.lab.signal(to, json!(Envelope { connection, signal }));
     }
 
-    /// The peer connection object is about to be created.
+    /// Starts the setup time: call it right before the peer connection object is created.
     pub fn created(&self, connection: usize) {
         self.setup_times.created(connection);
     }
 
-    /// The data channel is open.
+    /// Reports that the data channel is open.
     pub fn opened(&self, connection: usize) {
         self.setup_times.met(&self.lab, connection, OPEN);
     }
 
-    /// A message came for the offerer. Only the hello may.
+    /// Reports a message that the offerer received. It must be the hello.
     pub fn hello(&self, connection: usize, message: &[u8]) {
         if message != HELLO {
-            self.failed(connection, "a message that is not the hello");
+            self.failed(connection, "expected the hello, received another message");
         }
-        self.setup_times.met(&self.lab, connection, HELLO_SEEN);
+        self.setup_times.met(&self.lab, connection, HELLO_RECEIVED);
     }
 
-    /// This contender cannot go on.
+    /// Reports an error of a connection and exits.
     pub fn failed(&self, connection: usize, reason: impl std::fmt::Display) -> ! {
         self.lab.failed(format!("connection {connection}: {reason}"))
     }
 
-    /// The messages to send on a connection. Once a connection.
+    /// Returns the source of a connection's messages. Call it once per connection.
     pub fn source(self: &Arc<Self>, connection: usize) -> Source {
         let message = vec![0; self.message_bytes];
         Source { job: Arc::clone(self), connection, message, tally: Tally::default() }
     }
 
-    /// Where the messages of a connection go. Once a connection.
+    /// Returns the sink of a connection's messages. Call it once per connection.
     pub fn sink(self: &Arc<Self>, connection: usize) -> Sink {
         let receiver = Receiver::new(self.seed, connection as u32, self.message_bytes);
         Sink { job: Arc::clone(self), connection, receiver, awaited: self.verify_messages }
@@ -251,7 +251,7 @@ impl Job {
     }
 }
 
-/// The messages of one connection, in their order.
+/// The messages of one connection, in order.
 #[derive(Debug)]
 pub struct Source {
     job: Arc<Job>,
@@ -261,13 +261,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// Whether the next message is one of the `verify` phase; if not, it waits for the start of the warm-up.
+    /// Whether the next message belongs to the `verify` phase. Otherwise, send it after the start of the warm-up.
     pub fn verifying(&self) -> bool {
         self.tally.messages < self.job.verify_messages
     }
 
-    /// The next message; the same one until it was [`sent`](Self::sent). Does not return once the lab said stop: the
-    /// process ends then.
+    /// Returns the next message, and the same one until [`sent`](Self::sent) is called. Does not return after `stop`,
+    /// which ends the process.
     pub fn next_message(&mut self) -> &[u8] {
         while self.job.stopping.load(Relaxed) {
             std::thread::park();
@@ -281,7 +281,7 @@ impl Source {
         &self.message
     }
 
-    /// The library took the message.
+    /// Reports that the library accepted the message.
     pub fn sent(&mut self) {
         self.tally.messages += 1;
         self.tally.bytes += self.message.len() as u64;
@@ -289,20 +289,20 @@ impl Source {
     }
 }
 
-/// Checks and counts the messages of one connection; a wrong one ends the process with `failed`.
+/// Checks and counts the messages of one connection. A wrong message ends the process with `failed`.
 #[derive(Debug)]
 pub struct Sink {
     job: Arc<Job>,
     connection: usize,
     receiver: Receiver,
-    /// Messages of the `verify` phase that have not arrived.
+    /// Messages of the `verify` phase that have not arrived yet.
     awaited: u64,
 }
 
 impl Sink {
-    /// Takes a message.
+    /// Checks and counts a received message.
     pub fn on_message(&mut self, message: &[u8]) {
-        // By its number, not by the phase: the other role may be told of a phase before this one is.
+        // The sequence number decides, not the phase: the other role may learn of a phase first.
         let verify = payload::sequence(message).is_some_and(|number| number < self.job.verify_messages);
         if let Err(reason) = self.receiver.on_message(message, verify) {
             self.job.lab.failed(reason);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_stand_on_the_wire_as_the_contract_says() {
+    fn signals_have_the_json_form_of_the_contract() {
         let candidate = Candidate {
             candidate: "candidate:1 1 udp 1 127.0.0.1 9 typ host".into(),
             sdp_mid: Some("0".into()),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_sends_a_sink_takes() {
+    fn a_sink_accepts_the_messages_of_a_source() {
         let (offerer, answerer) = (job("offerer", 80), job("answerer", 80));
         let (mut source, mut sink) = (offerer.source(1), answerer.sink(1));
         for sequence in 0..5 {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_handed_out_after_the_stop() {
+    fn a_source_blocks_after_stop() {
         let job = job("offerer", 80);
         let mut source = job.source(0);
         source.next_message();

@@ -1,4 +1,4 @@
-//! What a role measures of its requests: one sample an answer.
+//! Latency histograms with one sample per answer.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,44 +7,44 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 
-/// The least and the greatest value; greater ones count as the greatest.
+/// The range of values. Greater values count as the maximum.
 const MIN_NS: u64 = 1;
 const MAX_NS: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Sets of histograms that the lanes share: each is some 220 KiB a name once something was recorded, and a lane holds its lock for a few ns.
+/// The maximum number of shards that lanes share. A shard takes some 220 KiB per name after its first sample; a lane holds its lock for a few ns.
 const MAX_SHARDS: usize = 16;
 const CLOSED_LOOP: &[&str] = &["latency"];
 const OPEN_LOOP: &[&str] = &["latency", "service", "lateness"];
 
-/// The histograms of all lanes, as the workloads' contracts say.
+/// The histograms of all lanes, as specified by the workloads' contracts.
 #[derive(Debug)]
 pub struct Histograms {
     names: &'static [&'static str],
     shards: Box<[Shard]>,
 }
 
-/// One histogram a name, from the first sample on: what no lane uses is no memory of the role. The lock is alone on its cache lines.
+/// One histogram per name, allocated at the first sample to save memory. Aligned to avoid false sharing.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard(Mutex<Option<Box<[Histogram<u64>]>>>);
 
 impl Histograms {
-    /// Those of an open loop have `service` and `lateness` besides `latency`.
+    /// Creates `latency`, and for an open loop also `service` and `lateness`.
     pub fn new(lanes: usize, open_loop: bool) -> Self {
         Self::named(lanes, if open_loop { OPEN_LOOP } else { CLOSED_LOOP })
     }
 
-    /// One or three of these names: with one, what is recorded is the time from `sent_ns` to `echo_ns`.
+    /// Creates histograms with one or three names. A single one records the time from `sent_ns` to `echo_ns`.
     pub fn named(lanes: usize, names: &'static [&'static str]) -> Self {
         Self { names, shards: (0..lanes.min(MAX_SHARDS)).map(|_| Shard(Mutex::default())).collect() }
     }
 
-    /// An echo of a lane. `due_ns` counts in an open loop only.
+    /// Records an echo of a lane. `due_ns` is used in an open loop only.
     pub fn record(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64) {
         self.record_many(lane, due_ns, sent_ns, echo_ns, 1);
     }
 
-    /// As many echoes of a lane that were sent, and came, together.
+    /// Records several echoes of a lane with the same times.
     pub fn record_many(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64, echoes: u64) {
         let Shard(shard) = &self.shards[lane % self.shards.len()];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +60,7 @@ impl Histograms {
         record(2, due_ns, sent_ns);
     }
 
-    /// Each by name, over all lanes, in base64 of HDR V2.
+    /// Returns the histograms by name, summed over all lanes, as HDR V2 in base64.
     pub fn encode(&self) -> Result<Vec<(&'static str, String)>, String> {
         let encoded = self.names.iter().enumerate().map(|(at, name)| {
             let mut bytes = Vec::new();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_tells_service_and_lateness_apart() {
+    fn an_open_loop_records_service_and_lateness() {
         let histograms = Histograms::new(100, true);
         for lane in 0..100 {
             histograms.record(lane, 1_000, 4_000, 11_000);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_has_latency_from_the_sending() {
+    fn a_closed_loop_records_latency_from_the_send() {
         let histograms = Histograms::new(1, false);
         histograms.record(0, 0, 5_000, 5_000);
         histograms.record(0, 0, 5_000, 5_000 + 2 * MAX_NS);

@@ -1,4 +1,4 @@
-//! The conversation with the lab: JSON lines in on stdin, out on stdout.
+//! The contender protocol: JSON lines from the lab on stdin, to the lab on stdout.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
@@ -11,18 +11,18 @@ use serde_json::{Map, Value, json};
 
 use crate::{Digest, end, now_ns};
 
-/// Longest line that the protocol allows, in bytes.
+/// The maximum length of a line.
 const MAX_LINE_BYTES: u64 = 1 << 20;
-/// Events read ahead of the program; the reader waits beyond that.
+/// The maximum number of events in the queue; then the reader blocks.
 const MAX_QUEUED_EVENTS: usize = 1024;
 const PROTOCOL_VERSION: u32 = 1;
 const EXIT_FAILED: i32 = 1;
 const EXIT_UNSUPPORTED: i32 = 127;
 
-/// What the lab asks this process to be.
+/// The configuration of this process.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Setup {
-    /// Version of the protocol; [`Lab::connect`] lets only its own through.
+    /// Version of the protocol. [`Lab::connect`] accepts only its own.
     pub protocol: u32,
     /// Name of the workload.
     pub workload: String,
@@ -32,40 +32,40 @@ pub struct Setup {
     pub seed: u64,
     /// Address to bind.
     pub local: IpAddr,
-    /// Address where the other role is expected.
+    /// Address of the other role.
     pub peer: IpAddr,
     /// The workload's parameters.
     pub params: Params,
-    /// Paths of the files that the lab has prepared for this trial, by name.
+    /// Paths of the trial's input files, by name.
     #[serde(default)]
     pub inputs: BTreeMap<String, PathBuf>,
-    /// True when the trial is for debugging and its figures are thrown away.
+    /// True if the trial is for debugging and its figures are discarded.
     #[serde(default)]
     pub capture: bool,
 }
 
-/// The workload's parameters by name. One that is missing or of another type ends the process with `failed`.
+/// The workload's parameters by name. A missing parameter or another type ends the process with `failed`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Params(Map<String, Value>);
 
 impl Params {
-    /// A parameter that is an integer of 0 or more.
+    /// Returns a non-negative integer parameter.
     pub fn int(&self, name: &str) -> u64 {
-        self.get(name, Value::as_u64, "an integer of 0 or more")
+        self.get(name, Value::as_u64, "a non-negative integer")
     }
 
-    /// A parameter that is a number.
+    /// Returns a numeric parameter.
     pub fn float(&self, name: &str) -> f64 {
         self.get(name, Value::as_f64, "a number")
     }
 
-    /// A parameter that is true or false.
+    /// Returns a Boolean parameter.
     pub fn flag(&self, name: &str) -> bool {
         self.get(name, Value::as_bool, "true or false")
     }
 
-    /// A parameter that is a text.
+    /// Returns a text parameter.
     pub fn text(&self, name: &str) -> String {
         self.get(name, |value| value.as_str().map(str::to_owned), "a string")
     }
@@ -79,41 +79,41 @@ impl Params {
     }
 }
 
-/// What the lab says after the setup.
+/// A message from the lab after the setup.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "Line")]
 pub enum Event {
-    /// Forwarded word for word from the role `from`.
+    /// A signal of the role `from`, forwarded unchanged.
     Signal {
-        /// The role that sent it.
+        /// The sender.
         from: String,
-        /// What it sent.
+        /// The content.
         body: Value,
     },
-    /// Begin this phase.
+    /// Start this phase.
     Start(Phase),
-    /// Answer with the counters at once.
+    /// Answer immediately with the counters.
     Mark {
-        /// To be repeated in the answer.
+        /// To be returned in the answer.
         id: u64,
     },
-    /// Print the result and exit. Nothing follows it.
+    /// Print the result and exit. This is the last event.
     Stop,
 }
 
-/// The phases of a trial, in their order.
+/// The phases of a trial, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Every byte is checked.
+    /// Every byte is compared.
     Verify,
-    /// Traffic that is not measured.
+    /// Unmeasured traffic.
     Warmup,
-    /// Traffic that is.
+    /// Measured traffic.
     Measure,
 }
 
-/// An [`Event`] as it stands on the line.
+/// The JSON form of an [`Event`].
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line {
@@ -134,32 +134,32 @@ impl From<Line> for Event {
     }
 }
 
-/// The first line. A second enum of one variant, so that a setup later on is an unknown type.
+/// The first line. It is a separate enum, so that a second setup is an unknown type.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum FirstLine {
     Setup(Setup),
 }
 
-/// The lab, seen from a contender: a handle for printing, free to copy. Each line is one write, then a flush.
+/// A handle for sending messages to the lab. Each line is written by one call and flushed.
 #[derive(Debug, Clone, Copy)]
 pub struct Lab(());
 
 impl Lab {
-    /// Reads the setup, then hands on what follows through a queue.
+    /// Reads the setup, then passes later events to the returned queue.
     pub fn connect() -> (Self, Setup, Receiver<Event>) {
         let (queue, events) = sync_channel(MAX_QUEUED_EVENTS);
-        // A program that dropped its end of the queue is on its way out.
+        // If the receiver was dropped, the program is about to exit.
         let (lab, setup) = Self::connect_with(move |event| drop(queue.send(event)));
         (lab, setup, events)
     }
 
-    /// Reads the setup, then hands on what follows to `on_event`, on the thread that reads stdin.
+    /// Reads the setup, then passes later events to `on_event` on the thread that reads stdin.
     pub fn connect_with(mut on_event: impl FnMut(Event) + Send + 'static) -> (Self, Setup) {
         let lab = Self(());
         let FirstLine::Setup(setup) = lab.read();
         if setup.protocol != PROTOCOL_VERSION {
-            lab.unsupported(format!("protocol {}, this is {PROTOCOL_VERSION}", setup.protocol));
+            lab.unsupported(format!("protocol {}; the SDK implements {PROTOCOL_VERSION}", setup.protocol));
         }
         std::thread::spawn(move || {
             loop {
@@ -174,63 +174,63 @@ impl Lab {
         (lab, setup)
     }
 
-    /// This role or these parameters are not for this contender. Only before [`Lab::ready`].
+    /// Reports that the contender does not support this role or these parameters, and exits. Call it before [`Lab::ready`].
     pub fn unsupported(&self, reason: impl ToString) -> ! {
         self.leave("unsupported", reason.to_string(), EXIT_UNSUPPORTED)
     }
 
-    /// This contender cannot go on.
+    /// Reports an error and exits.
     pub fn failed(&self, reason: impl ToString) -> ! {
         self.leave("failed", reason.to_string(), EXIT_FAILED)
     }
 
-    /// Set up; signals may come now. `version` is that of the library, `runtime` for example "tokio".
+    /// Reports that the role is ready to receive signals. `version` is that of the library; `runtime` is for example "tokio".
     pub fn ready(&self, name: &str, version: &str, runtime: &str) {
         let implementation =
             json!({ "name": name, "version": version, "language": "rust", "runtime": runtime });
         self.print(json!({ "type": "ready", "implementation": implementation }));
     }
 
-    /// To be forwarded to the role `to`.
+    /// Sends a signal to the role `to`.
     pub fn signal(&self, to: &str, body: Value) {
         self.print(json!({ "type": "signal", "to": to, "body": body }));
     }
 
-    /// Every connection is up; how long each took, in order of connection.
+    /// Reports that all connections are established, with the setup time of each, in order of connection.
     pub fn connected(&self, setup_ns: &[u64]) {
         self.print(json!({ "type": "connected", "setup_ns": setup_ns }));
     }
 
-    /// The answer to a mark. Read the counters in the call's arguments: the clock is read right after them.
+    /// Answers a mark. Read the counters in the arguments of this call: the clock is read right after them.
     pub fn counters(&self, id: u64, values: &[(&str, u64)]) {
         let at_ns = now_ns();
         self.print(json!({ "type": "counters", "id": id, "at_ns": at_ns, "values": object(values) }));
     }
 
-    /// What was received by the end of [`Phase::Verify`].
+    /// Reports the data received in [`Phase::Verify`].
     pub fn verified(&self, digest: &Digest, messages: u64, bytes: u64) {
         let digest = digest.to_string();
         self.print(json!({ "type": "verified", "digest": digest, "messages": messages, "bytes": bytes }));
     }
 
-    /// The final counters.
+    /// Reports the final counters.
     pub fn result(&self, values: &[(&str, u64)]) {
         self.result_with(values, &[]);
     }
 
-    /// The final counters and histograms, each of these in base64 of HDR V2.
+    /// Reports the final counters and histograms (HDR V2 in base64).
     pub fn result_with(&self, values: &[(&str, u64)], histograms: &[(&str, String)]) {
         let histograms: Map<String, Value> =
             histograms.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
         self.print(json!({ "type": "result", "values": object(values), "histograms": histograms }));
     }
 
-    /// Without a conversation: for tests of what needs a handle.
+    /// Returns a handle without reading a setup, for tests.
     pub fn for_tests() -> Self {
         Self(())
     }
 
-    /// The next line. One that cannot be read ends the process, and so does the end of stdin.
+    /// Reads the next line. An invalid line or the end of stdin ends the process.
     fn read<T: serde::de::DeserializeOwned>(&self) -> T {
         let mut line = Vec::new();
         match io::stdin().lock().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
@@ -238,9 +238,8 @@ impl Lab {
             Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 == MAX_LINE_BYTES => {
                 self.failed(format!("a line from the lab is longer than {MAX_LINE_BYTES} bytes"))
             }
-            Ok(_) => serde_json::from_slice(&line).unwrap_or_else(|error| {
-                self.failed(format!("a line from the lab is not understood: {error}"))
-            }),
+            Ok(_) => serde_json::from_slice(&line)
+                .unwrap_or_else(|error| self.failed(format!("invalid line from the lab: {error}"))),
             Err(error) => self.failed(format!("stdin: {error}")),
         }
     }
@@ -249,7 +248,7 @@ impl Lab {
         write_line(&mut io::stdout().lock(), &message);
     }
 
-    /// Holds stdout until the process has gone, so that this line is its last.
+    /// Keeps stdout locked until the process ends, so that this is the last line.
     fn leave(&self, kind: &str, reason: String, code: i32) -> ! {
         let mut out = io::stdout().lock();
         write_line(&mut out, &json!({ "type": kind, "reason": reason }));
@@ -261,7 +260,7 @@ fn object(values: &[(&str, u64)]) -> Map<String, Value> {
     values.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
 }
 
-/// Without a reader of stdout there is nothing left to do.
+/// Ends the process if stdout is closed.
 fn write_line(out: &mut impl Write, message: &Value) {
     let line = format!("{message}\n");
     if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {

@@ -3,12 +3,12 @@
 //! | does | does not |
 //! |---|---|
 //! | read the lab's lines and print the answers ([`Lab`]) | open a socket or choose a runtime |
-//! | make, check and count the payload ([`payload`]) | know a library that is measured |
-//! | keep the books of a `datachannel` role ([`datachannel`]; a task a connection with the feature `tokio`) | change how a library is used |
-//! | keep the books of an `rtt` role, and drive its lanes (`rtt`, with the feature of that name) | |
-//! | keep the books of an `echonet` role, and check the values read (`echonet`, with the feature of that name) | |
-//! | verify a server of the `kv` workload, and move many connections' bytes (`kv`, with the features `kv` and `kv-io`) | |
-//! | walk over the clip of the `mjpeg` workload, and keep the books of its receiver (`mjpeg`, with the feature of that name) | |
+//! | generate, check and count the payload ([`payload`]) | depend on a measured library |
+//! | state and counters of a `datachannel` role ([`datachannel`]; one task per connection with the feature `tokio`) | change how a library is used |
+//! | state and counters of an `rtt` role, and loops that drive its lanes (feature `rtt`) | |
+//! | counters of an `echonet` role, and checks of the values read (feature `echonet`) | |
+//! | verification of a `kv` server, and I/O of many connections (features `kv` and `kv-io`) | |
+//! | iteration over the clip of the `mjpeg` workload, and counters of its receiver (feature `mjpeg`) | |
 //!
 //! ```no_run
 //! use netdyno_contender::{Event, Lab};
@@ -52,7 +52,7 @@ pub use lab::{Event, Lab, Params, Phase, Setup};
 pub use payload::{Digest, HEADER_BYTES, Receiver, fill, write_header};
 pub use tally::{Counters, Gate, SetupTimes};
 
-/// The time on `CLOCK_MONOTONIC` in nanoseconds, the clock that all processes of one host share.
+/// The time of `CLOCK_MONOTONIC` in nanoseconds. All processes of a host share this clock.
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the call to write to; CLOCK_MONOTONIC cannot fail on Linux.
@@ -60,16 +60,16 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Ends the process at once. Not by `exit`: that would run a C library's clean-up while its threads still use what it
-/// cleans up. Every line was flushed when it was written.
+/// Ends the process at once with `_exit`: `exit` would run a C library's clean-up while its threads still use its state.
+/// Nothing is lost, because each line is flushed when it is written.
 pub fn end(code: i32) -> ! {
     // SAFETY: _exit takes no pointer and does not return.
     unsafe { libc::_exit(code) }
 }
 
-/// The version that `lock_file` (the text of a `Cargo.lock`) gives for `package`; "unknown" if it is not there.
+/// Returns the version of `package` in `lock_file` (the text of a `Cargo.lock`), or "unknown" if it is not listed.
 ///
-/// An adapter calls it with `include_str!("../Cargo.lock")`, so that the version it reports is the one built in.
+/// Pass `include_str!("../Cargo.lock")`, so that the reported version is the one that was built.
 pub fn lock_version<'a>(lock_file: &'a str, package: &str) -> &'a str {
     let name = format!("name = \"{package}\"");
     let mut lines = lock_file.lines();

@@ -1,13 +1,13 @@
-//! The payload of every workload: a header with a sequence number, and a body that can be computed again.
+//! The payload of every workload: a header with a sequence number, and a body that can be recomputed.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Length of the header. A shorter message has none.
+/// Length of the header. Shorter messages have no header.
 pub const HEADER_BYTES: usize = 16;
-/// Missing sequence numbers remembered a connection; what is skipped beyond that stays a gap.
+/// The maximum number of missing sequence numbers remembered per connection. Further ones remain gaps.
 const MAX_MISSING: usize = 4096;
 const BLOCK_BYTES: usize = 32;
 
@@ -21,8 +21,8 @@ pub fn write_header(buf: &mut [u8], stream: u32, sequence: u64) {
     buf[12..HEADER_BYTES].fill(0);
 }
 
-/// Writes a whole message of the `verify` phase: the header, then the body that belongs to it. One that is shorter than a header
-/// is the beginning of that body.
+/// Writes a whole message of the `verify` phase: the header and its body. A message shorter than a header is a prefix of
+/// the body.
 pub fn fill(buf: &mut [u8], seed: u64, stream: u32, sequence: u64) {
     let body = match buf.len() {
         0..HEADER_BYTES => buf,
@@ -41,7 +41,7 @@ pub fn fill(buf: &mut [u8], seed: u64, stream: u32, sequence: u64) {
     }
 }
 
-/// The digest of a set of messages: the XOR of their SHA-256, the same in every order of arrival.
+/// The digest of a set of messages: the XOR of their SHA-256, which is independent of the order of arrival.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digest([u8; BLOCK_BYTES]);
 
@@ -64,16 +64,16 @@ impl fmt::Display for Digest {
     }
 }
 
-/// What was received on one connection, or on all of them together.
+/// Counters of one connection, or of all connections together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Messages received.
     pub messages: u64,
-    /// Their payload.
+    /// Payload bytes received.
     pub bytes: u64,
-    /// Sequence numbers skipped and not arrived since.
+    /// Skipped sequence numbers that have not arrived.
     pub gaps: u64,
-    /// Messages that had arrived before.
+    /// Messages that had already arrived.
     pub repeats: u64,
     /// Messages that arrived after a later one.
     pub disorder: u64,
@@ -87,7 +87,7 @@ pub struct Receiver {
     message_bytes: usize,
     next: u64,
     missing: BTreeSet<u64>,
-    /// Skipped while `missing` was full.
+    /// Sequence numbers skipped while `missing` was full.
     forgotten: u64,
     tally: Tally,
     digest: Digest,
@@ -95,7 +95,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// For the connection of number `stream`, where every message has `message_bytes`.
+    /// Creates the receiver of connection number `stream`, on which every message has `message_bytes`.
     pub fn new(seed: u64, stream: u32, message_bytes: usize) -> Self {
         Self {
             seed,
@@ -110,7 +110,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a message. With `verify` every byte is compared, and the message goes into the digest.
+    /// Checks and counts a message. With `verify`, every byte is compared, and the message is added to the digest.
     pub fn on_message(&mut self, bytes: &[u8], verify: bool) -> Result<(), String> {
         let stream = self.stream;
         if bytes.len() != self.message_bytes {
@@ -134,12 +134,12 @@ impl Receiver {
         Ok(())
     }
 
-    /// What has been counted.
+    /// The counters.
     pub fn tally(&self) -> Tally {
         Tally { gaps: self.missing.len() as u64 + self.forgotten, ..self.tally }
     }
 
-    /// The digest of the messages taken with `verify`.
+    /// The digest of the messages received with `verify`.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
@@ -161,7 +161,7 @@ impl Receiver {
     }
 }
 
-/// The sequence number of a message; nothing if it is too short for a header.
+/// The sequence number of a message; `None` if it is too short for a header.
 pub fn sequence(message: &[u8]) -> Option<u64> {
     let header = message.first_chunk::<HEADER_BYTES>()?;
     header.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_message_is_the_beginning_of_the_body() {
+    fn a_short_message_is_a_prefix_of_the_body() {
         let mut whole = [0; 48];
         fill(&mut whole, 1, 2, 3);
         for length in 0..HEADER_BYTES {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(whole[HEADER_BYTES..][..3], [0xf9, 0x30, 0xea]);
     }
 
-    /// Sequences in their order of arrival -> (gaps, repeats, disorder).
+    /// Sequences in order of arrival -> (gaps, repeats, disorder).
     #[test]
     fn gaps_repeats_and_disorder() {
         type Row = (&'static [u64], (u64, u64, u64));

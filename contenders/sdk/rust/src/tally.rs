@@ -1,4 +1,4 @@
-//! Books that all connections of a process keep together.
+//! Counters, verification and setup times of all connections of a process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::payload::Tally;
 use crate::{Digest, Lab, now_ns};
 
-/// One connection's counters, alone on its cache lines so that two connections do not slow each other.
+/// The counters of one connection, aligned to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Slot {
@@ -17,17 +17,17 @@ struct Slot {
     disorder: AtomicU64,
 }
 
-/// Counters of all connections. Each has one writer; anyone may sum them at any time without stopping it.
+/// The counters of all connections. Each connection has one writer; any thread can sum them without blocking it.
 #[derive(Debug)]
 pub struct Counters(Box<[Slot]>);
 
 impl Counters {
-    /// For `connections` connections.
+    /// Creates the counters of `connections` connections.
     pub fn new(connections: usize) -> Self {
         Self((0..connections).map(|_| Slot::default()).collect())
     }
 
-    /// Replaces what stands for `connection`.
+    /// Replaces the counters of `connection`.
     pub fn publish(&self, connection: usize, tally: &Tally) {
         let slot = &self.0[connection];
         slot.messages.store(tally.messages, Relaxed);
@@ -37,7 +37,7 @@ impl Counters {
         slot.disorder.store(tally.disorder, Relaxed);
     }
 
-    /// The sum over all connections.
+    /// Returns the sum over all connections.
     pub fn sum(&self) -> Tally {
         self.0.iter().fold(Tally::default(), |sum, slot| Tally {
             messages: sum.messages + slot.messages.load(Relaxed),
@@ -49,14 +49,14 @@ impl Counters {
     }
 }
 
-/// The end of the `verify` phase: prints `verified` when the phase has begun and every connection is through.
+/// The end of the `verify` phase: prints `verified` when the phase has started and every connection has passed.
 #[derive(Debug)]
 pub struct Gate(Mutex<GateState>);
 
 #[derive(Debug)]
 struct GateState {
-    /// Connections that are not through, and one for the start of the phase: the lab may tell the other role of
-    /// it first, and its messages may then overtake ours.
+    /// Connections that have not passed, plus one for the start of the phase: if the lab notifies the other role
+    /// first, messages may arrive before this role's `start`.
     awaited: usize,
     digest: Digest,
     messages: u64,
@@ -64,18 +64,18 @@ struct GateState {
 }
 
 impl Gate {
-    /// For `connections` connections.
+    /// Creates the gate for `connections` connections.
     pub fn new(connections: usize) -> Self {
         let awaited = connections + 1;
         Self(Mutex::new(GateState { awaited, digest: Digest::default(), messages: 0, bytes: 0 }))
     }
 
-    /// The phase has begun.
+    /// Reports the start of the phase.
     pub fn started(&self, lab: &Lab) {
         self.passed(lab, &Digest::default(), 0, 0);
     }
 
-    /// A connection has received all its messages of the phase: so many, of so many bytes. Once a connection.
+    /// Reports that a connection has received all of its messages of the phase. Call it once per connection.
     pub fn passed(&self, lab: &Lab, digest: &Digest, messages: u64, bytes: u64) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.digest.merge(digest);
@@ -88,7 +88,7 @@ impl Gate {
     }
 }
 
-/// How long each connection takes to come up: prints `connected` when the last one has.
+/// The setup time of each connection: prints `connected` when the last one is established.
 #[derive(Debug)]
 pub struct SetupTimes(Mutex<SetupState>);
 
@@ -101,25 +101,26 @@ struct SetupState {
 #[derive(Debug, Clone)]
 struct Connecting {
     created_ns: u64,
-    /// Bits of what has to happen still.
+    /// Bits of the conditions that are not met yet.
     conditions: u8,
     elapsed_ns: u64,
 }
 
 impl SetupTimes {
-    /// For `connections` connections, each up when every bit of `conditions` (not 0) was [met](Self::met).
+    /// Creates the times of `connections` connections. Each is established when all bits of `conditions` (not 0) are
+    /// [met](Self::met).
     pub fn new(connections: usize, conditions: u8) -> Self {
         let connecting = Connecting { created_ns: 0, conditions, elapsed_ns: 0 };
         Self(Mutex::new(SetupState { awaited: connections, connections: vec![connecting; connections] }))
     }
 
-    /// The object of a connection is about to be created: its time runs.
+    /// Starts the setup time of a connection: call it right before its object is created.
     pub fn created(&self, connection: usize) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.connections[connection].created_ns = now_ns();
     }
 
-    /// Meets the conditions of these bits. To meet one again does nothing.
+    /// Marks these conditions as met. Repeated calls have no effect.
     pub fn met(&self, lab: &Lab, connection: usize, bits: u8) {
         let at_ns = now_ns();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

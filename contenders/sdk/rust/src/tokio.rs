@@ -1,4 +1,4 @@
-//! For adapters of Tokio libraries to the `datachannel` workload: a task a connection. Feature `tokio`.
+//! Support for adapters of Tokio libraries in the `datachannel` workload: one task per connection. Feature `tokio`.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -10,37 +10,37 @@ use tokio::sync::{mpsc, watch};
 use crate::datachannel::{Candidate, Job, Order};
 use crate::{Event, Phase};
 
-/// Signals of one connection that may wait for its task.
+/// The maximum number of queued signals per connection.
 const MAX_QUEUED_SIGNALS: usize = 64;
 
-/// From the other role, about one connection.
+/// A signal of the other role about one connection.
 #[derive(Debug)]
 pub enum Remote {
-    /// Its description, in SDP; always the first.
+    /// The description (SDP). It always comes first.
     Description(String),
-    /// One more candidate.
+    /// A candidate.
     Candidate(Candidate),
 }
 
-/// What comes from the other role about one connection, as long as the process lives.
+/// The signals of the other role about one connection. The channel is never closed.
 pub type Remotes = mpsc::Receiver<Remote>;
 
-/// The phases, seen from a task.
+/// A task's view of the phases.
 #[derive(Debug, Clone)]
 pub struct Phases(watch::Receiver<Option<Phase>>);
 
 impl Phases {
-    /// Waits until `phase` has begun.
+    /// Waits until `phase` has started.
     pub async fn begun(&mut self, phase: Phase) {
         if self.0.wait_for(|current| *current >= Some(phase)).await.is_err() {
-            // The thread that tells of phases is gone: the process is on its way out.
+            // The thread that reports phases has ended: the process is about to exit.
             std::future::pending().await
         }
     }
 }
 
-/// Serves the lab, calls `ready`, then runs `connect` once a connection, each in a task of its own. An error that
-/// one returns ends the process with `failed`; the job ends it on `stop`.
+/// Serves the lab, calls `ready`, then runs `connect` for each connection in a separate task. An error of a task ends
+/// the process with `failed`; the job ends it on `stop`.
 pub async fn run<F, R, E>(job: &Arc<Job>, events: Events<Event>, ready: impl FnOnce(), connect: F)
 where
     F: Fn(Arc<Job>, usize, Remotes, Phases) -> R,
@@ -52,7 +52,7 @@ where
         (0..job.pairs).map(|_| mpsc::channel(MAX_QUEUED_SIGNALS)).unzip();
     job.serve(events, move |order| match order {
         Order::Start(begun) => drop(phase.send_replace(Some(begun))),
-        // A task that dropped its end has ended the process or is done with signals.
+        // If the receiver was dropped, the task has ended the process or needs no more signals.
         Order::Remote(i, sdp) => drop(senders[i].blocking_send(Remote::Description(sdp))),
         Order::Candidate(i, candidate) => drop(senders[i].blocking_send(Remote::Candidate(candidate))),
     });

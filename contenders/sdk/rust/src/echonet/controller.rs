@@ -1,4 +1,4 @@
-//! The controller's books and its side of the lab.
+//! The controller's counters and its messages to the lab.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,22 +9,22 @@ use super::values::{check, hex, is_same};
 use super::{IDENTIFIER_BYTES, MAX_OUTSTANDING, READS, ROUND};
 use crate::{Digest, Event, Histograms, Lab, Phase, Setup, end, now_ns};
 
-/// What a moment is before it has come.
+/// The value of a time that has not been reached.
 const NEVER: u64 = u64::MAX;
-/// The read whose value the gate wants.
+/// The read whose value the gate verifies.
 const IDENTIFICATION: usize = 2;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
-/// Why a read has no value.
+/// The reason why a read has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unanswered {
-    /// The device refused it (52).
+    /// The device refused the read (ESV 52).
     Refused,
-    /// No answer came in time.
+    /// No answer arrived in time.
     Lost,
 }
 
-/// Written by the loop, read by the lab's thread.
+/// Counters that the loop writes and the lab's thread reads.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Books {
@@ -33,21 +33,21 @@ struct Books {
     wrong: AtomicU64,
     lost: AtomicU64,
     late: AtomicU64,
-    told: AtomicBool,
+    text: AtomicBool,
 }
 
-/// The role that finds the device and reads.
+/// The role that discovers the device and reads its properties.
 #[derive(Debug)]
 pub struct Controller {
     /// For `ready`, `unsupported` and `failed`.
     pub lab: Lab,
-    /// The address of the interface to be on.
+    /// The address of the interface to use.
     pub local: IpAddr,
-    /// The device.
+    /// The address of the device.
     pub peer: IpAddr,
-    /// Reads under way at once.
+    /// Maximum number of outstanding reads.
     pub outstanding: usize,
-    /// After which a read is lost.
+    /// The time after which a read is lost.
     pub timeout: Duration,
     seed: u64,
     window_ns: u64,
@@ -74,7 +74,7 @@ impl Controller {
             outstanding,
             timeout: Duration::from_millis(bounded("timeout_ms", MAX_TIMEOUT_MS)),
             seed: setup.seed,
-            // A cast of a float saturates.
+            // The cast saturates.
             window_ns: (setup.params.float("seconds") * 1e9) as u64,
             device: OnceLock::new(),
             phase: Default::default(),
@@ -86,17 +86,17 @@ impl Controller {
         }
     }
 
-    /// Waits until the device answers. After `ready`, and before the library's controller is created.
+    /// Waits for the device's signal. Call it after `ready` and before creating the library's controller.
     pub fn await_device(&self) {
         self.device.wait();
     }
 
-    /// The device is known; its controller began to be created at `created_ns`.
+    /// Reports that the device was discovered. `created_ns` is the time right before the controller was created.
     pub fn found(&self, created_ns: u64) {
         self.lab.connected(&[now_ns().saturating_sub(created_ns)]);
     }
 
-    /// Waits until this phase has begun.
+    /// Waits until this phase has started.
     pub fn await_phase(&self, phase: Phase) {
         let (lock, changed) = &self.phase;
         let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,15 +104,14 @@ impl Controller {
         drop(begun.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// A value of `verify`, in the order of [`READS`]; the last one is followed by `verified`. One that is not as the contract says
-    /// ends the process.
-    pub fn keep(&self, value: Result<&[u8], Unanswered>) {
+    /// Checks a value of `verify`, in the order of [`READS`]. The last one prints `verified`; a wrong one ends the process.
+    pub fn verify(&self, value: Result<&[u8], Unanswered>) {
         let mut keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
         let read = READS[keeping.len() % ROUND];
         let checked = match value {
             Ok(value) => check(read, value, self.seed).map(|()| value),
             Err(Unanswered::Refused) => Err(format!("{read} was refused")),
-            Err(Unanswered::Lost) => Err(format!("{read} was not answered in time")),
+            Err(Unanswered::Lost) => Err(format!("the read of {read} timed out")),
         };
         keeping.push(checked.unwrap_or_else(|why| self.lab.failed(why)).into());
         if keeping.len() == ROUND {
@@ -121,14 +120,14 @@ impl Controller {
             let mut digest = Digest::default();
             digest.add(&own[own.len() - IDENTIFIER_BYTES..]);
             if self.kept.set(kept).is_err() {
-                self.lab.failed("a second `verify`");
+                self.lab.failed("`verify` was repeated");
             }
             self.lab.verified(&digest, 1, IDENTIFIER_BYTES as u64);
         }
     }
 
-    /// What became of a read after `verify`, by its place in [`READS`]. `lane`: the number of the thread that reads.
-    pub fn note(
+    /// Records the outcome of a read after `verify`, by its index in [`READS`]. `lane` is the number of the reading thread.
+    pub fn record(
         &self,
         lane: usize,
         index: usize,
@@ -158,23 +157,23 @@ impl Controller {
         }
     }
 
-    /// An answer to a read that is lost.
-    pub fn note_late(&self) {
+    /// Counts an answer to a lost read.
+    pub fn record_late(&self) {
         self.books.late.fetch_add(1, Relaxed);
     }
 
     #[cold]
     fn wrong(&self, index: usize, value: Option<&[u8]>, kept: Option<&[u8]>) {
         self.books.wrong.fetch_add(1, Relaxed);
-        if !self.books.told.swap(true, Relaxed) {
-            let told = |value: Option<&[u8]>| value.map_or("refused".to_owned(), hex);
-            eprintln!("{}: {}, and in verify {}", READS[index], told(value), told(kept));
+        if !self.books.text.swap(true, Relaxed) {
+            let text = |value: Option<&[u8]>| value.map_or("refused".to_owned(), hex);
+            eprintln!("{}: {}, but {} in verify", READS[index], text(value), text(kept));
         }
     }
 
     pub(super) fn handle(&self, event: Event) {
         match event {
-            // A second one changes nothing.
+            // Repeated signals have no effect.
             Event::Signal { .. } => drop(self.device.set(())),
             Event::Start(phase) => {
                 if phase == Phase::Measure {

@@ -1,4 +1,4 @@
-//! The device's side of the lab.
+//! The device's messages to the lab.
 
 use std::net::IpAddr;
 
@@ -8,15 +8,15 @@ use super::IDENTIFIER_BYTES;
 use super::values::{MANUFACTURER, identifier};
 use crate::{Event, Lab, Setup, end};
 
-/// What 83 begins with, before the manufacturer: the number is of the manufacturer's own choice.
+/// The first byte of 83: the manufacturer's code and a number of its choice follow.
 const OWN_FORM: u8 = 0xfe;
 
-/// The role that is found and answers.
+/// The role that is discovered and answers reads.
 #[derive(Debug)]
 pub struct Device {
     /// For `ready`, `unsupported` and `failed`.
     pub lab: Lab,
-    /// The address of the interface to be on.
+    /// The address of the interface to use.
     pub local: IpAddr,
     seed: u64,
 }
@@ -26,7 +26,7 @@ impl Device {
         Self { lab, local: setup.local, seed: setup.seed }
     }
 
-    /// The value of 83 of the node profile, where 8A is that of [`Device::manufacturer`].
+    /// The value of 83 of the node profile for the 8A of [`Device::manufacturer`].
     pub fn identification(&self) -> [u8; 1 + MANUFACTURER.len() + IDENTIFIER_BYTES] {
         let mut value = [0; _];
         value[0] = OWN_FORM;
@@ -35,12 +35,12 @@ impl Device {
         value
     }
 
-    /// The value of 8A, where the library lets one choose.
+    /// The value of 8A, if the library allows a choice.
     pub fn manufacturer(&self) -> [u8; 3] {
         MANUFACTURER
     }
 
-    /// The library's node answers: says so. The process ends on `stop`. After `ready`.
+    /// Reports that the library's node answers. Call it after `ready`. The process ends on `stop`.
     pub fn serves(&self) {
         self.lab.signal("controller", json!({ "ready": true }));
         self.lab.connected(&[]);
@@ -55,7 +55,7 @@ impl Device {
                 end(0);
             }
             Event::Signal { from, .. } => {
-                self.lab.failed(format!("a signal from {from}: the device awaits none"))
+                self.lab.failed(format!("a signal from {from}: the device expects none"))
             }
         }
     }

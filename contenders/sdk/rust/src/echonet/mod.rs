@@ -1,16 +1,17 @@
-//! The books of a role of the `echonet` workload, so that an adapter holds its library's calls and little else.
+//! State and counters of an `echonet` role. An adapter adds little more than the calls of its library.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read the parameters, answer the lab, count, fill the histogram | open a socket, or write or read a frame |
-//! | say which read is next, and judge what comes back | find the device: that is the adapter |
-//! | drive a library that reads by a call which returns the value ([`Controller::drive`]) | choose a runtime |
+//! | read the parameters, answer the lab, count, fill the histogram | open a socket, or encode or parse a frame |
+//! | decide which read is next, and check the answers | discover the device, which is the adapter's task |
+//! | drive a library whose read call returns the value ([`Controller::drive`]) | choose a runtime |
 //!
-//! A device: `let Role::Device(device) = connect()`, make and start the library's node with [`Device::identification`] as its 83,
-//! and [`Device::serves`].
+//! A device gets its role by `let Role::Device(device) = connect()`, starts the library's node with
+//! [`Device::identification`] as its 83, and calls [`Device::serves`].
 //!
-//! A controller: [`Controller::await_device`], note [`crate::now_ns`], create and discover, [`Controller::found`]. Then either
-//! [`Controller::drive`] with `outstanding` readers, or a loop of its own over [`Controller::reads`]:
+//! A controller calls [`Controller::await_device`], reads [`crate::now_ns`], creates the library's controller, discovers the
+//! device, and calls [`Controller::found`]. Then it calls [`Controller::drive`] with `outstanding` readers, or runs a loop
+//! over [`Controller::reads`]:
 //!
 //! ```no_run
 //! # use netdyno_contender::{echonet::{Controller, Property}, now_ns};
@@ -25,14 +26,14 @@
 //!     }
 //!     match receive() {
 //!         Some((tid, value)) => drop(reads.answered(tid, value, now_ns())),
-//!         None => reads.look(now_ns()), // nothing for 100 ms
+//!         None => reads.expire(now_ns()), // nothing received for 100 ms
 //!     }
 //! }
 //! # }
 //! ```
 //!
-//! The lab is answered on the thread that reads stdin, and `stop` ends the process there. What an adapter itself tells it is
-//! `ready`, `unsupported` and `failed`.
+//! The thread that reads stdin answers the lab and ends the process on `stop`. An adapter itself sends only `ready`,
+//! `unsupported` and `failed`.
 
 mod controller;
 mod device;
@@ -53,29 +54,29 @@ pub use drive::Reader;
 pub use reads::{Read, Reads};
 pub use values::{IDENTIFIER_BYTES, LIGHTING, NODE_PROFILE, Property, READS, ROUND, identifier};
 
-/// The port that both roles receive at.
+/// The port at which both roles receive.
 pub const PORT: u16 = 3610;
-/// The group that both roles are in.
+/// The multicast group of both roles.
 pub const GROUP: std::net::Ipv4Addr = std::net::Ipv4Addr::new(224, 0, 23, 0);
-/// How long a loop of its own waits for an answer before it looks whether one is lost.
+/// How long an adapter's loop waits for an answer before it checks for lost reads.
 pub const TICK: Duration = Duration::from_millis(100);
-/// Reads that may be under way at once.
+/// The maximum number of outstanding reads.
 pub const MAX_OUTSTANDING: usize = 128;
 
 /// The role of this process.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one, in a static")]
 pub enum Role {
-    /// Finds the device and reads.
+    /// Discovers the device and reads its properties.
     Controller(Controller),
-    /// Is found and answers.
+    /// Is discovered and answers reads.
     Device(Device),
 }
 
-/// Reads the setup and serves the lab from then on. Once a process, and first in `main`. Another workload or an unknown
-/// role is `unsupported`.
+/// Reads the setup and starts serving the lab. Call it once, at the start of `main`. Another workload or an unknown role
+/// is `unsupported`.
 pub fn connect() -> &'static Role {
-    // The lab is served until the process ends, and so long lives what it asks about.
+    // The lab is served until the process ends, so the role must have a static lifetime.
     static ROLE: OnceLock<Role> = OnceLock::new();
     let (lab, setup) = Lab::connect_with(|event| ROLE.wait().handle(event));
     ROLE.get_or_init(|| Role::new(lab, &setup))

@@ -1,37 +1,37 @@
-//! Reads under way, for a loop that sends and receives itself.
+//! Outstanding reads, for adapters that send and receive datagrams themselves.
 
 use super::{Controller, MAX_OUTSTANDING, Property, READS, ROUND, TICK, Unanswered};
 use crate::Phase;
 
-/// Turns of a TID's place, from 1: a TID is never 0.
+/// The number of turns in a TID. They count from 1, so a TID is never 0.
 const TURNS: u16 = u16::MAX / MAX_OUTSTANDING as u16;
 
-/// A read that is to be sent.
+/// A read to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// A number that no other read under way has; of use as its TID.
+    /// A number that no other outstanding read has, usable as its TID.
     pub tid: u16,
-    /// What to read.
+    /// The property to read.
     pub property: Property,
 }
 
-/// A place for a read under way.
+/// A slot for an outstanding read.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     turn: u16,
-    /// Its place in a round, while it is under way.
+    /// Its index in a round, while it is outstanding.
     index: Option<u8>,
     sent_ns: u64,
 }
 
-/// How far the trial is.
+/// The progress of the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing was read yet.
+    /// Nothing has been read.
     Before,
-    /// The twelve, one after the other.
+    /// The twelve reads, one at a time.
     Verify,
-    /// From the warm-up on.
+    /// The closed loop, from the warm-up on.
     Loop,
 }
 
@@ -44,11 +44,11 @@ pub struct Reads {
     next: usize,
     stage: Stage,
     timeout_ns: u64,
-    looked_ns: u64,
+    checked_ns: u64,
 }
 
 impl Controller {
-    /// The reads of a loop that sends and receives itself. Call it once.
+    /// Returns the reads for an adapter's own loop. Call it once.
     pub fn reads(&'static self) -> Reads {
         Reads::new(self)
     }
@@ -64,12 +64,12 @@ impl Reads {
             next: 0,
             stage: Stage::Before,
             timeout_ns: u64::try_from(controller.timeout.as_nanos()).unwrap_or(u64::MAX),
-            looked_ns: 0,
+            checked_ns: 0,
         }
     }
 
-    /// The next read, if another one may be under way. Waits for the phase that it belongs to.
-    #[expect(clippy::should_implement_trait, reason = "it goes on after none")]
+    /// Returns the next read, or `None` if no further read may be outstanding. Waits for its phase.
+    #[expect(clippy::should_implement_trait, reason = "it continues after none")]
     pub fn next(&mut self) -> Option<Read> {
         match self.stage {
             Stage::Before => {
@@ -92,33 +92,34 @@ impl Reads {
         Some(Read { tid: at.turn * MAX_OUTSTANDING as u16 + u16::from(place), property: READS[index] })
     }
 
-    /// It is about to be sent: the clock as it was read right before.
+    /// Reports that a read is about to be sent. `at_ns` was read right before.
     pub fn sent(&mut self, tid: u16, at_ns: u64) {
         self.places[usize::from(tid) % MAX_OUTSTANDING].sent_ns = at_ns;
     }
 
-    /// What the read of this TID is of, while it is under way.
-    pub fn under_way(&self, tid: u16) -> Option<Property> {
+    /// Returns the property of the outstanding read with this TID.
+    pub fn outstanding(&self, tid: u16) -> Option<Property> {
         self.index_of(tid).map(|(_, index)| READS[index])
     }
 
-    /// An answer came, and when; no value: it was refused. False: no such read is under way, and the answer is late.
+    /// Reports an answer; no value means that it was refused. Returns false if no such read is outstanding: the answer is
+    /// late.
     pub fn answered(&mut self, tid: u16, value: Option<&[u8]>, at_ns: u64) -> bool {
         let Some((place, index)) = self.index_of(tid) else {
-            self.controller.note_late();
+            self.controller.record_late();
             return false;
         };
         self.settle(place, index, at_ns, value.ok_or(Unanswered::Refused));
-        // Where answers keep coming, nobody waits for long enough to look.
-        if at_ns.saturating_sub(self.looked_ns) >= TICK.as_nanos() as u64 {
-            self.look(at_ns);
+        // If answers keep arriving, the loop never waits for a tick, so losses are checked here.
+        if at_ns.saturating_sub(self.checked_ns) >= TICK.as_nanos() as u64 {
+            self.expire(at_ns);
         }
         true
     }
 
-    /// Gives up what was sent too long ago. For a loop that waited [`TICK`] for nothing.
-    pub fn look(&mut self, now_ns: u64) {
-        self.looked_ns = now_ns;
+    /// Marks reads as lost whose timeout has passed. Call it if nothing arrives for [`TICK`].
+    pub fn expire(&mut self, now_ns: u64) {
+        self.checked_ns = now_ns;
         for place in 0..self.places.len() {
             let Place { index, sent_ns, .. } = self.places[place];
             if let Some(index) = index.filter(|_| now_ns.saturating_sub(sent_ns) >= self.timeout_ns) {
@@ -137,8 +138,8 @@ impl Reads {
         self.places[place].index = None;
         self.free.push(place as u8);
         match self.stage {
-            Stage::Before | Stage::Verify => self.controller.keep(value),
-            Stage::Loop => self.controller.note(0, index, self.places[place].sent_ns, at_ns, value),
+            Stage::Before | Stage::Verify => self.controller.verify(value),
+            Stage::Loop => self.controller.record(0, index, self.places[place].sent_ns, at_ns, value),
         }
     }
 }

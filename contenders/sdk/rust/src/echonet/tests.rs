@@ -1,11 +1,11 @@
-//! The books of a controller, by hand.
+//! Tests of a controller without sockets.
 
 use serde_json::json;
 
 use super::*;
 use crate::Phase;
 
-/// A device that answers as the contract says, of the seed 1.
+/// The value of a property as specified by the contract, for seed 1.
 fn value(property: Property) -> Vec<u8> {
     match property.epc {
         0x80 => vec![0x30],
@@ -29,7 +29,7 @@ fn role(name: &str, outstanding: usize) -> Role {
     Role::new(Lab::for_tests(), &serde_json::from_value(setup).unwrap())
 }
 
-/// One that is through `verify`, and in the warm-up.
+/// A controller in the warm-up, after `verify`.
 fn verified(outstanding: usize) -> (&'static Controller, Reads) {
     let Role::Controller(controller) = role("controller", outstanding) else { panic!("no controller") };
     let controller: &'static Controller = Box::leak(Box::new(controller));
@@ -38,7 +38,7 @@ fn verified(outstanding: usize) -> (&'static Controller, Reads) {
     for wanted in READS {
         let read = reads.next().unwrap();
         assert_eq!(read.property, wanted);
-        assert_eq!(reads.next(), None, "one at a time");
+        assert_eq!(reads.next(), None, "verify allows one outstanding read");
         assert!(reads.answered(read.tid, Some(&value(wanted)), 1));
     }
     controller.handle(Event::Start(Phase::Warmup));
@@ -50,27 +50,27 @@ fn counted(controller: &Controller) -> [u64; 5] {
 }
 
 #[test]
-fn the_device_has_the_gates_bytes_in_its_identification() {
+fn the_identification_contains_the_bytes_of_the_gate() {
     let Role::Device(device) = role("device", 1) else { panic!("no device") };
     assert_eq!(device.identification().to_vec(), value(READS[2]));
     assert_eq!(device.manufacturer().to_vec(), value(READS[3]));
 }
 
 #[test]
-fn rounds_go_on_in_order_with_so_many_under_way() {
+fn reads_keep_their_order_with_any_number_outstanding() {
     for outstanding in [1, 3, 128] {
         let (controller, mut reads) = verified(outstanding);
-        let mut under_way: Vec<Read> = Vec::new();
+        let mut pending: Vec<Read> = Vec::new();
         for n in 0..1000 {
             while let Some(read) = reads.next() {
-                assert!(read.tid != 0 && under_way.iter().all(|other| other.tid != read.tid));
+                assert!(read.tid != 0 && pending.iter().all(|other| other.tid != read.tid));
                 reads.sent(read.tid, n);
-                under_way.push(read);
+                pending.push(read);
             }
-            assert_eq!(under_way.len(), outstanding);
-            // In another order than they were sent in.
-            let read = under_way.remove((n as usize * 7) % outstanding);
-            assert_eq!(reads.under_way(read.tid), Some(read.property));
+            assert_eq!(pending.len(), outstanding);
+            // Answers in another order than that of the requests.
+            let read = pending.remove((n as usize * 7) % outstanding);
+            assert_eq!(reads.outstanding(read.tid), Some(read.property));
             assert!(reads.answered(read.tid, Some(&value(read.property)), n));
             assert!(!reads.answered(read.tid, Some(&value(read.property)), n), "twice");
         }
@@ -80,7 +80,7 @@ fn rounds_go_on_in_order_with_so_many_under_way() {
 }
 
 #[test]
-fn what_differs_or_is_refused_is_wrong() {
+fn different_values_and_refusals_are_wrong() {
     let (controller, mut reads) = verified(1);
     for answer in [Some(&[0x31][..]), None] {
         let read = reads.next().unwrap();
@@ -90,14 +90,14 @@ fn what_differs_or_is_refused_is_wrong() {
 }
 
 #[test]
-fn a_lost_read_is_followed_by_the_next_and_its_answer_is_late() {
+fn the_next_read_follows_a_lost_one_whose_answer_is_late() {
     let (controller, mut reads) = verified(2);
     let (lost, other) = (reads.next().unwrap(), reads.next().unwrap());
     reads.sent(lost.tid, 0);
     reads.sent(other.tid, 900_000_000);
-    reads.look(999_999_999);
+    reads.expire(999_999_999);
     assert_eq!((counted(controller)[3], reads.next()), (0, None));
-    // Nobody waits: the answer to the other one has it looked at.
+    // The answer to the other read triggers the check for losses.
     assert!(reads.answered(other.tid, Some(&value(other.property)), 1_100_000_000));
     assert_eq!(counted(controller)[3], 1);
     let next: Vec<Property> = std::iter::from_fn(|| reads.next()).map(|read| read.property).collect();
@@ -107,7 +107,7 @@ fn a_lost_read_is_followed_by_the_next_and_its_answer_is_late() {
 }
 
 #[test]
-fn samples_are_of_the_window() {
+fn only_answers_within_the_window_are_recorded() {
     let (controller, mut reads) = verified(1);
     let mut read = |at_ns| {
         let read = reads.next().unwrap();
@@ -122,7 +122,7 @@ fn samples_are_of_the_window() {
 }
 
 #[test]
-fn a_call_that_returns_the_value_is_driven_by_threads() {
+fn blocking_readers_run_on_threads() {
     struct Calls;
     impl Reader for Calls {
         type Value = Vec<u8>;

@@ -1,8 +1,8 @@
-//! Answers of RESP2, but for arrays: no request of the workload has one.
+//! RESP2 answers, except arrays, which no request of the workload returns.
 
 use super::limits::{MAX_BULK_BYTES, MAX_LINE_BYTES};
 
-/// What a server answers.
+/// An answer of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// `+`
@@ -18,7 +18,7 @@ pub enum Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// In words, for a message.
+    /// Describes the answer for a message.
     pub fn describe(&self) -> String {
         match self {
             Self::Simple(text) => format!("the simple string `{}`", text.escape_ascii()),
@@ -31,11 +31,11 @@ impl Answer<'_> {
     }
 }
 
-/// The first answer of `input` and its length; none where more bytes are needed.
+/// Parses the first answer of `input` and returns it with its length, or `None` if more bytes are needed.
 pub fn parse(input: &[u8]) -> Result<Option<(Answer<'_>, usize)>, String> {
     let Some(end) = line_end(input)? else { return Ok(None) };
     let (Some((kind, line)), next) = (input[..end].split_first(), end + 2) else {
-        return Err("an answer that is an empty line".to_owned());
+        return Err("empty line instead of an answer".to_owned());
     };
     let answer = match kind {
         b'+' => Answer::Simple(line),
@@ -45,18 +45,18 @@ pub fn parse(input: &[u8]) -> Result<Option<(Answer<'_>, usize)>, String> {
             None => Answer::Null,
             Some(length) if input.len() < next + length + 2 => return Ok(None),
             Some(length) if input[next + length..][..2] != *b"\r\n" => {
-                return Err(format!("a bulk string of {length} bytes without its end"));
+                return Err(format!("bulk string of {length} bytes without CRLF"));
             }
             Some(length) => return Ok(Some((Answer::Bulk(&input[next..][..length]), next + length + 2))),
         },
         other => {
-            return Err(format!("an answer of a kind that was not asked for: `{}`", other.escape_ascii()));
+            return Err(format!("unexpected type of answer: `{}`", other.escape_ascii()));
         }
     };
     Ok(Some((answer, next)))
 }
 
-/// What stands behind `$`: the length, or none for null.
+/// Parses the length after `$`: `None` for null.
 pub(super) fn bulk_length(line: &[u8]) -> Result<Option<usize>, String> {
     if line == b"-1" {
         return Ok(None);
@@ -64,7 +64,7 @@ pub(super) fn bulk_length(line: &[u8]) -> Result<Option<usize>, String> {
     let length = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok());
     match length {
         Some(length) if length <= MAX_BULK_BYTES => Ok(Some(length)),
-        _ => Err(format!("a bulk string of length `{}`", line.escape_ascii())),
+        _ => Err(format!("bulk string of length `{}`", line.escape_ascii())),
     }
 }
 
@@ -72,7 +72,7 @@ fn line_end(input: &[u8]) -> Result<Option<usize>, String> {
     let searched = &input[..input.len().min(MAX_LINE_BYTES)];
     match searched.windows(2).position(|pair| pair == b"\r\n") {
         None if searched.len() == MAX_LINE_BYTES => {
-            Err(format!("an answer's line of more than {MAX_LINE_BYTES} bytes"))
+            Err(format!("line of more than {MAX_LINE_BYTES} bytes in an answer"))
         }
         end => Ok(end),
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_wherever_they_are_cut() {
+    fn answers_are_parsed_wherever_they_are_split() {
         let rows: [(&[u8], Answer<'_>); 7] = [
             (b"+OK\r\n", Answer::Simple(b"OK")),
             (b"-ERR no\r\n", Answer::Error(b"ERR no")),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_an_error() {
+    fn invalid_answers_are_errors() {
         let rows: [&[u8]; 7] = [
             b"\r\n",
             b"*1\r\n",

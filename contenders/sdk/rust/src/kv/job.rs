@@ -5,63 +5,63 @@ use std::net::{IpAddr, SocketAddr};
 use super::limits::{MAX_CONNECTIONS, MAX_KEYS, MAX_PIPELINE, MAX_RATE, MAX_VALUE_BYTES, MAX_VERIFY_KEYS};
 use crate::{Lab, Setup};
 
-/// Which keys the operations are about.
+/// The distribution of keys over operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
-    /// All alike.
+    /// All keys with equal probability.
     Uniform,
-    /// By Zipf's law.
+    /// Zipf's law.
     Zipf,
 }
 
 /// How an open loop waits until an operation is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
-    /// By reading the clock and asking the sockets, never asleep.
+    /// It polls the clock and the sockets and never sleeps.
     Spin,
-    /// Asleep until then.
+    /// It sleeps until then.
     Timer,
 }
 
-/// What both roles are told.
+/// The parameters of both roles.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// For `ready`, `unsupported` and `failed`.
     pub lab: Lab,
-    /// Of values, and of the choice of operations.
+    /// Seed of the values and of the choice of operations.
     pub seed: u64,
-    /// Connections of load.
+    /// Number of connections.
     pub connections: usize,
-    /// Requests that a connection may have under way.
+    /// Maximum number of outstanding requests per connection.
     pub pipeline: usize,
     /// Length of every value.
     pub value_bytes: usize,
-    /// Keys that the operations are about.
+    /// Number of keys that operations use.
     pub keys: u64,
-    /// Share of the operations that are SET.
+    /// Percentage of operations that are SET.
     pub set_percent: u64,
-    /// Which keys.
+    /// The distribution of keys over operations.
     pub distribution: Distribution,
-    /// Operations a second over all connections; 0: a closed loop.
+    /// Operations per second over all connections; 0: closed loop.
     pub rate: u64,
-    /// How an open loop waits.
+    /// How an open loop waits until an operation is due.
     pub pacing: Pacing,
     /// Length of the measured window.
     pub window_ns: u64,
-    /// Keys a connection that `verify` writes and reads back.
+    /// Number of keys per connection that `verify` writes and reads back.
     pub verify_keys: u64,
     local: IpAddr,
     peer: IpAddr,
 }
 
 impl Job {
-    /// Of a setup of the workload `kv`; another workload, or a role that is not `role`, is `unsupported`.
+    /// Reads the parameters of the workload `kv`. Another workload, or another role than `role`, is `unsupported`.
     pub fn new(lab: Lab, setup: &Setup, role: &str) -> Self {
         if setup.workload != "kv" {
             lab.unsupported(format!("the workload `{}`", setup.workload));
         }
         if setup.role != role {
-            lab.unsupported(format!("the role `{}`: this is a `{role}`", setup.role));
+            lab.unsupported(format!("the role `{}`; this contender has only `{role}`", setup.role));
         }
         let params = &setup.params;
         let distribution = match params.text("distribution").as_str() {
@@ -92,7 +92,7 @@ impl Job {
             distribution,
             rate: bounded("rate", 0, MAX_RATE),
             pacing,
-            // A cast of a float saturates.
+            // The cast saturates.
             window_ns: (params.float("seconds") * 1e9) as u64,
             verify_keys: bounded("verify_keys", 1, MAX_VERIFY_KEYS),
             local: setup.local,
@@ -100,12 +100,12 @@ impl Job {
         }
     }
 
-    /// The address to bind, at a port of the system's choice.
+    /// The address to bind, with a port that the system chooses.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.local, 0)
     }
 
-    /// Where the server is that listens at this port.
+    /// The address of a server that listens at this port.
     pub fn peer(&self, port: u16) -> SocketAddr {
         SocketAddr::new(self.peer, port)
     }

@@ -1,36 +1,36 @@
-//! Bounds of the `kv` workload's helpers.
+//! Limits of the `kv` helpers.
 
 use std::time::Duration;
 
-/// Beyond these nothing was tried; the workload's own bounds are tighter.
+/// Greater values are untested; the bounds of the workload are tighter.
 pub(super) const MAX_CONNECTIONS: u64 = 50_000;
 pub(super) const MAX_PIPELINE: u64 = 1 << 16;
 pub(super) const MAX_VALUE_BYTES: u64 = 16 << 20;
-/// A key's number and its operation are kept in 32 bits.
+/// A key number and its operation are stored in 32 bits.
 pub(super) const MAX_KEYS: u64 = 1 << 31;
 pub(super) const MAX_RATE: u64 = 1_000_000_000;
 pub(super) const MAX_VERIFY_KEYS: u64 = 1 << 24;
 
-/// What a server may take for a connection, and for an answer: beyond that it has a limit, or hangs.
+/// The maximum time for a connection and for an answer. A slower server has a connection limit, or hangs.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Descriptors of a process beside its connections.
+/// File descriptors of a process in addition to its connections.
 pub(super) const OTHER_FILES: u64 = 64;
 
-/// Longest line of an answer, and the longest bulk string.
+/// Maximum length of an answer's line and of a bulk string.
 pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
 pub(super) const MAX_BULK_BYTES: usize = 64 << 20;
 
-/// Requests of a batch in `verify`, where values are short.
+/// Maximum number of requests in a batch of `verify`.
 pub(super) const VERIFY_BATCH: usize = 100;
-/// Requests of a batch in `verify`, and their answers: less than the smallest socket buffers, so that no end waits for the other
-/// with both of them full.
+/// Maximum length of a batch's requests and of its answers. It is less than the smallest socket buffer, so that the two
+/// ends cannot deadlock with full buffers.
 pub(super) const VERIFY_BATCH_BYTES: usize = 64 << 10;
-/// Connections that are written to in `verify` before the first is read.
+/// Number of connections to which `verify` writes before it reads from the first.
 pub(super) const VERIFY_LINKS: usize = 64;
-/// How much is read at a time.
+/// Length of a read.
 pub(super) const READ_BYTES: usize = 64 << 10;
-/// How long a server that is a program of its own may take until it answers.
+/// Maximum time until an external server program answers.
 pub(super) const PROGRAM_START_LIMIT: Duration = Duration::from_secs(10);
-/// How long it may take to end when it is asked to; then it is ended.
+/// Maximum time until a program ends after SIGTERM; then it is killed.
 pub(super) const PROGRAM_END_LIMIT: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Connections to the server, one after the other, so that each one's time is its own.
+//! Connections to the server, opened one at a time, so that their setup times are independent.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,22 +8,22 @@ use super::verify::Input;
 use super::{Answer, GET_SETUP};
 use crate::now_ns;
 
-/// Opens `connections` connections and has each of them answer a GET of a key that was never written: these, in blocking mode, and
-/// how long each one took.
+/// Opens `connections` connections and sends a GET of an unwritten key on each. Returns them in blocking mode, with the
+/// setup time of each.
 pub fn connect(peer: SocketAddr, connections: usize) -> Result<(Vec<TcpStream>, Vec<u64>), String> {
     raise_file_limit(connections as u64)?;
     let (mut links, mut setup_ns) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
     let mut input = Input::default();
     for number in 1..=connections {
         let begun_ns = now_ns();
-        let mut link = open(peer).map_err(|error| told(&error, number, connections))?;
+        let mut link = open(peer).map_err(|error| describe(&error, number, connections))?;
         let answer = link.write_all(GET_SETUP).and_then(|()| input.answer(&mut link));
-        match answer.map_err(|error| told(&error, number, connections))? {
+        match answer.map_err(|error| describe(&error, number, connections))? {
             Answer::Null => {}
             other => {
                 let other = other.describe();
                 return Err(format!(
-                    "connection {number} of {connections}: GET setup was answered by {other}, not by null"
+                    "connection {number} of {connections}: GET setup returned {other}, expected null"
                 ));
             }
         }
@@ -41,33 +41,33 @@ fn open(peer: SocketAddr) -> io::Result<TcpStream> {
     Ok(link)
 }
 
-/// What went wrong with a connection that was being opened, and what it may come from.
-fn told(error: &io::Error, number: usize, connections: usize) -> String {
+/// Describes an error of opening a connection, with its likely cause.
+fn describe(error: &io::Error, number: usize, connections: usize) -> String {
     let which = format!("connection {number} of {connections}");
     match error.kind() {
-        ErrorKind::ConnectionRefused if number == 1 => format!("{which} was refused: is the server there?"),
-        ErrorKind::ConnectionRefused => format!("{which} was refused: does the server have a limit?"),
+        ErrorKind::ConnectionRefused if number == 1 => format!("{which} was refused; is the server running?"),
+        ErrorKind::ConnectionRefused => format!("{which} was refused; does the server limit connections?"),
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            format!("server closed {which}; does it have a limit?")
+            format!("the server closed {which}; does it limit connections?")
         }
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             let waited = ANSWER_TIMEOUT.as_secs();
-            format!("{which} had no answer to GET setup for {waited} s; does the server have a limit?")
+            format!("{which}: no answer to GET setup within {waited} s; does the server limit connections?")
         }
         ErrorKind::AddrNotAvailable => {
-            format!("{which}: no port is left (net.ipv4.ip_local_port_range says how many there are)")
+            format!("{which}: no local port is free; increase net.ipv4.ip_local_port_range")
         }
         _ => format!("{which}: {error}"),
     }
 }
 
-/// Raises the limit of open files so far that there is room for so many connections.
+/// Raises the limit of open files for this number of connections.
 pub fn raise_file_limit(connections: u64) -> Result<(), String> {
     let wanted = connections + OTHER_FILES;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit for the call to write to.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
-        return Err(format!("the limit of open files cannot be read: {}", io::Error::last_os_error()));
+        return Err(format!("cannot read the limit of open files: {}", io::Error::last_os_error()));
     }
     if limit.rlim_cur >= wanted {
         return Ok(());
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::kv::NULL;
 
-    /// A server that answers so many first requests, each on a connection of its own, and then does as told.
+    /// Connects to a server that answers the first request of `served` connections and calls `then` with the next one.
     fn connected(served: usize, then: fn(TcpStream)) -> Result<(Vec<TcpStream>, Vec<u64>), String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let peer = listener.local_addr().unwrap();
@@ -119,14 +119,17 @@ mod tests {
     fn errors_name_the_cause() {
         let (links, setup_ns) = connected(3, drop).unwrap();
         assert_eq!((links.len(), setup_ns.len()), (3, 3));
-        assert_eq!(connected(2, drop).unwrap_err(), "server closed connection 3 of 3; does it have a limit?");
+        assert_eq!(
+            connected(2, drop).unwrap_err(),
+            "the server closed connection 3 of 3; does it limit connections?"
+        );
         let wrong = |mut link: TcpStream| link.write_all(b"-ERR max number of clients reached\r\n").unwrap();
         let told = connected(1, wrong).unwrap_err();
         assert!(told.contains("connection 2 of 3") && told.contains("ERR max number of clients"), "{told}");
     }
 
     #[test]
-    fn too_many_connections_for_the_system_are_told() {
+    fn too_many_connections_for_the_system_are_an_error() {
         let error = raise_file_limit(1 << 40).unwrap_err();
         assert!(error.contains("ulimit -Hn"), "{error}");
         raise_file_limit(1).unwrap();

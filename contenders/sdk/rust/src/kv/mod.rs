@@ -1,11 +1,11 @@
-//! What a load and a server of the `kv` workload need, so that an adapter holds its program's calls and little else.
+//! Building blocks for load generators and servers of the `kv` workload.
 //!
 //! | does | does not |
 //! |---|---|
-//! | write requests, read answers, name keys, know their values | speak RESP3, or any command but SET and GET |
-//! | be a server that a library or a program of its own serves ([`Server`]) | serve |
-//! | connect, and go through `verify` over blocking sockets ([`verify`]) | make the load of the measured phases |
-//! | move the bytes of many connections in turns (`turns`, with the feature `kv-io`) | choose what a connection sends |
+//! | encode requests, parse answers, compute keys and values | implement RESP3, or commands other than SET and GET |
+//! | run the role of a server for a library or an external program ([`Server`]) | implement a server |
+//! | connect, and run `verify` over blocking sockets ([`verify`]) | generate the load of the measured phases |
+//! | run the I/O of many connections on one thread (`turns`, with the feature `kv-io`) | choose what a connection sends |
 
 mod answer;
 mod job;

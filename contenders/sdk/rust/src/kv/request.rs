@@ -4,15 +4,15 @@ use std::io::Write as _;
 
 use super::Values;
 
-/// The key that nobody ever writes: its null is the first answer of a connection.
+/// A key that is never written: its null is the first answer of a connection.
 pub const SETUP_KEY: &[u8] = b"setup";
-/// A GET of it.
+/// A GET of [`SETUP_KEY`].
 pub const GET_SETUP: &[u8] = b"*2\r\n$3\r\nGET\r\n$5\r\nsetup\r\n";
-/// The answer to a GET of a key that is not there.
+/// The answer to a GET of a missing key.
 pub const NULL: &[u8] = b"$-1\r\n";
 /// Length of a key's name.
 pub const KEY_BYTES: usize = 16;
-/// Where the digits of a key's name begin.
+/// The offset of the digits in a key's name.
 pub const KEY_DIGITS: usize = 4;
 /// Length of a GET of a key.
 pub const GET_BYTES: usize = 36;
@@ -24,7 +24,7 @@ pub fn key_name(key: u64) -> [u8; KEY_BYTES] {
     name
 }
 
-/// Writes a number in decimal over all of `out`, an even count of digits, from the right; what does not fit is left out.
+/// Writes the last digits of a number over all of `out`, which has an even length.
 pub fn write_digits(out: &mut [u8], mut number: u64) {
     const PAIRS: &[u8; 200] =
         b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
@@ -37,7 +37,7 @@ pub fn write_digits(out: &mut [u8], mut number: u64) {
     }
 }
 
-/// Appends a request of these words.
+/// Appends a request with these words.
 pub fn append_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     append_number(out, b'*', words.len());
     for word in words {
@@ -55,7 +55,7 @@ pub fn append_get(out: &mut Vec<u8>, key: u64) {
 /// Appends a SET of a key to its value.
 pub fn append_set(out: &mut Vec<u8>, key: u64, values: &Values) {
     append_command(out, &[b"SET", &key_name(key)]);
-    // One word more than the command was told of: the value, which is not copied twice.
+    // The header counts one word more than was appended: the value follows, which avoids a second copy.
     let at = out.len() - (GET_BYTES - 1);
     out[at] = b'3';
     append_number(out, b'$', values.value_bytes());
@@ -65,7 +65,7 @@ pub fn append_set(out: &mut Vec<u8>, key: u64, values: &Values) {
 
 fn append_number(out: &mut Vec<u8>, kind: u8, number: usize) {
     out.push(kind);
-    write!(out, "{number}\r\n").expect("a vector takes all that is written");
+    write!(out, "{number}\r\n").expect("writing to a vector cannot fail");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The server's side of the `kv` workload: for a library that serves within the adapter, and for a program of its own, which is a
+//! The role `server` of the `kv` workload, for a library in the adapter's process and for an external program, which is a
 //! child of the adapter and ends with it.
 
 use std::fs;
@@ -19,49 +19,50 @@ use super::{GET_SETUP, NULL};
 use crate::{Event, Lab, Setup, end, now_ns};
 
 const ROLE: &str = "server";
-/// How often a program that starts is asked whether it is there, and one that is to end whether it is gone.
-const ASK_AGAIN: Duration = Duration::from_millis(5);
+/// Interval of polling a program that is starting or ending.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The role `server`, before it serves.
+/// The role `server` before it accepts connections.
 #[derive(Debug)]
 pub struct Server {
-    /// To say `ready` with.
+    /// For `ready`.
     pub lab: Lab,
     /// The address to listen at.
     pub local: IpAddr,
-    /// Connections that will be open at once.
+    /// Maximum number of open connections.
     pub connections: u64,
     events: Receiver<Event>,
 }
 
-/// What a program is told.
+/// The configuration of an external program.
 #[derive(Debug)]
 pub struct Place {
-    /// Where to listen.
+    /// The address to listen at.
     pub address: SocketAddr,
     /// Connections that will be open at once.
     pub connections: u64,
-    /// An empty folder, for what it may want to write. It has gone when the program serves.
+    /// An empty working folder. It is deleted when the program accepts connections.
     pub folder: PathBuf,
 }
 
 impl Server {
-    /// Reads the setup. Another role ends the process as `unsupported`.
+    /// Reads the setup. Another role is `unsupported`.
     pub fn connect() -> Self {
         let (lab, Setup { role, local, params, .. }, events) = Lab::connect();
         if role != ROLE {
-            lab.unsupported(format!("the role {role}: this plays only the {ROLE}"));
+            lab.unsupported(format!("the role `{role}`; this contender has only `{ROLE}`"));
         }
         Self { lab, local, connections: params.int("connections"), events }
     }
 
-    /// It accepts connections at this port: says so, and answers the lab until it says stop.
+    /// Reports that the library accepts connections at this port, and answers the lab until `stop`.
     pub fn listens(&self, port: u16) -> ! {
         self.answer(port);
         end(0)
     }
 
-    /// Starts a program, waits until it answers, and ends it when the lab says stop. Whatever ends this process ends the program.
+    /// Starts a program, waits until it answers, and ends it on `stop`. The program also ends if this process ends for any
+    /// other reason.
     pub fn runs(&self, name: &str, command: impl FnOnce(&Place) -> Command) -> ! {
         let failed =
             |what: &str, error: io::Error| -> ! { self.lab.failed(format!("{name}: {what}: {error}")) };
@@ -73,12 +74,12 @@ impl Server {
         let mut command = command(&place);
         let started = start(&mut command, &place.folder);
         let mut child = started.unwrap_or_else(|e| {
-            // What is left of it is an empty folder.
+            // Only the empty folder remains.
             let _ = fs::remove_dir_all(&place.folder);
-            failed("cannot be started", e)
+            failed("cannot start", e)
         });
         let answered = await_answer(&mut child, place.address);
-        // Without persistence nothing is kept there, and this way nothing is left, however the process ends.
+        // The program stores nothing there, and deleting the folder now leaves nothing behind.
         let _ = fs::remove_dir_all(&place.folder);
         if let Err(why) = answered {
             let _ = child.kill();
@@ -97,7 +98,7 @@ impl Server {
         self.answer_before(port, || {});
     }
 
-    /// Answers the lab; `at_stop` is done before the result.
+    /// Answers the lab, and calls `at_stop` before the result.
     fn answer_before(&self, port: u16, at_stop: impl FnOnce()) {
         self.lab.signal("load", json!({ "port": port }));
         self.lab.connected(&[]);
@@ -113,28 +114,28 @@ impl Server {
     }
 }
 
-/// The version that `program --version` tells behind `v=`, as Redis and its descendants do.
+/// Returns the version after `v=` in the output of `program --version`, as printed by Redis and its forks.
 pub fn version_of(program: &str) -> Result<String, String> {
     let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let output = asked.map_err(|e| format!("{program} --version: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = text.split_whitespace().find_map(|word| word.strip_prefix("v="));
-    version.map(str::to_owned).ok_or_else(|| format!("{program} --version says no v=: {}", text.trim()))
+    version.map(str::to_owned).ok_or_else(|| format!("{program} --version prints no `v=`: {}", text.trim()))
 }
 
-/// A port that nobody has now. Where the network is the trial's own, nobody takes it before the program does.
+/// Returns a free port. It stays free until the program binds it, provided the trial has a private network.
 fn free_address(local: IpAddr) -> io::Result<SocketAddr> {
     TcpListener::bind((local, 0))?.local_addr()
 }
 
-/// Process numbers repeat, since each role may have its own space of them.
+/// Creates a folder with a unique name. Process ids repeat, because a role may have its own PID namespace.
 fn fresh_folder() -> io::Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("netdyno-{}-{}", std::process::id(), now_ns()));
     fs::create_dir(&folder)?;
     Ok(folder)
 }
 
-/// Starts it with what it prints in our log, and ended by the kernel should we be.
+/// Starts the program with its output in our log. The kernel kills it if this process dies.
 fn start(command: &mut Command, folder: &Path) -> io::Result<Child> {
     command.current_dir(folder).stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::inherit());
     // SAFETY: between fork and exec only prctl is called, which is safe there and takes no pointer.
@@ -151,19 +152,18 @@ fn await_answer(child: &mut Child, address: SocketAddr) -> Result<(), String> {
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            return Err(format!("it ended before it answered: {status}"));
+            return Err(format!("ended before it answered: {status}"));
         }
         match is_answered(address) {
             Ok(true) => return Ok(()),
             Ok(false) => {
-                return Err("it answers a GET of a key that was never written with something else than null"
-                    .to_owned());
+                return Err("GET of an unwritten key returned something else than null".to_owned());
             }
             Err(error) if begun.elapsed() > PROGRAM_START_LIMIT => {
                 let limit = PROGRAM_START_LIMIT.as_secs();
-                return Err(format!("it does not answer within {limit} s: {error}"));
+                return Err(format!("no answer within {limit} s: {error}"));
             }
-            Err(_) => std::thread::sleep(ASK_AGAIN),
+            Err(_) => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
@@ -177,10 +177,10 @@ fn is_answered(address: SocketAddr) -> io::Result<bool> {
     Ok(answer == NULL)
 }
 
-/// Says so when the program ends by itself. The wait costs nothing meanwhile.
+/// Reports `failed` if the program ends by itself. The waiting thread uses no CPU time.
 fn watch(lab: Lab, name: String, child: u32, stopping: Arc<AtomicBool>) {
     std::thread::spawn(move || {
-        // SAFETY: a siginfo_t of zeros is valid, and waitid writes to it alone. WNOWAIT leaves the child to be waited for.
+        // SAFETY: a zeroed siginfo_t is valid, and waitid writes only to it. WNOWAIT leaves the child waitable.
         let waited = unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             libc::waitid(libc::P_PID, child, &mut info, libc::WEXITED | libc::WNOWAIT)
@@ -191,10 +191,10 @@ fn watch(lab: Lab, name: String, child: u32, stopping: Arc<AtomicBool>) {
     });
 }
 
-/// Asks it to end, then ends it.
+/// Sends SIGTERM, then SIGKILL.
 fn finish(child: &mut Child) {
     if let Ok(pid) = libc::pid_t::try_from(child.id()) {
-        // SAFETY: kill takes no pointer; the child was not waited for, so that the number is still its own.
+        // SAFETY: kill takes no pointer. The child has not been waited for, so the id is still its own.
         unsafe { libc::kill(pid, libc::SIGTERM) };
     }
     let begun = Instant::now();
@@ -202,9 +202,9 @@ fn finish(child: &mut Child) {
         if !matches!(child.try_wait(), Ok(None)) {
             return;
         }
-        std::thread::sleep(ASK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    // It may have ended by now.
+    // The child may have ended by now.
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_or_answers_otherwise_is_no_server() {
+    fn a_program_that_ends_or_answers_wrongly_is_an_error() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_want_to_end_is_ended() {
+    fn a_program_that_ignores_sigterm_is_killed() {
         let (mut child, folder) = shell("trap '' TERM; while true; do sleep 1; done");
         std::thread::sleep(Duration::from_millis(50));
         finish(&mut child);
@@ -252,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn a_version_stands_behind_v() {
-        assert!(version_of("true").unwrap_err().contains("no v="));
+    fn a_missing_version_is_an_error() {
+        assert!(version_of("true").unwrap_err().contains("no `v=`"));
         assert!(version_of("/nowhere/at/all").unwrap_err().contains("/nowhere"));
     }
 }

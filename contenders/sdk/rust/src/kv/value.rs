@@ -1,10 +1,10 @@
-//! What each key's value is.
+//! The values of keys.
 
 use crate::{HEADER_BYTES, fill};
 
-/// The beginning of a value that depends on the key.
+/// Length of the prefix of a value that depends on the key.
 pub const LEAD_BYTES: usize = 8;
-/// The stream of the payload that the rest of each value is from.
+/// The payload stream from which the rest of each value is taken.
 const BODY_STREAM: u32 = u32::MAX;
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -16,8 +16,8 @@ pub const fn split_mix(seed: u64, n: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The values of all keys: some bytes of each key's own, then a body that is the same for all. So a value is made and compared at the
-/// speed of a copy, and nothing is kept a key.
+/// The values of all keys: a prefix that depends on the key, then a body that all keys share. A value is thus generated and
+/// compared at the speed of a copy, and nothing is stored per key.
 #[derive(Debug)]
 pub struct Values {
     seed: u64,
@@ -26,7 +26,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values of this length, of this seed.
+    /// Creates values of this length for this seed.
     pub fn new(seed: u64, value_bytes: usize) -> Self {
         let mut payload = vec![0; HEADER_BYTES + value_bytes.saturating_sub(LEAD_BYTES)];
         fill(&mut payload, seed, BODY_STREAM, 0);
@@ -38,17 +38,17 @@ impl Values {
         self.value_bytes
     }
 
-    /// How many bytes of a value depend on its key.
+    /// Length of the prefix that depends on the key.
     pub fn lead_bytes(&self) -> usize {
         self.value_bytes.min(LEAD_BYTES)
     }
 
-    /// These bytes, and others after them if they are fewer.
+    /// The prefix of a key's value. Only the first [`lead_bytes`](Self::lead_bytes) bytes are valid.
     pub fn lead(&self, key: u64) -> [u8; LEAD_BYTES] {
         split_mix(self.seed, key).to_be_bytes()
     }
 
-    /// What follows them in every value.
+    /// The rest of every value.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
@@ -59,8 +59,8 @@ impl Values {
         out.extend_from_slice(&self.body);
     }
 
-    /// Whether this is the key's value, every byte of it.
-    pub fn is(&self, key: u64, value: &[u8]) -> bool {
+    /// Whether `value` equals the key's value, by comparing every byte.
+    pub fn matches(&self, key: u64, value: &[u8]) -> bool {
         value.len() == self.value_bytes
             && value[..self.lead_bytes()] == self.lead(key)[..self.lead_bytes()]
             && value[self.lead_bytes()..] == *self.body
@@ -72,14 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn split_mix_is_the_published_one() {
-        // The first outputs of the generator's reference with the seed 1234567.
+    fn split_mix_matches_the_reference() {
+        // The first outputs of the reference implementation with the seed 1234567.
         let wanted = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([0, 1, 2].map(|n| split_mix(1_234_567, n)), wanted);
     }
 
     #[test]
-    fn a_value_is_a_lead_then_the_body() {
+    fn a_value_is_a_prefix_and_the_body() {
         let mut payload = vec![0; 16 + 92];
         fill(&mut payload, 5, u32::MAX, 0);
         for value_bytes in [1, 3, 7, 8, 9, 100] {
@@ -93,16 +93,16 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_a_value_counts() {
+    fn every_byte_of_a_value_is_compared() {
         for value_bytes in [1, 3, 8, 9, 100] {
             let values = Values::new(5, value_bytes);
             let mut value = Vec::new();
             values.append(&mut value, 77);
-            assert!(values.is(77, &value));
-            assert!(!values.is(77, &value[1..]) && !values.is(78, &value), "{value_bytes}");
+            assert!(values.matches(77, &value));
+            assert!(!values.matches(77, &value[1..]) && !values.matches(78, &value), "{value_bytes}");
             for at in 0..value_bytes {
                 value[at] ^= 1;
-                assert!(!values.is(77, &value), "{value_bytes}: {at}");
+                assert!(!values.matches(77, &value), "{value_bytes}: {at}");
                 value[at] ^= 1;
             }
         }

@@ -1,4 +1,4 @@
-//! The phase `verify`: every kind of answer once, and every byte.
+//! The phase `verify`: each type of answer, with every byte compared.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,46 +7,46 @@ use super::limits::{READ_BYTES, VERIFY_BATCH, VERIFY_BATCH_BYTES, VERIFY_LINKS};
 use super::{Answer, GET_BYTES, Job, Values, append_command, append_get, append_set, parse};
 use crate::{Digest, fill};
 
-/// What goes into `verified`.
+/// The content of `verified`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Of the values of the connections' own keys, as read back.
+    /// The digest of the values of the connections' own keys, as read back.
     pub digest: Digest,
-    /// How many these were.
+    /// The number of these values.
     pub messages: u64,
-    /// And their bytes.
+    /// Their total length.
     pub bytes: u64,
 }
 
-/// Goes through the phase: first the connections' own keys, then all of the job's keys are written and read back.
+/// Runs the phase: writes and reads back first the connections' own keys, then all keys of the job.
 pub fn verify(job: &Job, links: &mut [TcpStream]) -> Result<Verified, String> {
-    let mut talk = Talk::default();
+    let mut batches = Batches::default();
     let mut verified = Verified::default();
     let group = (VERIFY_BATCH_BYTES * VERIFY_LINKS / (job.value_bytes + GET_BYTES)).clamp(1, VERIFY_LINKS);
     for (at, links) in links.chunks_mut(group).enumerate() {
         for number in 0..job.verify_keys {
-            own_keys(job, links, at * group, number, &mut talk, &mut verified)?;
+            own_keys(job, links, at * group, number, &mut batches, &mut verified)?;
         }
     }
     let values = Values::new(job.seed, job.value_bytes);
     for set in [true, false] {
-        all_keys(job, links, &values, set, &mut talk)?;
+        all_keys(job, links, &values, set, &mut batches)?;
     }
     Ok(verified)
 }
 
-/// Key `number` of each of these connections, the first of which is number `first`: GET, SET, GET.
+/// Performs GET, SET and GET of key `number` of each of these connections, the first of which has the number `first`.
 fn own_keys(
     job: &Job,
     links: &mut [TcpStream],
     first: usize,
     number: u64,
-    talk: &mut Talk,
+    batches: &mut Batches,
     verified: &mut Verified,
 ) -> Result<(), String> {
     let key = |at: usize| format!("verify:{}:{number}", first + at).into_bytes();
     let mut value = vec![0; job.value_bytes];
-    talk.round(
+    batches.round(
         links,
         1,
         |out, at| append_command(out, &[b"GET", &key(at)]),
@@ -59,11 +59,11 @@ fn own_keys(
         fill(&mut value, job.seed, (first + at) as u32, number);
         append_command(out, &[b"SET", &key(at), &value]);
     };
-    talk.round(links, 1, set, |at, answer| match answer {
+    batches.round(links, 1, set, |at, answer| match answer {
         Answer::Simple(b"OK") => Ok(()),
         _ => Err(wrong("SET", &key(at), "OK", answer)),
     })?;
-    talk.round(
+    batches.round(
         links,
         1,
         |out, at| append_command(out, &[b"GET", &key(at)]),
@@ -80,20 +80,20 @@ fn own_keys(
     )
 }
 
-/// Writes all keys, or reads them: the connections in turn take as many as a batch has.
+/// Writes or reads all keys in batches, which are distributed over the connections in turn.
 fn all_keys(
     job: &Job,
     links: &mut [TcpStream],
     values: &Values,
     set: bool,
-    talk: &mut Talk,
+    batches: &mut Batches,
 ) -> Result<(), String> {
     let fitting = (VERIFY_BATCH_BYTES / (job.value_bytes + 2 * GET_BYTES)).max(1);
     let batch = VERIFY_BATCH.min(fitting) as u64;
     let group = VERIFY_LINKS.min(links.len());
     let (mut done, mut turn) = (0, 0);
     while done < job.keys {
-        // The keys that are left, in batches, the last of which may be shorter: a round of its own.
+        // A shorter last batch gets its own round.
         let whole = (job.keys - done) / batch;
         let (count, of) = if whole == 0 { (1, job.keys - done) } else { (whole.min(group as u64), batch) };
         let from = if turn + count as usize > links.len() { 0 } else { turn };
@@ -105,12 +105,12 @@ fn all_keys(
             }
         };
         let mut awaited: Vec<u64> = (0..count).map(|at| done + at * of).collect();
-        talk.round(members, of, requests, |at, answer| {
+        batches.round(members, of, requests, |at, answer| {
             let key = awaited[at];
             awaited[at] += 1;
             let right = match answer {
                 Answer::Simple(b"OK") => set,
-                Answer::Bulk(value) => !set && values.is(key, value),
+                Answer::Bulk(value) => !set && values.matches(key, value),
                 _ => false,
             };
             let (command, wanted) = if set { ("SET", "OK") } else { ("GET", "the value that was set") };
@@ -122,18 +122,18 @@ fn all_keys(
 }
 
 fn wrong(command: &str, key: &[u8], wanted: &str, answer: Answer<'_>) -> String {
-    format!("verify: {command} {} was answered by {}, not by {wanted}", key.escape_ascii(), answer.describe())
+    format!("verify: {command} {} returned {}, expected {wanted}", key.escape_ascii(), answer.describe())
 }
 
-/// Rounds of requests: all of them are written, then all answers read.
+/// Rounds of requests: a round writes all requests, then reads all answers.
 #[derive(Default)]
-struct Talk {
+struct Batches {
     out: Vec<u8>,
     input: Input,
 }
 
-impl Talk {
-    /// Each link is written what `requests` appends for it, and then has to answer so many times.
+impl Batches {
+    /// Sends the requests that `requests` appends for each link, and checks `answers` answers of each.
     fn round(
         &mut self,
         links: &mut [TcpStream],
@@ -144,11 +144,11 @@ impl Talk {
         for (at, link) in links.iter_mut().enumerate() {
             self.out.clear();
             requests(&mut self.out, at);
-            link.write_all(&self.out).map_err(|error| told(&error))?;
+            link.write_all(&self.out).map_err(|error| describe(&error))?;
         }
         for (at, link) in links.iter_mut().enumerate() {
             for _ in 0..answers {
-                check(at, self.input.answer(link).map_err(|error| told(&error))?)?;
+                check(at, self.input.answer(link).map_err(|error| describe(&error))?)?;
             }
             self.input.expect_end()?;
         }
@@ -156,17 +156,17 @@ impl Talk {
     }
 }
 
-fn told(error: &io::Error) -> String {
+fn describe(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
             "verify: the server closed a connection".to_owned()
         }
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => "verify: the server does not answer".to_owned(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => "verify: the server did not answer in time".to_owned(),
         _ => format!("verify: {error}"),
     }
 }
 
-/// What has come and was not looked at yet, of one connection at a time.
+/// Received bytes that have not been parsed, of one connection at a time.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
@@ -175,24 +175,24 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The next answer; waits for it.
+    /// Waits for the next answer.
     pub(super) fn answer(&mut self, link: &mut impl Read) -> io::Result<Answer<'_>> {
         loop {
             let found = parse(&self.bytes[self.from..self.to]);
             match found.map_err(|reason| io::Error::new(ErrorKind::InvalidData, reason))? {
                 Some((_, length)) => {
-                    // Parsed again: the borrow of the first would last for the whole loop.
+                    // Parsed again, because the borrow of the first result would last for the whole loop.
                     let answer = &self.bytes[self.from..self.from + length];
                     self.from += length;
                     let again = parse(answer).ok().flatten();
-                    return Ok(again.expect("the same bytes were an answer right now").0);
+                    return Ok(again.expect("the same bytes were parsed as an answer before").0);
                 }
                 None => self.read(link)?,
             }
         }
     }
 
-    /// Nothing more may have come than was asked for.
+    /// Checks that no bytes follow the expected answers.
     fn expect_end(&mut self) -> Result<(), String> {
         if self.from < self.to {
             return Err("verify: more answers than requests".to_owned());
@@ -204,7 +204,7 @@ impl Input {
         self.bytes.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, self.to - self.from);
         if self.bytes.len() < self.to + READ_BYTES {
-            // Doubled, so that a long value is parsed few times.
+            // The buffer doubles, so that a long value is parsed only a few times.
             self.bytes.resize(2 * self.to + READ_BYTES, 0);
         }
         match link.read(&mut self.bytes[self.to..]) {
@@ -234,7 +234,7 @@ mod tests {
 
     type Store = Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>>;
 
-    /// A word of a request: the line that gives its length, its bytes, and the line's end.
+    /// Reads a word of a request.
     fn word(link: &mut impl BufRead) -> Option<Vec<u8>> {
         let mut line = String::new();
         link.read_line(&mut line).ok().filter(|length| *length > 0)?;
@@ -244,7 +244,7 @@ mod tests {
         Some(word)
     }
 
-    /// A thread a connection. `spoil` may change an answer to a GET.
+    /// A server with one thread per connection. `spoil` may change an answer to a GET.
     fn serve(store: &Store, spoil: fn(&[u8], Vec<u8>) -> Vec<u8>) -> std::net::SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn all_keys_are_there_afterwards() {
+    fn all_keys_exist_after_verify() {
         for (connections, pipeline, value_bytes, keys) in
             [(1, 1, 1, 1), (3, 4, 3, 1050), (70, 7, 20, 16_000), (5, 100, 70_000, 13), (2, 3, 5, 100)]
         {
@@ -317,34 +317,34 @@ mod tests {
             let (values, store) = (Values::new(3, value_bytes), store.lock().unwrap());
             assert_eq!(store.len() as u64, keys);
             for key in 0..keys {
-                assert!(values.is(key, &store[super::super::key_name(key).as_slice()]), "{key}");
+                assert!(values.matches(key, &store[super::super::key_name(key).as_slice()]), "{key}");
             }
         }
     }
 
     #[test]
-    fn a_wrong_answer_is_told_with_its_key() {
+    fn a_wrong_answer_is_reported_with_its_key() {
         type Row = (fn(&[u8], Vec<u8>) -> Vec<u8>, &'static str);
         let rows: [Row; 5] = [
             (
                 |_, _| b"$1\r\nx\r\n".to_vec(),
-                "verify: GET verify:0:0 was answered by the bulk string `x`, not by null",
+                "verify: GET verify:0:0 returned the bulk string `x`, expected null",
             ),
             (
                 |key, answer| {
                     if key == b"verify:0:1" && answer.len() > 5 { b"$-1\r\n".to_vec() } else { answer }
                 },
-                "verify: GET verify:0:1 was answered by null, not by the value that was set",
+                "verify: GET verify:0:1 returned null, expected the value that was set",
             ),
             (
                 |key, answer| if key == b"key:000000000004" { b"-ERR no\r\n".to_vec() } else { answer },
-                "verify: GET key:000000000004 was answered by the error `ERR no`, not by the value that was set",
+                "verify: GET key:000000000004 returned the error `ERR no`, expected the value that was set",
             ),
             (
                 |key, answer| if key == b"key:000000000004" { [b"+", &answer[4..]].concat() } else { answer },
-                "verify: GET key:000000000004 was answered by the simple string",
+                "verify: GET key:000000000004 returned the simple string",
             ),
-            (|_, _| b"*0\r\n".to_vec(), "verify: an answer of a kind that was not asked for: `*`"),
+            (|_, _| b"*0\r\n".to_vec(), "verify: unexpected type of answer: `*`"),
         ];
         for (spoil, wanted) in rows {
             let told = verified(&job(1, 3, 3, 10), spoil).0.unwrap_err();

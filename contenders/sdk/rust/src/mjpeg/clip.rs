@@ -1,4 +1,4 @@
-//! The clip: JPEG files one after the other in a file, of which one frame at a time is in memory.
+//! The clip: a file of concatenated JPEG files, of which only one frame at a time is in memory.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,17 +7,17 @@ use std::path::Path;
 
 use super::Picture;
 
-/// The longest frame, in bytes, and the most frames.
+/// Maximum length of a frame, and maximum number of frames.
 const FRAME_BYTES_MAX: usize = 64 << 20;
 const FRAMES_MAX: usize = 100_000;
 const READ_BYTES: u64 = 64 << 10;
 
-/// A clip, opened, and where its frames are.
+/// An open clip and the positions of its frames.
 #[derive(Debug)]
 pub struct Clip {
     file: File,
     frames: Vec<Frame>,
-    /// The scan that was compared last.
+    /// The last compared scan.
     scan: Vec<u8>,
 }
 
@@ -29,23 +29,23 @@ struct Frame {
     scan_bytes: usize,
 }
 
-/// What a picture is found to be.
+/// The frame that a picture equals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The frame's number in the clip.
+    /// The number of the frame in the clip.
     pub frame: usize,
-    /// The length of its scan.
+    /// The length of the scan.
     pub scan_bytes: usize,
 }
 
 impl Clip {
-    /// Opens a clip and looks where its frames are.
+    /// Opens a clip and indexes its frames.
     ///
     /// # Errors
-    /// When it cannot be read, or is no clip.
+    /// If the file cannot be read or is not a clip.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let told = |why: String| format!("{}: {why}", path.display());
-        let file = File::open(path).map_err(|e| told(e.to_string()))?;
+        let describe = |why: String| format!("{}: {why}", path.display());
+        let file = File::open(path).map_err(|e| describe(e.to_string()))?;
         let (mut frames, mut held, mut at) = (Vec::new(), Vec::new(), 0);
         loop {
             while let Some(frame) = first_frame(&held, at) {
@@ -54,37 +54,37 @@ impl Clip {
                 frames.push(frame);
             }
             if held.len() > FRAME_BYTES_MAX || frames.len() > FRAMES_MAX {
-                return Err(told(format!("frame {} is too long, or there are too many", frames.len())));
+                return Err(describe(format!("frame {} is too long, or there are too many", frames.len())));
             }
             match (&file).take(READ_BYTES).read_to_end(&mut held) {
                 Ok(0) if held.is_empty() && !frames.is_empty() => break,
-                Ok(0) => return Err(told(format!("frame {} is no whole JPEG file", frames.len()))),
+                Ok(0) => return Err(describe(format!("frame {} is not a complete JPEG file", frames.len()))),
                 Ok(_) => {}
-                Err(e) => return Err(told(e.to_string())),
+                Err(e) => return Err(describe(e.to_string())),
             }
         }
         Ok(Self { file, frames, scan: Vec::new() })
     }
 
-    /// How many frames it has.
+    /// The number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
 
-    /// Reads a frame, one JPEG file, in the place of what is in `into`.
+    /// Reads a frame (one JPEG file) into `into`, replacing its content.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn read(&self, frame: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
         let Frame { at, bytes, .. } = self.frames[frame];
         into.resize(bytes, 0);
         self.file.read_exact_at(into, at)
     }
 
-    /// Which frame has the scan of this picture, every byte compared: most likely the one of number `likely`. None has it: none.
+    /// Returns the frame whose scan equals that of this picture, by comparing every byte. `likely` is tried first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn find(
         &mut self,
         picture: &Picture<'_>,
@@ -104,7 +104,7 @@ impl Clip {
         Ok(None)
     }
 
-    /// Whether these bytes begin with the frame's scan, and it ends there.
+    /// Whether these bytes start with the frame's scan, followed by its end.
     fn is_scan(&mut self, frame: usize, rest: &[u8]) -> std::io::Result<bool> {
         let Frame { at, scan_at, scan_bytes, .. } = self.frames[frame];
         let Some((scan, after)) = rest.split_at_checked(scan_bytes) else { return Ok(false) };
@@ -117,7 +117,7 @@ impl Clip {
     }
 }
 
-/// The frame that these bytes begin with, if all of it is there.
+/// Returns the frame at the start of these bytes, if it is complete.
 fn first_frame(held: &[u8], at: u64) -> Option<Frame> {
     let picture = Picture::parse(held).ok()?;
     let scan = picture.scan(held);

@@ -1,34 +1,34 @@
-//! What a decoder looks at in a baseline JPEG file (ITU-T T.81, Annex B), and its canonical form.
+//! The parts of a baseline JPEG file that affect decoding (ITU-T T.81, Annex B), and its canonical form.
 
 use std::ops::Range;
 
-/// Components of a picture, at the most.
+/// Maximum number of components of a picture.
 const COMPONENTS_MAX: usize = 4;
 
-/// A file's headers, and where its scan is.
+/// The headers of a file, and the position of its scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture<'a> {
     /// Width in pixels.
     pub width: u16,
     /// Height in pixels.
     pub height: u16,
-    /// Sampling and number of the quantisation table of each component.
+    /// Sampling factors and quantisation table number of each component.
     components: Vec<(u8, u8)>,
     quantisation: [Option<[u16; 64]>; 4],
     huffman: [Option<&'a [u8]>; 4],
     restart: u16,
-    /// Where the entropy-coded data begins.
+    /// The offset of the entropy-coded data.
     pub scan_at: usize,
 }
 
 impl<'a> Picture<'a> {
-    /// Reads the headers of a file, up to its scan.
+    /// Parses the headers of a file, up to its scan.
     ///
     /// # Errors
-    /// What is wrong with it, or missing.
+    /// Returns a description of the first fault.
     pub fn parse(jpeg: &'a [u8]) -> Result<Self, String> {
         if !jpeg.starts_with(&[0xff, 0xd8]) {
-            return Err("no SOI at its beginning".to_owned());
+            return Err("no SOI at the beginning".to_owned());
         }
         let mut picture = Self {
             width: 0,
@@ -41,7 +41,7 @@ impl<'a> Picture<'a> {
         };
         let mut at = 2;
         loop {
-            // A marker may stand behind any number of fill bytes.
+            // Any number of fill bytes may precede a marker.
             while jpeg.get(at..at + 2) == Some(&[0xff, 0xff]) {
                 at += 1;
             }
@@ -50,17 +50,17 @@ impl<'a> Picture<'a> {
             };
             let end = at + 2 + usize::from(u16::from_be_bytes([high, low]));
             let segment =
-                jpeg.get(at + 4..end).ok_or_else(|| format!("segment {marker:02x} is cut short"))?;
+                jpeg.get(at + 4..end).ok_or_else(|| format!("segment {marker:02x} is truncated"))?;
             at = end;
             let read = match marker {
                 0xdb => picture.quantisation(segment),
                 0xc4 => picture.huffman(segment),
                 0xc0 | 0xc1 => picture.frame(segment),
                 0xc2..=0xcf => {
-                    return Err(format!("process {marker:02x} is not sequential with Huffman codes"));
+                    return Err(format!("coding process {marker:02x} is not sequential with Huffman codes"));
                 }
                 0xdd => segment.first_chunk().map(|&interval| picture.restart = u16::from_be_bytes(interval)),
-                0xda if !picture.is_usual_scan(segment) => return Err("an unusual scan".to_owned()),
+                0xda if !picture.is_usual_scan(segment) => return Err("unsupported scan header".to_owned()),
                 0xda => {
                     picture.scan_at = at;
                     return Ok(picture);
@@ -71,7 +71,8 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Writes its canonical form in the place of what is in `out`; `jpeg` is the file it was read of. None if a quantisation table is missing.
+    /// Writes the canonical form to `out`, replacing its content. `jpeg` is the parsed file. Returns `None` if a quantisation
+    /// table is missing.
     pub fn canonical(&self, jpeg: &[u8], out: &mut Vec<u8>) -> Option<()> {
         out.clear();
         out.extend(self.width.to_be_bytes());
@@ -90,7 +91,7 @@ impl<'a> Picture<'a> {
         Some(())
     }
 
-    /// Where the entropy-coded data is, restart markers with it: up to the first marker of another kind, and its fill bytes.
+    /// Returns the range of the entropy-coded data, including restart markers. It ends at the first other marker or its fill bytes.
     pub fn scan(&self, jpeg: &[u8]) -> Range<usize> {
         let mut from = self.scan_at;
         while let Some(found) = jpeg[from..].iter().position(|&byte| byte == 0xff) {
@@ -123,7 +124,7 @@ impl<'a> Picture<'a> {
         while let [head, rest @ ..] = segment {
             let length = 16 + rest.get(..16)?.iter().map(|&count| usize::from(count)).sum::<usize>();
             let (table, rest) = rest.split_at_checked(length)?;
-            // In the order DC 0, AC 0, DC 1, AC 1.
+            // The order is DC 0, AC 0, DC 1, AC 1.
             *self.huffman.get_mut(usize::from(head & 0x0f) * 2 + usize::from(head >> 4))? = Some(table);
             segment = rest;
         }
@@ -140,7 +141,7 @@ impl<'a> Picture<'a> {
         usual.then_some(())
     }
 
-    /// One scan of all components, the first with the tables 0, the others with the tables 1, as RFC 2435 has them.
+    /// Whether the scan has all components, the first with the tables 0 and the others with the tables 1, as RFC 2435 requires.
     fn is_usual_scan(&self, segment: &[u8]) -> bool {
         let [count, rest @ ..] = segment else { return false };
         let (count, components) = (usize::from(*count), self.components.len());

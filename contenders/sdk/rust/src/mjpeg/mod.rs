@@ -1,12 +1,12 @@
-//! Both roles of the `mjpeg` workload, so that an adapter holds its library's calls and little else.
+//! State and counters of an `mjpeg` role. An adapter adds little more than the calls of its library.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read the clip a frame at a time, and say when the next one is due ([`Walk`]) | open a socket, or write or read a packet |
+//! | read the clip one frame at a time, and schedule the frames ([`Walk`]) | open a socket, or encode or parse a packet |
 //! | compare each picture with the clip, and count ([`Inbox`]) | decode or encode |
 //! | answer the lab | choose a runtime |
 //!
-//! A sender: [`Sender::await_port`], create the library's sender, [`Sender::connected`]. Then for ever:
+//! A sender calls [`Sender::await_port`], creates the library's sender, and calls [`Sender::connected`]. Then it runs this loop:
 //!
 //! ```no_run
 //! # use netdyno_contender::mjpeg::Sender;
@@ -15,18 +15,18 @@
 //! let mut walk = sender.walk();
 //! let mut jpeg = Vec::new();
 //! while walk.next(&mut jpeg) {
-//!     walk.await_due(); // where the library does not pace frames itself, by walk.interval()
+//!     walk.await_due(); // unless the library paces frames itself, by walk.interval()
 //!     send(&jpeg);
 //!     walk.sent(&jpeg);
 //! }
-//! // Only if source = "live": pictures of its own from here on, and sender.count(jpeg.len()) for each.
+//! // Reached only if source = "live": generate pictures, and call sender.count(jpeg.len()) for each.
 //! # }
 //! ```
 //!
-//! A receiver: note [`crate::now_ns`], create and bind, [`Receiver::bound`]; then [`Inbox::take`] for every picture of
-//! [`Receiver::inbox`].
+//! A receiver reads [`crate::now_ns`], creates and binds the library's receiver, calls [`Receiver::bound`], and passes every
+//! picture to [`Inbox::take`] of [`Receiver::inbox`].
 //!
-//! The lab is answered on the thread that reads stdin, and `stop` ends the process there.
+//! The thread that reads stdin answers the lab and ends the process on `stop`.
 
 mod clip;
 mod jpeg;
@@ -46,7 +46,7 @@ pub use sender::{Sender, Walk};
 
 use crate::{Event, Lab, Phase, Setup};
 
-/// Frames a second in `verify`, at the most.
+/// Maximum number of frames per second in `verify`.
 pub const VERIFY_FPS_MAX: u32 = 30;
 
 /// The role of this process.
@@ -55,30 +55,30 @@ pub const VERIFY_FPS_MAX: u32 = 30;
 pub enum Role {
     /// Sends the clip.
     Sender(Sender),
-    /// Receives it.
+    /// Receives the clip.
     Receiver(Receiver),
 }
 
-/// What both roles go by.
+/// The parameters of both roles.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// For `ready`, `unsupported` and `failed`.
     pub lab: Lab,
-    /// The address of the interface to be on.
+    /// The address of the interface to use.
     pub local: IpAddr,
     /// The other role's address.
     pub peer: IpAddr,
-    /// Size of a picture, in pixels.
+    /// Width of a picture in pixels.
     pub width: u16,
-    /// Size of a picture, in pixels.
+    /// Height of a picture in pixels.
     pub height: u16,
-    /// Quality, for encoders.
+    /// Quality for encoders.
     pub quality: u8,
-    /// Frames a second; 0: flat out.
+    /// Frames per second; 0: as fast as possible.
     pub fps: u32,
-    /// The longest RTP packet, its header included.
+    /// Maximum length of an RTP packet, including its header.
     pub packet_bytes: usize,
-    /// Whether pictures after `verify` are the sender's own.
+    /// Whether the sender generates the pictures after `verify`.
     pub live: bool,
     frames: usize,
     clip: PathBuf,
@@ -104,26 +104,26 @@ impl Job {
             packet_bytes: bounded(lab, setup, "packet_bytes"),
             live: setup.params.text("source") == "live",
             frames: bounded(lab, setup, "clip_frames"),
-            clip: clip.unwrap_or_else(|| lab.failed("setup: inputs has no `clip`")).clone(),
-            // A cast of a float saturates.
+            clip: clip.unwrap_or_else(|| lab.failed("the setup has no input `clip`")).clone(),
+            // The cast saturates.
             window_ns: (setup.params.float("seconds") * 1e9) as u64,
         }
     }
 
-    /// The clip, opened and indexed.
+    /// Opens and indexes the clip.
     fn open_clip(&self) -> Clip {
         let clip = Clip::open(&self.clip).unwrap_or_else(|why| self.lab.failed(why));
         if clip.frames() != self.frames {
-            self.lab.failed(format!("the clip has {} frames, not {}", clip.frames(), self.frames));
+            self.lab.failed(format!("the clip has {} frames, expected {}", clip.frames(), self.frames));
         }
         clip
     }
 }
 
-/// Reads the setup and serves the lab from then on. Once a process, and first in `main`. Another workload or an unknown
-/// role is `unsupported`.
+/// Reads the setup and starts serving the lab. Call it once, at the start of `main`. Another workload or an unknown role
+/// is `unsupported`.
 pub fn connect() -> &'static Role {
-    // The lab is served until the process ends, and so long lives what it asks about.
+    // The lab is served until the process ends, so the role must have a static lifetime.
     static ROLE: OnceLock<Role> = OnceLock::new();
     let (lab, setup) = Lab::connect_with(|event| match ROLE.wait() {
         Role::Sender(sender) => sender.handle(event),
@@ -153,20 +153,20 @@ impl Role {
     }
 }
 
-/// What the lab's thread tells the role's.
+/// State that the lab's thread shares with the role's.
 #[derive(Debug, Default)]
-struct Course(Mutex<State>, Condvar);
+struct Progress(Mutex<State>, Condvar);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
     phase: Option<Phase>,
-    /// Of the receiver.
+    /// The RTP port of the receiver.
     port: Option<u16>,
     /// The receiver has every frame of `verify`.
     have: bool,
 }
 
-impl Course {
+impl Progress {
     fn change(&self, how: impl FnOnce(&mut State)) {
         how(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
         self.1.notify_all();
@@ -176,13 +176,13 @@ impl Course {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until this is so.
+    /// Waits until the state satisfies `so`.
     fn until(&self, so: impl Fn(&State) -> bool) -> State {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *self.1.wait_while(held, |state| !so(state)).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What both roles do with an event alike; gives back what is theirs.
+    /// Handles events that are common to both roles; returns the others.
     fn handle(&self, event: Event) -> Option<Event> {
         match event {
             Event::Start(phase) => self.change(|state| state.phase = Some(phase)),

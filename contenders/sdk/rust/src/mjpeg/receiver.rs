@@ -1,16 +1,16 @@
-//! What the receiver makes of the pictures that its library hands over.
+//! The receiver's checks and counters.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use serde_json::json;
 
-use super::{Clip, Course, Job, Picture};
+use super::{Clip, Job, Picture, Progress};
 use crate::{Digest, Event, Histograms, Phase, end, now_ns};
 
-/// What a moment is before it has come.
+/// The value of a time that has not been reached.
 const NEVER: u64 = u64::MAX;
 
-/// Written by the inbox, read by the lab's thread.
+/// Counters that the inbox writes and the lab's thread reads.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Books {
@@ -25,9 +25,9 @@ pub(super) struct Books {
 /// The role that receives.
 #[derive(Debug)]
 pub struct Receiver {
-    /// What it goes by.
+    /// The parameters.
     pub job: Job,
-    course: Course,
+    progress: Progress,
     measure_ns: AtomicU64,
     books: Books,
     jitter: Histograms,
@@ -37,20 +37,20 @@ impl Receiver {
     pub(super) fn new(job: Job) -> Self {
         Self {
             job,
-            course: Course::default(),
+            progress: Progress::default(),
             measure_ns: AtomicU64::new(NEVER),
             books: Books::default(),
             jitter: Histograms::named(1, &["jitter"]),
         }
     }
 
-    /// The library's receiver is bound, RTP at this port; it began to be created at `created_ns`.
+    /// Reports that the library's receiver is bound, with RTP at this port. `created_ns` is the time right before its creation.
     pub fn bound(&self, port: u16, created_ns: u64) {
         self.job.lab.connected(&[now_ns().saturating_sub(created_ns)]);
         self.job.lab.signal("sender", json!({ "port": port }));
     }
 
-    /// What takes the pictures. Once, and before `bound`: it reads the clip's index.
+    /// Creates the inbox. Call it once, before `bound`, because it reads the clip's index.
     pub fn inbox(&'static self) -> Inbox {
         Inbox::new(self, self.job.open_clip())
     }
@@ -59,7 +59,7 @@ impl Receiver {
         if event == Event::Start(Phase::Measure) {
             self.measure_ns.store(now_ns(), Relaxed);
         }
-        match self.course.handle(event) {
+        match self.progress.handle(event) {
             Some(Event::Mark { id }) => self.job.lab.counters(id, &self.values()),
             Some(Event::Stop) => {
                 let histograms = if self.job.fps > 0 { self.jitter.encode() } else { Ok(Vec::new()) };
@@ -87,18 +87,18 @@ impl Receiver {
     }
 }
 
-/// Takes pictures, one after the other.
+/// Checks and counts pictures.
 #[derive(Debug)]
 pub struct Inbox {
     receiver: &'static Receiver,
     clip: Clip,
-    /// Of `verify`: which frames are there, and what they are.
+    /// The frames that have arrived in `verify`, and their canonical forms.
     seen: Vec<bool>,
     digest: Digest,
     messages: usize,
     bytes: u64,
     form: Vec<u8>,
-    /// The last frame: its number, and when it came.
+    /// The last frame: its number and time of arrival.
     last: Option<(usize, u64)>,
 }
 
@@ -116,10 +116,10 @@ impl Inbox {
         }
     }
 
-    /// A picture, one JPEG file, that the library has handed over just now.
+    /// Checks a picture (one JPEG file) that the library has just delivered.
     pub fn take(&mut self, jpeg: &[u8]) {
         let at_ns = now_ns();
-        let counts = self.receiver.course.now().phase > Some(Phase::Verify);
+        let counts = self.receiver.progress.now().phase > Some(Phase::Verify);
         if let Err(why) = self.judge(jpeg, at_ns, counts) {
             if !counts {
                 self.receiver.job.lab.failed(format!("verify: {why}"));
@@ -131,13 +131,13 @@ impl Inbox {
         }
     }
 
-    /// Why it is wrong, if it is.
+    /// Returns an error if the picture is wrong.
     fn judge(&mut self, jpeg: &[u8], at_ns: u64, counts: bool) -> Result<(), String> {
         let job = &self.receiver.job;
         let picture = Picture::parse(jpeg)?;
         if counts && job.live {
             if (picture.width, picture.height) != (job.width, job.height) {
-                return Err(format!("a picture of {}x{} pixels", picture.width, picture.height));
+                return Err(format!("picture of {}x{} pixels", picture.width, picture.height));
             }
             self.count(0, picture.scan(jpeg).len(), at_ns);
             return Ok(());
@@ -146,7 +146,7 @@ impl Inbox {
         let found = self.clip.find(&picture, jpeg, likely).map_err(|e| format!("the clip: {e}"))?;
         let found = found.ok_or_else(|| {
             let bytes = picture.scan(jpeg).len();
-            format!("the scan of a picture, {bytes} bytes, is none of the clip's; after frame {likely}'s predecessor")
+            format!("the scan of a picture ({bytes} bytes) is not in the clip; expected frame {likely}")
         })?;
         if counts {
             self.count(found.frame, found.scan_bytes, at_ns);
@@ -161,21 +161,21 @@ impl Inbox {
         if std::mem::replace(&mut self.seen[frame], true) {
             return Ok(());
         }
-        picture.canonical(jpeg, &mut self.form).ok_or("a picture without a quantisation table")?;
+        picture.canonical(jpeg, &mut self.form).ok_or("picture without a quantisation table")?;
         self.digest.add(&self.form);
         self.messages += 1;
         self.bytes += self.form.len() as u64;
         if self.messages == self.seen.len() {
-            let Receiver { job, course, .. } = self.receiver;
-            // The other role may have been told of the phase first.
-            course.until(|state| state.phase.is_some());
+            let Receiver { job, progress, .. } = self.receiver;
+            // The other role may have learnt of the phase first.
+            progress.until(|state| state.phase.is_some());
             job.lab.signal("sender", json!({ "have": self.messages }));
             job.lab.verified(&self.digest, self.messages as u64, self.bytes);
         }
         Ok(())
     }
 
-    /// A whole and equal frame after `verify`.
+    /// Counts a complete and equal frame after `verify`.
     fn count(&mut self, frame: usize, scan_bytes: usize, at_ns: u64) {
         let Receiver { job, books, jitter, measure_ns, .. } = self.receiver;
         if let Some((before, before_ns)) = self.last.replace((frame, at_ns)) {
@@ -196,7 +196,7 @@ impl Inbox {
     }
 }
 
-/// With one writer.
+/// Adds without an atomic read-modify-write, because there is one writer.
 fn add(counter: &AtomicU64, amount: u64) {
     counter.store(counter.load(Relaxed) + amount, Relaxed);
 }

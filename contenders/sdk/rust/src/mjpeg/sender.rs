@@ -1,37 +1,37 @@
-//! The sender's walk over the clip, and its side of the lab.
+//! The sender's iteration over the clip, and its messages to the lab.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::{Clip, Course, Job, VERIFY_FPS_MAX};
+use super::{Clip, Job, Progress, VERIFY_FPS_MAX};
 use crate::{Event, Phase, end};
 
 /// The role that sends.
 #[derive(Debug)]
 pub struct Sender {
-    /// What it goes by.
+    /// The parameters.
     pub job: Job,
-    course: Course,
+    progress: Progress,
     frames: AtomicU64,
     bytes: AtomicU64,
 }
 
 impl Sender {
     pub(super) fn new(job: Job) -> Self {
-        Self { job, course: Course::default(), frames: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Self { job, progress: Progress::default(), frames: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
-    /// Waits until the receiver is there; gives its RTP port. After `ready`.
+    /// Waits for the receiver's signal and returns its RTP port. Call it after `ready`.
     pub fn await_port(&self) -> u16 {
-        self.course.until(|state| state.port.is_some()).port.unwrap_or_default()
+        self.progress.until(|state| state.port.is_some()).port.unwrap_or_default()
     }
 
-    /// The library's sender is there.
+    /// Reports that the library's sender was created.
     pub fn connected(&self) {
         self.job.lab.connected(&[]);
     }
 
-    /// The walk over the clip. Once.
+    /// Creates the iteration over the clip. Call it once.
     pub fn walk(&'static self) -> Walk {
         Walk {
             sender: self,
@@ -43,9 +43,9 @@ impl Sender {
         }
     }
 
-    /// A picture of its own was handed to the network, of so many bytes.
+    /// Counts a live picture of this length that was handed to the network.
     pub fn count(&self, bytes: usize) {
-        // One writer.
+        // There is one writer.
         self.bytes.store(self.bytes.load(Relaxed) + bytes as u64, Relaxed);
         self.frames.store(self.frames.load(Relaxed) + 1, Relaxed);
     }
@@ -55,8 +55,8 @@ impl Sender {
             let frames = self.frames.load(Relaxed);
             [("frames", frames), ("bytes", self.bytes.load(Relaxed))]
         };
-        match self.course.handle(event) {
-            Some(Event::Signal { body, .. }) => self.course.change(|state| {
+        match self.progress.handle(event) {
+            Some(Event::Signal { body, .. }) => self.progress.change(|state| {
                 state.port = state.port.or_else(|| u16::try_from(body["port"].as_u64()?).ok());
                 state.have |= body["have"].is_u64();
             }),
@@ -70,31 +70,31 @@ impl Sender {
     }
 }
 
-/// The clip, frame by frame, round and round.
+/// A repeated iteration over the frames of the clip.
 #[derive(Debug)]
 pub struct Walk {
     sender: &'static Sender,
     clip: Clip,
     frame: usize,
     phase: Option<Phase>,
-    /// When the schedule's first frame was due, and how many were sent then.
+    /// When the first frame of the schedule was due, and the number of frames sent before it.
     first: (Instant, u64),
     sent: u64,
 }
 
 impl Walk {
-    /// Puts the next frame, one JPEG file, into `into`. Waits until its phase has begun. False once `verify` is over if the
-    /// sender is to make its own pictures from then on.
+    /// Reads the next frame (one JPEG file) into `into`. Waits for its phase. Returns false after `verify` if the sender
+    /// generates the pictures from then on.
     pub fn next(&mut self, into: &mut Vec<u8>) -> bool {
-        let course = &self.sender.course;
-        // Verify lasts until the receiver has all.
+        let progress = &self.sender.progress;
+        // Verify lasts until the receiver has all frames.
         let begun = |phase: Option<Phase>, have: bool| match phase {
             Some(Phase::Verify) => (!have).then_some(Phase::Verify),
-            // The lab knows no difference between the two, and neither does a sender.
+            // A sender does not distinguish warm-up and measurement.
             Some(_) => Some(Phase::Warmup),
             None => None,
         };
-        let now = course.until(|state| begun(state.phase, state.have).is_some());
+        let now = progress.until(|state| begun(state.phase, state.have).is_some());
         let phase = begun(now.phase, now.have);
         if phase == Some(Phase::Warmup) && self.sender.job.live {
             return false;
@@ -109,7 +109,7 @@ impl Walk {
         true
     }
 
-    /// From one frame to the next: that of `verify` while it lasts; none: flat out.
+    /// The interval between frames in the current phase; `None`: as fast as possible.
     pub fn interval(&self) -> Option<Duration> {
         let fps = match (self.phase, self.sender.job.fps) {
             (None | Some(Phase::Verify), 0) => VERIFY_FPS_MAX,
@@ -119,18 +119,18 @@ impl Walk {
         (fps > 0).then(|| Duration::from_secs(1) / fps)
     }
 
-    /// When the frame that `next` gave is due: at once if flat out.
+    /// When the current frame is due: at once if there is no interval.
     pub fn due(&self) -> Instant {
         let (first, before) = self.first;
         first + self.interval().unwrap_or_default() * u32::try_from(self.sent - before).unwrap_or(u32::MAX)
     }
 
-    /// Sleeps until the frame that `next` gave is due.
+    /// Sleeps until the current frame is due.
     pub fn await_due(&self) {
         std::thread::sleep(self.due().saturating_duration_since(Instant::now()));
     }
 
-    /// The frame was handed to the network.
+    /// Reports that the frame was handed to the network.
     pub fn sent(&mut self, jpeg: &[u8]) {
         self.sent += 1;
         if self.phase != Some(Phase::Verify) {

@@ -1,4 +1,4 @@
-//! The vector that all SDKs share, and what the receiver counts.
+//! The test vector that all SDKs share, and the receiver's counters.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn bytes_of(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The clip of the vector as a file of its own.
+/// The clip of the vector as a file.
 struct File(PathBuf);
 
 impl File {
@@ -49,7 +49,7 @@ fn receiver(fps: u64, live: bool, clip: &File) -> &'static Receiver {
 }
 
 #[test]
-fn the_clips_canonical_forms_are_what_the_lab_expects() {
+fn canonical_forms_match_the_vector() {
     let (vector, file) = (vector(), File::of_vector("digest"));
     let clip = Clip::open(&file.0).unwrap();
     let (mut digest, mut jpeg, mut form, mut bytes) = (Digest::default(), Vec::new(), Vec::new(), 0);
@@ -66,7 +66,7 @@ fn the_clips_canonical_forms_are_what_the_lab_expects() {
 }
 
 #[test]
-fn pictures_are_told_apart() {
+fn pictures_are_matched_with_frames() {
     let file = File::of_vector("cases");
     let mut clip = Clip::open(&file.0).unwrap();
     for case in vector()["cases"].as_array().unwrap() {
@@ -86,7 +86,7 @@ fn pictures_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_clip_is_refused() {
+fn invalid_clips_are_rejected() {
     let whole = bytes_of(vector()["clip"].as_str().unwrap());
     for (name, bytes) in [("empty", &whole[..0]), ("cut", &whole[..whole.len() - 1]), ("late", &whole[1..])] {
         let file = File::of(name, bytes);
@@ -95,7 +95,7 @@ fn what_is_no_clip_is_refused() {
 }
 
 #[test]
-fn a_headers_cut_anywhere_is_refused_and_nothing_panics() {
+fn truncated_headers_are_rejected_without_a_panic() {
     for case in vector()["cases"].as_array().unwrap() {
         let jpeg = bytes_of(case["jpeg"].as_str().unwrap());
         for end in 0..jpeg.len() {
@@ -106,9 +106,9 @@ fn a_headers_cut_anywhere_is_refused_and_nothing_panics() {
     }
 }
 
-/// Frames in their order of arrival after `verify` -> (frames, dropped).
+/// Frames in order of arrival after `verify` -> (frames, dropped).
 #[test]
-fn holes_are_dropped_frames() {
+fn missing_frames_are_counted_as_dropped() {
     let file = File::of_vector("counts");
     for (order, wanted) in
         [(&[0, 1, 2, 0][..], (4, 0)), (&[1, 2], (2, 0)), (&[0, 2, 1], (3, 2)), (&[2, 1], (2, 1))]
@@ -122,7 +122,7 @@ fn holes_are_dropped_frames() {
             inbox.take(&jpeg);
         }
         receiver.handle(Event::Start(Phase::Warmup));
-        // From verify the last frame is 2.
+        // The last frame of verify is 2.
         let before = if order[0] == 0 { 0 } else { (order[0] + 3 - 2 - 1) % 3 };
         for &frame in order {
             Clip::open(&file.0).unwrap().read(frame, &mut jpeg).unwrap();
@@ -137,7 +137,7 @@ fn holes_are_dropped_frames() {
 }
 
 #[test]
-fn live_pictures_are_counted_by_their_size() {
+fn live_pictures_are_checked_by_their_size() {
     let file = File::of_vector("live");
     let receiver = receiver(100, true, &file);
     let mut inbox = receiver.inbox();
@@ -148,7 +148,7 @@ fn live_pictures_are_counted_by_their_size() {
     inbox.take(&jpeg);
     std::thread::sleep(std::time::Duration::from_millis(10));
     inbox.take(&jpeg);
-    // Another size: the low byte of the width, behind SOF's length, precision and height.
+    // Change the low byte of the width, which follows SOF's length, precision and height.
     let frame_at = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
     jpeg[frame_at + 8] ^= 16;
     inbox.take(&jpeg);

@@ -1,5 +1,5 @@
-//! Runs lanes and background tasks on an asynchronous runtime. By static dispatch: no boxing, no allocation a request,
-//! and a future is `Send` where the adapter's wire and timer are.
+//! Runs lanes and background tasks on an asynchronous runtime. Static dispatch avoids boxing and allocation per request;
+//! a future is `Send` if the adapter's wire and timer are.
 
 use std::io;
 use std::time::Duration;
@@ -8,39 +8,39 @@ use super::{Job, Lane, PHASE_POLL, Pacing, WORK_PAUSE, Work};
 use crate::now_ns;
 
 /// One connected socket of ping.
-#[allow(async_fn_in_trait)] // whether the futures are Send follows from the adapter's types
+#[allow(async_fn_in_trait)] // whether the futures are Send depends on the adapter's types
 pub trait Wire {
-    /// Takes the message that is sent next, before the wait until it is due: what the runtime needs done to it stays
-    /// outside the time that is measured.
+    /// Prepares the message that is sent next. It is called before the wait until the message is due, so that the
+    /// runtime's preparations are not measured.
     fn prepare(&mut self, _message: &[u8]) {}
 
-    /// Sends a whole message, the one that was prepared.
+    /// Sends the whole prepared message.
     async fn send(&mut self, message: &[u8]) -> io::Result<()>;
 
-    /// The next message: a datagram, or the next `message_bytes` bytes of a TCP stream.
+    /// Receives the next message: a datagram, or the next `message_bytes` bytes of a TCP stream.
     ///
-    /// UDP: nothing if none has come, at least once in [`TICK`](super::TICK). It should cost no timer a message.
-    /// TCP may wait for ever.
+    /// UDP: returns `None` if no message arrives within [`TICK`](super::TICK), without a timer per message.
+    /// TCP may wait forever.
     async fn receive(&mut self) -> io::Result<Option<&[u8]>>;
 }
 
-/// The runtime's own ways to wait.
+/// The runtime's functions for waiting.
 #[allow(async_fn_in_trait)] // as above
 pub trait Timer {
-    /// Lets the runtime do what else is ready.
+    /// Yields to other ready tasks.
     async fn yield_now(&self);
 
-    /// Sleeps by the runtime's timer.
+    /// Sleeps with the runtime's timer.
     async fn sleep(&self, duration: Duration);
 
-    /// Sleeps until that moment of `CLOCK_MONOTONIC`. To be given where the runtime has absolute timers;
-    /// [`instant`](super::instant) converts.
+    /// Sleeps until this time of `CLOCK_MONOTONIC`. Override it if the runtime has absolute timers;
+    /// [`instant`](super::instant) converts the time.
     async fn sleep_until(&self, due_ns: u64) {
         self.sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns()))).await;
     }
 }
 
-/// Runs a lane over its socket. Ends with the process only; an error of the socket ends that with `failed`.
+/// Runs a lane over its socket until the process ends. An error of the socket ends the process with `failed`.
 pub async fn drive<W: Wire, T: Timer>(mut lane: Lane, mut wire: W, timer: T) -> ! {
     loop {
         let due_ns = loop {
@@ -78,7 +78,7 @@ pub async fn drive<W: Wire, T: Timer>(mut lane: Lane, mut wire: W, timer: T) -> 
     }
 }
 
-/// Waits for the warm-up, then hands each background task to `spawn`, which runs [`work`] as a task of the runtime.
+/// Waits for the warm-up, then passes each background task to `spawn`, which runs [`work`] as a task of the runtime.
 pub async fn background<T: Timer>(job: &'static Job, timer: &T, mut spawn: impl FnMut(Work)) {
     if job.tasks == 0 {
         return;
@@ -89,7 +89,7 @@ pub async fn background<T: Timer>(job: &'static Job, timer: &T, mut spawn: impl 
     job.works().for_each(&mut spawn);
 }
 
-/// One background task, for ever.
+/// Runs one background task forever.
 pub async fn work<T: Timer>(mut work: Work, timer: T) -> ! {
     loop {
         work.run();

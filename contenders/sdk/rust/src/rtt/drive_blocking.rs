@@ -1,4 +1,4 @@
-//! Runs lanes and background tasks where waiting is an ordinary call: on threads, or on coroutines with stacks.
+//! Runs lanes and background tasks on threads or stackful coroutines, where waiting is a blocking call.
 
 use std::io;
 use std::time::Duration;
@@ -11,22 +11,22 @@ pub trait BlockingWire {
     /// Sends a whole message.
     fn send(&mut self, message: &[u8]) -> io::Result<()>;
 
-    /// The next message: a datagram, or the next `message_bytes` bytes of a TCP stream.
+    /// Receives the next message: a datagram, or the next `message_bytes` bytes of a TCP stream.
     ///
-    /// UDP: nothing if none has come, at least once in [`TICK`](super::TICK). TCP may wait for ever.
+    /// UDP: returns `None` if no message arrives within [`TICK`](super::TICK). TCP may wait forever.
     fn receive(&mut self) -> io::Result<Option<&[u8]>>;
 }
 
-/// The ways to wait.
+/// The functions for waiting.
 pub trait BlockingTimer {
-    /// Lets others run that are ready, where there are any.
+    /// Yields to other ready threads or coroutines.
     fn yield_now(&self);
 
     /// Sleeps.
     fn sleep(&self, duration: Duration);
 }
 
-/// Runs a lane over its socket. Ends with the process only; an error of the socket ends that with `failed`.
+/// Runs a lane over its socket until the process ends. An error of the socket ends the process with `failed`.
 pub fn drive_blocking(mut lane: Lane, mut wire: impl BlockingWire, timer: impl BlockingTimer) -> ! {
     loop {
         let due_ns = loop {
@@ -63,7 +63,7 @@ pub fn drive_blocking(mut lane: Lane, mut wire: impl BlockingWire, timer: impl B
     }
 }
 
-/// Waits for the warm-up, then hands each background task to `spawn`, which runs [`work_blocking`] beside it.
+/// Waits for the warm-up, then passes each background task to `spawn`, which runs [`work_blocking`] concurrently.
 pub fn background_blocking(job: &'static Job, timer: &impl BlockingTimer, spawn: impl FnMut(Work)) {
     if job.tasks == 0 {
         return;
@@ -74,7 +74,7 @@ pub fn background_blocking(job: &'static Job, timer: &impl BlockingTimer, spawn:
     job.works().for_each(spawn);
 }
 
-/// One background task, for ever.
+/// Runs one background task forever.
 pub fn work_blocking(mut work: Work, timer: impl BlockingTimer) -> ! {
     loop {
         work.run();

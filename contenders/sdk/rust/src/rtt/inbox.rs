@@ -1,7 +1,7 @@
-//! Receiving datagrams where the kernel fills a buffer that it owns meanwhile.
+//! Receives datagrams on runtimes where the kernel owns the buffer during the receive.
 //!
-//! A tick does not cancel the receive that it overtakes: the datagram might be taken already, and would be lost. The
-//! receive stays under way until the next call.
+//! A tick does not cancel a pending receive, because a datagram that has already been received would be lost. The
+//! receive stays pending until the next call.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -13,12 +13,12 @@ use std::task::{Context, Poll, Waker};
 
 use super::{TICK, Timer};
 
-/// Datagrams of one socket. `receive` takes a buffer, and gives it back with the length of what came.
+/// Datagrams of one socket. `receive` takes a buffer and returns it with the length of the datagram.
 pub struct Inbox<R, F> {
     receive: R,
-    /// One box for all receives.
-    under_way: Pin<Box<Option<F>>>,
-    /// Empty while a receive has it.
+    /// One allocation for all receives.
+    pending: Pin<Box<Option<F>>>,
+    /// Empty while a receive owns it.
     buffer: Vec<u8>,
     tick: Rc<Tick>,
 }
@@ -28,30 +28,30 @@ where
     R: Fn(Vec<u8>) -> F,
     F: Future<Output = (io::Result<usize>, Vec<u8>)>,
 {
-    /// For datagrams of up to the buffer's length.
+    /// Creates an inbox for datagrams of up to the buffer's length.
     pub fn new(buffer: Vec<u8>, ticks: &Ticks, receive: R) -> Self {
-        Self { receive, under_way: Box::pin(None), buffer, tick: ticks.add() }
+        Self { receive, pending: Box::pin(None), buffer, tick: ticks.add() }
     }
 
-    /// The next datagram; none where the tick is faster.
+    /// Returns the next datagram, or `None` if a tick comes first.
     pub async fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        if self.under_way.is_none() {
+        if self.pending.is_none() {
             let receive = (self.receive)(take(&mut self.buffer));
-            self.under_way.set(Some(receive));
+            self.pending.set(Some(receive));
         }
-        let Self { under_way, tick, .. } = self;
-        let received = poll_fn(|cx| match under_way.as_mut().as_pin_mut().map(|receive| receive.poll(cx)) {
+        let Self { pending, tick, .. } = self;
+        let received = poll_fn(|cx| match pending.as_mut().as_pin_mut().map(|receive| receive.poll(cx)) {
             Some(Poll::Ready(received)) => Poll::Ready(Some(received)),
             _ => tick.poll(cx).map(|()| None),
         });
         let Some((length, buffer)) = received.await else { return Ok(None) };
-        self.under_way.set(None);
+        self.pending.set(None);
         self.buffer = buffer;
         Ok(Some(&self.buffer[..length?]))
     }
 }
 
-/// The ticks of all inboxes. One task [`ring`]s them, so that no message registers a timer.
+/// The ticks of all inboxes. One task [`ring`]s them, so that messages need no timers.
 #[derive(Default)]
 pub struct Ticks(RefCell<Vec<Rc<Tick>>>);
 
@@ -67,7 +67,7 @@ impl Ticks {
     }
 }
 
-/// Rings the ticks, for ever: a task for the adapter to spawn.
+/// Rings the ticks forever, in a task that the adapter spawns.
 pub async fn ring<T: Timer>(ticks: Rc<Ticks>, timer: T) {
     loop {
         timer.sleep(TICK).await;
@@ -82,7 +82,7 @@ struct Tick {
 }
 
 impl Tick {
-    /// Ends the wait that is under way, or the next one.
+    /// Ends the current wait, or the next one.
     fn ring(&self) {
         self.rung.set(true);
         if let Some(waker) = self.waiting.take() {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_ends_the_wait_and_not_the_receive() {
+    fn a_tick_ends_the_wait_but_not_the_receive() {
         let (ticks, receives, length) = (Ticks::default(), Cell::new(0), Cell::new(None));
         let mut inbox = Inbox::new(vec![7; 4], &ticks, |buffer| {
             receives.set(receives.get() + 1);

@@ -1,4 +1,4 @@
-//! What both roles are told.
+//! The parameters of both roles.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,14 +7,14 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::work::{Runs, Work};
 use crate::{HEADER_BYTES, Lab, Setup, now_ns};
 
-/// What a moment is before it has come.
+/// The value of a time that has not been reached.
 pub(super) const NEVER: u64 = u64::MAX;
-/// Longest message that a datagram of IPv4 carries.
+/// The maximum payload of a UDP datagram over IPv4.
 const MAX_MESSAGE_BYTES: u64 = 65_507;
 const MAX_LANES: u64 = 10_000;
 const MAX_TASKS: u64 = 100_000;
 
-/// What carries the messages.
+/// The transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// A message is a datagram.
@@ -26,9 +26,9 @@ pub enum Transport {
 /// How ping waits until a request is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
-    /// By reading the clock, letting others run in between.
+    /// It polls the clock and yields in between.
     Spin,
-    /// By the runtime's own timer.
+    /// It sleeps with the runtime's timer.
     Timer,
 }
 
@@ -37,13 +37,13 @@ pub enum Pacing {
 pub struct Job {
     /// For `ready`, `unsupported` and `failed`.
     pub lab: Lab,
-    /// What carries the messages.
+    /// The transport protocol.
     pub transport: Transport,
     /// Length of every message.
     pub message_bytes: usize,
-    /// Lanes: sockets of ping, each with one request under way.
+    /// Number of lanes: sockets of ping, each with one outstanding request.
     pub outstanding: usize,
-    /// Background tasks of this role.
+    /// Number of background tasks of this role.
     pub tasks: usize,
     local: IpAddr,
     warmup_ns: AtomicU64,
@@ -72,12 +72,12 @@ impl Job {
         }
     }
 
-    /// The address to bind, at a port of the system's choice.
+    /// The address to bind, with a port that the system chooses.
     pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.local, 0)
     }
 
-    /// Bytes of a buffer that takes any message of this transport.
+    /// The buffer length that is sufficient for every message of this transport.
     pub fn buffer_bytes(&self) -> usize {
         match self.transport {
             Transport::Udp => super::MAX_DATAGRAM_BYTES,
@@ -85,13 +85,13 @@ impl Job {
         }
     }
 
-    /// Whether a role made of threads yields the CPU whenever it looks at the clock until a request is due: only if it
-    /// has another thread that may want it. A yield costs tenths of a microsecond, all of it in the latency.
+    /// Whether a role with threads yields the CPU while it polls the clock until a request is due. It does so only if
+    /// another thread may need the CPU, because a yield adds tenths of a microsecond to the latency.
     pub fn yields_cpu(&self) -> bool {
         self.outstanding > 1 || self.tasks > 0
     }
 
-    /// Whether the warm-up has begun: the background tasks' moment.
+    /// Whether the warm-up has started, which also starts the background tasks.
     pub fn warm(&self) -> bool {
         self.warmup_ns() != NEVER
     }
@@ -104,8 +104,8 @@ impl Job {
         begun.notify_one();
     }
 
-    /// Blocks the thread until the warm-up begins, then wakes two more: thousands that run already would leave a
-    /// thread that wakes them all too little CPU for the rest.
+    /// Blocks the thread until the warm-up starts, then wakes two more threads. A single thread that woke thousands
+    /// would compete for CPU time with those that already run.
     pub(super) fn await_warmup(&self) {
         let (lock, begun) = &self.warming;
         let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +114,7 @@ impl Job {
         begun.notify_one();
     }
 
-    /// t0 of the schedule.
+    /// The time t0 of the schedule.
     pub(super) fn warmup_ns(&self) -> u64 {
         self.warmup_ns.load(Relaxed)
     }
@@ -123,13 +123,13 @@ impl Job {
         self.runs.sum()
     }
 
-    /// Every background task, for those whose loop is not [`work`](super::work)'s.
+    /// Returns all background tasks, for adapters that do not use [`work`](super::work).
     pub fn works(&'static self) -> impl Iterator<Item = Work> {
         (0..self.tasks as u32).map(|number| self.runs.work(number))
     }
 }
 
-/// A parameter that is an integer within these bounds; another one ends the process with `failed`.
+/// Returns an integer parameter within these bounds. Another value ends the process with `failed`.
 pub(super) fn bounded(lab: Lab, setup: &Setup, name: &str, min: u64, max: u64) -> u64 {
     let value = setup.params.int(name);
     if !(min..=max).contains(&value) {
@@ -154,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_thread_yields_to_nobody() {
+    fn a_single_thread_does_not_yield() {
         for (outstanding, tasks, wanted) in [(1, 0, false), (2, 0, true), (1, 1, true), (8, 100, true)] {
             assert_eq!(job(outstanding, tasks).yields_cpu(), wanted, "{outstanding} {tasks}");
         }
     }
 
     #[test]
-    fn task_threads_are_there_before_the_warm_up_and_run_from_then_on() {
+    fn task_threads_are_created_before_the_warm_up_and_run_after_it() {
         let job: &'static Job = Box::leak(Box::new(job(1, 4)));
         background_threads(job);
         assert_eq!((job.warm(), job.task_runs()), (false, 0));

@@ -1,4 +1,4 @@
-//! One lane of ping, without its socket: what it sends, when that is due, and what an echo is.
+//! One lane of ping without its socket: its requests, when they are due, and the classification of echoes.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,38 +8,38 @@ use super::{Pacing, Transport};
 use crate::Digest;
 use crate::payload::{self, HEADER_BYTES, fill, write_header};
 
-/// The sequence of a hello.
+/// The sequence number of a hello.
 const HELLO: u64 = u64::MAX;
 
-/// One lane: at most one request under way.
+/// One lane, with at most one outstanding request.
 ///
-/// Its driver asks for the [`next_request`](Self::next_request) and waits until that is due, sends the
-/// [`message`](Self::message), reports [`handle_sent`](Self::handle_sent), and reports what it receives until the
-/// request is settled. Times are of `CLOCK_MONOTONIC`, read by the driver right before the call that sends and right
-/// after the one that receives.
+/// The driver calls [`next_request`](Self::next_request), waits until the request is due, sends the
+/// [`message`](Self::message) and calls [`handle_sent`](Self::handle_sent). It then passes received messages to
+/// [`handle_message`](Self::handle_message) until the request is settled. Times are those of `CLOCK_MONOTONIC`, read
+/// right before the call that sends and right after the call that receives.
 #[derive(Debug)]
 pub struct Lane {
     ping: &'static Ping,
     stream: usize,
-    /// Of the request that is under way or next; [`HELLO`] until the lane is set up.
+    /// Of the outstanding or next request; [`HELLO`] until the lane is set up.
     sequence: u64,
     due_ns: u64,
     sent_ns: u64,
-    under_way: bool,
+    outstanding: bool,
     message: Box<[u8]>,
     digest: Digest,
 }
 
-/// What an arriving message is.
+/// The classification of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// The echo that is awaited.
+    /// The awaited echo.
     Taken,
-    /// The same, but for its body.
+    /// The awaited echo with a wrong body.
     Corrupt,
     /// The echo of an earlier request.
     Late,
-    /// The echo of a hello that was sent once more than needed.
+    /// The echo of a redundant hello.
     SpareHello,
     Strange,
 }
@@ -56,7 +56,7 @@ impl Lane {
     fn new(ping: &'static Ping, stream: usize) -> Self {
         let message = vec![0; ping.job.message_bytes].into();
         let digest = Digest::default();
-        Self { ping, stream, sequence: HELLO, due_ns: 0, sent_ns: 0, under_way: false, message, digest }
+        Self { ping, stream, sequence: HELLO, due_ns: 0, sent_ns: 0, outstanding: false, message, digest }
     }
 
     /// How to wait until a request is due.
@@ -64,8 +64,8 @@ impl Lane {
         self.ping.pacing
     }
 
-    /// Prepares the next request and says when it is due: at the earliest, 0 being at once. None as long as its phase
-    /// has not begun or others have their turn; ask again after [`PHASE_POLL`](super::PHASE_POLL).
+    /// Prepares the next request and returns when it is due; 0 means immediately. Returns `None` if its phase has not
+    /// started or other lanes go first; call it again after [`PHASE_POLL`](super::PHASE_POLL).
     pub fn next_request(&mut self) -> Option<u64> {
         let (ping, stream) = (self.ping, self.stream as u32);
         if self.sequence == HELLO {
@@ -90,16 +90,17 @@ impl Lane {
         &self.message
     }
 
-    /// The request was sent; the clock was read right before.
+    /// Reports that the request was sent. `at_ns` was read right before.
     pub fn handle_sent(&mut self, at_ns: u64) {
         self.sent_ns = at_ns;
-        self.under_way = true;
+        self.outstanding = true;
         if self.sequence != HELLO {
             add_one(&self.slot().requests);
         }
     }
 
-    /// A message arrived; the clock was read right after. True if the request is settled: go on with the next.
+    /// Handles a received message. `at_ns` was read right after. Returns true if the request is settled: continue with
+    /// the next one.
     #[must_use]
     pub fn handle_message(&mut self, echo: &[u8], at_ns: u64) -> bool {
         match self.judge(echo) {
@@ -115,15 +116,15 @@ impl Lane {
         self.handle_tick(at_ns)
     }
 
-    /// No message arrived for a while. True if the request is given up: go on with the next.
+    /// Handles the absence of messages. Returns true if the request is lost: continue with the next one.
     #[must_use]
     pub fn handle_tick(&mut self, at_ns: u64) -> bool {
         let overdue = at_ns.saturating_sub(self.sent_ns) >= self.ping.timeout_ns;
-        if !(self.under_way && overdue) || self.ping.job.transport == Transport::Tcp {
+        if !(self.outstanding && overdue) || self.ping.job.transport == Transport::Tcp {
             return false;
         }
-        self.under_way = false;
-        // A lost hello is sent again: without its echo there is no lane.
+        self.outstanding = false;
+        // A lost hello is retransmitted, because the lane is set up by its echo.
         if self.sequence != HELLO {
             add_one(&self.slot().lost);
             self.settle();
@@ -131,19 +132,19 @@ impl Lane {
         true
     }
 
-    /// The lane's socket cannot go on: ends the process with `failed`.
+    /// Reports an error of the lane's socket: ends the process with `failed`.
     pub fn failed(&self, reason: impl Display) -> ! {
         self.ping.job.lab.failed(format!("lane {}: {reason}", self.stream))
     }
 
-    /// One comparison of 16 bytes where all is well.
+    /// Classifies a message. The common case is one comparison of 16 bytes.
     fn judge(&self, echo: &[u8]) -> Verdict {
         if echo.len() != self.message.len() {
             return Verdict::Strange;
         }
         let (header, body) = echo.split_at(HEADER_BYTES);
         let (awaited, awaited_body) = self.message.split_at(HEADER_BYTES);
-        if header == awaited && self.under_way {
+        if header == awaited && self.outstanding {
             let every_byte = self.sequence == HELLO || self.sequence < self.ping.verify_messages;
             return if every_byte && body != awaited_body { Verdict::Corrupt } else { Verdict::Taken };
         }
@@ -158,7 +159,7 @@ impl Lane {
 
     fn take(&mut self, at_ns: u64) {
         let ping = self.ping;
-        self.under_way = false;
+        self.outstanding = false;
         if self.sequence == HELLO {
             self.sequence = 0;
             return ping.set_up(self.stream);
@@ -171,7 +172,7 @@ impl Lane {
         self.settle();
     }
 
-    /// On to the next sequence; with the last one of `verify` the lane is through the gate.
+    /// Continues with the next sequence number. The last one of `verify` completes the gate for this lane.
     fn settle(&mut self) {
         self.sequence += 1;
         if self.sequence == self.ping.verify_messages {
@@ -184,7 +185,7 @@ impl Lane {
     }
 }
 
-/// Not an atomic addition, which would cost more: a lane is the only writer of its counters.
+/// Adds without an atomic read-modify-write, because a lane is the only writer of its counters.
 fn add_one(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed) + 1, Relaxed);
 }

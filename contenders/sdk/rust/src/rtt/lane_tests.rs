@@ -8,7 +8,7 @@ use crate::{Event, Lab, Phase, Setup};
 const MESSAGE_BYTES: usize = 80;
 const TIMEOUT_NS: u64 = 200_000_000;
 
-/// A ping of two lanes with two messages to verify, and 1000 requests a second or as many as can be.
+/// A ping of two lanes with two messages to verify, at this rate (0: closed loop).
 fn ping(transport: &str, rate: u64) -> &'static Ping {
     ping_of(transport, rate, MESSAGE_BYTES)
 }
@@ -34,7 +34,7 @@ fn echo(stream: u32, sequence: u64) -> Vec<u8> {
     message
 }
 
-/// Sends the next request, which is due, and answers it.
+/// Sends the next request, which must be due, and handles its echo.
 fn exchange(lane: &mut Lane) {
     lane.next_request().unwrap();
     lane.handle_sent(0);
@@ -42,7 +42,7 @@ fn exchange(lane: &mut Lane) {
     assert!(lane.handle_message(&message, 0));
 }
 
-/// Lane 1 with this request under way: the first ones are echoed.
+/// Lane 1 with this outstanding request; earlier requests were echoed.
 fn awaiting(ping: &'static Ping, sequence: u64) -> Lane {
     let mut lane = ping.lane(1);
     if sequence != HELLO {
@@ -64,7 +64,7 @@ fn counters(ping: &Ping) -> (u64, u64, u64, u64) {
 }
 
 #[test]
-fn what_an_arriving_message_is() {
+fn received_messages_are_classified() {
     let changed = |mut message: Vec<u8>, at: usize| {
         message[at] ^= 1;
         message
@@ -83,7 +83,7 @@ fn what_an_arriving_message_is() {
         (1, echo(0, 1), Verdict::Strange),
         (1, echo(1, 2), Verdict::Strange),
         (3, echo(1, 3), Verdict::Taken),
-        // After verify the header and the length are looked at.
+        // After verify, only the header and the length are compared.
         (3, changed(echo(1, 3), 79), Verdict::Taken),
         (3, changed(echo(1, 3), 15), Verdict::Strange),
         (3, changed(echo(1, 2), 15), Verdict::Strange),
@@ -99,7 +99,7 @@ fn what_an_arriving_message_is() {
 }
 
 #[test]
-fn every_message_is_in_one_counter() {
+fn every_message_is_counted_once() {
     let ping = ping("udp", 0);
     let mut lane = awaiting(ping, 3);
     assert_eq!(counters(ping), (3, 0, 0, 0));
@@ -116,7 +116,7 @@ fn every_message_is_in_one_counter() {
 }
 
 #[test]
-fn a_late_echo_does_not_keep_a_lost_request_alive() {
+fn a_late_echo_does_not_delay_a_loss() {
     let ping = ping("udp", 0);
     let mut lane = awaiting(ping, 3);
     assert!(lane.handle_message(&echo(1, 2), TIMEOUT_NS));
@@ -124,14 +124,14 @@ fn a_late_echo_does_not_keep_a_lost_request_alive() {
 }
 
 #[test]
-fn tcp_loses_nothing() {
+fn tcp_has_no_timeout() {
     let ping = ping("tcp", 0);
     assert!(!awaiting(ping, 3).handle_tick(NEVER));
     assert_eq!(counters(ping), (3, 0, 0, 0));
 }
 
 #[test]
-fn a_lost_hello_is_sent_again_and_not_counted() {
+fn a_lost_hello_is_retransmitted_and_not_counted() {
     let ping = ping("udp", 0);
     let mut lane = awaiting(ping, HELLO);
     assert!(lane.handle_tick(TIMEOUT_NS));
@@ -141,7 +141,7 @@ fn a_lost_hello_is_sent_again_and_not_counted() {
 }
 
 #[test]
-fn hellos_and_lanes_in_verify_take_turns() {
+fn concurrent_hellos_and_verifying_lanes_are_limited() {
     let ping = ping_of("udp", 0, 60_000);
     let [mut first, mut second] = [ping.lane(0), ping.lane(1)];
     assert_eq!(second.next_request(), None);
@@ -174,7 +174,7 @@ fn a_lane_waits_for_its_phases() {
 }
 
 #[test]
-fn an_open_loop_counts_from_the_warm_up() {
+fn an_open_loop_is_scheduled_from_the_warm_up() {
     let ping = ping("udp", 1000);
     let mut lane = awaiting(ping, 1);
     assert_eq!(lane.due_ns, 0);
@@ -188,7 +188,7 @@ fn an_open_loop_counts_from_the_warm_up() {
 }
 
 #[test]
-fn only_the_window_is_measured() {
+fn only_echoes_within_the_window_are_recorded() {
     let ping = ping("udp", 1000);
     ping.record(1, 0, 0, NEVER - 1);
     ping.handle(Event::Start(Phase::Measure));

@@ -1,13 +1,13 @@
-//! The books of a role of the `rtt` workload, so that an adapter holds its runtime's calls and little else.
+//! State and counters of an `rtt` role. An adapter adds little more than the calls of its runtime.
 //!
 //! | does | does not |
 //! |---|---|
 //! | read the parameters, answer the lab, count, fill the histograms | open a socket |
-//! | say what a lane sends and when, and judge what comes back ([`Lane`]) | choose a runtime, a task or a timer |
-//! | run a lane over the adapter's socket and timer ([`drive`], [`drive_blocking`]) | run pong's loop: that is the adapter |
+//! | decide what a lane sends and when, and classify echoes ([`Lane`]) | choose a runtime, a task or a timer |
+//! | run a lane over the adapter's socket and timer ([`drive`], [`drive_blocking`]) | run pong's loop, which the adapter provides |
 //!
-//! The lab is answered on the thread that reads stdin, whatever the runtime is busy with, and `stop` ends the process
-//! there. All that an adapter itself tells the lab is `ready`, `unsupported` and `failed`.
+//! The thread that reads stdin answers the lab, independently of the runtime, and ends the process on `stop`. An adapter
+//! itself sends only `ready`, `unsupported` and `failed`.
 
 mod drive_async;
 mod drive_blocking;
@@ -37,29 +37,29 @@ pub use pong::{Echo, Pong};
 pub use threads::{Threads, background_threads, spawn_thread};
 pub use work::Work;
 
-/// How long a wire of UDP waits for a message before it says that there is none, so that a lost request is noticed.
+/// The longest time that a UDP wire waits for a message before it returns none, so that losses are detected.
 pub const TICK: Duration = Duration::from_millis(100);
-/// Pause of a background task after each of its computations.
+/// Pause of a background task after each computation.
 pub const WORK_PAUSE: Duration = Duration::from_millis(1);
-/// How often a lane looks whether the phase, or the turn, that it waits for has come.
+/// The interval at which a lane polls for the start of its phase.
 pub const PHASE_POLL: Duration = Duration::from_millis(1);
-/// The longest datagram there can be: room for whatever comes.
+/// The maximum length of a datagram.
 pub const MAX_DATAGRAM_BYTES: usize = 65_535;
 
 /// The role of this process.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one, in a static")]
 pub enum Role {
-    /// Sends requests and takes the echoes.
+    /// Sends requests and receives the echoes.
     Ping(Ping),
-    /// Sends each message back.
+    /// Returns each message.
     Pong(Pong),
 }
 
-/// Reads the setup and serves the lab from then on. Once a process, and first in `main`. Another workload or an unknown
-/// role is `unsupported`.
+/// Reads the setup and starts serving the lab. Call it once, at the start of `main`. Another workload or an unknown role
+/// is `unsupported`.
 pub fn connect() -> &'static Role {
-    // The lab is served until the process ends, and so long lives what it asks about.
+    // The lab is served until the process ends, so the role must have a static lifetime.
     static ROLE: OnceLock<Role> = OnceLock::new();
     let (lab, setup) = Lab::connect_with(|event| ROLE.wait().handle(event));
     ROLE.get_or_init(|| Role::new(lab, &setup))
@@ -77,7 +77,7 @@ impl Role {
         }
     }
 
-    /// What both roles know.
+    /// The parameters of both roles.
     pub fn job(&'static self) -> &'static Job {
         match self {
             Self::Ping(ping) => &ping.job,
@@ -93,16 +93,16 @@ impl Role {
     }
 }
 
-/// The moment `at_ns` of `CLOCK_MONOTONIC` as the standard library's, for timers that take an absolute one.
+/// Converts the time `at_ns` of `CLOCK_MONOTONIC` for timers with absolute deadlines.
 pub fn instant(at_ns: u64) -> Instant {
-    // The standard library reads the same clock but does not say so: both are read once, one right after the other.
+    // The standard library uses the same clock but does not document it, so both are read once to get the offset.
     static ORIGIN: OnceLock<(u64, Instant)> = OnceLock::new();
     let (origin_ns, origin) = *ORIGIN.get_or_init(|| (now_ns(), Instant::now()));
     origin + Duration::from_nanos(at_ns.saturating_sub(origin_ns))
 }
 
-/// How an echo loop over TCP ends: that the other role closed the connection is no error. Ping is stopped first, so that
-/// pong may see it.
+/// Converts the end of an echo loop over TCP: a connection that the peer closed is not an error. The lab stops ping
+/// first, so pong may observe the close.
 pub fn until_hang_up(ended: io::Result<()>) -> io::Result<()> {
     match ended {
         Err(error) if matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe) => Ok(()),

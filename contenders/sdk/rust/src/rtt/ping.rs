@@ -1,4 +1,4 @@
-//! What all lanes of ping share, and ping's side of the lab.
+//! The state that all lanes of ping share, and ping's messages to the lab.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
@@ -11,19 +11,19 @@ use super::schedule::Schedule;
 use super::{Job, Pacing};
 use crate::{Digest, Event, Gate, Histograms, Lab, Phase, Setup, SetupTimes, end, now_ns};
 
-/// A lane is set up by one thing only: the echo of its hello.
+/// The only condition of a lane's setup: the echo of its hello.
 const HELLO_ECHOED: u8 = 1;
-/// Beyond these a schedule, the gate or a wait makes no sense; the workload's own bounds are tighter.
+/// Sanity bounds; the bounds of the workload are tighter.
 const MAX_RATE: u64 = 1_000_000_000;
 const MAX_VERIFY_MESSAGES: u64 = 1 << 32;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
-/// What may be under way of hellos, and in `verify`, and what a datagram takes of a socket's buffer beside its bytes, about: together
-/// they stay below the default size of pong's.
+/// The bound on outstanding bytes of hellos and of `verify`, and the approximate overhead of a datagram in a socket
+/// buffer. Their total is below the default buffer size of pong's socket.
 const TURN_BYTES: usize = 64 << 10;
 const DATAGRAM_BYTES: usize = 1 << 10;
 
-/// A lane's counters, alone on their cache lines. Only the lane writes them.
+/// A lane's counters, aligned to avoid false sharing. Only the lane writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Slot {
@@ -34,16 +34,16 @@ pub(super) struct Slot {
     pub(super) strange: AtomicU64,
 }
 
-/// What pong says.
+/// The signal from pong.
 #[derive(Deserialize)]
 struct Listening {
     port: u16,
 }
 
-/// The role that sends requests and takes the echoes.
+/// The role that sends requests and receives the echoes.
 #[derive(Debug)]
 pub struct Ping {
-    /// What both roles are told.
+    /// The parameters of both roles.
     pub job: Job,
     pub(super) pacing: Pacing,
     pub(super) seed: u64,
@@ -54,7 +54,7 @@ pub struct Ping {
     peer_ip: IpAddr,
     peer: OnceLock<SocketAddr>,
     verifying: AtomicBool,
-    /// Lanes that are set up, lanes that are through `verify`, and how many may be in either at a time.
+    /// Lanes that are set up, lanes that have completed `verify`, and the number of lanes that may be in either at once.
     greeted: AtomicUsize,
     verified: AtomicUsize,
     turns: usize,
@@ -80,7 +80,7 @@ impl Ping {
             verify_messages: bounded(lab, setup, "verify_messages", 1, MAX_VERIFY_MESSAGES),
             timeout_ns: bounded(lab, setup, "timeout_ms", 1, MAX_TIMEOUT_MS) * 1_000_000,
             rate,
-            // A cast of a float saturates.
+            // The cast saturates.
             window_ns: (params.float("seconds") * 1e9) as u64,
             peer_ip: setup.peer,
             peer: OnceLock::new(),
@@ -97,7 +97,7 @@ impl Ping {
         }
     }
 
-    /// Where pong is. Waits until it has said so: a blocking call, for after `ready` and before the runtime's work.
+    /// The address of pong. Blocks until pong has signalled it: call it after `ready` and before starting the runtime.
     pub fn peer(&self) -> SocketAddr {
         *self.peer.wait()
     }
@@ -108,10 +108,10 @@ impl Ping {
             Event::Signal { body, .. } => match serde_json::from_value(body) {
                 Ok(Listening { port }) => {
                     if self.peer.set(SocketAddr::new(self.peer_ip, port)).is_err() {
-                        lab.failed("a second signal with pong's port");
+                        lab.failed("duplicate signal with pong's port");
                     }
                 }
-                Err(error) => lab.failed(format!("a signal is not understood: {error}")),
+                Err(error) => lab.failed(format!("invalid signal: {error}")),
             },
             Event::Start(Phase::Verify) => {
                 self.gate.started(&lab);
@@ -131,17 +131,17 @@ impl Ping {
         }
     }
 
-    /// Whether it is this lane's turn to be set up: all at once would overrun pong's socket.
+    /// Whether this lane may be set up now. All at once would overflow pong's socket buffer.
     pub(super) fn greeting(&self, lane: usize) -> bool {
         lane < self.greeted.load(Relaxed) + self.turns
     }
 
-    /// Whether it is this lane's turn in `verify`, as above.
+    /// Whether this lane may run `verify` now, for the same reason.
     pub(super) fn verifying(&self, lane: usize) -> bool {
         self.verifying.load(Relaxed) && lane < self.verified.load(Relaxed) + self.turns
     }
 
-    /// When a lane's request of this number, counted from the warm-up on, is due; none before the warm-up.
+    /// When a lane's request of this number, counted from the warm-up, is due; `None` before the warm-up.
     pub(super) fn due_ns(&self, lane: usize, number: u64) -> Option<u64> {
         let t0_ns = self.job.warmup_ns();
         if t0_ns == NEVER || self.rate == 0 {
@@ -160,7 +160,7 @@ impl Ping {
         self.setup_times.met(&self.job.lab, lane, HELLO_ECHOED);
     }
 
-    /// An echo was taken: a sample if that was within the window.
+    /// Records an echo if it arrived within the window.
     pub(super) fn record(&self, lane: usize, due_ns: u64, sent_ns: u64, echo_ns: u64) {
         let elapsed_ns = echo_ns.checked_sub(self.measure_ns.load(Relaxed));
         if elapsed_ns.is_some_and(|elapsed_ns| elapsed_ns < self.window_ns) {
@@ -168,7 +168,7 @@ impl Ping {
         }
     }
 
-    /// A lane is through `verify`: all that it has taken yet are echoes of this phase.
+    /// Reports that a lane has completed `verify`. Its counters contain only echoes of this phase.
     pub(super) fn verified(&self, lane: usize, digest: &Digest) {
         let messages = self.slot(lane).messages.load(Relaxed);
         self.verified.fetch_add(1, Relaxed);
@@ -196,7 +196,7 @@ impl Ping {
         self.measure_ns.load(Relaxed)
     }
 
-    /// Echoes in the histograms.
+    /// The number of echoes in the histograms.
     #[cfg(test)]
     pub(super) fn samples(&self) -> u64 {
         self.histograms.samples()

@@ -1,4 +1,4 @@
-//! What pong counts, and its side of the lab.
+//! Pong's counters and its messages to the lab.
 
 use std::hint::spin_loop;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Job;
 use crate::{Event, Lab, Phase, Setup, end, now_ns};
 
-/// Counters of one echo loop, alone on their cache lines. Only that loop writes them.
+/// Counters of one echo loop, aligned to avoid false sharing. Only that loop writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Slot {
@@ -17,16 +17,16 @@ struct Slot {
     bytes: AtomicU64,
 }
 
-/// The role that sends each message back.
+/// The role that returns each message.
 #[derive(Debug)]
 pub struct Pong {
-    /// What both roles are told.
+    /// The parameters of both roles.
     pub job: Job,
     echo_delay_ns: u64,
     slots: Box<[Slot]>,
 }
 
-/// The books of one echo loop.
+/// The state of one echo loop.
 #[derive(Debug)]
 pub struct Echo {
     slot: &'static Slot,
@@ -40,14 +40,15 @@ impl Pong {
         Self { job, echo_delay_ns: setup.params.int("echo_delay_ns"), slots }
     }
 
-    /// The socket is bound, or listens, at this address: tells ping, and the lab that pong is connected. After `ready`.
+    /// Reports that the socket is bound or listens at this address: signals it to ping and prints `connected`. Call it after
+    /// `ready`.
     pub fn bound(&self, at: SocketAddr) {
         self.job.lab.signal("ping", json!({ "port": at.port() }));
         self.job.lab.connected(&[]);
     }
 
-    /// The books of an echo loop: one a socket of UDP, one a connection of TCP, numbered below `outstanding`. Once a
-    /// number.
+    /// Returns the state of an echo loop: one for the UDP socket, or one for each TCP connection. Numbers are below
+    /// `outstanding`. Call it once per number.
     pub fn echo(&'static self, number: usize) -> Echo {
         Echo { slot: &self.slots[number], delay_ns: self.echo_delay_ns }
     }
@@ -62,7 +63,7 @@ impl Pong {
                 lab.result(&self.values());
                 end(0);
             }
-            Event::Signal { from, .. } => lab.failed(format!("a signal from {from}: pong awaits none")),
+            Event::Signal { from, .. } => lab.failed(format!("a signal from {from}: pong expects none")),
         }
     }
 
@@ -79,8 +80,8 @@ impl Pong {
 }
 
 impl Echo {
-    /// A message is about to be sent back: counts it and keeps the delay that was asked for. Before the sending, so that
-    /// ping never has an echo that is not counted.
+    /// Counts a message and applies `echo_delay_ns`. Call it before returning the message, so that ping never receives an
+    /// uncounted echo.
     pub fn answer(&mut self, message: &[u8]) {
         if self.delay_ns > 0 {
             let until_ns = now_ns() + self.delay_ns;

@@ -1,19 +1,19 @@
-//! When a request is due, in an open loop.
+//! The schedule of an open loop.
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The moments at which a lane's requests are due.
+/// The times at which a lane's requests are due.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Schedule {
-    /// Requests a second over all lanes; not 0.
+    /// Requests per second over all lanes; not 0.
     pub(super) rate: u64,
     pub(super) lanes: u64,
     pub(super) lane: u64,
 }
 
 impl Schedule {
-    /// From t0 to the lane's request of this number: floor(n * 10^9 / rate) ns for request n over all lanes. In whole
-    /// seconds and the rest, so that no product overflows.
+    /// The time from t0 to the lane's request of this number: floor(n * 10^9 / rate) ns for request n over all lanes. Whole
+    /// seconds and the remainder are computed separately to avoid overflow.
     pub(super) fn due_ns(&self, number: u64) -> u64 {
         let n = number * self.lanes + self.lane;
         (n / self.rate) * NS_PER_SECOND + (n % self.rate) * NS_PER_SECOND / self.rate
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_due_in_turn_over_the_lanes() {
+    fn requests_alternate_between_the_lanes() {
         // (rate, lanes, lane, number) -> ns
         let rows = [
             ((1, 1, 0, 0), 0),
@@ -47,9 +47,9 @@ mod tests {
         }
     }
 
-    /// The same as in exact arithmetic, over four hours of every rate that ends in a remainder or does not.
+    /// Equals exact arithmetic, over four hours, at rates that divide 10^9 and rates that do not.
     #[test]
-    fn no_rounding_adds_up() {
+    fn rounding_errors_do_not_accumulate() {
         for rate in [1, 3, 7, 999, 1000, 99_991, 1_000_000] {
             for n in (0..rate * 14_400).step_by((rate * 14_400 / 5000) as usize + 1) {
                 let exact = u128::from(n) * u128::from(NS_PER_SECOND) / u128::from(rate);

@@ -1,4 +1,4 @@
-//! Threads of the standard library, for contenders whose form of concurrent tasks they are.
+//! Threads of the standard library, for contenders whose concurrent tasks are threads.
 
 use std::io;
 use std::thread::{self, Builder};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::{BlockingTimer, Job, work_blocking};
 use crate::Lab;
 
-/// The waiting of a thread.
+/// The waiting functions of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Threads {
     yields_cpu: bool,
 }
 
 impl Threads {
-    /// For the threads of this role.
+    /// Creates the timer for the threads of this role.
     pub fn new(job: &Job) -> Self {
         Self { yields_cpu: job.yields_cpu() }
     }
@@ -32,16 +32,16 @@ impl BlockingTimer for Threads {
     }
 }
 
-/// Runs `body` on a thread of its own; an error, also that there is no such thread, ends the process with `failed`.
+/// Runs `body` on a new thread. An error of `body` or of the thread's creation ends the process with `failed`.
 pub fn spawn_thread(lab: Lab, body: impl FnOnce() -> io::Result<()> + Send + 'static) {
     let run = move || body().unwrap_or_else(|error| lab.failed(error));
     if let Err(error) = Builder::new().spawn(run) {
-        lab.failed(format!("a thread: {error}"));
+        lab.failed(format!("cannot create a thread: {error}"));
     }
 }
 
-/// Makes a thread for each background task; they wait for the warm-up. Before `ready`: more threads than the system
-/// grants are `unsupported`, and once thousands run, making the rest would take long.
+/// Creates a thread for each background task; they wait for the warm-up. Call it before `ready`: more threads than the
+/// system allows are `unsupported`, and creating threads is slow once thousands of them run.
 pub fn background_threads(job: &'static Job) {
     for work in job.works() {
         let run = move || {
@@ -49,7 +49,7 @@ pub fn background_threads(job: &'static Job) {
             work_blocking(work, Threads::new(job))
         };
         if let Err(error) = Builder::new().spawn(run) {
-            job.lab.unsupported(format!("a thread for each of {} tasks: {error}", job.tasks));
+            job.lab.unsupported(format!("cannot create {} threads for background tasks: {error}", job.tasks));
         }
     }
 }

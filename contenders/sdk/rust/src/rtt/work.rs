@@ -1,19 +1,19 @@
-//! The background tasks' computation, and how often it was done.
+//! The computation of the background tasks, and the counters of its runs.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Steps of one run.
+/// Number of steps of one run.
 const STEPS: usize = 100;
-/// Counters that the tasks share. Enough that two CPUs seldom meet at one.
+/// Number of counters that the tasks share, to make contention between CPUs rare.
 const COUNTERS: usize = 16;
 
-/// Alone on its cache lines.
+/// Aligned to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Counter(AtomicU64);
 
-/// Runs of all background tasks.
+/// Counters of the runs of all background tasks.
 #[derive(Debug, Default)]
 pub(super) struct Runs([Counter; COUNTERS]);
 
@@ -22,13 +22,13 @@ impl Runs {
         self.0.iter().map(|counter| counter.0.load(Relaxed)).sum()
     }
 
-    /// Task `number` before its first run.
+    /// Returns the initial state of task `number`.
     pub(super) fn work(&'static self, number: u32) -> Work {
         Work { x: number + 1, runs: &self.0[number as usize % COUNTERS].0 }
     }
 }
 
-/// One background task's state.
+/// The state of one background task.
 #[derive(Debug)]
 pub struct Work {
     x: u32,
@@ -36,13 +36,13 @@ pub struct Work {
 }
 
 impl Work {
-    /// Computes once.
+    /// Performs one computation.
     pub fn run(&mut self) {
         let mut x = self.x;
         for _ in 0..STEPS {
             x = xorshift(x);
         }
-        // Nobody reads it, and it is to be computed all the same.
+        // The value is unused; black_box keeps the computation from being optimised away.
         self.x = black_box(x);
         self.runs.fetch_add(1, Relaxed);
     }
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn xorshift_is_the_published_one() {
-        // The first of Marsaglia's 32-bit generator from 1.
+    fn xorshift_matches_the_publication() {
+        // The first outputs of Marsaglia's 32-bit generator with the seed 1.
         assert_eq!([1, 270_369].map(xorshift), [270_369, 67_634_689]);
     }
 

@@ -1,4 +1,4 @@
-//! Turns over epoll.
+//! The event loop over epoll.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Read};
@@ -8,17 +8,17 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::{Outbox, Service, Wait, hung_up};
 use crate::now_ns;
 
-/// Connections that one wait names; the others come with the next.
+/// Maximum number of events per wait.
 const MAX_EVENTS: usize = 256;
 const RECEIVE_BYTES: usize = 128 << 10;
-/// Receives of a connection in a row: then it is the others' turn.
+/// Maximum number of consecutive receives of a connection before others are served.
 const MAX_RECEIVES: usize = 16;
 const LISTENER: u64 = u64::MAX;
 
 struct Link {
-    /// None: closed.
+    /// `None` if the connection is closed.
     stream: Option<TcpStream>,
-    /// The socket had no room for all of a message.
+    /// The socket buffer was too full for a whole message.
     full: bool,
 }
 
@@ -27,7 +27,7 @@ struct Epoll {
     links: Vec<Link>,
     buffer: Box<[u8]>,
     out: Outbox,
-    /// Connections that had more to receive when their turn was over.
+    /// Connections with unread data after [`MAX_RECEIVES`] receives.
     unread: Vec<usize>,
 }
 
@@ -44,9 +44,9 @@ fn serve(
     links: Vec<TcpStream>,
     listener: Option<TcpListener>,
 ) -> io::Result<Infallible> {
-    // SAFETY: epoll_create1 takes no pointer; what it returns is checked.
+    // SAFETY: epoll_create1 takes no pointer, and its result is checked.
     let epoll = checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-    // SAFETY: a descriptor that was made right now and is nobody else's.
+    // SAFETY: the descriptor was just created and has no other owner.
     let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
     let mut turns = Epoll {
         epoll,
@@ -149,8 +149,8 @@ impl Epoll {
         Ok(())
     }
 
-    /// Receives until there is nothing more. A receive that does not fill the buffer was the last, unless the stream is ending: what
-    /// comes later is an event of its own.
+    /// Receives until no data is left. A receive that does not fill the buffer is the last, unless the stream is ending: later
+    /// data triggers another event.
     fn receive(&mut self, number: usize, ending: bool, service: &mut impl Service) -> io::Result<()> {
         let mut sending = false;
         for turn in 0.. {
@@ -182,7 +182,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Sends until nothing is left or the socket has no more room.
+    /// Sends until nothing is left or the socket buffer is full.
     fn send(&mut self, number: usize, service: &mut impl Service) -> io::Result<()> {
         while !self.links[number].full {
             let Some(stream) = &self.links[number].stream else { return Ok(()) };
@@ -195,14 +195,14 @@ impl Epoll {
             let length = pieces.iter().map(|piece| piece.iov_len).sum::<usize>();
             let fd = stream.as_raw_fd();
             let count = match pieces {
-                // SAFETY: the piece is of `out`, or was lent for good; it is valid for the call to read.
+                // SAFETY: the piece points into `out` or into static memory, so it is valid for the call to read.
                 [one] => unsafe { libc::send(fd, one.iov_base, one.iov_len, libc::MSG_NOSIGNAL) },
                 // SAFETY: as above, for each of the pieces.
                 _ => unsafe { libc::writev(fd, pieces.as_ptr(), pieces.len() as i32) },
             };
             if count >= 0 {
                 service.sent(number, count as usize);
-                // A socket that took a part has no room: it tells when it has.
+                // After a partial send, the socket buffer is full; an event reports when it has space.
                 self.links[number].full = (count as usize) < length;
                 continue;
             }

@@ -1,10 +1,10 @@
-//! Many connections' bytes on one thread, in turns: wait, take what has come, send what is to be sent.
+//! An event loop for many connections on one thread. Each iteration (turn) waits, receives and sends.
 //!
 //! | does | does not |
 //! |---|---|
 //! | io_uring or epoll ([`Kind`]) | threads |
-//! | lend long pieces to the kernel, copy short ones together ([`Outbox`]) | keep what a socket has no room for: it is asked for again |
-//! | accept, and tell who hung up | time limits: a server that hangs is the lab's to notice |
+//! | pass long pieces to the kernel without a copy, and join short ones ([`Outbox`]) | store unsent bytes: the service writes them again |
+//! | accept connections, and report closed ones | time limits: the lab detects a server that hangs |
 
 mod epoll;
 mod outbox;
@@ -16,21 +16,21 @@ pub use outbox::Outbox;
 
 use crate::Lab;
 
-/// Up to this much at a time io_uring costs less.
+/// The length of a receive up to which io_uring costs less CPU time than epoll.
 const MAX_URING_BYTES: usize = 32 << 10;
 
-/// What moves the bytes.
+/// The kernel interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `io_uring`: all sends of a turn and the wait are one call; what comes is put into buffers of a ring.
+    /// `io_uring`: one call submits all sends of a turn and waits; received data is placed in a ring of buffers.
     Uring,
-    /// `epoll`, edge-triggered: a call a receive, a call a send.
+    /// `epoll`, edge-triggered: one call per receive and per send.
     Epoll,
 }
 
 impl Kind {
-    /// By the program's argument `--io`: `auto` (also without it), `io_uring` or `epoll`. Any other argument is `failed`.
-    pub fn of_arguments(lab: Lab, size: Size) -> Self {
+    /// Reads the program's argument `--io`: `auto` (the default), `io_uring` or `epoll`. Any other argument is `failed`.
+    pub fn from_arguments(lab: Lab, size: Size) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let kind = match words[..] {
@@ -39,18 +39,18 @@ impl Kind {
             ["--io", "epoll"] => Some(Self::Epoll),
             _ => None,
         };
-        kind.unwrap_or_else(|| lab.failed("the arguments are: --io auto | io_uring | epoll"))
+        kind.unwrap_or_else(|| lab.failed("invalid arguments; usage: --io auto | io_uring | epoll"))
     }
 
-    /// Those that this kernel has, the better one first.
-    pub fn here() -> &'static [Self] {
+    /// Returns the interfaces that this kernel supports, the better one first.
+    pub fn supported() -> &'static [Self] {
         if uring::works() { &[Self::Uring, Self::Epoll] } else { &[Self::Epoll] }
     }
 
-    /// What costs less CPU time an operation, as measured: io_uring where little comes at a time, by some 5 to 15 %; epoll,
-    /// with its one buffer that stays in the cache, where it is more, by some 10 %.
+    /// Returns the interface with the lower measured CPU time per operation. io_uring is better for short receives, epoll for
+    /// long ones, because its single buffer stays in the cache.
     pub fn best(size: Size) -> Self {
-        match Self::here() {
+        match Self::supported() {
             [Self::Uring, ..] if size.receive_bytes <= MAX_URING_BYTES => Self::Uring,
             _ => Self::Epoll,
         }
@@ -65,52 +65,52 @@ impl Kind {
     }
 }
 
-/// What a program expects.
+/// The expected load of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Connections.
+    /// Number of connections.
     pub connections: usize,
-    /// About how much comes on a connection at a time.
+    /// Approximate length of a receive.
     pub receive_bytes: usize,
 }
 
 /// How long a turn may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Until something comes.
+    /// Until an event.
     Long,
-    /// Or until this moment of `CLOCK_MONOTONIC`.
+    /// Until an event or this time of `CLOCK_MONOTONIC`.
     UntilNs(u64),
-    /// Not at all.
+    /// Does not wait.
     Not,
 }
 
-/// What the connections are for. They are numbered 0, 1, .. in the order in which they came; no number is used twice.
+/// The application. Connections are numbered 0, 1, .. in the order in which they were opened; numbers are never reused.
 pub trait Service {
-    /// Comes before each wait. Who has something to send by now is put into `ready`.
+    /// Called before each wait. Adds connections that have data to send to `ready`.
     fn turn(&mut self, ready: &mut Vec<usize>) -> Wait;
 
-    /// Takes what has come on a connection, at `at_ns`. Says whether the connection has something to send.
+    /// Handles bytes received at `at_ns`. Returns whether the connection has data to send.
     fn received(&mut self, number: usize, bytes: &[u8], at_ns: u64) -> Result<bool, String>;
 
-    /// Writes what the connection has to send, as much as there is room for; nothing, if it has nothing. The same again until it
-    /// was [`sent`](Self::sent).
+    /// Writes the connection's unsent data, as far as `out` has space. Writes the same data again until [`sent`](Self::sent)
+    /// is called.
     fn write(&mut self, number: usize, out: &mut Outbox);
 
-    /// So many of the bytes written last have been sent.
+    /// Reports how many of the last written bytes have been sent.
     fn sent(&mut self, number: usize, bytes: usize);
 
-    /// Whether the connection has something to send still.
+    /// Whether the connection has unsent data.
     fn unsent(&self, number: usize) -> bool;
 
-    /// There is one more connection.
+    /// Reports a new connection.
     fn opened(&mut self, number: usize) -> Result<(), String>;
 
-    /// The other end has hung up.
+    /// Reports that the peer closed the connection.
     fn closed(&mut self, number: usize, reason: &str) -> Result<(), String>;
 }
 
-/// Serves these connections, and those that the listener accepts. Ends with an error only.
+/// Serves these connections and those that the listener accepts. Returns only with an error.
 pub fn run(
     kind: Kind,
     service: &mut impl Service,
@@ -127,7 +127,7 @@ pub fn run(
     }
 }
 
-/// What the end of a connection is called.
+/// Describes the end of a connection.
 fn hung_up(error: Option<std::io::Error>) -> String {
     error.map_or_else(|| "closed".to_owned(), |error| error.to_string())
 }

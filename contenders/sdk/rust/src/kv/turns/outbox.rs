@@ -1,28 +1,28 @@
-//! What is being sent: short pieces copied together, long ones where they are.
+//! The send buffer of a turn: short pieces are joined, long ones are not copied.
 
 use libc::iovec;
 
-/// Room for what is copied, and a message's share of it.
+/// Space for copied pieces, and the share of one message.
 const COPIED_BYTES: usize = 1 << 20;
 const MESSAGE_BYTES: usize = 128 << 10;
-/// Pieces of all messages, and of one; the kernel takes 1,024.
+/// Maximum number of pieces of all messages, and of one message; the kernel accepts 1,024.
 const PIECES: usize = 4096;
 const MESSAGE_PIECES: usize = 256;
 
-/// The messages of a turn, until the kernel has taken them. A message is a list of pieces.
+/// The messages of a turn until the kernel has accepted them. A message is a list of pieces.
 #[derive(Debug)]
 pub struct Outbox {
     bytes: Box<[u8]>,
     used: usize,
-    /// Where the last message's bytes and its pieces begin.
+    /// The offsets of the last message's bytes and pieces.
     message: usize,
     first: usize,
-    /// Its capacity never changes: the kernel is told of addresses in it.
+    /// Its capacity never changes, because the kernel holds addresses in it.
     pieces: Vec<iovec>,
 }
 
 impl Outbox {
-    /// An empty one, for tests of what writes into it.
+    /// Creates an empty outbox for tests.
     pub fn for_tests() -> Self {
         Self::new()
     }
@@ -32,14 +32,14 @@ impl Outbox {
         Self { bytes: vec![0; COPIED_BYTES].into(), used: 0, message: 0, first: 0, pieces }
     }
 
-    /// Whether this message has room for so many bytes, and for a piece that is lent besides.
+    /// Whether this message has space for this number of bytes and for one lent piece.
     #[inline]
     pub fn has_room(&self, bytes: usize) -> bool {
         self.used - self.message + bytes <= MESSAGE_BYTES
             && self.pieces.len() - self.first + 2 <= MESSAGE_PIECES
     }
 
-    /// Room for so many more bytes of the message, to be written now. [`has_room`](Self::has_room) must have said so.
+    /// Returns space for further bytes of the message, to be written at once. [`has_room`](Self::has_room) must be true.
     #[inline]
     pub fn space(&mut self, bytes: usize) -> &mut [u8] {
         let space = &mut self.bytes[self.used..self.used + bytes];
@@ -54,13 +54,13 @@ impl Outbox {
         space
     }
 
-    /// The message goes on with these bytes, which stay where they are.
+    /// Appends these bytes to the message without copying them.
     #[inline]
     pub fn lend(&mut self, bytes: &'static [u8]) {
         self.pieces.push(iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
     }
 
-    /// Takes this much off the beginning of the message: it was sent before.
+    /// Removes bytes from the beginning of the message that were already sent.
     pub fn skip(&mut self, mut bytes: usize) {
         while bytes > 0 {
             let Some(piece) = self.pieces.get_mut(self.first) else { return };
@@ -74,25 +74,25 @@ impl Outbox {
         }
     }
 
-    /// Forgets all messages: none of them is under way any more.
+    /// Removes all messages, of which none is in progress.
     pub(super) fn clear(&mut self) {
         self.used = 0;
         self.pieces.clear();
         self.begin();
     }
 
-    /// The next message begins.
+    /// Starts the next message.
     pub(super) fn begin(&mut self) {
         self.message = self.used;
         self.first = self.pieces.len();
     }
 
-    /// Whether a whole message has room beside those that are there.
+    /// Whether there is space for another whole message.
     pub(super) fn holds_another(&self) -> bool {
         self.used + MESSAGE_BYTES <= COPIED_BYTES && self.pieces.len() + MESSAGE_PIECES <= PIECES
     }
 
-    /// The message's pieces.
+    /// Returns the pieces of the message.
     #[inline]
     pub(super) fn message(&self) -> &[iovec] {
         &self.pieces[self.first..]
@@ -104,14 +104,14 @@ pub(super) mod tests {
     use super::*;
 
     fn collect(out: &Outbox) -> Vec<Vec<u8>> {
-        // SAFETY: the pieces are of `out` and of statics, and nothing writes to them meanwhile.
+        // SAFETY: the pieces point into `out` and statics, and nothing writes to them meanwhile.
         let piece =
             |piece: &iovec| unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) };
         out.message().iter().map(|one| piece(one).to_vec()).collect()
     }
 
     #[test]
-    fn pieces_that_are_copied_are_put_together() {
+    fn copied_pieces_are_joined() {
         let mut out = Outbox::new();
         out.space(2).copy_from_slice(b"ab");
         out.begin();
@@ -123,7 +123,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_left_out() {
+    fn sent_bytes_are_skipped() {
         let whole = b"abcLENTd";
         for sent in 0..=whole.len() {
             let mut out = Outbox::new();
@@ -136,7 +136,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_message_ends_where_the_room_does() {
+    fn a_message_is_limited_by_the_space() {
         let mut out = Outbox::new();
         let mut messages = 0;
         while out.holds_another() {

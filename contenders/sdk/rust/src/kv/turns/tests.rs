@@ -1,4 +1,4 @@
-//! Both kinds, the same tests: every byte arrives, whatever the sockets' room, and the end of a connection is told.
+//! The same tests for both kernel interfaces: every byte arrives with any socket buffer, and closed connections are reported.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,9 +8,9 @@ use super::*;
 
 const SIZE: Size = Size { connections: 100, receive_bytes: 1000 };
 
-/// Sends back what came, twice; a connection that hangs up is told through the channel.
+/// Returns received bytes twice, and reports closed connections through the channel.
 struct Twice {
-    /// What each connection is sent, and how much of it was.
+    /// The data to send on each connection, and the length of the part that was sent.
     echoes: Vec<(Vec<u8>, usize)>,
     lent: &'static [u8],
     closed: Sender<usize>,
@@ -29,7 +29,7 @@ impl Service for Twice {
     }
 
     fn write(&mut self, number: usize, out: &mut Outbox) {
-        // In short pieces with nothing between them, so that there are many.
+        // Many short pieces.
         let (echo, sent) = &self.echoes[number];
         for piece in echo[*sent..].chunks(1000) {
             if !out.has_room(piece.len()) {
@@ -55,7 +55,7 @@ impl Service for Twice {
     }
 
     fn closed(&mut self, number: usize, _: &str) -> Result<(), String> {
-        // A test that is over listens no more.
+        // A finished test has dropped the receiver.
         let _ = self.closed.send(number);
         Ok(())
     }
@@ -74,10 +74,10 @@ fn serve(kind: Kind) -> (SocketAddr, std::sync::mpsc::Receiver<usize>) {
 }
 
 #[test]
-fn every_byte_comes_back_though_nobody_reads_for_a_while() {
-    for kind in Kind::here().iter().copied() {
+fn every_byte_is_echoed_to_a_slow_reader() {
+    for kind in Kind::supported().iter().copied() {
         let (address, closed) = serve(kind);
-        // More than any socket has room for, so that sends stop in the middle and go on.
+        // More than any socket buffer, so that sends are partial.
         let message: Vec<u8> = (0..4_000_000u32).map(|i| (i / 7) as u8).collect();
         let mut writer = TcpStream::connect(address).unwrap();
         let mut reader = writer.try_clone().unwrap();
@@ -101,7 +101,7 @@ fn every_byte_comes_back_though_nobody_reads_for_a_while() {
 
 #[test]
 fn many_connections_at_once() {
-    for kind in Kind::here().iter().copied() {
+    for kind in Kind::supported().iter().copied() {
         let (address, closed) = serve(kind);
         let mut links: Vec<_> = (0..500).map(|_| TcpStream::connect(address).unwrap()).collect();
         for round in 0..3u8 {
@@ -144,7 +144,7 @@ fn a_wait_ends_when_it_is_due() {
             Ok(())
         }
     }
-    for kind in Kind::here().iter().copied() {
+    for kind in Kind::supported().iter().copied() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let there = listener.accept().unwrap().0;

@@ -1,5 +1,5 @@
-//! Turns over io_uring: multishot receives into a ring of buffers, and sends that never wait, so that what they send need not stay
-//! beyond the call that submits them.
+//! The event loop over io_uring: multishot receives into a ring of buffers, and sends that never wait, so that their data
+//! only needs to live until the call that submits them returns.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
@@ -16,24 +16,25 @@ mod buffers;
 
 use buffers::{Buffers, GROUP};
 
-/// Requests between two submissions. The time at which a message was written is not that at which it was sent: few sends a call
-/// keep the two together, and cost little more.
+/// Maximum number of sends per submission. A low number keeps the time of writing a message close to that of its send, at
+/// little cost.
 const SUBMISSIONS: u32 = 32;
-/// Every connection may have a receive, a send and a poll to tell of.
+/// Each connection may have completions of a receive, a send and a poll.
 const COMPLETIONS: u32 = 16 << 10;
 
-/// A message that a socket has room for unless the other end does not read; and how long it may be until it is seen that it had none.
+/// The length of a message that fits into a socket buffer unless the peer does not read, and the maximum delay until a failed
+/// send is detected.
 const SHORT_BYTES: usize = 4 << 10;
 const SHORT_WAIT_NS: u32 = 20_000_000;
 
-/// What a completion is of: the low bits of its key; the rest is the connection's number.
+/// The operation of a completion: the low bits of its key. The other bits are the connection's number.
 const RECEIVE: u64 = 0;
 const SEND: u64 = 1;
 const ROOM: u64 = 2;
 const ACCEPT: u64 = 3;
 const KIND_BITS: u32 = 2;
 
-/// Whether this kernel has what is needed (Linux 6.1).
+/// Whether this kernel has the required features (Linux 6.1).
 pub(super) fn works() -> bool {
     ring().is_ok_and(|ring| Buffers::new(&ring, Size { connections: 1, receive_bytes: 1 }).is_ok())
 }
@@ -48,11 +49,11 @@ fn ring() -> io::Result<IoUring> {
 }
 
 struct Link {
-    /// None: closed.
+    /// `None` if the connection is closed.
     stream: Option<TcpStream>,
-    /// A send is under way, or the socket had no room.
+    /// A send is in progress, or the socket buffer is full.
     busy: bool,
-    /// There may be more to send once it is not busy.
+    /// There may be more data to send when the connection is no longer busy.
     again: bool,
 }
 
@@ -61,9 +62,9 @@ struct Turns {
     links: Vec<Link>,
     buffers: Buffers,
     out: Outbox,
-    /// Of the sends that are not submitted yet. Its capacity never changes.
+    /// Headers of the sends that are not submitted yet. Its capacity never changes.
     headers: Vec<libc::msghdr>,
-    /// Sends whose completions were not looked at, and whether all of them are short.
+    /// Sends whose completions have not been handled, and whether all of them are short.
     unseen: usize,
     short: bool,
     listener: Option<TcpListener>,
@@ -129,7 +130,7 @@ impl Turns {
         self.push(accept.build().user_data(ACCEPT))
     }
 
-    /// From now on until it ends.
+    /// Starts a multishot receive.
     fn receive(&mut self, number: usize) -> io::Result<()> {
         let Some(stream) = &self.links[number].stream else { return Ok(()) };
         let receive = opcode::RecvMulti::new(Fd(stream.as_raw_fd()), GROUP);
@@ -137,14 +138,14 @@ impl Turns {
     }
 
     fn push(&mut self, entry: squeue::Entry) -> io::Result<()> {
-        // SAFETY: what an entry points to lives until it was submitted, as its comment says.
+        // SAFETY: the memory that an entry points to lives until the entry is submitted, as its comment states.
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
             self.submit()?;
         }
         Ok(())
     }
 
-    /// All that is to be sent has been taken when this returns: sends do not wait (MSG_DONTWAIT).
+    /// Submits all sends. They have been executed when this returns, because they do not wait (MSG_DONTWAIT).
     fn submit(&mut self) -> io::Result<()> {
         while !self.ring.submission().is_empty() {
             done(self.ring.submit())?;
@@ -156,8 +157,8 @@ impl Turns {
 
     fn wait(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
-            // The sends' own completions would end the wait at once. A short one nearly always finds room: so the wait is for one
-            // completion more. Where it found none, that is seen a little later.
+            // The completions of sends would end the wait at once. A short send almost always succeeds, so the wait is for one
+            // additional completion. A failed send is detected a little later.
             Wait::Long if self.short && self.unseen > 0 => {
                 let limit = Timespec::new().nsec(SHORT_WAIT_NS);
                 let args = SubmitArgs::new().timespec(&limit);
@@ -169,7 +170,7 @@ impl Turns {
                 let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
                 done(self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit)))?;
             }
-            // Nothing to submit, and the kernel has nothing to tell: no call.
+            // No call if there is nothing to submit and no completion work is pending.
             Wait::Not if self.ring.submission().is_empty() && !self.ring.submission().taskrun() => {}
             Wait::Not => done(self.ring.submit())?,
         }
@@ -211,7 +212,7 @@ impl Turns {
                 sending = taken.map_err(io::Error::other)?;
             }
             (0, _) => return self.close(number, None, service),
-            // There was no buffer: there is one by now.
+            // No buffer was free; one is free by now.
             (result, _) if result == -libc::ENOBUFS => {}
             (result, _) => {
                 return self.close(number, Some(io::Error::from_raw_os_error(-result)), service);
@@ -223,7 +224,7 @@ impl Turns {
         if sending { self.send(number, service) } else { Ok(()) }
     }
 
-    /// One send of a connection is under way at a time; what did not fit comes after it.
+    /// Sends a message. A connection has at most one send in progress; the rest follows it.
     fn send(&mut self, number: usize, service: &mut impl Service) -> io::Result<()> {
         if self.links[number].busy {
             self.links[number].again = true;
@@ -234,7 +235,7 @@ impl Turns {
         }
         let Some(stream) = &self.links[number].stream else { return Ok(()) };
         let fd = Fd(stream.as_raw_fd());
-        // The message is submitted with what is before it; there has to be room for it in the queue, so that it stays.
+        // The queue must have space, so that the message stays valid until it is submitted with those before it.
         if self.ring.submission().is_full() {
             self.submit()?;
         }
@@ -246,7 +247,7 @@ impl Turns {
             [] => return Ok(()),
             [one] => opcode::Send::new(fd, one.iov_base.cast(), one.iov_len as u32).flags(flags).build(),
             pieces => {
-                // SAFETY: a msghdr of zeros is one without address, pieces and control data.
+                // SAFETY: a zeroed msghdr is valid: it has no address, pieces or control data.
                 let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
                 header.msg_iov = pieces.as_ptr().cast_mut();
                 header.msg_iovlen = pieces.len();
@@ -287,7 +288,7 @@ impl Turns {
         if !cqueue::more(completion.flags()) {
             self.accept()?;
         }
-        // SAFETY: a descriptor that the kernel has just made for us.
+        // SAFETY: the kernel has just created the descriptor for this process.
         let link = unsafe { TcpStream::from_raw_fd(completion.result()) };
         link.set_nodelay(true)?;
         self.open(link, service)
@@ -300,7 +301,7 @@ impl Turns {
         service: &mut impl Service,
     ) -> io::Result<()> {
         if let Some(stream) = self.links[number].stream.take() {
-            // What is under way holds the socket open; this ends it. It may have ended already.
+            // Pending operations keep the socket open; this ends them. They may have ended already.
             drop(stream.shutdown(Shutdown::Both));
             service.closed(number, &hung_up(error)).map_err(io::Error::other)?;
         }
@@ -308,12 +309,12 @@ impl Turns {
     }
 }
 
-/// A call that was interrupted is made again, by the next turn.
+/// Ignores an interrupted call, which the next turn repeats.
 fn done(result: io::Result<usize>) -> io::Result<()> {
     match result {
         Ok(_) => Ok(()),
         Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::TimedOut) => Ok(()),
-        // ETIME: the wait's limit; EBUSY, EAGAIN: completions have to be taken first.
+        // ETIME: the wait timed out. EBUSY, EAGAIN: completions must be handled first.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EBUSY | libc::EAGAIN)) => {
             Ok(())
         }
