@@ -79,7 +79,7 @@ static void discover(const struct link *link, const struct sockaddr_in *peer) {
 
 /* An answer to a read that is under way, or to one that was. */
 static void take(struct nd_echonet *net, const struct frame *frame, uint64_t at_ns) {
-    const struct nd_property *asked = nd_read_under_way(net, frame->tid);
+    const struct nd_property *asked = nd_read_outstanding(net, frame->tid);
     const uint8_t *at = frame->properties.first;
     if (frame->esv != GET_RES && frame->esv != GET_SNA)
         return;
@@ -99,7 +99,7 @@ static noreturn void run_controller(struct nd_echonet *net) {
     const struct sockaddr_in peer = link_address(net->setup.peer);
     nd_controller_await_device(net);
     const uint64_t created_ns = nd_now_ns();
-    link_open(&link, net->setup.local, ND_LOOK_NS);
+    link_open(&link, net->setup.local, ND_TICK_NS);
     discover(&link, &peer);
     nd_controller_found(created_ns);
     for (;;) {
@@ -111,7 +111,7 @@ static noreturn void run_controller(struct nd_echonet *net) {
         const ssize_t got = link_receive(&link, datagram, sizeof datagram, &from);
         const uint64_t at_ns = nd_now_ns();
         if (got < 0)
-            nd_read_look(net, at_ns);
+            nd_read_expire(net, at_ns);
         else if (from.sin_addr.s_addr == peer.sin_addr.s_addr && frame_parse(&frame, datagram, (size_t)got))
             take(net, &frame, at_ns);
     }

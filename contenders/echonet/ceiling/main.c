@@ -47,7 +47,7 @@ static void must(int result, const char *what) {
 static int open_socket(const char *at) {
     const struct sockaddr_in mine = address(at);
     const int yes = 1;
-    const struct timeval wait = {.tv_usec = (suseconds_t)(ND_LOOK_NS / 1000)};
+    const struct timeval wait = {.tv_usec = (suseconds_t)(ND_TICK_NS / 1000)};
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     must(fd < 0, "socket");
     must(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), "SO_REUSEADDR");
@@ -175,7 +175,7 @@ static noreturn void run_controller(struct nd_echonet *net) {
         const ssize_t got = receive(unicast, answer);
         const uint64_t at_ns = nd_now_ns();
         if (got < AT_EDT)
-            nd_read_look(net, at_ns);
+            nd_read_expire(net, at_ns);
         else
             nd_read_answered(net, (uint16_t)(answer[AT_TID] << 8 | answer[AT_TID + 1]), answer + AT_EDT, answer[AT_PDC], at_ns);
     }

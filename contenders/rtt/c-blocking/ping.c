@@ -10,7 +10,7 @@ enum { STACK_BYTES = 128 << 10 };
 
 /* UDP only: the wait for an echo ends now and then, to see whether it is lost. */
 static void set_receive_timeout(int fd) {
-    const struct timeval timeout = {.tv_usec = ND_LOOK_MS * 1000};
+    const struct timeval timeout = {.tv_usec = ND_TICK_MS * 1000};
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) != 0)
         nd_failed("SO_RCVTIMEO: %s", strerror(errno));
 }

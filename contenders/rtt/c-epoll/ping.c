@@ -22,7 +22,7 @@ struct loop {
     struct nd_schedule schedule;
     int epoll;
     int pacer;         /* a timer for the next request */
-    int look;          /* a timer every ND_LOOK_MS, which costs less than a timeout for every wait */
+    int look;          /* a timer every ND_TICK_MS, which costs less than a timeout for every wait */
     uint32_t awaiting; /* lanes with a request under way */
     uint32_t verified; /* lanes whose verify is behind them */
     bool verify;
@@ -145,7 +145,7 @@ static void drive(struct loop *loop, bool verify) {
 
 /* UDP loses datagrams. */
 static void start_looking(struct loop *loop) {
-    const struct timespec period = {.tv_nsec = ND_LOOK_MS * ND_NS_PER_MS};
+    const struct timespec period = {.tv_nsec = ND_TICK_MS * ND_NS_PER_MS};
     const struct itimerspec every = {.it_interval = period, .it_value = period};
     if (timerfd_settime(loop->look, 0, &every, NULL) != 0)
         nd_failed("timerfd_settime: %s", strerror(errno));

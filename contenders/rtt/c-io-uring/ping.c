@@ -76,7 +76,7 @@ static void received(struct loop *loop, struct nd_lane *lane, int result, uint64
 }
 
 static void queue_look(struct loop *loop) {
-    loop->look = (struct __kernel_timespec){.tv_nsec = ND_LOOK_MS * ND_NS_PER_MS};
+    loop->look = (struct __kernel_timespec){.tv_nsec = ND_TICK_MS * ND_NS_PER_MS};
     struct io_uring_sqe *entry = ring_entry(loop->ring);
     io_uring_prep_timeout(entry, &loop->look, 0, 0);
     io_uring_sqe_set_data64(entry, ring_key(0, RING_LOOK));

@@ -1,4 +1,4 @@
-/* The clip: JPEG files one after the other in a file, of which one frame at a time is in memory. */
+/* The clip: a file of concatenated JPEG files, of which one frame at a time is in memory. */
 #include "mjpeg.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum { READ_BYTES = 64 << 10 };
 
-/* The frame that these bytes begin with, if all of it is there. */
+/* The frame at the start of these bytes, if it is complete. */
 static bool first_frame(const uint8_t *held, size_t length, struct nd_clip_frame *frame) {
     struct nd_picture picture;
     if (nd_picture_parse(&picture, held, length) != NULL)
@@ -25,7 +25,7 @@ static bool first_frame(const uint8_t *held, size_t length, struct nd_clip_frame
 
 static void *grown(void *memory, size_t bytes) {
     if ((memory = realloc(memory, bytes)) == NULL)
-        nd_failed("no memory for the clip");
+        nd_failed("out of memory (clip)");
     return memory;
 }
 
@@ -62,14 +62,14 @@ const char *nd_clip_open(struct nd_clip *clip, const char *path) {
     }
     free(held);
     clip->buffer = grown(NULL, clip->longest + 1);
-    return length > 0 || clip->count == 0 ? "its last frame is no whole JPEG file" : NULL;
+    return length > 0 || clip->count == 0 ? "the last frame is not a complete JPEG file" : NULL;
 }
 
 static void read_at(struct nd_clip *clip, size_t length, uint64_t at) {
     for (size_t held = 0; held < length;) {
         const ssize_t got = pread(clip->fd, clip->buffer + held, length - held, (off_t)(at + held));
         if (got == 0 || (got < 0 && errno != EINTR))
-            nd_failed("the clip: %s", got < 0 ? strerror(errno) : "it has become shorter");
+            nd_failed("the clip: %s", got < 0 ? strerror(errno) : "the file was truncated");
         held += got > 0 ? (size_t)got : 0;
     }
 }
@@ -79,7 +79,7 @@ const uint8_t *nd_clip_read(struct nd_clip *clip, size_t frame) {
     return clip->buffer;
 }
 
-/* Whether these bytes begin with the frame's scan, and it ends there. */
+/* Whether these bytes start with the frame's scan, followed by its end. */
 static bool is_scan(struct nd_clip *clip, size_t frame, const uint8_t *rest, size_t left) {
     const struct nd_clip_frame *of = &clip->frames[frame];
     if (left < of->scan_length)

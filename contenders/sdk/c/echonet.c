@@ -1,16 +1,16 @@
-/* What both roles of `echonet` share: parameters, phases, counters; and the device's side. */
+/* The common part of both roles of `echonet`: parameters, phases, counters; and the device's messages to the lab. */
 #include "echonet.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* So far from every time that nothing lies in a window which begins there. */
+/* A time so distant that no event is within a window that starts at it. */
 #define NOT_YET_NS (UINT64_C(1) << 63)
 
 static void take_signal(void *self, const json_t *body) {
     struct nd_echonet *net = self;
     if (!net->controller || !json_is_true(json_object_get(body, "ready")))
-        nd_failed("signal: not the device's, or not for this role");
+        nd_failed("unexpected signal for this role");
     pthread_mutex_lock(&net->lock);
     net->device_is_there = true;
     pthread_cond_broadcast(&net->changed);
@@ -71,7 +71,7 @@ void nd_echonet_setup(struct nd_echonet *net) {
     }
     net->free_count = net->outstanding;
     if (net->controller && (net->latency = calloc(1, sizeof *net->latency)) == NULL)
-        nd_failed("no memory for a histogram");
+        nd_failed("out of memory (histogram)");
 }
 
 void nd_echonet_ready(struct nd_echonet *net, const char *name, const char *version) {

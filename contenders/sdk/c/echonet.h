@@ -1,18 +1,19 @@
-/* The workload `echonet`, less its sockets and frames: what a contender adds is how it finds the device, sends a read and
- * takes an answer.
+/* The workload `echonet` without sockets and frames. A contender adds the discovery of the device, the sending of reads and
+* the receiving of answers.
  *
- *     echonet.c  parameters, phases, counters; the device's side
- *     reads.c    the controller's closed loop: which read is next, what an answer is, what is lost
- *     values.c   what the twelve values must be
+ *     echonet.c  parameters, phases, counters; the device's messages to the lab
+ *     reads.c    the controller's closed loop: the next read, matching of answers, losses
+ *     values.c   the checks of the twelve values
  *
- * device: nd_echonet_setup(&net); nd_echonet_ready(&net, name, version); make and start the node, with
- * nd_device_identification as its 83; nd_device_serves().
+ * A device calls nd_echonet_setup(&net) and nd_echonet_ready(&net, name, version), creates and starts the node with
+ * nd_device_identification as its 83, and calls nd_device_serves().
  *
- * controller: the same two, then nd_controller_await_device(&net); note nd_now_ns(), make sockets, discover,
- * nd_controller_found(created_ns). Then for ever:
+ * A controller calls the same two functions, then nd_controller_await_device(&net). It reads nd_now_ns(), creates sockets,
+ * discovers the device, and calls nd_controller_found(created_ns). Then it runs this loop:
  *
  *     while (nd_read_next(&net, &read)) { nd_read_sent(&net, read.tid, nd_now_ns()); send it }
- *     wait ND_LOOK_NS for an answer; nd_read_answered(&net, tid, value, length, nd_now_ns()), or nd_read_look(&net, nd_now_ns())
+ *     wait at most ND_TICK_NS for an answer; nd_read_answered(&net, tid, value, length, nd_now_ns()), or
+ *     nd_read_expire(&net, nd_now_ns())
  */
 #ifndef NETDYNO_ECHONET_H
 #define NETDYNO_ECHONET_H
@@ -23,23 +24,23 @@
 
 enum {
     ND_ECHONET_PORT = 3610,
-    ND_ROUND = 12,            /* reads of a round */
+    ND_ROUND = 12,            /* reads in a round */
     ND_OUTSTANDING_MAX = 128,
     ND_IDENTIFIER_BYTES = 13, /* at the end of 83 */
     ND_IDENTIFICATION_BYTES = 17,
     ND_EDT_BYTES_MAX = 255,
 };
 #define ND_ECHONET_GROUP "224.0.23.0"
-#define ND_LOOK_NS (100 * ND_NS_PER_MS) /* so often a loop looks whether a read is lost */
+#define ND_TICK_NS (100 * ND_NS_PER_MS) /* maximum interval at which a loop checks for lost reads */
 
 struct nd_property {
     uint8_t eoj[3], epc;
 };
 
-/* The reads of a round, in their order. */
+/* The reads of a round, in order. */
 extern const struct nd_property nd_reads[ND_ROUND];
 
-/* A read that is to be sent. No other one under way has its number, which is of use as its TID. */
+/* A read to send. Its number is unique among outstanding reads and can be used as its TID. */
 struct nd_read {
     uint16_t tid;
     struct nd_property property;
@@ -47,7 +48,7 @@ struct nd_read {
 
 struct nd_place {
     uint16_t turn;
-    int8_t index; /* in a round; -1: nothing is under way here */
+    int8_t index; /* in a round; -1 if the place is free */
     uint64_t sent_ns;
 };
 
@@ -63,7 +64,7 @@ struct nd_echonet {
     uint32_t outstanding;
     uint64_t timeout_ns, window_ns;
 
-    /* The controller's, of the thread that reads. */
+    /* State of the controller's reading thread. */
     struct nd_place places[ND_OUTSTANDING_MAX];
     uint8_t free[ND_OUTSTANDING_MAX];
     uint32_t free_count, next;
@@ -81,41 +82,41 @@ struct nd_echonet {
     nd_counter measure_at_ns;
 };
 
-/* Reads the setup; another workload, an unknown role or parameter ends the process. */
+/* Reads the setup. Another workload, or an unknown role or parameter, ends the process. */
 void nd_echonet_setup(struct nd_echonet *net);
-/* Prints `ready`, and takes the lab's lines from then on. */
+/* Prints `ready` and starts handling the lab's lines. */
 void nd_echonet_ready(struct nd_echonet *net, const char *name, const char *version);
-/* Returns once the lab has started this phase. */
+/* Waits until the lab has started this phase. */
 void nd_echonet_await(struct nd_echonet *net, enum nd_phase phase);
 
 /* ---- device ---- */
 
-/* The value of 83 of the node profile, where 8A is 00 00 0B. */
+/* The value of 83 of the node profile, for the 8A 00 00 0B. */
 void nd_device_identification(const struct nd_echonet *net, uint8_t value[ND_IDENTIFICATION_BYTES]);
-/* The node answers: says so. */
+/* Reports that the node answers. */
 void nd_device_serves(void);
 
 /* ---- controller ---- */
 
-/* Waits until the device answers: before sockets are made. */
+/* Waits for the device's signal. Call it before creating sockets. */
 void nd_controller_await_device(struct nd_echonet *net);
-/* The device is known; its controller began to be made at `created_ns`. */
+/* Reports that the device was discovered. `created_ns` is the time right before the controller was created. */
 void nd_controller_found(uint64_t created_ns);
-/* The next read, if another one may be under way. Waits for the phase that it belongs to. */
+/* Returns the next read; false if no further read may be outstanding. Waits for the phase of the read. */
 bool nd_read_next(struct nd_echonet *net, struct nd_read *read);
-/* It is about to be sent: the clock as it was read right before. */
+/* Reports that a read is about to be sent. `at_ns` was read right before. */
 void nd_read_sent(struct nd_echonet *net, uint16_t tid, uint64_t at_ns);
-/* What the read of this number is of, or NULL: none such is under way. */
-const struct nd_property *nd_read_under_way(const struct nd_echonet *net, uint16_t tid);
-/* An answer came, and when; `value` is NULL of a refusal. False: no such read is under way, and the answer is late. */
+/* Returns the property of the outstanding read with this number, or NULL. */
+const struct nd_property *nd_read_outstanding(const struct nd_echonet *net, uint16_t tid);
+/* Records an answer. `value` is NULL for a refusal. Returns false if no such read is outstanding: the answer is late. */
 bool nd_read_answered(struct nd_echonet *net, uint16_t tid, const uint8_t *value, size_t length, uint64_t at_ns);
-/* Gives up what was sent too long ago: for who waited ND_LOOK_NS for nothing. */
-void nd_read_look(struct nd_echonet *net, uint64_t now_ns);
+/* Marks reads as lost that have timed out. Call it if nothing arrives for ND_TICK_NS. */
+void nd_read_expire(struct nd_echonet *net, uint64_t now_ns);
 
-/* Why a value does not pass, written to `why`; NULL if it does. */
+/* Checks a value. Returns NULL, or the fault, written to `why`. */
 const char *nd_value_check(const struct nd_property *property, const uint8_t *value, size_t length, uint64_t seed, char *why,
                            size_t room);
-/* Whether a value is the same as before. One library writes a list of codes in another order each time. */
+/* Whether a value equals an earlier one. The order of codes in a map is ignored, because one library varies it. */
 bool nd_value_is_same(const struct nd_property *property, const uint8_t *value, size_t length, const uint8_t *before,
                       size_t length_before);
 

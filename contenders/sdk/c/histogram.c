@@ -3,8 +3,8 @@
  *     | cookie u32 | payload length u32 | normalising offset u32 | digits u32 | lowest u64 | highest u64 |
  *     | ratio f64 | payload |
  *
- * The payload is a list of numbers in zigzag LEB128: the count of a bucket, or minus the length of a run of empty
- * ones. It ends with the last bucket that is in use.
+ * The payload is a list of numbers in zigzag LEB128: the count of a bucket, or the negative length of a run of empty
+ * buckets. It ends with the last nonempty bucket.
  */
 #include "netdyno.h"
 
@@ -16,7 +16,7 @@
 enum {
     V2_COOKIE = 0x1c849313,
     HEADER_BYTES = 40,
-    NUMBER_BYTES_MAX = 9, /* the ninth byte holds eight bits */
+    NUMBER_BYTES_MAX = 9, /* the ninth byte has eight bits */
     PAYLOAD_BYTES_MAX = ND_BUCKETS * NUMBER_BYTES_MAX,
 };
 
@@ -25,7 +25,7 @@ static size_t bucket_of(uint64_t value) {
         value = ND_VALUE_MIN;
     if (value > ND_VALUE_MAX)
         value = ND_VALUE_MAX;
-    /* How often the value must be halved to be one of the sub-buckets. */
+    /* The number of halvings that reduce the value to a sub-bucket. */
     unsigned halvings = 64 - ND_SUB_BUCKET_BITS - (unsigned)__builtin_clzll(value | (ND_SUB_BUCKETS - 1));
     return (size_t)halvings * (ND_SUB_BUCKETS / 2) + (size_t)(value >> halvings);
 }
@@ -76,13 +76,13 @@ static void write_header(uint8_t *out, size_t payload_bytes) {
 char *nd_histogram_encode(const struct nd_histogram *histogram) {
     uint8_t *plain = malloc(HEADER_BYTES + PAYLOAD_BYTES_MAX);
     if (plain == NULL)
-        nd_failed("no memory for a histogram");
+        nd_failed("out of memory (histogram)");
     size_t payload_bytes = write_payload(plain + HEADER_BYTES, histogram);
     write_header(plain, payload_bytes);
     size_t length = HEADER_BYTES + payload_bytes;
     char *text = malloc((length + 2) / 3 * 4 + 1);
     if (text == NULL)
-        nd_failed("no memory for a histogram's text");
+        nd_failed("out of memory (histogram text)");
     EVP_EncodeBlock((unsigned char *)text, plain, (int)length);
     free(plain);
     return text;

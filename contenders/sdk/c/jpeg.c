@@ -1,4 +1,4 @@
-/* What a decoder looks at in a baseline JPEG file (ITU-T T.81, Annex B), and its canonical form. */
+/* The parts of a baseline JPEG file that affect decoding (ITU-T T.81, Annex B), and its canonical form. */
 #include "mjpeg.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static bool read_frame(struct nd_picture *picture, const uint8_t *at, size_t len
     return true;
 }
 
-/* One scan of all components, the first with the tables 0, the others with the tables 1, as RFC 2435 has them. */
+/* Whether the scan has all components, the first with the tables 0 and the others with the tables 1, as RFC 2435 requires. */
 static bool is_usual_scan(const struct nd_picture *picture, const uint8_t *at, size_t length) {
     if (picture->count == 0 || length != 4 + 2 * (size_t)picture->count || at[0] != picture->count)
         return false;
@@ -99,17 +99,17 @@ const char *nd_picture_parse(struct nd_picture *picture, const uint8_t *jpeg, si
     size_t at = 2;
     memset(picture, 0, sizeof *picture);
     if (length < 2 || jpeg[0] != 0xff || jpeg[1] != 0xd8)
-        return "no SOI at its beginning";
+        return "no SOI at the beginning";
     for (;;) {
-        /* A marker may stand behind any number of fill bytes. */
+        /* Any number of fill bytes may precede a marker. */
         while (at + 2 <= length && jpeg[at] == 0xff && jpeg[at + 1] == 0xff)
             at++;
         if (at + 4 > length || jpeg[at] != 0xff)
-            return "no marker where one must be";
+            return "missing marker";
         const uint8_t marker = jpeg[at + 1], *segment = jpeg + at + 4;
         const size_t bytes = u16(jpeg + at + 2);
         if (bytes < 2 || at + 2 + bytes > length)
-            return "a segment is cut short";
+            return "truncated segment";
         const size_t left = bytes - 2;
         bool good = true;
         at += 2 + bytes;
@@ -120,15 +120,15 @@ const char *nd_picture_parse(struct nd_picture *picture, const uint8_t *jpeg, si
         else if (marker == SOF0 || marker == SOF1)
             good = read_frame(picture, segment, left);
         else if (marker > SOF1 && marker <= SOF15)
-            return "not sequential with Huffman codes";
+            return "the coding process is not sequential with Huffman codes";
         else if (marker == DRI && (good = left >= 2))
             picture->restart = u16(segment);
         else if (marker == SOS) {
             picture->scan_at = at;
-            return is_usual_scan(picture, segment, left) ? NULL : "an unusual scan";
+            return is_usual_scan(picture, segment, left) ? NULL : "unsupported scan header";
         }
         if (!good)
-            return "a segment is malformed";
+            return "malformed segment";
     }
 }
 
@@ -152,7 +152,7 @@ uint8_t *nd_picture_canonical(const struct nd_picture *picture, const uint8_t *j
     const size_t scan = nd_picture_scan_end(picture, jpeg, length) - picture->scan_at;
     uint8_t *form = malloc(7 + (1 + 2 * ND_TABLE_VALUES) * ND_COMPONENTS_MAX + ND_TABLES * (COUNTS + COUNTS * 255) + scan), *to = form;
     if (form == NULL)
-        nd_failed("no memory for a picture");
+        nd_failed("out of memory (picture)");
 #define PUT16(value) (*to++ = (uint8_t)((value) >> 8), *to++ = (uint8_t)(value))
     PUT16(picture->width);
     PUT16(picture->height);

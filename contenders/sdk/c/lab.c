@@ -12,21 +12,21 @@ static const struct nd_role *the_role;
 static const char *text_of(const json_t *message, const char *key, const char *kind) {
     const char *text = json_string_value(json_object_get(message, key));
     if (text == NULL)
-        nd_failed("%s: %s is missing or no text", kind, key);
+        nd_failed("%s: %s is missing or not a text", kind, key);
     return text;
 }
 
 static uint64_t count_of(const json_t *message, const char *key, const char *kind) {
     const json_t *number = json_object_get(message, key);
     if (!json_is_integer(number) || json_integer_value(number) < 0)
-        nd_failed("%s: %s is missing or no integer of 0 or more", kind, key);
+        nd_failed("%s: %s is missing or not a non-negative integer", kind, key);
     return (uint64_t)json_integer_value(number);
 }
 
-/* Ends the process at the end of stdin: the lab is gone, and nobody is left to be told. */
+/* Ends the process silently at the end of stdin, because the lab has ended. */
 static json_t *read_message(void) {
     static char buffer[ND_LINE_BYTES_MAX + 1];
-    static size_t held, taken; /* bytes in the buffer, and those of lines that were read before */
+    static size_t held, taken; /* bytes in the buffer, and bytes of consumed lines */
 
     memmove(buffer, buffer + taken, held - taken);
     held -= taken;
@@ -55,13 +55,13 @@ static json_t *read_message(void) {
 
 void nd_connect(struct nd_setup *setup) {
     signal(SIGPIPE, SIG_IGN);
-    const json_t *message = read_message(); /* kept for good: the texts of `setup` are its */
+    const json_t *message = read_message(); /* never freed, because it owns the texts of `setup` */
     const char *kind = text_of(message, "type", "the first line");
     if (strcmp(kind, "setup") != 0)
-        nd_failed("the first line is a %s, not a setup", kind);
+        nd_failed("the first line is `%s`, expected `setup`", kind);
     uint64_t protocol = count_of(message, "protocol", kind);
     if (protocol != ND_PROTOCOL_VERSION)
-        nd_unsupported("protocol %llu, this is %d", (unsigned long long)protocol, ND_PROTOCOL_VERSION);
+        nd_unsupported("protocol %llu; the SDK implements %d", (unsigned long long)protocol, ND_PROTOCOL_VERSION);
     *setup = (struct nd_setup){
         .workload = text_of(message, "workload", kind),
         .role = text_of(message, "role", kind),
@@ -73,7 +73,7 @@ void nd_connect(struct nd_setup *setup) {
         .inputs = json_object_get(message, "inputs"),
     };
     if (!json_is_object(setup->params))
-        nd_failed("setup: params is missing or no object");
+        nd_failed("setup: params is missing or not an object");
 }
 
 uint64_t nd_param_integer(const struct nd_setup *setup, const char *name, uint64_t min, uint64_t max) {
@@ -87,7 +87,7 @@ uint64_t nd_param_integer(const struct nd_setup *setup, const char *name, uint64
 double nd_param_number(const struct nd_setup *setup, const char *name, double min, double max) {
     const json_t *number = json_object_get(setup->params, name);
     if (!json_is_number(number))
-        nd_failed("params: %s is missing or no number", name);
+        nd_failed("params: %s is missing or not a number", name);
     double value = json_number_value(number);
     if (value < min || value > max)
         nd_failed("params: %s is %g, not from %g to %g", name, value, min, max);
@@ -102,7 +102,7 @@ const char *nd_input(const struct nd_setup *setup, const char *name) {
     return text_of(setup->inputs, name, "inputs");
 }
 
-/* The phases come in their order, so that no role meets one twice. */
+/* Checks that each phase starts at most once and in order. */
 static void start(const char *name) {
     static const char *const names[] = {"", "verify", "warmup", "measure"};
     static enum nd_phase reached;
@@ -153,5 +153,5 @@ void nd_follow(const struct nd_role *role) {
     the_role = role;
     int error = pthread_create(&thread, NULL, follow, NULL);
     if (error != 0)
-        nd_failed("a thread for stdin: %s", strerror(error));
+        nd_failed("cannot create a thread for stdin: %s", strerror(error));
 }

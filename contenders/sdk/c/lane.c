@@ -1,4 +1,4 @@
-/* A lane of ping, without its socket: at most one request under way, in sequence, each settled by its echo or lost. */
+/* A lane of ping without its socket: it has at most one outstanding request, which its echo or a timeout settles. */
 #include "rtt.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 static uint64_t due_ns(const struct nd_rtt *rtt, uint64_t number) {
     if (rtt->rate_per_s == 0)
         return 0;
-    /* In two parts, as number * 10^9 may not fit. */
+    /* Whole seconds are computed separately, because number * 10^9 may overflow. */
     uint64_t whole_s = number / rtt->rate_per_s, rest = number % rtt->rate_per_s;
     return rtt->warmup_at_ns + whole_s * ND_NS_PER_S + rest * ND_NS_PER_S / rtt->rate_per_s;
 }
@@ -39,7 +39,7 @@ static void record(const struct nd_lane *lane, uint64_t at_ns) {
     const struct nd_rtt *rtt = lane->rtt;
     bool shared = rtt->several_writers;
     if (at_ns - nd_read(&rtt->measure_at_ns) >= rtt->window_ns)
-        return; /* an echo from before the window is far beyond it too, by unsigned arithmetic */
+        return; /* by unsigned arithmetic, an echo before the window is also beyond it */
     if (rtt->rate_per_s == 0) {
         nd_histogram_record(rtt->latency, at_ns - lane->sent_ns, shared);
     } else {
@@ -57,7 +57,7 @@ static enum kind classify(const struct nd_lane *lane, const uint8_t *message, si
     if (length != lane->rtt->message_bytes || !nd_header_read(message, length, &stream, &sequence))
         return STRANGE;
     if (sequence == ND_HELLO_SEQUENCE && stream == 0)
-        return HELLO; /* one that was taken for lost */
+        return HELLO; /* of a hello that was considered lost */
     if (stream != lane->stream || sequence > lane->sequence)
         return STRANGE;
     if (sequence < lane->sequence)
@@ -75,12 +75,12 @@ bool nd_lane_take(struct nd_lane *lane, const uint8_t *message, size_t length, u
     case LATE:
         nd_add(&rtt->late, 1, rtt->several_writers);
         return false;
-    case HELLO: /* is in no counter */
+    case HELLO: /* not counted */
         return false;
     case STRANGE:
         nd_add(&rtt->strange, 1, rtt->several_writers);
         if (rtt->tcp)
-            nd_failed("lane %u: TCP brought other bytes than were sent, after sequence %llu", lane->stream,
+            nd_failed("lane %u: the stream contains wrong bytes after sequence %llu", lane->stream,
                       (unsigned long long)lane->sequence);
         return false;
     }
@@ -118,7 +118,7 @@ void nd_lane_verified(struct nd_lane *lane) {
 void nd_schedule_begin(struct nd_schedule *schedule, struct nd_rtt *rtt) {
     for (uint32_t i = 0; i < rtt->outstanding; i++)
         nd_lane_begin(&rtt->lanes[i]);
-    /* After verify all lanes are at the same sequence. */
+    /* After verify, all lanes have the same sequence. */
     const struct nd_lane *first = &rtt->lanes[0];
     *schedule = (struct nd_schedule){
         .rtt = rtt,

@@ -1,4 +1,4 @@
-/* What both roles of `mjpeg` share, the sender's walk over the clip, and the receiver's books. */
+/* The common part of both roles of `mjpeg`, the sender's iteration over the clip, and the receiver's checks. */
 #include "mjpeg.h"
 
 #include <errno.h>
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So far from every time that nothing lies in a window which begins there. */
+/* A time so distant that no event is within a window that starts at it. */
 #define NOT_YET_NS (UINT64_C(1) << 63)
 
 static void take_signal(void *self, const json_t *body) {
     struct nd_mjpeg *job = self;
     const json_int_t port = json_integer_value(json_object_get(body, "port"));
     if (!job->sender || port < 0 || port > UINT16_MAX)
-        nd_failed("signal: not the receiver's, or not for this role");
+        nd_failed("unexpected signal for this role");
     pthread_mutex_lock(&job->lock);
     if (port > 0)
         job->port = (uint16_t)port;
@@ -44,7 +44,7 @@ static size_t read_values(void *self, struct nd_value *values) {
     return count;
 }
 
-/* Asked for at the stop alone. */
+/* Called only at the stop. */
 static json_t *histograms(void *self) {
     const struct nd_mjpeg *job = self;
     json_t *object = json_object();
@@ -81,11 +81,11 @@ void nd_mjpeg_setup(struct nd_mjpeg *job) {
     const uint64_t frames = nd_param_integer(setup, "clip_frames", 1, ND_CLIP_FRAMES_MAX);
     const char *why = nd_clip_open(&job->clip, nd_input(setup, "clip"));
     if (why != NULL || job->clip.count != frames)
-        nd_failed("the clip: %s (%zu whole frames)", why ? why : "it has another number of frames", job->clip.count);
+        nd_failed("the clip: %s (%zu complete frames)", why ? why : "wrong number of frames", job->clip.count);
     job->jitter = calloc(1, sizeof *job->jitter);
     job->seen = calloc(job->clip.count, sizeof *job->seen);
     if (job->jitter == NULL || job->seen == NULL)
-        nd_failed("no memory for a histogram");
+        nd_failed("out of memory (histogram)");
 }
 
 void nd_mjpeg_ready(struct nd_mjpeg *job, const char *name, const char *version) {
@@ -108,7 +108,7 @@ void nd_sender_connected(void) {
     nd_connected(NULL, 0);
 }
 
-/* Verify lasts until the receiver has all; between it and what follows nothing is sent. */
+/* Verify lasts until the receiver has all frames. Nothing is sent between verify and the next phase. */
 ssize_t nd_walk_next_frame(struct nd_mjpeg *job) {
     pthread_mutex_lock(&job->lock);
     while (job->phase == ND_PHASE_NONE || (job->phase == ND_PHASE_VERIFY && job->have))
@@ -159,7 +159,7 @@ uint64_t nd_walk_stream_ns(struct nd_mjpeg *job) {
         nd_walk_await_due(job);
         return job->sent * ND_NS_PER_S / ND_VERIFY_FPS_MAX;
     }
-    /* Times wrap round where the stream is ahead of its schedule. */
+    /* The difference wraps around if the stream is ahead of its schedule. */
     const uint64_t due_ns = nd_walk_due_ns(job), earliest_ns = job->stream_next_ns;
     if (job->sent == 0 || (int64_t)(due_ns - job->stream_from_ns - earliest_ns) < 0)
         job->stream_from_ns = due_ns - earliest_ns;
@@ -193,14 +193,14 @@ static void verify(struct nd_mjpeg *job, size_t frame, const struct nd_picture *
         return;
     uint8_t *form = nd_picture_canonical(picture, jpeg, length, &form_length);
     if (form == NULL)
-        nd_failed("verify: a picture without a quantisation table");
+        nd_failed("verify: picture without a quantisation table");
     nd_digest_add(job->digest, form, form_length);
     free(form);
     job->seen[frame] = true;
     job->verified_bytes += form_length;
     if (++job->verified < job->clip.count)
         return;
-    /* The other role may have been told of the phase first. */
+    /* The other role may have learnt of the phase first. */
     pthread_mutex_lock(&job->lock);
     while (job->phase == ND_PHASE_NONE)
         pthread_cond_wait(&job->changed, &job->lock);
@@ -209,7 +209,7 @@ static void verify(struct nd_mjpeg *job, size_t frame, const struct nd_picture *
     nd_verified(job->digest, job->verified, job->verified_bytes);
 }
 
-/* A whole and equal frame after `verify`. */
+/* Counts a complete and equal frame after `verify`. */
 static void count(struct nd_mjpeg *job, size_t frame, size_t scan, uint64_t at_ns) {
     if (job->last >= 0) {
         const size_t all = job->clip.count, missing = (frame + 2 * all - (size_t)job->last - 1) % all;
@@ -226,7 +226,7 @@ static void count(struct nd_mjpeg *job, size_t frame, size_t scan, uint64_t at_n
     nd_add(&job->frames, 1, false);
 }
 
-/* Why a picture is wrong; NULL if it is not. */
+/* Returns NULL, or the fault of a picture. */
 static const char *judge(struct nd_mjpeg *job, const uint8_t *jpeg, size_t length, uint64_t at_ns, bool counts) {
     struct nd_picture picture;
     const char *why = nd_picture_parse(&picture, jpeg, length);
@@ -235,11 +235,11 @@ static const char *judge(struct nd_mjpeg *job, const uint8_t *jpeg, size_t lengt
         return why;
     if (counts && job->live) {
         if (picture.width != job->width || picture.height != job->height)
-            return "it is of another size";
+            return "wrong size";
     } else {
         frame = nd_clip_find(&job->clip, &picture, jpeg, length, (size_t)(job->last + 1) % job->clip.count);
         if (frame < 0)
-            return "its scan is none of the clip's";
+            return "its scan is not in the clip";
     }
     if (counts)
         count(job, (size_t)frame, job->live ? length - picture.scan_at : job->clip.frames[frame].scan_length, at_ns);
@@ -259,9 +259,9 @@ void nd_receiver_take(struct nd_mjpeg *job, const uint8_t *jpeg, size_t length) 
     if (why == NULL)
         return;
     if (!counts)
-        nd_failed("verify: a picture of %zu bytes after frame %zd: %s", length, job->last, why);
+        nd_failed("verify: picture of %zu bytes after frame %zd: %s", length, job->last, why);
     nd_add(&job->wrong, 1, false);
     if (!job->told)
-        fprintf(stderr, "a picture of %zu bytes after frame %zd: %s\n", length, job->last, why);
+        fprintf(stderr, "picture of %zu bytes after frame %zd: %s\n", length, job->last, why);
     job->told = true;
 }

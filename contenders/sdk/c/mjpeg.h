@@ -1,21 +1,22 @@
-/* The workload `mjpeg`, less its sockets and packets: what a contender adds is how pictures are sent and received.
- *
- *     jpeg.c      what a decoder looks at in a JPEG file, and its canonical form
- *     clip.c      the clip: JPEG files one after the other, of which one frame at a time is in memory
- *     mjpeg.c     parameters, phases, counters; the sender's walk and the receiver's books
- *
- * Both roles: nd_mjpeg_setup(&job); nd_mjpeg_ready(&job, name, version).
- *
- * sender: nd_sender_await_port(&job), make the library's sender, nd_sender_connected(). Then for ever:
+/* The workload `mjpeg` without sockets and packets. A contender adds the sending and receiving of pictures.
+*
+*     jpeg.c      the parts of a JPEG file that affect decoding, and its canonical form
+*     clip.c      the clip: a file of concatenated JPEG files, of which one frame at a time is in memory
+*     mjpeg.c     parameters, phases, counters; the sender's iteration over the clip, and the receiver's checks
+*
+* Both roles call nd_mjpeg_setup(&job) and nd_mjpeg_ready(&job, name, version).
+*
+* A sender calls nd_sender_await_port(&job), creates the library's sender, and calls nd_sender_connected(). Then it runs this
+* loop:
  *
  *     while ((jpeg = nd_walk_next(&job, &length)) != NULL) {
- *         nd_walk_await_due(&job);   where the library does not pace frames itself, by nd_walk_interval_ns
+ *         nd_walk_await_due(&job);   unless the library paces frames itself, by nd_walk_interval_ns
  *         send it; nd_walk_sent(&job, length);
  *     }
- *     only if job.live: pictures of its own from here on, and nd_sender_count(&job, length) for each
+ *     reached only if job.live: generate pictures, and call nd_sender_count(&job, length) for each
  *
- * receiver: note nd_now_ns(), make and bind, nd_receiver_bound(port, created_ns); then nd_receiver_take(&job, jpeg, length) for
- * each picture, from one thread at a time.
+ * A receiver reads nd_now_ns(), creates and binds the library's receiver, and calls nd_receiver_bound(port, created_ns). Then it
+ * calls nd_receiver_take(&job, jpeg, length) for each picture, from one thread at a time.
  */
 #ifndef NETDYNO_MJPEG_H
 #define NETDYNO_MJPEG_H
@@ -40,7 +41,7 @@ struct nd_span {
     size_t length;
 };
 
-/* A file's headers, and where its scan is. */
+/* The headers of a file, and the position of its scan. */
 struct nd_picture {
     uint16_t width, height, restart;
     uint8_t count;
@@ -51,11 +52,11 @@ struct nd_picture {
     size_t scan_at;
 };
 
-/* NULL, or what is wrong with the file or missing of it. The picture points into it. */
+/* Parses the headers of a file. Returns NULL, or the fault. The picture points into the file. */
 const char *nd_picture_parse(struct nd_picture *picture, const uint8_t *jpeg, size_t length);
-/* The end of the entropy-coded data, restart markers with it: the first marker of another kind, and its fill bytes. */
+/* The end of the entropy-coded data, including restart markers: the first other marker or its fill bytes. */
 size_t nd_picture_scan_end(const struct nd_picture *picture, const uint8_t *jpeg, size_t length);
-/* The canonical form; to be freed. NULL if a quantisation table is missing. */
+/* Returns the canonical form, which the caller frees, or NULL if a quantisation table is missing. */
 uint8_t *nd_picture_canonical(const struct nd_picture *picture, const uint8_t *jpeg, size_t length, size_t *form_length);
 
 /* ---- the clip ---- */
@@ -69,14 +70,14 @@ struct nd_clip {
     int fd;
     size_t count, longest;
     struct nd_clip_frame *frames;
-    uint8_t *buffer; /* a frame, or the scan that was compared last */
+    uint8_t *buffer; /* a frame, or the last compared scan */
 };
 
-/* NULL, or why it is no clip. */
+/* Opens and indexes a clip. Returns NULL, or the fault. */
 const char *nd_clip_open(struct nd_clip *clip, const char *path);
-/* A frame, one JPEG file, valid until the next call about this clip. */
+/* Returns a frame (one JPEG file), which is valid until the next call with this clip. */
 const uint8_t *nd_clip_read(struct nd_clip *clip, size_t frame);
-/* Which frame has the scan of this picture, every byte compared: most likely the one of number `likely`. None has it: -1. */
+/* Returns the frame whose scan equals that of this picture, by comparing every byte, or -1. It tries `likely` first. */
 ssize_t nd_clip_find(struct nd_clip *clip, const struct nd_picture *picture, const uint8_t *jpeg, size_t length, size_t likely);
 
 /* ---- the roles ---- */
@@ -87,23 +88,23 @@ struct nd_mjpeg {
     uint32_t width, height, quality, fps, packet_bytes;
     uint64_t window_ns;
     struct nd_clip clip;
-    void (*at_stop)(void); /* what is to be done before the result, or NULL */
+    void (*at_stop)(void); /* called before the result; may be NULL */
 
-    nd_counter frames, bytes;                       /* bytes: of the receiver those of scans */
+    nd_counter frames, bytes;                       /* bytes: for the receiver, those of scans */
     nd_counter wrong, dropped, on_time, measure_at_ns;
     bool told;
 
-    /* The sender's walk. */
+    /* The sender's iteration over the clip. */
     size_t next;
     bool is_verify;
     uint64_t sent, first_ns, first_sent, stream_from_ns, stream_next_ns;
 
-    /* The receiver's. */
+    /* The receiver's state. */
     struct nd_histogram *jitter;
     bool *seen;
     uint8_t digest[ND_DIGEST_BYTES];
     uint64_t verified, verified_bytes;
-    ssize_t last;                                   /* frame; -1: none yet */
+    ssize_t last;                                   /* the last frame; -1 if there is none */
     uint64_t last_ns;
 
     struct nd_role role;
@@ -114,39 +115,39 @@ struct nd_mjpeg {
     bool have;
 };
 
-/* Reads the setup and the clip's index; another workload, an unknown role or parameter ends the process. */
+/* Reads the setup and indexes the clip. Another workload, or an unknown role or parameter, ends the process. */
 void nd_mjpeg_setup(struct nd_mjpeg *job);
-/* Prints `ready`, and takes the lab's lines from then on. */
+/* Prints `ready` and starts handling the lab's lines. */
 void nd_mjpeg_ready(struct nd_mjpeg *job, const char *name, const char *version);
 
 /* ---- sender ---- */
 
-/* Waits until the receiver is there; gives its RTP port. */
+/* Waits for the receiver's signal and returns its RTP port. */
 uint16_t nd_sender_await_port(struct nd_mjpeg *job);
 void nd_sender_connected(void);
-/* The next frame, valid until the next call. Waits until its phase has begun. NULL once `verify` is over, if live. */
+/* Returns the next frame, which is valid until the next call. Waits for its phase. Returns NULL after `verify` if live. */
 const uint8_t *nd_walk_next(struct nd_mjpeg *job, size_t *length);
-/* The same without reading it: its number in the clip, for who has packets of it already; -1 for NULL. */
+/* Returns only the number of the next frame, for senders with prebuilt packets; -1 instead of NULL. */
 ssize_t nd_walk_next_frame(struct nd_mjpeg *job);
-/* From one frame to the next: that of `verify` while it lasts; 0: flat out. */
+/* The interval between frames in the current phase; 0: as fast as possible. */
 uint64_t nd_walk_interval_ns(const struct nd_mjpeg *job);
-/* When the frame is due on CLOCK_MONOTONIC; in the past if flat out. */
+/* When the frame is due on CLOCK_MONOTONIC; in the past if there is no interval. */
 uint64_t nd_walk_due_ns(const struct nd_mjpeg *job);
 void nd_walk_await_due(const struct nd_mjpeg *job);
-/* The frame's time in the sender's stream, from 0 on, for a library that paces by timestamps; once a frame. A pause between two phases is one
- * there too; where the stream is ahead of its schedule, that begins later by as much. Flat out, where nobody waits for them, frames
- * are 1/30 s apart, and this awaits what is due: verify has a pace. */
+/* The frame's timestamp in the sender's stream, from 0, for a library that paces by timestamps. Call it once per frame. The stream
+* pauses between two phases; if it is ahead of its schedule, the next phase starts later by that amount. Without a rate, timestamps
+* are 1/30 s apart, and this function waits until the frame is due, because verify has a rate. */
 uint64_t nd_walk_stream_ns(struct nd_mjpeg *job);
-/* The frame was handed to the network. */
+/* Reports that the frame was handed to the network. */
 void nd_walk_sent(struct nd_mjpeg *job, size_t length);
-/* The same of a picture of its own. */
+/* Counts a live picture. */
 void nd_sender_count(struct nd_mjpeg *job, size_t length);
 
 /* ---- receiver ---- */
 
-/* RTP is bound at this port; the library's receiver began to be made at `created_ns`. */
+/* Reports that RTP is bound at this port. `created_ns` is the time right before the library's receiver was created. */
 void nd_receiver_bound(uint16_t port, uint64_t created_ns);
-/* A picture, one JPEG file, that was handed over just now. */
+/* Checks a picture (one JPEG file) that the library has just delivered. */
 void nd_receiver_take(struct nd_mjpeg *job, const uint8_t *jpeg, size_t length);
 
 #endif

@@ -1,13 +1,13 @@
-/* A contender's side of the Netdyno contender protocol, version 1, in C.
- *
- *     lab.c        reads the lab's lines and answers marks and the stop, on a thread of its own
- *     say.c        prints lines
- *     payload.c    what a message consists of, and the digest of a set of messages
+/* Version 1 of Netdyno's contender protocol for contenders in C.
+*
+*     lab.c        reads the lab's lines on a separate thread, and answers marks and the stop
+*     print.c      prints lines to the lab
+*     payload.c    the payload, and the digest of a set of messages
  *     histogram.c  latencies, HDR with three significant digits
  *     tasks.c      background tasks
  *
- * What the workloads `rtt`, `echonet` and `mjpeg` need beyond that stands in rtt.h, echonet.h and mjpeg.h. There is one lab a process, so it is no argument.
- * Every function may be called from any thread where nothing else is said.
+ * rtt.h, echonet.h and mjpeg.h support the workloads of those names. A process has one lab, so functions have no handle for it.
+ * Unless stated otherwise, functions may be called from any thread.
  */
 #ifndef NETDYNO_H
 #define NETDYNO_H
@@ -21,9 +21,9 @@
 
 enum {
     ND_PROTOCOL_VERSION = 1,
-    ND_LINE_BYTES_MAX = 1 << 20, /* of the protocol, the newline left out */
-    ND_VALUES_MAX = 16,          /* counters of one role */
-    ND_REASON_BYTES_MAX = 512,   /* of `failed` and `unsupported` */
+    ND_LINE_BYTES_MAX = 1 << 20, /* maximum length of a line without its newline */
+    ND_VALUES_MAX = 16,          /* maximum number of counters of a role */
+    ND_REASON_BYTES_MAX = 512,   /* in `failed` and `unsupported` */
     ND_HEADER_BYTES = 16,
     ND_DIGEST_BYTES = 32,
     ND_TASKS_MAX = 10000,
@@ -32,17 +32,17 @@ enum {
 #define ND_NS_PER_S UINT64_C(1000000000)
 #define ND_NS_PER_MS UINT64_C(1000000)
 
-/* ---- the conversation ---- */
+/* ---- the protocol ---- */
 
 enum nd_phase { ND_PHASE_NONE, ND_PHASE_VERIFY, ND_PHASE_WARMUP, ND_PHASE_MEASURE };
 
-/* What this process is to be. The texts live as long as the process. */
+/* The configuration of this process. The texts are never freed. */
 struct nd_setup {
     const char *workload, *role, *local, *peer;
     uint64_t seed;
     bool capture;
     json_t *params;
-    json_t *inputs; /* NULL: none */
+    json_t *inputs; /* NULL if there are none */
 };
 
 struct nd_value {
@@ -50,46 +50,46 @@ struct nd_value {
     uint64_t value;
 };
 
-/* What the lab's lines are answered with. All of it runs on the thread that reads stdin, while the role works. */
+/* Callbacks for the lab's lines. They run on the thread that reads stdin, concurrently with the role. */
 struct nd_role {
     void *self;
     void (*signal)(void *self, const json_t *body);
-    /* Each phase at most once, in order; `at_ns` is when its line came. */
+    /* Called at most once per phase, in order. `at_ns` is when the line arrived. */
     void (*start)(void *self, enum nd_phase phase, uint64_t at_ns);
-    /* Writes at most ND_VALUES_MAX counters, returns how many. */
+    /* Writes at most ND_VALUES_MAX counters and returns their number. */
     size_t (*values)(void *self, struct nd_value *values);
-    /* A new object of base64 texts, or NULL for none. */
+    /* Returns a new object of base64 texts, or NULL. */
     json_t *(*histograms)(void *self);
-    /* Called at the stop, before the values of the result are read: returns once none will change. May be NULL, where nobody can receive
-     * what is sent after it. */
+    /* Called at the stop, before the values of the result are read. It returns when no value will change. May be NULL if messages that
+    * are sent later cannot be received. */
     void (*stop)(void *self);
 };
 
-/* Reads the setup line. Ignores SIGPIPE from then on: a connection that breaks is an error of its call. */
+/* Reads the setup line. Also ignores SIGPIPE, so that a broken connection is an error of the call. */
 void nd_connect(struct nd_setup *setup);
 
-/* A parameter of the setup. One that is missing, of another type or out of bounds ends the process with `failed`. */
+/* Returns a parameter of the setup. A missing parameter, another type or a value out of bounds ends the process with `failed`. */
 uint64_t nd_param_integer(const struct nd_setup *setup, const char *name, uint64_t min, uint64_t max);
 double nd_param_number(const struct nd_setup *setup, const char *name, double min, double max);
 const char *nd_param_text(const struct nd_setup *setup, const char *name);
-/* The path of a file that the lab has prepared; one that is missing ends the process with `failed`. */
+/* Returns the path of an input file of the trial. A missing one ends the process with `failed`. */
 const char *nd_input(const struct nd_setup *setup, const char *name);
 
-/* Reads the lab's lines from now on. The stop prints the result and ends the process, whatever else is running. */
+/* Starts reading the lab's lines. The stop prints the result and ends the process. */
 void nd_follow(const struct nd_role *role);
 
-/* Only before `ready`; exits with 127. */
+/* Reports unsupported parameters and exits with 127. Call it before `ready`. */
 noreturn void nd_unsupported(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Exits with 1. */
+/* Reports an error and exits with 1. */
 noreturn void nd_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The library under test and its version; the runtime is the C library. */
+/* Reports the library under test and its version. The runtime is the C library. */
 void nd_ready(const char *name, const char *version);
-/* Takes over `body`. */
+/* Takes ownership of `body`. */
 void nd_signal(const char *to, json_t *body);
 void nd_connected(const uint64_t *setup_ns, size_t count);
 void nd_verified(const uint8_t digest[ND_DIGEST_BYTES], uint64_t messages, uint64_t bytes);
 void nd_counters(uint64_t id, uint64_t at_ns, const struct nd_value *values, size_t count);
-/* Takes over `histograms`, which may be NULL. The process ends with 0. */
+/* Takes ownership of `histograms`, which may be NULL. Exits with 0. */
 noreturn void nd_result(const struct nd_value *values, size_t count, json_t *histograms);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
@@ -101,7 +101,7 @@ static inline uint64_t nd_now_ns(void) {
 
 /* ---- counters ---- */
 
-/* Read by the thread that answers marks. With one writer, an addition need not lock the bus. */
+/* A counter that the thread that answers marks reads. With a single writer, additions avoid atomic read-modify-write. */
 typedef _Atomic uint64_t nd_counter;
 
 static inline void nd_add(nd_counter *counter, uint64_t amount, bool several_writers) {
@@ -122,23 +122,23 @@ static inline uint64_t nd_read(const nd_counter *counter) {
 void nd_header_write(uint8_t *message, uint32_t stream, uint64_t sequence);
 /* False if the message is too short or its zero field is not zero. */
 bool nd_header_read(const uint8_t *message, size_t length, uint32_t *stream, uint64_t *sequence);
-/* A whole message of the verify phase. One of less than ND_HEADER_BYTES is the beginning of the body. */
+/* Writes a whole message of the verify phase. A message shorter than ND_HEADER_BYTES is a prefix of the body. */
 void nd_message_fill(uint8_t *message, size_t length, uint64_t seed, uint32_t stream, uint64_t sequence);
 /* Adds a message to a set: the XOR of the SHA-256 of each. */
 void nd_digest_add(uint8_t digest[ND_DIGEST_BYTES], const uint8_t *message, size_t length);
 
 /* ---- histograms ---- */
 
-/* HdrHistogram's buckets: values of up to ND_SUB_BUCKETS are exact; from there on each doubling of the value has
- * ND_SUB_BUCKETS / 2 buckets, so that none is wider than a thousandth of its values. */
+/* The buckets of HdrHistogram: values up to ND_SUB_BUCKETS are exact. Beyond, each doubling of the value has
+* ND_SUB_BUCKETS / 2 buckets, so that the width of a bucket is at most a thousandth of its values. */
 enum {
     ND_SIGNIFICANT_DIGITS = 3,
-    ND_SUB_BUCKET_BITS = 11, /* 2 * 10^3 values need so many */
+    ND_SUB_BUCKET_BITS = 11, /* for 2 * 10^3 values */
     ND_SUB_BUCKETS = 1 << ND_SUB_BUCKET_BITS,
     ND_DOUBLINGS = 25,       /* from ND_SUB_BUCKETS to ND_VALUE_MAX */
     ND_BUCKETS = (ND_DOUBLINGS + 2) * (ND_SUB_BUCKETS / 2),
 };
-/* Greater values count as the greatest, 0 as the least. */
+/* Greater values count as the maximum, 0 as the minimum. */
 #define ND_VALUE_MIN UINT64_C(1)
 #define ND_VALUE_MAX (UINT64_C(60) * ND_NS_PER_S)
 
@@ -147,16 +147,16 @@ struct nd_histogram {
 };
 
 void nd_histogram_record(struct nd_histogram *histogram, uint64_t value, bool several_writers);
-/* HDR V2, uncompressed, in base64; to be freed. */
+/* Returns HDR V2, uncompressed, in base64. The caller frees it. */
 char *nd_histogram_encode(const struct nd_histogram *histogram);
 
 /* ---- background tasks ---- */
 
-/* Each a thread, made here and at rest until nd_tasks_start: once they run, they may leave too little of a processor to
- * make more of them. Each run is added to `runs`. Without the means for so many the role is unsupported. */
+/* Creates a thread per task, which waits for nd_tasks_start: creating threads is slow once many of them run. Each run is added to
+* `runs`. If the system cannot create the threads, the role is unsupported. */
 void nd_tasks_prepare(uint32_t count, nd_counter *runs);
 void nd_tasks_start(void);
-/* Lets them end, for the result to be made without them. */
+/* Stops the tasks before the result. */
 void nd_tasks_stop(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The payload: header, body that follows from the seed, digest of a set. */
+/* The payload: the header, the body, which is derived from the seed, and the digest of a set. */
 #include "netdyno.h"
 
 #include <endian.h>

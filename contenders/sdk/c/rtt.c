@@ -1,17 +1,17 @@
-/* What both roles of `rtt` share: parameters, phases, counters. */
+/* The common part of both roles of `rtt`: parameters, phases, counters. */
 #include "rtt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* So far from every time that nothing lies in a window which begins there. */
+/* A time so distant that no event is within a window that starts at it. */
 #define NOT_YET_NS (UINT64_C(1) << 63)
 
 static void take_signal(void *self, const json_t *body) {
     struct nd_rtt *rtt = self;
     json_int_t port = json_integer_value(json_object_get(body, "port"));
     if (!rtt->ping || port < 1 || port > UINT16_MAX)
-        nd_failed("signal: no port, or not for this role");
+        nd_failed("signal without a port, or not for this role");
     pthread_mutex_lock(&rtt->lock);
     rtt->port = (uint16_t)port;
     pthread_cond_broadcast(&rtt->changed);
@@ -80,7 +80,7 @@ static bool choose(const struct nd_setup *setup, const char *name, const char *y
 static struct nd_histogram *new_histogram(void) {
     struct nd_histogram *histogram = calloc(1, sizeof *histogram);
     if (histogram == NULL)
-        nd_failed("no memory for a histogram");
+        nd_failed("out of memory (histogram)");
     return histogram;
 }
 

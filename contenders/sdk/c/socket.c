@@ -25,7 +25,7 @@ static struct address parse(const char *text, uint16_t port) {
     snprintf(service, sizeof service, "%u", port);
     int error = getaddrinfo(text, service, &hints, &found);
     if (error != 0)
-        nd_failed("the address %.64s: %s", text, gai_strerror(error));
+        nd_failed("invalid address %.64s: %s", text, gai_strerror(error));
     memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
     address.length = found->ai_addrlen;
     freeaddrinfo(found);
@@ -35,7 +35,7 @@ static struct address parse(const char *text, uint16_t port) {
 static int new_socket(const struct nd_rtt *rtt, const struct address *address) {
     int fd = socket(address->storage.ss_family, (rtt->tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        nd_failed("a socket: %s", strerror(errno));
+        nd_failed("cannot create a socket: %s", strerror(errno));
     return fd;
 }
 
@@ -60,7 +60,7 @@ static void send_hello(const struct nd_lane *lane) {
         nd_failed("lane %u: hello: %s", lane->stream, strerror(errno));
 }
 
-/* UDP loses datagrams, so a hello is sent again; what comes of the first is thrown away then. */
+/* UDP loses datagrams, so a hello is retransmitted. The echoes of earlier ones are then ignored. */
 static void exchange_hello(struct nd_lane *lane) {
     const struct nd_rtt *rtt = lane->rtt;
     const size_t length = rtt->message_bytes;
@@ -76,11 +76,11 @@ static void exchange_hello(struct nd_lane *lane) {
         }
         ssize_t got = recv(lane->fd, lane->echo + received, length + !rtt->tcp - received, 0);
         if (got <= 0)
-            nd_failed("lane %u: the hello's echo: %s", lane->stream, got < 0 ? strerror(errno) : "closed");
+            nd_failed("lane %u: no echo of the hello: %s", lane->stream, got < 0 ? strerror(errno) : "closed");
         received = rtt->tcp ? received + (size_t)got : (size_t)got == length ? length : 0;
     }
     if (memcmp(lane->echo, lane->request, length) != 0)
-        nd_failed("lane %u: the hello came back changed", lane->stream);
+        nd_failed("lane %u: the echo of the hello is wrong", lane->stream);
 }
 
 static void open_lane(struct nd_lane *lane, const struct address *local, const struct address *peer) {
@@ -108,12 +108,12 @@ void nd_ping_open(struct nd_rtt *rtt) {
         lane->request = malloc(rtt->message_bytes);
         lane->echo = malloc(rtt->message_bytes + 1);
         if (lane->request == NULL || lane->echo == NULL)
-            nd_failed("no memory for lane %u", i);
+            nd_failed("out of memory (lane %u)", i);
         open_lane(lane, &local, &peer);
         setup_ns[i] = lane->setup_ns;
     }
     if (rtt->lanes == NULL)
-        nd_failed("no memory for %u lanes", rtt->outstanding);
+        nd_failed("out of memory (%u lanes)", rtt->outstanding);
     nd_connected(setup_ns, rtt->outstanding);
 }
 
@@ -128,7 +128,7 @@ int nd_pong_open(struct nd_rtt *rtt) {
         nd_failed("listen: %s", strerror(errno));
     if (getsockname(fd, (struct sockaddr *)&local.storage, &local.length) != 0)
         nd_failed("getsockname: %s", strerror(errno));
-    /* The port stands at the same place for both families. */
+    /* The port has the same offset in both address families. */
     uint16_t port = ntohs(((const struct sockaddr_in *)&local.storage)->sin_port);
     nd_signal("ping", json_pack("{s:i}", "port", port));
     nd_connected(NULL, 0);
@@ -140,7 +140,7 @@ void nd_pong_accepted(int fd) {
 }
 
 void nd_pong_echo_datagram(struct nd_rtt *rtt, int fd) {
-    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX]; /* pong has one socket, and one thread for it */
+    static uint8_t datagram[ND_DATAGRAM_BYTES_MAX]; /* pong has one socket and one thread for it */
     struct sockaddr_storage from;
     socklen_t from_length = sizeof from;
     ssize_t got = recvfrom(fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &from_length);
@@ -151,7 +151,7 @@ void nd_pong_echo_datagram(struct nd_rtt *rtt, int fd) {
     }
     nd_pong_delay(rtt);
     nd_pong_count(rtt, (size_t)got);
-    /* Where the socket has no room the datagram is lost, as UDP may. */
+    /* If the socket buffer is full, the datagram is lost, which UDP allows. */
     ssize_t sent = sendto(fd, datagram, (size_t)got, 0, (struct sockaddr *)&from, from_length);
     if (sent != got && !nd_pong_error_is_harmless(errno))
         nd_failed("sendto: %s", strerror(errno));
@@ -207,7 +207,7 @@ void nd_wire_init(struct nd_wire *wire, const struct nd_rtt *rtt, int fd) {
 }
 
 ssize_t nd_wire_receive(struct nd_wire *wire, uint8_t *buffer) {
-    /* Of a stream exactly the message, of datagrams one byte more. */
+    /* Exactly the message of a stream, but one more byte of a datagram. */
     size_t wanted = wire->message_bytes + !wire->tcp - wire->received;
     ssize_t got = recv(wire->fd, buffer + wire->received, wanted, 0);
     if (got < 0)

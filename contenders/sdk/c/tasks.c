@@ -1,4 +1,4 @@
-/* Background tasks: a short computation, then 1 ms of waiting, for ever. */
+/* Background tasks: each repeats a short computation and a pause of 1 ms. */
 #include "netdyno.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum {
     ROUNDS = 100,
-    STACK_BYTES = 64 << 10, /* what a small function and the C library's own data need, with room */
+    STACK_BYTES = 64 << 10, /* enough for a small function and the data of the C library */
 };
 
 enum state { AT_REST, RUNNING, STOPPED };
@@ -34,7 +34,7 @@ static enum state now_in(void) {
 
 static void *run(void *argument) {
     const struct timespec pause = {.tv_nsec = ND_NS_PER_MS};
-    /* Volatile: nobody reads the last value, and the work is to be done all the same. */
+    /* Volatile, so that the computation is not optimised away. */
     volatile uint32_t x = (uint32_t)(uintptr_t)argument;
     pthread_mutex_lock(&lock);
     while (now_in() == AT_REST)
@@ -58,7 +58,7 @@ void nd_tasks_prepare(uint32_t count, nd_counter *runs) {
         pthread_t thread;
         int error = pthread_create(&thread, &small, run, (void *)(uintptr_t)(i + 1));
         if (error != 0)
-            nd_unsupported("%u background tasks: no thread for number %u: %s", count, i, strerror(error));
+            nd_unsupported("cannot create %u background tasks: thread %u: %s", count, i, strerror(error));
     }
     pthread_attr_destroy(&small);
 }

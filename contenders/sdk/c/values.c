@@ -1,4 +1,4 @@
-/* The twelve reads of a round of `echonet`, and what their values must be. */
+/* The twelve reads of a round of `echonet` and the checks of their values. */
 #include "echonet.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ const struct nd_property nd_reads[ND_ROUND] = {
 
 enum {
     BITMAP_BYTES = 17, /* of a property map in its longer form */
-    BITMAP_CODES = 16, /* the least number of codes that has it */
+    BITMAP_CODES = 16, /* the minimum number of codes for it */
     VERSION_BYTES = 4,
     MANUFACTURER_BYTES = 3,
 };
@@ -33,7 +33,7 @@ static bool is_map(const uint8_t *map, size_t length) {
     return length == 1 + (size_t)map[0];
 }
 
-/* Whether a map that is one has this code. */
+/* Whether a valid map contains this code. */
 static bool has(const uint8_t *map, uint8_t epc) {
     if (map[0] >= BITMAP_CODES)
         return (map[1 + (epc & 0x0f)] >> ((epc >> 4) & 7) & 1) != 0;
@@ -52,7 +52,7 @@ bool nd_value_is_same(const struct nd_property *property, const uint8_t *value, 
     return true;
 }
 
-/* Those codes of 9F that no published library loses. */
+/* Whether a map contains the codes of 9F that no published library loses. */
 static bool has_readable(const uint8_t *map) {
     static const uint8_t readable[] = {0x80, 0x82, 0x83, 0x8a, 0x9d, 0x9e, 0x9f};
     for (size_t i = 0; i < sizeof readable; i++)
@@ -68,18 +68,18 @@ static bool is_identification(const uint8_t *value, size_t length, uint64_t seed
            memcmp(value + length - sizeof identifier, identifier, sizeof identifier) == 0;
 }
 
-/* The node profile does not belong there, but several libraries count it. */
+/* The standard excludes the node profile, but several libraries count it. */
 static bool is_class_list(const uint8_t *value, size_t length) {
     return is(value, length, "\x01\x02\x91", 3) || is(value, length, "\x02\x02\x91\x0e\xf0", 5) ||
            is(value, length, "\x02\x0e\xf0\x02\x91", 5);
 }
 
-/* What a value should have been; NULL if it is that. */
+/* Returns NULL, or a description of the expected value. */
 static const char *wanted(uint8_t epc, const uint8_t *value, size_t length, uint64_t seed) {
     switch (epc) {
     case 0x80: return is(value, length, "\x30", 1) ? NULL : "30";
     case 0x82: return length == VERSION_BYTES ? NULL : "four bytes";
-    case 0x83: return is_identification(value, length, seed) ? NULL : "FE, three bytes and the seed's thirteen";
+    case 0x83: return is_identification(value, length, seed) ? NULL : "FE, three bytes and the thirteen bytes derived from the seed";
     case 0x8a: return length == MANUFACTURER_BYTES ? NULL : "three bytes";
     case 0x9d:
     case 0x9e: return is_map(value, length) ? NULL : "a property map";
@@ -100,7 +100,7 @@ const char *nd_value_check(const struct nd_property *property, const uint8_t *va
     char hex[3 * ND_EDT_BYTES_MAX + 1] = "";
     for (size_t i = 0; i < length && i < ND_EDT_BYTES_MAX; i++)
         snprintf(hex + 3 * i, 4, "%02X ", value[i]);
-    snprintf(why, room, "%s %02X is [%.*s], not [%s]", property->eoj[0] == 0x02 ? "lighting" : "node profile", property->epc,
+    snprintf(why, room, "%s %02X is [%.*s], expected [%s]", property->eoj[0] == 0x02 ? "lighting" : "node profile", property->epc,
              (int)(length > 0 ? 3 * length - 1 : 0), hex, should);
     return why;
 }

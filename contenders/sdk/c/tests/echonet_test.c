@@ -1,4 +1,4 @@
-/* The books of both roles of `echonet`, by hand. */
+/* Tests of both roles of `echonet` without sockets. */
 #include "check.h"
 #include "echonet.h"
 
@@ -11,7 +11,7 @@ struct value {
     uint8_t bytes[32];
 };
 
-/* A device that answers as the contract says, of the seed 1. */
+/* The value of a property as specified by the contract, for seed 1. */
 static struct value value_of(uint32_t index) {
     static const struct value values[ND_ROUND] = {
         {1, {0x30}}, {4, {1, 13, 1, 0}}, {0, {0}}, {3, {0, 0, 0x0b}}, {1, {0}}, {3, {2, 0x80, 0xd5}},
@@ -42,12 +42,12 @@ static bool passes(uint32_t index, const uint8_t *value, size_t length) {
 }
 
 static void test_values(void) {
-    CHECK(memcmp(value_of(2).bytes + 4, IDENTIFIER, sizeof IDENTIFIER) == 0, "the contract's vector");
+    CHECK(memcmp(value_of(2).bytes + 4, IDENTIFIER, sizeof IDENTIFIER) == 0, "the test vector of the contract");
     for (uint32_t i = 0; i < ND_ROUND; i++) {
         struct value value = value_of(i);
         CHECK(passes(i, value.bytes, value.length), "read %u", i);
-        CHECK(!passes(i, value.bytes, value.length - 1), "read %u, cut short", i);
-        CHECK(!passes(i, value.bytes, value.length + 1), "read %u, a byte more", i);
+        CHECK(!passes(i, value.bytes, value.length - 1), "read %u, truncated", i);
+        CHECK(!passes(i, value.bytes, value.length + 1), "read %u, one byte more", i);
         const uint8_t epc = nd_reads[i].epc;
         for (size_t at = 0; at < value.length; at++) {
             struct value other = value;
@@ -58,20 +58,20 @@ static void test_values(void) {
     }
     uint8_t bitmap[17] = {16, 1, [3] = 1, [4] = 1, [11] = 1, [14] = 2, [15] = 2, [16] = 2};
     CHECK(passes(6, bitmap, sizeof bitmap), "the longer form");
-    CHECK(!passes(6, bitmap, sizeof bitmap - 1), "the longer form, cut short");
+    CHECK(!passes(6, bitmap, sizeof bitmap - 1), "the longer form, truncated");
     bitmap[11] = 0;
     CHECK(!passes(6, bitmap, sizeof bitmap), "without 8A");
     CHECK(passes(10, (const uint8_t *)"\2\2\x91\x0e\xf0", 5) && passes(10, (const uint8_t *)"\2\x0e\xf0\2\x91", 5),
-          "the node profile among the classes");
-    CHECK(nd_value_is_same(&nd_reads[4], (const uint8_t *)"\2\x80\xd5", 3, (const uint8_t *)"\2\xd5\x80", 3), "another order");
-    CHECK(!nd_value_is_same(&nd_reads[4], (const uint8_t *)"\2\x80\xd5", 3, (const uint8_t *)"\2\x81\xd5", 3), "another code");
-    CHECK(!nd_value_is_same(&nd_reads[7], (const uint8_t *)"\0\1\0", 3, (const uint8_t *)"\0\0\1", 3), "no map");
+          "the node profile counted as a class");
+    CHECK(nd_value_is_same(&nd_reads[4], (const uint8_t *)"\2\x80\xd5", 3, (const uint8_t *)"\2\xd5\x80", 3), "different order");
+    CHECK(!nd_value_is_same(&nd_reads[4], (const uint8_t *)"\2\x80\xd5", 3, (const uint8_t *)"\2\x81\xd5", 3), "different code");
+    CHECK(!nd_value_is_same(&nd_reads[7], (const uint8_t *)"\0\1\0", 3, (const uint8_t *)"\0\0\1", 3), "not a map");
     char why[256];
     CHECK(strcmp(nd_value_check(&nd_reads[10], (const uint8_t *)"\0", 1, 1, why, sizeof why),
-                 "node profile D7 is [00], not [01 02 91]") == 0, "%s", why);
+                 "node profile D7 is [00], expected [01 02 91]") == 0, "%s", why);
 }
 
-/* A controller in the warm-up, through `verify`. */
+/* A controller in the warm-up, after `verify`. */
 static void begin(struct nd_echonet *net, uint32_t outstanding) {
     struct nd_read read, another;
     memset(net, 0, sizeof *net);
@@ -90,7 +90,7 @@ static void begin(struct nd_echonet *net, uint32_t outstanding) {
     net->phase = ND_PHASE_WARMUP;
     for (uint32_t i = 0; i < ND_ROUND; i++) {
         CHECK(nd_read_next(net, &read) && index_of(&read.property) == i, "read %u of verify", i);
-        CHECK(!nd_read_next(net, &another), "one at a time");
+        CHECK(!nd_read_next(net, &another), "verify allows one outstanding read");
         struct value value = value_of(i);
         CHECK(nd_read_answered(net, read.tid, value.bytes, value.length, 1), "read %u of verify", i);
     }
@@ -104,23 +104,23 @@ static bool answer(struct nd_echonet *net, const struct nd_read *read, uint64_t 
 
 static void test_rounds(uint32_t outstanding) {
     static struct nd_echonet net;
-    struct nd_read under_way[ND_OUTSTANDING_MAX];
+    struct nd_read pending[ND_OUTSTANDING_MAX];
     uint32_t count = 0, sent = 0;
     begin(&net, outstanding);
     for (uint32_t n = 0; n < 1000; n++) {
-        while (nd_read_next(&net, &under_way[count])) {
-            CHECK(under_way[count].tid != 0 && index_of(&under_way[count].property) == sent++ % ND_ROUND, "the order");
+        while (nd_read_next(&net, &pending[count])) {
+            CHECK(pending[count].tid != 0 && index_of(&pending[count].property) == sent++ % ND_ROUND, "the order");
             for (uint32_t i = 0; i < count; i++)
-                CHECK(under_way[i].tid != under_way[count].tid, "two of one number");
-            nd_read_sent(&net, under_way[count++].tid, n);
+                CHECK(pending[i].tid != pending[count].tid, "duplicate number");
+            nd_read_sent(&net, pending[count++].tid, n);
         }
-        CHECK(count == outstanding, "%u under way", count);
-        uint32_t which = n * 7 % count; /* in another order than they were sent in */
-        struct nd_read read = under_way[which];
-        under_way[which] = under_way[--count];
-        CHECK(nd_read_under_way(&net, read.tid) != NULL, "it is under way");
+        CHECK(count == outstanding, "%u outstanding", count);
+        uint32_t which = n * 7 % count; /* answers in another order than that of the requests */
+        struct nd_read read = pending[which];
+        pending[which] = pending[--count];
+        CHECK(nd_read_outstanding(&net, read.tid) != NULL, "the read is outstanding");
         CHECK(answer(&net, &read, n) && !answer(&net, &read, n), "once, then late");
-        CHECK(nd_read_under_way(&net, read.tid) == NULL, "it is over");
+        CHECK(nd_read_outstanding(&net, read.tid) == NULL, "the read is finished");
     }
     CHECK(net.reads == 1000 && net.wrong == 0 && net.lost == 0 && net.late == 1000, "counters");
 }
@@ -133,14 +133,14 @@ static void test_wrong_and_lost(void) {
     CHECK(nd_read_next(&net, &first) && nd_read_answered(&net, first.tid, NULL, 0, 1), "a refusal");
     CHECK(net.reads == 2 && net.bytes == 1 && net.wrong == 2, "both are wrong");
     begin(&net, 2);
-    CHECK(nd_read_next(&net, &first) && nd_read_next(&net, &second), "two under way");
+    CHECK(nd_read_next(&net, &first) && nd_read_next(&net, &second), "two outstanding reads");
     nd_read_sent(&net, first.tid, 0);
     nd_read_sent(&net, second.tid, 900 * ND_NS_PER_MS);
-    nd_read_look(&net, ND_NS_PER_S - 1);
+    nd_read_expire(&net, ND_NS_PER_S - 1);
     CHECK(net.lost == 0 && !nd_read_next(&net, &third), "none is lost yet");
-    CHECK(answer(&net, &second, 1100 * ND_NS_PER_MS) && net.lost == 1, "whoever takes an answer looks too");
+    CHECK(answer(&net, &second, 1100 * ND_NS_PER_MS) && net.lost == 1, "an answer triggers the check for losses");
     CHECK(nd_read_next(&net, &second) && index_of(&second.property) == 2, "the next follows");
-    CHECK(!answer(&net, &first, 1100 * ND_NS_PER_MS) && net.late == 1, "the lost one's answer is late");
+    CHECK(!answer(&net, &first, 1100 * ND_NS_PER_MS) && net.late == 1, "the answer to a lost read is late");
 }
 
 int main(void) {

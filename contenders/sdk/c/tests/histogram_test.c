@@ -1,4 +1,4 @@
-/* Histograms: buckets at their edges, and the encoding read back by a decoder of its own. */
+/* Histograms: the edges of buckets, and the encoding, which a separate decoder reads. */
 #include "check.h"
 #include "netdyno.h"
 
@@ -14,7 +14,7 @@ static uint64_t number_at(const uint8_t *bytes, int length) {
     return number;
 }
 
-/* The values that share a bucket with the index'th, by the layout's definition. */
+/* The range of values of a bucket, by the definition of the layout. */
 static void bounds(size_t index, uint64_t *low, uint64_t *high) {
     const size_t half = ND_SUB_BUCKETS / 2;
     size_t doubling = index < ND_SUB_BUCKETS ? 0 : index / half - 1;
@@ -23,7 +23,7 @@ static void bounds(size_t index, uint64_t *low, uint64_t *high) {
     *high = ((step + 1) << doubling) - 1;
 }
 
-/* Fills in the counts; returns how many buckets the encoding reaches. */
+/* Fills in the counts and returns the number of buckets in the encoding. */
 static size_t decode(const char *text, uint64_t *counts) {
     static uint8_t bytes[TEXT_BYTES_MAX];
     memset(counts, 0, ND_BUCKETS * sizeof *counts);
@@ -85,10 +85,10 @@ static void test_out_of_range(void) {
     char *text = nd_histogram_encode(&histogram);
     size_t reached = decode(text, counts);
     free(text);
-    CHECK(counts[1] == 1 && counts[reached - 1] == 2, "0 counts as the least, too much as the greatest");
+    CHECK(counts[1] == 1 && counts[reached - 1] == 2, "0 counts as the minimum, greater values as the maximum");
 }
 
-/* Known bytes: what the layout's reference makes of no value, and of one 5. */
+/* Known bytes: the reference encoding without values, and with one value 5. */
 static void test_known_bytes(void) {
     static struct nd_histogram histogram;
     char *text = nd_histogram_encode(&histogram);
@@ -103,7 +103,7 @@ static void test_known_bytes(void) {
 static void test_many(void) {
     static struct nd_histogram histogram;
     static uint64_t counts[ND_BUCKETS];
-    uint64_t x = 88172645463325252, total = 0; /* a fixed seed: a failure repeats */
+    uint64_t x = 88172645463325252, total = 0; /* a fixed seed, so that failures are reproducible */
     for (int i = 0; i < 1000000; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         nd_histogram_record(&histogram, x >> (x % 64), false);

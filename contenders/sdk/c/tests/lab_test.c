@@ -1,4 +1,4 @@
-/* The conversation: a child process takes lines, the test sees what it prints and its exit code. */
+/* The protocol: a child process handles lines, and the test checks its output and exit code. */
 #include "check.h"
 #include "netdyno.h"
 
@@ -19,7 +19,7 @@ static void take_signal(void *self, const json_t *body) {
 
 static void take_start(void *self, enum nd_phase phase, uint64_t at_ns) {
     *(enum nd_phase *)self = phase;
-    CHECK(nd_now_ns() - at_ns < 60 * ND_NS_PER_S, "not the time of the start");
+    CHECK(nd_now_ns() - at_ns < 60 * ND_NS_PER_S, "at_ns is not the time of the start");
 }
 
 static size_t values(void *self, struct nd_value *values) {
@@ -32,7 +32,7 @@ static json_t *histograms(void *self) {
     return NULL;
 }
 
-/* What is read after it is read for the result. */
+/* Values that are read afterwards are those of the result. */
 static void stop(void *self) {
     *(enum nd_phase *)self = ND_PHASE_MEASURE;
 }
@@ -43,9 +43,9 @@ static noreturn void contender(void) {
     struct nd_role role = {&phase, take_signal, take_start, values, histograms, stop};
     nd_connect(&setup);
     if (setup.seed != (UINT64_C(1) << 53) - 1 || strcmp(setup.role, "r") != 0 || strcmp(setup.peer, "::1") != 0)
-        nd_unsupported("the setup is read wrongly");
+        nd_unsupported("the setup is parsed wrongly");
     if (nd_param_integer(&setup, "n", 1, 3) != 3 || nd_param_number(&setup, "s", 0, 1) != 0.5)
-        nd_unsupported("the parameters are read wrongly");
+        nd_unsupported("the parameters are parsed wrongly");
     nd_ready("mine", "1.2");
     nd_follow(&role);
     for (;;)
@@ -57,14 +57,14 @@ struct feed {
     const char *text;
 };
 
-/* On a thread, as a pipe holds less than the longest lines here. */
+/* Runs on a thread, because a pipe's capacity is less than the longest lines. */
 static void *feed(void *argument) {
     const struct feed *feed = argument;
     size_t length = strlen(feed->text);
     for (size_t at = 0; at < length;) {
         ssize_t wrote = write(feed->fd, feed->text + at, length - at);
         if (wrote <= 0)
-            break; /* the contender has gone */
+            break; /* the contender has ended */
         at += (size_t)wrote;
     }
     close(feed->fd);

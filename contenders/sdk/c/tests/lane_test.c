@@ -1,4 +1,4 @@
-/* The state machine of a lane, and the schedule over all of them: no socket, no clock. */
+/* The state machine of a lane and the schedule over all lanes, without sockets or a clock. */
 #include "check.h"
 #include "rtt.h"
 
@@ -12,7 +12,7 @@ static struct nd_histogram latency, service, lateness;
 static struct nd_lane lanes[LANES_MAX];
 static uint8_t requests[LANES_MAX][BYTES];
 
-/* A ping whose lanes have their verify before them. */
+/* A ping whose lanes have not run verify yet. */
 static void make(struct nd_rtt *rtt, uint64_t rate_per_s, uint32_t outstanding) {
     memset(rtt, 0, sizeof *rtt);
     memset(lanes, 0, sizeof lanes);
@@ -54,7 +54,7 @@ static uint64_t count_of(const struct nd_histogram *histogram) {
     return count;
 }
 
-/* Each row: what comes while sequence VERIFY + 1 of stream 1 is awaited, and what it counts as. */
+/* Each row: a message that arrives while sequence VERIFY + 1 of stream 1 is awaited, and its classification. */
 static void test_echoes(void) {
     static const struct {
         const char *name;
@@ -64,18 +64,18 @@ static void test_echoes(void) {
         bool awaiting, taken;
         int late, strange;
     } rows[] = {
-        {"the one awaited", VERIFY + 1, 1, BYTES, true, true, 0, 0},
-        {"the one before", VERIFY, 1, BYTES, true, false, 1, 0},
-        {"the first of all", 0, 1, BYTES, true, false, 1, 0},
+        {"awaited echo", VERIFY + 1, 1, BYTES, true, true, 0, 0},
+        {"previous echo", VERIFY, 1, BYTES, true, false, 1, 0},
+        {"first echo", 0, 1, BYTES, true, false, 1, 0},
         {"a hello", ND_HELLO_SEQUENCE, 0, BYTES, true, false, 0, 0},
-        {"a hello of another stream", ND_HELLO_SEQUENCE, 1, BYTES, true, false, 0, 1},
-        {"one that was not sent", VERIFY + 2, 1, BYTES, true, false, 0, 1},
+        {"hello of another stream", ND_HELLO_SEQUENCE, 1, BYTES, true, false, 0, 1},
+        {"echo of a future request", VERIFY + 2, 1, BYTES, true, false, 0, 1},
         {"another stream's", VERIFY + 1, 2, BYTES, true, false, 0, 1},
-        {"a short one", VERIFY + 1, 1, BYTES - 1, true, false, 0, 1},
-        {"a long one", VERIFY + 1, 1, BYTES + 1, true, false, 0, 1},
-        {"an empty one", VERIFY + 1, 1, 0, true, false, 0, 1},
-        {"before it was sent", VERIFY + 1, 1, BYTES, false, false, 0, 1},
-        {"late, and none awaited", VERIFY, 1, BYTES, false, false, 1, 0},
+        {"short echo", VERIFY + 1, 1, BYTES - 1, true, false, 0, 1},
+        {"long echo", VERIFY + 1, 1, BYTES + 1, true, false, 0, 1},
+        {"empty message", VERIFY + 1, 1, 0, true, false, 0, 1},
+        {"before the request was sent", VERIFY + 1, 1, BYTES, false, false, 0, 1},
+        {"late, while none is awaited", VERIFY, 1, BYTES, false, false, 1, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static struct nd_rtt rtt;
@@ -106,7 +106,7 @@ static void test_verify_compares_every_byte(void) {
         nd_lane_sent(&lanes[0], 1);
         memcpy(echo, lanes[0].request, BYTES);
         echo[i] ^= 1;
-        CHECK(!nd_lane_take(&lanes[0], echo, BYTES, 2) && rtt.strange == 1, "byte %zu is not checked", i);
+        CHECK(!nd_lane_take(&lanes[0], echo, BYTES, 2) && rtt.strange == 1, "byte %zu is not compared", i);
     }
 }
 
@@ -116,20 +116,20 @@ static void test_lost(void) {
     uint8_t old[BYTES];
     make(&rtt, 0, 1);
     pass_verify(lane);
-    CHECK(!nd_lane_give_up(lane, T0_NS), "nothing is under way");
+    CHECK(!nd_lane_give_up(lane, T0_NS), "nothing is outstanding");
     nd_lane_sent(lane, T0_NS);
     memcpy(old, lane->request, BYTES);
-    CHECK(!nd_lane_give_up(lane, T0_NS - 1), "by a clock that was read before it was sent");
+    CHECK(!nd_lane_give_up(lane, T0_NS - 1), "the clock was read before the send");
     CHECK(!nd_lane_give_up(lane, T0_NS + TIMEOUT_NS - 1), "too early");
     CHECK(nd_lane_give_up(lane, T0_NS + TIMEOUT_NS), "in time");
-    CHECK(rtt.lost == 1 && lane->sequence == VERIFY + 1 && !lane->awaiting, "goes on with the next");
+    CHECK(rtt.lost == 1 && lane->sequence == VERIFY + 1 && !lane->awaiting, "the lane continues with the next request");
     CHECK(!nd_lane_take(lane, old, BYTES, T0_NS + TIMEOUT_NS + 1) && rtt.late == 1, "late then");
     rtt.tcp = true;
     nd_lane_sent(lane, T0_NS);
-    CHECK(!nd_lane_give_up(lane, T0_NS + 10 * TIMEOUT_NS), "TCP loses nothing");
+    CHECK(!nd_lane_give_up(lane, T0_NS + 10 * TIMEOUT_NS), "TCP has no timeout");
 }
 
-/* Each row: when an echo is taken, and whether the histograms have it. */
+/* Each row: the time of an echo, and whether the histograms record it. */
 static void test_window(void) {
     static const struct {
         uint64_t at_ns;
@@ -144,7 +144,7 @@ static void test_window(void) {
             make(&rtt, rate, 1);
             rtt.warmup_at_ns = 1000;
             pass_verify(&lanes[0]);
-            CHECK(count_of(&latency) == 0, "verify is measured");
+            CHECK(count_of(&latency) == 0, "verify is recorded");
             nd_lane_sent(&lanes[0], 2000);
             CHECK(nd_lane_take(&lanes[0], lanes[0].request, BYTES, rows[i].at_ns), "taken");
             CHECK(count_of(&latency) == rows[i].recorded, "row %zu: latency", i);
@@ -175,7 +175,7 @@ static void test_due(void) {
         nd_schedule_begin(&schedule, &rtt);
         for (uint64_t n = 0; n < 1000; n++) {
             uint64_t due_ns = T0_NS + (uint64_t)((unsigned __int128)n * ND_NS_PER_S / rates[i]);
-            CHECK(nd_schedule_next(&schedule, due_ns - 1) == NULL, "request %lu comes early", (unsigned long)n);
+            CHECK(nd_schedule_next(&schedule, due_ns - 1) == NULL, "request %lu is early", (unsigned long)n);
             struct nd_lane *lane = nd_schedule_next(&schedule, due_ns);
             CHECK(lane == &lanes[n % 3], "request %lu is on another lane", (unsigned long)n);
             CHECK(lane->due_ns == due_ns && lane->sequence == VERIFY + n / 3, "request %lu", (unsigned long)n);
@@ -185,7 +185,7 @@ static void test_due(void) {
     }
 }
 
-/* A lane that still awaits its echo is passed over, and sends late by itself. */
+/* A lane that still awaits its echo is skipped and later sends by itself. */
 static void test_late_lane(void) {
     static struct nd_rtt rtt;
     struct nd_schedule schedule;
@@ -198,14 +198,14 @@ static void test_late_lane(void) {
     CHECK(nd_schedule_next(&schedule, T0_NS + ND_NS_PER_MS) == &lanes[1], "request 1");
     nd_lane_sent(&lanes[1], T0_NS + ND_NS_PER_MS);
     nd_lane_take(&lanes[1], lanes[1].request, BYTES, T0_NS + ND_NS_PER_MS);
-    CHECK(nd_schedule_next(&schedule, T0_NS + 3 * ND_NS_PER_MS) == &lanes[1], "request 3, as 2 cannot go yet");
+    CHECK(nd_schedule_next(&schedule, T0_NS + 3 * ND_NS_PER_MS) == &lanes[1], "request 3, because 2 is blocked");
     nd_lane_sent(&lanes[1], T0_NS + 3 * ND_NS_PER_MS);
     CHECK(nd_lane_take(&lanes[0], lanes[0].request, BYTES, T0_NS + 3 * ND_NS_PER_MS), "the echo of 0");
-    CHECK(nd_lane_is_due(&lanes[0], T0_NS + 3 * ND_NS_PER_MS), "request 2 goes now");
-    CHECK(lanes[0].due_ns == T0_NS + 2 * ND_NS_PER_MS, "and was due before");
+    CHECK(nd_lane_is_due(&lanes[0], T0_NS + 3 * ND_NS_PER_MS), "request 2 is due");
+    CHECK(lanes[0].due_ns == T0_NS + 2 * ND_NS_PER_MS, "the due time is in the past");
 }
 
-/* In a closed loop the schedule has the first request of each lane, nothing more. */
+/* In a closed loop, the schedule contains only the first request of each lane. */
 static void test_closed_loop(void) {
     static struct nd_rtt rtt;
     struct nd_schedule schedule;
@@ -218,7 +218,7 @@ static void test_closed_loop(void) {
     CHECK(nd_schedule_next(&schedule, UINT64_MAX - 1) == NULL && schedule.due_ns == UINT64_MAX, "no more");
 }
 
-/* In verify a lane begins when the one before it is through, with a rate or without. */
+/* In verify, a lane starts when the previous one has finished, with and without a rate. */
 static void test_verify_is_one_lane_after_the_other(void) {
     for (uint64_t rate = 0; rate <= 1000; rate += 1000) {
         static struct nd_rtt rtt;

@@ -1,4 +1,4 @@
-/* The vector that all SDKs share, and what the receiver counts. */
+/* The test vector that all SDKs share, and the receiver's counters. */
 #include "../mjpeg.h"
 #include "check.h"
 
@@ -69,7 +69,7 @@ static void check_case(struct nd_clip *clip, const json_t *one) {
     size_t length, form_length;
     uint8_t *jpeg = bytes_of(json_string_value(json_object_get(one, "jpeg")), &length);
     const char *why = nd_picture_parse(&picture, jpeg, length);
-    CHECK((why == NULL) == (wanted != NULL), "%s: %s", name, why ? why : "not refused");
+    CHECK((why == NULL) == (wanted != NULL), "%s: %s", name, why ? why : "not rejected");
     if (why == NULL) {
         uint8_t *form = nd_picture_canonical(&picture, jpeg, length, &form_length);
         EVP_Digest(form, form_length, hash, NULL, EVP_sha256(), NULL);
@@ -81,7 +81,7 @@ static void check_case(struct nd_clip *clip, const json_t *one) {
         }
     }
     for (size_t end = 0; end < length; end++) {
-        uint8_t *cut = memcpy(malloc(end + 1), jpeg, end); /* of its own, for the sanitizers */
+        uint8_t *cut = memcpy(malloc(end + 1), jpeg, end); /* a separate allocation, for the sanitizers */
         if (nd_picture_parse(&picture, cut, end) == NULL)
             CHECK(nd_picture_scan_end(&picture, cut, end) <= end, "%s cut at %zu", name, end);
         free(cut);
@@ -108,7 +108,7 @@ static void what_is_no_clip_is_refused(void) {
     free(bytes);
 }
 
-/* Frames in their order of arrival, the first after frame 2 -> frames, dropped. */
+/* Frames in order of arrival, the first after frame 2 -> frames, dropped. */
 static void holes_are_dropped_frames(void) {
     static const struct {
         size_t order[4], count, dropped;
@@ -128,7 +128,7 @@ static void holes_are_dropped_frames(void) {
     }
 }
 
-/* A frame each 1/fps after its phase's first; verify has its own pace. */
+/* One frame per 1/fps after the first of its phase; verify has its own rate. */
 static void a_frame_is_due_by_its_number(void) {
     struct nd_mjpeg job = {.fps = 100, .phase = ND_PHASE_VERIFY, .lock = PTHREAD_MUTEX_INITIALIZER};
     open_vector(&job.clip);
@@ -149,7 +149,7 @@ static void a_frame_is_due_by_its_number(void) {
     CHECK(nd_walk_next_frame(&job) == -1, "live");
 }
 
-/* Who feeds a pipe is ahead of its schedule: the next phase's begins later by that much. */
+/* A sender that feeds a pipe is ahead of its schedule: the schedule of the next phase starts later by that amount. */
 static void a_streams_time_goes_on_over_phases(void) {
     const uint64_t verify_ns = ND_NS_PER_S / 30, warmup_ns = ND_NS_PER_S / 100;
     struct nd_mjpeg job = {.fps = 100, .phase = ND_PHASE_VERIFY, .lock = PTHREAD_MUTEX_INITIALIZER};

@@ -15,13 +15,13 @@ static void test_vector(void) {
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
     CHECK(strcmp(text, VECTOR) == 0, "%s", text);
     nd_digest_add(digest, message, sizeof message);
-    CHECK(memcmp(digest, nothing, sizeof digest) == 0, "a message and itself are not nothing");
+    CHECK(memcmp(digest, nothing, sizeof digest) == 0, "adding a message twice does not yield the empty digest");
     uint8_t brief[4] = {0, 0, 0, 0xa5};
     nd_message_fill(brief, 3, 1, 2, 3);
     CHECK(memcmp(brief, "\xf9\x30\xea\xa5", sizeof brief) == 0, "a message shorter than a header");
 }
 
-/* A shorter body is the beginning of a longer one, and nothing beyond it is written. */
+/* A shorter body is a prefix of a longer one, and nothing beyond it is written. */
 static void test_lengths(void) {
     uint8_t whole[ND_HEADER_BYTES + 100];
     nd_message_fill(whole, sizeof whole, 7, 1, 9);
@@ -41,7 +41,7 @@ static void test_header(void) {
     uint64_t sequence;
     nd_header_write(message, 0x090a0b0c, 0x0102030405060708);
     CHECK(memcmp(message, written, sizeof message) == 0, "the header's bytes");
-    CHECK(nd_header_read(message, sizeof message, &stream, &sequence), "its own header is refused");
+    CHECK(nd_header_read(message, sizeof message, &stream, &sequence), "a valid header is rejected");
     CHECK(stream == 0x090a0b0c && sequence == 0x0102030405060708, "%x, %lx", stream, (unsigned long)sequence);
     CHECK(!nd_header_read(message, sizeof message - 1, &stream, &sequence), "too short");
     message[15] = 1;

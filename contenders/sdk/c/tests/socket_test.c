@@ -1,4 +1,4 @@
-/* What pong does with a datagram, over a pair of local sockets. */
+/* Pong's handling of datagrams, over a pair of local sockets. */
 #include "check.h"
 #include "rtt.h"
 
@@ -12,7 +12,7 @@
 
 static struct nd_rtt rtt;
 
-/* Counted before it is sent, and so even where nobody takes it any more. */
+/* A datagram is counted before it is sent, even if the receiver has ended. */
 static void test_a_datagram_is_counted_and_sent_back(void) {
     int ends[2];
     char echo[8];
@@ -24,7 +24,7 @@ static void test_a_datagram_is_counted_and_sent_back(void) {
     CHECK(send(ends[0], "second", 6, 0) == 6, "the second");
     close(ends[0]);
     nd_pong_echo_datagram(&rtt, ends[1]);
-    CHECK(rtt.messages == 2 && rtt.bytes == 9, "is counted, though ping has gone");
+    CHECK(rtt.messages == 2 && rtt.bytes == 9, "counted although ping has ended");
     close(ends[1]);
 }
 
@@ -35,7 +35,7 @@ static void send_the_rest(int signal) {
     CHECK(write(alarmed, "rest", 4) == 4, "the rest");
 }
 
-/* As a freeze does, a signal ends a call that has only some of the message. */
+/* Like a freeze, a signal interrupts a call after a part of the message. */
 static void test_a_message_is_whole_though_its_wait_is_interrupted(void) {
     const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
     int ends[2];
@@ -52,7 +52,7 @@ static void test_a_message_is_whole_though_its_wait_is_interrupted(void) {
     close(ends[1]);
 }
 
-/* Counters that threads write at the same time share no cache line, with each other or with what all read. */
+/* Counters of different threads share no cache line with each other or with shared fields. */
 static void test_counters_lie_apart(void) {
     CHECK((uintptr_t)&rtt % ND_APART_BYTES == 0, "the whole");
     CHECK(offsetof(struct nd_rtt, requests) % ND_APART_BYTES == 0, "messages");
