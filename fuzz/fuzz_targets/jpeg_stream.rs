@@ -34,7 +34,7 @@ fn split(stream: &[u8], sizes: &[u8], max_bytes: usize) -> Outcome {
     if splitter.finish(&mut picture) {
         outcome.pictures.push(picture);
     }
-    outcome.left_out = splitter.left_out_bytes();
+    outcome.left_out = splitter.skipped_bytes();
     outcome
 }
 

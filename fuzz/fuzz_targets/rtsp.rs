@@ -1,4 +1,4 @@
-//! Whatever connections send, in whatever pieces: no panic, each request has one answer that is one, and bounds are kept.
+//! Sends arbitrary bytes on several connections: no panic, one well-formed response per request, and all limits hold.
 
 #![no_main]
 
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use netdyno_mjpeg::rtp::{Sequence, Ssrc, Timestamp};
-use netdyno_mjpeg::rtsp::limits::MAX_UNIT_BYTES;
-use netdyno_mjpeg::rtsp::{Peer, SessionEvent, Sessions, SessionsConfig, Stream, Unit, next_unit};
+use netdyno_rtp::{Sequence, Ssrc, Timestamp};
+use netdyno_rtsp::limits::MAX_MESSAGE_BYTES;
+use netdyno_rtsp::{Message, Peer, SessionEvent, Sessions, SessionsConfig, StreamState, next_message};
 
 const CONNECTIONS: usize = 3;
 const MAX_SESSIONS: usize = 4;
@@ -28,10 +28,10 @@ const LINES: [&str; 8] = [
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// Bytes as they are.
+    /// Arbitrary bytes.
     Bytes(u8, Vec<u8>),
-    /// A request with headers as they are, and the name of a session that there was.
-    Ask(u8, u8, String, u8),
+    /// A request with arbitrary headers and the identifier of an earlier session.
+    Request(u8, u8, String, u8),
     Close(u8),
     Rtcp(u16),
     Wait(u8),
@@ -44,12 +44,11 @@ fuzz_target!(|steps: Vec<Step>| {
     let mut sessions = Sessions::new(config, [7; 32]);
     let start = Instant::now();
     let mut now = start;
-    let stream = Stream {
+    let stream = StreamState {
         ssrc: Ssrc(1),
-        next: Sequence(2),
+        next_sequence: Sequence(2),
         timestamp: Timestamp(3),
-        dimensions: Some((4000, 3000)),
-        frames_per_s: Some(30.0),
+        description: Some("v=0\r\nm=video 0 RTP/AVP 26\r\n"),
     };
     let (mut inputs, mut names, mut playing) = (vec![Vec::new(); CONNECTIONS], Vec::new(), BTreeSet::new());
     for step in steps {
@@ -59,7 +58,7 @@ fuzz_target!(|steps: Vec<Step>| {
                 inputs[number].extend(bytes);
                 number
             }
-            Step::Ask(number, line, headers, session) => {
+            Step::Request(number, line, headers, session) => {
                 let number = usize::from(number) % CONNECTIONS;
                 let line = LINES[usize::from(line) % LINES.len()];
                 let name: &str = names.get(usize::from(session)).map_or("0", String::as_str);
@@ -89,39 +88,39 @@ fuzz_target!(|steps: Vec<Step>| {
         let peer = Peer { connection: number as u64, remote, local: SocketAddr::from(([192, 0, 2, 1], 554)) };
         let input = &mut inputs[number];
         loop {
-            let (count, unit) = next_unit(input);
+            let (count, message) = next_message(input);
             assert!(count <= input.len());
-            let mut answer = Vec::new();
-            match unit {
-                Unit::Incomplete => {
+            let mut response = Vec::new();
+            match message {
+                Message::Incomplete => {
                     input.drain(..count);
-                    assert!(input.len() < MAX_UNIT_BYTES);
+                    assert!(input.len() < MAX_MESSAGE_BYTES);
                     break;
                 }
-                Unit::Request(request) => {
-                    sessions.handle_request(now, &peer, &stream, &request, &mut answer);
+                Message::Request(request) => {
+                    sessions.handle_request(now, &peer, &stream, &request, &mut response);
                 }
-                Unit::Interleaved { channel, packet } => {
+                Message::Interleaved { channel, packet } => {
                     assert!(packet.len() <= count);
                     sessions.handle_interleaved(now, peer.connection, channel);
                 }
-                Unit::Ignored => {}
-                Unit::Broken(status) => sessions.handle_broken(status, &mut answer),
+                Message::Response => {}
+                Message::Invalid(status) => sessions.handle_invalid(status, &mut response),
             }
-            if !answer.is_empty() {
-                // Whatever was repeated of the request, it is one answer.
+            if !response.is_empty() {
+                // Text copied from the request must not split the response.
                 assert_eq!(
-                    next_unit(&answer),
-                    (answer.len(), Unit::Ignored),
+                    next_message(&response),
+                    (response.len(), Message::Response),
                     "{:?}",
-                    String::from_utf8_lossy(&answer)
+                    String::from_utf8_lossy(&response)
                 );
-                let text = String::from_utf8(answer).expect("text");
+                let text = String::from_utf8(response).expect("text");
                 names.extend(
                     text.split_once("Session: ").and_then(|(_, rest)| Some(rest.get(..16)?.to_owned())),
                 );
             }
-            if matches!(unit, Unit::Broken(_)) {
+            if matches!(message, Message::Invalid(_)) {
                 input.clear();
                 sessions.handle_closed(peer.connection);
                 break;
@@ -131,8 +130,8 @@ fuzz_target!(|steps: Vec<Step>| {
         }
         while let Some(event) = sessions.poll_event() {
             match event {
-                SessionEvent::Play(id, ..) => assert!(playing.insert(id)),
-                SessionEvent::Stop(id, _) => assert!(playing.remove(&id)),
+                SessionEvent::Play { id, .. } => assert!(playing.insert(id)),
+                SessionEvent::Stop { id, .. } => assert!(playing.remove(&id)),
             }
         }
         assert!(sessions.count() <= MAX_SESSIONS && playing.len() <= sessions.count());

@@ -39,7 +39,7 @@ const LAB: [&str; 9] = [
     "lab/cli",
 ];
 /// The other crates: protocol cores, sockets, libraries, bindings and the simulator.
-const STACKS: [&str; 15] = [
+const STACKS: [&str; 16] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -47,6 +47,7 @@ const STACKS: [&str; 15] = [
     "stacks/echonet",
     "stacks/rtp",
     "stacks/mjpeg",
+    "stacks/rtsp",
     "io",
     "net/rtc",
     "net/kv",
@@ -57,7 +58,7 @@ const STACKS: [&str; 15] = [
     "sim",
 ];
 /// Those without sockets.
-const WITHOUT_SOCKETS: [&str; 14] = [
+const WITHOUT_SOCKETS: [&str; 15] = [
     "stacks/sctp",
     "stacks/rtc",
     "stacks/resp",
@@ -65,6 +66,7 @@ const WITHOUT_SOCKETS: [&str; 14] = [
     "stacks/echonet",
     "stacks/rtp",
     "stacks/mjpeg",
+    "stacks/rtsp",
     "net/rtc",
     "net/kv",
     "net/echonet",

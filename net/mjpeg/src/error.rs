@@ -56,16 +56,3 @@ pub enum PictureError {
     #[error(transparent)]
     Frame(#[from] FrameError),
 }
-
-/// An invalid session description (SDP).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid session description (SDP): {rule}")]
-pub struct SdpError {
-    pub(crate) rule: String,
-}
-
-impl SdpError {
-    pub(crate) fn new(rule: impl ToString) -> Self {
-        Self { rule: rule.to_string() }
-    }
-}

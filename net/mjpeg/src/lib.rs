@@ -1,13 +1,13 @@
-//! Motion JPEG over RTP (RFC 2435): a sender, an RTSP server and a receiver over UDP and TCP, and a command-line tool.
+//! Motion JPEG over RTP (RFC 2435): a sender, a receiver, an RTSP server and a command-line tool.
 //!
 //! | does | does not |
 //! |---|---|
-//! | send JPEG files to one address or group ([`Sender`]): packets paced, segmented sends, no copy of scan data | need a receiver: nobody has to be there |
-//! | take pictures of files, folders, streams and cameras ([`source`]) | encode pictures that exist, or change them |
-//! | receive, from one address or group ([`Receiver`]): whole frames in order, losses told, statistics | show them |
-//! | serve by RTSP, to many clients from one source ([`server`]) | ask clients for names or passwords |
-//! | RTCP: sender and receiver reports, SDES, BYE | change its rate by what reports say |
-//! | write and read descriptions (SDP, [`Description`]) for players and from senders | encrypt (SRTP) |
+//! | send JPEG files to a unicast or multicast address ([`Sender`]): paced, segmented sends | need a receiver |
+//! | read pictures from files, folders, streams and cameras ([`source`]) | encode or modify existing pictures |
+//! | receive from a unicast or multicast address ([`Receiver`]): complete frames in order, losses, statistics | display frames |
+//! | serve one source to many RTSP clients ([`server`]) | authenticate clients |
+//! | RTCP: sender and receiver reports, SDES, BYE | adapt the rate to receiver reports |
+//! | write and parse session descriptions (SDP, [`Description`](core::Description)) | encrypt (SRTP) |
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@
 //! let mut receiver = Receiver::open("127.0.0.1:0".parse()?, &ReceiverConfig::default())?;
 //! let mut sender = Sender::open(receiver.local_address(), &SenderConfig::default())?;
 //!
-//! // A picture: here headers, and data that mean nothing.
+//! // A picture with arbitrary scan data.
 //! let tables = QuantTables::computed(85).expect("85 is within 1 to 99");
 //! let mut picture = Vec::new();
 //! let headers = JpegHeaders { width: 640, height: 480, sampling: Sampling::Yuv420, tables, restart_interval: 0 };
@@ -41,8 +41,6 @@ pub mod limits;
 mod pace;
 mod ports;
 mod receiver;
-pub mod rtsp;
-mod sdp;
 mod sender;
 pub mod server;
 pub mod source;
@@ -50,12 +48,11 @@ mod stream;
 #[cfg(all(feature = "web", target_os = "linux"))]
 pub mod web;
 
-pub use error::{OpenError, PictureError, SdpError};
+pub use error::{OpenError, PictureError};
 pub use netdyno_io::Interface;
 pub use netdyno_mjpeg_core as core;
 pub use netdyno_rtp as rtp;
 pub use pace::{Pacer, Schedule, spread};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};
-pub use sdp::Description;
 pub use sender::{PeerReport, Sender, SenderConfig, SenderStats, Sent};
 pub use stream::{Step, Stream};

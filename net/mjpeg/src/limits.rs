@@ -23,6 +23,3 @@ pub(crate) const RTCP_PER_TURN: usize = 64;
 
 /// Attempts to find an even port whose successor is free too.
 pub(crate) const PORT_ATTEMPTS: usize = 64;
-
-/// Bytes of a description (SDP).
-pub const MAX_SDP_BYTES: usize = 64 << 10;

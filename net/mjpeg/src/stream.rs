@@ -1,4 +1,4 @@
-//! A source's pictures, sent one after the other: each at its time.
+//! Sends the pictures of a source on schedule.
 
 use std::time::{Duration, Instant};
 
@@ -7,42 +7,42 @@ use crate::pace::{Schedule, spread};
 use crate::sender::{Sender, Sent};
 use crate::source::{Next, SOURCE_WAIT, Source, SourceError, Timing};
 
-/// A source and a sender. One thread calls [`step`](Self::step) again and again.
+/// A source and a sender. One thread calls [`step`](Self::step) repeatedly.
 pub struct Stream {
     sender: Sender,
     source: Box<dyn Source>,
-    /// Frames a second; none: as the source has them, or as fast as they go.
+    /// Frames per second; `None` for the rate of the source, or as fast as possible.
     fps: Option<f64>,
     schedule: Option<Schedule>,
     picture: Vec<u8>,
-    /// When the picture is due, if there is one that waits.
+    /// Time at which the pending picture is due.
     due: Option<Instant>,
-    last_came: Option<Instant>,
+    last_arrival: Option<Instant>,
     bytes: u64,
 }
 
-/// What a step came to.
+/// Result of [`Stream::step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
     /// A picture was sent.
     Sent(Sent),
-    /// A picture could not be sent, and is left out.
-    Refused(PictureError),
-    /// It is not time yet, or the source has none yet: look what else there is to do, then go on.
-    Nothing,
-    /// The source has none any more.
+    /// A picture could not be sent and was skipped.
+    Skipped(PictureError),
+    /// No picture is available or due. Call [`Stream::step`] again.
+    Pending,
+    /// The source has ended.
     End,
 }
 
-/// What a live source's pictures are spread over before it is known how often they come.
+/// Time over which the first picture of a live source is spread, before its frame interval is known.
 const FIRST_SPREAD: Duration = Duration::from_millis(5);
-/// And what part of the time between them: a camera's picture is old already.
-const LIVE_PART: u32 = 2;
+/// Divisor of the spread for live sources, which reduces latency.
+const LIVE_DIVISOR: u32 = 2;
 
 impl Stream {
-    /// `fps`: frames a second, more than 0; of a live source it is taken as what comes, and only decides how packets are spread. None: as
-    /// fast as the source gives them.
+    /// Creates a stream. `fps` is the frame rate of an on-demand source, above 0; for a live source it only determines the spread of
+    /// packets. With `None`, pictures are sent as fast as the source provides them.
     pub fn new(sender: Sender, source: Box<dyn Source>, fps: Option<f64>) -> Self {
         Self {
             sender,
@@ -51,7 +51,7 @@ impl Stream {
             schedule: None,
             picture: Vec::new(),
             due: None,
-            last_came: None,
+            last_arrival: None,
             bytes: 0,
         }
     }
@@ -61,37 +61,37 @@ impl Stream {
         &self.sender
     }
 
-    /// The picture of the last step, a JPEG file.
+    /// The picture of the last step as a JPEG file.
     pub fn picture(&self) -> &[u8] {
         &self.picture
     }
 
-    /// Bytes of all JPEG files that were sent.
+    /// Total length of the sent JPEG files.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Sends one picture, or waits a moment for it: [`SOURCE_WAIT`] at most, and the time that a picture takes.
+    /// Sends one picture, or waits for one for at most [`SOURCE_WAIT`].
     ///
     /// # Errors
-    /// What the source says; it may be asked again.
+    /// The source failed. The next call tries again.
     pub fn step(&mut self) -> Result<Step, SourceError> {
         let due = match self.due {
             Some(due) => due,
             None => match self.source.next(&mut self.picture)? {
-                Next::Nothing => {
+                Next::Pending => {
                     self.sender.wait(Instant::now());
-                    return Ok(Step::Nothing);
+                    return Ok(Step::Pending);
                 }
                 Next::End => return Ok(Step::End),
-                Next::Picture => self.due_now(),
+                Next::Picture => self.due_time(),
             },
         };
         let now = Instant::now();
         if due > now + SOURCE_WAIT {
             self.due = Some(due);
             self.sender.wait(now + SOURCE_WAIT);
-            return Ok(Step::Nothing);
+            return Ok(Step::Pending);
         }
         self.due = None;
         let spread = self.spread();
@@ -100,12 +100,12 @@ impl Stream {
                 self.bytes += self.picture.len() as u64;
                 Step::Sent(sent)
             }
-            Err(error) => Step::Refused(error),
+            Err(error) => Step::Skipped(error),
         })
     }
 
-    /// When the picture that came just now is to be sent.
-    fn due_now(&mut self) -> Instant {
+    /// The time at which a new picture is due.
+    fn due_time(&mut self) -> Instant {
         let now = Instant::now();
         match (self.source.timing(), self.fps) {
             (Timing::OnDemand, Some(fps)) => {
@@ -117,14 +117,14 @@ impl Stream {
 
     fn spread(&mut self) -> Duration {
         let now = Instant::now();
-        let before = self.last_came.replace(now);
+        let before = self.last_arrival.replace(now);
         match (self.source.timing(), &self.schedule) {
             (Timing::OnDemand, Some(schedule)) => spread(schedule.interval()),
             (Timing::OnDemand, None) => Duration::ZERO,
             (Timing::Live, _) => {
-                let told = self.fps.map(|fps| Duration::from_secs_f64(1.0 / fps));
-                let seen = before.map(|before| now.saturating_duration_since(before));
-                told.or(seen).map_or(FIRST_SPREAD, spread) / LIVE_PART
+                let configured = self.fps.map(|fps| Duration::from_secs_f64(1.0 / fps));
+                let measured = before.map(|before| now.saturating_duration_since(before));
+                configured.or(measured).map_or(FIRST_SPREAD, spread) / LIVE_DIVISOR
             }
         }
     }

@@ -15,7 +15,7 @@ use jpeg_encoder::SamplingFactor;
 use netdyno_mjpeg::core::{Jpeg, Split, Splitter};
 use serde_json::Value;
 use support::{picture, plain};
-use tool::{PATIENCE, Running, TOOL, free_port, receive};
+use tool::{Running, TIMEOUT, TOOL, free_port, receive};
 
 /// Runs it to its end: exit code, stdout, stderr.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -103,7 +103,7 @@ fn ctrl_c_ends_it_with_a_whole_picture() {
     let mut receiver = Running(receiver.stderr(Stdio::piped()).spawn().unwrap());
     let begin = Instant::now();
     while fs::metadata(folder.path().join("taken")).unwrap().len() == 0 {
-        assert!(begin.elapsed() < PATIENCE);
+        assert!(begin.elapsed() < TIMEOUT);
         // Until somebody is there.
         let (code, ..) = run(&["send", clip.to_str().unwrap(), "--frames", "1", "--to", &listen]);
         assert_eq!(code, Some(0));
@@ -139,7 +139,7 @@ fn what_cannot_be_sent_is_told_and_the_rest_goes() {
     let send = ["send", path, "--to", "127.0.0.1:9", "--fps", "0"];
     let (code, stdout, stderr) = run(&send);
     assert_eq!((code, &stdout[..]), (Some(1), ""));
-    assert!(stderr.contains("4:2:0") && stderr.contains("none of its pictures can be sent"), "{stderr}");
+    assert!(stderr.contains("4:2:0") && stderr.contains("none of the pictures can be sent"), "{stderr}");
     fs::write(folder.path().join("2.jpg"), plain(320, 240, 1)).unwrap();
     let (code, _, stderr) = run(&send);
     assert_eq!((code, stderr.lines().count()), (Some(0), 1), "{stderr}");

@@ -15,7 +15,7 @@ use netdyno_mjpeg::source::{Files, Next, SOURCE_WAIT, Source, SourceError, Strea
 use pictures::pictures;
 
 /// For what may take long on a busy machine: it only guards against hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What it has, up to its end or an error.
 #[track_caller]
@@ -24,7 +24,7 @@ fn all(source: &mut dyn Source) -> (Vec<Vec<u8>>, Option<SourceError>) {
     loop {
         match source.next(&mut picture) {
             Ok(Next::Picture) => pictures.push(picture.clone()),
-            Ok(Next::Nothing) => assert!(begin.elapsed() < PATIENCE, "it does not end"),
+            Ok(Next::Pending) => assert!(begin.elapsed() < TIMEOUT, "it does not end"),
             Ok(Next::End) => return (pictures, None),
             Err(error) => return (pictures, Some(error)),
         }
@@ -55,11 +55,11 @@ fn a_pipe_gives_pictures_as_they_come_and_says_when_there_is_none() {
     assert_eq!(source.timing(), Timing::Live);
     let mut picture = vec![7];
     let begin = Instant::now();
-    assert_eq!(source.next(&mut picture).unwrap(), Next::Nothing);
+    assert_eq!(source.next(&mut picture).unwrap(), Next::Pending);
     assert!(picture.is_empty() && begin.elapsed() >= SOURCE_WAIT);
     // A picture in two pieces, with a wait between.
     write.write_all(&expected[0][..1000]).unwrap();
-    assert_eq!(source.next(&mut picture).unwrap(), Next::Nothing);
+    assert_eq!(source.next(&mut picture).unwrap(), Next::Pending);
     write.write_all(&expected[0][1000..]).unwrap();
     assert_eq!(source.next(&mut picture).unwrap(), Next::Picture);
     assert_eq!(picture, expected[0]);
@@ -79,10 +79,10 @@ fn a_named_pipe_is_waited_for() {
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let mut source = StreamSource::open(&path).unwrap();
     let mut picture = Vec::new();
-    assert_eq!(source.next(&mut picture).unwrap(), Next::Nothing, "nobody writes to it yet");
+    assert_eq!(source.next(&mut picture).unwrap(), Next::Pending, "nobody writes to it yet");
     let expected = pictures(2);
     let mut write = File::options().write(true).open(&path).unwrap();
-    assert_eq!(source.next(&mut picture).unwrap(), Next::Nothing);
+    assert_eq!(source.next(&mut picture).unwrap(), Next::Pending);
     write.write_all(&expected.concat()).unwrap();
     drop(write);
     assert_eq!(all(&mut source).0, expected);
@@ -103,7 +103,7 @@ fn what_has_no_picture_is_told() {
     // It may be asked again, and each call ends in time.
     let begin = Instant::now();
     assert!(!matches!(source.next(&mut Vec::new()), Ok(Next::Picture | Next::End)));
-    assert!(begin.elapsed() < PATIENCE);
+    assert!(begin.elapsed() < TIMEOUT);
 }
 
 #[test]
@@ -161,16 +161,16 @@ fn a_command_ends_with_the_source() {
         let mut source = StreamSource::command(&command).unwrap();
         let begin = Instant::now();
         let process = loop {
-            assert_eq!(source.next(&mut Vec::new()).unwrap(), Next::Nothing);
+            assert_eq!(source.next(&mut Vec::new()).unwrap(), Next::Pending);
             match fs::read_to_string(&path) {
                 Ok(process) if process.ends_with('\n') => break process,
-                _ => assert!(begin.elapsed() < PATIENCE),
+                _ => assert!(begin.elapsed() < TIMEOUT),
             }
         };
         assert!(is_alive(&process), "{command}");
         drop(source);
         while is_alive(&process) {
-            assert!(begin.elapsed() < PATIENCE, "{command}: {process} is still there");
+            assert!(begin.elapsed() < TIMEOUT, "{command}: {process} is still there");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -17,7 +17,7 @@ use netdyno_mjpeg::core::{Event, Jpeg};
 use netdyno_mjpeg::{Receiver, ReceiverConfig};
 use pictures::pictures;
 use rustix::process::{Pid, test_kill_process};
-use support::{PATIENCE, Running, TOOL};
+use support::{Running, TIMEOUT, TOOL};
 
 fn tool(arguments: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
@@ -34,7 +34,7 @@ fn receiver() -> (Receiver, String) {
 
 /// The next whole frame's scan.
 fn scan(receiver: &mut Receiver) -> Vec<u8> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match receiver.next(deadline).unwrap() {
             Some(Event::Frame(frame)) => return frame.scan().to_vec(),
@@ -97,7 +97,7 @@ fn a_command_ends_by_ctrl_c() {
         let mut process = Running(tool(&[&verb[..], &[&source]].concat()).spawn().unwrap());
         let begin = Instant::now();
         let sleeper = loop {
-            assert!(begin.elapsed() < PATIENCE, "{verb:?}: it does not begin");
+            assert!(begin.elapsed() < TIMEOUT, "{verb:?}: it does not begin");
             match fs::read_to_string(&path) {
                 Ok(text) if text.ends_with('\n') => {
                     break Pid::from_raw(text.trim().parse().unwrap()).unwrap();
@@ -109,7 +109,7 @@ fn a_command_ends_by_ctrl_c() {
         assert_eq!(process.wait(), Some(0), "{verb:?}");
         // Whoever inherits it may take a moment to notice.
         while test_kill_process(sleeper).is_ok() && !is_waiting_for_its_end(sleeper) {
-            assert!(begin.elapsed() < PATIENCE, "{verb:?}: what the command began is still there");
+            assert!(begin.elapsed() < TIMEOUT, "{verb:?}: what the command began is still there");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -131,7 +131,7 @@ fn a_server_says_where_it_is() {
     let url = line["serves"].as_str().unwrap();
     let address = url.strip_prefix("rtsp://").unwrap().split_once('/').unwrap().0;
     let mut client = TcpStream::connect(address).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(client, "DESCRIBE {url} RTSP/1.0\r\nCSeq: 7\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     while !String::from_utf8_lossy(&answer).contains("a=x-dimensions:") {
@@ -161,7 +161,7 @@ fn a_page_beside_what_is_received() {
     let _send = Running(tool(&["send", "pattern", "--size", "320x240", "--to", listen]).spawn().unwrap());
 
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "GET /statistics HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     let mut told = || -> serde_json::Value {
@@ -179,7 +179,7 @@ fn a_page_beside_what_is_received() {
     while told()["frames"].as_u64() <= first["frames"].as_u64() {}
 
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "GET /pictures HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     let mut begin = [0; 4096];
     stream.read_exact(&mut begin).unwrap();

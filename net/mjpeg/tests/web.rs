@@ -9,7 +9,7 @@ use std::time::Duration;
 use netdyno_mjpeg::web::{Statistics, Web};
 
 /// For what may take long on a busy machine: it only guards against hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn open() -> Web {
     Web::open("127.0.0.1:0".parse().unwrap()).unwrap()
@@ -17,7 +17,7 @@ fn open() -> Web {
 
 fn ask(web: &Web, method: &str, path: &str, host: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(web.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     BufReader::new(stream)
 }
@@ -168,7 +168,7 @@ fn so_many_look_and_no_more() {
 fn a_request_without_end_is_ended() {
     let web = open();
     let mut stream = TcpStream::connect(web.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     // More than a request may be: it is refused or cut off, whichever is seen first.
     let _ = stream.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(1 << 20)).as_bytes());
     let mut answer = Vec::new();

@@ -1,20 +1,20 @@
-//! Errors: what is wrong with a picture, or with settings.
+//! Errors in pictures, session descriptions and settings.
 
 use crate::limits::{MAX_FRAME_PACKETS, MAX_PACKET_BYTES, MAX_SCAN_BYTES, MIN_PACKET_BYTES};
 
-/// A picture cannot be sent. The next one may be fine.
+/// A picture cannot be sent. Later pictures are unaffected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JpegError {
-    /// It is no JPEG file, or a damaged one: what made it is at fault.
-    #[error("not a JPEG file, or a damaged one: {rule} (at byte {offset}); leave it out")]
+    /// The input is not a JPEG file, or it is damaged.
+    #[error("not a valid JPEG file: {rule} (at byte {offset}); remove the file or create it again")]
     Malformed {
-        /// Where, bytes from the start.
+        /// Position of the fault, in bytes from the start.
         offset: usize,
-        /// The rule that is broken.
+        /// The fault.
         rule: &'static str,
     },
-    /// A fine JPEG file, of a kind that RFC 2435 has no place for.
+    /// The JPEG file is valid, but RFC 2435 cannot carry it.
     #[error("{0}")]
     Unsupported(#[from] Unsupported),
 }
@@ -25,101 +25,119 @@ impl JpegError {
     }
 }
 
-/// What RFC 2435 cannot carry: baseline JPEG, 4:2:2 or 4:2:0, with the usual Huffman tables is all it has.
+/// A property of a picture that RFC 2435 cannot carry. It carries only baseline JPEG with three components, 4:2:2 or 4:2:0
+/// subsampling and the typical Huffman tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
     /// Progressive.
-    #[error("a progressive JPEG; RFC 2435 carries baseline alone: encode without progressive mode")]
+    #[error("progressive JPEG is not supported by RFC 2435; encode as baseline JPEG")]
     Progressive,
-    /// Lossless, JPEG-LS among it.
-    #[error("a lossless JPEG; RFC 2435 carries baseline alone: encode as baseline")]
+    /// Lossless, including JPEG-LS.
+    #[error("lossless JPEG is not supported by RFC 2435; encode as baseline JPEG")]
     Lossless,
     /// Differential or hierarchical.
-    #[error("a hierarchical JPEG; RFC 2435 carries baseline alone: encode as baseline")]
+    #[error("hierarchical JPEG is not supported by RFC 2435; encode as baseline JPEG")]
     Hierarchical,
     /// Arithmetic coding.
-    #[error("a JPEG with arithmetic coding; RFC 2435 carries Huffman codes alone: encode without it")]
+    #[error("arithmetic coding is not supported by RFC 2435; encode with Huffman coding")]
     Arithmetic,
-    /// Samples of so many bits.
-    #[error("a JPEG of {0} bits a sample; RFC 2435 carries 8 alone: encode with 8")]
+    /// Sample precision other than 8 bits.
+    #[error("a sample precision of {0} bits is not supported by RFC 2435; encode with 8 bits")]
     Precision(u8),
     /// One component.
-    #[error("a greyscale JPEG; RFC 2435 carries three components: encode with colour, 4:2:0")]
-    Greyscale,
-    /// Neither one component nor three, or not YCbCr.
-    #[error("a JPEG of {0} components; RFC 2435 carries three: encode as YCbCr, 4:2:0")]
-    Components(u8),
-    /// Three components, but not Y, Cb and Cr.
-    #[error("a JPEG in RGB; RFC 2435 carries YCbCr alone: encode as YCbCr")]
-    Rgb,
-    /// Another subsampling: horizontal and vertical factors of the three components.
     #[error(
-        "a JPEG with sampling factors {}; RFC 2435 carries 2x1,1x1,1x1 (4:2:2) and 2x2,1x1,1x1 (4:2:0): encode with one of \
-         these", shown(.0)
+        "greyscale JPEG is not supported by RFC 2435; encode with three components (YCbCr) and 4:2:0 subsampling"
+    )]
+    Greyscale,
+    /// A number of components other than one and three.
+    #[error(
+        "JPEG with {0} components (such as CMYK) is not supported by RFC 2435; encode as YCbCr with 4:2:0 subsampling"
+    )]
+    Components(u8),
+    /// Three components other than Y, Cb and Cr.
+    #[error("RGB JPEG is not supported by RFC 2435; encode as YCbCr with 4:2:0 subsampling")]
+    Rgb,
+    /// Other subsampling: the horizontal and vertical factors of the three components.
+    #[error(
+        "sampling factors {} are not supported by RFC 2435; encode with 2x2,1x1,1x1 (4:2:0) or 2x1,1x1,1x1 (4:2:2)",
+        format_factors(.0)
     )]
     Sampling([(u8, u8); 3]),
-    /// Cb and Cr have tables of their own.
+    /// Different quantisation tables for Cb and Cr.
     #[error(
-        "a JPEG with different quantisation tables for Cb and Cr; RFC 2435 has one for both: encode with two tables"
+        "different quantisation tables for Cb and Cr are not supported by RFC 2435; encode with one table for both"
     )]
     ThreeTables,
     /// Huffman tables other than those of annex K.
     #[error(
-        "a JPEG with optimised Huffman tables; RFC 2435 carries the usual ones alone: encode without optimisation"
+        "optimised Huffman tables are not supported by RFC 2435; encode with the standard tables (no optimisation)"
     )]
     Huffman,
     /// More than one scan.
-    #[error("a JPEG of several scans; RFC 2435 carries one: encode with interleaved components")]
+    #[error("JPEG with several scans is not supported by RFC 2435; encode with one interleaved scan")]
     SeveralScans,
-    /// The height comes after the scan (DNL).
+    /// The height follows the scan (DNL).
     #[error(
-        "a JPEG that tells its height after the scan (DNL); RFC 2435 has no place for it: encode with the height"
+        "a height after the scan (DNL) is not supported by RFC 2435; encode with the height in the frame header"
     )]
     Dnl,
-    /// A process that the standard keeps for later.
-    #[error("a JPEG of a process that has no name (marker {0:#04x}): encode as baseline")]
+    /// A reserved coding process.
+    #[error("the reserved JPEG process with marker {0:#04x} is not supported; encode as baseline JPEG")]
     Process(u8),
 }
 
-/// Sampling factors of all components, as encoders' settings have them.
-fn shown(factors: &[(u8, u8); 3]) -> String {
+/// Formats the sampling factors of all components as encoders do in their settings.
+fn format_factors(factors: &[(u8, u8); 3]) -> String {
     factors.map(|(horizontal, vertical)| format!("{horizontal}x{vertical}")).join(",")
 }
 
-/// A frame cannot be packed. The caller's settings or the picture are at fault.
+/// A frame cannot be packetized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// More scan data than the offset can tell.
-    #[error("a frame of {0} bytes; RFC 2435's offset ends at {MAX_SCAN_BYTES}: encode with less quality")]
+    /// The scan data exceed the range of the fragment offset.
+    #[error("{0} bytes of scan data exceed RFC 2435's limit of {MAX_SCAN_BYTES}; encode with lower quality")]
     TooLong(usize),
-    /// More packets than sequence numbers can tell apart.
+    /// The frame needs too many packets for its sequence numbers to be comparable.
     #[error(
-        "a frame of {0} packets, more than {MAX_FRAME_PACKETS}: send larger packets, or encode with less quality"
+        "the frame needs {0} packets, more than {MAX_FRAME_PACKETS}; use larger packets or encode with lower quality"
     )]
     TooManyPackets(usize),
 }
 
-/// Settings that cannot work.
+/// An invalid setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A packet size out of range.
+    /// The packet size is out of range.
     #[error(
-        "packets of {0} bytes; they must have {MIN_PACKET_BYTES} to {MAX_PACKET_BYTES}, the RTP header included"
+        "invalid packet size of {0} bytes; use {MIN_PACKET_BYTES} to {MAX_PACKET_BYTES}, including the RTP header"
     )]
     PacketBytes(usize),
-    /// A payload type out of range.
-    #[error("payload type {0}; it must be 0 to 127, and 26 without SDP")]
+    /// The payload type is out of range.
+    #[error("invalid payload type {0}; use 0 to 127 (26 without SDP)")]
     PayloadType(u8),
-    /// A frame limit out of range.
-    #[error("frames of {0} bytes; the limit must be 1 to {MAX_SCAN_BYTES}")]
+    /// The limit on frame length is out of range.
+    #[error("invalid frame limit of {0} bytes; use 1 to {MAX_SCAN_BYTES}")]
     FrameBytes(usize),
-    /// No frame or no run may be held.
-    #[error("limits of 0 frames or runs; at least one must be held")]
+    /// The limit on frames or runs is 0.
+    #[error("a limit of 0 frames or 0 runs is invalid; use 1 or more")]
     NothingHeld,
-    /// A picture without width or height.
-    #[error("dimensions of {0} x {1} pixels; both must be at least 1")]
+    /// The width or height is 0.
+    #[error("invalid dimensions of {0} x {1} pixels; both must be at least 1")]
     Dimensions(u16, u16),
+}
+
+/// An invalid session description (SDP).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid session description (SDP): {rule}")]
+pub struct SdpError {
+    rule: String,
+}
+
+impl SdpError {
+    pub(crate) fn new(rule: impl ToString) -> Self {
+        Self { rule: rule.to_string() }
+    }
 }

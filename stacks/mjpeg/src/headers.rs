@@ -1,23 +1,23 @@
-//! The headers of a JPEG file that is made of packets (RFC 2435 section 4.1 and appendix B): JFIF, baseline, the usual
-//! Huffman tables.
+//! The headers of a JPEG file that is reconstructed from packets (RFC 2435 section 4.1 and appendix B): JFIF, baseline,
+//! typical Huffman tables.
 
 use crate::huffman::{ALL, standard};
 use crate::jpeg::{Jpeg, Sampling, marker};
 use crate::limits::MAX_JPEG_HEADER_BYTES;
 use crate::tables::QuantTables;
 
-/// What the headers of a picture say.
+/// The parameters in the headers of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JpegHeaders {
-    /// Width, pixels, at least 1.
+    /// Width in pixels, at least 1.
     pub width: u16,
-    /// Height, pixels, at least 1.
+    /// Height in pixels, at least 1.
     pub height: u16,
     /// Subsampling.
     pub sampling: Sampling,
     /// Quantisation tables.
     pub tables: QuantTables,
-    /// Minimum coded units between restart markers; 0 if there are none.
+    /// Restart interval in minimum coded units (MCU); 0 without restart markers.
     pub restart_interval: u16,
 }
 
@@ -34,11 +34,12 @@ impl From<&Jpeg<'_>> for JpegHeaders {
 }
 
 impl JpegHeaders {
-    /// Appends all from SOI to the scan header, at most [`MAX_JPEG_HEADER_BYTES`]. Scan data and EOI (FF D9) come after it.
+    /// Appends the segments from SOI to the scan header, at most [`MAX_JPEG_HEADER_BYTES`]. The caller appends scan data and EOI
+    /// (FF D9).
     pub fn append(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend([0xff, marker::SOI]);
-        // JFIF 1.1, no density, no thumbnail: receivers take the colours for YCbCr.
+        // JFIF 1.1 without density and thumbnail. JFIF implies YCbCr.
         segment(out, marker::APP0, b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0");
         for (number, table) in [(0, &self.tables.luma), (1, &self.tables.chroma)] {
             let length = 3 + table.length() as u16;
@@ -57,8 +58,9 @@ impl JpegHeaders {
     }
 
     fn append_frame_header(&self, out: &mut Vec<u8>) {
-        // > An 8-bit DCT-based process shall not use a 16-bit precision quantization table (T.81 B.2.4.1): baseline is
-        // one; decoders take such tables with SOF1, as libjpeg writes them.
+        // > An 8-bit DCT-based process shall not use a 16-bit precision quantization table (T.81 B.2.4.1)
+        //
+        // Decoders accept such tables with SOF1, as libjpeg writes them.
         let is_wide = self.tables.luma.is_wide() || self.tables.chroma.is_wide();
         let (horizontal, vertical) = self.sampling.luma_factors();
         let [h1, h0] = self.height.to_be_bytes();
@@ -69,7 +71,7 @@ impl JpegHeaders {
     }
 }
 
-/// One DHT segment with all four tables.
+/// Appends one DHT segment with all four tables.
 fn append_huffman_tables(out: &mut Vec<u8>) {
     let length: usize = ALL.iter().map(|(class, part)| 17 + standard(*class, *part).values.len()).sum();
     out.extend([0xff, marker::DHT]);
@@ -94,7 +96,7 @@ mod tests {
     use crate::tables::QuantTable;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn formatted_headers_parse_to_the_same_values() {
         let wide = QuantTable::new([300; 64]).unwrap();
         let computed = QuantTables::computed(75).unwrap();
         for (tables, restart_interval, bytes) in [
@@ -108,7 +110,7 @@ mod tests {
                 let mut file = Vec::new();
                 headers.append(&mut file);
                 assert_eq!(file.len(), bytes);
-                // Two units: one interval of nine, or two of one.
+                // Two MCUs: one restart interval of nine, or two of one.
                 file.extend_from_slice(if restart_interval == 1 { &[1, 0xff, 0xd0, 2] } else { &[1, 2] });
                 file.extend([0xff, marker::EOI]);
                 let jpeg = Jpeg::parse(&file).unwrap();

@@ -1,27 +1,27 @@
-//! The Huffman tables of annex K of ITU-T T.81, which RFC 2435 takes as given (appendix B).
+//! The typical Huffman tables of ITU-T T.81, annex K, which RFC 2435 requires (appendix B).
 
-/// A table as a DHT segment has it: how many codes there are of each length, then their values.
+/// A table in the form of a DHT segment: the number of codes of each length, then their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HuffmanTable {
     pub(crate) counts: [u8; 16],
     pub(crate) values: &'static [u8],
 }
 
-/// Whether codes are of DC differences or of AC coefficients; as DHT and SOS number it.
+/// The table class of DHT and SOS: DC differences or AC coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Dc = 0,
     Ac = 1,
 }
 
-/// Whose tables; as the rebuilt headers number them.
+/// The components of a table; the value is the identifier in reconstructed headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Luma = 0,
     Chroma = 1,
 }
 
-/// All four, in the order in which they are written.
+/// The four tables, in the order of reconstructed headers.
 pub(crate) const ALL: [(Class, Part); 4] =
     [(Class::Dc, Part::Luma), (Class::Ac, Part::Luma), (Class::Dc, Part::Chroma), (Class::Ac, Part::Chroma)];
 
@@ -35,7 +35,7 @@ pub(crate) fn standard(class: Class, part: Part) -> &'static HuffmanTable {
 }
 
 impl HuffmanTable {
-    /// Whether a DHT segment's table is this one.
+    /// Whether a table of a DHT segment equals this one.
     pub(crate) fn is(&self, counts: &[u8], values: &[u8]) -> bool {
         self.counts == counts && self.values == values
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_value_and_no_value_comes_twice() {
+    fn every_code_has_a_unique_value() {
         for (class, part) in ALL {
             let HuffmanTable { counts, values } = standard(class, part);
             assert_eq!(counts.iter().map(|count| usize::from(*count)).sum::<usize>(), values.len());

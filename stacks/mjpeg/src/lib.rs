@@ -1,13 +1,14 @@
-//! Motion JPEG over RTP (RFC 2435), as a core without I/O: pictures to packets, packets to pictures.
+//! Sans-I/O core of Motion JPEG over RTP (RFC 2435): a JPEG parser, a packetizer and a depacketizer.
 //!
 //! | does | does not |
 //! |---|---|
-//! | walk a JPEG file: every segment checked, restart markers counted; say what RFC 2435 cannot carry, and why | decode or encode pictures; transcode optimised Huffman tables: refused |
-//! | packets of headers and slices of the file: no scan data are copied; as few as the size allows | open sockets, read clocks, spawn, lock; pace: that is the sender's part |
-//! | tables as Q 1 to 99 where they are the computed ones, once a session (128 to 254), or with every frame (255) | align restart intervals with packets, which would cost packets |
-//! | 8 and 16 bits a table value, restart intervals, sizes above 2,040 by SDP | types of one's own (128 to 255), interlaced fields put together: each is a frame, and says which it is |
-//! | find the pictures of a stream: JPEG files one after the other, multipart streams | |
-//! | frames put together under loss, reordering, duplicates and wraps, in order, whole or told as lost | show parts of a frame: a hole is a lost frame |
+//! | validate the segments and restart markers of a JPEG file; name the property that RFC 2435 cannot carry | decode or encode pictures; transcode optimised Huffman tables |
+//! | packetize a frame into headers and slices of the file, without copying scan data, in the minimum number of packets | open sockets, read clocks, spawn threads, lock; pace packets |
+//! | send quantisation tables as Q 1 to 99 if they are the computed ones, once per session (128 to 254) or with every frame (255) | align restart intervals with packets, which needs more packets |
+//! | tables of 8 and 16 bits, restart intervals, sizes above 2,040 from SDP | dynamically assigned types (128 to 255); interlaced fields are delivered as separate frames, each with its field number |
+//! | split concatenated JPEG files and multipart streams into pictures | |
+//! | reassemble frames under loss, reordering, duplication and wraparound, and deliver them in order or report them as lost | deliver incomplete frames |
+//! | write and parse session descriptions (SDP, [`Description`]) | |
 //!
 //! ```
 //! use std::time::Instant;
@@ -16,7 +17,7 @@
 //! use netdyno_mjpeg_core::{JpegHeaders, QuantTables, Sampling};
 //! use netdyno_rtp::{Packet, Sequence, Ssrc, Timestamp};
 //!
-//! // A file, as a camera or an encoder gives it: here headers, and data that mean nothing.
+//! // A JPEG file: headers and arbitrary scan data.
 //! let tables = QuantTables::computed(85).expect("85 is within 1 to 99");
 //! let sampling = Sampling::Yuv420;
 //! let mut file = Vec::new();
@@ -32,20 +33,21 @@
 //! let now = Instant::now();
 //! let mut depacketizer = Depacketizer::new(DepacketizerConfig::default())?;
 //! for index in 0..frame.count() {
-//!     // With `packet` in place of `append` the data stay where they are, and sendmsg(2) gathers them.
+//!     // `packet` avoids this copy: it returns slices for sendmsg(2).
 //!     let mut datagram = Vec::new();
 //!     frame.append(index, &mut datagram);
 //!     depacketizer.handle_packet(now, &Packet::parse(&datagram)?);
 //! }
-//! let Some(Event::Frame(frame)) = depacketizer.poll_event(now) else { panic!("the frame is whole") };
+//! let Some(Event::Frame(frame)) = depacketizer.poll_event(now) else { panic!("the frame is complete") };
 //! assert_eq!(frame.jpeg(), file);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
-// Tests begin at some moment.
+// Tests need a start time.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod depacketizer;
+mod description;
 mod error;
 mod headers;
 mod huffman;
@@ -58,7 +60,8 @@ pub mod wire;
 pub use depacketizer::{
     Depacketizer, DepacketizerConfig, DepacketizerStats, Event, Frame, FrameInfo, Lost, LostReason,
 };
-pub use error::{ConfigError, FrameError, JpegError, Unsupported};
+pub use description::Description;
+pub use error::{ConfigError, FrameError, JpegError, SdpError, Unsupported};
 pub use headers::JpegHeaders;
 pub use jpeg::{Jpeg, Sampling, Split, Splitter};
 pub use limits::DepacketizerLimits;

@@ -1,11 +1,11 @@
-//! Quantisation tables: those of RFC 2435 section 4.2 and appendix A, and whatever else a picture has.
+//! Quantisation tables, including those of RFC 2435 section 4.2 and appendix A.
 
-/// A table in zigzag order, as JPEG files and packets have it; no value is 0.
+/// A quantisation table in zigzag order without zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuantTable([u16; 64]);
 
 impl QuantTable {
-    /// A table of these values in zigzag order; none if one of them is 0.
+    /// Creates a table from values in zigzag order; `None` if one is 0.
     pub fn new(values: [u16; 64]) -> Option<Self> {
         values.iter().all(|value| *value > 0).then_some(Self(values))
     }
@@ -20,12 +20,12 @@ impl QuantTable {
         self.0.iter().any(|value| *value > 255)
     }
 
-    /// Bytes of its values.
+    /// Length of the encoded values.
     pub(crate) fn length(&self) -> usize {
         if self.is_wide() { 128 } else { 64 }
     }
 
-    /// Reads values of one or two bytes each; none if there are not 64, or one is 0.
+    /// Parses values of one or two bytes; `None` if their number is not 64 or one is 0.
     pub(crate) fn read(bytes: &[u8], is_wide: bool) -> Option<Self> {
         let mut values = [0; 64];
         if bytes.len() != if is_wide { 128 } else { 64 } {
@@ -40,7 +40,7 @@ impl QuantTable {
         Self::new(values)
     }
 
-    /// Appends the values, with two bytes each only if one needs them.
+    /// Appends the values, with two bytes each if one exceeds 255.
     pub(crate) fn append(&self, out: &mut Vec<u8>) {
         match self.is_wide() {
             true => out.extend(self.0.iter().flat_map(|value| value.to_be_bytes())),
@@ -49,18 +49,17 @@ impl QuantTable {
     }
 }
 
-/// The tables of a picture: for Y, and for Cb and Cr.
+/// The quantisation tables of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuantTables {
-    /// For Y.
+    /// The table for Y.
     pub luma: QuantTable,
-    /// For Cb and Cr.
+    /// The table for Cb and Cr.
     pub chroma: QuantTable,
 }
 
 impl QuantTables {
-    /// The tables that Q 1 to 99 stands for (RFC 2435 section 4.2); none for any other Q. They are those of the usual
-    /// encoders' quality 1 to 99. Costs 128 divisions.
+    /// The tables for Q 1 to 99 (RFC 2435 section 4.2), which are those of libjpeg's quality 1 to 99. `None` for any other Q.
     pub fn computed(q: u8) -> Option<Self> {
         let scale = match u32::from(q) {
             q @ 1..50 => 5000 / q,
@@ -73,8 +72,7 @@ impl QuantTables {
         Some(Self { luma: scaled(&LUMA), chroma: scaled(&CHROMA) })
     }
 
-    /// The Q from 1 to 99 whose tables these are, if there is one. Costs 64 divisions for each Q whose first value fits,
-    /// and one for any other.
+    /// The Q from 1 to 99 that implies these tables, if any. Costs about 100 divisions.
     pub fn to_q(&self) -> Option<u8> {
         let first = |q: u8| {
             let q = u32::from(q);
@@ -85,7 +83,7 @@ impl QuantTables {
         (1..=99).find(fits)
     }
 
-    /// Bytes of the values of both.
+    /// Length of both encoded tables.
     pub(crate) fn length(&self) -> usize {
         self.luma.length() + self.chroma.length()
     }
@@ -110,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_q_is_recognised() {
+    fn computed_tables_map_back_to_their_q() {
         for q in 1..=99 {
             let tables = QuantTables::computed(q).unwrap();
             assert_eq!(tables.to_q(), Some(q));
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_written() {
+    fn encoded_tables_round_trip() {
         for (values, length) in [([255; 64], 64), ([256; 64], 128), ([1; 64], 64)] {
             let table = QuantTable::new(values).unwrap();
             let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What packets look like: as few as the size allows, byte by byte, in each way to tell tables.
+//! The packetizer: number of packets, encoded bytes, ways to send tables.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -14,7 +14,7 @@ use netdyno_mjpeg_core::{
 };
 use netdyno_rtp::{Packet, Sequence, Ssrc, Timestamp};
 
-/// A file whose scan has so many bytes that mean nothing.
+/// A file with arbitrary scan data of this length.
 fn file(scan_bytes: usize, tables: QuantTables) -> Vec<u8> {
     let mut file = Vec::new();
     let headers =
@@ -29,15 +29,15 @@ fn computed() -> QuantTables {
     QuantTables::computed(85).unwrap()
 }
 
-/// Tables that no Q computes; another number, other tables.
-fn own(number: u16) -> QuantTables {
+/// Tables that no Q implies, different for each number.
+fn custom(number: u16) -> QuantTables {
     let table = |value| QuantTable::new([value; 64]).unwrap();
     QuantTables { luma: table(number), chroma: table(number + 1) }
 }
 
 #[test]
-fn no_packet_more_than_the_size_wants() {
-    // Kilobytes of 1,024 in packets of 1,400 bytes, by hand: 1,380 bytes of data in each.
+fn number_of_packets_is_minimal() {
+    // A packet of 1,400 bytes carries 1,380 bytes of data.
     for (scan_bytes, packets) in
         [(200 << 10, 149), (300 << 10, 223), (500 << 10, 372), (1, 1), (1_380, 1), (1_381, 2)]
     {
@@ -47,14 +47,14 @@ fn no_packet_more_than_the_size_wants() {
     }
     for scan_bytes in [1, 15, 16, 17, 5_000, 70_000] {
         for max_packet_bytes in [300, 301, 576, 1_400, 1_472, 9_000, 65_507] {
-            for tables in [computed(), own(9), own(999)] {
+            for tables in [computed(), custom(9), custom(999)] {
                 let file = file(scan_bytes, tables);
                 let mut packetizer = packetizer(|config| config.max_packet_bytes = max_packet_bytes);
                 let frame = packetizer.packets(&Jpeg::parse(&file).unwrap(), Timestamp(0)).unwrap();
-                let table_bytes =
-                    [0, 132, 260][[computed(), own(9), own(999)].iter().position(|t| *t == tables).unwrap()];
-                let least = (scan_bytes + table_bytes).div_ceil(max_packet_bytes - 20);
-                assert_eq!(frame.count(), least, "{scan_bytes} bytes in {max_packet_bytes}");
+                let table_bytes = [0, 132, 260]
+                    [[computed(), custom(9), custom(999)].iter().position(|t| *t == tables).unwrap()];
+                let minimum = (scan_bytes + table_bytes).div_ceil(max_packet_bytes - 20);
+                assert_eq!(frame.count(), minimum, "{scan_bytes} bytes in {max_packet_bytes}");
                 let datagrams = datagrams(&frame);
                 let (last, full) = datagrams.split_last().unwrap();
                 assert!(full.iter().all(|datagram| datagram.len() == max_packet_bytes));
@@ -67,8 +67,8 @@ fn no_packet_more_than_the_size_wants() {
 }
 
 #[test]
-fn packets_byte_by_byte() {
-    let file = file(2_000, own(9));
+fn packets_are_encoded_as_specified() {
+    let file = file(2_000, custom(9));
     let jpeg = Jpeg::parse(&file).unwrap();
     let mut packetizer = packetizer(|_| {});
     let frame = packetizer.packets(&jpeg, Timestamp(3_000)).unwrap();
@@ -82,7 +82,7 @@ fn packets_byte_by_byte() {
     assert_eq!(headers[12..20], [0, 0, 0, 0, 1, 255, 240, 135]);
     assert_eq!(headers[20..24], [0, 0, 0, 128]);
     assert_eq!((&headers[24..88], &headers[88..]), (&[9; 64][..], &[10; 64][..]));
-    // The data are a piece of the file itself.
+    // The data are a slice of the file.
     assert_eq!((data.as_ptr(), data.len()), (jpeg.scan().as_ptr(), 1_400 - 152));
     headers.clear();
     let data = frame.packet(1, &mut headers).unwrap();
@@ -96,9 +96,9 @@ fn packets_byte_by_byte() {
 }
 
 #[test]
-fn restarts_and_wide_tables_take_the_most() {
+fn maximum_headers_have_restarts_and_wide_tables() {
     let mut file = Vec::new();
-    let tables = own(999);
+    let tables = custom(999);
     JpegHeaders { width: 16, height: 8, sampling: Sampling::Yuv422, tables, restart_interval: 1 }
         .append(&mut file);
     file.extend([1, 2, 3, 0xff, 0xd9]);
@@ -110,47 +110,47 @@ fn restarts_and_wide_tables_take_the_most() {
     assert!(headers[1] & 0x80 != 0);
 }
 
-/// Q of each frame, and bytes of tables in it.
-fn told(
+/// Q and length of the tables of each frame.
+fn sent_tables(
     set: impl FnOnce(&mut PacketizerConfig),
     frames: impl IntoIterator<Item = QuantTables>,
 ) -> Vec<(u8, Option<usize>)> {
     let mut packetizer = packetizer(set);
-    let told = frames.into_iter().map(|tables| {
+    let sent = frames.into_iter().map(|tables| {
         let file = file(10, tables);
         let frame = packetizer.packets(&Jpeg::parse(&file).unwrap(), Timestamp(0)).unwrap();
         let datagram = datagrams(&frame).remove(0);
         let payload = Payload::parse(Packet::parse(&datagram).unwrap().payload).unwrap();
         (payload.main.q, payload.tables.map(|header| header.data.len()))
     });
-    told.collect()
+    sent.collect()
 }
 
 #[test]
-fn tables_are_told_as_the_settings_say() {
+fn tables_are_sent_as_configured() {
     let every = |frames| NonZeroU32::new(frames);
     let q = |q| QuantTables::computed(q).unwrap();
     assert_eq!(
-        told(|_| {}, [q(85), q(1), q(99), own(9)]),
+        sent_tables(|_| {}, [q(85), q(1), q(99), custom(9)]),
         [(85, None), (1, None), (99, None), (255, Some(128))]
     );
-    assert_eq!(told(|config| config.computed_tables = false, [q(85)]), [(255, Some(128))]);
+    assert_eq!(sent_tables(|config| config.computed_tables = false, [q(85)]), [(255, Some(128))]);
     let once = |config: &mut PacketizerConfig| config.static_tables_every = every(3);
     assert_eq!(
-        told(once, [own(9); 5]),
+        sent_tables(once, [custom(9); 5]),
         [(128, Some(128)), (128, Some(0)), (128, Some(0)), (128, Some(128)), (128, Some(0))]
     );
     assert_eq!(
-        told(once, [own(9), q(50), own(300), own(9), own(300)]),
+        sent_tables(once, [custom(9), q(50), custom(300), custom(9), custom(300)]),
         [(128, Some(128)), (50, None), (129, Some(256)), (128, Some(0)), (129, Some(0))]
     );
-    // 127 pairs have a Q; more go with every frame.
-    let many = told(once, (0..129).map(|number| own(2 * number + 2)));
+    // 127 pairs have a static Q; further ones are sent with every frame.
+    let many = sent_tables(once, (0..129).map(|number| custom(2 * number + 2)));
     assert_eq!(many[126..], [(254, Some(128)), (255, Some(256)), (255, Some(256))]);
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn invalid_settings_and_frames_are_rejected() {
     let with = |set: fn(&mut PacketizerConfig)| {
         let mut config = PacketizerConfig::default();
         set(&mut config);
@@ -169,7 +169,7 @@ fn what_cannot_work_is_refused() {
         let mut packetizer = packetizer(|config| config.max_packet_bytes = max_packet_bytes);
         let frame = packetizer.packets(&Jpeg::parse(&file).unwrap(), Timestamp(0));
         assert_eq!(frame.err(), error);
-        // A frame refused takes no numbers.
+        // A rejected frame uses no sequence numbers.
         assert_eq!(packetizer.next_sequence() == Sequence(65_533), error.is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Any frames through any network: each comes out as it went in, or is told as lost.
+//! Property: over any network, each frame is delivered unchanged or reported as lost.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -16,7 +16,7 @@ use netdyno_rtp::{Packet, Sequence, Ssrc, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// How tables go.
+/// The kind of quantisation tables.
 #[derive(Debug, Clone, Copy)]
 enum Tables {
     Computed(u8),
@@ -30,13 +30,13 @@ struct Picture {
     height: u16,
     is_422: bool,
     tables: Tables,
-    /// Whether there is a restart marker after every unit.
+    /// Whether a restart marker follows every MCU.
     restarts: bool,
     scan: Vec<u8>,
 }
 
 impl Picture {
-    /// The JPEG file, as a receiver will have it.
+    /// The JPEG file in the form that a receiver reconstructs.
     fn file(&self) -> Vec<u8> {
         let table = |value| QuantTable::new([value; 64]).unwrap();
         let tables = match self.tables {
@@ -56,7 +56,7 @@ impl Picture {
             if piece > 0 {
                 file.extend([0xff, 0xd0 + (piece - 1) as u8 % 8]);
             }
-            // Each 0xff is stuffed, as encoders do it.
+            // Each 0xFF is followed by a stuffed 0.
             let bytes =
                 self.scan.iter().flat_map(|byte| if *byte == 0xff { vec![0xff, 0] } else { vec![*byte] });
             file.extend(bytes);
@@ -84,13 +84,13 @@ fn picture() -> impl Strategy<Value = Picture> {
     )
 }
 
-/// What becomes of a packet.
+/// The fate of a packet in the network.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// It is overtaken by so many.
+    /// Overtaken by this many packets.
     Late(usize),
 }
 
@@ -103,8 +103,8 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// Packets as they arrive.
-fn travel(packets: Vec<Vec<u8>>, fates: &[Fate]) -> Vec<Vec<u8>> {
+/// Applies the fates and returns the arriving packets.
+fn transfer(packets: Vec<Vec<u8>>, fates: &[Fate]) -> Vec<Vec<u8>> {
     let mut arriving: Vec<(usize, Vec<u8>)> = Vec::new();
     for (at, (packet, fate)) in packets.into_iter().zip(fates.iter().cycle()).enumerate() {
         match fate {
@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn frames_come_out_as_they_went_in_or_are_told_as_lost(
+    fn frames_are_delivered_unchanged_or_reported_as_lost(
         pictures in vec(picture(), 1..8),
         max_packet_bytes in 300usize..1_500,
         first: u16,
@@ -136,7 +136,7 @@ proptest! {
         config.static_tables_every = NonZeroU32::new(every);
         let mut packetizer = Packetizer::new(config, Ssrc(7), Sequence(first)).unwrap();
 
-        // One size for all, as SDP tells one.
+        // All pictures have the dimensions in the SDP.
         let (width, height) = (pictures[0].width, pictures[0].height);
         let pictures: Vec<_> = pictures.into_iter().map(|picture| Picture { width, height, ..picture }).collect();
         let (mut packets, mut sent) = (Vec::new(), BTreeMap::new());
@@ -147,13 +147,13 @@ proptest! {
             sent.insert(number as u32, file);
         }
         let is_perfect = fates.iter().all(|fate| matches!(fate, Fate::Arrives));
-        let arriving = travel(packets, &fates);
+        let arriving = transfer(packets, &fates);
 
         let mut config = DepacketizerConfig::default();
         config.dimensions = Some((width, height));
         config.max_wait = Duration::from_millis(max_wait_ms);
         let mut depacketizer = Depacketizer::new(config).unwrap();
-        let (mut now, mut whole, mut losses, mut last) = (now(), 0, 0, None);
+        let (mut now, mut complete, mut losses, mut last) = (now(), 0, 0, None);
         for arrival in arriving.iter().map(Some).chain([None]) {
             match arrival {
                 Some(packet) => depacketizer.handle_packet(now, &Packet::parse(packet).unwrap()),
@@ -166,16 +166,16 @@ proptest! {
                         prop_assert_eq!(frame.jpeg(), &sent[&number][..]);
                         prop_assert!(last < Some(number), "frame {} after {:?}", number, last);
                         last = Some(number);
-                        whole += 1;
+                        complete += 1;
                         depacketizer.recycle(frame);
                     }
                     Event::Lost(lost) => {
                         losses += 1;
-                        let is_of_network = matches!(
+                        let is_network_loss = matches!(
                             lost.reason,
                             LostReason::Missing | LostReason::Joined | LostReason::TablesUnknown(_)
                         );
-                        prop_assert!(is_of_network, "{:?}", lost);
+                        prop_assert!(is_network_loss, "{:?}", lost);
                     }
                     other => prop_assert!(false, "{:?}", other),
                 }
@@ -184,17 +184,17 @@ proptest! {
             now += Duration::from_millis(1);
         }
         prop_assert!(depacketizer.next_deadline().is_none());
-        // Frames before the first packet and after the last that came are not known of.
-        if whole < sent.len() && last == Some(sent.len() as u32 - 1) && first_came(&arriving, first) {
+        // Losses before the first and after the last received packet are unknown.
+        if complete < sent.len() && last == Some(sent.len() as u32 - 1) && starts_with_first_packet(&arriving, first) {
             prop_assert!(losses > 0);
         }
         if is_perfect {
-            prop_assert_eq!((whole, losses), (sent.len(), 0));
+            prop_assert_eq!((complete, losses), (sent.len(), 0));
         }
     }
 }
 
-/// Whether the very first packet came first: what is missing after it can be told.
-fn first_came(arriving: &[Vec<u8>], first: u16) -> bool {
+/// Whether the first packet sent was the first to arrive, so that later losses are detected.
+fn starts_with_first_packet(arriving: &[Vec<u8>], first: u16) -> bool {
     arriving.first().is_some_and(|packet| packet[2..4] == first.to_be_bytes())
 }

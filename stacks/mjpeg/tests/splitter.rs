@@ -1,4 +1,4 @@
-//! Streams of pictures, whole and damaged, in pieces of all sizes.
+//! Splits streams of intact and damaged pictures, in chunks of various sizes.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -8,36 +8,36 @@ use netdyno_mjpeg_core::{Split, Splitter};
 
 const MAX_BYTES: usize = 1 << 20;
 
-/// All that comes of a stream in pieces of so many bytes: pictures, how many were too long, bytes left out.
-fn split(stream: &[u8], piece: usize, max_bytes: usize) -> (Vec<Vec<u8>>, usize, u64) {
-    let (mut splitter, mut picture) = (Splitter::new(max_bytes), b"what was there before".to_vec());
+/// Splits a stream in chunks. Returns the pictures, the number of excessive pictures and the number of skipped bytes.
+fn split(stream: &[u8], chunk_bytes: usize, max_bytes: usize) -> (Vec<Vec<u8>>, usize, u64) {
+    let (mut splitter, mut picture) = (Splitter::new(max_bytes), b"old contents".to_vec());
     let (mut pictures, mut too_long) = (Vec::new(), 0);
-    for mut piece in stream.chunks(piece) {
+    for mut chunk in stream.chunks(chunk_bytes) {
         loop {
-            match splitter.split(&mut piece, &mut picture) {
+            match splitter.split(&mut chunk, &mut picture) {
                 Split::Picture => pictures.push(picture.clone()),
                 Split::TooLong => too_long += 1,
                 Split::More => break,
             }
         }
-        assert!(piece.is_empty());
+        assert!(chunk.is_empty());
     }
     if splitter.finish(&mut picture) {
         pictures.push(picture);
     }
-    (pictures, too_long, splitter.left_out_bytes())
+    (pictures, too_long, splitter.skipped_bytes())
 }
 
-/// Whatever the pieces are, the pictures are these, and so many bytes are left out.
+/// Checks pictures and skipped bytes for several chunk sizes.
 #[track_caller]
-fn check(what: &str, stream: &[u8], pictures: &[&[u8]], left_out: u64) {
-    for piece in [1, 2, 3, 7, 64, 1000, stream.len().max(1)] {
-        let (found, too_long, bytes) = split(stream, piece, MAX_BYTES);
+fn check(case: &str, stream: &[u8], pictures: &[&[u8]], skipped: u64) {
+    for chunk in [1, 2, 3, 7, 64, 1000, stream.len().max(1)] {
+        let (found, too_long, bytes) = split(stream, chunk, MAX_BYTES);
         let lengths = |list: &[&[u8]]| list.iter().map(|picture| picture.len()).collect::<Vec<_>>();
         let found: Vec<&[u8]> = found.iter().map(Vec::as_slice).collect();
-        assert_eq!(lengths(&found), lengths(pictures), "{what}, in pieces of {piece}");
-        assert!(found == pictures, "{what}, in pieces of {piece}: other bytes");
-        assert_eq!((too_long, bytes), (0, left_out), "{what}, in pieces of {piece}");
+        assert_eq!(lengths(&found), lengths(pictures), "{case}, in chunks of {chunk}");
+        assert!(found == pictures, "{case}, in chunks of {chunk}: other bytes");
+        assert_eq!((too_long, bytes), (0, skipped), "{case}, in chunks of {chunk}");
     }
 }
 
@@ -46,26 +46,26 @@ fn pictures() -> [Vec<u8>; 3] {
 }
 
 #[test]
-fn one_after_the_other() {
+fn concatenated_pictures_are_split() {
     let [a, b, c] = pictures();
-    check("no bytes between", &[&a[..], &b, &c].concat(), &[&a, &b, &c], 0);
-    check("nothing", &[], &[], 0);
+    check("concatenated", &[&a[..], &b, &c].concat(), &[&a, &b, &c], 0);
+    check("empty", &[], &[], 0);
 }
 
 #[test]
-fn what_stands_between_is_left_out() {
+fn data_between_pictures_are_skipped() {
     let [a, b, c] = pictures();
     let head = b"\r\n--boundary\r\nContent-Type: image/jpeg\r\nContent-Length: 1234\r\n\r\n";
     let multipart = [head, &a[..], head, &b, head, &c, b"\r\n--boundary--\r\n"].concat();
     check("multipart", &multipart, &[&a, &b, &c], 3 * head.len() as u64 + 16);
     let padding = [0; 100];
     check("padding", &[&a[..], &padding, &b, &[0xff; 50], &c, &[0xff]].concat(), &[&a, &b, &c], 151);
-    let rubbish: Vec<u8> = (0..=255).filter(|byte| *byte != 0xff).collect();
-    check("rubbish", &[&rubbish[..], &a, &rubbish, &b].concat(), &[&a, &b], 510);
+    let garbage: Vec<u8> = (0..=255).filter(|byte| *byte != 0xff).collect();
+    check("garbage", &[&garbage[..], &a, &garbage, &b].concat(), &[&a, &b], 510);
 }
 
 #[test]
-fn a_thumbnail_ends_no_picture() {
+fn segments_may_contain_markers() {
     let [a, b, thumbnail] = pictures();
     let exif = insert_before(&a, 0xdb, &segment(0xe1, &[b"Exif\0\0", &thumbnail[..]].concat()));
     check("a thumbnail", &[&exif[..], &b].concat(), &[&exif, &b], 0);
@@ -76,7 +76,7 @@ fn a_thumbnail_ends_no_picture() {
 }
 
 #[test]
-fn kinds_that_rfc_2435_does_not_have_are_told_apart_too() {
+fn pictures_with_several_scans_are_split() {
     let progressive = encode(64, 64, 3, |encoder| encoder.set_progressive(true));
     let optimised = encode(64, 64, 4, |encoder| encoder.set_optimized_huffman_tables(true));
     let stream = [&progressive[..], &optimised, &progressive].concat();
@@ -84,10 +84,10 @@ fn kinds_that_rfc_2435_does_not_have_are_told_apart_too() {
 }
 
 #[test]
-fn without_eoi_it_ends_where_the_next_begins() {
+fn picture_without_eoi_ends_at_the_next_soi() {
     let [a, b, c] = pictures();
     let (cut_a, cut_c) = (&a[..a.len() - 2], &c[..c.len() - 2]);
-    check("one after the other", &[cut_a, &b, cut_c].concat(), &[&a, &b, &c], 0);
+    check("concatenated", &[cut_a, &b, cut_c].concat(), &[&a, &b, &c], 0);
     check("half a marker", &[&b[..], cut_c, &[0xff]].concat(), &[&b, &c], 1);
     let head = b"\r\n--boundary\r\nContent-Type: image/jpeg\r\n\r\n";
     let stream = [head, cut_a, head, cut_c, head, &b].concat();
@@ -95,35 +95,30 @@ fn without_eoi_it_ends_where_the_next_begins() {
 }
 
 #[test]
-fn what_is_damaged_is_left_out() {
+fn damaged_pictures_are_skipped() {
     let [a, b, c] = pictures();
     let headers = common::segments(&a)[1].2;
-    check("cut off within its headers", &[&a[..headers], &b, &c].concat(), &[&b, &c], headers as u64);
-    // Its first segment says that it has no room for its own length.
+    check("truncated headers", &[&a[..headers], &b, &c].concat(), &[&b, &c], headers as u64);
+    // The length of the first segment is less than that of its length field.
     let short = [&[0xff, 0xd8, 0xff, 0xe0, 0, 1], &b[..]].concat();
-    check("a segment too short", &short, &[&b], 6);
+    check("segment length too small", &short, &[&b], 6);
     check("no scan", &[&[0xff, 0xd8, 0xff, 0xd9], &b[..]].concat(), &[&b], 4);
-    check(
-        "no marker where one must be",
-        &[&a[..headers], b"rubbish", &b].concat(),
-        &[&b],
-        headers as u64 + 7,
-    );
-    // A segment that is said to be longer than it is takes others with it, but not what comes after them.
+    check("missing marker", &[&a[..headers], b"garbage", &b].concat(), &[&b], headers as u64 + 7);
+    // A segment with an excessive length hides the next picture only.
     let long = [0xff, 0xd8, 0xff, 0xe0, 0, 100];
-    let left_out = (long.len() + c.len()) as u64;
-    check("a segment too long", &[&long[..], &c, &a, &b].concat(), &[&a, &b], left_out);
+    let skipped = (long.len() + c.len()) as u64;
+    check("segment length too large", &[&long[..], &c, &a, &b].concat(), &[&a, &b], skipped);
 }
 
 #[test]
-fn too_long_ones_are_left_out() {
+fn excessive_pictures_are_skipped() {
     let [a, b, _] = pictures();
     let mut long = a.clone();
     let end = long.len() - 2;
     long.splice(end..end, vec![0x55; 10_000]);
-    for piece in [1, 100, 20_000] {
-        let (found, too_long, left_out) = split(&[&a[..], &long, &b].concat(), piece, 8_000);
+    for chunk in [1, 100, 20_000] {
+        let (found, too_long, skipped) = split(&[&a[..], &long, &b].concat(), chunk, 8_000);
         assert_eq!((found, too_long), (vec![a.clone(), b.clone()], 1));
-        assert_eq!(left_out, long.len() as u64);
+        assert_eq!(skipped, long.len() as u64);
     }
 }

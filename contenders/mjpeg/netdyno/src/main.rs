@@ -52,7 +52,7 @@ fn send(role: &'static mjpeg::Sender) -> Result<(), Box<dyn Error>> {
     loop {
         match stream.step()? {
             Step::Sent(_) => role.count(stream.picture().len()),
-            Step::Refused(error) => return Err(error.into()),
+            Step::Skipped(error) => return Err(error.into()),
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The tool: one file a verb.
+//! The command-line tool: one file per subcommand.
 
 mod args;
 mod receive;
@@ -20,50 +20,50 @@ use signal_hook::consts::TERM_SIGNALS;
 
 use args::{Cli, Verb};
 
-/// Why a verb ended early: what is told, with the cause and what helps.
+/// The error that ended a subcommand.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Anything that has its own words.
+    /// An error with its own message.
     #[error("{0}")]
-    Told(String),
+    Message(String),
     #[error(transparent)]
     Source(#[from] SourceError),
     #[error(transparent)]
     Serve(#[from] ServerError),
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("the network cannot be read: {0}")]
+    #[error("cannot receive from the network: {0}")]
     Network(io::Error),
-    #[error("nothing more can be written: {0}")]
+    #[error("cannot write output: {0}")]
     Output(#[from] io::Error),
 }
 
-/// Set once somebody wants the program to end.
+/// A flag that requests the program to end.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct End(Arc<AtomicBool>);
+pub(crate) struct StopFlag(Arc<AtomicBool>);
 
-impl End {
-    /// The first signal sets it, the second ends the process.
+impl StopFlag {
+    /// The first signal sets the flag, the second one ends the process.
     pub(crate) fn on_signals() -> Result<Self, Failure> {
-        let end = Self::default();
+        let flag = Self::default();
         for signal in TERM_SIGNALS {
-            signal_hook::flag::register_conditional_shutdown(*signal, 128 + signal, end.0.clone())?;
-            signal_hook::flag::register(*signal, end.0.clone())?;
+            signal_hook::flag::register_conditional_shutdown(*signal, 128 + signal, flag.0.clone())?;
+            signal_hook::flag::register(*signal, flag.0.clone())?;
         }
-        Ok(end)
+        Ok(flag)
     }
 
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// The interface of that name or address.
+/// The interface with this name or address.
 pub(crate) fn interface(named: Option<&str>) -> Result<Option<Interface>, Failure> {
-    named.map(Interface::find).transpose().map_err(|error| Failure::Told(error.to_string()))
+    named.map(Interface::find).transpose().map_err(|error| Failure::Message(error.to_string()))
 }
 
-/// Runs what was typed.
+/// Runs the subcommand.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.verb {
@@ -73,7 +73,7 @@ pub(crate) fn run() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has had enough.
+        // The reader of a pipe has closed it.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             anstream::eprintln!("netdyno-mjpeg: {failure}");

@@ -1,21 +1,22 @@
-//! `receive`: pictures from one address or group, to files or a stream.
+//! `receive`: receives frames and writes them to files or a stream.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use netdyno_mjpeg::core::{Event, Frame};
+use netdyno_mjpeg::core::limits::MAX_SDP_BYTES;
+use netdyno_mjpeg::core::{Description, Event, Frame};
 use netdyno_mjpeg::web::{Feed, Web};
-use netdyno_mjpeg::{Description, Receiver, ReceiverConfig, limits};
+use netdyno_mjpeg::{Receiver, ReceiverConfig};
 use serde_json::json;
 
 use super::args::ReceiveArgs;
 use super::send::nanos;
 use super::status::{Rate, Status, bits};
-use super::{End, Failure, interface};
+use super::{Failure, StopFlag, interface};
 
-/// How long the network is waited for before it is looked whether to end.
+/// Interval of checks of the stop flag.
 const WAIT: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
@@ -30,19 +31,19 @@ pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
         listen = listen.or(Some(description.listen_address()));
     }
     let Some(listen) = listen else {
-        return Err(Failure::Told("--listen or --sdp must be given".to_owned()));
+        return Err(Failure::Message("--listen or --sdp must be given".to_owned()));
     };
     let mut sink = Sink::new(args)?;
-    let end = End::on_signals()?;
+    let stop = StopFlag::on_signals()?;
     let mut receiver = Receiver::open(listen, &config)?;
     let mut status = Status::new(json, !args.stdout);
     status.begin(&json!({ "listening": receiver.local_address().to_string() }))?;
     let mut page = Page::open(args, &status)?;
     let (mut frames, mut bytes) = (0, 0);
-    while !end.is_wanted() && args.frames.is_none_or(|most| frames < most) {
+    while !stop.is_set() && args.frames.is_none_or(|max_frames| frames < max_frames) {
         match receiver.next(Instant::now() + WAIT).map_err(Failure::Network)? {
             Some(Event::Frame(frame)) => {
-                sink.take(&frame)?;
+                sink.write(&frame)?;
                 page.show(&frame);
                 (frames, bytes) = (frames + 1, bytes + frame.jpeg().len() as u64);
                 receiver.recycle(frame);
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
             None if args.once && receiver.has_ended() => break,
             _ => {}
         }
-        page.tell(&receiver);
+        page.update(&receiver);
         if status.is_due(Instant::now()) {
             show(&receiver, bytes, &mut status, false)?;
         }
@@ -60,13 +61,13 @@ pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
 }
 
 fn read_description(file: &Path) -> Result<Description, Failure> {
-    let told = |why: String| Failure::Told(format!("--sdp {}: {why}", file.display()));
-    let length = fs::metadata(file).map_err(|error| told(error.to_string()))?.len();
-    if length > limits::MAX_SDP_BYTES as u64 {
-        return Err(told(format!("it is longer than {} bytes: name a description", limits::MAX_SDP_BYTES)));
+    let failure = |cause: String| Failure::Message(format!("--sdp {}: {cause}", file.display()));
+    let length = fs::metadata(file).map_err(|error| failure(error.to_string()))?.len();
+    if length > MAX_SDP_BYTES as u64 {
+        return Err(failure(format!("longer than {MAX_SDP_BYTES} bytes; choose an SDP file")));
     }
-    let bytes = fs::read(file).map_err(|error| told(error.to_string()))?;
-    Description::parse(&bytes).map_err(|error| told(error.to_string()))
+    let bytes = fs::read(file).map_err(|error| failure(error.to_string()))?;
+    Description::parse(&bytes).map_err(|error| failure(error.to_string()))
 }
 
 fn show(receiver: &Receiver, bytes: u64, status: &mut Status, last: bool) -> Result<(), Failure> {
@@ -105,17 +106,17 @@ fn show(receiver: &Receiver, bytes: u64, status: &mut Status, last: bool) -> Res
     Ok(status.show((frames.frames, stats.packet_bytes), last, text, json)?)
 }
 
-/// The page for browsers, if one is wanted.
+/// The web page, if requested.
 struct Page(Option<Feed>);
 
 impl Page {
     fn open(args: &ReceiveArgs, status: &Status) -> Result<Self, Failure> {
         let Some(address) = args.web else { return Ok(Self(None)) };
-        let told = |error: io::Error| {
-            Failure::Told(format!("--web {address}: {error}; name another address or port"))
+        let failure = |error: io::Error| {
+            Failure::Message(format!("--web {address}: {error}; choose another address or port"))
         };
-        let web = Web::open(address).map_err(told)?;
-        status.remark(&format!("see http://{}/", web.address()));
+        let web = Web::open(address).map_err(failure)?;
+        status.remark(&format!("web page: http://{}/", web.address()));
         Ok(Self(Some(Feed::new(web, Instant::now()))))
     }
 
@@ -125,7 +126,7 @@ impl Page {
         }
     }
 
-    fn tell(&mut self, receiver: &Receiver) {
+    fn update(&mut self, receiver: &Receiver) {
         if let Some(feed) = &mut self.0 {
             let now = Instant::now();
             if now >= feed.next_deadline() {
@@ -135,7 +136,7 @@ impl Page {
     }
 }
 
-/// Where pictures go.
+/// The destination of frames.
 enum Sink {
     Folder(Folder),
     Stdout,
@@ -151,11 +152,11 @@ impl Sink {
         })
     }
 
-    fn take(&mut self, frame: &Frame) -> Result<(), Failure> {
+    fn write(&mut self, frame: &Frame) -> Result<(), Failure> {
         match self {
             Self::Folder(folder) => folder.write(frame.jpeg()),
             Self::Stdout => {
-                // Line buffers are of no use to pictures: one write each, but for what a pipe takes at once.
+                // A picture is one write unless the pipe accepts less at once.
                 let mut out = io::stdout().lock();
                 out.write_all(frame.jpeg())?;
                 Ok(out.flush()?)
@@ -165,23 +166,23 @@ impl Sink {
     }
 }
 
-/// Pictures as files, each whole as soon as it has its name.
+/// A folder of numbered JPEG files. A file is renamed to its final name when it is complete.
 struct Folder {
     path: PathBuf,
     part: PathBuf,
-    /// Number of the next picture.
+    /// Number of the next file.
     next: u64,
 }
 
 impl Folder {
     fn open(path: PathBuf) -> Result<Self, Failure> {
-        let told = |error: io::Error| {
-            Failure::Told(format!("--into {}: {error}; name a folder that can be written", path.display()))
+        let failure = |error: io::Error| {
+            Failure::Message(format!("--into {}: {error}; choose a writable folder", path.display()))
         };
-        fs::create_dir_all(&path).map_err(told)?;
+        fs::create_dir_all(&path).map_err(failure)?;
         let mut next = 1;
-        for entry in fs::read_dir(&path).map_err(told)? {
-            let name = entry.map_err(told)?.file_name();
+        for entry in fs::read_dir(&path).map_err(failure)? {
+            let name = entry.map_err(failure)?.file_name();
             let number = name.to_str().and_then(|name| name.strip_suffix(".jpg")?.parse::<u64>().ok());
             next = number.map_or(next, |number| next.max(number.saturating_add(1)));
         }
@@ -190,10 +191,10 @@ impl Folder {
 
     fn write(&mut self, jpeg: &[u8]) -> Result<(), Failure> {
         let name = self.path.join(format!("{:08}.jpg", self.next));
-        let told = |error: io::Error| {
-            Failure::Told(format!("{}: {error}; make room, or name another folder", name.display()))
+        let failure = |error: io::Error| {
+            Failure::Message(format!("{}: {error}; free disk space or choose another folder", name.display()))
         };
-        fs::write(&self.part, jpeg).and_then(|()| fs::rename(&self.part, &name)).map_err(told)?;
+        fs::write(&self.part, jpeg).and_then(|()| fs::rename(&self.part, &name)).map_err(failure)?;
         self.next += 1;
         Ok(())
     }

@@ -1,26 +1,26 @@
-//! `send`: pictures to one address or group.
+//! `send`: sends pictures to a unicast or multicast address.
 
 use std::time::{Duration, Instant};
 
-use netdyno_mjpeg::core::CLOCK_RATE_HZ;
+use netdyno_mjpeg::core::{CLOCK_RATE_HZ, Description};
 use netdyno_mjpeg::source::SourceError;
-use netdyno_mjpeg::{Description, PeerReport, Sender, SenderConfig, Sent, Step, Stream};
+use netdyno_mjpeg::{PeerReport, Sender, SenderConfig, Sent, Step, Stream};
 use serde_json::{Value, json};
 
 use super::args::SendArgs;
 use super::status::{Rate, Status, bits};
-use super::{End, Failure, interface};
+use super::{Failure, StopFlag, interface};
 
-/// What is told of pictures and files that are left out; of more only the count is.
+/// Number of skipped pictures that are reported individually.
 const MAX_REMARKS: u64 = 10;
-/// Errors of the source in a row, without a picture between them, after which it is given up.
+/// Number of consecutive source errors that end the program.
 const MAX_ERRORS: u32 = 100;
 
 pub(crate) fn run(args: &SendArgs, json: bool) -> Result<(), Failure> {
-    // Before the source: what it starts is to end with us.
-    let end = End::on_signals()?;
+    // Handle signals before starting the source, so that its child processes are ended.
+    let stop = StopFlag::on_signals()?;
     let source = args.source.open(args.fps)?;
-    let to = args.address().map_err(Failure::Told)?;
+    let to = args.address().map_err(Failure::Message)?;
     let mut config = SenderConfig::default();
     config.packetizer.max_packet_bytes = args.packet_bytes;
     config.multicast_hops = args.ttl;
@@ -29,29 +29,29 @@ pub(crate) fn run(args: &SendArgs, json: bool) -> Result<(), Failure> {
     let sender = Sender::open(to, &config)?;
     let fps = (args.fps > 0.0).then_some(args.fps);
     let mut description = Description::new(to);
-    (description.framerate, description.hops, description.rtcp_mux) = (fps, Some(args.ttl), args.rtcp_mux);
-    let verb = Send { args, end, description, left_out: 0 };
-    verb.run(Stream::new(sender, source, fps), Status::new(json, true))
+    (description.framerate, description.ttl, description.rtcp_mux) = (fps, Some(args.ttl), args.rtcp_mux);
+    let sending = Send { args, stop, description, skipped: 0 };
+    sending.run(Stream::new(sender, source, fps), Status::new(json, true))
 }
 
 struct Send<'a> {
     args: &'a SendArgs,
-    end: End,
+    stop: StopFlag,
     description: Description,
-    left_out: u64,
+    skipped: u64,
 }
 
 impl Send<'_> {
     fn run(mut self, mut stream: Stream, mut status: Status) -> Result<(), Failure> {
         let (mut sent, mut errors) = (0, 0);
-        while !self.end.is_wanted() && self.args.frames.is_none_or(|frames| sent < frames) {
+        while !self.stop.is_set() && self.args.frames.is_none_or(|frames| sent < frames) {
             match stream.step() {
                 Ok(Step::Sent(picture)) => {
                     (sent, errors) = (sent + 1, 0);
                     self.describe(&stream, &picture)?;
                 }
-                Ok(Step::Refused(error)) => self.leave_out(&status, &error.to_string()),
-                Ok(Step::Nothing) => {}
+                Ok(Step::Skipped(error)) => self.skip(&status, &error.to_string()),
+                Ok(Step::Pending) => {}
                 Ok(Step::End) => break,
                 Ok(_) => {}
                 Err(error) => {
@@ -64,49 +64,49 @@ impl Send<'_> {
             }
         }
         self.show(&stream, &mut status, true)?;
-        if sent == 0 && !self.end.is_wanted() {
-            let why = if self.left_out > 0 {
-                "none of its pictures can be sent"
+        if sent == 0 && !self.stop.is_set() {
+            let cause = if self.skipped > 0 {
+                "none of the pictures can be sent"
             } else {
-                "there is no picture in it"
+                "the source has no pictures"
             };
-            return Err(Failure::Told(format!("nothing was sent: {why}")));
+            return Err(Failure::Message(format!("nothing was sent: {cause}")));
         }
         Ok(())
     }
 
-    /// Writes the description, once the size of pictures is known, and when it changes.
+    /// Writes the SDP file when the dimensions become known or change.
     fn describe(&mut self, stream: &Stream, picture: &Sent) -> Result<(), Failure> {
         let dimensions = Some((picture.width, picture.height));
         if let Some(file) = self.args.sdp.as_ref().filter(|_| self.description.dimensions != dimensions) {
             self.description.dimensions = dimensions;
             let text = self.description.write(stream.sender().ssrc().0);
-            let told = |error| {
-                Failure::Told(format!("--sdp {}: {error}; name a file that can be written", file.display()))
+            let failure = |error| {
+                Failure::Message(format!("--sdp {}: {error}; choose a writable file", file.display()))
             };
-            std::fs::write(file, text).map_err(told)?;
+            std::fs::write(file, text).map_err(failure)?;
         }
         Ok(())
     }
 
-    /// A source that has failed may go on; one that only fails is given up.
-    fn handle(&mut self, error: SourceError, in_a_row: u32, status: &Status) -> Result<(), Failure> {
-        if in_a_row == MAX_ERRORS {
+    /// Reports an error of the source. Too many consecutive ones end the program.
+    fn handle(&mut self, error: SourceError, consecutive: u32, status: &Status) -> Result<(), Failure> {
+        if consecutive == MAX_ERRORS {
             return Err(error.into());
         }
-        self.leave_out(status, &error.to_string());
+        self.skip(status, &error.to_string());
         Ok(())
     }
 
-    fn leave_out(&mut self, status: &Status, why: &str) {
-        self.left_out += 1;
-        if self.left_out <= MAX_REMARKS {
-            status.remark(&format!("left out: {why}"));
+    fn skip(&mut self, status: &Status, cause: &str) {
+        self.skipped += 1;
+        if self.skipped <= MAX_REMARKS {
+            status.remark(&format!("picture skipped: {cause}"));
         }
     }
 
     fn show(&self, stream: &Stream, status: &mut Status, last: bool) -> Result<(), Failure> {
-        let (stats, left_out) = (stream.sender().stats(), self.left_out);
+        let (stats, skipped) = (stream.sender().stats(), self.skipped);
         let text = |rate: Rate| {
             let mut text = format!(
                 "{:.1} frames/s, {}, {} frames",
@@ -115,16 +115,16 @@ impl Send<'_> {
                 stats.frames
             );
             for (count, what) in [
-                (left_out, "left out"),
-                (stats.unsent_packets, "packets unsent"),
-                (stats.send_errors, "refused: no route, or packets too long"),
+                (skipped, "skipped"),
+                (stats.unsent_packets, "packets not sent"),
+                (stats.send_errors, "send errors (no route or packets too long)"),
             ] {
                 if count > 0 {
                     text += &format!(", {count} {what}");
                 }
             }
             if let Some(report) = &stats.last_report {
-                text += &format!("; {} receiving: {}", stats.receivers, told(report));
+                text += &format!("; {} receivers: {}", stats.receivers, describe(report));
             }
             text
         };
@@ -136,7 +136,7 @@ impl Send<'_> {
                 "packet_bytes": stats.packet_bytes,
                 "frames_per_s": rate.frames_per_s,
                 "bytes_per_s": rate.bytes_per_s,
-                "left_out": left_out,
+                "left_out": skipped,
                 "unsent_packets": stats.unsent_packets,
                 "send_errors": stats.send_errors,
                 "late_ns": nanos(stats.late),
@@ -149,8 +149,8 @@ impl Send<'_> {
     }
 }
 
-/// What a receiver has told, for people.
-fn told(report: &PeerReport) -> String {
+/// Describes a receiver report.
+fn describe(report: &PeerReport) -> String {
     let lost = f64::from(report.block.fraction_lost) / 2.56;
     let mut text = format!("{lost:.1} % lost, jitter {:.1} ms", jitter(report) * 1e3);
     if let Some(round_trip) = report.round_trip {
@@ -169,7 +169,7 @@ fn report_json(report: &PeerReport) -> Value {
     })
 }
 
-/// Seconds.
+/// Interarrival jitter in seconds.
 fn jitter(report: &PeerReport) -> f64 {
     f64::from(report.block.jitter_ticks) / f64::from(CLOCK_RATE_HZ)
 }

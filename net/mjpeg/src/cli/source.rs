@@ -1,4 +1,4 @@
-//! Where pictures come from, as typed.
+//! The arguments that select a source.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
@@ -8,35 +8,35 @@ use netdyno_mjpeg::source::{Files, Source, StreamSource};
 
 use super::Failure;
 
-/// Of `send` and `serve`.
+/// Arguments of `send` and `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// Where pictures come from:
-    /// a file of JPEG pictures, one or many one after the other, or a folder of such files (several in their order);
-    /// `-` or a named pipe, for such a stream;
-    /// `exec:COMMAND`, for what a command writes to its stdout;
-    /// `gstreamer:PIPELINE`, for what a pipeline of gst-launch-1.0 gives;
-    /// `camera` or `camera:/dev/video1`;
-    /// `pattern`, for a moving test picture.
-    /// A file of such a name: ./pattern
+    /// Read pictures from:
+    /// files of one or more concatenated JPEG pictures, and folders of such files;
+    /// `-` or a named pipe: a stream of JPEG pictures;
+    /// `exec:COMMAND`: the stdout of a shell command;
+    /// `gstreamer:PIPELINE`: the output of gst-launch-1.0;
+    /// `camera` or `camera:/dev/video1`: a V4L2 camera;
+    /// `pattern`: a moving test picture.
+    /// Prefix files of these names with ./, for example ./pattern
     #[arg(value_name = "SOURCE", required = true, verbatim_doc_comment)]
     sources: Vec<String>,
 
-    /// Begin again at the end of files
+    /// Repeat the files
     #[arg(long = "loop")]
     repeat: bool,
 
-    /// Pixels of the camera or the test picture; without it what the camera has up to 1920x1080
+    /// Set the size of the camera's or the test picture in pixels; default: the camera's largest up to 1920x1080
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     size: Option<(u16, u16)>,
 
-    /// Quality of the test picture, 1 to 100
+    /// Set the quality of the test picture, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 85, value_parser = clap::value_parser!(u8).range(1..=100))]
     quality: u8,
 }
 
 impl SourceArgs {
-    /// Opens what was named. `fps`: what is asked of a camera.
+    /// Opens the source. Cameras are set to the rate `fps`.
     pub(crate) fn open(&self, fps: f64) -> Result<Box<dyn Source>, Failure> {
         if let [source] = &self.sources[..]
             && let Some(source) = self.live(source, fps)?
@@ -47,7 +47,7 @@ impl SourceArgs {
         Ok(Box::new(Files::open(&paths, self.repeat)?))
     }
 
-    /// What has no files: one choice a line; none fits a path.
+    /// Opens a source other than files; `None` for a path.
     fn live(&self, source: &str, fps: f64) -> Result<Option<Box<dyn Source>>, Failure> {
         let (kind, rest) = source.split_once(':').unwrap_or((source, ""));
         let is_pipe =
@@ -74,7 +74,7 @@ impl SourceArgs {
 
     #[cfg(not(feature = "pattern"))]
     fn pattern(&self) -> Result<Box<dyn Source>, Failure> {
-        Err(left_out("pattern"))
+        Err(missing_feature("pattern"))
     }
 
     #[cfg(all(feature = "camera", target_os = "linux"))]
@@ -89,13 +89,15 @@ impl SourceArgs {
 
     #[cfg(not(all(feature = "camera", target_os = "linux")))]
     fn camera(&self, _: &str, _: f64) -> Result<Box<dyn Source>, Failure> {
-        Err(left_out("camera"))
+        Err(missing_feature("camera"))
     }
 }
 
 #[cfg(not(all(feature = "pattern", feature = "camera", target_os = "linux")))]
-fn left_out(feature: &str) -> Failure {
-    Failure::Told(format!("this was built without `{feature}`: build it with that feature, on Linux"))
+fn missing_feature(feature: &str) -> Failure {
+    Failure::Message(format!(
+        "this program was built without the feature `{feature}`; build it with the feature on Linux"
+    ))
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn sizes_are_parsed() {
         assert_eq!(size("1280x720"), Ok((1280, 720)));
         for wrong in ["", "1280", "0x720", "1280x0", "65536x1", "axb", "1280x720x3", "-1x1"] {
             assert!(size(wrong).is_err(), "{wrong}");

@@ -1,15 +1,16 @@
-//! How it goes: one line on a terminal, written anew each second; JSON lines on request; nothing on a pipe.
+//! Progress: one line on a terminal, updated every second; JSON lines on request; nothing on a pipe.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const EVERY: Duration = Duration::from_secs(1);
-/// Characters of the line at the most: one that wraps could not be written anew.
+/// Interval of updates.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum length of the line; a wrapped line could not be overwritten.
 const LINE_CHARS: usize = 79;
 
-/// Where the status goes, and when it is next due.
+/// The progress output.
 #[derive(Debug)]
 pub(crate) struct Status {
     form: Form,
@@ -24,7 +25,7 @@ enum Form {
     Nothing,
 }
 
-/// Pictures and bytes a second, by counts that grow.
+/// The counters of the last update.
 #[derive(Debug)]
 struct Rates {
     at: Instant,
@@ -32,17 +33,17 @@ struct Rates {
     bytes: u64,
 }
 
-/// What each status is told.
+/// The rates since the last update.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate {
-    /// Pictures a second since the status before.
+    /// Frames per second.
     pub(crate) frames_per_s: f64,
-    /// Bytes a second since then.
+    /// Bytes per second.
     pub(crate) bytes_per_s: f64,
 }
 
 impl Status {
-    /// `has_stdout`: nothing else is written to stdout.
+    /// `has_stdout`: stdout carries no frames and may be used for JSON.
     pub(crate) fn new(json: bool, has_stdout: bool) -> Self {
         let form = match json {
             true => Form::Json { on_stderr: !has_stdout },
@@ -50,14 +51,14 @@ impl Status {
             false => Form::Nothing,
         };
         let now = Instant::now();
-        Self { form, due: now + EVERY, rates: Rates { at: now, frames: 0, bytes: 0 } }
+        Self { form, due: now + INTERVAL, rates: Rates { at: now, frames: 0, bytes: 0 } }
     }
 
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.due
     }
 
-    /// Shows how it goes, after so many pictures and bytes; `last` for good.
+    /// Prints the progress after `counts` frames and bytes. `last` ends the line.
     pub(crate) fn show(
         &mut self,
         counts: (u64, u64),
@@ -71,7 +72,7 @@ impl Status {
             frames_per_s: counts.0.saturating_sub(self.rates.frames) as f64 / seconds,
             bytes_per_s: counts.1.saturating_sub(self.rates.bytes) as f64 / seconds,
         };
-        (self.rates, self.due) = (Rates { at: now, frames: counts.0, bytes: counts.1 }, now + EVERY);
+        (self.rates, self.due) = (Rates { at: now, frames: counts.0, bytes: counts.1 }, now + INTERVAL);
         match self.form {
             Form::Nothing => Ok(()),
             Form::Line => {
@@ -84,7 +85,7 @@ impl Status {
         }
     }
 
-    /// For programs alone: what they need to know before anything happens.
+    /// Prints an initial JSON line.
     pub(crate) fn begin(&self, json: &Value) -> io::Result<()> {
         match self.form {
             Form::Json { on_stderr } => write_json(json, on_stderr),
@@ -92,7 +93,7 @@ impl Status {
         }
     }
 
-    /// A remark beside the status, on stderr.
+    /// Prints a message on stderr.
     pub(crate) fn remark(&self, text: &str) {
         let clear = if self.form == Form::Line { "\r\x1b[2K" } else { "" };
         eprintln!("{clear}netdyno-mjpeg: {text}");
@@ -108,7 +109,7 @@ fn write_json(json: &Value, on_stderr: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// Bits a second, for people.
+/// Formats a bit rate.
 pub(crate) fn bits(bytes_per_s: f64) -> String {
     format!("{:.1} Mbit/s", bytes_per_s * 8.0 / 1e6)
 }

@@ -3,24 +3,23 @@
 use std::time::Instant;
 
 use netdyno_io::tcp::Key;
+use netdyno_rtsp::Peer;
 
-use crate::rtsp::Peer;
-
-/// A connection of RTSP.
+/// An RTSP connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) key: Key,
     pub(super) peer: Peer,
-    /// When it last asked something.
-    pub(super) asked: Instant,
-    /// Bytes of answers since it last had taken all.
-    pub(super) answers: usize,
-    /// Its requests wait until it has taken answers.
+    /// Time of its last request.
+    pub(super) last_request: Instant,
+    /// Bytes of responses since its output was last empty.
+    pub(super) pending_response_bytes: usize,
+    /// Whether its requests wait until it has accepted earlier responses.
     pub(super) is_held: bool,
-    /// Bytes of all answers.
-    pub(super) answered: u64,
-    /// What it had to take when last looked at, without answers; and when that last changed. Frames are only added once all is
-    /// taken, so that it is the same only if nothing was.
-    pub(super) pending: i64,
-    pub(super) taken: Instant,
+    /// Total bytes of responses.
+    pub(super) response_bytes: u64,
+    /// Pending output minus all responses, at the last check, and the time at which it last changed. Frames are appended only
+    /// to empty output; the value is therefore constant only while the client accepts nothing.
+    pub(super) frame_backlog: i64,
+    pub(super) last_progress: Instant,
 }

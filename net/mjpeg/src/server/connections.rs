@@ -1,139 +1,143 @@
-//! The connections: what they ask, and whether they take what they are sent.
+//! Connections: their requests, and whether they accept output.
 
 use std::net::SocketAddr;
 use std::time::Instant;
 
 use netdyno_io::tcp::{Event, Key};
+use netdyno_rtsp::{Message, Peer, host_prefix, next_message};
 
-use super::Left;
+use super::StopReason;
 use super::connection::Connection;
-use super::limits::{ANSWER_BYTES, SILENCE, SPARE_CONNECTIONS_PER_HOST};
-use super::network::{Network, Told};
-use super::player::Way;
-use crate::rtsp::{Peer, Unit, host_of, next_unit};
+use super::limits::{REQUEST_TIMEOUT, RESPONSE_BYTES, SPARE_CONNECTIONS_PER_HOST};
+use super::network::{EventHandler, Network};
+use super::player::Route;
 
 impl Network {
-    pub(super) fn handle_event(&mut self, now: Instant, event: Event, told: Told<'_>) {
+    pub(super) fn handle_event(&mut self, now: Instant, event: Event, on_event: EventHandler<'_>) {
         match event {
-            Event::Accepted(key, remote) if self.has_enough_of(remote) => self.reactor.close(key, false),
+            Event::Accepted(key, remote) if self.exceeds_host_limit(remote) => self.reactor.close(key, false),
             Event::Accepted(key, remote) => {
                 let local = self.reactor.connection_address(key).unwrap_or(self.address);
                 let connection = Connection {
                     key,
                     peer: Peer { connection: key.bits(), remote, local },
-                    asked: now,
-                    answers: 0,
+                    last_request: now,
+                    pending_response_bytes: 0,
                     is_held: false,
-                    answered: 0,
-                    pending: 0,
-                    taken: now,
+                    response_bytes: 0,
+                    frame_backlog: 0,
+                    last_progress: now,
                 };
                 self.connections.insert(key.bits(), connection);
             }
-            Event::Received(key) => self.handle_input(now, key, told),
-            // Who sends no more can ask for no pause, and no end: it is over. What was asked before is answered.
+            Event::Received(key) => self.handle_input(now, key, on_event),
+            // After a half-close, the client can neither pause nor tear down its session: end it. Pending responses are
+            // still sent.
             Event::Ended(key) => {
-                self.forget(now, key, told);
+                self.forget(now, key, on_event);
                 self.reactor.close(key, true);
             }
-            Event::Closed(key, _) => self.forget(now, key, told),
+            Event::Closed(key, _) => self.forget(now, key, on_event),
             Event::Connected(_) | Event::Woken => {}
         }
     }
 
-    /// Whether the host has as many connections as one may. One pass over all of them.
-    fn has_enough_of(&self, remote: SocketAddr) -> bool {
-        let host = host_of(remote.ip());
-        let its = self.connections.values().filter(|connection| host_of(connection.peer.remote.ip()) == host);
-        its.count() >= self.config.max_clients_per_host.saturating_add(SPARE_CONNECTIONS_PER_HOST)
+    /// Whether the host of an address has the maximum number of connections. Linear in the number of connections.
+    fn exceeds_host_limit(&self, remote: SocketAddr) -> bool {
+        let host = host_prefix(remote.ip());
+        let is_same_host = |connection: &&Connection| host_prefix(connection.peer.remote.ip()) == host;
+        self.connections.values().filter(is_same_host).count()
+            >= self.config.max_clients_per_host.saturating_add(SPARE_CONNECTIONS_PER_HOST)
     }
 
-    fn forget(&mut self, now: Instant, key: Key, told: Told<'_>) {
+    fn forget(&mut self, now: Instant, key: Key, on_event: EventHandler<'_>) {
         if self.connections.remove(&key.bits()).is_some() {
             self.sessions.handle_closed(key.bits());
-            self.handle_sessions(now, told);
+            self.handle_session_events(now, on_event);
         }
     }
 
-    /// Deals with all that a connection has sent.
-    fn handle_input(&mut self, now: Instant, key: Key, told: Told<'_>) {
+    /// Handles the complete messages of a connection.
+    fn handle_input(&mut self, now: Instant, key: Key, on_event: EventHandler<'_>) {
         loop {
-            let stream = self.stream(now);
-            let is_taken = self.reactor.pending_output(key) == 0;
+            let description = self.description.clone();
+            let stream = self.stream_state(now, description.as_deref());
+            let is_accepted = self.reactor.pending_output(key) == 0;
             let Some(connection) = self.connections.get_mut(&key.bits()) else { return };
-            if is_taken {
-                connection.answers = 0;
+            if is_accepted {
+                connection.pending_response_bytes = 0;
             }
-            connection.is_held = connection.answers > ANSWER_BYTES;
+            connection.is_held = connection.pending_response_bytes > RESPONSE_BYTES;
             if connection.is_held {
                 return;
             }
             let (input, output) = self.reactor.buffers(key);
-            let (count, unit) = next_unit(input);
+            let (count, message) = next_message(input);
             let before = output.len();
-            let mut is_over = false;
-            match unit {
-                Unit::Incomplete => return self.reactor.consume(key, count),
-                Unit::Request(request) => {
-                    connection.asked = now;
+            let mut is_invalid = false;
+            match message {
+                Message::Incomplete => return self.reactor.consume(key, count),
+                Message::Request(request) => {
+                    connection.last_request = now;
                     self.sessions.handle_request(now, &connection.peer, &stream, &request, output);
                 }
-                Unit::Interleaved { channel, packet } => {
+                Message::Interleaved { channel, packet } => {
                     let id = self.sessions.handle_interleaved(now, key.bits(), channel);
                     if let Some(player) = id.and_then(|id| self.players.get_mut(&id)) {
                         player.handle_rtcp(self.identity.ssrc, packet);
                     }
                 }
-                Unit::Ignored => {}
-                Unit::Broken(status) => {
-                    self.sessions.handle_broken(status, output);
-                    is_over = true;
+                Message::Response => {}
+                Message::Invalid(status) => {
+                    self.sessions.handle_invalid(status, output);
+                    is_invalid = true;
                 }
             }
-            let answered = output.len() - before;
-            connection.answers += answered;
-            connection.answered += answered as u64;
+            let response_bytes = output.len() - before;
+            connection.pending_response_bytes += response_bytes;
+            connection.response_bytes += response_bytes as u64;
             self.reactor.consume(key, count);
-            self.handle_sessions(now, told);
-            if is_over {
-                self.forget(now, key, told);
+            self.handle_session_events(now, on_event);
+            if is_invalid {
+                self.forget(now, key, on_event);
                 self.reactor.close(key, true);
             }
         }
     }
 
-    /// Goes on with the requests of those who have taken their answers.
-    pub(super) fn resume_held(&mut self, now: Instant, told: Told<'_>) {
+    /// Resumes the requests of connections that have accepted their responses.
+    pub(super) fn resume_held(&mut self, now: Instant, on_event: EventHandler<'_>) {
         let held = self.connections.values().filter(|connection| connection.is_held);
         for key in held.map(|connection| connection.key).collect::<Vec<_>>() {
-            self.handle_input(now, key, told);
+            self.handle_input(now, key, on_event);
         }
     }
 
-    /// Closes the connections that take nothing, and those that neither have a session nor ask for one.
-    pub(super) fn close_stalled_and_silent(&mut self, now: Instant, told: Told<'_>) {
-        let mut over = Vec::new();
+    /// Closes connections that accept no output, and those without a session and without requests.
+    pub(super) fn close_stalled_and_silent(&mut self, now: Instant, on_event: EventHandler<'_>) {
+        let mut expired = Vec::new();
         for (number, connection) in &mut self.connections {
             let unsent = self.reactor.pending_output(connection.key);
-            let pending = unsent as i64 - connection.answered as i64;
-            if unsent == 0 || pending != connection.pending {
-                (connection.pending, connection.taken) = (pending, now);
+            let backlog = unsent as i64 - connection.response_bytes as i64;
+            if unsent == 0 || backlog != connection.frame_backlog {
+                (connection.frame_backlog, connection.last_progress) = (backlog, now);
             }
-            let is_stalled = now.saturating_duration_since(connection.taken) >= self.config.stall;
-            let is_silent = now.saturating_duration_since(connection.asked) >= SILENCE;
+            let is_stalled =
+                now.saturating_duration_since(connection.last_progress) >= self.config.stall_timeout;
+            let is_silent = now.saturating_duration_since(connection.last_request) >= REQUEST_TIMEOUT;
             if is_stalled || (is_silent && !self.sessions.has_session(*number)) {
-                over.push((connection.key, is_stalled));
+                expired.push((connection.key, is_stalled));
             }
         }
-        for (key, is_stalled) in over {
+        for (key, is_stalled) in expired {
             if is_stalled {
-                let is_its = |way: &Way| matches!(way, Way::Tcp { key: by, .. } if *by == key);
-                let ids = self.players.iter().filter(|(_, player)| is_its(&player.way)).map(|(id, _)| *id);
+                let uses = |route: &Route| matches!(route, Route::Tcp { key: other, .. } if *other == key);
+                let ids = self.players.iter().filter(|(_, player)| uses(&player.route)).map(|(id, _)| *id);
                 for id in ids.collect::<Vec<_>>() {
-                    self.remove_player(now, id, Left::Stalled, told);
+                    self.remove_player(now, id, StopReason::Stalled, on_event);
                 }
             }
-            self.forget(now, key, told);
+            self.forget(now, key, on_event);
             self.reactor.close(key, false);
         }
     }

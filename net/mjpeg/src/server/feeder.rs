@@ -1,7 +1,7 @@
-//! The source's thread: reads pictures and packs them, as they are ordered.
+//! The source thread: reads pictures and packetizes them on request.
 //!
-//! A source that is asked whenever we want (files) is read one picture ahead, and not at all while nobody watches. A live one is
-//! read all the time, since its pictures would be old ones later; those that nobody ordered are dropped before they are packed.
+//! An on-demand source (files) is read one picture ahead, and not at all without clients. A live source is read all the time,
+//! so that its pictures are current; pictures without a request are dropped before they are packetized.
 
 use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -10,130 +10,130 @@ use netdyno_io::Waker;
 use netdyno_mjpeg_core::Packetizer;
 
 use super::frame::Frame;
-use super::limits::{FAILURE_PAUSE, FAILURES, FED, FIRST_PICTURE};
+use super::limits::{FEEDER_EVENTS, FIRST_PICTURE_TIMEOUT, MAX_FAILURES, RETRY_DELAY};
 use crate::source::{Next, Source, Timing};
 
-/// What the source's thread has to say.
+/// An event of the source thread.
 #[derive(Debug)]
-pub(super) enum Fed {
-    /// The frame that was ordered.
+pub(super) enum FeederEvent {
+    /// The requested frame.
     Frame(Frame),
-    /// A picture that could not be had or served: it is left out.
-    Refused(String),
-    /// There are no more pictures; or too many in a row were refused, and why the last was.
-    End { gave_up: Option<String> },
+    /// A picture could not be read or packetized and is skipped.
+    Skipped(String),
+    /// The source has ended. `failure` is the last cause after too many consecutive failures.
+    End { failure: Option<String> },
 }
 
-/// The source's thread.
+/// A handle of the source thread.
 #[derive(Debug)]
 pub(super) struct Feeder {
-    orders: SyncSender<Vec<u8>>,
-    fed: Receiver<Fed>,
+    requests: SyncSender<Vec<u8>>,
+    events: Receiver<FeederEvent>,
     thread: JoinHandle<()>,
     pub(super) timing: Timing,
 }
 
 impl Feeder {
-    /// Starts it. What it has wakes the network's thread.
+    /// Starts the thread. Its events wake the network thread.
     pub(super) fn start(
         source: Box<dyn Source>,
         packetizer: Packetizer,
         waker: Waker,
     ) -> std::io::Result<Self> {
         let timing = source.timing();
-        let (orders, ordered) = sync_channel(1);
-        let (feed, fed) = sync_channel(FED);
-        let mut work = Work { source, packetizer, ordered, feed, waker, picture: Vec::new(), failures: 0 };
-        let thread = thread::Builder::new().name("source".to_owned()).spawn(move || work.run(timing))?;
-        Ok(Self { orders, fed, thread, timing })
+        let (request_sender, requests) = sync_channel(1);
+        let (events, event_receiver) = sync_channel(FEEDER_EVENTS);
+        let mut worker =
+            Worker { source, packetizer, requests, events, waker, picture: Vec::new(), failures: 0 };
+        let thread = thread::Builder::new().name("source".to_owned()).spawn(move || worker.run(timing))?;
+        Ok(Self { requests: request_sender, events: event_receiver, thread, timing })
     }
 
-    /// Orders one frame, with a buffer for it. One order at a time.
-    pub(super) fn order(&self, buffer: Vec<u8>) {
-        // If the thread has ended it has said so.
-        let _ = self.orders.try_send(buffer);
+    /// Requests one frame and provides its buffer. At most one request is pending.
+    pub(super) fn request(&self, buffer: Vec<u8>) {
+        // A thread that has ended has sent `End`.
+        let _ = self.requests.try_send(buffer);
     }
 
-    /// What there is.
-    pub(super) fn poll(&self) -> Option<Fed> {
-        self.fed.try_recv().ok()
+    /// Returns the next event.
+    pub(super) fn poll(&self) -> Option<FeederEvent> {
+        self.events.try_recv().ok()
     }
 
-    /// The first thing that there is, waited for a while: so that whoever calls early can be told what the pictures are.
-    pub(super) fn first(&self) -> Option<Fed> {
-        self.fed.recv_timeout(FIRST_PICTURE).ok()
+    /// Waits for the first event, so that DESCRIBE succeeds for clients that connect immediately.
+    pub(super) fn wait_for_first(&self) -> Option<FeederEvent> {
+        self.events.recv_timeout(FIRST_PICTURE_TIMEOUT).ok()
     }
 
-    /// Ends the thread: once it has its picture, or [`SOURCE_WAIT`](crate::source::SOURCE_WAIT) is over.
+    /// Stops the thread after its current picture, or after [`SOURCE_WAIT`](crate::source::SOURCE_WAIT).
     pub(super) fn stop(self) {
-        let Self { orders, fed, thread, .. } = self;
-        drop((orders, fed));
-        // A panic there has been told by the thread itself.
+        let Self { requests, events, thread, .. } = self;
+        drop((requests, events));
+        // The thread itself has reported a panic.
         let _ = thread.join();
     }
 }
 
-struct Work {
+struct Worker {
     source: Box<dyn Source>,
     packetizer: Packetizer,
-    ordered: Receiver<Vec<u8>>,
-    feed: SyncSender<Fed>,
+    requests: Receiver<Vec<u8>>,
+    events: SyncSender<FeederEvent>,
     waker: Waker,
     picture: Vec<u8>,
-    /// In a row.
+    /// Number of consecutive failures.
     failures: u32,
 }
 
-impl Work {
+impl Worker {
     fn run(&mut self, timing: Timing) {
-        let mut order = None;
+        let mut buffer = None;
         loop {
-            match self.ordered.try_recv() {
-                Ok(buffer) => order = Some(buffer),
+            match self.requests.try_recv() {
+                Ok(new) => buffer = Some(new),
                 Err(TryRecvError::Disconnected) => return,
-                Err(TryRecvError::Empty) if order.is_some() || timing == Timing::Live => {}
-                Err(TryRecvError::Empty) => match self.ordered.recv() {
-                    Ok(buffer) => order = Some(buffer),
+                Err(TryRecvError::Empty) if buffer.is_some() || timing == Timing::Live => {}
+                Err(TryRecvError::Empty) => match self.requests.recv() {
+                    Ok(new) => buffer = Some(new),
                     Err(RecvError) => return,
                 },
             }
-            let next = self.source.next(&mut self.picture);
-            let told = match next {
-                // Whether somebody still wants one is asked again.
-                Ok(Next::Nothing) => continue,
-                Ok(Next::End) => Fed::End { gave_up: None },
-                Err(error) => self.refused(error.to_string()),
+            let event = match self.source.next(&mut self.picture) {
+                // Check for requests and disconnection again.
+                Ok(Next::Pending) => continue,
+                Ok(Next::End) => FeederEvent::End { failure: None },
+                Err(error) => self.failed(error.to_string()),
                 Ok(Next::Picture) => {
-                    let Some(buffer) = order.take().or_else(|| self.ordered.try_recv().ok()) else {
+                    let Some(target) = buffer.take().or_else(|| self.requests.try_recv().ok()) else {
                         continue;
                     };
-                    match Frame::pack(&mut self.packetizer, &self.picture, buffer) {
+                    match Frame::packetize(&mut self.packetizer, &self.picture, target) {
                         Ok(frame) => {
                             self.failures = 0;
-                            Fed::Frame(frame)
+                            FeederEvent::Frame(frame)
                         }
-                        Err((error, buffer)) => {
-                            order = Some(buffer);
-                            self.refused(error.to_string())
+                        Err((error, unused)) => {
+                            buffer = Some(unused);
+                            self.failed(error.to_string())
                         }
                     }
                 }
             };
-            let is_end = matches!(told, Fed::End { .. });
-            let is_wanted = self.feed.send(told).is_ok();
+            let is_end = matches!(event, FeederEvent::End { .. });
+            let is_connected = self.events.send(event).is_ok();
             self.waker.wake();
-            if is_end || !is_wanted {
+            if is_end || !is_connected {
                 return;
             }
         }
     }
 
-    fn refused(&mut self, why: String) -> Fed {
+    fn failed(&mut self, cause: String) -> FeederEvent {
         self.failures += 1;
-        if self.failures >= FAILURES {
-            return Fed::End { gave_up: Some(why) };
+        if self.failures >= MAX_FAILURES {
+            return FeederEvent::End { failure: Some(cause) };
         }
-        thread::sleep(FAILURE_PAUSE);
-        Fed::Refused(why)
+        thread::sleep(RETRY_DELAY);
+        FeederEvent::Skipped(cause)
     }
 }

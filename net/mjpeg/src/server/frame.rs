@@ -1,15 +1,15 @@
-//! A frame as all clients get it: its packets, made once.
+//! Packetized frames, shared by all clients.
 
 use netdyno_mjpeg_core::{FramePackets, Jpeg, Packetizer};
 use netdyno_rtp::{Sequence, Timestamp};
+use netdyno_rtsp::{INTERLEAVED_HEADER_BYTES, interleaved_header};
 
 use crate::error::PictureError;
-use crate::rtsp::{INTERLEAVED_HEADER_BYTES, interleaved_header};
 
-/// Bytes of the RTP header before the timestamp, and behind it.
+/// Position of the timestamp in the RTP header.
 const TIMESTAMP: std::ops::Range<usize> = 4..8;
 
-/// A frame's packets, side by side: all of one length but the last, as segmented sends want them.
+/// The concatenated packets of a frame. All but the last have the same length, as segmented sends require.
 #[derive(Debug)]
 pub(super) struct Frame {
     bytes: Vec<u8>,
@@ -17,13 +17,13 @@ pub(super) struct Frame {
     pub(super) packets: usize,
     pub(super) payload_bytes: usize,
     first: Sequence,
-    /// Width and height, pixels.
+    /// Width and height in pixels.
     pub(super) dimensions: (u16, u16),
 }
 
 impl Frame {
-    /// Packs a picture, into a buffer that is used again. Scan data are copied here, once for all clients.
-    pub(super) fn pack(
+    /// Packetizes a picture into a reused buffer. Scan data are copied once for all clients.
+    pub(super) fn packetize(
         packetizer: &mut Packetizer,
         picture: &[u8],
         buffer: Vec<u8>,
@@ -31,9 +31,9 @@ impl Frame {
         let mut bytes = buffer;
         bytes.clear();
         let parsed = Jpeg::parse(picture).map_err(PictureError::from);
-        let packed = parsed.and_then(|jpeg| Ok((jpeg, packetizer.packets(&jpeg, Timestamp(0))?)));
-        let (jpeg, packets): (Jpeg<'_>, FramePackets<'_>) = match packed {
-            Ok(packed) => packed,
+        let packetized = parsed.and_then(|jpeg| Ok((jpeg, packetizer.packets(&jpeg, Timestamp(0))?)));
+        let (jpeg, packets): (Jpeg<'_>, FramePackets<'_>) = match packetized {
+            Ok(packetized) => packetized,
             Err(error) => return Err((error, bytes)),
         };
         bytes.reserve(packets.wire_bytes());
@@ -52,30 +52,30 @@ impl Frame {
         })
     }
 
-    /// Sets the time of all its packets, which is known when the frame is sent.
-    pub(super) fn stamp(&mut self, timestamp: Timestamp) {
+    /// Sets the timestamp of all packets. It is known when the frame is sent.
+    pub(super) fn set_timestamp(&mut self, timestamp: Timestamp) {
         for packet in self.bytes.chunks_mut(self.packet_bytes) {
             packet[TIMESTAMP].copy_from_slice(&timestamp.0.to_be_bytes());
         }
     }
 
-    /// Bytes of all its packets, RTP headers included.
+    /// Total length of the packets with RTP headers.
     pub(super) fn wire_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The sequence number after its last packet's.
+    /// The sequence number after the last packet.
     pub(super) fn next_sequence(&self) -> Sequence {
         self.first.add(self.packets as u16)
     }
 
-    /// Packets side by side, and the length of each but the last of the frame.
-    pub(super) fn side_by_side(&self, packets: std::ops::Range<usize>) -> (&[u8], usize) {
-        let at = |packet: usize| (packet * self.packet_bytes).min(self.bytes.len());
-        (&self.bytes[at(packets.start)..at(packets.end)], self.packet_bytes)
+    /// A range of concatenated packets, and the length of each packet except the frame's last.
+    pub(super) fn segments(&self, packets: std::ops::Range<usize>) -> (&[u8], usize) {
+        let offset = |packet: usize| (packet * self.packet_bytes).min(self.bytes.len());
+        (&self.bytes[offset(packets.start)..offset(packets.end)], self.packet_bytes)
     }
 
-    /// All packets, each on a channel of a connection.
+    /// Appends all packets, each with the header of an interleaved channel.
     pub(super) fn append_interleaved(&self, channel: u8, out: &mut Vec<u8>) {
         out.reserve(self.bytes.len() + self.packets * INTERLEAVED_HEADER_BYTES);
         for packet in self.bytes.chunks(self.packet_bytes) {
@@ -84,7 +84,7 @@ impl Frame {
         }
     }
 
-    /// Its buffer, for the next one.
+    /// The buffer, for reuse.
     pub(super) fn into_buffer(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,12 +1,12 @@
-//! An RTSP server: one source of pictures, many clients, by UDP or on their connections.
+//! An RTSP server for one source and many clients, over UDP or TCP.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read the source in one thread, and serve all clients in another: the caller's | a thread a client |
-//! | pack a frame once, and send all clients the same packets (one SSRC, one sequence), with RTCP reports | transcode, scale, or thin out a stream for one client |
-//! | pace by UDP over a frame's time; whole frames by TCP, through a short queue whose oldest gives way | resend what UDP lost |
-//! | close a connection that takes nothing for [`ServerConfig::stall`]; end a silent client's session in time | ask for a name or password: bind an address that only friends can reach |
-//! | read files only while somebody plays; a live source always, dropping what nobody sees | record |
+//! | read the source in its own thread and serve all clients in the caller's thread | start a thread per client |
+//! | packetize a frame once and send the same packets (one SSRC, one sequence) to all clients, with RTCP reports | transcode, scale or drop frames on request of a client |
+//! | pace UDP packets over the frame interval; send complete frames over TCP through a short queue in which new frames replace old ones | retransmit over UDP |
+//! | disconnect clients that accept no data for [`ServerConfig::stall_timeout`]; end sessions without requests and RTCP | authenticate: bind an address that only trusted clients can reach |
+//! | read files only while a client plays; read a live source all the time | record |
 //!
 //! ```no_run
 //! use netdyno_mjpeg::server::{Server, ServerConfig, ServerEvent};
@@ -16,10 +16,10 @@
 //! let source = Files::open(&["clip.mjpeg".into()], true)?;
 //! let server = Server::bind(ServerConfig::default())?;
 //! println!("rtsp://{}/stream", server.address());
-//! let stopper = server.stopper();       // From another thread: stopper.stop()
+//! let stopper = server.stopper();       // stopper.stop() from another thread
 //! server.run(Box::new(source), |event| {
 //!     if let ServerEvent::Started { peer, .. } = event {
-//!         println!("{peer} watches");
+//!         println!("{peer} started");
 //!     }
 //! })?;
 //! # let _ = stopper;
@@ -46,43 +46,42 @@ use netdyno_io::tcp::{Backend, Limits, ListenOptions, TcpReactor};
 use netdyno_io::{SocketOptions, Waker};
 use netdyno_mjpeg_core::{ConfigError, Packetizer, PacketizerConfig};
 use netdyno_rtp::{Sequence, Ssrc};
+use netdyno_rtsp::SessionsConfig;
 
 use crate::control::random;
 use crate::error::OpenError;
 use crate::ports;
-use crate::rtsp::SessionsConfig;
 use crate::source::Source;
 use feeder::Feeder;
-use limits::{FAREWELL, INPUT_BYTES, KEEPALIVE, OUTPUT_BYTES, SPARE_CONNECTIONS, UNSENT_BYTES};
+use limits::{INPUT_BYTES, KEEPALIVE, OUTPUT_BYTES, SHUTDOWN_TIMEOUT, SPARE_CONNECTIONS, UNSENT_BYTES};
 use network::Network;
 use player::UdpPair;
 
-/// What is served, where, and to how many.
+/// Settings of a server.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// Where RTSP is listened for; RTP goes by two UDP ports of the same address, which the system chooses. Port 0: the system
-    /// chooses this too.
+    /// Listening address of RTSP. Port 0 selects a free port. RTP and RTCP use two free UDP ports of the same address.
     pub listen: SocketAddr,
-    /// The path of the stream's URI; a slash at its beginning.
+    /// Path of the stream's URI; starts with a slash.
     pub path: String,
-    /// Frames a second of a source that is asked whenever we want: above 0, at most 1,000. A live one has a rate of its own.
+    /// Frames per second of an on-demand source, above 0 and at most 1,000. Live sources keep their own rate.
     pub frames_per_s: f64,
-    /// Clients at a time, 1 to 10,000; a SETUP beyond them is answered by 503.
+    /// Maximum number of clients, 1 to 10,000. SETUP beyond it fails with 503.
     pub max_clients: usize,
-    /// And of one [host](crate::rtsp::host_of), 1 or more, so that nobody takes the place of all: a SETUP beyond them is answered by 503, and
-    /// connections beyond them and a few are closed.
+    /// Maximum number of clients per [host](netdyno_rtsp::host_prefix), at least 1. SETUP beyond it fails with 503; connections
+    /// beyond it and a small reserve are closed.
     pub max_clients_per_host: usize,
-    /// Bytes of a packet, RTP header included: 300 to 65,507.
+    /// Maximum packet length with the RTP header, 300 to 65,507.
     pub packet_bytes: usize,
-    /// For how long a session by UDP lives without a sign of its client, RTCP or a request.
+    /// Time after which a UDP session ends without RTCP and requests from its client.
     pub session_timeout: Duration,
-    /// For how long a connection may take nothing of what it is sent.
-    pub stall: Duration,
+    /// Time after which a connection that accepts no data is closed.
+    pub stall_timeout: Duration,
 }
 
 impl Default for ServerConfig {
-    /// `rtsp://127.0.0.1:8554/stream`, 30 frames/s, 200 clients, 20 of a host, packets of 1,400 bytes, a minute, 5 s.
+    /// `rtsp://127.0.0.1:8554/stream`, 30 frames/s, 200 clients, 20 per host, packets of 1,400 bytes, timeouts of 60 s and 5 s.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8554)),
@@ -92,133 +91,152 @@ impl Default for ServerConfig {
             max_clients_per_host: 20,
             packet_bytes: 1_400,
             session_timeout: Duration::from_secs(60),
-            stall: Duration::from_secs(5),
+            stall_timeout: Duration::from_secs(5),
         }
     }
 }
 
-/// Why there is no server, or no longer.
+/// An error that prevents a server from starting or stops it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// A setting that cannot work: which, and what it may be.
+    /// A setting is invalid.
     #[error("{0}")]
     Setting(&'static str),
-    /// Packets that cannot be.
+    /// The packet size is invalid.
     #[error(transparent)]
     Packets(#[from] ConfigError),
-    /// Nobody can be listened for at this address.
-    #[error("no RTSP at {address}: {error}; name another address or port")]
+    /// The RTSP address cannot be bound.
+    #[error("cannot listen for RTSP at {address}: {error}; choose another address or port")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
-    /// No ports for RTP and RTCP.
+    /// The UDP ports for RTP and RTCP cannot be bound.
     #[error(transparent)]
     Udp(#[from] OpenError),
-    /// The source has nothing that can be served.
-    #[error(
-        "the source was given up after {0} pictures in a row that could not be had or served; the last: {1}"
-    )]
-    Source(u32, String),
-    /// Another thing that the system did not give: random numbers, a thread, events.
+    /// Too many consecutive pictures could not be read or sent.
+    #[error("the source failed for {failures} consecutive pictures; the last error: {last}")]
+    Source {
+        /// Number of failures.
+        failures: u32,
+        /// The last failure with its remedy.
+        last: String,
+    },
+    /// Another operation of the system failed, such as reading random numbers or starting a thread.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// What happened.
+/// An event of a server.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ServerEvent {
-    /// A client plays.
+    /// A client started to play.
     Started {
-        /// Its address.
+        /// The client's address.
         peer: SocketAddr,
-        /// By UDP, or on its connection.
+        /// Whether it uses UDP rather than TCP.
         is_udp: bool,
-        /// Clients that play, this one included.
+        /// Number of playing clients, including this one.
         clients: usize,
     },
-    /// A client plays no more.
+    /// A client stopped playing.
     Stopped {
-        /// Its address.
+        /// The client's address.
         peer: SocketAddr,
-        /// Why.
-        why: Left,
-        /// Frames that it was sent, whole.
+        /// The reason.
+        reason: StopReason,
+        /// Frames sent completely.
         frames: u64,
-        /// Frames that it was not sent, since it or the network did not take them in time.
-        left_out: u64,
-        /// Packets that it said it has not received, if it said so.
+        /// Frames that were skipped because the client or the network was too slow.
+        skipped_frames: u64,
+        /// Lost packets according to the client's last receiver report.
         lost_packets: Option<i32>,
-        /// Clients that still play.
+        /// Number of remaining clients.
         clients: usize,
     },
-    /// A picture was left out: why, and what helps; and how many were, this one included.
-    Refused(String, u64),
-    /// Told about once a second while somebody plays: what was done since the start.
-    Figures(Figures),
+    /// A picture was skipped.
+    PictureSkipped {
+        /// The cause and its remedy.
+        cause: String,
+        /// Number of skipped pictures, including this one.
+        count: u64,
+    },
+    /// Counters since the start, once per second while a client plays.
+    Stats(ServerStats),
 }
 
-/// Why a client plays no more.
+/// The reason why a client stopped playing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Left {
-    /// It wants a pause.
+pub enum StopReason {
+    /// It sent PAUSE.
     Paused,
-    /// It ended its session.
-    Ended,
-    /// Its connection is closed, by it or by the network.
+    /// It sent TEARDOWN.
+    Teardown,
+    /// Its connection was closed by the client or the network.
     Disconnected,
-    /// It gave no sign for [`ServerConfig::session_timeout`].
-    Silent,
-    /// It took nothing for [`ServerConfig::stall`].
+    /// It sent neither requests nor RTCP for [`ServerConfig::session_timeout`].
+    TimedOut,
+    /// It accepted no data for [`ServerConfig::stall_timeout`].
     Stalled,
-    /// The server ends.
-    Served,
+    /// The server stopped.
+    ServerStopped,
 }
 
-/// What was done.
+impl From<netdyno_rtsp::StopReason> for StopReason {
+    fn from(reason: netdyno_rtsp::StopReason) -> Self {
+        match reason {
+            netdyno_rtsp::StopReason::Paused => Self::Paused,
+            netdyno_rtsp::StopReason::Teardown => Self::Teardown,
+            netdyno_rtsp::StopReason::TimedOut => Self::TimedOut,
+            netdyno_rtsp::StopReason::Disconnected => Self::Disconnected,
+        }
+    }
+}
+
+/// Counters of a server since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Figures {
-    /// Clients that play.
+pub struct ServerStats {
+    /// Number of playing clients.
     pub clients: usize,
     /// Frames of the stream.
     pub frames: u64,
-    /// Frames sent to clients, each counted, of those that are gone too.
+    /// Frames sent to all present and former clients.
     pub frames_sent: u64,
-    /// Frames left out for single clients.
-    pub frames_left_out: u64,
-    /// Bytes of RTP packets of the stream, once for all clients.
+    /// Frames skipped for slow clients.
+    pub skipped_frames: u64,
+    /// Bytes of the stream's RTP packets, counted once for all clients.
     pub stream_bytes: u64,
-    /// Pictures that could not be had or served.
-    pub refused: u64,
+    /// Pictures that could not be read or sent.
+    pub skipped_pictures: u64,
 }
 
-/// Ends a server from another thread.
+/// Stops a server from another thread.
 #[derive(Debug, Clone)]
 pub struct Stopper {
-    is_wanted: Arc<AtomicBool>,
+    is_requested: Arc<AtomicBool>,
     waker: Waker,
 }
 
 impl Stopper {
-    /// Has the server end: clients get the frame under way whole, then a goodbye.
+    /// Requests the server to stop. It completes the current frame and sends BYE.
     pub fn stop(&self) {
-        self.is_wanted.store(true, Ordering::Release);
+        self.is_requested.store(true, Ordering::Release);
         self.waker.wake();
     }
 
-    fn is_wanted(&self) -> bool {
-        self.is_wanted.load(Ordering::Acquire)
+    fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::Acquire)
     }
 }
 
-/// A server whose sockets are bound.
+/// A server with bound sockets.
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
@@ -231,23 +249,27 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the sockets: from then on clients can connect, who wait until [`run`](Self::run).
+    /// Binds the sockets. Clients can connect; they are served by [`run`](Self::run).
     ///
     /// # Errors
-    /// A setting out of its range; an address that cannot be bound.
+    /// A setting is out of range, or an address cannot be bound.
     pub fn bind(config: ServerConfig) -> Result<Self, ServerError> {
         let is_path = config.path.starts_with('/') && config.path.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path || config.path.contains(['?', '#']) {
-            return Err(ServerError::Setting("a path that cannot be in a URI; it begins with /, as /stream"));
+            return Err(ServerError::Setting(
+                "invalid path; use / followed by URI path characters, such as /stream",
+            ));
         }
         if !(config.frames_per_s > 0.0 && config.frames_per_s <= 1000.0) {
-            return Err(ServerError::Setting("a rate out of range; above 0 and up to 1000 frames a second"));
+            return Err(ServerError::Setting(
+                "invalid frame rate; use more than 0 and at most 1000 frames per second",
+            ));
         }
         if !(1..=10_000).contains(&config.max_clients) {
-            return Err(ServerError::Setting("a number of clients out of range; 1 to 10000"));
+            return Err(ServerError::Setting("invalid number of clients; use 1 to 10000"));
         }
         if config.max_clients_per_host == 0 {
-            return Err(ServerError::Setting("a number of clients of one host out of range; 1 or more"));
+            return Err(ServerError::Setting("invalid number of clients per host; use 1 or more"));
         }
         let mut packets = PacketizerConfig::default();
         packets.max_packet_bytes = config.packet_bytes;
@@ -257,8 +279,8 @@ impl Server {
         limits.connections = config.max_clients + SPARE_CONNECTIONS;
         limits.input_bytes = INPUT_BYTES;
         limits.output_bytes = OUTPUT_BYTES;
-        limits.flush_time = FAREWELL;
-        limits.linger_time = FAREWELL;
+        limits.flush_time = SHUTDOWN_TIMEOUT;
+        limits.linger_time = SHUTDOWN_TIMEOUT;
         let mut reactor = TcpReactor::new(Backend::Epoll, limits)?;
         reactor.set_unsent_bytes(UNSENT_BYTES)?;
         reactor.set_keepalive(Some(KEEPALIVE))?;
@@ -267,45 +289,45 @@ impl Server {
             .map_err(|error| ServerError::Listen { address: config.listen, error })?;
         let address = reactor.local_address(listener);
         let mut options = SocketOptions::default();
-        // What comes for RTP is thrown away.
+        // Packets to the RTP port are discarded.
         options.receive_buffer_bytes = 0;
         let (rtp, rtcp) = ports::bind(SocketAddr::new(address.ip(), 0), &options)?;
         let sockets = UdpPair { rtp, rtcp };
-        let stopper = Stopper { is_wanted: Arc::new(AtomicBool::new(false)), waker: reactor.waker() };
+        let stopper = Stopper { is_requested: Arc::new(AtomicBool::new(false)), waker: reactor.waker() };
         Ok(Self { config, address, reactor, sockets, stopper, packetizer, ssrc })
     }
 
-    /// Where it listens, with the port that it got.
+    /// The listening address with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A way to end it.
+    /// A handle that stops the server.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Serves until the source ends or [`Stopper::stop`] is called. `told` hears what happens, in this thread: it must not block.
+    /// Serves until the source ends or [`Stopper::stop`] is called. `on_event` is called in this thread and must not block.
     ///
     /// # Errors
-    /// The source was given up, or the system fails.
+    /// The source failed too often, or an operation of the system failed.
     pub fn run(
         self,
         source: Box<dyn Source>,
-        mut told: impl FnMut(ServerEvent),
-    ) -> Result<Figures, ServerError> {
+        mut on_event: impl FnMut(ServerEvent),
+    ) -> Result<ServerStats, ServerError> {
         let feeder = Feeder::start(source, self.packetizer.clone(), self.reactor.waker())?;
-        let sessions = SessionsConfig {
-            path: self.config.path.clone(),
-            max_sessions: self.config.max_clients,
-            max_sessions_per_host: self.config.max_clients_per_host,
-            timeout: self.config.session_timeout,
-            ports: Some((self.sockets.rtp.local_address().port(), self.sockets.rtcp.local_address().port())),
-            ..SessionsConfig::default()
-        };
+        let mut sessions = SessionsConfig::default();
+        sessions.path.clone_from(&self.config.path);
+        sessions.max_sessions = self.config.max_clients;
+        sessions.max_sessions_per_host = self.config.max_clients_per_host;
+        sessions.timeout = self.config.session_timeout;
+        let (rtp, rtcp) = (self.sockets.rtp.local_address(), self.sockets.rtcp.local_address());
+        sessions.ports = Some((rtp.port(), rtcp.port()));
+        sessions.server = concat!("netdyno-mjpeg/", env!("CARGO_PKG_VERSION")).to_owned();
         let mut network = Network::new(self, feeder, sessions, random()?);
-        let result = network.run(&mut told);
-        network.end(&mut told);
+        let result = network.run(&mut on_event);
+        network.end(&mut on_event);
         result
     }
 }

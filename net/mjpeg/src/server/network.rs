@@ -1,30 +1,30 @@
-//! The network's thread: one turn after the other, none of which waits for a client.
+//! The network thread. Each turn handles all events without waiting for a client.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netdyno_io::tcp::TcpReactor;
 use netdyno_io::{ReceiveBatch, enable_precise_waits};
-use netdyno_mjpeg_core::CLOCK_RATE_HZ;
+use netdyno_mjpeg_core::{CLOCK_RATE_HZ, Description};
 use netdyno_rtp::{MediaClock, Timestamp};
+use netdyno_rtsp::{SessionEvent, SessionId, Sessions, SessionsConfig, StreamState, Transport};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::connection::Connection;
-use super::feeder::{Fed, Feeder};
-use super::limits::{FAILURES, FAREWELL, HOUSEKEEPING, RTP_RECEIVES};
-use super::player::{Identity, Player, UdpPair, Way};
+use super::feeder::{Feeder, FeederEvent};
+use super::limits::{HOUSEKEEPING, MAX_FAILURES, RTP_RECEIVES, SHUTDOWN_TIMEOUT};
+use super::player::{Identity, Player, Route, UdpPair};
 use super::timeline::Timeline;
-use super::{Figures, Left, Server, ServerConfig, ServerError, ServerEvent, Stopper};
+use super::{Server, ServerConfig, ServerError, ServerEvent, ServerStats, StopReason, Stopper};
 use crate::limits::{RTCP_BYTES, RTCP_PER_TURN};
-use crate::rtsp::{Delivery, SessionEvent, SessionId, Sessions, SessionsConfig, Stream, Why};
 
-/// Whoever hears what happens.
-pub(super) type Told<'a> = &'a mut dyn FnMut(ServerEvent);
+/// The callback for events.
+pub(super) type EventHandler<'a> = &'a mut dyn FnMut(ServerEvent);
 
-/// All that the network's thread has.
+/// The state of the network thread.
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) config: ServerConfig,
@@ -33,19 +33,21 @@ pub(super) struct Network {
     sockets: UdpPair,
     stopper: Stopper,
     feeder: Feeder,
-    /// A buffer for the next frame.
+    /// The buffer for the next frame.
     spare: Vec<u8>,
     pub(super) sessions: Sessions,
     pub(super) identity: Identity,
     random: ChaCha20Rng,
     timeline: Timeline,
+    /// SDP of the stream once its dimensions are known.
+    pub(super) description: Option<Arc<str>>,
     pub(super) players: BTreeMap<SessionId, Player>,
     pub(super) connections: BTreeMap<u64, Connection>,
     batch: ReceiveBatch,
-    figures: Figures,
+    stats: ServerStats,
     housekeeping: Instant,
-    /// The source has no more.
-    is_over: bool,
+    /// Whether the source has ended.
+    has_ended: bool,
 }
 
 impl Network {
@@ -65,64 +67,68 @@ impl Network {
             stopper,
             feeder,
             spare: Vec::new(),
-            sessions: Sessions::new(sessions, drawn(&mut random)),
+            sessions: Sessions::new(sessions, random_seed(&mut random)),
             identity: Identity { ssrc, clock, name },
             random,
             timeline,
+            description: None,
             players: BTreeMap::new(),
             connections: BTreeMap::new(),
             batch: ReceiveBatch::new(1),
-            figures: Figures::default(),
+            stats: ServerStats::default(),
             housekeeping: now + HOUSEKEEPING,
-            is_over: false,
+            has_ended: false,
         }
     }
 
-    /// Serves, until the source or somebody ends it.
-    pub(super) fn run(&mut self, told: Told<'_>) -> Result<Figures, ServerError> {
+    /// Serves until the source ends or the server is stopped.
+    pub(super) fn run(&mut self, on_event: EventHandler<'_>) -> Result<ServerStats, ServerError> {
         enable_precise_waits();
-        self.feeder.order(Vec::new());
-        if let Some(fed) = self.feeder.first() {
-            self.take(Instant::now(), fed, told)?;
+        self.feeder.request(Vec::new());
+        if let Some(event) = self.feeder.wait_for_first() {
+            self.handle_feeder(Instant::now(), event, on_event)?;
         }
         loop {
             self.reactor.wait(self.timeout(Instant::now()))?;
             let now = Instant::now();
             while let Some(event) = self.reactor.next_event() {
-                self.handle_event(now, event, told);
+                self.handle_event(now, event, on_event);
             }
-            self.resume_held(now, told);
-            while let Some(fed) = self.feeder.poll() {
-                self.take(now, fed, told)?;
+            self.resume_held(now, on_event);
+            while let Some(event) = self.feeder.poll() {
+                self.handle_feeder(now, event, on_event)?;
             }
-            let is_ending = self.is_over || self.stopper.is_wanted();
+            let is_ending = self.has_ended || self.stopper.is_requested();
             self.advance(now, is_ending);
             if now >= self.housekeeping {
-                self.keep_house(now, told);
+                self.housekeep(now, on_event);
             }
             self.flush()?;
-            if is_ending && self.timeline.is_whole() {
-                return Ok(self.figures());
+            if is_ending && self.timeline.is_complete() {
+                return Ok(self.stats());
             }
         }
     }
 
-    /// Says goodbye to all, and ends the source's thread.
-    pub(super) fn end(mut self, told: Told<'_>) {
+    /// Sends BYE to all clients, closes the connections and stops the source thread.
+    pub(super) fn end(mut self, on_event: EventHandler<'_>) {
         let now = Instant::now();
         self.finish_frame();
         for id in self.players.keys().copied().collect::<Vec<_>>() {
             if let Some(player) = self.players.get_mut(&id) {
                 player.report(now, &self.identity, &self.sockets, &mut self.reactor, true);
             }
-            self.remove_player(now, id, Left::Served, told);
+            self.remove_player(now, id, StopReason::ServerStopped, on_event);
         }
         for connection in self.connections.values() {
             self.reactor.close(connection.key, true);
         }
-        // What cannot be told any more is not told.
-        while self.reactor.flush().is_ok() && self.reactor.connections() > 0 && now.elapsed() < FAREWELL {
-            let rest = FAREWELL.saturating_sub(now.elapsed());
+        // Errors no longer matter.
+        while self.reactor.flush().is_ok()
+            && self.reactor.connections() > 0
+            && now.elapsed() < SHUTDOWN_TIMEOUT
+        {
+            let rest = SHUTDOWN_TIMEOUT.saturating_sub(now.elapsed());
             if self.reactor.wait(Some(rest)).is_err() {
                 break;
             }
@@ -131,7 +137,7 @@ impl Network {
         self.feeder.stop();
     }
 
-    /// Until when nothing is to be done, as far as we know; without clients nothing is.
+    /// Time until the next deadline; `None` without clients.
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let is_idle = self.connections.is_empty() && self.sessions.count() == 0;
         let housekeeping = (!is_idle).then_some(self.housekeeping);
@@ -139,99 +145,118 @@ impl Network {
         due.map(|due| due.saturating_duration_since(now))
     }
 
-    /// The stream as a request finds it.
-    pub(super) fn stream(&self, now: Instant) -> Stream {
-        Stream {
+    /// The state of the stream for a response.
+    pub(super) fn stream_state<'a>(&self, now: Instant, description: Option<&'a str>) -> StreamState<'a> {
+        StreamState {
             ssrc: self.identity.ssrc,
-            next: self.timeline.next,
-            timestamp: self.identity.clock.at(self.timeline.next_moment(now)),
-            dimensions: self.timeline.dimensions,
-            frames_per_s: self.timeline.frames_per_s(),
+            next_sequence: self.timeline.next_sequence,
+            timestamp: self.identity.clock.at(self.timeline.next_frame_time(now)),
+            description,
         }
     }
 
-    /// Lets those play who want to, and no longer those who do not.
-    pub(super) fn handle_sessions(&mut self, now: Instant, told: Told<'_>) {
+    /// Adds and removes players according to the events of sessions.
+    pub(super) fn handle_session_events(&mut self, now: Instant, on_event: EventHandler<'_>) {
         while let Some(event) = self.sessions.poll_event() {
-            let (id, delivery, peer) = match event {
-                SessionEvent::Play(id, delivery, peer) => (id, delivery, peer),
-                SessionEvent::Stop(id, why) => {
-                    let why = match why {
-                        Why::Paused => Left::Paused,
-                        Why::Teardown => Left::Ended,
-                        Why::TimedOut => Left::Silent,
-                        Why::Disconnected => Left::Disconnected,
-                    };
-                    self.remove_player(now, id, why, told);
+            let (id, transport, peer) = match event {
+                SessionEvent::Play { id, transport, client } => (id, transport, client),
+                SessionEvent::Stop { id, reason } => {
+                    self.remove_player(now, id, reason.into(), on_event);
                     continue;
                 }
             };
-            let (is_udp, way) = match delivery {
-                Delivery::Udp { local, rtp, rtcp } => (true, Way::Udp { local, rtp, rtcp, taken: None }),
-                Delivery::Interleaved { connection, rtp, rtcp } => {
+            let (is_udp, route) = match transport {
+                Transport::Udp { local, rtp, rtcp } => (true, Route::Udp { local, rtp, rtcp, sent: None }),
+                Transport::Interleaved { connection, rtp, rtcp } => {
                     let Some(connection) = self.connections.get(&connection) else { continue };
-                    (false, Way::Tcp { key: connection.key, rtp, rtcp, queue: VecDeque::new() })
+                    (false, Route::Tcp { key: connection.key, rtp, rtcp, queue: VecDeque::new() })
                 }
             };
-            let seed = drawn(&mut self.random);
-            self.players.insert(id, Player::new(now, peer, way, &self.identity, seed));
+            let seed = random_seed(&mut self.random);
+            self.players.insert(id, Player::new(now, peer, route, &self.identity, seed));
             self.timeline.handle_players(now, true);
-            told(ServerEvent::Started { peer, is_udp, clients: self.players.len() });
+            on_event(ServerEvent::Started { peer, is_udp, clients: self.players.len() });
         }
     }
 
-    pub(super) fn remove_player(&mut self, now: Instant, id: SessionId, why: Left, told: Told<'_>) {
+    pub(super) fn remove_player(
+        &mut self,
+        now: Instant,
+        id: SessionId,
+        reason: StopReason,
+        on_event: EventHandler<'_>,
+    ) {
         let Some(player) = self.players.remove(&id) else { return };
-        self.figures.frames_sent += player.frames;
-        self.figures.frames_left_out += player.left_out;
+        self.stats.frames_sent += player.frames;
+        self.stats.skipped_frames += player.skipped_frames;
         if self.players.is_empty() {
             self.timeline.handle_players(now, false);
             self.finish_frame();
         }
-        told(ServerEvent::Stopped {
+        on_event(ServerEvent::Stopped {
             peer: player.peer,
-            why,
+            reason,
             frames: player.frames,
-            left_out: player.left_out,
-            lost_packets: player.reported.map(|block| block.cumulative_lost),
+            skipped_frames: player.skipped_frames,
+            lost_packets: player.last_block.map(|block| block.cumulative_lost),
             clients: self.players.len(),
         });
     }
 
-    /// Takes what the source's thread has.
-    fn take(&mut self, now: Instant, fed: Fed, told: Told<'_>) -> Result<(), ServerError> {
-        match fed {
-            Fed::Frame(frame) => {
+    /// Handles an event of the source thread.
+    fn handle_feeder(
+        &mut self,
+        now: Instant,
+        event: FeederEvent,
+        on_event: EventHandler<'_>,
+    ) -> Result<(), ServerError> {
+        match event {
+            FeederEvent::Frame(frame) => {
+                self.update_description(frame.dimensions);
                 let unused = self.timeline.handle_frame(now, frame, !self.players.is_empty());
                 if let Some(frame) = unused {
-                    self.feeder.order(frame.into_buffer());
+                    self.feeder.request(frame.into_buffer());
                 }
             }
-            Fed::Refused(why) => {
-                self.figures.refused += 1;
-                told(ServerEvent::Refused(why, self.figures.refused));
+            FeederEvent::Skipped(cause) => {
+                self.stats.skipped_pictures += 1;
+                on_event(ServerEvent::PictureSkipped { cause, count: self.stats.skipped_pictures });
             }
-            Fed::End { gave_up: None } => self.is_over = true,
-            Fed::End { gave_up: Some(last) } => return Err(ServerError::Source(FAILURES, last)),
+            FeederEvent::End { failure: None } => self.has_ended = true,
+            FeederEvent::End { failure: Some(last) } => {
+                return Err(ServerError::Source { failures: MAX_FAILURES, last });
+            }
         }
         Ok(())
     }
 
-    /// Begins the frame that is due, unless it is to be the end, and sends of the one on its way what is due.
+    /// Updates the SDP if the dimensions have changed.
+    fn update_description(&mut self, dimensions: (u16, u16)) {
+        if self.timeline.dimensions == Some(dimensions) {
+            return;
+        }
+        // SETUP determines address and port (RFC 2326 section C.1.3).
+        let mut description = Description::new(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+        description.dimensions = Some(dimensions);
+        description.framerate = self.timeline.frames_per_s();
+        self.description = Some(description.write(self.identity.ssrc.0).into());
+    }
+
+    /// Starts the frame that is due, unless the server is stopping, and sends the packets that are due.
     fn advance(&mut self, now: Instant, is_ending: bool) {
         if self.players.is_empty() {
             return;
         }
         if !is_ending && self.timeline.is_due(now) {
             self.finish_frame();
-            let Some(frame) = self.timeline.begin(now) else { return };
-            self.feeder.order(std::mem::take(&mut self.spare));
-            self.figures.frames += 1;
-            self.figures.stream_bytes += frame.wire_bytes() as u64;
+            let Some(frame) = self.timeline.start(now) else { return };
+            self.feeder.request(std::mem::take(&mut self.spare));
+            self.stats.frames += 1;
+            self.stats.stream_bytes += frame.wire_bytes() as u64;
             self.receive_rtcp(now);
             for player in self.players.values_mut() {
                 player.report(now, &self.identity, &self.sockets, &mut self.reactor, false);
-                player.begin(&frame);
+                player.start_frame(&frame);
             }
         }
         if let Some((frame, packets)) = self.timeline.due_packets(now) {
@@ -241,7 +266,7 @@ impl Network {
         }
     }
 
-    /// The time of the frame on its way is over. Its buffer is the next one's, once no connection's queue has it.
+    /// Ends the current frame. Its buffer is reused unless a connection's queue still refers to the frame.
     fn finish_frame(&mut self) {
         let Some(frame) = self.timeline.finish() else { return };
         for player in self.players.values_mut() {
@@ -253,7 +278,7 @@ impl Network {
         }
     }
 
-    /// Hands all that is written to the sockets; and whole frames, to connections that have taken what they had.
+    /// Sends all output, and appends queued frames to connections whose output is empty.
     fn flush(&mut self) -> Result<(), ServerError> {
         self.reactor.flush()?;
         loop {
@@ -268,28 +293,28 @@ impl Network {
         }
     }
 
-    fn keep_house(&mut self, now: Instant, told: Told<'_>) {
+    fn housekeep(&mut self, now: Instant, on_event: EventHandler<'_>) {
         self.housekeeping = now + HOUSEKEEPING;
         self.receive_rtcp(now);
         self.sessions.handle_timeout(now);
-        self.handle_sessions(now, told);
-        self.close_stalled_and_silent(now, told);
+        self.handle_session_events(now, on_event);
+        self.close_stalled_and_silent(now, on_event);
         if !self.players.is_empty() {
-            told(ServerEvent::Figures(self.figures()));
+            on_event(ServerEvent::Stats(self.stats()));
         }
     }
 
-    fn figures(&self) -> Figures {
-        let mut figures = self.figures;
-        figures.clients = self.players.len();
+    fn stats(&self) -> ServerStats {
+        let mut stats = self.stats;
+        stats.clients = self.players.len();
         for player in self.players.values() {
-            figures.frames_sent += player.frames;
-            figures.frames_left_out += player.left_out;
+            stats.frames_sent += player.frames;
+            stats.skipped_frames += player.skipped_frames;
         }
-        figures
+        stats
     }
 
-    /// Takes the reports of those who play by UDP. What comes to the port of RTP is thrown away: some open their firewalls by it.
+    /// Receives RTCP over UDP. Packets to the RTP port are discarded; some clients send them to open a firewall.
     fn receive_rtcp(&mut self, now: Instant) {
         let Self { sockets, batch, sessions, players, identity, .. } = self;
         let mut datagram = [0; RTCP_BYTES];
@@ -309,8 +334,8 @@ impl Network {
     }
 }
 
-/// A seed for something else.
-fn drawn(random: &mut ChaCha20Rng) -> [u8; 32] {
+/// Draws a seed for another generator.
+fn random_seed(random: &mut ChaCha20Rng) -> [u8; 32] {
     let mut seed = [0; 32];
     random.fill_bytes(&mut seed);
     seed

@@ -1,4 +1,4 @@
-//! A client that plays: what it gets, and how far it is.
+//! Clients that play the stream.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -9,20 +9,20 @@ use netdyno_io::tcp::{Key, TcpReactor};
 use netdyno_io::{DatagramSocket, UdpSocket};
 use netdyno_rtp::rtcp::{Compound, CompoundWriter, Item, ItemKind, ReportBlock, RtcpPacket, Rule};
 use netdyno_rtp::{Interval, IntervalConfig, MediaClock, Sending, Ssrc};
+use netdyno_rtsp::interleaved_header;
 
 use super::frame::Frame;
 use super::limits::{QUEUE_FRAMES, REPORT_BYTES};
 use crate::control::ntp_now;
-use crate::rtsp::interleaved_header;
 
-/// Our sockets for UDP.
+/// The UDP sockets for RTP and RTCP.
 #[derive(Debug)]
 pub(super) struct UdpPair {
     pub(super) rtp: UdpSocket,
     pub(super) rtcp: DatagramSocket,
 }
 
-/// Who we are in all sessions.
+/// The RTP identity of the server, shared by all sessions.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub(super) ssrc: Ssrc,
@@ -31,95 +31,110 @@ pub(super) struct Identity {
     pub(super) name: String,
 }
 
-/// How a client gets its packets.
+/// The route of a client's packets.
 #[derive(Debug)]
-pub(super) enum Way {
-    /// In slices, as all others by UDP.
+pub(super) enum Route {
+    /// UDP: packets are sent in slices.
     Udp {
         local: IpAddr,
         rtp: SocketAddr,
         rtcp: SocketAddr,
-        /// Packets of the frame on its way that the socket has taken; none: it came in the midst of the frame.
-        taken: Option<usize>,
+        /// Number of packets of the current frame that were sent. `None` if the client joined within the frame.
+        sent: Option<usize>,
     },
-    /// In whole frames, as fast as it takes them.
+    /// TCP: complete frames are sent as fast as the client accepts them.
     Tcp { key: Key, rtp: u8, rtcp: u8, queue: VecDeque<Arc<Frame>> },
 }
 
-/// A client that plays.
+/// A client that plays the stream.
 #[derive(Debug)]
 pub(super) struct Player {
     pub(super) peer: SocketAddr,
-    pub(super) way: Way,
-    books: Sending,
+    pub(super) route: Route,
+    sending: Sending,
     reports: Interval,
     has_reported: bool,
-    /// Frames that it was sent, whole.
+    /// Frames sent completely.
     pub(super) frames: u64,
-    /// Frames that it was not sent, or not whole, as it or the network did not take them in time.
-    pub(super) left_out: u64,
-    /// What it said last of its reception.
-    pub(super) reported: Option<ReportBlock>,
+    /// Frames that were not sent completely because the client or the network was too slow.
+    pub(super) skipped_frames: u64,
+    /// The client's last report block.
+    pub(super) last_block: Option<ReportBlock>,
 }
 
 impl Player {
-    pub(super) fn new(now: Instant, peer: SocketAddr, way: Way, identity: &Identity, seed: [u8; 32]) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        peer: SocketAddr,
+        route: Route,
+        identity: &Identity,
+        seed: [u8; 32],
+    ) -> Self {
         let mut reports = Interval::new(now, IntervalConfig::default(), REPORT_BYTES, seed);
         reports.handle_members(now, 2, 1, true);
-        let books = Sending::new(identity.ssrc, identity.clock);
-        Self { peer, way, books, reports, has_reported: false, frames: 0, left_out: 0, reported: None }
+        let sending = Sending::new(identity.ssrc, identity.clock);
+        Self {
+            peer,
+            route,
+            sending,
+            reports,
+            has_reported: false,
+            frames: 0,
+            skipped_frames: 0,
+            last_block: None,
+        }
     }
 
-    /// A frame begins.
-    pub(super) fn begin(&mut self, frame: &Arc<Frame>) {
-        match &mut self.way {
-            Way::Udp { taken, .. } => *taken = Some(0),
-            Way::Tcp { queue, .. } => {
+    /// Starts a frame.
+    pub(super) fn start_frame(&mut self, frame: &Arc<Frame>) {
+        match &mut self.route {
+            Route::Udp { sent, .. } => *sent = Some(0),
+            Route::Tcp { queue, .. } => {
                 if queue.len() == QUEUE_FRAMES {
                     queue.pop_front();
-                    self.left_out += 1;
+                    self.skipped_frames += 1;
                 }
                 queue.push_back(frame.clone());
             }
         }
     }
 
-    /// By UDP: hands over the packets up to number `due` that the socket has not taken yet.
+    /// Over UDP, sends the remaining packets before index `due`.
     pub(super) fn send_slice(&mut self, sockets: &UdpPair, frame: &Frame, due: usize) {
-        let Way::Udp { local, rtp, taken: Some(taken), .. } = &mut self.way else { return };
-        if *taken >= due {
+        let Route::Udp { local, rtp, sent: Some(sent), .. } = &mut self.route else { return };
+        if *sent >= due {
             return;
         }
-        let (bytes, packet_bytes) = frame.side_by_side(*taken..due);
-        let sent = sockets.rtp.send(SocketAddr::new(*local, 0), *rtp, bytes, packet_bytes);
-        *taken += sent.div_ceil(packet_bytes);
-        if *taken == frame.packets {
+        let (bytes, packet_bytes) = frame.segments(*sent..due);
+        let accepted_bytes = sockets.rtp.send(SocketAddr::new(*local, 0), *rtp, bytes, packet_bytes);
+        *sent += accepted_bytes.div_ceil(packet_bytes);
+        if *sent == frame.packets {
             self.frames += 1;
-            self.books.handle_sent(frame.packets as u64, frame.payload_bytes as u64);
+            self.sending.handle_sent(frame.packets as u64, frame.payload_bytes as u64);
         }
     }
 
-    /// The frame's time is over: what the socket has not taken is lost.
+    /// Ends the frame. Packets that the socket has not accepted are lost.
     pub(super) fn end_frame(&mut self, frame: &Frame) {
-        if let Way::Udp { taken: Some(taken), .. } = self.way {
-            self.left_out += u64::from(taken < frame.packets);
+        if let Route::Udp { sent: Some(sent), .. } = self.route {
+            self.skipped_frames += u64::from(sent < frame.packets);
         }
     }
 
-    /// By TCP: the next whole frame, if the connection has taken all that it was given. True if there was one.
+    /// Over TCP, appends the next queued frame if the connection's output is empty. Returns whether there was one.
     pub(super) fn send_queued(&mut self, reactor: &mut TcpReactor) -> bool {
-        let Way::Tcp { key, rtp, queue, .. } = &mut self.way else { return false };
+        let Route::Tcp { key, rtp, queue, .. } = &mut self.route else { return false };
         if queue.is_empty() || reactor.pending_output(*key) > 0 {
             return false;
         }
         let Some(frame) = queue.pop_front() else { return false };
         frame.append_interleaved(*rtp, reactor.output(*key));
         self.frames += 1;
-        self.books.handle_sent(frame.packets as u64, frame.payload_bytes as u64);
+        self.sending.handle_sent(frame.packets as u64, frame.payload_bytes as u64);
         true
     }
 
-    /// Sends a report if it is due, or `bye`: the last one.
+    /// Sends a report if one is due, or the last one with BYE.
     pub(super) fn report(
         &mut self,
         now: Instant,
@@ -128,37 +143,37 @@ impl Player {
         reactor: &mut TcpReactor,
         bye: bool,
     ) {
-        // The first goes with the first frame: a client can tell the time of what it sees.
-        let is_first = self.books.packets() > 0 && !self.has_reported;
+        // The first report accompanies the first frame, so that the client can map timestamps to wall-clock time.
+        let is_first = self.sending.packets() > 0 && !self.has_reported;
         if !bye && !is_first && !self.reports.handle_timeout(now) {
             return;
         }
         let mut datagram = [0; REPORT_BYTES];
         let mut writer = CompoundWriter::new(&mut datagram);
-        writer.sender_report(&self.books.report(now, ntp_now()), &[]);
+        writer.sender_report(&self.sending.report(now, ntp_now()), &[]);
         writer.sdes(&[(identity.ssrc, &[Item { kind: ItemKind::Cname, text: identity.name.as_bytes() }])]);
         if bye {
             writer.bye(&[identity.ssrc], None);
         }
         let length = writer.finish();
-        match &self.way {
-            Way::Udp { rtcp, .. } => {
-                // A report that cannot be sent is lost.
+        match &self.route {
+            Route::Udp { rtcp, .. } => {
+                // A report that the socket rejects is lost, like any datagram.
                 let _ = sockets.rtcp.send(*rtcp, &datagram[..length]);
             }
-            // Who does not even take frames gets no reports on top.
-            Way::Tcp { key, rtcp, queue, .. } if queue.is_empty() || bye => {
+            // A connection with queued frames is slow: it gets no reports.
+            Route::Tcp { key, rtcp, queue, .. } if queue.is_empty() || bye => {
                 let out = reactor.output(*key);
                 out.extend(interleaved_header(*rtcp, length).unwrap_or_default());
                 out.extend_from_slice(&datagram[..length]);
             }
-            Way::Tcp { .. } => {}
+            Route::Tcp { .. } => {}
         }
         self.reports.handle_sent(now, length);
         self.has_reported = true;
     }
 
-    /// RTCP of the client came.
+    /// Handles RTCP from the client.
     pub(super) fn handle_rtcp(&mut self, ssrc: Ssrc, datagram: &[u8]) {
         let Ok(compound) = Compound::parse(datagram, Rule::Compound) else { return };
         self.reports.handle_received(datagram.len());
@@ -168,7 +183,7 @@ impl Player {
                 RtcpPacket::SenderReport(report) => report.blocks,
                 _ => continue,
             };
-            self.reported = blocks.find(|block| block.ssrc == ssrc).or(self.reported);
+            self.last_block = blocks.find(|block| block.ssrc == ssrc).or(self.last_block);
         }
     }
 }

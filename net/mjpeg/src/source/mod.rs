@@ -23,7 +23,7 @@ pub use files::Files;
 pub use pattern::{Pattern, PatternSettings};
 pub use stream::StreamSource;
 
-/// For how long a source waits for the world before it says [`Next::Nothing`], so that whoever asks can do something else, or stop.
+/// For how long a source waits for the world before it says [`Next::Pending`], so that whoever asks can do something else, or stop.
 pub const SOURCE_WAIT: Duration = Duration::from_millis(200);
 
 /// Where pictures come from, one JPEG file after the other. Its calls block, for [`SOURCE_WAIT`] at most where the world is waited for.
@@ -44,7 +44,7 @@ pub enum Next {
     /// A picture.
     Picture,
     /// None yet: ask again.
-    Nothing,
+    Pending,
     /// None any more.
     End,
 }

@@ -1,4 +1,4 @@
-//! Reads, and what pictures they have.
+//! Splits reads into pictures.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -8,15 +8,15 @@ use netdyno_mjpeg_core::{Split, Splitter};
 use super::SourceError;
 use crate::limits::MAX_PICTURE_BYTES;
 
-/// What one read takes at the most, bytes: most pictures by one or two, and little enough to stay in a cache until it is copied.
+/// Maximum length of a read: one or two reads for most pictures, and small enough to stay in the cache until it is copied.
 const READ_BYTES: usize = 256 << 10;
 
-/// The pictures of what is read.
+/// Splits the data of a reader into pictures.
 #[derive(Debug)]
 pub(super) struct Pictures {
     splitter: Splitter,
     buffer: Box<[u8]>,
-    /// What of the buffer is not yet looked at.
+    /// The part of the buffer that has not been split.
     filled: Range<usize>,
 }
 
@@ -25,7 +25,7 @@ impl Pictures {
         Self { splitter: Splitter::new(MAX_PICTURE_BYTES), buffer: vec![0; READ_BYTES].into(), filled: 0..0 }
     }
 
-    /// Puts the next picture of what was read into `into`. False: more has to be read.
+    /// Copies the next picture into `into`. Returns `false` if more data must be read.
     pub(super) fn next(&mut self, name: &str, into: &mut Vec<u8>) -> Result<bool, SourceError> {
         let mut rest = &self.buffer[self.filled.clone()];
         let split = self.splitter.split(&mut rest, into);
@@ -34,14 +34,16 @@ impl Pictures {
             Split::Picture => Ok(true),
             Split::More => Ok(false),
             Split::TooLong => {
-                let reason =
-                    format!("a picture of more than {} MiB; it is left out", MAX_PICTURE_BYTES >> 20);
+                let reason = format!(
+                    "skipped a picture of more than {} MiB; use smaller pictures",
+                    MAX_PICTURE_BYTES >> 20
+                );
                 Err(SourceError::unusable(name, reason))
             }
         }
     }
 
-    /// Reads once, when [`next`](Self::next) has nothing any more, and gives how many bytes there were; 0 at the end.
+    /// Reads once after [`next`](Self::next) has returned `false`. Returns the number of bytes, 0 at the end.
     pub(super) fn read(&mut self, from: &mut impl Read) -> io::Result<usize> {
         debug_assert!(self.filled.is_empty());
         let count = from.read(&mut self.buffer)?;
@@ -49,13 +51,13 @@ impl Pictures {
         Ok(count)
     }
 
-    /// At the end: whether `into` has a last picture.
+    /// Handles the end of the data. Returns whether `into` contains a last picture.
     pub(super) fn finish(&mut self, into: &mut Vec<u8>) -> bool {
         self.splitter.finish(into)
     }
 
-    /// Bytes so far that are of no picture.
-    pub(super) fn left_out_bytes(&self) -> u64 {
-        self.splitter.left_out_bytes()
+    /// Number of bytes that belong to no picture.
+    pub(super) fn skipped_bytes(&self) -> u64 {
+        self.splitter.skipped_bytes()
     }
 }

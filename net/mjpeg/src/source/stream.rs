@@ -33,7 +33,7 @@ pub struct StreamSource {
     has_ended: bool,
     had_picture: bool,
     /// Bytes left out when that they are so many was last told, or the last picture found.
-    left_out_bytes: u64,
+    skipped_bytes: u64,
     child: Option<Child>,
 }
 
@@ -49,7 +49,7 @@ impl StreamSource {
             pictures: Pictures::new(),
             has_ended: false,
             had_picture: false,
-            left_out_bytes: 0,
+            skipped_bytes: 0,
             child: None,
         }
     }
@@ -161,11 +161,11 @@ impl StreamSource {
 
     /// What is read endlessly and has no picture is told, once in so many bytes.
     fn check_left_out(&mut self) -> Result<(), SourceError> {
-        let bytes = self.pictures.left_out_bytes();
-        if bytes - self.left_out_bytes <= MAX_LEFT_OUT_BYTES {
+        let bytes = self.pictures.skipped_bytes();
+        if bytes - self.skipped_bytes <= MAX_LEFT_OUT_BYTES {
             return Ok(());
         }
-        self.left_out_bytes = bytes;
+        self.skipped_bytes = bytes;
         let reason = format!("{} MiB without a JPEG picture: is it motion JPEG?", MAX_LEFT_OUT_BYTES >> 20);
         Err(SourceError::unusable(&self.name, reason))
     }
@@ -177,7 +177,7 @@ impl Source for StreamSource {
         let until = Instant::now() + SOURCE_WAIT;
         loop {
             if self.pictures.next(&self.name, into)? || self.has_ended && self.pictures.finish(into) {
-                self.left_out_bytes = self.pictures.left_out_bytes();
+                self.skipped_bytes = self.pictures.skipped_bytes();
                 self.had_picture = true;
                 return Ok(Next::Picture);
             }
@@ -187,7 +187,7 @@ impl Source for StreamSource {
             }
             let is_more = self.read(until).map_err(|error| SourceError::io(&self.name, error))?;
             if !is_more || Instant::now() >= until {
-                return Ok(Next::Nothing);
+                return Ok(Next::Pending);
             }
         }
     }

@@ -18,7 +18,7 @@ use std::time::Instant;
 use jpeg_encoder::SamplingFactor;
 use netdyno_mjpeg::core::{Jpeg, Split, Splitter};
 use support::{picture, plain};
-use tool::{PATIENCE, Running, free_port, receive, skip};
+use tool::{Running, TIMEOUT, free_port, receive, skip};
 
 /// What a raw picture of 4:2:0 takes at the size of the test pictures.
 const WIDTH: u16 = 640;
@@ -50,7 +50,7 @@ fn start(program: &str, arguments: &[&str]) -> Running {
 fn await_bound(port: u16) {
     let begin = Instant::now();
     while UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-        assert!(begin.elapsed() < PATIENCE, "nobody listens at {port}");
+        assert!(begin.elapsed() < TIMEOUT, "nobody listens at {port}");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// For everything that a browser on a busy machine may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Ends the browser when dropped.
 pub(crate) struct Browser {
@@ -76,7 +76,7 @@ impl Browser {
         }
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(&[message.to_string().as_bytes(), &[0]].concat()).unwrap();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let message =
@@ -112,7 +112,7 @@ impl Browser {
 
     /// Does something again and again until an expression is true.
     pub(crate) fn wait_until(&mut self, expression: &str, mut meanwhile: impl FnMut()) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             // A page that is left for another has no answer, or no body.
             let value = self.value(expression);

@@ -1,4 +1,4 @@
-//! A client of RTSP that looks at everything it gets.
+//! An RTSP client that checks everything it receives.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -9,16 +9,16 @@ use netdyno_mjpeg::rtp::rtcp::{Compound, CompoundWriter, RtcpPacket, Rule};
 use netdyno_mjpeg::rtp::{Packet, Ssrc};
 use rustix::net::{AddressFamily, SocketType};
 
-/// Only guards against hanging.
+/// Bounds the test if the server hangs.
 const GUARD: Duration = Duration::from_secs(60);
 
-/// An answer: its code, and all of its text.
-pub(crate) struct Answer {
+/// A response.
+pub(crate) struct Response {
     pub(crate) code: u16,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> &str {
         let prefix = format!("{name}: ");
         let line = self.text.lines().find_map(|line| line.strip_prefix(&prefix));
@@ -26,12 +26,12 @@ impl Answer {
     }
 }
 
-/// What came.
-pub(crate) enum Came {
-    /// A picture's scan data.
+/// A received event.
+pub(crate) enum ClientEvent {
+    /// A complete frame, as its scan data.
     Frame(Vec<u8>),
     Lost,
-    /// A report's counts of packets and bytes; and whether it is the last.
+    /// A sender report with its packet count, and whether BYE follows.
     Report {
         packets: u32,
         bye: bool,
@@ -39,8 +39,8 @@ pub(crate) enum Came {
     Closed,
 }
 
-/// A packet with its channel, or an answer.
-type Unit = (Option<u8>, Vec<u8>);
+/// A packet with its channel, or a response.
+type Message = (Option<u8>, Vec<u8>);
 
 pub(crate) struct Client {
     stream: TcpStream,
@@ -49,7 +49,7 @@ pub(crate) struct Client {
     cseq: u32,
     session: Option<String>,
     udp: Option<(UdpSocket, UdpSocket)>,
-    /// Where the server takes RTCP.
+    /// The server's address for RTCP.
     server_rtcp: Option<SocketAddr>,
     depacketizer: Depacketizer,
     datagram: Vec<u8>,
@@ -60,7 +60,7 @@ impl Client {
         Self::new(TcpStream::connect(server).unwrap(), server)
     }
 
-    /// By another address of this machine.
+    /// Connects from another local address.
     pub(crate) fn connect_from(address: [u8; 4], server: SocketAddr) -> Self {
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         rustix::net::bind(&socket, &SocketAddr::from((address, 0))).unwrap();
@@ -88,38 +88,38 @@ impl Client {
         self.stream.write_all(bytes)
     }
 
-    /// Asks, and gives the answer; packets before it are thrown away.
-    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &str) -> Answer {
+    /// Sends a request and returns the response. Packets before it are discarded.
+    pub(crate) fn request(&mut self, method: &str, path: &str, headers: &str) -> Response {
         self.cseq += 1;
         let session = self.session.as_ref().map(|id| format!("Session: {id}\r\n")).unwrap_or_default();
         let (base, cseq) = (&self.base, self.cseq);
-        let request = format!("{method} {base}{path} RTSP/1.0\r\nCSeq: {cseq}\r\n{session}{headers}\r\n");
-        self.write(request.as_bytes()).unwrap();
-        self.answer()
+        let text = format!("{method} {base}{path} RTSP/1.0\r\nCSeq: {cseq}\r\n{session}{headers}\r\n");
+        self.write(text.as_bytes()).unwrap();
+        self.response()
     }
 
-    /// Whether the server has taken the connection, and answers.
-    pub(crate) fn is_heard(&mut self) -> bool {
-        self.write(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n").is_ok() && self.unit().is_some()
+    /// Whether the server responds on this connection.
+    pub(crate) fn is_served(&mut self) -> bool {
+        self.write(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n").is_ok() && self.message().is_some()
     }
 
-    pub(crate) fn answer(&mut self) -> Answer {
+    pub(crate) fn response(&mut self) -> Response {
         loop {
-            if let (None, text) = self.unit().expect("an answer before the end") {
+            if let (None, text) = self.message().expect("a response before the end") {
                 let text = String::from_utf8(text).unwrap();
-                return Answer { code: text[9..12].parse().unwrap(), text };
+                return Response { code: text[9..12].parse().unwrap(), text };
             }
         }
     }
 
-    /// Sets up and plays on the connection. The answer to PLAY.
-    pub(crate) fn play_tcp(&mut self) -> Answer {
+    /// Sets up and plays over TCP. Returns the response to PLAY.
+    pub(crate) fn play_tcp(&mut self) -> Response {
         self.set_up("Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n");
-        self.ask("PLAY", "", "")
+        self.request("PLAY", "", "")
     }
 
-    /// Sets up and plays by UDP. The answer to PLAY.
-    pub(crate) fn play_udp(&mut self) -> Answer {
+    /// Sets up and plays over UDP. Returns the response to PLAY.
+    pub(crate) fn play_udp(&mut self) -> Response {
         let local = SocketAddr::new(self.stream.local_addr().unwrap().ip(), 0);
         let (rtp, rtcp) = (UdpSocket::bind(local).unwrap(), UdpSocket::bind(local).unwrap());
         rustix::net::sockopt::set_socket_recv_buffer_size(&rtp, 4 << 20).unwrap();
@@ -128,21 +128,21 @@ impl Client {
         let ports = (rtp.local_addr().unwrap().port(), rtcp.local_addr().unwrap().port());
         self.udp = Some((rtp, rtcp));
         self.set_up(&format!("Transport: RTP/AVP;unicast;client_port={}-{}\r\n", ports.0, ports.1));
-        self.ask("PLAY", "", "")
+        self.request("PLAY", "", "")
     }
 
     fn set_up(&mut self, transport: &str) {
-        assert_eq!(self.ask("DESCRIBE", "", "Accept: application/sdp\r\n").code, 200);
-        let answer = self.ask("SETUP", "/video", transport);
-        assert_eq!(answer.code, 200, "{}", answer.text);
-        let port = answer.header("Transport").split(';').find_map(|part| part.strip_prefix("server_port="));
+        assert_eq!(self.request("DESCRIBE", "", "Accept: application/sdp\r\n").code, 200);
+        let response = self.request("SETUP", "/video", transport);
+        assert_eq!(response.code, 200, "{}", response.text);
+        let port = response.header("Transport").split(';').find_map(|part| part.strip_prefix("server_port="));
         let port = port.map(|ports| ports.split_once('-').unwrap().1.parse().unwrap());
         let server = self.stream.peer_addr().unwrap();
         self.server_rtcp = port.map(|port| SocketAddr::new(server.ip(), port));
-        self.session = Some(answer.header("Session").split(';').next().unwrap().to_owned());
+        self.session = Some(response.header("Session").split(';').next().unwrap().to_owned());
     }
 
-    /// Says by RTCP that it is there.
+    /// Sends a receiver report.
     pub(crate) fn report(&mut self) {
         let mut datagram = [0; 64];
         let mut writer = CompoundWriter::new(&mut datagram);
@@ -152,7 +152,7 @@ impl Client {
         rtcp.send_to(&datagram[..length], self.server_rtcp.unwrap()).unwrap();
     }
 
-    /// Closes the connection; UDP goes on.
+    /// Closes the connection. A UDP session continues.
     pub(crate) fn disconnect(&mut self) {
         self.stream.shutdown(Shutdown::Both).unwrap();
     }
@@ -160,7 +160,7 @@ impl Client {
     /// The next packet on the connection, with its channel.
     pub(crate) fn packet(&mut self) -> (u8, Vec<u8>) {
         loop {
-            if let (Some(channel), packet) = self.unit().expect("a packet") {
+            if let (Some(channel), packet) = self.message().expect("a packet") {
                 let parsed = Packet::parse(&packet);
                 parsed.iter().for_each(|parsed| self.depacketizer.handle_packet(Instant::now(), parsed));
                 return (channel, packet);
@@ -168,16 +168,16 @@ impl Client {
         }
     }
 
-    /// The next thing that comes.
-    pub(crate) fn next(&mut self) -> Came {
+    /// Waits for the next event.
+    pub(crate) fn next(&mut self) -> ClientEvent {
         loop {
             match self.depacketizer.poll_event(Instant::now()) {
                 Some(Event::Frame(frame)) => {
                     let scan = Jpeg::parse(frame.jpeg()).unwrap().scan().to_vec();
-                    return Came::Frame(scan);
+                    return ClientEvent::Frame(scan);
                 }
-                // Of frames that were left out whole nothing came.
-                Some(Event::Lost(lost)) if lost.received_packets > 0 => return Came::Lost,
+                // No packets of skipped frames are received.
+                Some(Event::Lost(lost)) if lost.received_packets > 0 => return ClientEvent::Lost,
                 _ => {}
             }
             if let Some((rtp, rtcp)) = &self.udp {
@@ -195,8 +195,8 @@ impl Client {
                 }
                 continue;
             }
-            match self.unit() {
-                None => return Came::Closed,
+            match self.message() {
+                None => return ClientEvent::Closed,
                 Some((Some(0), packet)) => {
                     let packet = Packet::parse(&packet).unwrap();
                     self.depacketizer.handle_packet(Instant::now(), &packet);
@@ -207,29 +207,29 @@ impl Client {
         }
     }
 
-    /// The next picture, whatever comes before it; none at the end.
+    /// Waits for the next frame; `None` at the end.
     pub(crate) fn frame(&mut self) -> Option<Vec<u8>> {
         loop {
             match self.next() {
-                Came::Frame(scan) => return Some(scan),
-                Came::Lost => panic!("a part of a frame is missing"),
-                Came::Report { bye: true, .. } | Came::Closed => return None,
-                Came::Report { .. } => {}
+                ClientEvent::Frame(scan) => return Some(scan),
+                ClientEvent::Lost => panic!("a frame is incomplete"),
+                ClientEvent::Report { bye: true, .. } | ClientEvent::Closed => return None,
+                ClientEvent::Report { .. } => {}
             }
         }
     }
 
-    /// The next packet on the connection with its channel, or answer; none at the end.
-    fn unit(&mut self) -> Option<Unit> {
+    /// Reads the next packet or response; `None` at the end.
+    fn message(&mut self) -> Option<Message> {
         loop {
-            if let Some((count, unit)) = whole(&self.input) {
+            if let Some((count, message)) = parse_message(&self.input) {
                 self.input.drain(..count);
-                return Some(unit);
+                return Some(message);
             }
             let mut chunk = [0; 16 << 10];
             match self.stream.read(&mut chunk) {
                 Ok(0) => {
-                    assert!(self.input.is_empty(), "it ends behind something whole");
+                    assert!(self.input.is_empty(), "the connection ends within a message");
                     return None;
                 }
                 Ok(count) => self.input.extend_from_slice(&chunk[..count]),
@@ -240,8 +240,8 @@ impl Client {
     }
 }
 
-/// The first packet or answer of an input, and its bytes.
-fn whole(input: &[u8]) -> Option<(usize, Unit)> {
+/// Parses the first packet or response and returns its length.
+fn parse_message(input: &[u8]) -> Option<(usize, Message)> {
     if let [b'$', channel, high, low, rest @ ..] = input {
         let packet = rest.get(..usize::from(u16::from_be_bytes([*high, *low])))?;
         return Some((4 + packet.len(), (Some(*channel), packet.to_vec())));
@@ -253,7 +253,7 @@ fn whole(input: &[u8]) -> Option<(usize, Unit)> {
     Some((end + body, (None, input.get(..end + body)?.to_vec())))
 }
 
-fn report(datagram: &[u8]) -> Came {
+fn report(datagram: &[u8]) -> ClientEvent {
     let compound = Compound::parse(datagram, Rule::Compound).unwrap();
     let (mut packets, mut bye) = (None, false);
     for packet in compound.packets() {
@@ -263,5 +263,5 @@ fn report(datagram: &[u8]) -> Came {
             _ => {}
         }
     }
-    Came::Report { packets: packets.expect("a sender report"), bye }
+    ClientEvent::Report { packets: packets.expect("a sender report"), bye }
 }

@@ -1,4 +1,4 @@
-//! Pictures, and threads that receive them.
+//! Test pictures and receiver threads.
 #![allow(dead_code, unreachable_pub)]
 
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use netdyno_mjpeg::core::{Event, Frame, LostReason};
 use netdyno_mjpeg::{Receiver, ReceiverConfig, ReceiverStats};
 
-/// A picture of gradients and noise, as a JPEG file; the seed decides it. About 100 KB a megapixel for each bit of noise.
+/// A deterministic JPEG file with gradients and noise.
 pub fn picture(
     width: u16,
     height: u16,
@@ -38,20 +38,20 @@ pub fn picture(
     file
 }
 
-/// 4:2:0, without restarts.
+/// A 4:2:0 picture without restart markers.
 pub fn plain(width: u16, height: u16, seed: u32) -> Vec<u8> {
     picture(width, height, seed, SamplingFactor::R_4_2_0, None)
 }
 
-/// What a receiver had in the end.
-pub struct Had {
+/// The result of a receiver thread.
+pub struct Received {
     pub frames: Vec<Frame>,
     pub lost: Vec<LostReason>,
     pub stats: ReceiverStats,
 }
 
-/// Receives until the source says goodbye, or for a minute.
-pub fn receive(listen: &str, set: impl FnOnce(&mut ReceiverConfig)) -> (SocketAddr, JoinHandle<Had>) {
+/// Receives until BYE, for at most a minute.
+pub fn receive(listen: &str, set: impl FnOnce(&mut ReceiverConfig)) -> (SocketAddr, JoinHandle<Received>) {
     let mut config = ReceiverConfig::default();
     config.depacketizer.max_wait = Duration::from_millis(200);
     set(&mut config);
@@ -69,7 +69,7 @@ pub fn receive(listen: &str, set: impl FnOnce(&mut ReceiverConfig)) -> (SocketAd
                 None => {}
             }
         }
-        Had { frames, lost, stats: receiver.stats() }
+        Received { frames, lost, stats: receiver.stats() }
     };
     (address, std::thread::spawn(run))
 }

@@ -1,4 +1,4 @@
-//! Pictures, each another.
+//! Distinct test pictures.
 
 use netdyno_mjpeg::source::{Pattern, PatternSettings, Source};
 

@@ -1,4 +1,4 @@
-//! The tool as a process.
+//! The command-line tool as a process.
 #![allow(dead_code, unreachable_pub)]
 
 use std::io::{BufRead, BufReader};
@@ -10,10 +10,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 pub const TOOL: &str = env!("CARGO_BIN_EXE_netdyno-mjpeg");
-/// For what may take long on a busy machine: it only guards against hanging.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Bounds a test if a process hangs.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process, ended with the test.
+/// A process that is killed when dropped.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -28,7 +28,7 @@ impl Running {
         Self(Command::new(TOOL).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    /// As Ctrl-C does.
+    /// Sends SIGINT.
     pub fn interrupt(&self) {
         kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
     }
@@ -38,7 +38,7 @@ impl Running {
     }
 }
 
-/// `receive --json` at a free port: the process, its further lines of stdout, and where it listens.
+/// Starts `receive --json` at a free port. Returns the process, its lines of stdout and its address.
 pub fn receive(arguments: &[&str]) -> (Running, impl Iterator<Item = Value> + use<>, String) {
     let mut receive = Running::tool(&[&["--json", "receive", "--listen", "127.0.0.1:0"], arguments].concat());
     let lines = BufReader::new(receive.0.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -47,7 +47,7 @@ pub fn receive(arguments: &[&str]) -> (Running, impl Iterator<Item = Value> + us
     (receive, lines, address)
 }
 
-/// A port that is free, as is the next one: for programs that cannot say which they got.
+/// An even free port whose successor is free too, for programs that cannot report a system-chosen port.
 pub fn free_port() -> u16 {
     loop {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -58,8 +58,8 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Says why a test is not run, or fails where all must be.
-pub fn skip(why: &str) {
-    assert!(std::env::var_os("NETDYNO_REQUIRE").is_none_or(|all| all != "all"), "needs {why}");
-    println!("skipped: needs {why}");
+/// Reports a missing requirement of a test, or fails if all tests are required.
+pub fn skip(requirement: &str) {
+    assert!(std::env::var_os("NETDYNO_REQUIRE").is_none_or(|all| all != "all"), "needs {requirement}");
+    println!("skipped: needs {requirement}");
 }

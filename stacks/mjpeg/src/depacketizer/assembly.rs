@@ -1,4 +1,4 @@
-//! A frame that is being put together.
+//! The reassembly of a frame.
 
 use std::time::Instant;
 
@@ -8,19 +8,22 @@ use super::LostReason;
 use super::runs::{Inserted, Runs};
 use crate::limits::{DepacketizerLimits, MAX_JPEG_HEADER_BYTES};
 use crate::tables::QuantTables;
-use crate::wire::{FIRST_TOLD_Q, IN_BAND_Q, MainHeader, Payload};
+use crate::wire::{FIRST_TABLE_Q, IN_BAND_Q, MainHeader, Payload};
 
-/// What a frame's first packet said about tables.
+/// The table header in the first packet of a frame.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::large_enum_variant, reason = "one a frame, in place; a box would be allocated for each")]
-enum Told {
-    /// It was told before, or is computed.
-    Before,
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one value per frame in place; a box would need an allocation per frame"
+)]
+enum TableUpdate {
+    /// No tables: they were sent before or are computed.
+    None,
     Tables(QuantTables),
     Malformed,
 }
 
-/// A packet that belongs to a frame.
+/// A packet of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fragment<'a> {
     pub(super) sequence: u64,
@@ -29,29 +32,29 @@ pub(super) struct Fragment<'a> {
     pub(super) payload: Payload<'a>,
 }
 
-/// The packets of a frame so far, and their data where they belong.
+/// A frame with the packets received so far.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) timestamp: Timestamp,
-    /// What all packets say alike; its offset is 0.
+    /// The main header that all packets share, with offset 0.
     pub(super) main: MainHeader,
-    /// Minimum coded units between restart markers; 0 if there are none.
+    /// Restart interval in minimum coded units (MCU); 0 without restart markers.
     pub(super) restart_interval: u16,
     pub(super) runs: Runs,
-    /// Number of the packet at offset 0, and of that with the marker.
+    /// Extended sequence numbers of the packet at offset 0 and of the packet with the marker bit.
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
-    told: Told,
-    /// Why the frame is of no use, even if it should become whole.
-    pub(super) bad: Option<LostReason>,
-    /// Room for the headers of a JPEG file, then the scan.
+    table_update: TableUpdate,
+    /// The reason why the frame is lost even if it becomes complete.
+    pub(super) fault: Option<LostReason>,
+    /// Space for the headers of a JPEG file, followed by the scan.
     pub(super) buffer: Vec<u8>,
     pub(super) first_arrived: Instant,
     pub(super) last_arrived: Instant,
 }
 
 impl Assembly {
-    /// A frame whose first packet this is; [`insert`](Self::insert) it. The buffer is an old one, or empty.
+    /// Creates a frame for a packet, which must then be [inserted](Self::insert). `buffer` is reused.
     pub(super) fn new(now: Instant, fragment: &Fragment<'_>, mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         buffer.resize(MAX_JPEG_HEADER_BYTES, 0);
@@ -62,24 +65,24 @@ impl Assembly {
             runs: Runs::default(),
             start: None,
             end: None,
-            told: Told::Before,
-            bad: None,
+            table_update: TableUpdate::None,
+            fault: None,
             buffer,
             first_arrived: now,
             last_arrived: now,
         };
         let q = frame.main.q;
         if frame.main.kind.sampling().is_none() {
-            frame.bad = Some(LostReason::Type(frame.main.kind.0));
-        } else if q == 0 || (100..FIRST_TOLD_Q).contains(&q) {
-            frame.bad = Some(LostReason::ReservedQ(q));
+            frame.fault = Some(LostReason::Type(frame.main.kind.0));
+        } else if q == 0 || (100..FIRST_TABLE_Q).contains(&q) {
+            frame.fault = Some(LostReason::ReservedQ(q));
         }
         frame
     }
 
-    /// Whether a packet belongs to this frame: its timestamp does, and it is within the frame as far as that is known. So
-    /// that frames of one timestamp, which a careless sender makes, are told apart.
-    pub(super) fn takes(&self, fragment: &Fragment<'_>) -> bool {
+    /// Whether a packet belongs to this frame: it has the same timestamp and lies within the known bounds of the frame. The bounds
+    /// separate consecutive frames that have the same timestamp, as faulty senders produce.
+    pub(super) fn accepts(&self, fragment: &Fragment<'_>) -> bool {
         let sequence = fragment.sequence;
         let is_start = fragment.payload.main.offset == 0;
         self.timestamp == fragment.timestamp
@@ -87,7 +90,7 @@ impl Assembly {
             && self.start.is_none_or(|start| if is_start { sequence == start } else { sequence > start })
     }
 
-    /// Takes a packet that belongs to the frame.
+    /// Inserts a packet that belongs to the frame.
     pub(super) fn insert(
         &mut self,
         now: Instant,
@@ -100,76 +103,78 @@ impl Assembly {
         let inserted = self.runs.insert(sequence, offset, end, limits.max_runs);
         match inserted {
             Inserted::New => {}
-            Inserted::Contradiction => self.spoil(LostReason::Contradictory),
+            Inserted::Contradiction => self.invalidate(LostReason::Contradictory),
             Inserted::Duplicate => return inserted,
             Inserted::TooMany => {
-                self.spoil(LostReason::TooManyPieces);
+                self.invalidate(LostReason::TooManyPieces);
                 return inserted;
             }
         }
         self.last_arrived = now;
         let same = MainHeader { offset: 0, ..payload.main } == self.main;
         if !same || restart_interval(&payload) != self.restart_interval {
-            self.spoil(LostReason::Contradictory);
+            self.invalidate(LostReason::Contradictory);
         }
         if offset == 0 {
             self.start = Some(sequence);
-            self.take_tables(&payload);
+            self.handle_tables(&payload);
         }
         if marker {
             self.end = Some(sequence);
         }
         if end as usize > limits.max_frame_bytes {
-            self.spoil(LostReason::TooLarge);
+            self.invalidate(LostReason::TooLarge);
         }
-        if self.bad.is_none() {
+        if self.fault.is_none() {
             self.copy(offset as usize, payload.data);
         }
         inserted
     }
 
-    /// First and last packet, if all are there.
-    pub(super) fn whole(&self) -> Option<(u64, u64)> {
-        self.runs.whole().filter(|(first, last)| self.start == Some(*first) && self.end == Some(*last))
+    /// The first and the last packet, if all have arrived.
+    pub(super) fn complete_range(&self) -> Option<(u64, u64)> {
+        self.runs.single_run().filter(|(first, last)| self.start == Some(*first) && self.end == Some(*last))
     }
 
-    /// Whether something is missing that was sent before what is there.
+    /// Whether a packet before the last received one is missing.
     pub(super) fn has_hole(&self) -> bool {
-        self.start.is_none() || self.runs.whole().is_none()
+        self.start.is_none() || self.runs.single_run().is_none()
     }
 
-    /// The tables that its first packet told.
-    pub(super) fn told_tables(&self) -> Option<QuantTables> {
-        match self.told {
-            Told::Tables(tables) => Some(tables),
+    /// The tables in its first packet.
+    pub(super) fn tables_in_packet(&self) -> Option<QuantTables> {
+        match self.table_update {
+            TableUpdate::Tables(tables) => Some(tables),
             _ => None,
         }
     }
 
-    /// The tables of a frame that is whole; `known` are those that its Q stood for.
+    /// The tables of a complete frame. `known` are the tables previously sent for its Q.
     pub(super) fn tables(&self, known: Option<&QuantTables>) -> Result<QuantTables, LostReason> {
         let q = self.main.q;
-        match (self.told, known) {
-            (Told::Malformed, _) => Err(LostReason::Tables),
-            (Told::Tables(tables), _) => Ok(tables),
-            (Told::Before, _) if q < FIRST_TOLD_Q => QuantTables::computed(q).ok_or(LostReason::ReservedQ(q)),
-            (Told::Before, _) if q == IN_BAND_Q => Err(LostReason::Tables),
-            (Told::Before, Some(tables)) => Ok(*tables),
-            (Told::Before, None) => Err(LostReason::TablesUnknown(q)),
+        match (self.table_update, known) {
+            (TableUpdate::Malformed, _) => Err(LostReason::Tables),
+            (TableUpdate::Tables(tables), _) => Ok(tables),
+            (TableUpdate::None, _) if q < FIRST_TABLE_Q => {
+                QuantTables::computed(q).ok_or(LostReason::ReservedQ(q))
+            }
+            (TableUpdate::None, _) if q == IN_BAND_Q => Err(LostReason::Tables),
+            (TableUpdate::None, Some(tables)) => Ok(*tables),
+            (TableUpdate::None, None) => Err(LostReason::TablesUnknown(q)),
         }
     }
 
-    fn take_tables(&mut self, payload: &Payload<'_>) {
-        self.told = match payload.tables {
-            None => Told::Before,
-            Some(header) if header.data.is_empty() => Told::Before,
-            Some(header) => header.tables().map_or(Told::Malformed, Told::Tables),
+    fn handle_tables(&mut self, payload: &Payload<'_>) {
+        self.table_update = match payload.tables {
+            None => TableUpdate::None,
+            Some(header) if header.data.is_empty() => TableUpdate::None,
+            Some(header) => header.tables().map_or(TableUpdate::Malformed, TableUpdate::Tables),
         };
     }
 
-    /// The frame is of no use: what it held is given up, what comes is only counted.
-    fn spoil(&mut self, reason: LostReason) {
-        self.bad.get_or_insert(reason);
+    /// Marks the frame as lost. Its later packets are counted but not stored.
+    fn invalidate(&mut self, reason: LostReason) {
+        self.fault.get_or_insert(reason);
     }
 
     fn copy(&mut self, offset: usize, data: &[u8]) {

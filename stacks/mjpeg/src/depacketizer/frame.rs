@@ -1,4 +1,4 @@
-//! A frame that is whole.
+//! Complete frames.
 
 use std::fmt;
 use std::time::Instant;
@@ -9,59 +9,59 @@ use crate::headers::JpegHeaders;
 use crate::jpeg::marker::EOI;
 use crate::wire::Field;
 
-/// What is known of a frame.
+/// The metadata of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameInfo {
-    /// When it was sampled, by the sender's clock of 90 kHz.
+    /// RTP timestamp, 90 kHz.
     pub timestamp: Timestamp,
-    /// Number of its first packet, in 64 bits.
+    /// Extended sequence number of its first packet.
     pub first_sequence: u64,
-    /// Packets that it came in.
+    /// Number of packets.
     pub packets: u64,
-    /// When the first of them came, and the last.
+    /// Arrival of its first packet.
     pub first_arrived: Instant,
-    /// See `first_arrived`.
+    /// Arrival of its last packet.
     pub last_arrived: Instant,
-    /// How its tables came.
+    /// The Q of its packets.
     pub q: u8,
-    /// Which lines of a picture it has.
+    /// The lines of the picture that it contains.
     pub field: Field,
-    /// What its headers say. Width and height are multiples of 8 unless SDP told the exact ones.
+    /// The parameters in its headers. Width and height are multiples of 8 unless SDP has the exact ones.
     pub headers: JpegHeaders,
 }
 
-/// A frame as a JPEG file, whole, in one piece of memory.
+/// A complete frame as a JPEG file in contiguous memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     pub(super) info: FrameInfo,
-    /// The file begins at `start`, the scan at `scan`; EOI ends it.
+    /// The file starts at `start`, its scan at `scan`; it ends with EOI.
     pub(super) buffer: Vec<u8>,
     pub(super) start: usize,
     pub(super) scan: usize,
 }
 
 impl Frame {
-    /// What is known of it.
+    /// The metadata.
     pub fn info(&self) -> &FrameInfo {
         &self.info
     }
 
-    /// The JPEG file, from SOI to EOI: JFIF headers with RFC 2435's tables, then the scan as it was sent.
+    /// The JPEG file: reconstructed JFIF headers and the scan as received.
     pub fn jpeg(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// Its headers, from SOI to the scan header.
+    /// The headers, from SOI to the scan header.
     pub fn headers(&self) -> &[u8] {
         &self.buffer[self.start..self.scan]
     }
 
-    /// The scan data, EOI left out. If the sender sent EOI and padding after it, both are here.
+    /// The scan data without the final EOI. An EOI that the sender followed by padding is included.
     pub fn scan(&self) -> &[u8] {
         &self.buffer[self.scan..self.buffer.len() - 2]
     }
 
-    /// Ends the file: puts the headers before the scan, and EOI after it if it is not there.
+    /// Completes the file: copies the headers in front of the scan and appends EOI if it is missing.
     pub(super) fn new(info: FrameInfo, mut buffer: Vec<u8>, scan: usize, headers: &[u8]) -> Self {
         if !buffer[scan..].ends_with(&[0xff, EOI]) {
             buffer.extend([0xff, EOI]);

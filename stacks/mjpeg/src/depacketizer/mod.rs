@@ -1,4 +1,4 @@
-//! Packets to pictures (RFC 2435 section 3), under loss and reordering.
+//! The depacketizer (RFC 2435 section 3).
 
 mod assembly;
 mod frame;
@@ -16,34 +16,34 @@ use crate::headers::JpegHeaders;
 use crate::limits::MAX_JPEG_HEADER_BYTES;
 use crate::packetizer::CLOCK_RATE_HZ;
 use crate::tables::QuantTables;
-use crate::wire::{FIRST_TOLD_Q, IN_BAND_Q, Payload};
+use crate::wire::{FIRST_TABLE_Q, IN_BAND_Q, Payload};
 use assembly::{Assembly, Fragment};
 pub use frame::{Frame, FrameInfo};
 use runs::Inserted;
 pub use types::{DepacketizerConfig, DepacketizerStats, Event, Lost, LostReason};
 
-/// Puts frames together from the packets of one source, and gives them out in order, whole or told as lost.
+/// Reassembles the frames of one source. Delivers complete frames in order and reports lost ones.
 ///
 /// After each [`handle_packet`](Self::handle_packet), and at [`next_deadline`](Self::next_deadline), call
-/// [`poll_event`](Self::poll_event) until it gives nothing. Without loss a frame comes with its last packet; one with a
-/// hole, and those after it, wait for [`DepacketizerConfig::max_wait`].
+/// [`poll_event`](Self::poll_event) until it returns `None`. Without loss, a frame is delivered with its last packet. An
+/// incomplete frame and those after it wait for [`DepacketizerConfig::max_wait`].
 ///
-/// A packet costs the copy of its data, into a buffer that is the JPEG file in the end. Give frames back with
-/// [`recycle`](Self::recycle), and no memory is allocated from the third frame on.
+/// The data of a packet are copied once, into the buffer that becomes the JPEG file. If frames are returned with
+/// [`recycle`](Self::recycle), no memory is allocated after the third frame.
 #[derive(Debug)]
 pub struct Depacketizer {
     config: DepacketizerConfig,
     reception: Option<Reception>,
     last_arrived: Option<Instant>,
-    /// Frames in the order of their packets.
+    /// Frames in sequence number order.
     frames: VecDeque<Assembly>,
-    /// Number after the last packet that was given out or up.
+    /// Sequence number after the last packet that was delivered or lost.
     next: Option<u64>,
-    /// A frame that was given up before its end came: what comes of it is late.
-    given_up: Option<Timestamp>,
-    /// Tables by Q, 128 to 254.
+    /// Timestamp of a lost frame whose end has not arrived. Its further packets are late.
+    discarded: Option<Timestamp>,
+    /// Tables for Q 128 to 254.
     known: BTreeMap<u8, QuantTables>,
-    /// Headers of the last frame, and their bytes.
+    /// The last frame's headers, parsed and encoded.
     headers: Option<JpegHeaders>,
     header_bytes: Vec<u8>,
     spare: Vec<Vec<u8>>,
@@ -53,7 +53,10 @@ pub struct Depacketizer {
 }
 
 impl Depacketizer {
-    /// One that waits for the first packet.
+    /// Creates a depacketizer.
+    ///
+    /// # Errors
+    /// A setting is out of range.
     pub fn new(config: DepacketizerConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -62,7 +65,7 @@ impl Depacketizer {
             last_arrived: None,
             frames: VecDeque::new(),
             next: None,
-            given_up: None,
+            discarded: None,
             known: BTreeMap::new(),
             headers: None,
             header_bytes: Vec::new(),
@@ -73,36 +76,36 @@ impl Depacketizer {
         })
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn stats(&self) -> &DepacketizerStats {
         &self.stats
     }
 
-    /// Loss, jitter and wall clock of the source; none before its first packet.
+    /// Loss, jitter and wall clock of the source; `None` before its first packet.
     pub fn reception(&self) -> Option<&Reception> {
         self.reception.as_ref()
     }
 
-    /// A report block on the source, for a receiver report; it begins the next interval.
+    /// Creates a report block for a receiver report and starts the next reporting interval.
     pub fn report(&mut self, now: Instant) -> Option<ReportBlock> {
         self.reception.as_mut()?.report(now)
     }
 
-    /// Takes note of a sender report that arrived `now`.
+    /// Handles a sender report that arrived `now`.
     pub fn handle_sender_report(&mut self, now: Instant, info: &SenderInfo) {
         if let Some(reception) = &mut self.reception {
             reception.handle_sender_report(now, info);
         }
     }
 
-    /// Takes a packet that arrived `now`. What is wrong with it is counted, see [`stats`](Self::stats).
+    /// Handles a packet that arrived `now`. Invalid packets are counted in [`stats`](Self::stats).
     pub fn handle_packet(&mut self, now: Instant, packet: &Packet<'_>) {
         let header = packet.header;
         if header.payload_type != self.config.payload_type {
             self.stats.foreign += 1;
             return;
         }
-        let Some(sequence) = self.number(now, &header) else {
+        let Some(sequence) = self.extend_sequence(now, &header) else {
             self.stats.foreign += 1;
             return;
         };
@@ -112,10 +115,10 @@ impl Depacketizer {
             return;
         };
         let Header { timestamp, marker, .. } = header;
-        self.place(now, &Fragment { sequence, timestamp, marker, payload });
+        self.insert(now, &Fragment { sequence, timestamp, marker, payload });
     }
 
-    /// The next frame or loss, as far as order and time allow.
+    /// Returns the next frame or loss.
     pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
         if std::mem::take(&mut self.restarted) {
             return Some(Event::Restarted);
@@ -125,9 +128,9 @@ impl Depacketizer {
             return None;
         };
         let gap = self.gap_before(front);
-        let is_whole = front.whole().is_some();
-        if is_whole && gap == 0 {
-            return self.give_out();
+        let is_complete = front.complete_range().is_some();
+        if is_complete && gap == 0 {
+            return self.deliver();
         }
         let is_over = self.flushing
             || self.frames.len() > self.config.limits.max_frames
@@ -135,18 +138,19 @@ impl Depacketizer {
         if !is_over {
             return None;
         }
-        // What was lost before a frame is no harm to it, be it whole or still arriving.
+        // Packets lost before this frame do not affect it.
         if gap > 0 && !front.has_hole() {
             self.next = front.runs.first();
-            return Some(self.lose(None, gap, 0, LostReason::Missing));
+            return Some(self.lost(None, gap, 0, LostReason::Missing));
         }
-        self.give_up()
+        self.discard()
     }
 
-    /// When a hole is given up; none if there is none. A frame that only has no end yet is held until the next begins.
+    /// When missing packets are treated as lost; `None` if none are missing. A frame that lacks only its end waits for the next
+    /// frame.
     pub fn next_deadline(&self) -> Option<Instant> {
         let front = self.frames.front()?;
-        let is_cut_off = self.frames.len() > 1 && front.whole().is_none();
+        let is_cut_off = self.frames.len() > 1 && front.complete_range().is_none();
         let since = match self.gap_before(front) {
             _ if front.has_hole() => front.last_arrived,
             1.. => front.first_arrived,
@@ -156,18 +160,18 @@ impl Depacketizer {
         Some(since + self.config.max_wait)
     }
 
-    /// The stream has ended: what is held comes out with the next polls, whole or lost.
+    /// Handles the end of the stream: the next polls return all stored frames, complete or lost.
     pub fn flush(&mut self) {
         self.flushing = true;
     }
 
-    /// Takes the memory of a frame back, for one to come.
+    /// Reuses the buffer of a frame.
     pub fn recycle(&mut self, frame: Frame) {
-        self.keep(frame.buffer);
+        self.store_buffer(frame.buffer);
     }
 
-    /// The packet's number in 64 bits; none if it is not of the source.
-    fn number(&mut self, now: Instant, header: &Header) -> Option<u64> {
+    /// The extended sequence number of a packet; `None` if it is not from the source.
+    fn extend_sequence(&mut self, now: Instant, header: &Header) -> Option<u64> {
         if self.config.ssrc.is_some_and(|ssrc| ssrc != header.ssrc) {
             return None;
         }
@@ -191,28 +195,28 @@ impl Depacketizer {
         }
     }
 
-    /// Nothing of before holds any more.
+    /// Discards all state of the previous source.
     fn restart(&mut self) {
         while let Some(frame) = self.frames.pop_front() {
             self.stats.lost_frames += 1;
-            self.keep(frame.buffer);
+            self.store_buffer(frame.buffer);
         }
         self.known.clear();
-        (self.next, self.given_up) = (None, None);
+        (self.next, self.discarded) = (None, None);
         self.restarted = true;
     }
 
-    /// Puts a packet into its frame.
-    fn place(&mut self, now: Instant, fragment: &Fragment<'_>) {
+    /// Inserts a packet into its frame.
+    fn insert(&mut self, now: Instant, fragment: &Fragment<'_>) {
         let sequence = fragment.sequence;
         if self.next.is_some_and(|next| sequence < next) {
             self.stats.late += 1;
             return;
         }
-        if self.given_up == Some(fragment.timestamp) {
-            // A beginning is another frame's, of a sender that does not count its timestamps.
+        if self.discarded == Some(fragment.timestamp) {
+            // A packet at offset 0 starts another frame, of a sender that repeats timestamps.
             if fragment.marker || fragment.payload.main.offset == 0 {
-                self.given_up = None;
+                self.discarded = None;
             }
             if fragment.payload.main.offset > 0 {
                 self.stats.late += 1;
@@ -220,7 +224,7 @@ impl Depacketizer {
                 return;
             }
         }
-        let index = match self.frame_of(fragment) {
+        let index = match self.find_frame(fragment) {
             Some(index) => index,
             None if self.frames.len() > self.config.limits.max_frames => {
                 self.stats.unpolled += 1;
@@ -240,20 +244,20 @@ impl Depacketizer {
             Inserted::New | Inserted::Contradiction => self.stats.packets += 1,
         }
         let q = fragment.payload.main.q;
-        if fragment.payload.tables.is_some() && (FIRST_TOLD_Q..IN_BAND_Q).contains(&q) {
-            self.known.extend(frame.told_tables().map(|tables| (q, tables)));
+        if fragment.payload.tables.is_some() && (FIRST_TABLE_Q..IN_BAND_Q).contains(&q) {
+            self.known.extend(frame.tables_in_packet().map(|tables| (q, tables)));
         }
     }
 
-    /// The frame that a packet belongs to, if it is held: where timestamps are alike the last that begins before it.
-    fn frame_of(&self, fragment: &Fragment<'_>) -> Option<usize> {
-        let takes = |frame: &Assembly| frame.takes(fragment);
-        let begins_before = |frame: &Assembly| frame.runs.first() <= Some(fragment.sequence);
-        let last = self.frames.iter().rposition(|frame| takes(frame) && begins_before(frame));
-        last.or_else(|| self.frames.iter().position(takes))
+    /// The stored frame that a packet belongs to. If timestamps are equal, it is the last one that starts before the packet.
+    fn find_frame(&self, fragment: &Fragment<'_>) -> Option<usize> {
+        let accepts = |frame: &Assembly| frame.accepts(fragment);
+        let starts_before = |frame: &Assembly| frame.runs.first() <= Some(fragment.sequence);
+        let last = self.frames.iter().rposition(|frame| accepts(frame) && starts_before(frame));
+        last.or_else(|| self.frames.iter().position(accepts))
     }
 
-    /// Packets between what was given out last and what of this frame came first.
+    /// Number of packets between the last delivered one and the first received one of this frame.
     fn gap_before(&self, frame: &Assembly) -> u64 {
         match (self.next, frame.runs.first()) {
             (Some(next), Some(first)) => first.saturating_sub(next),
@@ -261,16 +265,16 @@ impl Depacketizer {
         }
     }
 
-    /// The first frame, which is whole.
-    fn give_out(&mut self) -> Option<Event> {
+    /// Delivers the first frame, which is complete.
+    fn deliver(&mut self) -> Option<Event> {
         let frame = self.frames.pop_front()?;
-        let (first, last) = frame.whole()?;
+        let (first, last) = frame.complete_range()?;
         self.next = Some(last + 1);
-        let headers = match self.headers_of(&frame) {
+        let headers = match self.frame_headers(&frame) {
             Ok(headers) => headers,
             Err(reason) => {
-                let event = self.lose(Some(frame.timestamp), 0, frame.runs.packets(), reason);
-                self.keep(frame.buffer);
+                let event = self.lost(Some(frame.timestamp), 0, frame.runs.packets(), reason);
+                self.store_buffer(frame.buffer);
                 return Some(event);
             }
         };
@@ -294,47 +298,47 @@ impl Depacketizer {
         Some(Event::Frame(frame))
     }
 
-    /// What the headers of a frame say, if it is of use.
-    fn headers_of(&self, frame: &Assembly) -> Result<JpegHeaders, LostReason> {
-        if let Some(reason) = frame.bad {
+    /// The headers of a frame, or the reason why it is lost.
+    fn frame_headers(&self, frame: &Assembly) -> Result<JpegHeaders, LostReason> {
+        if let Some(reason) = frame.fault {
             return Err(reason);
         }
         let sampling = frame.main.kind.sampling().ok_or(LostReason::Type(frame.main.kind.0))?;
-        let told = self.config.dimensions;
+        let configured = self.config.dimensions;
         let (width, height) = match frame.main.dimensions.pixels() {
-            Some(rounded) => told
+            Some(rounded) => configured
                 .filter(|(width, height)| (width.next_multiple_of(8), height.next_multiple_of(8)) == rounded)
                 .unwrap_or(rounded),
-            None => told.ok_or(LostReason::Dimensions)?,
+            None => configured.ok_or(LostReason::Dimensions)?,
         };
         let tables = frame.tables(self.known.get(&frame.main.q))?;
         Ok(JpegHeaders { width, height, sampling, tables, restart_interval: frame.restart_interval })
     }
 
-    /// The first frame, which is not whole and will not be.
-    fn give_up(&mut self) -> Option<Event> {
+    /// Discards the first frame, which is incomplete.
+    fn discard(&mut self) -> Option<Event> {
         let frame = self.frames.pop_front()?;
         let (first, last) = (frame.runs.first()?, frame.runs.last()?);
         let has_joined = self.next.is_none() && frame.start.is_none();
         let begin = self.next.unwrap_or(first).min(first);
-        // What is missing between this frame and the beginning of the one after it is of this frame, as far as we know.
+        // Attribute the packets missing before the next frame to this one.
         let after = self.frames.front().filter(|after| after.start == after.runs.first());
         let after = after.and_then(|after| after.start).filter(|start| *start > last);
         let end = after.unwrap_or(last + 1);
         self.next = self.next.max(Some(end));
-        self.given_up = frame.end.is_none().then_some(frame.timestamp);
+        self.discarded = frame.end.is_none().then_some(frame.timestamp);
         let received = frame.runs.packets();
         let missing = (end - begin).saturating_sub(received);
-        let reason = match frame.bad {
+        let reason = match frame.fault {
             Some(reason) => reason,
             None if has_joined => LostReason::Joined,
             None => LostReason::Missing,
         };
-        self.keep(frame.buffer);
-        Some(self.lose(Some(frame.timestamp), missing, received, reason))
+        self.store_buffer(frame.buffer);
+        Some(self.lost(Some(frame.timestamp), missing, received, reason))
     }
 
-    fn lose(
+    fn lost(
         &mut self,
         timestamp: Option<Timestamp>,
         missing_packets: u64,
@@ -346,7 +350,7 @@ impl Depacketizer {
         Event::Lost(Lost { timestamp, missing_packets, received_packets, reason })
     }
 
-    fn keep(&mut self, buffer: Vec<u8>) {
+    fn store_buffer(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < self.config.limits.max_spare_buffers {
             self.spare.push(buffer);
         }

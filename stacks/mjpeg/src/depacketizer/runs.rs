@@ -1,29 +1,29 @@
-//! Which packets of a frame are there: runs without a hole, so that a frame in order is one, however many packets it has.
+//! The received packets of a frame, as runs of consecutive sequence numbers. A frame that arrives in order is one run.
 
-/// Packets whose numbers follow each other.
+/// Packets with consecutive sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     first: u64,
     last: u64,
-    /// Where their data begin and end within the scan.
+    /// Start and end of their data in the scan.
     offset: u32,
     end: u32,
 }
 
-/// What became of a packet.
+/// Result of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It is new.
+    /// The packet is new.
     New,
-    /// It is new, but its data do not begin where those of the packet before end.
+    /// The packet is new, but its data are not adjacent to those of its neighbours.
     Contradiction,
-    /// It was there.
+    /// The packet was received before.
     Duplicate,
-    /// There are too many holes; it was not taken.
+    /// The packet would create too many runs and was not inserted.
     TooMany,
 }
 
-/// The runs of a frame, in their order. An insertion in order costs a few operations, any other a search from the end.
+/// The runs of a frame in order. An insertion in order takes constant time, any other a search from the end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Runs {
     runs: Vec<Run>,
@@ -31,7 +31,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Takes a packet whose data go from `offset` to `end`.
+    /// Inserts a packet with data from `offset` to `end`.
     pub(super) fn insert(&mut self, sequence: u64, offset: u32, end: u32, max_runs: usize) -> Inserted {
         let after = self.runs.iter().rev().take_while(|run| run.first > sequence).count();
         let place = self.runs.len() - after;
@@ -57,23 +57,23 @@ impl Runs {
         if fits { Inserted::New } else { Inserted::Contradiction }
     }
 
-    /// Number of the first packet that is there.
+    /// Sequence number of the first received packet.
     pub(super) fn first(&self) -> Option<u64> {
         self.runs.first().map(|run| run.first)
     }
 
-    /// Number of the last packet that is there.
+    /// Sequence number of the last received packet.
     pub(super) fn last(&self) -> Option<u64> {
         self.runs.last().map(|run| run.last)
     }
 
-    /// Packets that are there.
+    /// Number of received packets.
     pub(super) fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// First and last packet, if there is no hole between them.
-    pub(super) fn whole(&self) -> Option<(u64, u64)> {
+    /// The first and the last packet, if none between them is missing.
+    pub(super) fn single_run(&self) -> Option<(u64, u64)> {
         match self.runs[..] {
             [run] => Some((run.first, run.last)),
             _ => None,
@@ -86,42 +86,46 @@ mod tests {
     use super::*;
     use Inserted::{Contradiction, Duplicate, New, TooMany};
 
-    /// What is tried, packets and what becomes of each, first and last if there is no hole in the end.
+    /// A case: its name, packets with the expected results, and the final run if there is only one.
     type Row = (&'static str, &'static [(u64, Inserted)], Option<(u64, u64)>);
 
     #[test]
-    fn runs_grow_together() {
-        // Each packet n has the ten bytes from 10 n on.
+    fn adjacent_runs_are_merged() {
+        // Packet n has bytes 10 n to 10 n + 9.
         let rows: [Row; 5] = [
             ("in order", &[(1, New), (2, New), (3, New)], Some((1, 3))),
-            ("backwards", &[(3, New), (2, New), (1, New)], Some((1, 3))),
+            ("in reverse order", &[(3, New), (2, New), (1, New)], Some((1, 3))),
             (
-                "a hole that closes",
+                "a gap that is filled",
                 &[(1, New), (3, New), (3, Duplicate), (1, Duplicate), (2, New)],
                 Some((1, 3)),
             ),
-            ("a hole that stays", &[(1, New), (3, New), (4, New)], None),
-            ("too many", &[(1, New), (3, New), (5, New), (7, TooMany), (2, New), (4, New), (7, New)], None),
+            ("a gap that remains", &[(1, New), (3, New), (4, New)], None),
+            (
+                "too many runs",
+                &[(1, New), (3, New), (5, New), (7, TooMany), (2, New), (4, New), (7, New)],
+                None,
+            ),
         ];
-        for (what, packets, whole) in rows {
+        for (case, packets, expected_run) in rows {
             let mut runs = Runs::default();
             for (sequence, expected) in packets {
                 let offset = *sequence as u32 * 10;
-                assert_eq!(runs.insert(*sequence, offset, offset + 10, 3), *expected, "{what}: {sequence}");
+                assert_eq!(runs.insert(*sequence, offset, offset + 10, 3), *expected, "{case}: {sequence}");
             }
             let new = packets.iter().filter(|(_, inserted)| *inserted == New).count() as u64;
-            assert_eq!((runs.whole(), runs.packets()), (whole, new), "{what}");
+            assert_eq!((runs.single_run(), runs.packets()), (expected_run, new), "{case}");
         }
     }
 
     #[test]
-    fn data_must_follow_each_other() {
+    fn data_of_neighbours_must_be_adjacent() {
         for (offset, end, expected) in [(10, 20, New), (11, 20, Contradiction), (10, 21, Contradiction)] {
             let mut runs = Runs::default();
             runs.insert(1, 0, 10, 9);
             runs.insert(3, 20, 30, 9);
             assert_eq!(runs.insert(2, offset, end, 9), expected);
-            assert_eq!((runs.whole(), runs.first(), runs.last()), (Some((1, 3)), Some(1), Some(3)));
+            assert_eq!((runs.single_run(), runs.first(), runs.last()), (Some((1, 3)), Some(1), Some(3)));
         }
     }
 }

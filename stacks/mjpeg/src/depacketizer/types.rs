@@ -1,4 +1,4 @@
-//! Settings, and what comes out.
+//! Settings, events and counters of a depacketizer.
 
 use std::time::Duration;
 
@@ -9,27 +9,26 @@ use crate::error::ConfigError;
 use crate::limits::{DepacketizerLimits, MAX_SCAN_BYTES};
 use crate::packetizer::PAYLOAD_TYPE;
 
-/// What a depacketizer takes, and how long it waits.
+/// Settings of a depacketizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DepacketizerConfig {
-    /// Payload type; others are counted and dropped.
+    /// Payload type. Packets with another one are counted and dropped.
     pub payload_type: u8,
-    /// The source, if signalling named it. Otherwise the first that comes, and another once that one is silent.
+    /// The SSRC, if known from signalling. Otherwise the first one received, until it is silent for `source_timeout`.
     pub ssrc: Option<Ssrc>,
-    /// Silence after which another source may take over, where none is named.
+    /// Silence after which another SSRC is accepted.
     pub source_timeout: Duration,
-    /// Width and height that SDP tells (`a=x-dimensions`). They hold where packets tell none, and where they are what
-    /// packets tell but for rounding to 8.
+    /// Width and height from SDP (`a=x-dimensions`). They apply if packets have none, or the same rounded to multiples of 8.
     pub dimensions: Option<(u16, u16)>,
-    /// How long a frame with a hole is waited for, from its last packet on. 0: what comes out of order is lost.
+    /// How long to wait for missing packets after the last packet of a frame. With 0, reordered packets are lost.
     pub max_wait: Duration,
-    /// What a sender can make us hold.
+    /// Limits on stored state.
     pub limits: DepacketizerLimits,
 }
 
 impl Default for DepacketizerConfig {
-    /// Payload type 26; any source, another after 2 s; no dimensions; 20 ms, less than a frame at 30 a second.
+    /// Payload type 26, any SSRC with a timeout of 2 s, no dimensions, a wait of 20 ms (less than a frame interval at 30 frames/s).
     fn default() -> Self {
         Self {
             payload_type: PAYLOAD_TYPE,
@@ -61,86 +60,91 @@ impl DepacketizerConfig {
     }
 }
 
-/// What came of packets.
+/// An event of a depacketizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(clippy::large_enum_variant, reason = "nearly all are frames; a box would be allocated for each")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all events are frames; a box would need an allocation for each"
+)]
 pub enum Event {
-    /// A frame, whole.
+    /// A complete frame.
     Frame(Frame),
-    /// A frame, or packets of frames that nothing else is known of, will not come.
+    /// A frame was lost, or packets between two frames.
     Lost(Lost),
-    /// The source began anew, or is another: what was held of before is gone, and time and numbers begin anew.
+    /// The source restarted or changed. Incomplete frames were discarded; timestamps and sequence numbers start anew.
     Restarted,
 }
 
-/// What will not come.
+/// Lost packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// The frame; none if no packet of it came: then it may be more than one.
+    /// Timestamp of the frame. `None` if no packet of it arrived; the packets may then be those of several frames.
     pub timestamp: Option<Timestamp>,
-    /// Packets that did not come.
+    /// Number of missing packets.
     pub missing_packets: u64,
-    /// Packets that came.
+    /// Number of received packets.
     pub received_packets: u64,
-    /// Why.
+    /// The cause.
     pub reason: LostReason,
 }
 
-/// Why a frame is lost.
+/// The cause of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum LostReason {
-    /// Packets did not come in time: the network's loss, or a receive buffer that is too small.
-    #[error("packets did not come in time: pace the sender, enlarge the receive buffer, or wait longer")]
+    /// Packets did not arrive in time: they were lost in the network or in a full receive buffer.
+    #[error("packets did not arrive in time; pace the sender, enlarge the receive buffer or wait longer")]
     Missing,
-    /// We came into the middle of it. The next one will be whole.
-    #[error("its beginning was sent before we listened")]
+    /// Reception started within the frame.
+    #[error("reception started within the frame")]
     Joined,
-    /// Its tables were told before we listened. They come again if the sender keeps to RFC 2435 section 3.1.8.
-    #[error("its quantisation tables (Q {0}) were told before we listened: wait for them to be told again")]
+    /// Its tables were sent before reception started. Senders repeat them (RFC 2435 section 3.1.8).
+    #[error(
+        "its quantisation tables (Q {0}) were sent before reception started; wait until the sender repeats them"
+    )]
     TablesUnknown(u8),
-    /// Its tables are not as they must be, or missing.
-    #[error("its quantisation tables are malformed or missing; the sender is at fault")]
+    /// Its tables are malformed or missing.
+    #[error("its quantisation tables are malformed or missing (fault of the sender)")]
     Tables,
-    /// Packets contradict each other: gaps or overlaps of their data, or different sizes.
-    #[error("its packets contradict each other; the sender is at fault")]
+    /// Its packets are inconsistent: their data have gaps or overlap, or their headers differ.
+    #[error("its packets are inconsistent (fault of the sender)")]
     Contradictory,
-    /// More data than [`DepacketizerLimits::max_frame_bytes`].
-    #[error("it is larger than the limit: raise max_frame_bytes if it is meant")]
+    /// It exceeds [`DepacketizerLimits::max_frame_bytes`].
+    #[error("it exceeds the maximum frame length; raise max_frame_bytes")]
     TooLarge,
-    /// More holes than [`DepacketizerLimits::max_runs`] allows.
-    #[error("it came in too many pieces: raise max_runs if such reordering is meant")]
+    /// It exceeds [`DepacketizerLimits::max_runs`].
+    #[error("it arrived in too many separate runs of packets; raise max_runs")]
     TooManyPieces,
     /// A type that RFC 2435 does not define.
-    #[error("it has type {0}; we know 0, 1, 64 and 65 (RFC 2435 section 4.1)")]
+    #[error("its type {0} is not supported; RFC 2435 section 4.1 defines 0, 1, 64 and 65")]
     Type(u8),
-    /// A Q that is reserved.
-    #[error("it has Q {0}, which RFC 2435 section 3.1.4 reserves")]
+    /// A reserved Q.
+    #[error("its Q {0} is reserved (RFC 2435 section 3.1.4)")]
     ReservedQ(u8),
-    /// Packets tell no size, and SDP neither.
-    #[error("its size is 0 in packets, and not in the settings: take it from a=x-dimensions of the SDP")]
+    /// Neither its packets nor SDP have its dimensions.
+    #[error("its packets have no dimensions; take them from a=x-dimensions in the SDP")]
     Dimensions,
 }
 
-/// Counts since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DepacketizerStats {
-    /// Packets taken.
+    /// Accepted packets.
     pub packets: u64,
-    /// Frames given out.
+    /// Delivered frames.
     pub frames: u64,
-    /// Frames of which some packets came, that were lost.
+    /// Lost frames of which at least one packet arrived.
     pub lost_frames: u64,
-    /// Packets that did not come.
+    /// Missing packets.
     pub missing_packets: u64,
-    /// Packets that came twice.
+    /// Duplicate packets.
     pub duplicates: u64,
-    /// Packets that came after their frame was given out or up.
+    /// Packets that arrived after their frame was delivered or lost.
     pub late: u64,
-    /// Packets whose payload was malformed.
+    /// Packets with a malformed payload.
     pub malformed: u64,
-    /// Packets of another source or payload type, or out of reach of their source's numbers.
+    /// Packets of another SSRC or payload type, or with an implausible sequence number.
     pub foreign: u64,
     /// Packets dropped because events were not polled.
     pub unpolled: u64,

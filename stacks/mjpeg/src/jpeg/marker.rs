@@ -1,4 +1,4 @@
-//! Markers of ITU-T T.81, table B.1: the byte after 0xFF.
+//! Marker codes of ITU-T T.81, table B.1: the byte after 0xFF.
 
 pub(crate) const TEM: u8 = 0x01;
 pub(crate) const SOF0: u8 = 0xc0;
@@ -20,7 +20,7 @@ pub(crate) const EXP: u8 = 0xdf;
 pub(crate) const APP0: u8 = 0xe0;
 pub(crate) const APP14: u8 = 0xee;
 pub(crate) const APP15: u8 = 0xef;
-/// JPG0, the first marker kept for extensions.
+/// JPG0, the first marker reserved for extensions.
 pub(crate) const JPG0: u8 = 0xf0;
 /// The frame header of JPEG-LS (ITU-T T.87).
 pub(crate) const SOF55: u8 = 0xf7;

@@ -1,5 +1,5 @@
-//! What RFC 2435 needs of a JPEG file (ITU-T T.81, annex B): every segment looked at, nothing decoded, nothing copied but
-//! tables.
+//! A parser of the parts of a JPEG file that RFC 2435 needs (ITU-T T.81, annex B). It checks every segment, decodes nothing
+//! and copies only tables.
 
 mod frame_header;
 pub(crate) mod marker;
@@ -13,17 +13,17 @@ use frame_header::FrameHeader;
 use segments::{Segments, Tables};
 pub use splitter::{Split, Splitter};
 
-/// Subsampling of the two chroma components.
+/// Chroma subsampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sampling {
-    /// 4:2:2, half the columns: sampling factors 2x1, 1x1, 1x1. Type 0 of RFC 2435 section 4.1.
+    /// 4:2:2, half the columns: sampling factors 2x1, 1x1, 1x1; type 0 in RFC 2435 section 4.1.
     Yuv422,
-    /// 4:2:0, half the columns and rows: 2x2, 1x1, 1x1. Type 1.
+    /// 4:2:0, half the columns and rows: sampling factors 2x2, 1x1, 1x1; type 1.
     Yuv420,
 }
 
 impl Sampling {
-    /// Sampling factors of Y, horizontal and vertical; those of Cb and Cr are 1.
+    /// Horizontal and vertical sampling factor of Y; those of Cb and Cr are 1.
     pub(crate) fn luma_factors(self) -> (u8, u8) {
         match self {
             Self::Yuv422 => (2, 1),
@@ -31,7 +31,7 @@ impl Sampling {
         }
     }
 
-    /// How many minimum coded units (MCU) a picture has.
+    /// Number of minimum coded units (MCU) of a picture.
     pub(crate) fn mcus(self, width: u16, height: u16) -> u32 {
         let (horizontal, vertical) = self.luma_factors();
         let units = |pixels: u16, factor: u8| u32::from(pixels).div_ceil(8 * u32::from(factor));
@@ -39,7 +39,7 @@ impl Sampling {
     }
 }
 
-/// A picture that RFC 2435 can carry: views of its file.
+/// A picture that RFC 2435 can carry, as views of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jpeg<'a> {
     width: u16,
@@ -51,13 +51,16 @@ pub struct Jpeg<'a> {
 }
 
 impl<'a> Jpeg<'a> {
-    /// Walks a JPEG file from its first byte. What comes after its end is left out; a missing EOI is borne, as are missing
-    /// Huffman tables, which then are the usual ones. Costs one pass over the file.
+    /// Parses a JPEG file in one pass. Data after the end of the picture are ignored. A missing EOI is accepted, and missing
+    /// Huffman tables are the typical ones.
     ///
-    /// Metadata (APPn, comments, thumbnails within them) are not carried by RFC 2435, and are passed over.
+    /// Metadata (APPn segments with their thumbnails, comments) are skipped, because RFC 2435 does not carry them.
+    ///
+    /// # Errors
+    /// The file is malformed, or RFC 2435 cannot carry the picture.
     pub fn parse(file: &'a [u8]) -> Result<Self, JpegError> {
         if file.get(..2) != Some(&[0xff, marker::SOI]) {
-            return Err(JpegError::malformed(0, "it begins with SOI"));
+            return Err(JpegError::malformed(0, "it does not start with SOI"));
         }
         let mut segments = Segments::new(file, 2);
         let mut tables = Tables::default();
@@ -66,7 +69,7 @@ impl<'a> Jpeg<'a> {
             let segment = segments.next_segment()?;
             match segment.marker {
                 marker::SOS => {
-                    let rule = "a frame header comes before the scan";
+                    let rule = "the scan is not preceded by a frame header (SOF)";
                     let frame = frame.ok_or(JpegError::malformed(segment.offset, rule))?;
                     let sampling = frame.sampling(&tables)?;
                     let quantisation = frame.quantisation(&tables, segment.offset)?;
@@ -84,7 +87,10 @@ impl<'a> Jpeg<'a> {
                 }
                 marker::SOF0..=marker::SOF15 if FrameHeader::is_marker(segment.marker) => {
                     if frame.is_some() {
-                        return Err(JpegError::malformed(segment.offset, "it has one frame header"));
+                        return Err(JpegError::malformed(
+                            segment.offset,
+                            "it has several frame headers (SOF)",
+                        ));
                     }
                     frame = Some(FrameHeader::parse(&segment)?);
                 }
@@ -92,22 +98,22 @@ impl<'a> Jpeg<'a> {
                 marker::JPG => return Err(Unsupported::Process(segment.marker).into()),
                 marker::DHP | marker::EXP => return Err(Unsupported::Hierarchical.into()),
                 marker::DNL => return Err(Unsupported::Dnl.into()),
-                _ => tables.take(&segment)?,
+                _ => tables.handle_segment(&segment)?,
             }
         }
     }
 
-    /// Width, pixels.
+    /// Width in pixels.
     pub fn width(&self) -> u16 {
         self.width
     }
 
-    /// Height, pixels.
+    /// Height in pixels.
     pub fn height(&self) -> u16 {
         self.height
     }
 
-    /// Subsampling.
+    /// Chroma subsampling.
     pub fn sampling(&self) -> Sampling {
         self.sampling
     }
@@ -117,12 +123,12 @@ impl<'a> Jpeg<'a> {
         &self.tables
     }
 
-    /// Minimum coded units between restart markers; 0 if there are none.
+    /// Restart interval in minimum coded units (MCU); 0 without restart markers.
     pub fn restart_interval(&self) -> u16 {
         self.restart_interval
     }
 
-    /// The entropy-coded data, restart markers included, EOI left out.
+    /// The entropy-coded data with restart markers, without EOI.
     pub fn scan(&self) -> &'a [u8] {
         self.scan
     }

@@ -1,5 +1,5 @@
-//! Where the pictures of a stream begin and end (ITU-T T.81, annex B): JPEG files one after the other, with anything between
-//! them, such as the headers of multipart/x-mixed-replace.
+//! Splits a stream into pictures (ITU-T T.81, annex B): concatenated JPEG files with arbitrary data between them, such as the
+//! headers of multipart/x-mixed-replace.
 
 use memchr::memchr;
 use memchr::memmem::rfind;
@@ -7,13 +7,13 @@ use memchr::memmem::rfind;
 use super::marker;
 use super::scan::find_marker;
 
-/// How far behind a picture without EOI the line is looked for that ends a part of a multipart stream.
+/// Number of bytes at the end of a picture without EOI that are searched for a multipart boundary.
 const BOUNDARY_BYTES: usize = 512;
 
-/// Finds the pictures of a stream that comes in pieces. One pass; a thumbnail within a segment ends no picture.
+/// Splits a stream of bytes into JPEG files, in one pass over chunks of any size. A thumbnail within a segment does not end a
+/// picture.
 ///
-/// What is damaged is left out: it goes on at the next SOI. At most one picture is lost by what another one is wrong in, if that
-/// has a segment that says it is longer than it is.
+/// Damaged pictures are skipped up to the next SOI. A segment with an excessive length can hide at most one following picture.
 ///
 /// ```
 /// # let (first, second) = ([0xff, 0xd8, 0xff, 0xda, 0, 2, 7, 0xff, 0xd9], [0xff, 0xd8, 0xff, 0xda, 0, 2, 8, 0xff, 0xd9]);
@@ -31,66 +31,66 @@ const BOUNDARY_BYTES: usize = 512;
 #[derive(Debug)]
 pub struct Splitter {
     state: State,
-    /// What there is of the picture.
+    /// The received part of the current picture.
     picture: Vec<u8>,
-    /// Where its scan begins in it, or the last of its scans.
+    /// Start of its last scan.
     scan_start: usize,
     max_bytes: usize,
-    left_out_bytes: u64,
+    skipped_bytes: u64,
 }
 
-/// What came of some bytes.
+/// Result of [`Splitter::split`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// A picture is whole.
+    /// A picture is complete.
     Picture,
-    /// All bytes are taken, and more are needed.
+    /// The input is consumed and more is needed.
     More,
-    /// A picture is longer than it may be, and is left out.
+    /// A picture exceeds the maximum length and is skipped.
     TooLong,
 }
 
-/// What the next byte is.
+/// The meaning of the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// One between pictures.
+    /// Between pictures.
     Between,
-    /// One after 0xFF between pictures.
+    /// After 0xFF between pictures.
     BetweenCode,
-    /// The first of a segment: 0xFF.
+    /// The 0xFF that starts a marker.
     Marker,
-    /// A marker's second.
+    /// The marker code after 0xFF.
     Code,
-    /// The first of a segment's length.
+    /// The high byte of a segment's length.
     High { scan: bool },
-    /// The second.
+    /// The low byte of a segment's length.
     Low { scan: bool, high: u8 },
-    /// One of a segment; so many are left.
+    /// Within a segment that has this many bytes left.
     Body { scan: bool, left: usize },
-    /// One of a scan.
+    /// Within a scan.
     Scan,
-    /// One after 0xFF in a scan.
+    /// After 0xFF in a scan.
     ScanCode,
-    /// The first after the SOI of a picture whose forerunner had no EOI.
-    Begun,
+    /// After the SOI of a picture that ended a picture without EOI.
+    Started,
 }
 
 impl Splitter {
-    /// For pictures of at most so many bytes.
+    /// Creates a splitter for pictures of at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
-        Self { state: State::Between, picture: Vec::new(), scan_start: 0, max_bytes, left_out_bytes: 0 }
+        Self { state: State::Between, picture: Vec::new(), scan_start: 0, max_bytes, skipped_bytes: 0 }
     }
 
-    /// Bytes that are of no picture: what is between pictures, and what is damaged or too long.
-    pub fn left_out_bytes(&self) -> u64 {
-        self.left_out_bytes
+    /// Number of skipped bytes: data between pictures, and pictures that are damaged or too long.
+    pub fn skipped_bytes(&self) -> u64 {
+        self.skipped_bytes
     }
 
-    /// Takes bytes off the front of `input` until a picture is whole, which `into` then has in place of what it had; its room is
-    /// used for the next. A picture without EOI gets one, and is whole when the next begins, or at the [end](Self::finish).
+    /// Consumes input until a picture is complete and replaces the contents of `into` by it. The old buffer of `into` is reused.
+    /// A picture without EOI is complete at the next SOI or at the [end](Self::finish), and EOI is appended.
     pub fn split(&mut self, input: &mut &[u8], into: &mut Vec<u8>) -> Split {
-        if self.state == State::Begun && !input.is_empty() {
-            self.begin();
+        if self.state == State::Started && !input.is_empty() {
+            self.start();
         }
         while let [first, rest @ ..] = *input {
             match self.state {
@@ -99,119 +99,119 @@ impl Splitter {
                         self.state = State::BetweenCode;
                         found + 1
                     });
-                    self.left_out_bytes += count as u64;
+                    self.skipped_bytes += count as u64;
                     *input = &input[count..];
                     continue;
                 }
                 State::Body { scan, left } => {
-                    let count = left.min(input.len()).min(self.room());
-                    self.take(input, count);
+                    let count = left.min(input.len()).min(self.capacity());
+                    self.append(input, count);
                     self.expect_body(scan, left - count);
                 }
                 State::Scan => {
-                    let window = &input[..input.len().min(self.room())];
+                    let window = &input[..input.len().min(self.capacity())];
                     let count = find_marker(window).map_or(window.len(), |found| {
                         self.state = State::ScanCode;
                         found + 1
                     });
-                    self.take(input, count);
+                    self.append(input, count);
                 }
                 _ => {
                     *input = rest;
                     if self.step(*first) {
-                        self.give(into);
+                        self.deliver(into);
                         return Split::Picture;
                     }
                 }
             }
             if self.picture.len() > self.max_bytes {
-                self.leave_out();
+                self.skip();
                 return Split::TooLong;
             }
         }
         Split::More
     }
 
-    /// The stream has ended. Whether `into` has its last picture, which had no EOI.
+    /// Handles the end of the stream. Returns whether `into` contains a last picture that had no EOI.
     pub fn finish(&mut self, into: &mut Vec<u8>) -> bool {
         let is_picture = match self.state {
             State::Scan => true,
             State::ScanCode => {
                 self.picture.pop();
-                self.left_out_bytes += 1;
+                self.skipped_bytes += 1;
                 true
             }
-            State::Begun => {
-                self.left_out_bytes += 2;
+            State::Started => {
+                self.skipped_bytes += 2;
                 false
             }
             _ => false,
         };
         if is_picture {
             self.end_without_eoi();
-            self.give(into);
+            self.deliver(into);
         } else {
-            self.leave_out();
+            self.skip();
         }
         is_picture
     }
 
-    /// Takes a byte on which it depends what comes. Whether a picture is whole.
+    /// Handles a byte that may change the state. Returns whether a picture is complete.
     fn step(&mut self, byte: u8) -> bool {
         self.picture.push(byte);
         match (self.state, byte) {
             (State::BetweenCode, 0xff) => {
                 self.picture.clear();
-                self.left_out_bytes += 1;
+                self.skipped_bytes += 1;
             }
             (State::BetweenCode, marker::SOI) => {
-                self.left_out_bytes -= 1;
-                self.begin();
+                self.skipped_bytes -= 1;
+                self.start();
             }
             (State::Marker, 0xff) => self.state = State::Code,
             // > Any marker may optionally be preceded by any number of fill bytes (B.1.1.2)
             (State::Code | State::ScanCode, 0xff) => {}
             (State::Code, marker::SOI) => {
-                self.left_out_bytes += self.picture.len() as u64 - 2;
-                self.begin();
+                self.skipped_bytes += self.picture.len() as u64 - 2;
+                self.start();
             }
             (State::Code, marker::TEM) => self.state = State::Marker,
-            (State::Code, marker::SOF0..marker::RST0 | marker::SOS..=marker::COM) => self.begin_segment(byte),
+            (State::Code, marker::SOF0..marker::RST0 | marker::SOS..=marker::COM) => self.start_segment(byte),
             (State::High { scan }, high) => self.state = State::Low { scan, high },
             (State::Low { scan, high }, low) => {
                 match usize::from(u16::from_be_bytes([high, low])).checked_sub(2) {
                     Some(left) => self.expect_body(scan, left),
-                    None => self.leave_out(),
+                    None => self.skip(),
                 }
             }
             (State::ScanCode, marker::EOI) => return true,
             (State::ScanCode, marker::SOI) => {
                 self.picture.truncate(self.picture.len() - 2);
                 self.end_without_eoi();
-                self.state = State::Begun;
+                self.state = State::Started;
                 return true;
             }
-            // Further scans, and what comes before them.
+            // Further scans, and segments before them.
             (State::ScanCode, marker::SOF0..marker::RST0 | marker::SOS..=marker::COM) => {
-                self.begin_segment(byte);
+                self.start_segment(byte);
             }
             (State::ScanCode, _) => self.state = State::Scan,
-            _ => self.leave_out(),
+            _ => self.skip(),
         }
         false
     }
 
-    /// One byte more than a picture may have, so that one is found too long at the same byte, whatever the pieces are.
-    fn room(&self) -> usize {
+    /// Remaining capacity, one byte more than the maximum. An excessive length is thus detected at the same byte for any chunking.
+    fn capacity(&self) -> usize {
         self.max_bytes.saturating_add(1).saturating_sub(self.picture.len())
     }
 
-    fn take(&mut self, input: &mut &[u8], count: usize) {
+    fn append(&mut self, input: &mut &[u8], count: usize) {
         self.picture.extend_from_slice(&input[..count]);
         *input = &input[count..];
     }
 
-    fn begin_segment(&mut self, code: u8) {
+    fn start_segment(&mut self, code: u8) {
         self.state = State::High { scan: code == marker::SOS };
     }
 
@@ -224,33 +224,33 @@ impl Splitter {
         self.scan_start = self.picture.len();
     }
 
-    /// SOI was there.
-    fn begin(&mut self) {
+    /// Starts a picture after its SOI.
+    fn start(&mut self) {
         self.picture.clear();
         self.picture.extend([0xff, marker::SOI]);
         self.state = State::Marker;
     }
 
-    fn give(&mut self, into: &mut Vec<u8>) {
+    fn deliver(&mut self, into: &mut Vec<u8>) {
         std::mem::swap(&mut self.picture, into);
         self.picture.clear();
-        if self.state != State::Begun {
+        if self.state != State::Started {
             self.state = State::Between;
         }
     }
 
-    fn leave_out(&mut self) {
-        self.left_out_bytes += self.picture.len() as u64;
+    fn skip(&mut self) {
+        self.skipped_bytes += self.picture.len() as u64;
         self.picture.clear();
         self.state = State::Between;
     }
 
-    /// What a multipart stream has behind the picture has become part of it, as nothing told its end.
+    /// Completes a picture without EOI. If a multipart boundary follows it, the boundary has been appended to it; remove it.
     fn end_without_eoi(&mut self) {
-        let tail = self.picture.len().saturating_sub(BOUNDARY_BYTES).max(self.scan_start);
-        if let Some(found) = rfind(&self.picture[tail..], b"\r\n--") {
-            self.left_out_bytes += (self.picture.len() - tail - found) as u64;
-            self.picture.truncate(tail + found);
+        let search_start = self.picture.len().saturating_sub(BOUNDARY_BYTES).max(self.scan_start);
+        if let Some(found) = rfind(&self.picture[search_start..], b"\r\n--") {
+            self.skipped_bytes += (self.picture.len() - search_start - found) as u64;
+            self.picture.truncate(search_start + found);
         }
         self.picture.extend([0xff, marker::EOI]);
     }

@@ -14,24 +14,24 @@ use super::Malformed;
 use crate::jpeg::Sampling;
 use crate::limits::MAX_HEADER_DIMENSION;
 
-/// Bytes of the main header.
+/// Length of the main header.
 pub const MAIN_HEADER_BYTES: usize = 8;
 
-/// From this type on there is a restart header (section 3.1.3).
+/// The first type with a restart header (section 3.1.3).
 const RESTART_TYPES: u8 = 64;
 
-/// What a packet says about its frame, and where its data belong.
+/// The main header of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MainHeader {
-    /// Which lines of a picture a frame has.
+    /// The lines of the picture that the frame contains.
     pub field: Field,
-    /// Where the data belong within the scan, bytes, below 2^24.
+    /// Offset of the packet's data in the scan, in bytes, below 2^24.
     pub offset: u32,
-    /// Type: subsampling, and whether there are restart markers.
-    pub kind: Kind,
-    /// Quantisation: 1 to 99 computed, 128 to 254 told once a session, 255 told with each frame; others are reserved.
+    /// Type: subsampling and presence of restart markers.
+    pub kind: JpegType,
+    /// Quantisation tables: 1 to 99 computed, 128 to 254 sent once per session, 255 sent with each frame; others are reserved.
     pub q: u8,
-    /// Size of the picture.
+    /// Dimensions of the picture.
     pub dimensions: Dimensions,
 }
 
@@ -45,9 +45,9 @@ pub enum Field {
     Odd,
     /// The even field.
     Even,
-    /// One field alone, to be shown at twice its height.
+    /// A single field, to be displayed at twice its height.
     Single,
-    /// Something else.
+    /// A value that RFC 2435 does not define.
     Other(u8),
 }
 
@@ -75,9 +75,9 @@ impl Field {
 
 /// Type (sections 3.1.3 and 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Kind(pub u8);
+pub struct JpegType(pub u8);
 
-impl Kind {
+impl JpegType {
     /// The type of a picture.
     pub fn new(sampling: Sampling, has_restarts: bool) -> Self {
         let base = match sampling {
@@ -87,12 +87,12 @@ impl Kind {
         Self(if has_restarts { base + RESTART_TYPES } else { base })
     }
 
-    /// Whether packets have a restart header.
+    /// Whether packets of this type have a restart header.
     pub fn has_restarts(self) -> bool {
         (RESTART_TYPES..128).contains(&self.0)
     }
 
-    /// Subsampling of the types that RFC 2435 defines: 0, 1, 64 and 65.
+    /// Chroma subsampling of the types that RFC 2435 defines: 0, 1, 64 and 65.
     pub fn sampling(self) -> Option<Sampling> {
         match self.0 {
             0 | 64 => Some(Sampling::Yuv422),
@@ -102,8 +102,8 @@ impl Kind {
     }
 }
 
-/// Width and height in units of 8 pixels; 0 if SDP tells them (`a=x-dimensions:WIDTH,HEIGHT`), which is not of the RFC, but
-/// what GStreamer does for sizes above 2,040.
+/// Width and height in units of 8 pixels. 0 means that SDP has them (`a=x-dimensions:WIDTH,HEIGHT`). This is not in the RFC;
+/// GStreamer does it for sizes above 2,040.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Dimensions {
     width_8: u8,
@@ -111,7 +111,7 @@ pub struct Dimensions {
 }
 
 impl Dimensions {
-    /// Of a picture; 0 in both fields if one of them is above 2,040 pixels.
+    /// The dimensions of a picture; 0 in both fields if one exceeds 2,040 pixels.
     pub fn new(width: u16, height: u16) -> Self {
         if width.max(height) > MAX_HEADER_DIMENSION {
             return Self::default();
@@ -119,31 +119,31 @@ impl Dimensions {
         Self { width_8: width.div_ceil(8) as u8, height_8: height.div_ceil(8) as u8 }
     }
 
-    /// Width and height, pixels, multiples of 8; none if SDP has to tell them.
+    /// Width and height in pixels, rounded up to multiples of 8. `None` if only SDP has them.
     pub fn pixels(self) -> Option<(u16, u16)> {
-        let is_told = self.width_8 > 0 && self.height_8 > 0;
-        is_told.then(|| (u16::from(self.width_8) * 8, u16::from(self.height_8) * 8))
+        let is_present = self.width_8 > 0 && self.height_8 > 0;
+        is_present.then(|| (u16::from(self.width_8) * 8, u16::from(self.height_8) * 8))
     }
 }
 
 impl MainHeader {
-    /// Parses the header, and gives what comes after it.
+    /// Parses the header and returns it with the remaining bytes.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let Some((head, rest)) = payload.split_first_chunk::<MAIN_HEADER_BYTES>() else {
-            return Err(Malformed::new("it has a main header of 8 bytes"));
+            return Err(Malformed::new("the main header of 8 bytes is truncated"));
         };
         let [field, o2, o1, o0, kind, q, width_8, height_8] = *head;
         let header = Self {
             field: Field::from_byte(field),
             offset: u32::from_be_bytes([0, o2, o1, o0]),
-            kind: Kind(kind),
+            kind: JpegType(kind),
             q,
             dimensions: Dimensions { width_8, height_8 },
         };
         Ok((header, rest))
     }
 
-    /// The header's bytes; of the offset 24 bits count.
+    /// Formats the header with the low 24 bits of the offset.
     pub fn to_bytes(self) -> [u8; MAIN_HEADER_BYTES] {
         let [_, o2, o1, o0] = self.offset.to_be_bytes();
         let Dimensions { width_8, height_8 } = self.dimensions;

@@ -1,25 +1,24 @@
-//! The headers before the scan data of a packet, a header a file
-//! ([RFC 2435 section 3.1](https://www.rfc-editor.org/rfc/rfc2435#section-3.1)): main header, then restarts for types 64
-//! to 127, then tables at offset 0 for Q 128 to 255.
+//! The payload headers of [RFC 2435 section 3.1](https://www.rfc-editor.org/rfc/rfc2435#section-3.1): the main header, the
+//! restart header of types 64 to 127, and the table header at offset 0 with Q 128 to 255.
 
 mod main_header;
 mod restart_header;
 mod table_header;
 
-pub use main_header::{Dimensions, Field, Kind, MAIN_HEADER_BYTES, MainHeader};
+pub use main_header::{Dimensions, Field, JpegType, MAIN_HEADER_BYTES, MainHeader};
 pub use restart_header::{RESTART_HEADER_BYTES, RestartHeader};
 pub use table_header::{TABLE_HEADER_BYTES, TableHeader};
 
-/// Q from which on tables are told in packets.
-pub const FIRST_TOLD_Q: u8 = 128;
-/// Q whose tables are told with every frame, and may differ each time.
+/// The first Q whose tables are sent in packets.
+pub const FIRST_TABLE_Q: u8 = 128;
+/// The Q whose tables are sent with every frame and may change in each.
 pub const IN_BAND_Q: u8 = 255;
 
-/// A payload breaks the format: drop the packet, and count it.
+/// A malformed payload. The packet is counted and dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a malformed JPEG payload from the peer: {rule}; drop the packet")]
+#[error("malformed JPEG payload: {rule}")]
 pub struct Malformed {
-    /// The rule that it breaks.
+    /// The fault.
     pub rule: &'static str,
 }
 
@@ -29,12 +28,12 @@ impl Malformed {
     }
 }
 
-/// A payload, taken apart.
+/// A parsed payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payload<'a> {
     /// The main header.
     pub main: MainHeader,
-    /// The restart header, of types 64 to 127.
+    /// The restart header of types 64 to 127.
     pub restart: Option<RestartHeader>,
     /// The table header, at offset 0 with Q 128 to 255.
     pub tables: Option<TableHeader<'a>>,
@@ -43,7 +42,7 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Takes a payload apart. Costs nothing that grows with it.
+    /// Parses a payload in constant time.
     #[inline]
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
         let (main, mut data) = MainHeader::parse(payload)?;
@@ -53,7 +52,7 @@ impl<'a> Payload<'a> {
             (restart, data) = (Some(header), rest);
         }
         let mut tables = None;
-        if main.offset == 0 && main.q >= FIRST_TOLD_Q {
+        if main.offset == 0 && main.q >= FIRST_TABLE_Q {
             let (header, rest) = TableHeader::parse(data)?;
             (tables, data) = (Some(header), rest);
         }

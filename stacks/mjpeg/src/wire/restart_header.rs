@@ -10,46 +10,46 @@
 
 use super::Malformed;
 
-/// Bytes of the restart header.
+/// Length of the restart header.
 pub const RESTART_HEADER_BYTES: usize = 4;
 
-/// F, L and count where intervals are not aligned with packets, so that a frame must be put together before it is decoded.
+/// F, L and count if restart intervals are not aligned with packets.
 const UNALIGNED: u16 = 0xffff;
 
-/// How often restart markers come. F, L and the count help to decode a frame of which packets are lost, which we do not.
+/// The restart header. F, L and the count allow receivers to decode incomplete frames; this crate's depacketizer ignores them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RestartHeader {
-    /// Minimum coded units between restart markers.
+    /// Restart interval in minimum coded units (MCU).
     pub interval: u16,
-    /// Whether the packet's data begin with an interval (F).
+    /// Whether the packet's data start with a restart interval (F).
     pub is_first: bool,
-    /// Whether they end with one (L).
+    /// Whether the packet's data end with a restart interval (L).
     pub is_last: bool,
-    /// Position of the first interval of the data, of 14 bits; 0x3FFF if unaligned.
+    /// Index of the first restart interval in the packet, 14 bits; 0x3FFF if unaligned.
     pub count: u16,
 }
 
 impl RestartHeader {
-    /// The header of a sender that does not align intervals with packets.
+    /// A header for packets that are not aligned with restart intervals.
     pub fn unaligned(interval: u16) -> Self {
         Self { interval, is_first: true, is_last: true, count: UNALIGNED & 0x3fff }
     }
 
-    /// Parses the header, and gives what comes after it.
+    /// Parses the header and returns it with the remaining bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let Some((head, rest)) = bytes.split_first_chunk::<RESTART_HEADER_BYTES>() else {
-            return Err(Malformed::new("types 64 to 127 have a restart header of 4 bytes"));
+            return Err(Malformed::new("the restart header of 4 bytes is truncated"));
         };
         let [i1, i0, c1, c0] = *head;
         let (interval, word) = (u16::from_be_bytes([i1, i0]), u16::from_be_bytes([c1, c0]));
         if interval == 0 {
-            return Err(Malformed::new("a restart interval is at least 1"));
+            return Err(Malformed::new("the restart interval is 0"));
         }
         let (is_first, is_last) = (word & 0x8000 != 0, word & 0x4000 != 0);
         Ok((Self { interval, is_first, is_last, count: word & 0x3fff }, rest))
     }
 
-    /// The header's bytes; of the count 14 bits count.
+    /// Formats the header with the low 14 bits of the count.
     pub fn to_bytes(self) -> [u8; RESTART_HEADER_BYTES] {
         let [i1, i0] = self.interval.to_be_bytes();
         let word = u16::from(self.is_first) << 15 | u16::from(self.is_last) << 14 | self.count & 0x3fff;

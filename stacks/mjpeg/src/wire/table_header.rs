@@ -13,33 +13,31 @@
 use super::Malformed;
 use crate::tables::{QuantTable, QuantTables};
 
-/// Bytes of the header before the tables.
+/// Length of the header before the tables.
 pub const TABLE_HEADER_BYTES: usize = 4;
 
-/// Tables, as a packet has them.
+/// Quantisation tables in a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableHeader<'a> {
-    /// Bit `n` says that table `n` has 16 bits a value.
+    /// Bit `n` is set if table `n` has values of 16 bits.
     pub precision: u8,
-    /// The tables, one after the other; empty if they were told before.
+    /// The concatenated tables; empty if they were sent before.
     pub data: &'a [u8],
 }
 
 impl<'a> TableHeader<'a> {
-    /// Parses the header, and gives what comes after it.
+    /// Parses the header and returns it with the remaining bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
         let Some((&[_, precision, l1, l0], rest)) = bytes.split_first_chunk::<TABLE_HEADER_BYTES>() else {
-            return Err(Malformed::new(
-                "the first packet of a frame with Q 128 to 255 has a table header of 4 bytes",
-            ));
+            return Err(Malformed::new("the table header of 4 bytes is truncated"));
         };
         let Some((data, rest)) = rest.split_at_checked(usize::from(u16::from_be_bytes([l1, l0]))) else {
-            return Err(Malformed::new("tables are as long as their header says"));
+            return Err(Malformed::new("the quantisation tables are truncated"));
         };
         Ok((Self { precision, data }, rest))
     }
 
-    /// The tables: two, or one that serves for both, as types 0 and 1 have it. More are passed over.
+    /// The tables of types 0 and 1: two, or one for all components. Further tables are ignored.
     pub fn tables(&self) -> Result<QuantTables, Malformed> {
         let table = |number: u8, at: usize| {
             let is_wide = self.precision & 1 << number != 0;
@@ -48,16 +46,16 @@ impl<'a> TableHeader<'a> {
             (at + length, bytes.and_then(|bytes| QuantTable::read(bytes, is_wide)))
         };
         let (end, luma) = table(0, 0);
-        let luma = luma.ok_or(Malformed::new("a table has 64 values, none of them 0"))?;
+        let luma = luma.ok_or(Malformed::new("a quantisation table is truncated or contains 0"))?;
         if end == self.data.len() {
             return Ok(QuantTables { luma, chroma: luma });
         }
         let (_, chroma) = table(1, end);
-        let chroma = chroma.ok_or(Malformed::new("a table has 64 values, none of them 0"))?;
+        let chroma = chroma.ok_or(Malformed::new("a quantisation table is truncated or contains 0"))?;
         Ok(QuantTables { luma, chroma })
     }
 
-    /// Appends a header with tables, of 16 bits where values need them; without any if they were told before.
+    /// Appends a header with tables, with values of 16 bits where needed; or a header without tables.
     pub fn append(tables: Option<&QuantTables>, out: &mut Vec<u8>) {
         let Some(tables) = tables else { return out.extend([0; TABLE_HEADER_BYTES]) };
         let precision = u8::from(tables.luma.is_wide()) | u8::from(tables.chroma.is_wide()) << 1;

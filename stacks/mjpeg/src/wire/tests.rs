@@ -1,13 +1,13 @@
 use super::*;
 use crate::jpeg::Sampling;
-use crate::tables::QuantTables;
+use crate::tables::{QuantTable, QuantTables};
 
 #[test]
-fn main_header_byte_by_byte() {
+fn main_header_is_encoded_as_specified() {
     let header = MainHeader {
         field: Field::Progressive,
         offset: 0x01_0203,
-        kind: Kind::new(Sampling::Yuv420, true),
+        kind: JpegType::new(Sampling::Yuv420, true),
         q: 80,
         dimensions: Dimensions::new(1920, 1080),
     };
@@ -23,7 +23,7 @@ fn main_header_byte_by_byte() {
 }
 
 #[test]
-fn dimensions_are_rounded_up_or_left_to_sdp() {
+fn dimensions_are_rounded_up_or_omitted() {
     for (width, height, pixels) in [
         (1, 1, Some((8, 8))),
         (1366, 768, Some((1368, 768))),
@@ -37,7 +37,7 @@ fn dimensions_are_rounded_up_or_left_to_sdp() {
 }
 
 #[test]
-fn types() {
+fn types_map_to_sampling_and_restarts() {
     for (kind, has_restarts, sampling) in [
         (0, false, Some(Sampling::Yuv422)),
         (1, false, Some(Sampling::Yuv420)),
@@ -49,7 +49,7 @@ fn types() {
         (128, false, None),
     ] {
         assert_eq!(
-            (Kind(kind).has_restarts(), Kind(kind).sampling()),
+            (JpegType(kind).has_restarts(), JpegType(kind).sampling()),
             (has_restarts, sampling),
             "type {kind}"
         );
@@ -57,7 +57,7 @@ fn types() {
 }
 
 #[test]
-fn restart_header_byte_by_byte() {
+fn restart_header_is_encoded_as_specified() {
     let bytes = RestartHeader::unaligned(120).to_bytes();
     assert_eq!(bytes, [0, 120, 0xff, 0xff]);
     assert_eq!(RestartHeader::parse(&bytes), Ok((RestartHeader::unaligned(120), &[][..])));
@@ -69,7 +69,7 @@ fn restart_header_byte_by_byte() {
 }
 
 #[test]
-fn table_header() {
+fn table_headers_round_trip_and_malformed_ones_fail() {
     let (narrow, wide) = (QuantTable::new([7; 64]).unwrap(), QuantTable::new([256; 64]).unwrap());
     for (luma, chroma, precision, length) in
         [(narrow, narrow, 0, 128), (wide, narrow, 1, 192), (narrow, wide, 2, 192), (wide, wide, 3, 256)]
@@ -84,35 +84,33 @@ fn table_header() {
     let one = [&[0, 0, 0, 64][..], &[7; 64]].concat();
     let both = TableHeader::parse(&one).unwrap().0.tables();
     assert_eq!(both, Ok(QuantTables { luma: narrow, chroma: narrow }));
-    for (what, bytes) in [
+    for (case, bytes) in [
         ("a value of 0", [&[0, 0, 0, 64][..], &[0; 64]].concat()),
         ("half a table", [&[0, 0, 0, 32][..], &[7; 32]].concat()),
         ("one and a half", [&[0, 0, 0, 96][..], &[7; 96]].concat()),
         ("wide, but half", [&[0, 1, 0, 64][..], &[7; 64]].concat()),
-        ("none", vec![0; 4]),
+        ("no table", vec![0; 4]),
     ] {
-        assert!(TableHeader::parse(&bytes).unwrap().0.tables().is_err(), "{what}");
+        assert!(TableHeader::parse(&bytes).unwrap().0.tables().is_err(), "{case}");
     }
     assert!(TableHeader::parse(&[0, 0, 0, 1]).is_err());
     assert!(TableHeader::parse(&[0, 0, 0]).is_err());
 }
 
-use crate::tables::QuantTable;
-
 #[test]
-fn headers_follow_each_other() {
+fn payload_headers_are_parsed_in_order() {
     let tables = [&[0, 0, 0, 64][..], &[7; 64]].concat();
-    for (what, main, after, data) in [
+    for (case, main, after, data) in [
         ("computed", [0, 0, 0, 0, 1, 80, 1, 1], &b"data"[..], Some(&b"data"[..])),
         ("no data", [0, 0, 0, 0, 1, 80, 1, 1], b"", Some(b"")),
         ("with tables", [0, 0, 0, 0, 1, 255, 1, 1], &[&tables[..], b"data"].concat(), Some(b"data")),
-        ("tables are at offset 0", [0, 0, 0, 1, 1, 255, 1, 1], b"data", Some(b"data")),
+        ("tables only at offset 0", [0, 0, 0, 1, 1, 255, 1, 1], b"data", Some(b"data")),
         ("tables are missing", [0, 0, 0, 0, 1, 255, 1, 1], b"", None),
-        ("restarts", [0, 0, 0, 1, 65, 255, 1, 1], b"\0\x01\xff\xffdata", Some(b"data")),
+        ("restart header", [0, 0, 0, 1, 65, 255, 1, 1], b"\0\x01\xff\xffdata", Some(b"data")),
         ("both", [0, 0, 0, 0, 64, 128, 1, 1], b"\0\x01\xff\xff\0\0\0\0data", Some(b"data")),
-        ("restarts are missing", [0, 0, 0, 1, 65, 255, 1, 1], b"\0\x01", None),
+        ("restart header is missing", [0, 0, 0, 1, 65, 255, 1, 1], b"\0\x01", None),
     ] {
         let payload = [&main, after].concat();
-        assert_eq!(Payload::parse(&payload).ok().map(|payload| payload.data), data, "{what}");
+        assert_eq!(Payload::parse(&payload).ok().map(|payload| payload.data), data, "{case}");
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures from an encoder that is not ours, files changed by hand, pixels from a decoder that is not ours.
+//! Test pictures from an independent encoder, modified files, and an independent decoder.
 #![allow(dead_code, unreachable_pub)]
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
@@ -9,7 +9,7 @@ use netdyno_rtp::{Sequence, Ssrc, Timestamp};
 
 pub type Encoding<'a> = Encoder<&'a mut Vec<u8>>;
 
-/// A picture with gradients, edges and noise, as RGB; a seed decides it.
+/// A deterministic RGB picture with gradients, edges and noise.
 pub fn rgb(width: u16, height: u16, seed: u32) -> Vec<u8> {
     let mut state = seed | 1;
     let mut pixels = Vec::new();
@@ -25,7 +25,7 @@ pub fn rgb(width: u16, height: u16, seed: u32) -> Vec<u8> {
     pixels
 }
 
-/// A JPEG file of such a picture.
+/// Encodes such a picture as JPEG.
 pub fn encode(width: u16, height: u16, seed: u32, set: impl FnOnce(&mut Encoding<'_>)) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, 85);
@@ -35,12 +35,12 @@ pub fn encode(width: u16, height: u16, seed: u32, set: impl FnOnce(&mut Encoding
     file
 }
 
-/// The same without settings: quality 85, 4:2:0.
+/// A picture with default settings: quality 85, 4:2:0.
 pub fn plain(width: u16, height: u16) -> Vec<u8> {
     encode(width, height, 1, |_| {})
 }
 
-/// What a decoder sees.
+/// Decodes a file to width, height and pixels.
 pub fn pixels(file: &[u8]) -> (usize, usize, Vec<u8>) {
     let mut decoder = zune_jpeg::JpegDecoder::new(zune_jpeg::zune_core::bytestream::ZCursor::new(file));
     let pixels = decoder.decode().unwrap_or_else(|error| panic!("{error:?}"));
@@ -48,7 +48,7 @@ pub fn pixels(file: &[u8]) -> (usize, usize, Vec<u8>) {
     (width, height, pixels)
 }
 
-/// Marker, beginning and end of each segment up to the scan header, that included.
+/// Marker, start and end of each segment up to and including the scan header.
 pub fn segments(file: &[u8]) -> Vec<(u8, usize, usize)> {
     let (mut at, mut segments) = (2, Vec::<(u8, usize, usize)>::new());
     while segments.last().is_none_or(|(marker, ..)| *marker != 0xda) {
@@ -64,13 +64,13 @@ pub fn segment(marker: u8, body: &[u8]) -> Vec<u8> {
     [&[0xff, marker], &length[..], body].concat()
 }
 
-/// The file with bytes before the first segment of that kind.
+/// Inserts bytes before the first segment with a marker.
 pub fn insert_before(file: &[u8], marker: u8, bytes: &[u8]) -> Vec<u8> {
     let at = segments(file).into_iter().find(|(kind, ..)| *kind == marker).unwrap().1;
     [&file[..at], bytes, &file[at..]].concat()
 }
 
-/// The file with the bodies of such segments changed; those for which nothing is given are left out.
+/// Replaces the bodies of all segments with a marker; `None` removes a segment.
 pub fn change(file: &[u8], marker: u8, mut body: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let all = segments(file);
     let mut out = file[..2].to_vec();
@@ -85,12 +85,12 @@ pub fn change(file: &[u8], marker: u8, mut body: impl FnMut(&[u8]) -> Option<Vec
     out
 }
 
-/// The file without such segments.
+/// Removes all segments with a marker.
 pub fn without(file: &[u8], marker: u8) -> Vec<u8> {
     change(file, marker, |_| None)
 }
 
-/// The file with a byte of the first such segment's body changed.
+/// Changes a byte in the body of the first segment with a marker.
 pub fn with_byte(file: &[u8], marker: u8, at: usize, value: u8) -> Vec<u8> {
     let mut is_first = true;
     change(file, marker, |body| {
@@ -108,18 +108,18 @@ pub fn packetizer(set: impl FnOnce(&mut PacketizerConfig)) -> Packetizer {
     Packetizer::new(config, Ssrc(7), Sequence(65_533)).unwrap()
 }
 
-/// All packets of a frame, whole.
+/// All packets of a frame.
 pub fn datagrams(frame: &FramePackets<'_>) -> Vec<Vec<u8>> {
-    let whole = |index| {
+    let datagram = |index| {
         let mut datagram = Vec::new();
         assert!(frame.append(index, &mut datagram));
         datagram
     };
-    (0..frame.count()).map(whole).collect()
+    (0..frame.count()).map(datagram).collect()
 }
 
-/// A file, sent and received without loss: what the receiver has in the end.
-pub fn through(file: &[u8], set: impl FnOnce(&mut PacketizerConfig)) -> Vec<u8> {
+/// Sends a file without loss and returns the received file.
+pub fn transmit(file: &[u8], set: impl FnOnce(&mut PacketizerConfig)) -> Vec<u8> {
     let jpeg = Jpeg::parse(file).unwrap();
     let mut packetizer = packetizer(set);
     let frame = packetizer.packets(&jpeg, Timestamp(1)).unwrap();
@@ -130,11 +130,11 @@ pub fn through(file: &[u8], set: impl FnOnce(&mut PacketizerConfig)) -> Vec<u8> 
     for datagram in datagrams(&frame) {
         depacketizer.handle_packet(now, &netdyno_rtp::Packet::parse(&datagram).unwrap());
     }
-    let Some(Event::Frame(frame)) = depacketizer.poll_event(now) else { panic!("the frame is whole") };
+    let Some(Event::Frame(frame)) = depacketizer.poll_event(now) else { panic!("the frame is incomplete") };
     frame.jpeg().to_vec()
 }
 
-/// Some moment.
+/// A start time.
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> std::time::Instant {
     std::time::Instant::now()

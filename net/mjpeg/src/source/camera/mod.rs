@@ -80,7 +80,7 @@ impl Source for Camera {
         into.clear();
         let failed = |error| SourceError::io(&self.name, error);
         if !self.buffers.wait(SOURCE_WAIT).map_err(failed)? {
-            return Ok(Next::Nothing);
+            return Ok(Next::Pending);
         }
         let (splitter, mut is_picture) = (&mut self.splitter, false);
         let mut look = |mut buffer: &[u8], is_whole: bool| {
@@ -95,7 +95,7 @@ impl Source for Camera {
         }
         into.clear();
         if self.without_picture < MAX_BUFFERS_WITHOUT {
-            return Ok(Next::Nothing);
+            return Ok(Next::Pending);
         }
         self.without_picture = 0;
         let reason = format!(

@@ -67,7 +67,7 @@ fn buffers_as_cameras_give_them() {
         let jpeg = Jpeg::parse(&picture).unwrap();
         assert_eq!((jpeg.width(), jpeg.height(), jpeg.sampling()), (64, 48, Sampling::Yuv422));
     }
-    assert_eq!(camera.next(&mut picture).unwrap(), Next::Nothing);
+    assert_eq!(camera.next(&mut picture).unwrap(), Next::Pending);
     assert!(picture.is_empty());
 }
 
@@ -79,7 +79,7 @@ fn what_is_no_picture_is_left_out_and_told_in_the_end() {
     let mut camera = camera(buffers.chain([Ok((file(), true)), Err(io::Error::from_raw_os_error(19))]));
     let mut picture = Vec::new();
     for _ in 1..MAX_BUFFERS_WITHOUT {
-        assert_eq!(camera.next(&mut picture).unwrap(), Next::Nothing);
+        assert_eq!(camera.next(&mut picture).unwrap(), Next::Pending);
         assert!(picture.is_empty());
     }
     let error = camera.next(&mut picture).unwrap_err().to_string();

@@ -1,56 +1,57 @@
-//! How the stream goes to a client: the `Transport` header (RFC 2326 section 12.39).
+//! The `Transport` header (RFC 2326 section 12.39).
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::limits::MAX_TRANSPORTS;
 
-/// The sender of a request.
+/// The connection that a request arrived on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// The connection: never used for another one.
+    /// The caller's number of the connection; never reused.
     pub connection: u64,
-    /// Its other end.
+    /// The client's address.
     pub remote: SocketAddr,
-    /// Our end.
+    /// The server's address.
     pub local: SocketAddr,
 }
 
-/// Where a session's packets go.
+/// The transport of a session's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// By UDP.
+pub enum Transport {
+    /// Unicast UDP.
     Udp {
-        /// Our address, that the client has called.
+        /// The server's address that the client connected to.
         local: IpAddr,
-        /// Where RTP goes.
+        /// The client's address for RTP.
         rtp: SocketAddr,
-        /// Where RTCP goes, and comes from.
+        /// The client's address for RTCP, in both directions.
         rtcp: SocketAddr,
     },
-    /// On the connection that the session was set up by.
+    /// The connection on which the session was set up.
     Interleaved {
         /// The connection.
         connection: u64,
-        /// The channel of RTP.
+        /// The channel for RTP.
         rtp: u8,
-        /// The channel of RTCP.
+        /// The channel for RTCP.
         rtcp: u8,
     },
 }
 
-/// The first transport of a header that we can do. `is_taken` says whether a channel of the connection has another use. Without
-/// ports for UDP there is none but the interleaved one. What is sent goes to the client's own address, whatever `destination`
-/// asks for: nobody has a stream sent to somebody else.
-pub(super) fn choose(
+/// Selects the first supported transport of a header. `is_taken` tells whether a channel of the connection is in use.
+/// `destination` is ignored: packets are sent only to the address of the client's connection, so that a client cannot direct
+/// the stream to another host.
+pub(super) fn select(
     header: &str,
     peer: &Peer,
     has_udp: bool,
     is_taken: impl Fn(u8) -> bool,
-) -> Option<Delivery> {
-    header.split(',').take(MAX_TRANSPORTS).find_map(|offer| one(offer.trim(), peer, has_udp, &is_taken))
+) -> Option<Transport> {
+    let mut offers = header.split(',').take(MAX_TRANSPORTS);
+    offers.find_map(|offer| parse_offer(offer.trim(), peer, has_udp, &is_taken))
 }
 
-fn one(offer: &str, peer: &Peer, has_udp: bool, is_taken: &impl Fn(u8) -> bool) -> Option<Delivery> {
+fn parse_offer(offer: &str, peer: &Peer, has_udp: bool, is_taken: &impl Fn(u8) -> bool) -> Option<Transport> {
     let mut parts = offer.split(';').map(str::trim);
     let is_tcp = match parts.next()? {
         "RTP/AVP" | "RTP/AVP/UDP" => false,
@@ -69,26 +70,21 @@ fn one(offer: &str, peer: &Peer, has_udp: bool, is_taken: &impl Fn(u8) -> bool) 
         }
     }
     if is_tcp {
-        let wanted = channels.filter(|(rtp, rtcp)| rtp != rtcp && !is_taken(*rtp) && !is_taken(*rtcp));
-        let free = || {
-            (0..=254)
-                .step_by(2)
-                .map(|rtp| (rtp, rtp + 1))
-                .find(|(rtp, rtcp)| !is_taken(*rtp) && !is_taken(*rtcp))
-        };
-        let (rtp, rtcp) = wanted.or_else(free)?;
-        return Some(Delivery::Interleaved { connection: peer.connection, rtp, rtcp });
+        let is_free = |(rtp, rtcp): &(u8, u8)| rtp != rtcp && !is_taken(*rtp) && !is_taken(*rtcp);
+        let mut pairs = (0..=254).step_by(2).map(|rtp| (rtp, rtp + 1));
+        let (rtp, rtcp) = channels.filter(is_free).or_else(|| pairs.find(is_free))?;
+        return Some(Transport::Interleaved { connection: peer.connection, rtp, rtcp });
     }
     let (rtp, rtcp) = ports.filter(|(rtp, rtcp)| has_udp && *rtp != 0 && *rtcp != 0 && rtp != rtcp)?;
-    let at = |port| {
+    let client_address = |port| {
         let mut address = peer.remote;
         address.set_port(port);
         address
     };
-    Some(Delivery::Udp { local: peer.local.ip(), rtp: at(rtp), rtcp: at(rtcp) })
+    Some(Transport::Udp { local: peer.local.ip(), rtp: client_address(rtp), rtcp: client_address(rtcp) })
 }
 
-/// `a-b`, or `a` alone: then `b` is the next.
+/// Parses `a-b`, or `a` alone, which implies `b` = `a` + 1.
 fn pair<T: std::str::FromStr + Copy>(text: &str, next: impl Fn(T) -> Option<T>) -> Option<(T, T)> {
     match text.split_once('-') {
         Some((first, second)) => Some((first.parse().ok()?, second.parse().ok()?)),
@@ -104,19 +100,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_that_we_can_do() {
+    fn first_supported_transport_is_selected() {
         let peer = Peer {
             connection: 9,
             remote: "192.0.2.7:40000".parse().unwrap(),
             local: "192.0.2.1:8554".parse().unwrap(),
         };
         let udp = |a, b| {
-            let at = |port| SocketAddr::new(peer.remote.ip(), port);
-            Some(Delivery::Udp { local: peer.local.ip(), rtp: at(a), rtcp: at(b) })
+            let client_address = |port| SocketAddr::new(peer.remote.ip(), port);
+            Some(Transport::Udp { local: peer.local.ip(), rtp: client_address(a), rtcp: client_address(b) })
         };
-        let tcp = |rtp, rtcp| Some(Delivery::Interleaved { connection: 9, rtp, rtcp });
-        // Channels 0, 1 and 5 are taken.
-        let choose = |header, has_udp| choose(header, &peer, has_udp, |channel| matches!(channel, 0 | 1 | 5));
+        let tcp = |rtp, rtcp| Some(Transport::Interleaved { connection: 9, rtp, rtcp });
+        // Channels 0, 1 and 5 are in use.
+        let select = |header, has_udp| select(header, &peer, has_udp, |channel| matches!(channel, 0 | 1 | 5));
         for (header, expected) in [
             ("RTP/AVP;unicast;client_port=5000-5001", udp(5000, 5001)),
             ("RTP/AVP/UDP;unicast;client_port=5000", udp(5000, 5001)),
@@ -138,10 +134,10 @@ mod tests {
             ("", None),
             (";;;=,,", None),
         ] {
-            assert_eq!(choose(header, true), expected, "{header}");
+            assert_eq!(select(header, true), expected, "{header}");
         }
-        assert_eq!(choose("RTP/AVP;client_port=5000-5001", false), None);
+        assert_eq!(select("RTP/AVP;client_port=5000-5001", false), None);
         let many = "RTP/AVP;multicast,".repeat(MAX_TRANSPORTS) + "RTP/AVP/TCP";
-        assert_eq!(choose(&many, true), None);
+        assert_eq!(select(&many, true), None);
     }
 }

@@ -1,59 +1,63 @@
-//! Descriptions of a stream (SDP, RFC 8866), for players that get RTP without RTSP, and from senders.
+//! Session descriptions (SDP, RFC 8866) of a JPEG stream.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use netdyno_mjpeg_core::PAYLOAD_TYPE;
 use sdp_types::{Connection, Media, MediaType, Origin, Session, TransportProto};
 
 use crate::error::SdpError;
 use crate::limits::MAX_SDP_BYTES;
+use crate::packetizer::PAYLOAD_TYPE;
 
-/// What a description says of a stream of JPEG.
+/// The parameters of a JPEG stream in a session description.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Description {
-    /// Where packets go: an address of the receiver, or a group. All zeros: the description does not say.
+    /// Destination of the packets: the receiver's address or a multicast group. Unspecified if the description has none.
     pub address: IpAddr,
-    /// Port of RTP.
+    /// RTP port.
     pub port: u16,
-    /// Port of RTCP, where it is not the one after it.
+    /// RTCP port (`a=rtcp`), if it is not the port after RTP's.
     pub rtcp_port: Option<u16>,
-    /// RTCP has RTP's own port (`a=rtcp-mux`, RFC 5761).
+    /// Whether RTCP shares the RTP port (`a=rtcp-mux`, RFC 5761).
     pub rtcp_mux: bool,
-    /// Payload type.
+    /// RTP payload type.
     pub payload_type: u8,
-    /// Width and height, pixels (`a=x-dimensions`): packets cannot tell more than 2,040, or what is no multiple of 8.
+    /// Width and height in pixels (`a=x-dimensions`). Packets cannot carry sizes above 2,040 or sizes that are not multiples of 8.
     pub dimensions: Option<(u16, u16)>,
-    /// Frames a second.
+    /// Frame rate in frames per second (`a=framerate`).
     pub framerate: Option<f64>,
-    /// Routers that packets to a group may pass, and one more.
-    pub hops: Option<u8>,
+    /// IPv4 multicast TTL.
+    pub ttl: Option<u8>,
 }
 
 impl Description {
-    /// Of a stream to an address.
-    pub fn new(to: SocketAddr) -> Self {
+    /// A description of a stream to this address with default values.
+    pub fn new(destination: SocketAddr) -> Self {
         Self {
-            address: to.ip(),
-            port: to.port(),
+            address: destination.ip(),
+            port: destination.port(),
             rtcp_port: None,
             rtcp_mux: false,
             payload_type: PAYLOAD_TYPE,
             dimensions: None,
             framerate: None,
-            hops: None,
+            ttl: None,
         }
     }
 
-    /// Where a receiver of it listens: at the group, or at all addresses of this machine.
+    /// The address that a receiver binds: the multicast group, or all local addresses.
     pub fn listen_address(&self) -> SocketAddr {
-        let ip = if self.address.is_multicast() { self.address } else { crate::ports::any(self.address) };
+        let ip = match self.address {
+            group if group.is_multicast() => group,
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
         SocketAddr::new(ip, self.port)
     }
 
-    /// Writes it. `session` is a number of this stream's own.
+    /// Formats the description. `session` is the session identifier in the origin line.
     pub fn write(&self, session: u32) -> String {
-        let hops = self.hops.filter(|_| self.address.is_multicast());
+        let ttl = self.ttl.filter(|_| self.address.is_multicast());
         let origin = Origin::with_ip_addr(session, 0, IpAddr::V4(Ipv4Addr::LOCALHOST));
         let mut media = Media::new(MediaType::Video, self.port, TransportProto::RtpAvp, self.payload_type);
         media.add_attribute_with_value("rtpmap", format_args!("{} JPEG/90000", self.payload_type));
@@ -70,35 +74,36 @@ impl Description {
             media.add_attribute_with_value("x-dimensions", format_args!("{width},{height}"));
         }
         let mut description = Session::new(origin, "Motion JPEG");
-        description.set_connection(Connection::from_ip_addr_ttl(self.address, hops));
+        description.set_connection(Connection::from_ip_addr_ttl(self.address, ttl));
         description.add_media(media);
         let mut bytes = Vec::new();
-        description.write(&mut bytes).expect("memory takes what is written");
-        String::from_utf8(bytes).expect("all that was put in is text")
+        description.write(&mut bytes).expect("writing to a Vec does not fail");
+        String::from_utf8(bytes).expect("all parts of the description are strings")
     }
 
-    /// Reads one: its first stream of JPEG, or of payload type 26.
+    /// Parses a description and returns its first JPEG stream, identified by `a=rtpmap` or payload type 26.
     ///
     /// # Errors
-    /// What is no SDP, or has no such stream, or tells something that cannot be.
+    /// The input is not SDP, has no JPEG stream, or has an invalid attribute.
     pub fn parse(bytes: &[u8]) -> Result<Self, SdpError> {
         if bytes.len() > MAX_SDP_BYTES {
-            return Err(SdpError::new(format_args!("it is longer than {MAX_SDP_BYTES} bytes")));
+            return Err(SdpError::new(format_args!("longer than {MAX_SDP_BYTES} bytes")));
         }
         let session = Session::parse(bytes).map_err(SdpError::new)?;
         let found = session.medias.iter().find_map(|media| Some((media, payload_type(media)?)));
         let (media, payload_type) = found.ok_or_else(|| {
-            SdpError::new("it has no stream of JPEG: m=video with payload type 26, or a=rtpmap")
+            SdpError::new("no JPEG stream: m=video must have payload type 26 or a=rtpmap with JPEG/90000")
         })?;
         let connection = media.connections.first().or(session.connection.as_ref());
-        let (mut address, mut hops) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), None);
+        let (mut address, mut ttl) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), None);
         if let Some(connection) = connection {
             let mut parts = connection.connection_address.split('/');
-            let wrong = || SdpError::new("c= must have an IP address: put in the one that is sent to");
-            address = parts.next().and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
-            // IPv6 has none there, but the number of addresses.
-            let has_hops = address.is_multicast() && address.is_ipv4();
-            hops = parts.next().filter(|_| has_hops).and_then(|text| text.parse().ok());
+            let invalid =
+                || SdpError::new("c= must have an IP address: replace the name by the destination address");
+            address = parts.next().and_then(|text| text.parse().ok()).ok_or_else(invalid)?;
+            // An IPv6 address is followed by the number of addresses, not by a TTL.
+            let has_ttl = address.is_multicast() && address.is_ipv4();
+            ttl = parts.next().filter(|_| has_ttl).and_then(|text| text.parse().ok());
         }
         let value = |name: &'static str| media.get_first_attribute_value(name).flatten();
         Ok(Self {
@@ -111,12 +116,12 @@ impl Description {
             framerate: value("framerate")
                 .and_then(|text| text.parse().ok())
                 .filter(|fps: &f64| fps.is_finite() && *fps > 0.0),
-            hops,
+            ttl,
         })
     }
 }
 
-/// The payload type of JPEG in a stream of video, if there is one.
+/// The JPEG payload type of a video section.
 fn payload_type(media: &Media) -> Option<u8> {
     if media.media != "video" {
         return None;
@@ -129,13 +134,13 @@ fn payload_type(media: &Media) -> Option<u8> {
     mapped.or(is_known.then_some(PAYLOAD_TYPE)).filter(|number| *number < 128)
 }
 
-/// `W,H`, both 1 or more.
+/// Parses `width,height`; both must be at least 1.
 fn dimensions(text: &str) -> Result<(u16, u16), SdpError> {
     let (width, height) = text.split_once(',').unwrap_or_default();
     match (width.trim().parse(), height.trim().parse()) {
         (Ok(width @ 1..), Ok(height @ 1..)) => Ok((width, height)),
         _ => Err(SdpError::new(
-            "a=x-dimensions must be a width and a height, 1 to 65535 pixels: x-dimensions:1920,1080",
+            "a=x-dimensions must be a width and a height of 1 to 65535 pixels, such as x-dimensions:1920,1080",
         )),
     }
 }
@@ -145,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn formatted_descriptions_parse_to_the_same_value() {
         for to in ["192.0.2.7:5004", "239.1.2.3:6000", "[2001:db8::1]:5004", "[ff02::1234]:5004"] {
             let mut description = Description::new(to.parse().unwrap());
             assert_eq!(Description::parse(description.write(7).as_bytes()).unwrap(), description);
@@ -153,19 +158,19 @@ mod tests {
             description.framerate = Some(29.97);
             description.rtcp_port = Some(7001);
             description.payload_type = 96;
-            description.hops = (to == "239.1.2.3:6000").then_some(5);
+            description.ttl = (to == "239.1.2.3:6000").then_some(5);
             assert_eq!(Description::parse(description.write(7).as_bytes()).unwrap(), description);
         }
     }
 
     #[test]
-    fn others_write_it_in_other_ways() {
+    fn descriptions_of_other_programs_are_parsed() {
         let text = "v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=x\r\nt=0 0\r\nm=audio 5000 RTP/AVP 0\r\n\
             m=video 5002 RTP/AVP 96 26\r\nc=IN IP4 239.0.0.1/7/2\r\na=rtpmap:96 h264/90000\r\na=rtcp:5009 IN IP4 239.0.0.1\r\n";
         let read = Description::parse(text.as_bytes()).unwrap();
         let expected = Description {
             rtcp_port: Some(5009),
-            hops: Some(7),
+            ttl: Some(7),
             ..Description::new("239.0.0.1:5002".parse().unwrap())
         };
         assert_eq!(read, expected);
@@ -175,29 +180,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_no_use_says_why() {
+    fn unusable_descriptions_are_rejected_with_the_cause() {
         let head = "v=0\r\no=- 1 1 IN IP4 x\r\ns=x\r\nt=0 0\r\n";
-        for (rest, told) in [
-            ("m=video 5002 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n", "no stream of JPEG"),
-            ("m=audio 5002 RTP/AVP 26\r\n", "no stream of JPEG"),
+        for (rest, cause) in [
+            ("m=video 5002 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n", "no JPEG stream"),
+            ("m=audio 5002 RTP/AVP 26\r\n", "no JPEG stream"),
             ("c=IN IP4 camera.local\r\nm=video 5002 RTP/AVP 26\r\n", "an IP address"),
             ("m=video 5002 RTP/AVP 26\r\na=x-dimensions:1920\r\n", "x-dimensions"),
             ("m=video 5002 RTP/AVP 26\r\na=x-dimensions:0,5\r\n", "x-dimensions"),
         ] {
             let error = Description::parse(format!("{head}{rest}").as_bytes()).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(cause), "{error}");
         }
         assert!(Description::parse(&vec![b'v'; MAX_SDP_BYTES + 1]).is_err());
         assert!(Description::parse(b"hello").is_err());
     }
-    /// As the fuzz target does, a little of it each time.
+
+    /// The property of the fuzz target, on a fixed set of mutations.
     #[test]
-    fn whatever_is_understood_is_written_and_read_alike() {
+    fn accepted_mutations_round_trip() {
         let mut description = Description::new("239.1.2.3:6000".parse().unwrap());
         (description.dimensions, description.framerate) = (Some((3840, 2160)), Some(29.97));
-        (description.hops, description.rtcp_port, description.rtcp_mux) = (Some(5), Some(7001), true);
+        (description.ttl, description.rtcp_port, description.rtcp_mux) = (Some(5), Some(7001), true);
         let text = description.write(7).into_bytes();
-        let (mut state, mut understood) = (1u32, 0);
+        let (mut state, mut accepted) = (1u32, 0);
         for _ in 0..20_000 {
             let mut changed = text.clone();
             for _ in 0..1 + state % 3 {
@@ -208,9 +214,9 @@ mod tests {
                 changed[at] = b"0123456789 /:.,=acmx\r\n\xff"[(state >> 16) as usize % 23];
             }
             let Ok(read) = Description::parse(&changed) else { continue };
-            understood += 1;
+            accepted += 1;
             assert_eq!(Description::parse(read.write(1).as_bytes()).as_ref(), Ok(&read));
         }
-        assert!(understood > 1_000, "{understood}");
+        assert!(accepted > 1_000, "{accepted}");
     }
 }

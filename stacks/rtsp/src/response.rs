@@ -1,26 +1,26 @@
-//! Answers, as text (RFC 2326 section 7).
+//! Responses (RFC 2326 section 7).
 
 use std::fmt::{Display, Write};
 
-use super::message::Status;
+use super::status::Status;
 
-/// What is answered.
+/// A response without its `CSeq` and `Server` headers.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     status: Status,
     headers: String,
     body: String,
 }
 
-impl From<Status> for Answer {
+impl From<Status> for Response {
     fn from(status: Status) -> Self {
         Self { status, headers: String::new(), body: String::new() }
     }
 }
 
-impl Answer {
-    /// All went well, with a session.
-    pub(super) fn of(session: &impl Display) -> Self {
+impl Response {
+    /// 200 with a `Session` header.
+    pub(super) fn ok(session: &impl Display) -> Self {
         Self::from(Status::Ok).with("Session", session)
     }
 
@@ -34,7 +34,7 @@ impl Answer {
         Self { body, ..self }.with("Content-Length", length)
     }
 
-    /// Appends it. Without the number of a request, where there was none to be read.
+    /// Appends the response to `out`. `cseq` is `None` if the request had no valid one.
     pub(super) fn write(&self, cseq: Option<u64>, server: &str, out: &mut Vec<u8>) {
         let cseq = cseq.map(|cseq| format!("CSeq: {cseq}\r\n")).unwrap_or_default();
         let (code, reason, headers) = (self.status.code(), self.status.reason(), &self.headers);

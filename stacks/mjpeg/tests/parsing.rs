@@ -1,10 +1,9 @@
-//! What JPEG files there are: those that RFC 2435 can carry, with pixels that stay the same to the last bit, and those
-//! that it cannot, each with its reason.
+//! JPEG files of many kinds: supported ones are carried with identical pixels, others are rejected with the cause.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use common::{change, encode, insert_before, pixels, plain, segment, segments, through, with_byte, without};
+use common::{change, encode, insert_before, pixels, plain, segment, segments, transmit, with_byte, without};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use netdyno_mjpeg_core::{Jpeg, JpegError, JpegHeaders, QuantTable, QuantTables, Sampling, Unsupported};
 
@@ -14,14 +13,14 @@ const SOS: u8 = 0xda;
 const DQT: u8 = 0xdb;
 const APP0: u8 = 0xe0;
 
-/// All tables of such segments in one segment.
+/// Merges all segments with a marker into one.
 fn joined(file: &[u8], marker: u8) -> Vec<u8> {
     let all = segments(file).into_iter().filter(|(kind, ..)| *kind == marker);
     let bodies: Vec<u8> = all.flat_map(|(_, begin, end)| file[begin + 4..end].to_vec()).collect();
     insert_before(&without(file, marker), SOF, &segment(marker, &bodies))
 }
 
-/// Tables with 16 bits a value.
+/// Encodes the tables with 16 bits per value.
 fn widened(file: &[u8]) -> Vec<u8> {
     change(file, DQT, |body| {
         let wide = |table: &[u8]| {
@@ -32,7 +31,7 @@ fn widened(file: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The file with its Cr tables of their own: number 2, as Cb's but for one value.
+/// Gives Cr its own table with identifier 2, which differs from Cb's in one value.
 fn third_table(file: &[u8], change_by: u8) -> Vec<u8> {
     let file = with_byte(file, SOF, 14, 2);
     let mut table = Vec::new();
@@ -45,7 +44,7 @@ fn third_table(file: &[u8], change_by: u8) -> Vec<u8> {
     insert_before(&file, SOF, &segment(DQT, &table))
 }
 
-/// The file with tables numbered 3 and 2 in place of 0 and 1.
+/// Changes the table identifiers 0 and 1 to 3 and 2.
 fn renumbered(file: &[u8]) -> Vec<u8> {
     let other = |number: u8| number & 0xf0 | (3 - (number & 0x0f));
     let file = joined(&joined(file, DQT), DHT);
@@ -71,18 +70,18 @@ fn with_restarts(interval: u16) -> Vec<u8> {
 }
 
 #[test]
-fn what_can_be_carried_comes_out_bit_by_bit() {
+fn supported_files_are_carried_with_identical_pixels() {
     let file = plain(64, 48);
     let exif = segment(0xe1, &[&b"Exif\0\0"[..], &plain(16, 16)].concat());
     let adobe = |transform| segment(0xee, &[&b"Adobe"[..], &[0, 100, 0, 0, 0, 0, transform]].concat());
     let huge = segment(0xfe, &[0xff; 65_533]);
     let eoi = file.len() - 2;
-    for (what, file) in [
-        ("plain", file.clone()),
+    for (case, file) in [
+        ("default", file.clone()),
         ("4:2:2", encode(64, 48, 1, |encoder| encoder.set_sampling_factor(SamplingFactor::R_4_2_2))),
         ("restarts", with_restarts(1)),
         ("restarts at the end of rows", with_restarts(7)),
-        ("an interval that is never reached", with_restarts(60_000)),
+        ("restart interval longer than the scan", with_restarts(60_000)),
         ("odd size", plain(33, 17)),
         ("one pixel", plain(1, 1)),
         ("quality 1", encode(64, 48, 1, |encoder| encoder.set_quality(1))),
@@ -90,50 +89,50 @@ fn what_can_be_carried_comes_out_bit_by_bit() {
         ("above 2,040", plain(2_048, 16)),
         ("EXIF with a thumbnail", insert_before(&file, DQT, &exif)),
         ("Adobe's segment, YCbCr", insert_before(&without(&file, APP0), DQT, &adobe(1))),
-        ("JFIF beside Adobe, YCbCr", insert_before(&file, DQT, &adobe(1))),
+        ("JFIF and Adobe, YCbCr", insert_before(&file, DQT, &adobe(1))),
         (
             "comments",
             insert_before(&file, DQT, &[segment(0xfe, b"hello"), segment(0xfe, b""), huge].concat()),
         ),
         ("fill bytes before a marker", insert_before(&file, DQT, &[0xff; 9])),
-        ("no JFIF", without(&file, APP0)),
+        ("without JFIF", without(&file, APP0)),
         ("two tables in one DQT", joined(&file, DQT)),
         ("four tables in one DHT", joined(&file, DHT)),
-        ("three tables, two alike", third_table(&file, 0)),
+        ("three tables, two equal", third_table(&file, 0)),
         ("tables of 16 bits", widened(&file)),
-        ("tables of other numbers", renumbered(&file)),
+        ("other table identifiers", renumbered(&file)),
         ("a table defined twice", insert_before(&file, DQT, &segment(DQT, &[&[0][..], &[9; 64]].concat()))),
         ("SOF1", {
             let mut other = file.clone();
             other[segments(&file).iter().find(|(kind, ..)| *kind == SOF).unwrap().1 + 1] = 0xc1;
             other
         }),
-        ("no EOI", file[..eoi].to_vec()),
+        ("without EOI", file[..eoi].to_vec()),
         ("half an EOI", file[..eoi + 1].to_vec()),
         ("fill bytes before EOI", [&file[..eoi], &[0xff; 5], &file[eoi..]].concat()),
-        ("padding behind EOI", [&file[..], &[0; 4096]].concat()),
-        ("another picture behind EOI", [&file[..], &file].concat()),
-        ("a comment behind the scan", [&file[..eoi], &segment(0xfe, b"x"), &file[eoi..]].concat()),
+        ("padding after EOI", [&file[..], &[0; 4096]].concat()),
+        ("another picture after EOI", [&file[..], &file].concat()),
+        ("a comment after the scan", [&file[..eoi], &segment(0xfe, b"x"), &file[eoi..]].concat()),
     ] {
         let before = pixels(&file);
         for max_packet_bytes in [300, 1_400] {
-            let after = through(&file, |config| config.max_packet_bytes = max_packet_bytes);
-            assert!(pixels(&after) == before, "{what}: the pixels differ");
+            let after = transmit(&file, |config| config.max_packet_bytes = max_packet_bytes);
+            assert!(pixels(&after) == before, "{case}: the pixels differ");
             let (sent, received) = (Jpeg::parse(&file).unwrap(), Jpeg::parse(&after).unwrap());
-            assert_eq!(sent, received, "{what}");
+            assert_eq!(sent, received, "{case}");
         }
     }
 }
 
-/// As in AVI files, and from many cameras; decoders without that knowledge can show it once it was sent.
+/// AVI files and many cameras omit the tables. After transmission, any decoder can decode the picture.
 #[test]
-fn huffman_tables_that_are_missing_are_the_usual_ones() {
+fn missing_huffman_tables_are_the_typical_ones() {
     let file = plain(64, 48);
-    assert!(pixels(&through(&without(&file, DHT), |_| {})) == pixels(&file));
+    assert!(pixels(&transmit(&without(&file, DHT), |_| {})) == pixels(&file));
 }
 
 #[test]
-fn tables_that_need_16_bits_are_carried() {
+fn tables_with_16_bit_values_are_carried() {
     let file = plain(64, 48);
     let jpeg = Jpeg::parse(&file).unwrap();
     let mut values = *jpeg.tables().luma.values();
@@ -143,13 +142,12 @@ fn tables_that_need_16_bits_are_carried() {
     JpegHeaders { tables, ..JpegHeaders::from(&jpeg) }.append(&mut file);
     file.extend(jpeg.scan());
     file.extend([0xff, 0xd9]);
-    assert_eq!(through(&file, |_| {}), file);
-    // A decoder that takes them sees the same; it is the file itself.
+    assert_eq!(transmit(&file, |_| {}), file);
     assert_eq!(Jpeg::parse(&file).unwrap().tables(), &tables);
 }
 
 #[test]
-fn what_cannot_be_carried_says_why() {
+fn unsupported_files_are_rejected_with_cause_and_remedy() {
     let file = plain(64, 48);
     let sampled = |factor| encode(64, 48, 1, |encoder| encoder.set_sampling_factor(factor));
     let factors = |horizontal, vertical| Unsupported::Sampling([(horizontal, vertical), (1, 1), (1, 1)]);
@@ -168,14 +166,14 @@ fn what_cannot_be_carried_says_why() {
     let rgb_ids = [(6, b'R'), (9, b'G'), (12, b'B')];
     let rgb_ids = rgb_ids.iter().fold(without(&file, APP0), |file, (at, id)| with_byte(&file, SOF, *at, *id));
     let eoi = file.len() - 2;
-    let behind_scan = |bytes: &[u8]| [&file[..eoi], bytes].concat();
-    for (what, file, reason) in [
+    let after_scan = |bytes: &[u8]| [&file[..eoi], bytes].concat();
+    for (case, file, reason) in [
         ("progressive", encode(64, 48, 1, |encoder| encoder.set_progressive(true)), Unsupported::Progressive),
-        // This encoder then writes a scan for each component.
+        // The encoder then writes one scan per component.
         ("optimised", encode(64, 48, 1, |e| e.set_optimized_huffman_tables(true)), Unsupported::SeveralScans),
-        ("a Huffman table of its own", with_byte(&file, DHT, 28, 200), Unsupported::Huffman),
+        ("custom Huffman table", with_byte(&file, DHT, 28, 200), Unsupported::Huffman),
         ("4:4:4", sampled(SamplingFactor::R_4_4_4), factors(1, 1)),
-        ("vertical alone", sampled(SamplingFactor::R_4_4_0), factors(1, 2)),
+        ("4:4:0", sampled(SamplingFactor::R_4_4_0), factors(1, 2)),
         ("4:1:1", sampled(SamplingFactor::R_4_1_1), factors(4, 1)),
         (
             "4:2:2 as FFmpeg writes it",
@@ -187,13 +185,13 @@ fn what_cannot_be_carried_says_why() {
         ("greyscale", colours(ColorType::Luma, 256), Unsupported::Greyscale),
         ("CMYK", colours(ColorType::Cmyk, 1024), Unsupported::Components(4)),
         ("RGB by Adobe", insert_before(&without(&file, APP0), DQT, &adobe), Unsupported::Rgb),
-        ("RGB by Adobe, beside JFIF", insert_before(&file, DQT, &adobe), Unsupported::Rgb),
-        ("RGB by its identifiers", rgb_ids, Unsupported::Rgb),
+        ("RGB by Adobe, with JFIF", insert_before(&file, DQT, &adobe), Unsupported::Rgb),
+        ("RGB by component identifiers", rgb_ids, Unsupported::Rgb),
         ("12 bits", with_byte(&file, SOF, 0, 12), Unsupported::Precision(12)),
-        ("no height yet", with_byte(&with_byte(&file, SOF, 1, 0), SOF, 2, 0), Unsupported::Dnl),
+        ("height 0", with_byte(&with_byte(&file, SOF, 1, 0), SOF, 2, 0), Unsupported::Dnl),
         ("three tables", third_table(&file, 1), Unsupported::ThreeTables),
         ("luma's Huffman table for chroma", with_byte(&file, SOS, 4, 0x00), Unsupported::Huffman),
-        ("Huffman tables never told", with_byte(&file, SOS, 2, 0x22), Unsupported::Huffman),
+        ("undefined Huffman tables", with_byte(&file, SOS, 2, 0x22), Unsupported::Huffman),
         ("lossless", with_marker(0xc3), Unsupported::Lossless),
         ("JPEG-LS", with_marker(0xf7), Unsupported::Lossless),
         ("differential", with_marker(0xc5), Unsupported::Hierarchical),
@@ -204,134 +202,162 @@ fn what_cannot_be_carried_says_why() {
             insert_before(&file, SOF, &segment(0xcc, &[0, 1])),
             Unsupported::Arithmetic,
         ),
-        ("a process of the future", with_marker(0xc8), Unsupported::Process(0xc8)),
+        ("reserved process", with_marker(0xc8), Unsupported::Process(0xc8)),
         (
-            "one component a scan",
+            "one component per scan",
             change(&file, SOS, |_| Some(vec![1, 1, 0, 0, 63, 0])),
             Unsupported::SeveralScans,
         ),
-        ("a second scan", behind_scan(&segment(SOS, &[1, 1, 0, 0, 63, 0])), Unsupported::SeveralScans),
-        ("tables behind the scan", behind_scan(&segment(DHT, &[])), Unsupported::SeveralScans),
-        ("the height behind the scan", behind_scan(&segment(0xdc, &[0, 48])), Unsupported::Dnl),
+        ("a second scan", after_scan(&segment(SOS, &[1, 1, 0, 0, 63, 0])), Unsupported::SeveralScans),
+        ("tables after the scan", after_scan(&segment(DHT, &[])), Unsupported::SeveralScans),
+        ("height after the scan", after_scan(&segment(0xdc, &[0, 48])), Unsupported::Dnl),
     ] {
-        assert_eq!(Jpeg::parse(&file), Err(JpegError::Unsupported(reason)), "{what}");
+        assert_eq!(Jpeg::parse(&file), Err(JpegError::Unsupported(reason)), "{case}");
         let text = reason.to_string();
-        assert!(text.contains("encode"), "{what}: no remedy in {text:?}");
+        assert!(text.contains("encode"), "{case}: no remedy in {text:?}");
     }
 }
 
 #[test]
-fn what_is_damaged_says_where() {
+fn malformed_files_are_rejected_with_rule_and_offset() {
     let file = plain(64, 48);
     let restarts = with_restarts(7);
     let marker = restarts.windows(2).position(|pair| pair == [0xff, 0xd1]).unwrap();
     let restart = |bytes: &[u8]| [&restarts[..marker], bytes, &restarts[marker + 2..]].concat();
     let eoi = file.len() - 2;
-    for (what, file, rule) in [
-        ("empty", vec![], "it begins with SOI"),
-        ("something else", b"GIF89a".to_vec(), "it begins with SOI"),
-        ("SOI alone", vec![0xff, 0xd8], "it goes on to a scan"),
-        ("no scan", vec![0xff, 0xd8, 0xff, 0xd9], "it has a scan"),
-        ("twice SOI", vec![0xff, 0xd8, 0xff, 0xd8], "SOI is at its beginning alone"),
-        ("a restart marker too early", vec![0xff, 0xd8, 0xff, 0xd0], "restart markers are within the scan"),
-        ("no marker", vec![0xff, 0xd8, 0], "a segment begins with a marker"),
-        ("a marker that is none", vec![0xff, 0xd8, 0xff, 0x30], "its markers are those of the standard"),
-        ("no length", vec![0xff, 0xd8, 0xff, 0xfe, 0], "a segment has a length"),
-        ("a length of 1", vec![0xff, 0xd8, 0xff, 0xfe, 0, 1], "a segment is as long as it says"),
-        ("a length beyond the end", vec![0xff, 0xd8, 0xff, 0xfe, 0, 9], "a segment is as long as it says"),
-        ("no frame header", change(&file, SOF, |_| None), "a frame header comes before the scan"),
+    for (case, file, rule) in [
+        ("empty", vec![], "it does not start with SOI"),
+        ("another format", b"GIF89a".to_vec(), "it does not start with SOI"),
+        ("SOI alone", vec![0xff, 0xd8], "the file ends before the scan"),
+        ("no scan", vec![0xff, 0xd8, 0xff, 0xd9], "EOI occurs before the scan"),
+        ("SOI twice", vec![0xff, 0xd8, 0xff, 0xd8], "SOI occurs twice"),
+        (
+            "a restart marker too early",
+            vec![0xff, 0xd8, 0xff, 0xd0],
+            "a restart marker occurs before the scan",
+        ),
+        ("no marker", vec![0xff, 0xd8, 0], "a segment does not start with a marker"),
+        ("an invalid marker", vec![0xff, 0xd8, 0xff, 0x30], "a marker code is invalid"),
+        ("no length", vec![0xff, 0xd8, 0xff, 0xfe, 0], "the file ends before the length of a segment"),
+        (
+            "a length of 1",
+            vec![0xff, 0xd8, 0xff, 0xfe, 0, 1],
+            "the length of a segment is invalid or exceeds the file",
+        ),
+        (
+            "a length beyond the end",
+            vec![0xff, 0xd8, 0xff, 0xfe, 0, 9],
+            "the length of a segment is invalid or exceeds the file",
+        ),
+        ("no frame header", change(&file, SOF, |_| None), "the scan is not preceded by a frame header (SOF)"),
         (
             "two frame headers",
             insert_before(&file, SOS, &segment(SOF, &[8, 0, 8, 0, 8, 0])),
-            "it has one frame header",
+            "it has several frame headers (SOF)",
         ),
         (
             "half a frame header",
             change(&file, SOF, |body| Some(body[..5].to_vec())),
-            "a frame header has its fields",
+            "the frame header (SOF) is too short",
         ),
         (
             "components missing",
             with_byte(&file, SOF, 5, 4),
-            "a frame header has as many components as it counts",
+            "the length of the frame header (SOF) does not match its number of components",
         ),
-        ("no component", change(&file, SOF, |b| Some([&b[..5], &[0]].concat())), "a picture has a component"),
-        ("no width", with_byte(&with_byte(&file, SOF, 3, 0), SOF, 4, 0), "a picture has a width"),
-        ("a factor of 0", with_byte(&file, SOF, 7, 0x20), "sampling factors are 1 to 4"),
-        ("no tables", without(&file, DQT), "its quantisation tables come before the scan"),
-        ("a table of number 4", with_byte(&file, DQT, 0, 4), "a quantisation table has number 0 to 3"),
+        (
+            "no component",
+            change(&file, SOF, |b| Some([&b[..5], &[0]].concat())),
+            "the number of components is 0",
+        ),
+        ("no width", with_byte(&with_byte(&file, SOF, 3, 0), SOF, 4, 0), "the width is 0"),
+        ("a factor of 0", with_byte(&file, SOF, 7, 0x20), "a sampling factor is not 1 to 4"),
+        ("no tables", without(&file, DQT), "a quantisation table is missing before the scan"),
+        ("a table of number 4", with_byte(&file, DQT, 0, 4), "a quantisation table identifier is not 0 to 3"),
         (
             "a table of 24 bits",
             with_byte(&file, DQT, 0, 0x20),
-            "a quantisation table has 8 or 16 bits a value",
+            "the precision of a quantisation table is not 8 or 16 bits",
         ),
-        ("a value of 0", with_byte(&file, DQT, 64, 0), "no value of a quantisation table is 0"),
+        ("a value of 0", with_byte(&file, DQT, 64, 0), "a value of a quantisation table is 0"),
         (
             "half a table",
             change(&file, DQT, |body| Some(body[..40].to_vec())),
-            "a quantisation table has 64 values",
+            "a quantisation table has fewer than 64 values",
         ),
-        ("a Huffman table of class 2", with_byte(&file, DHT, 0, 0x20), "a Huffman table is of DC or AC"),
-        ("a Huffman table of number 4", with_byte(&file, DHT, 0, 4), "a Huffman table has number 0 to 3"),
+        (
+            "a Huffman table of class 2",
+            with_byte(&file, DHT, 0, 0x20),
+            "a Huffman table class is not 0 (DC) or 1 (AC)",
+        ),
+        (
+            "a Huffman table of number 4",
+            with_byte(&file, DHT, 0, 4),
+            "a Huffman table identifier is not 0 to 3",
+        ),
         (
             "half a Huffman table",
             change(&file, DHT, |b| Some(b[..20].to_vec())),
-            "a Huffman table has as many values as codes",
+            "a Huffman table is truncated",
         ),
-        ("DRI of 3 bytes", insert_before(&file, SOS, &segment(0xdd, &[0, 0, 0])), "DRI has 2 bytes"),
+        (
+            "DRI of 3 bytes",
+            insert_before(&file, SOS, &segment(0xdd, &[0, 0, 0])),
+            "the length of DRI is not 4",
+        ),
         (
             "half a scan header",
             change(&file, SOS, |b| Some(b[..5].to_vec())),
-            "a scan header has as many components as it counts, 1 to 4",
+            "the length of the scan header (SOS) does not match its number of components (1 to 4)",
         ),
-        ("no scan header", change(&file, SOS, |_| Some(vec![])), "a scan header has its fields"),
+        ("no scan header", change(&file, SOS, |_| Some(vec![])), "the scan header (SOS) is empty"),
         (
-            "another order",
+            "another order of components",
             with_byte(&with_byte(&file, SOS, 3, 2), SOS, 5, 1),
-            "a scan has the components of the frame, in their order",
+            "the components of the scan are not those of the frame in the same order",
         ),
         (
             "part of the spectrum",
             with_byte(&file, SOS, 8, 5),
-            "a scan of a baseline picture has all coefficients",
+            "the scan of a baseline picture does not have all coefficients",
         ),
-        ("Huffman table 4", with_byte(&file, SOS, 2, 0x44), "a Huffman table has number 0 to 3"),
-        ("no data", file[..segments(&file).last().unwrap().2].to_vec(), "a scan has data"),
+        ("Huffman table 4", with_byte(&file, SOS, 2, 0x44), "a Huffman table identifier is not 0 to 3"),
+        ("no data", file[..segments(&file).last().unwrap().2].to_vec(), "the scan has no data"),
         (
-            "a wrong marker in the scan",
+            "an unexpected marker in the scan",
             [&file[..eoi], &[0xff, 0xc0], &file[eoi..]].concat(),
-            "a scan ends with EOI",
+            "the scan contains an unexpected marker",
         ),
         (
-            "fill bytes before none",
+            "fill bytes without a marker",
             [&file[..eoi], &[0xff, 0xff, 0]].concat(),
-            "fill bytes come before markers alone",
+            "a fill byte is not followed by a marker",
         ),
         (
             "restarts without interval",
             without(&restarts, 0xdd),
-            "restart markers come with a restart interval alone",
+            "a restart marker occurs without a restart interval (DRI)",
         ),
-        ("a restart out of order", restart(&[0xff, 0xd2]), "restart markers are in order"),
+        ("a restart out of order", restart(&[0xff, 0xd2]), "the restart markers are not consecutive"),
         (
-            "a restart too few",
+            "a missing restart marker",
             restarts[..marker].to_vec(),
-            "a scan has a restart marker between any two intervals",
+            "the number of restart markers does not match the restart interval",
         ),
     ] {
         match Jpeg::parse(&file) {
-            Err(JpegError::Malformed { offset, rule: seen }) => {
-                assert_eq!(seen, rule, "{what}");
-                assert!(offset <= file.len(), "{what}");
+            Err(JpegError::Malformed { offset, rule: actual }) => {
+                assert_eq!(actual, rule, "{case}");
+                assert!(offset <= file.len(), "{case}");
             }
-            other => panic!("{what}: {other:?}"),
+            other => panic!("{case}: {other:?}"),
         }
     }
 }
 
-/// No cut and no changed byte does harm: it is refused, or it is a picture.
+/// Truncated and modified files are rejected or parsed, without a panic.
 #[test]
-fn damage_anywhere_does_no_harm() {
+fn damaged_files_cause_no_panic() {
     let file = with_restarts(3);
     for length in 0..file.len() {
         let _ = Jpeg::parse(&file[..length]);
