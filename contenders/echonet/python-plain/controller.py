@@ -5,7 +5,7 @@ from time import monotonic_ns
 import frame as f
 from device import LIGHTING, NODE_PROFILE
 from link import GROUP, PORT, open_link
-from netdyno_contender.echonet import LOOK_S
+from netdyno_contender.echonet import TICK_S
 
 ITSELF = bytes((0x05, 0xFF, 0x01))
 SEARCH_NS = 10**9
@@ -32,7 +32,7 @@ class Controller:
 
     def find(self):
         """Ask the group for instance lists, each second."""
-        self._link = open_link(self._params.local, LOOK_S)
+        self._link = open_link(self._params.local, TICK_S)
         asked_ns = -SEARCH_NS
         while True:
             if monotonic_ns() - asked_ns >= SEARCH_NS:
@@ -54,7 +54,7 @@ class Controller:
             answer = self._receive()
             at_ns = monotonic_ns()
             if answer is None:
-                reads.look(at_ns)
+                reads.expire(at_ns)
             elif answer:
                 take(reads, answer, at_ns)
 
@@ -64,7 +64,7 @@ def take(reads, answer, at_ns):
     if answer.esv != f.GET_RES and answer.esv != f.GET_SNA:
         return
     epc, value = answer.properties[0]
-    asked = reads.asked(answer.tid)
+    asked = reads.find(answer.tid)
     if asked is None or (eoj_of(asked[0]) == answer.seoj and asked[1] == epc):
         reads.answered(answer.tid, value if answer.esv == f.GET_RES else None, at_ns)
 

@@ -20,7 +20,7 @@ static void *echo_stream(void *argument) {
     free(argument);
     uint8_t *message = malloc(length);
     if (message == NULL)
-        nd_failed("no memory for a connection");
+        nd_failed("out of memory (connection)");
     while (nd_receive_all(connection.fd, message, length) >= 0) {
         nd_pong_delay(rtt);
         nd_pong_count(rtt, length);
@@ -51,7 +51,7 @@ static noreturn void accept_streams(struct nd_rtt *rtt, int listener) {
         nd_pong_accepted(fd);
         struct connection *connection = malloc(sizeof *connection);
         if (connection == NULL)
-            nd_failed("no memory for a connection");
+            nd_failed("out of memory (connection)");
         *connection = (struct connection){rtt, fd};
         pthread_t thread;
         int error = pthread_create(&thread, &small, echo_stream, connection);

@@ -1,4 +1,4 @@
-/* ping: all lanes on one thread, which waits in epoll. */
+/* ping: all lanes run on one thread, which waits in epoll. */
 #include "rtt.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 enum {
     EVENTS_MAX = 64,
-    /* Keys of what is watched beside the lanes, whose keys are their streams. */
+    /* Keys of other descriptors; the key of a lane is its stream. */
     PACER = ND_LANES_MAX,
     LOOK,
 };
@@ -22,11 +22,11 @@ struct loop {
     struct nd_schedule schedule;
     int epoll;
     int pacer;         /* a timer for the next request */
-    int look;          /* a timer every ND_TICK_MS, which costs less than a timeout for every wait */
-    uint32_t awaiting; /* lanes with a request under way */
-    uint32_t verified; /* lanes whose verify is behind them */
+    int look;          /* a timer with the period ND_TICK_MS, which costs less than a timeout for every wait */
+    uint32_t awaiting; /* lanes with an outstanding request */
+    uint32_t verified; /* lanes that have completed verify */
     bool verify;
-    uint64_t armed_ns; /* when the pacer goes off */
+    uint64_t armed_ns; /* when the pacer expires */
 };
 
 static void watch(struct loop *loop, int operation, int fd, uint32_t events, uint32_t key) {
@@ -71,7 +71,7 @@ static void receive(struct loop *loop, struct nd_lane *lane) {
 
 static void look_for_lost(struct loop *loop) {
     uint64_t expirations, now_ns = nd_now_ns();
-    /* A timer that repeats goes on once it is read. */
+    /* A read rearms the event of a periodic timer. */
     if (read(loop->look, &expirations, sizeof expirations) < 0 && errno != EAGAIN)
         nd_failed("timerfd: %s", strerror(errno));
     for (uint32_t i = 0; i < loop->rtt->outstanding; i++)
@@ -89,14 +89,14 @@ static void set_pacer(struct loop *loop, uint64_t due_ns) {
     loop->armed_ns = due_ns;
 }
 
-/* Waits for echoes and, where a lane is idle, until the next request is due. */
+/* Waits for echoes and, if a lane is idle, until the next request is due. */
 static void wait(struct loop *loop, bool idle) {
     struct epoll_event events[EVENTS_MAX];
     bool spin = idle && !loop->rtt->timer_pacing;
     if (spin && loop->rtt->tasks > 0)
-        sched_yield(); /* to the threads of tasks */
+        sched_yield(); /* for the threads of tasks */
     if (spin && loop->awaiting == 0)
-        return; /* the clock is all there is to wait for */
+        return; /* no echo is awaited, so the caller polls the clock */
     if (idle && !spin)
         set_pacer(loop, loop->schedule.due_ns);
     int count = epoll_wait(loop->epoll, events, EVENTS_MAX, spin ? 0 : -1);
@@ -127,12 +127,12 @@ static void send_due(struct loop *loop) {
     }
 }
 
-/* A lane awaits no echo, and requests fall due by the schedule. */
+/* A lane awaits no echo, and requests are scheduled. */
 static bool is_idle(const struct loop *loop) {
     return loop->awaiting < loop->rtt->outstanding && loop->schedule.due_ns != UINT64_MAX;
 }
 
-/* Until all lanes are verified, or for ever. */
+/* Runs until all lanes are verified, or forever. */
 static void drive(struct loop *loop, bool verify) {
     loop->verify = verify;
     nd_schedule_begin(&loop->schedule, loop->rtt);
@@ -143,7 +143,7 @@ static void drive(struct loop *loop, bool verify) {
     }
 }
 
-/* UDP loses datagrams. */
+/* UDP may lose datagrams. */
 static void start_looking(struct loop *loop) {
     const struct timespec period = {.tv_nsec = ND_TICK_MS * ND_NS_PER_MS};
     const struct itimerspec every = {.it_interval = period, .it_value = period};
@@ -160,12 +160,12 @@ void nd_run_ping(struct nd_rtt *rtt) {
     loop.pacer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     loop.look = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (loop.wires == NULL || loop.epoll < 0 || loop.pacer < 0 || loop.look < 0)
-        nd_failed("an epoll, or a timer: %s", strerror(errno));
+        nd_failed("cannot create an epoll or a timer: %s", strerror(errno));
     for (uint32_t i = 0; i < rtt->outstanding; i++) {
         nd_wire_init(&loop.wires[i], rtt, rtt->lanes[i].fd);
         watch(&loop, EPOLL_CTL_ADD, rtt->lanes[i].fd, EPOLLIN, i);
     }
-    /* By edge: setting it anew takes back that it went off, so nobody need read it. */
+    /* Edge-triggered: setting the timer again clears its expiration, so it need not be read. */
     watch(&loop, EPOLL_CTL_ADD, loop.pacer, EPOLLIN | EPOLLET, PACER);
     if (!rtt->tcp)
         start_looking(&loop);

@@ -31,13 +31,13 @@ static void accept_one(struct nd_rtt *rtt, int epoll, int listener) {
     struct connection *connection = malloc(sizeof *connection);
     uint8_t *message = malloc(rtt->message_bytes);
     if (connection == NULL || message == NULL)
-        nd_failed("no memory for a connection");
+        nd_failed("out of memory (connection)");
     nd_wire_init(&connection->wire, rtt, fd);
     connection->message = message;
     watch(epoll, EPOLL_CTL_ADD, fd, EPOLLIN, connection);
 }
 
-/* ping has gone: that ends this connection, not pong. */
+/* ping has ended: close this connection, but continue. */
 static void end(struct connection *connection) {
     if (!nd_pong_error_is_harmless(errno))
         nd_failed("a connection: %s", strerror(errno));
@@ -62,7 +62,7 @@ static void serve(struct nd_rtt *rtt, int epoll, struct connection *connection) 
         end(connection);
         return;
     }
-    if (wire->sending != waited) /* reads no further before the echo is out */
+    if (wire->sending != waited) /* pauses reading until the echo is sent */
         watch(epoll, EPOLL_CTL_MOD, wire->fd, wire->sending ? EPOLLOUT : EPOLLIN, connection);
 }
 

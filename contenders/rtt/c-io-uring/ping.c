@@ -1,4 +1,4 @@
-/* ping: all lanes on one ring. A system call submits the sends that are ready and waits for an echo. */
+/* ping: all lanes use one ring. One system call submits the ready sends and waits for an echo. */
 #include "ring.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 struct lane_state {
-    bool receiving;  /* a receive is with the ring */
-    size_t received; /* of an echo that TCP has in part */
+    bool receiving;  /* a receive is pending */
+    size_t received; /* length of a partial echo (TCP) */
 };
 
 struct loop {
@@ -16,12 +16,12 @@ struct loop {
     struct io_uring *ring;
     struct lane_state *states; /* of the lanes, by stream */
     struct nd_schedule schedule;
-    struct nd_lane *queued[ND_LANES_MAX]; /* whose requests go out with the next submission */
+    struct nd_lane *queued[ND_LANES_MAX]; /* lanes whose requests are sent by the next submission */
     uint32_t queued_count;
-    uint32_t awaiting; /* lanes with a request under way, queued ones too */
-    uint32_t verified; /* lanes whose verify is behind them */
+    uint32_t awaiting; /* lanes with an outstanding or queued request */
+    uint32_t verified; /* lanes that have completed verify */
     bool verify, pacer_set;
-    struct __kernel_timespec pacer, look; /* read by the kernel when they are submitted */
+    struct __kernel_timespec pacer, look; /* the kernel reads them at submission */
 };
 
 static void queue_receive(struct loop *loop, struct nd_lane *lane, unsigned hints) {
@@ -40,11 +40,11 @@ static void queue_request(struct loop *loop, struct nd_lane *lane, uint64_t now_
     io_uring_prep_send(entry, lane->fd, lane->request, loop->rtt->message_bytes, loop->rtt->tcp ? MSG_WAITALL : 0);
     entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
     io_uring_sqe_set_data64(entry, ring_key(lane->stream, RING_SEND));
-    /* One that was there for a lost echo serves the next. The socket is empty: no use to try before waiting. */
+    /* A pending receive of a lost echo serves the next request. The socket is empty, so the ring should not try before waiting. */
     if (!loop->states[lane->stream].receiving)
         queue_receive(loop, lane, IORING_RECVSEND_POLL_FIRST);
     loop->queued[loop->queued_count++] = lane;
-    nd_lane_sent(lane, now_ns); /* under way from here on; the time is set when it is submitted */
+    nd_lane_sent(lane, now_ns); /* outstanding from here on; the time is updated at submission */
     loop->awaiting++;
 }
 
@@ -111,13 +111,13 @@ static void completed(struct loop *loop, const struct io_uring_cqe *completion, 
     case RING_LOOK:
         look_for_lost(loop, at_ns);
         break;
-    default: /* a send, which says something only when it failed */
+    default: /* a send, which completes only with an error */
         nd_failed("lane %u: send: %s", lane->stream,
                   completion->res < 0 ? strerror(-completion->res) : "cut short");
     }
 }
 
-/* Submits what is queued; waits for a completion unless a lane is idle and the clock has to be read. */
+/* Submits queued entries, and waits for a completion unless a lane is idle and the clock must be polled. */
 static void enter(struct loop *loop, bool wait) {
     struct io_uring_cqe *completion;
     unsigned head, count = 0;
@@ -151,12 +151,12 @@ static void queue_due(struct loop *loop) {
         queue_request(loop, lane, now_ns);
 }
 
-/* A lane awaits no echo, and requests fall due by the schedule. */
+/* A lane awaits no echo, and requests are scheduled. */
 static bool is_idle(const struct loop *loop) {
     return loop->awaiting < loop->rtt->outstanding && loop->schedule.due_ns != UINT64_MAX;
 }
 
-/* Until all lanes are verified, or for ever. */
+/* Runs until all lanes are verified, or forever. */
 static void drive(struct loop *loop, bool verify) {
     loop->verify = verify;
     nd_schedule_begin(&loop->schedule, loop->rtt);
@@ -167,10 +167,10 @@ static void drive(struct loop *loop, bool verify) {
         if (idle && loop->rtt->timer_pacing && !loop->pacer_set)
             queue_pacer(loop);
         bool spin = idle && !loop->rtt->timer_pacing;
-        if (!spin || loop->awaiting > 0) /* else the clock is all there is to wait for */
+        if (!spin || loop->awaiting > 0) /* otherwise, only the clock is polled */
             enter(loop, !spin);
         if (spin && loop->rtt->tasks > 0 && loop->queued_count == 0)
-            sched_yield(); /* to the threads of tasks, unless a request is to go out */
+            sched_yield(); /* for the threads of tasks, unless a request is due */
     }
 }
 
@@ -181,8 +181,8 @@ void run_ping(struct nd_rtt *rtt, struct io_uring *ring) {
     loop.ring = ring;
     loop.states = calloc(rtt->outstanding, sizeof *loop.states);
     if (loop.states == NULL)
-        nd_failed("no memory for %u lanes", rtt->outstanding);
-    if (!rtt->tcp) /* UDP loses datagrams */
+        nd_failed("out of memory (%u lanes)", rtt->outstanding);
+    if (!rtt->tcp) /* UDP may lose datagrams */
         queue_look(&loop);
     nd_rtt_await(rtt, ND_PHASE_VERIFY);
     drive(&loop, true);

@@ -1,5 +1,5 @@
-/* pong: all sockets on one ring. An echo and the next receive on its socket are submitted together, linked, so that the
- * buffer is not written to before the echo is out. */
+/* pong: all sockets use one ring. An echo and the next receive on its socket are submitted as linked entries, so that the
+* buffer is not overwritten before the echo is sent. */
 #include "ring.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 
 struct peer {
     int fd;
-    size_t received; /* of a message that TCP has in part */
+    size_t received; /* length of a partial message (TCP) */
     uint8_t *message;
-    /* UDP only: */
+    /* UDP only */
     struct msghdr in, out;
     struct iovec in_space, out_space;
     struct sockaddr_storage from;
@@ -22,7 +22,7 @@ struct loop {
     struct io_uring *ring;
     int socket;
     uint32_t count;
-    struct peer *peers; /* UDP: one, for all */
+    struct peer *peers; /* with UDP, a single one */
 };
 
 static void queue_accept(struct loop *loop) {
@@ -44,7 +44,7 @@ static void queue_receive(struct loop *loop, uint32_t index) {
     io_uring_sqe_set_data64(entry, ring_key(index, RING_RECEIVE));
 }
 
-/* Success says nothing; after a failure the receive that is linked to it is not done. */
+/* A send completes only with an error, which cancels the linked receive. */
 static void queue_echo(struct loop *loop, uint32_t index, size_t length) {
     struct peer *peer = &loop->peers[index];
     struct io_uring_sqe *entry = ring_entry(loop->ring);
@@ -69,14 +69,14 @@ static void accepted(struct loop *loop, int result) {
         nd_pong_accepted(result);
         *peer = (struct peer){.fd = result, .message = malloc(loop->rtt->message_bytes)};
         if (peer->message == NULL)
-            nd_failed("no memory for a connection");
+            nd_failed("out of memory (connection)");
         queue_receive(loop, loop->count++);
     }
-    if (loop->count < loop->rtt->outstanding) /* there are no more lanes than that */
+    if (loop->count < loop->rtt->outstanding) /* the number of lanes */
         queue_accept(loop);
 }
 
-/* ping has gone: that ends a connection, and on UDP loses a datagram, but it does not end pong. */
+/* ping has ended: with TCP, the connection is closed; with UDP, a datagram is lost. pong continues. */
 static void ended(struct loop *loop, uint32_t index, int error) {
     struct peer *peer = &loop->peers[index];
     if (!nd_pong_error_is_harmless(error))
@@ -115,7 +115,7 @@ static void completed(struct loop *loop, const struct io_uring_cqe *completion) 
     case RING_RECEIVE:
         received(loop, index, completion->res);
         break;
-    default: /* an echo that failed, or that was cut short */
+    default: /* an echo that failed or was truncated */
         ended(loop, index, completion->res < 0 ? -completion->res : 0);
     }
 }
@@ -135,7 +135,7 @@ static void open_datagrams(struct loop *loop) {
 void run_pong(struct nd_rtt *rtt, struct io_uring *ring) {
     struct loop loop = {.rtt = rtt, .ring = ring, .peers = calloc(rtt->outstanding, sizeof *loop.peers)};
     if (loop.peers == NULL)
-        nd_failed("no memory for %u connections", rtt->outstanding);
+        nd_failed("out of memory (%u connections)", rtt->outstanding);
     loop.socket = nd_pong_open(rtt);
     if (rtt->tcp)
         queue_accept(&loop);

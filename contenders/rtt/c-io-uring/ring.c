@@ -1,4 +1,4 @@
-/* The ring, with the flags that io_uring_setup(2) has for a loop on one thread. */
+/* The ring, with the flags of io_uring_setup(2) for a single-threaded loop. */
 #include "ring.h"
 
 #include <dlfcn.h>
@@ -11,14 +11,14 @@ enum {
 };
 
 void ring_open(struct io_uring *ring, const struct nd_rtt *rtt) {
-    /* One thread submits; completions are worked off when it asks for them, and a flag says when there are some, so
-     * that a look at them costs no system call. Linux 6.1. */
+    /* One thread submits. Completion work runs when it enters the kernel, and a flag indicates pending work, so polling needs no
+    * system call. Requires Linux 6.1. */
     struct io_uring_params params = {
         .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
     };
     int error = io_uring_queue_init_params(ENTRIES_PER_LANE * rtt->outstanding + ENTRIES_BESIDE, ring, &params);
     if (error != 0)
-        nd_unsupported("no io_uring here: %s", strerror(-error));
+        nd_unsupported("io_uring is not available: %s", strerror(-error));
 }
 
 const char *ring_version(void) {

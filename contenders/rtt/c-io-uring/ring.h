@@ -5,12 +5,12 @@
 
 #include <liburing.h>
 
-/* Makes the ring of this role; where the kernel has none for us, the role is unsupported. */
+/* Creates the ring of this role. Without io_uring, the role is unsupported. */
 void ring_open(struct io_uring *ring, const struct nd_rtt *rtt);
-/* The version of the library that is loaded. */
+/* The version of the loaded library. */
 const char *ring_version(void);
 
-/* A request knows what it is by its key: who it is for, and what it does. */
+/* The key of a request consists of an index and an operation. */
 enum ring_operation { RING_RECEIVE, RING_SEND, RING_ACCEPT, RING_PACER, RING_LOOK };
 enum { RING_OPERATION_BITS = 3 };
 
@@ -24,7 +24,7 @@ static inline enum ring_operation ring_operation(uint64_t key) {
     return key & ((1 << RING_OPERATION_BITS) - 1);
 }
 
-/* The next free entry; there are enough for whatever is asked for between two submissions. */
+/* Returns the next free entry. The queue has enough entries for all requests between two submissions. */
 struct io_uring_sqe *ring_entry(struct io_uring *ring);
 
 noreturn void run_ping(struct nd_rtt *rtt, struct io_uring *ring);

@@ -1,9 +1,9 @@
-// Command go-net is Go's package net as a contender of the rtt workload, in both roles: its blocking calls, and a goroutine
-// for each lane, connection and background task. The runtime chooses how many threads run them.
+// Command go-net is Go's package net as a contender of the rtt workload, in both roles. It uses blocking calls with one
+// goroutine for each lane, connection and background task. The runtime chooses the number of threads.
 //
-// Go's yield, runtime.Gosched, does not look at the network while anything is runnable. So where as many lanes spin as
-// there are processors (GOMAXPROCS), the echo of a further lane waits for the runtime's monitor, up to 10 ms. Pacing by
-// timer, one lane, or a rate that leaves no time to spin does not have that.
+// Go's yield, runtime.Gosched, does not poll the network while any goroutine is runnable. If at least GOMAXPROCS lanes spin,
+// the echoes of other lanes wait up to 10 ms for the runtime's monitor. Pacing by timer, a single lane, or a rate that leaves
+// no time to spin avoids this effect.
 package main
 
 import (

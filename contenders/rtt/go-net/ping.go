@@ -58,7 +58,7 @@ func (p *pinger) run(pong netip.AddrPort) {
 	p.lab.Connected(setupNs)
 }
 
-// open makes a socket and waits for the echo of its hello.
+// open creates a socket and waits for the echo of its hello.
 func (p *pinger) open(lane *rtt.Lane, pong netip.AddrPort) (*socket, error) {
 	one := &socket{lane: lane, udp: p.params.UDP(), echo: make([]byte, p.params.MessageBytes)}
 	from := netip.AddrPortFrom(p.local, 0)
@@ -96,7 +96,7 @@ type socket struct {
 	conn       net.Conn
 	udp        bool
 	echo       []byte
-	settledNs  int64 // when the last request had its echo, or was lost
+	settledNs  int64 // when the last request was settled
 	deadlineNs int64 // read deadline (UDP)
 }
 
@@ -151,7 +151,7 @@ func (s *socket) await() error {
 	}
 }
 
-// receive waits for a datagram, or for a message's length of the stream.
+// receive waits for a datagram, or for a whole message of the stream.
 func (s *socket) receive() (bytes int, err error) {
 	if s.udp {
 		return s.conn.Read(s.echo)

@@ -49,7 +49,7 @@ func (p *ponger) listenUDP() (port uint16, err error) {
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Port(), nil // a UDP socket's address is of this type
 }
 
-// echoDatagrams returns when the socket fails.
+// echoDatagrams returns each datagram to its sender, until the socket fails.
 func echoDatagrams(conn *net.UDPConn, echoes *rtt.Echoes) error {
 	buffer := make([]byte, maxDatagramBytes)
 	for {
@@ -74,7 +74,7 @@ func (p *ponger) listenTCP() (port uint16, err error) {
 	return listener.Addr().(*net.TCPAddr).AddrPort().Port(), nil // a TCP listener's address is of this type
 }
 
-// accept takes one connection a lane. The package turns TCP_NODELAY on by itself.
+// accept accepts one connection per lane. The package sets TCP_NODELAY by default.
 func (p *ponger) accept(listener *net.TCPListener) {
 	for range p.params.Outstanding {
 		conn, err := listener.Accept()
@@ -89,7 +89,7 @@ func (p *ponger) accept(listener *net.TCPListener) {
 	}
 }
 
-// echoStream returns when the connection ends.
+// echoStream returns each message of the stream, until the connection ends.
 func echoStream(conn net.Conn, messageBytes int, echoes *rtt.Echoes) error {
 	buffer := make([]byte, messageBytes)
 	for {
@@ -104,7 +104,7 @@ func echoStream(conn net.Conn, messageBytes int, echoes *rtt.Echoes) error {
 	}
 }
 
-// over says whether that is only the other end being gone: ping is stopped first.
+// over reports whether an error only means that the peer has closed the connection, because the lab stops ping first.
 func over(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

@@ -1,4 +1,4 @@
-// Node's own sockets as a contender of the rtt workload, in both roles: everything on the one event loop.
+// Node's sockets as a contender of the rtt workload, in both roles, on a single event loop.
 import { begin, Ping, Pong } from "netdyno-contender/rtt";
 import * as tcp from "./tcp.mjs";
 import * as udp from "./udp.mjs";

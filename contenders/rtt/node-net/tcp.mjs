@@ -1,21 +1,21 @@
-// Streams by node:net. What a connection of ping emits as an error ends the process as failed.
+// Streams of node:net. An error event of a connection of ping ends the process with `failed`.
 import { connect, createServer } from "node:net";
 import { Frames, nowNs } from "netdyno-contender/rtt";
 
-/** How a connection of pong ends when ping, which is stopped first, is gone. */
+/** The errors of a connection of pong after ping has ended, which the lab stops first. */
 const GONE = ["ECONNRESET", "EPIPE"];
 
-/** A connection for a lane of ping. */
+/** Connects a lane of ping. */
 export async function dial({ local, peer, params }, port, receive) {
   const socket = connect({ host: peer, port, localAddress: local, noDelay: true });
   const frames = new Frames(params.message_bytes, receive);
   socket.on("data", (chunk) => frames.push(chunk, nowNs()));
-  socket.on("end", () => socket.destroy(new Error("pong has closed a connection")));
+  socket.on("end", () => socket.destroy(new Error("pong closed a connection")));
   await new Promise((resolve) => socket.once("connect", resolve));
   return (message) => socket.write(message);
 }
 
-/** The listener of pong. */
+/** Starts the listener of pong. */
 export async function listen({ local, params }, pong) {
   const server = createServer({ noDelay: true }, (socket) => {
     const frames = new Frames(params.message_bytes, (message) => {

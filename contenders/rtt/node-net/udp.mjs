@@ -1,4 +1,4 @@
-// Datagrams by node:dgram. An error of a socket has no listener, and so ends the process as failed.
+// Datagrams of node:dgram. Errors of a socket have no listener, so they end the process with `failed`.
 import { createSocket } from "node:dgram";
 import { isIPv6 } from "node:net";
 import { nowNs } from "netdyno-contender/rtt";
@@ -9,7 +9,7 @@ const bound = ({ local }) =>
     socket.bind(0, local, () => resolve(socket));
   });
 
-/** A connected socket for a lane of ping. */
+/** Connects the socket of a lane of ping. */
 export async function dial(setup, port, receive) {
   const socket = await bound(setup);
   socket.on("message", (message) => receive(message, nowNs()));
@@ -17,7 +17,7 @@ export async function dial(setup, port, receive) {
   return (message) => socket.send(message);
 }
 
-/** The one socket of pong. */
+/** Binds the socket of pong. */
 export async function listen(setup, pong) {
   const socket = await bound(setup);
   socket.on("message", (message, from) => {

@@ -1,11 +1,11 @@
-"""Ping's sockets: a protocol for each lane, which hands every message to `on_message`, with when it was received."""
+"""The sockets of ping: a protocol for each lane, which passes every message and its time of arrival to `on_message`."""
 
 import asyncio
 from time import monotonic_ns
 
 
 class Link:
-    """What both have in common. Messages are sent by `send`, the transport's own call."""
+    """The common part of both transports. `send` is the transport's own call."""
 
     def __init__(self, lane, fail):
         self.lane, self._fail = lane, fail
@@ -13,7 +13,7 @@ class Link:
         self.transport = None
 
     def connection_lost(self, error):
-        self._fail(f"lane {self.lane.stream}: the connection is lost: {error}")
+        self._fail(f"lane {self.lane.stream}: connection lost: {error}")
 
 
 class UdpLink(Link, asyncio.DatagramProtocol):
@@ -47,7 +47,7 @@ class TcpLink(Link, asyncio.Protocol):
 
 
 async def open_link(lane, params, fail, peer, port):
-    """A lane's socket, connected."""
+    """Connect the socket of a lane."""
     loop = asyncio.get_running_loop()
     if params.transport == "tcp":
         made = loop.create_connection(lambda: TcpLink(lane, fail, params.message_bytes), peer, port)

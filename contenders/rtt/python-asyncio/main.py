@@ -1,4 +1,4 @@
-"""asyncio as a contender of the rtt workload, in both roles; the argument says on which event loop."""
+"""asyncio as a contender of the rtt workload, in both roles. The argument selects the event loop."""
 
 import asyncio
 import importlib.metadata
@@ -15,13 +15,13 @@ ROLES = {"ping": Ping, "pong": Pong}
 
 
 def check(lab, setup):
-    """The parameters, if this role can be served; otherwise the process ends here."""
+    """The parameters. An unsupported role ends the process."""
     if setup.workload != "rtt" or setup.role not in ROLES:
         lab.unsupported(f"workload {setup.workload!r}, role {setup.role!r}")
     try:
         for address in (setup.local, setup.peer):
             ipaddress.ip_address(address)
-        return Rtt.of(setup)
+        return Rtt.from_setup(setup)
     except ValueError as error:
         return lab.failed(str(error))
 
@@ -29,7 +29,7 @@ def check(lab, setup):
 async def serve(lab, setup, params, name, version):
     role = ROLES[setup.role](lab, setup, params)
     lab.answer_marks(role.values)
-    # What a callback raises, asyncio would only log.
+    # By default, asyncio only logs exceptions of callbacks.
     asyncio.get_running_loop().set_exception_handler(lambda _, context: lab.failed(f"{setup.role}: {context}"))
     lab.ready(name, version)
     await role.begin()
@@ -50,7 +50,7 @@ def main():
     lab, setup = connect()
     params = check(lab, setup)
     if sys.argv[1:] == ["uvloop"]:
-        import uvloop  # here, so that the other contender does not carry it
+        import uvloop  # imported here, so that the other contender does not load it
 
         uvloop.run(serve(lab, setup, params, "uvloop", importlib.metadata.version("uvloop")))
     else:

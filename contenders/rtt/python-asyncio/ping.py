@@ -1,4 +1,4 @@
-"""The role that sends requests and takes their echoes: all lanes on one event loop."""
+"""The role that sends requests and receives their echoes, with all lanes on one event loop."""
 
 import asyncio
 from heapq import heappop, heappush
@@ -6,29 +6,29 @@ from time import monotonic_ns
 
 from links import open_link
 from netdyno_contender import Digest
-from netdyno_contender.rtt import LOOK_S, NS_PER_S, Books, Lane, Tasks, due_ns, port_of
+from netdyno_contender.rtt import TICK_S, NS_PER_S, Counters, Lane, Tasks, due_ns, port_of
 
 
 class Ping:
     def __init__(self, lab, setup, params):
         self.lab, self.setup, self.params = lab, setup, params
         self.loop = asyncio.get_running_loop()
-        self.books = Books(params)
-        self.lanes = [Lane(params, self.books, stream) for stream in range(params.outstanding)]
-        self.links = []  # the lanes' sockets, by stream
+        self.counters = Counters(params)
+        self.lanes = [Lane(params, self.counters, stream) for stream in range(params.outstanding)]
+        self.links = []  # the sockets of the lanes, by stream
         self.tasks = Tasks(params)
         self.player = None
         self.verify, self.stopped = asyncio.Event(), False
         self.t0_ns = 0
-        self.idle = []  # a heap of when the next requests of the lanes that wait are due, each with its lane
-        self.timer, self.timer_ns = None, 0  # what calls `pace`, and when
+        self.idle = []  # a heap of (due time, lane) of the lanes that wait until their next request is due
+        self.timer, self.timer_ns = None, 0  # the handle that calls `pace`, and its time
 
     async def begin(self):
-        """Nothing is done before pong's signal."""
+        """Does nothing: the role starts with pong's signal."""
 
     def signal(self, body):
         if self.player:
-            raise ValueError("a second port")
+            raise ValueError("duplicate signal with pong's port")
         self.player = self.loop.create_task(self.play(port_of(body)))
 
     def start(self, event):
@@ -40,21 +40,21 @@ class Ping:
                 self.tasks.begin()
                 self.run()
             case "measure":
-                self.books.measure(event.at_ns)
+                self.counters.measure(event.at_ns)
 
     def values(self):
-        return self.books.values(self.tasks.runs)
+        return self.counters.values(self.tasks.runs)
 
     def stop(self):
         self.stopped = True
-        return self.books.histograms()
+        return self.counters.histograms()
 
     def fail(self, reason):
         if not self.stopped:
             self.lab.failed(f"ping: {reason}")
 
     async def play(self, port):
-        """Lanes are set up and verified one after the other: so many at once would overflow pong's socket."""
+        """Set up and verify the lanes one at a time, because many could overflow pong's socket buffer."""
         try:
             setup_ns = [await self.set_up(lane, port) for lane in self.lanes]
             self.lab.connected(setup_ns)
@@ -76,7 +76,7 @@ class Ping:
         self.links.append(link)
         message, at_ns = await self.exchange(link, lane.hello())
         if message != lane.hello():
-            raise ValueError(f"lane {lane.stream}: what came back is not the hello")
+            raise ValueError(f"lane {lane.stream}: the echo of the hello is wrong")
         return at_ns - begun_ns
 
     async def verify_lane(self, link, digest):
@@ -84,29 +84,29 @@ class Ping:
             message, at_ns = await self.exchange(link, link.lane.verify(self.setup.seed))
             link.lane.sent()
             if not link.lane.take(message, at_ns):
-                raise ValueError(f"lane {link.lane.stream}: an echo of another request")
+                raise ValueError(f"lane {link.lane.stream}: the echo of another request")
             link.lane.verified(message, digest)
 
     async def exchange(self, link, request):
-        """Send, before traffic begins, and wait for what comes next: the message, and when it came."""
+        """Send a request before the warm-up, and wait for the next message. Returns it with its time of arrival."""
         came = self.loop.create_future()
         link.on_message = lambda _, message, at_ns: came.done() or came.set_result((message, at_ns))
         link.send(request)
         return await came
 
     def run(self):
-        """From warmup on everything happens in callbacks."""
+        """Start the callbacks, which run all traffic from warmup on."""
         for link in self.links:
             self.go_on(link, self.t0_ns)
         if self.params.transport == "udp":
-            self.loop.call_later(LOOK_S, self.look)
+            self.loop.call_later(TICK_S, self.expire)
 
     def handle(self, link, message, at_ns):
         if link.lane.take(message, at_ns):
             self.go_on(link, at_ns)
 
     def go_on(self, link, now_ns):
-        """Send a lane's next request, or have it wait until that is due."""
+        """Send a lane's next request, or schedule it if it is not due."""
         if self.stopped:
             return
         link.lane.prepare()
@@ -125,7 +125,7 @@ class Ping:
         link.lane.sent()
 
     def arm(self):
-        """Have `pace` called: in each turn of the loop, or by a timer when the first is due."""
+        """Schedule a call of `pace`: in the next iteration of the event loop (spin), or when the first request is due (timer)."""
         if self.params.pacing == "spin":
             if not self.timer:
                 self.timer = self.loop.call_soon(self.pace)
@@ -136,7 +136,7 @@ class Ping:
             self.timer = self.loop.call_at(self.timer_ns / NS_PER_S, self.pace)
 
     def pace(self):
-        """Send what is due by now."""
+        """Send all due requests."""
         self.timer = None
         if self.stopped:
             return
@@ -147,11 +147,11 @@ class Ping:
         if self.idle:
             self.arm()
 
-    def look(self):
-        """Find what is lost."""
+    def expire(self):
+        """Check for lost requests."""
         now_ns = monotonic_ns()
         for link in self.links:
-            if link.lane.lose(now_ns):
+            if link.lane.expire(now_ns):
                 self.go_on(link, now_ns)
         if not self.stopped:
-            self.loop.call_later(LOOK_S, self.look)
+            self.loop.call_later(TICK_S, self.expire)

@@ -1,4 +1,4 @@
-"""The role that sends each message back."""
+"""The role that returns each message."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ class Pong:
             self.tasks.begin()
 
     def count(self, message):
-        """Called right before a message is sent back: so ping never has more echoes than are counted."""
+        """Count a message. Called right before returning it, so that ping never receives an uncounted echo."""
         self.messages += 1
         self.bytes += len(message)
 

@@ -1,13 +1,13 @@
-// The first lines of a conversation, for a workload: who this process is, and whether it can be that.
+// The start of a contender: reads the setup and checks whether it is supported.
 import { connect, RUNTIME } from "./contender.mjs";
 
 const SECONDS = [0.2, 3_600];
 
 /**
- * Connects and says `ready`. Where the setup is not for us it says so, ends the process, and never resolves; what nobody
- * catches later on ends it as failed.
+ * Connects and prints `ready`. An unsupported setup prints `unsupported`, ends the process, and never resolves. From then on,
+ * an uncaught exception prints `failed`.
  * @param {{name: string, version: string, language: string}} implementation
- * @param {(setup: object) => string | undefined} refusal why a setup is not for us, if so
+ * @param {(setup: object) => string | undefined} refusal returns the reason why a setup is unsupported
  */
 export async function beginUnless(refusal, implementation) {
   const { lab, setup } = await connect();
@@ -24,7 +24,7 @@ export async function beginUnless(refusal, implementation) {
   return { lab, setup };
 }
 
-/** What of the parameters is out of its range, if anything: `seconds`, or one of `ranges`, which are [name, least, greatest]. */
+/** Describes a parameter that is out of range, if any: `seconds`, or one of `ranges`, which are [name, minimum, maximum]. */
 export function outOfRange(params, ranges) {
   for (const [name, min, max] of ranges) {
     const value = params[name];

@@ -1,4 +1,4 @@
-// The conversation with the lab: one JSON object a line, in on stdin, out on stdout.
+// The contender protocol: one JSON object per line, on stdin from the lab and on stdout to it.
 
 export const PROTOCOL_VERSION = 1;
 export const MAX_LINE_BYTES = 1 << 20;
@@ -9,7 +9,7 @@ export const RUNTIME = `Node ${process.version}`;
 const NEWLINE = 0x0a;
 const PHASES = ["verify", "warmup", "measure"];
 
-/** Each message that may follow `setup`, as the arguments of its handler; undefined if a field is wrong. */
+/** For each message that may follow `setup`: a function that returns the arguments of its handler, or undefined if a field is wrong. */
 const EVENTS = new Map([
   ["signal", ({ from, body }) => (typeof from === "string" ? [from, body] : undefined)],
   ["start", ({ phase }) => (PHASES.includes(phase) ? [phase] : undefined)],
@@ -17,12 +17,12 @@ const EVENTS = new Map([
   ["stop", () => []],
 ]);
 
-/** CLOCK_MONOTONIC, which is what hrtime reads on Linux. */
+/** CLOCK_MONOTONIC, which hrtime reads on Linux. */
 export const nowNs = () => Number(process.hrtime.bigint());
 
 /**
- * Reads the first line. If it is a `setup` of this protocol, resolves to `{ lab, setup }`; if not, tells the lab,
- * exits, and never resolves. Streams and exit are arguments for the tests' sake.
+ * Reads the first line. If it is a `setup` of this protocol, resolves to `{ lab, setup }`. Otherwise, reports an error to the
+ * lab, exits, and never resolves. Streams and exit are arguments for tests.
  */
 export async function connect({ input = process.stdin, output = process.stdout, exit = process.exit } = {}) {
   const lab = new Lab(input, output, exit);
@@ -40,18 +40,18 @@ class Lab {
     this.#lines = splitLines(input);
     this.#output = output;
     this.#exit = exit;
-    output.on("error", () => exit(EXIT_FAILED)); // the lab is gone
+    output.on("error", () => exit(EXIT_FAILED)); // the lab has ended
   }
 
-  /** The first message, or undefined after having failed. */
+  /** Returns the setup, or undefined after a failure. */
   async readSetup() {
     try {
       const { value: line, done } = await this.#lines.next();
       if (done) return void this.#end(EXIT_FAILED);
       const setup = parse(line);
       if (setup.type !== "setup") throw new Error(`expected setup, not ${JSON.stringify(setup.type)}`);
-      if (setup.protocol !== PROTOCOL_VERSION) throw new Error(`protocol ${setup.protocol} is not known`);
-      if (!Number.isSafeInteger(setup.seed) || setup.seed < 0) throw new Error("setup.seed is not within 53 bits");
+      if (setup.protocol !== PROTOCOL_VERSION) throw new Error(`protocol ${setup.protocol} is not supported`);
+      if (!Number.isSafeInteger(setup.seed) || setup.seed < 0) throw new Error("setup.seed exceeds 53 bits");
       if (setup.params === null || typeof setup.params !== "object") throw new Error("setup.params is missing");
       return setup;
     } catch (error) {
@@ -61,16 +61,16 @@ class Lab {
   }
 
   /**
-   * Calls `signal(from, body)`, `start(phase)`, `mark(id)` and `stop()` of `handlers` as their messages come. What a
-   * handler throws, or the promise that it returns rejects with, ends the contender as failed. An asynchronous
-   * handler holds nothing up: the next message is handled meanwhile.
+   * Calls `signal(from, body)`, `start(phase)`, `mark(id)` and `stop()` of `handlers` when their messages arrive. An exception
+   * of a handler, or a rejection of its promise, ends the contender with `failed`. Asynchronous handlers are not awaited: the
+   * next message is handled meanwhile.
    */
   async listen(handlers) {
     try {
       for await (const line of this.#lines) {
         const message = parse(line);
         const args = EVENTS.get(message.type)?.(message);
-        if (!args) throw new Error(`message not understood: ${line.slice(0, 200)}`);
+        if (!args) throw new Error(`invalid message: ${line.slice(0, 200)}`);
         Promise.resolve(handlers[message.type](...args)).catch((error) => this.failed(error.message));
       }
       this.#end(EXIT_FAILED); // stdin closed without a stop
@@ -87,12 +87,12 @@ class Lab {
     this.#write({ type: "signal", to, body });
   }
 
-  /** @param {number[]} setupNs one duration a connection, in order */
+  /** @param {number[]} setupNs one duration per connection, in order */
   connected(setupNs) {
     this.#write({ type: "connected", setup_ns: setupNs });
   }
 
-  /** To be called right after reading `values`: the clock is read here. */
+  /** Answers a mark. Call it right after reading `values`: the clock is read here. */
   counters(id, values) {
     this.#write({ type: "counters", id, at_ns: nowNs(), values });
   }
@@ -101,7 +101,7 @@ class Lab {
     this.#write({ type: "verified", digest, messages, bytes });
   }
 
-  /** The last message; the process exits 0 once it is written, whatever threads a native library still holds. */
+  /** Sends the last message and exits with 0 when it is written, even if a native library still has threads. */
   result(values, histograms = {}) {
     this.#write({ type: "result", values, histograms });
     this.#end(0);
@@ -133,13 +133,13 @@ function parse(line) {
   try {
     message = JSON.parse(line);
   } catch {
-    throw new Error(`a line is not JSON: ${line.slice(0, 200)}`);
+    throw new Error(`a line from the lab is not JSON: ${line.slice(0, 200)}`);
   }
-  if (message === null || typeof message !== "object") throw new Error("a line is not a JSON object");
+  if (message === null || typeof message !== "object") throw new Error("a line from the lab is not a JSON object");
   return message;
 }
 
-/** Lines as strings; a line that is not ended when the stream ends is dropped. */
+/** Yields lines as strings. An incomplete last line is dropped. */
 async function* splitLines(input) {
   let parts = [];
   let length = 0;
@@ -160,5 +160,5 @@ async function* splitLines(input) {
 }
 
 function checkLength(length) {
-  if (length > MAX_LINE_BYTES) throw new Error(`a line is longer than ${MAX_LINE_BYTES} bytes`);
+  if (length > MAX_LINE_BYTES) throw new Error(`a line from the lab is longer than ${MAX_LINE_BYTES} bytes`);
 }

@@ -1,7 +1,7 @@
-// What a contender written for Node needs: the conversation with the lab (contender.mjs), the payload and its
-// checks (payload.mjs). `netdyno-contender/w3c-datachannel` is a whole `datachannel` contender for any library with
-// the W3C API; `netdyno-contender/rtt` is all of an `rtt` contender but its sockets, and `netdyno-contender/echonet` all of an
-// `echonet` contender but its library. The contract is contenders/PROTOCOL.md.
+// Support for contenders on Node: the contender protocol (contender.mjs), and the payload with its checks (payload.mjs).
+// `netdyno-contender/w3c-datachannel` is a complete `datachannel` contender for any library with the W3C API.
+// `netdyno-contender/rtt` implements an `rtt` contender except its sockets, and `netdyno-contender/echonet` an `echonet`
+// contender except its library. contenders/PROTOCOL.md specifies the protocol.
 //
 //     const { lab, setup } = await connect();
 //     if (setup.role !== "sink") lab.unsupported(`no role ${setup.role}`);

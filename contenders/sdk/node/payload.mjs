@@ -1,10 +1,10 @@
 // The payload of PROTOCOL.md: header and body, the digest, and the count of gaps, repeats and disorder.
 //
-// Numbers are exact up to 2^53: a contender would send for centuries to reach it.
+// Numbers are exact up to 2^53, which no trial reaches.
 import { hash } from "node:crypto";
 
 export const HEADER_BYTES = 16;
-/** Missing sequence numbers that a receiver remembers a connection. */
+/** Maximum number of missing sequence numbers that a receiver remembers per connection. */
 export const MAX_MISSING = 4096;
 
 const BLOCK_BYTES = 32;
@@ -25,7 +25,7 @@ export function readHeader(message) {
   return { sequence: view.getUint32(0) * TWO_32 + view.getUint32(4), stream: view.getUint32(8) };
 }
 
-/** Writes header and body of the message that `verify` expects. One that is shorter than a header is the beginning of the body. */
+/** Writes header and body of a message of `verify`. A message shorter than a header is a prefix of the body. */
 export function fill(message, seed, stream, sequence) {
   const header = message.length < HEADER_BYTES ? 0 : HEADER_BYTES;
   if (header > 0) writeHeader(message, stream, sequence);
@@ -40,7 +40,7 @@ export function fill(message, seed, stream, sequence) {
   }
 }
 
-/** XOR of the SHA-256 of every message: the order of arrival does not matter. */
+/** The XOR of the SHA-256 of every message, which is independent of the order of arrival. */
 export class Digest {
   #sum = new Uint8Array(BLOCK_BYTES);
 
@@ -54,7 +54,7 @@ export class Digest {
   }
 }
 
-/** The verify phase at the receiver: `perStream` messages on each of `streams`, every byte compared. */
+/** The verify phase at the receiver: `perStream` messages on each of `streams`, with every byte compared. */
 export class Gate {
   messages = 0;
   bytes = 0;
@@ -72,7 +72,7 @@ export class Gate {
     return this.messages >= this.#plan.streams * this.#plan.perStream;
   }
 
-  /** Takes a message if it belongs to the verify phase; throws if its content is wrong. */
+  /** Checks a message of the verify phase and throws an error if it is wrong. Ignores later messages. */
   take(message, stream, sequence) {
     if (sequence >= this.#plan.perStream) return;
     fill(this.#expected, this.#plan.seed, stream, sequence);
@@ -89,7 +89,7 @@ export class Gate {
   }
 }
 
-/** What one connection has received. */
+/** The counters of one connection. */
 export class Receiver {
   messages = 0;
   bytes = 0;
@@ -99,7 +99,7 @@ export class Receiver {
   #missing = new Set();
   #lost = 0;
 
-  /** What was skipped and never came. */
+  /** Sequence numbers that were skipped and have not arrived. */
   get gaps() {
     return this.#missing.size + this.#lost;
   }

@@ -1,11 +1,11 @@
 // Sends on many W3C data channels as fast as their flow control allows, without starving the event loop.
 import { fill, writeHeader } from "./payload.mjs";
 
-/** How long one turn may keep the event loop: a mark waits for about this long. */
+/** Maximum duration of an iteration, which delays marks by about this time. */
 const TURN_MS = 5;
-/** Messages that one channel may send before the next channel's turn. */
+/** Maximum number of consecutive messages of a channel before the next channel sends. */
 const BURST_MESSAGES = 32;
-/** How often a full channel is looked at, where the library has no `bufferedamountlow`. */
+/** Interval of polling a full channel if the library has no `bufferedamountlow`. */
 const POLL_MS = 1;
 
 /** The sending side of one channel. */
@@ -15,8 +15,8 @@ export class Sender {
   #plan;
 
   /**
-   * `keepsBuffer`: the library refers to what it was given until it is acknowledged, so that every message needs a
-   * buffer of its own. The W3C API copies.
+   * `keepsBuffer`: the library keeps a reference to a message until it is acknowledged, so every message needs its own
+   * buffer. The W3C API copies messages.
    * @param {{seed: number, messageBytes: number, verifyMessages: number, keepsBuffer: boolean}} plan
    */
   constructor(channel, stream, plan) {
@@ -39,7 +39,7 @@ export class Sender {
   }
 }
 
-/** Every sender is idle (it has sent what it may), ready, or full (its channel is above low water). */
+/** Each sender is idle (it has reached its limit), ready, or full (its channel is above the low-water mark). */
 export class SendLoop {
   #idle;
   #ready = [];
@@ -57,7 +57,7 @@ export class SendLoop {
     this.#messageBytes = messageBytes;
   }
 
-  /** Lets every sender go on until it has sent `limit` messages since it was made. */
+  /** Continues all senders until each has sent `limit` messages in total. */
   start(limit) {
     this.#limit = limit;
     this.#ready = this.#ready.concat(this.#idle);
@@ -94,7 +94,7 @@ export class SendLoop {
     this.#schedule();
   }
 
-  /** Sends while the buffered amount, as if nothing of it left meanwhile, is below high water. */
+  /** Sends until the buffered amount, as estimated without polling it, reaches the high-water mark. */
   #burst(sender, room) {
     const messages = Math.min(BURST_MESSAGES, Math.ceil(room / this.#messageBytes), this.#limit - sender.messages);
     for (let sent = 0; sent < messages; sent++) sender.sendNext();

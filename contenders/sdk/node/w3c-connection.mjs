@@ -1,6 +1,6 @@
-// One peer connection of the W3C API, and its half of the signalling that workloads/datachannel.toml describes.
+// One peer connection of the W3C API and its signalling, which workloads/datachannel.toml specifies.
 
-/** Candidates that may arrive ahead of their description. */
+/** Maximum number of candidates before their description. */
 const MAX_HELD_CANDIDATES = 64;
 
 export class Connection {
@@ -28,10 +28,10 @@ export class Connection {
     await this.#announce(await this.pc.createOffer());
   }
 
-  /** Takes a signal of the peer, and answers it if it is an offer. */
+  /** Handles a signal of the peer, and answers an offer. */
   async receive(body) {
     if (body.type === "candidate") return this.#addCandidate(body);
-    if (body.type !== "offer" && body.type !== "answer") throw new Error(`signal of type ${body.type}`);
+    if (body.type !== "offer" && body.type !== "answer") throw new Error(`unknown signal type ${body.type}`);
     await this.pc.setRemoteDescription({ type: body.type, sdp: body.sdp });
     this.#described = true;
     const held = this.#held;
@@ -47,7 +47,7 @@ export class Connection {
     this.#send({ connection: this.index, type, sdp: keepCandidates(sdp, this.#local) });
   }
 
-  /** What was gathered before the description was sent is part of the description. */
+  /** Candidates that were gathered before the description was sent are part of it. */
   #announceCandidate(candidate) {
     if (!this.#announced || !candidate?.candidate || !isUsable(candidate.candidate, this.#local)) return;
     this.#send({
@@ -70,7 +70,7 @@ export class Connection {
   }
 }
 
-/** A host may have more addresses than the one that the lab measures on. */
+/** Removes candidates of addresses other than the measured one. */
 function keepCandidates(sdp, local) {
   return sdp
     .split("\r\n")

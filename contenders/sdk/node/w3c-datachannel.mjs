@@ -1,4 +1,4 @@
-// A `datachannel` contender for any library with the W3C API (workloads/datachannel.toml has the contract).
+// A `datachannel` contender for any library with the W3C API. workloads/datachannel.toml contains the contract.
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { connect, nowNs, RUNTIME } from "./contender.mjs";
@@ -20,7 +20,7 @@ export const packageVersion = (path) => JSON.parse(readFileSync(path, "utf8")).v
  * @param {number} library.maxMessageBytes
  * @param {boolean} library.loopback whether it can use a loopback address
  * @param {boolean} library.keepsBuffer whether `send` keeps a reference to the message instead of a copy
- * @param {number} [library.maxQueuedMessages] on one channel, where high water would be more than it can bear
+ * @param {number} [library.maxQueuedMessages] maximum number of queued messages per channel, if the library cannot handle high_water_bytes
  */
 export async function run(library) {
   const { lab, setup } = await connect();
@@ -36,10 +36,10 @@ export async function run(library) {
   await lab.listen(new Role(lab, setup, library));
 }
 
-/** Why this setup is not for the library, if so. */
+/** Returns the reason why the library does not support a setup, if any. */
 function refusal({ workload, role, local, params }, { maxMessageBytes, loopback }) {
-  if (workload !== "datachannel") return `no workload ${workload}`;
-  if (role !== "offerer" && role !== "answerer") return `no role ${role}`;
+  if (workload !== "datachannel") return `unsupported workload ${workload}`;
+  if (role !== "offerer" && role !== "answerer") return `unsupported role ${role}`;
   const ranges = [
     ["pairs", 1, MAX_PAIRS],
     ["message_bytes", HEADER_BYTES, maxMessageBytes],
@@ -51,7 +51,7 @@ function refusal({ workload, role, local, params }, { maxMessageBytes, loopback 
     if (!Number.isSafeInteger(value) || value < min || value > max) return `${name} ${value} is not ${min}..${max}`;
   }
   if (typeof params.ordered !== "boolean") return `ordered ${params.ordered} is not a boolean`;
-  if (!loopback && isLoopback(local)) return `the library gathers no loopback address, and local is ${local}`;
+  if (!loopback && isLoopback(local)) return `the library does not gather loopback addresses, but local is ${local}`;
   return undefined;
 }
 
@@ -61,7 +61,7 @@ function isLoopback(local) {
     .some(({ address, internal }) => internal && address === local);
 }
 
-/** What both roles have: the connections, and the time each took to set up. */
+/** The common part of both roles: the connections and their setup times. */
 class Role {
   constructor(lab, setup, library, peer) {
     this.lab = lab;
@@ -86,12 +86,12 @@ class Role {
     return this.connections[index];
   }
 
-  /** Only logged: werift says so of connections that come up later, and the answerer's peer goes first in the end. */
+  /** Only logged, because werift also reports this for connections that succeed later, and the lab stops the offerer first. */
   lost(index) {
     console.error(`connection ${index} failed`);
   }
 
-  /** Connection `index` is up. */
+  /** Reports that connection `index` is established. */
   done(index) {
     if (this.setupNs[index] !== undefined) return;
     this.setupNs[index] = nowNs() - this.startedNs[index];
@@ -138,7 +138,7 @@ class Offerer extends Role {
     else this.lab.failed(`connection ${index} failed`);
   }
 
-  /** A connection is up once its channel is open and the answerer's hello has come on it. */
+  /** A connection is established when its channel is open and the answerer's hello has arrived. */
   awaitHello(channel, index) {
     let hello = false;
     const check = () => {
@@ -148,7 +148,7 @@ class Offerer extends Role {
     channel.onopen = check;
     channel.onclose = () => this.lab.failed(`connection ${index}: the channel was closed`);
     channel.onmessage = ({ data }) => {
-      if (!HELLO.equals(bytesOf(data))) return this.lab.failed(`connection ${index}: not a hello`);
+      if (!HELLO.equals(bytesOf(data))) return this.lab.failed(`connection ${index}: expected the hello`);
       hello = true;
       check();
     };
@@ -186,7 +186,7 @@ class Answerer extends Role {
   }
 
   accept(channel, index) {
-    this.channels.push(channel); // a channel that nobody refers to may be collected, and its events with it
+    this.channels.push(channel); // an unreferenced channel may be garbage-collected with its events
     channel.binaryType = "arraybuffer";
     channel.onmessage = ({ data }) => this.receive(bytesOf(data), index);
     channel.onopen = () => this.greet(channel, index);
@@ -202,7 +202,7 @@ class Answerer extends Role {
   receive(message, index) {
     if (message.length !== this.params.message_bytes) throw new Error(`connection ${index}: ${message.length} bytes`);
     const { sequence, stream } = readHeader(message);
-    if (stream !== index) throw new Error(`connection ${index}: a message of stream ${stream}`);
+    if (stream !== index) throw new Error(`connection ${index}: message of stream ${stream}`);
     this.receivers[index].count(sequence, message.length);
     if (this.verified) return;
     this.gate.take(message, index, sequence);
@@ -214,7 +214,7 @@ class Answerer extends Role {
     this.reportGate();
   }
 
-  /** Messages may come ahead of our own `start verify`; the answer to it may not. */
+  /** Messages may arrive before this role's `start verify`, but `verified` must follow it. */
   reportGate() {
     if (!this.verifying || this.verified || !this.gate.complete) return;
     this.verified = true;
@@ -226,7 +226,7 @@ class Answerer extends Role {
   }
 }
 
-/** A message as bytes, be it an ArrayBuffer or a view; text is encoded. */
+/** Returns a message as bytes, whether it is an ArrayBuffer or a view. Text is encoded. */
 function bytesOf(data) {
   if (typeof data === "string") return Buffer.from(data);
   return ArrayBuffer.isView(data) ? data : new Uint8Array(data);

@@ -1,4 +1,4 @@
-//! The `rtt` workload on async-std by its documented entry points, `task::block_on` and `task::spawn`: a task for each
+//! The `rtt` workload on async-std with its documented entry points, `task::block_on` and `task::spawn`: one task for each
 //! lane, connection and background task.
 
 mod wire;
@@ -20,7 +20,7 @@ fn main() {
     let lab = role.job().lab;
     lab.ready("async-std", lock_version(include_str!("../Cargo.lock"), "async-std"), "async-std");
     if let Role::Ping(ping) = role {
-        // Blocks, and so comes before the runtime.
+        // This call blocks, so it precedes the start of the runtime.
         ping.peer();
     }
     if let Err(error) = task::block_on(run(role)) {
@@ -28,7 +28,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 async fn run(role: &'static Role) -> io::Result<()> {
     match role {
         Role::Ping(ping) => ask(ping),
@@ -38,7 +38,7 @@ async fn run(role: &'static Role) -> io::Result<()> {
     std::future::pending().await
 }
 
-/// The runtime's ways to wait.
+/// The waiting functions of the runtime.
 struct Clock;
 
 impl Timer for Clock {
@@ -51,7 +51,7 @@ impl Timer for Clock {
     }
 }
 
-/// Runs `body` as a task of its own; an error ends the process.
+/// Runs `body` as a separate task. An error ends the process.
 fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + Send + 'static) {
     task::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) });
 }

@@ -14,7 +14,7 @@ use netdyno_contender::rtt::{Job, TICK, Wire};
 pub struct Udp {
     socket: UdpSocket,
     buffer: Vec<u8>,
-    /// One for many messages: a timeout each would register a timer each.
+    /// One for many messages, because a timeout per message would register a timer each.
     tick: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -25,7 +25,7 @@ impl Udp {
         Ok(Self { socket, buffer: vec![0; job.buffer_bytes()], tick: Box::pin(sleep(TICK)) })
     }
 
-    /// The length of the datagram that now stands in the buffer; none where the tick is faster.
+    /// Returns the length of the datagram in the buffer, or `None` if the tick comes first.
     async fn datagram(&mut self) -> io::Result<Option<usize>> {
         let mut datagram = pin!(self.socket.recv(&mut self.buffer));
         let tick = &mut self.tick;

@@ -1,10 +1,10 @@
-//! The upper bound of the `rtt` workload: the least that could count as the job.
+//! The upper bound of the `rtt` workload: the minimal implementation of the contract.
 //!
 //! | does | does not |
 //! |---|---|
-//! | poll its sockets and the clock on one thread | sleep, whatever the pacing |
-//! | one call of the kernel to receive a message, one to send it | batch, or use io_uring |
-//! | run the background tasks on the same thread, in their turn | make threads or tasks for them |
+//! | poll its sockets and the clock on one thread | sleep, regardless of `pacing` |
+//! | one system call to receive a message, one to send it | batch, or use io_uring |
+//! | run the background tasks on the same thread | create threads or tasks for them |
 
 mod ping;
 mod poller;
@@ -28,7 +28,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 fn run(role: &'static Role) -> io::Result<()> {
     match (role, role.job().transport) {
         (Role::Ping(ping), Transport::Udp) => ping::run::<UdpSocket>(ping),

@@ -11,14 +11,14 @@ use crate::poller::Poller;
 use crate::tasks::Tasks;
 use crate::wire::{Socket, Wire};
 
-/// Passes from one look for lost requests to the next: well below a tick.
+/// Number of passes between checks for lost requests; far less than a tick.
 const PASSES_PER_LOOK: u32 = 1024;
 
 /// A lane and its socket.
 struct Station<S> {
     lane: Lane,
     wire: Wire<S>,
-    /// A request is under way.
+    /// A request is outstanding.
     awaiting: bool,
 }
 
@@ -26,17 +26,17 @@ struct Pinging<S> {
     stations: Vec<Station<S>>,
     poller: Poller,
     tasks: Tasks,
-    /// Stations with a request to come, by when it is due. Never more than there are stations.
+    /// Stations with a scheduled request, ordered by its due time. Bounded by the number of stations.
     due: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Stations that wait for a phase, or for their turn.
+    /// Stations that wait for a phase, or for other lanes.
     idle: Vec<usize>,
-    /// Stations whose socket had no room for all of a request.
+    /// Stations whose socket buffer was too full for a whole request.
     sending: usize,
-    /// Stations with a request under way.
+    /// Stations with an outstanding request.
     awaiting: usize,
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 pub fn run<S: Socket>(ping: &'static Ping) -> io::Result<()> {
     let (peer, lanes) = (ping.peer(), ping.job.outstanding);
     let mut pinging = Pinging {
@@ -86,7 +86,7 @@ impl<S: Socket> Pinging<S> {
         Ok(())
     }
 
-    /// One call to receive, where a message may be.
+    /// Receives by one call if a message may have arrived.
     fn try_lane(&mut self, i: usize) {
         let Station { lane, wire, awaiting } = &mut self.stations[i];
         if !*awaiting && !self.poller.asks() {
@@ -119,7 +119,7 @@ impl<S: Socket> Pinging<S> {
         self.prepare(i, at_ns);
     }
 
-    /// Prepares the next request of a station, and sends it if it is due already.
+    /// Prepares the next request of a station, and sends it if it is due.
     fn prepare(&mut self, i: usize, at_ns: u64) {
         match self.stations[i].lane.next_request() {
             Some(due_ns) if due_ns <= at_ns => self.request(i, now_ns()),
@@ -147,7 +147,7 @@ impl<S: Socket> Pinging<S> {
         self.awaiting += 1;
     }
 
-    /// One call to send what is left of a request.
+    /// Sends the rest of a request by one call.
     fn send_rest(&mut self, i: usize) {
         let Station { lane, wire, .. } = &mut self.stations[i];
         self.sending -= usize::from(wire.sending);

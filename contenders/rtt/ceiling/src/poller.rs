@@ -1,4 +1,4 @@
-//! Which sockets to try next.
+//! The choice of the sockets to try next.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,28 +7,28 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// Of so few sockets it is quicker to try all. Of more, one call that does not wait says which of them have something.
+/// Up to this number of sockets, trying all is faster. Beyond, a non-blocking epoll_wait returns the readable ones.
 const MAX_TRIED: usize = 8;
-/// Sockets that one such call may name; those beyond come with the next.
+/// Maximum number of sockets that one such call returns.
 const MAX_EVENTS: usize = 64;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The sockets of a role, by number.
 pub struct Poller {
-    /// Where the kernel is asked.
+    /// Used above [`MAX_TRIED`] sockets.
     epoll: Option<OwnedFd>,
     events: Vec<epoll::Event>,
     added: usize,
 }
 
 impl Poller {
-    /// For so many sockets at most.
+    /// Creates a poller for at most `most` sockets.
     pub fn new(most: usize) -> io::Result<Self> {
         let asks = (most > MAX_TRIED).then(|| epoll::create(epoll::CreateFlags::CLOEXEC));
         Ok(Self { epoll: asks.transpose()?, events: Vec::with_capacity(MAX_EVENTS), added: 0 })
     }
 
-    /// Sockets are numbered 0, 1, .. in the order in which they are added.
+    /// Adds a socket. Sockets are numbered 0, 1, .. in order.
     pub fn add(&mut self, socket: impl AsFd) -> io::Result<()> {
         if let Some(epoll) = &self.epoll {
             let number = epoll::EventData::new_u64(self.added as u64);
@@ -38,12 +38,12 @@ impl Poller {
         Ok(())
     }
 
-    /// Whether the kernel names the sockets; else all are tried.
+    /// Whether epoll selects the sockets; otherwise, all are tried.
     pub fn asks(&self) -> bool {
         self.epoll.is_some()
     }
 
-    /// How many sockets are to be tried now; [`number`](Self::number) says which.
+    /// Returns the number of sockets to try now; [`number`](Self::number) returns each of them.
     pub fn ask(&mut self) -> io::Result<usize> {
         let Some(epoll) = &self.epoll else { return Ok(self.added) };
         self.events.clear();
@@ -54,7 +54,7 @@ impl Poller {
         }
     }
 
-    /// The socket at this place of what [`ask`](Self::ask) found.
+    /// Returns the socket at this index of the result of [`ask`](Self::ask).
     pub fn number(&self, place: usize) -> usize {
         if self.asks() { self.events[place].data.u64() as usize } else { place }
     }

@@ -19,7 +19,7 @@ pub fn over_udp(pong: &'static Pong) -> io::Result<()> {
         if let Some((length, from)) = done(socket.recv_from(&mut buffer))? {
             let message = &buffer[..length];
             echo.answer(message);
-            // Where the socket has no room the datagram is lost, as UDP may.
+            // If the socket buffer is full, the datagram is lost, which UDP allows.
             done(socket.send_to(message, from))?;
         }
         tasks.run();
@@ -53,15 +53,15 @@ struct Streams {
     pong: &'static Pong,
     listener: TcpListener,
     poller: Poller,
-    /// None: ping has closed it.
+    /// `None` if ping has closed the connection.
     connections: Vec<Option<Connection>>,
-    /// Connections whose socket had no room for all of an echo.
+    /// Connections whose socket buffer was too full for a whole echo.
     sending: usize,
 }
 
 impl Streams {
     fn pass(&mut self) -> io::Result<()> {
-        // Until all are there: ping opens no more.
+        // Stops when all lanes are connected.
         if self.connections.len() < self.pong.job.outstanding {
             self.accept()?;
         }
@@ -88,7 +88,7 @@ impl Streams {
 
     fn try_echo(&mut self, i: usize) -> io::Result<()> {
         let Some(Connection { wire, echo }) = &mut self.connections[i] else { return Ok(()) };
-        // Reads no further before the echo is out.
+        // Pauses reading until the echo is sent.
         if wire.sending {
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl Streams {
         }
     }
 
-    /// That ping has gone ends this connection, not pong.
+    /// Handles an error. A connection that ping has closed does not end pong.
     fn end(&mut self, i: usize, error: io::Error) -> io::Result<()> {
         self.connections[i] = None;
         until_hang_up(Err(error))

@@ -1,11 +1,11 @@
-//! The background tasks on the thread that polls.
+//! The background tasks, which run on the polling thread.
 
 use netdyno_contender::now_ns;
 use netdyno_contender::rtt::{Job, WORK_PAUSE, Work};
 
 const PAUSE_NS: u64 = WORK_PAUSE.as_nanos() as u64;
 
-/// Every task of a role, and when it is due. All wait equally long, so they fall due in the order in which they ran.
+/// All tasks of a role and when they are due. All pauses are equal, so the tasks are due in the order in which they ran.
 pub struct Tasks {
     job: &'static Job,
     tasks: Vec<(Work, u64)>,
@@ -17,7 +17,7 @@ impl Tasks {
         Self { job, tasks: job.works().map(|work| (work, 0)).collect(), next: 0 }
     }
 
-    /// Runs one task if it is due. To be called again and again.
+    /// Runs one task if it is due. Called in every pass.
     pub fn run(&mut self) {
         if self.tasks.is_empty() || !self.job.warm() {
             return;

@@ -1,4 +1,4 @@
-//! Whole messages over sockets that never block: one call of the kernel a piece.
+//! Whole messages over non-blocking sockets, with one system call per piece.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -8,7 +8,7 @@ use netdyno_contender::rtt::Job;
 
 /// A connected socket and its two calls.
 pub trait Socket: AsFd + Sized {
-    /// Whether a message may come in pieces.
+    /// Whether a message may arrive in pieces.
     const STREAM: bool;
 
     fn connect(job: &Job, peer: SocketAddr) -> io::Result<Self>;
@@ -64,20 +64,20 @@ impl Socket for TcpStream {
     }
 }
 
-/// A socket, and how much of a message is through in each direction.
+/// A socket, with the progress of a message in each direction.
 pub struct Wire<S> {
     socket: S,
     buffer: Vec<u8>,
     received: usize,
     sent: usize,
-    /// What is left of a message waits for room in the socket.
+    /// The rest of a message waits for space in the socket buffer.
     pub sending: bool,
 }
 
 impl<S: Socket> Wire<S> {
     pub fn new(socket: S, message_bytes: usize) -> io::Result<Self> {
         socket.set_nonblocking()?;
-        // Of a stream exactly the message; one byte more of datagrams, so that a longer one shows.
+        // Exactly a message for streams; one more byte for datagrams, so that longer ones are detected.
         let buffer = vec![0; message_bytes + usize::from(!S::STREAM)];
         Ok(Self { socket, buffer, received: 0, sent: 0, sending: false })
     }
@@ -86,7 +86,7 @@ impl<S: Socket> Wire<S> {
         &self.socket
     }
 
-    /// One call to receive; the message that was completed by it, if any.
+    /// Receives by one call. Returns the message that it completed, if any.
     pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         let Some(more) = done(self.socket.receive(&mut self.buffer[self.received..]))? else {
             return Ok(None);
@@ -99,12 +99,12 @@ impl<S: Socket> Wire<S> {
         Ok(Some(&self.buffer[..length]))
     }
 
-    /// One call to send what is left of this message.
+    /// Sends the rest of this message by one call.
     pub fn send(&mut self, message: &[u8]) -> io::Result<()> {
         push(&mut self.socket, &mut self.sent, &mut self.sending, message)
     }
 
-    /// The same of the message received last, all of a stream's.
+    /// Sends the rest of the last received message (streams).
     pub fn send_back(&mut self) -> io::Result<()> {
         push(&mut self.socket, &mut self.sent, &mut self.sending, &self.buffer)
     }
@@ -119,7 +119,7 @@ fn push(socket: &mut impl Socket, sent: &mut usize, sending: &mut bool, message:
     Ok(())
 }
 
-/// None where the call would have blocked, or was interrupted: it is made again anyway.
+/// Returns `None` if the call would have blocked or was interrupted: it is repeated in any case.
 pub fn done<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! The `rtt` workload on compio over io_uring: a task for each lane, connection and background task, all on one thread.
+//! The `rtt` workload on compio over io_uring: one task for each lane, connection and background task, all on one thread.
 
 mod wire;
 
@@ -27,7 +27,7 @@ fn main() {
     };
     lab.ready("compio", lock_version(include_str!("../Cargo.lock"), "compio"), "compio");
     if let Role::Ping(ping) = role {
-        // Blocks, and so comes before the runtime's work.
+        // This call blocks, so it precedes the start of the runtime's work.
         ping.peer();
     }
     if let Err(error) = runtime.block_on(run(role)) {
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 async fn run(role: &'static Role) -> io::Result<()> {
     match role {
         Role::Ping(ping) => ask(ping),
@@ -45,11 +45,11 @@ async fn run(role: &'static Role) -> io::Result<()> {
     pending().await
 }
 
-/// The runtime's ways to wait.
+/// The waiting functions of the runtime.
 struct Clock;
 
 impl Timer for Clock {
-    /// compio has no function for it: the task wakes itself, and runs again after those that are ready.
+    /// compio has no such function: the task wakes itself and runs again after other ready tasks.
     async fn yield_now(&self) {
         let mut yielded = false;
         poll_fn(|cx| {
@@ -72,7 +72,7 @@ impl Timer for Clock {
     }
 }
 
-/// Runs `body` as a task of its own; an error ends the process.
+/// Runs `body` as a separate task. An error ends the process.
 fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
     compio::runtime::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) }).detach();
 }

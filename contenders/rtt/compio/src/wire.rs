@@ -1,4 +1,4 @@
-//! The sockets of ping. compio takes a buffer and gives it back: each socket has one for sending and one for receiving.
+//! The sockets of ping. compio owns a buffer during an operation, so each socket has one for sending and one for receiving.
 
 use std::io;
 use std::mem::take;
@@ -73,7 +73,7 @@ impl Wire for Tcp {
         sent.map(drop)
     }
 
-    /// Fills the buffer to its capacity, which is that of `vec!`: exact.
+    /// Fills the buffer to its capacity, which `vec!` makes exact.
     async fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         let BufResult(filled, echo) = self.stream.read_exact(take(&mut self.echo)).await;
         self.echo = echo;

@@ -1,5 +1,5 @@
-//! The `rtt` workload on glommio: a task for each lane, connection and background task, all on one `LocalExecutor` with
-//! defaults.
+//! The `rtt` workload on glommio: one task for each lane, connection and background task, all on one `LocalExecutor` with
+//! default settings.
 
 mod wire;
 
@@ -18,21 +18,21 @@ use netdyno_contender::{Lab, lock_version};
 
 use crate::wire::{Tcp, connect_udp};
 
-/// The shortest sleep that is one: what is shorter is over when it is first looked at.
+/// The shortest effective sleep: a shorter one has expired when it is first polled.
 const INSTANT: Duration = Duration::from_micros(1);
 
 fn main() {
     let role = rtt::connect();
     let lab = role.job().lab;
-    // glommio panics where io_uring is refused, and returns an error where it may lock too little memory.
+    // glommio panics if io_uring is refused, and returns an error if the limit of locked memory is too low.
     let local = match catch_unwind(|| LocalExecutorBuilder::default().make()) {
         Ok(Ok(local)) => local,
         Ok(Err(error)) => lab.unsupported(error),
-        Err(_) => lab.unsupported("no io_uring, or one that lacks what glommio needs"),
+        Err(_) => lab.unsupported("io_uring is not available, or lacks a feature that glommio needs"),
     };
     lab.ready("glommio", lock_version(include_str!("../Cargo.lock"), "glommio"), "glommio");
     if let Role::Ping(ping) = role {
-        // Blocks, and so comes before the runtime's work.
+        // This call blocks, so it precedes the start of the runtime's work.
         ping.peer();
     }
     if let Err(error) = local.run(run(role)) {
@@ -40,26 +40,26 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 async fn run(role: &'static Role) -> io::Result<()> {
     match role {
         Role::Ping(ping) => ask(ping),
         Role::Pong(pong) => answer(pong)?,
     }
     rtt::background(role.job(), &Clock, |work| drop(spawn_local(rtt::work(work, Clock)).detach())).await;
-    // glommio 0.9 parks although tasks are ready if its preemption timer has fired before the first of them could run,
-    // as it may on a busy machine. Any other timer wakes it.
+    // glommio 0.9 parks despite ready tasks if its preemption timer fires before the first of them runs, as may happen on a
+    // busy machine. Any other timer wakes it.
     loop {
         sleep(TICK).await;
     }
 }
 
-/// The runtime's ways to wait.
+/// The waiting functions of the runtime.
 struct Clock;
 
 impl Timer for Clock {
-    /// By the reactor: glommio's own `yield_now` keeps the task ready, and as long as one is, it looks for arrivals and
-    /// timers every 100 ms only.
+    /// Sleeps through the reactor: glommio's own `yield_now` keeps the task ready, and while a task is ready, sockets and
+    /// timers are polled only every 100 ms.
     async fn yield_now(&self) {
         sleep(INSTANT).await;
     }
@@ -69,7 +69,7 @@ impl Timer for Clock {
     }
 }
 
-/// Runs `body` as a task of its own; an error ends the process.
+/// Runs `body` as a separate task. An error ends the process.
 fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
     spawn_local(async move { body.await.unwrap_or_else(|error| lab.failed(error)) }).detach();
 }

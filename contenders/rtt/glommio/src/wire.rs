@@ -15,12 +15,12 @@ pub struct Udp<R, F> {
 }
 
 pub async fn connect_udp(job: &Job, peer: SocketAddr, ticks: &Ticks) -> io::Result<impl Wire> {
-    // Not by glommio's own `bind`: that sets SO_REUSEPORT, and then the system may give two lanes the same port.
+    // glommio's own `bind` sets SO_REUSEPORT, with which the system may assign the same port to two lanes.
     let bound = std::net::UdpSocket::bind(job.local())?;
     let socket = Rc::new(UdpSocket::from(Socket::from(bound)));
     socket.connect(peer).await?;
     let receiver = Rc::clone(&socket);
-    // glommio reserves as much for each receive: no more than shows a message as too long.
+    // glommio allocates this length for each receive, so it is only one byte longer than a message.
     let inbox = Inbox::new(vec![0; job.message_bytes + 1], ticks, move |mut buffer| {
         let socket = Rc::clone(&receiver);
         async move {

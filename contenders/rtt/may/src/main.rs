@@ -1,4 +1,4 @@
-//! The `rtt` workload on may: a coroutine for each lane, connection and background task, as the library sets itself up.
+//! The `rtt` workload on may with default settings: one coroutine for each lane, connection and background task.
 
 mod wire;
 
@@ -31,7 +31,7 @@ fn main() {
     }
 }
 
-/// The waiting of a coroutine.
+/// The waiting functions of a coroutine.
 struct Coroutines;
 
 impl BlockingTimer for Coroutines {
@@ -44,7 +44,7 @@ impl BlockingTimer for Coroutines {
     }
 }
 
-/// Runs `body` as a coroutine of its own; an error ends the process.
+/// Runs `body` as a separate coroutine. An error ends the process.
 fn spawn(lab: Lab, body: impl FnOnce() -> io::Result<()> + Send + 'static) {
     may::go!(move || body().unwrap_or_else(|error| lab.failed(error)));
 }

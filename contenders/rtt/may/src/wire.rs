@@ -15,7 +15,7 @@ impl Udp {
     pub fn connect(job: &Job, peer: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(job.local())?;
         socket.connect(peer)?;
-        // A timer of the library whenever it has to wait: it has nothing cheaper.
+        // The library sets a timer for each wait and has no cheaper timeout.
         socket.set_read_timeout(Some(TICK))?;
         Ok(Self { socket, buffer: vec![0; job.buffer_bytes()] })
     }

@@ -1,4 +1,4 @@
-//! Whole messages over sockets that never block.
+//! Whole messages over non-blocking sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -9,22 +9,22 @@ use mio::{Interest, Registry, Token};
 
 /// A socket and its two calls.
 pub trait Socket {
-    /// Whether a message may come in pieces.
+    /// Whether a message may arrive in pieces.
     const STREAM: bool;
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Why the connection could not be made.
+    /// Returns the error of a failed connection attempt.
     fn error(&self) -> io::Result<Option<io::Error>> {
         Ok(None)
     }
 
-    /// What is registered with `Poll`.
+    /// The event source to register with `Poll`.
     fn source(&mut self) -> &mut impl Source;
 }
 
-/// Connected.
+/// A connected socket.
 impl Socket for UdpSocket {
     const STREAM: bool = false;
 
@@ -64,7 +64,7 @@ impl Socket for TcpStream {
     }
 }
 
-/// Answers where the last datagram came from.
+/// A socket that sends to the source of the last received datagram.
 pub struct Answering {
     socket: UdpSocket,
     from: SocketAddr,
@@ -95,58 +95,58 @@ impl Socket for Answering {
     }
 }
 
-/// A socket, and how much of a message is through in each direction.
+/// A socket, with the progress of a message in each direction.
 pub struct Link<S> {
     socket: S,
     token: Token,
     buffer: Vec<u8>,
     filled: usize,
     written: usize,
-    /// Part of a message waits for the socket to be writable.
+    /// The rest of a message waits until the socket is writable.
     pub blocked: bool,
     watching_writable: bool,
 }
 
 impl<S: Socket> Link<S> {
-    /// `buffer_bytes`: of a stream, the length of each message; of datagrams, of the longest.
+    /// `buffer_bytes` is the length of every message (stream) or of the longest one (datagrams).
     pub fn new(mut socket: S, token: Token, buffer_bytes: usize, registry: &Registry) -> io::Result<Self> {
-        // A socket of UDP tells that it is writable after each datagram sent: it is asked only where that matters.
+        // A UDP socket reports that it is writable after each sent datagram, so this interest is registered only when needed.
         let watching_writable = S::STREAM;
         registry.register(socket.source(), token, interest(watching_writable))?;
         let buffer = vec![0; buffer_bytes];
         Ok(Self { socket, token, buffer, filled: 0, written: 0, blocked: false, watching_writable })
     }
 
-    /// Why the connection could not be made.
+    /// Returns the error of a failed connection attempt.
     pub fn error(&self) -> io::Result<()> {
         self.socket.error()?.map_or(Ok(()), Err)
     }
 
-    /// Sends a message, or what the socket takes of it now; then the link is [`blocked`](Self::blocked).
+    /// Sends a message. If the socket buffer is full, the link is [`blocked`](Self::blocked).
     pub fn send(&mut self, message: &[u8], registry: &Registry) -> io::Result<()> {
         self.written = 0;
         self.resume(message, registry)
     }
 
-    /// Sends what is left of the message.
+    /// Sends the rest of the message.
     pub fn resume(&mut self, message: &[u8], registry: &Registry) -> io::Result<()> {
         self.blocked = !push(&mut self.socket, &mut self.written, message)?;
         self.watch(registry)
     }
 
-    /// As [`send`](Self::send), of the message last received, which had this length.
+    /// Like [`send`](Self::send), for the last received message, which has this length.
     pub fn send_back(&mut self, length: usize, registry: &Registry) -> io::Result<()> {
         self.written = 0;
         self.resume_back(length, registry)
     }
 
-    /// As [`resume`](Self::resume), of the same.
+    /// Like [`resume`](Self::resume), for the last received message.
     pub fn resume_back(&mut self, length: usize, registry: &Registry) -> io::Result<()> {
         self.blocked = !push(&mut self.socket, &mut self.written, &self.buffer[..length])?;
         self.watch(registry)
     }
 
-    /// The next message, once it is there.
+    /// Returns the next message if it is complete.
     pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
             let Some(read) = unblocked(self.socket.read(&mut self.buffer[self.filled..]))? else {
@@ -174,7 +174,7 @@ fn interest(writable: bool) -> Interest {
     if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE }
 }
 
-/// True if the message is through.
+/// Returns true if the whole message has been sent.
 fn push(socket: &mut impl Socket, written: &mut usize, message: &[u8]) -> io::Result<bool> {
     loop {
         match unblocked(socket.write(&message[*written..]))? {
@@ -187,7 +187,7 @@ fn push(socket: &mut impl Socket, written: &mut usize, message: &[u8]) -> io::Re
     }
 }
 
-/// None where the call would have blocked.
+/// Returns `None` if the call would have blocked.
 fn unblocked(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(length) => Ok(Some(length)),

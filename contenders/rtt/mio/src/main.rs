@@ -1,5 +1,5 @@
-//! The `rtt` workload on mio: one thread with one `Poll` for all sockets of a role. mio has no tasks and no timers: the
-//! background tasks are threads, and what is due comes by the timeout of `Poll`.
+//! The `rtt` workload on mio: one thread with one `Poll` for all sockets of a role. mio has no tasks and no timers: background
+//! tasks are threads, and waiting until a request is due uses the timeout of `Poll`.
 
 mod link;
 mod ping;
@@ -11,7 +11,7 @@ use mio::Poll;
 use netdyno_contender::lock_version;
 use netdyno_contender::rtt::{self, Role, Transport};
 
-/// Events taken from the kernel at once, as in the library's examples.
+/// Maximum number of events per poll, as in the library's examples.
 const EVENTS: usize = 1024;
 
 fn main() {
@@ -24,7 +24,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 fn run(role: &'static Role) -> io::Result<()> {
     let poll = Poll::new()?;
     match (role, role.job().transport) {

@@ -1,4 +1,4 @@
-//! Ping: a loop over what is due and what `Poll` reports.
+//! Ping: a loop over due requests and the events of `Poll`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,7 +46,7 @@ struct Pinging<S> {
     ping: &'static Ping,
     poll: Poll,
     stations: Vec<Station<S>>,
-    /// Stations with a request to come, by when it is due. Never more than there are stations.
+    /// Stations with a scheduled request, ordered by its due time. Bounded by the number of stations.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     /// Stations that wait for a phase.
     idle: Vec<usize>,
@@ -69,11 +69,11 @@ impl<S: Socket> Pinging<S> {
         Ok(Self { ping, poll, stations, due, idle })
     }
 
-    /// Ends with an error only.
+    /// Returns only with an error.
     fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         let mut tick_ns = now_ns() + TICK_NS;
-        // A stream tells that it is connected; a datagram can be sent at once.
+        // A stream reports when it is connected; datagrams can be sent at once.
         (0..self.stations.len()).filter(|_| !S::STREAM).for_each(|i| self.idle.push(i));
         loop {
             for i in std::mem::take(&mut self.idle) {
@@ -84,7 +84,7 @@ impl<S: Socket> Pinging<S> {
                 if self.ping.job.yields_cpu() {
                     thread::yield_now();
                 }
-                // No other lane has an echo to come: the clock is all there is to wait for.
+                // No other lane awaits an echo, so only the clock is polled.
                 if self.stations.len() == 1 {
                     continue;
                 }
@@ -103,12 +103,12 @@ impl<S: Socket> Pinging<S> {
         }
     }
 
-    /// A request is to come, and waited for by reading the clock.
+    /// Whether a scheduled request is awaited by polling the clock.
     fn spinning(&self) -> bool {
         self.due.peek().is_some_and(|Reverse((_, i))| self.stations[*i].lane.pacing() == Pacing::Spin)
     }
 
-    /// How long there is nothing to do unless a socket reports something.
+    /// How long to wait for events of sockets.
     fn timeout(&self) -> Option<Duration> {
         if self.spinning() {
             return Some(Duration::ZERO);
@@ -133,7 +133,7 @@ impl<S: Socket> Pinging<S> {
         if link.blocked {
             link.resume(lane.message(), self.poll.registry())?;
         }
-        // A socket reports again only after it was read empty.
+        // A socket reports further messages only after all pending ones were read.
         loop {
             let Station { lane, link, .. } = &mut self.stations[i];
             let Some(message) = link.receive()? else { return Ok(()) };
@@ -154,7 +154,7 @@ impl<S: Socket> Pinging<S> {
         Ok(())
     }
 
-    /// Prepares the next request of a station, and sends it if it is due whenever it is ready.
+    /// Prepares the next request of a station, and sends it if it is not scheduled.
     fn prepare(&mut self, i: usize) -> io::Result<()> {
         match self.stations[i].lane.next_request() {
             Some(0) => self.send(i, now_ns()),

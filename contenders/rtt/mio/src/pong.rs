@@ -1,4 +1,4 @@
-//! Pong: sends back what `Poll` reports.
+//! Pong: returns the messages of sockets that `Poll` reports.
 
 use std::io::{self, ErrorKind};
 use std::mem::take;
@@ -10,7 +10,7 @@ use netdyno_contender::rtt::{Echo, Pong, until_hang_up};
 use crate::EVENTS;
 use crate::link::{Answering, Link, Socket};
 
-/// A socket and what of the message that it received is still to be sent back.
+/// A socket and the unsent part of its last received message.
 struct Answer<S> {
     link: Link<S>,
     echo: Echo,
@@ -18,7 +18,7 @@ struct Answer<S> {
 }
 
 impl<S: Socket> Answer<S> {
-    /// Sends back until the socket was read empty, or takes no more.
+    /// Returns messages until no message is pending or the socket buffer is full.
     fn handle(&mut self, registry: &Registry) -> io::Result<()> {
         if self.link.blocked {
             self.link.resume_back(self.length, registry)?;
@@ -70,7 +70,7 @@ pub fn over_tcp(pong: &'static Pong, mut poll: Poll) -> io::Result<()> {
     }
 }
 
-/// Takes every connection that waits, up to one a lane.
+/// Accepts all pending connections, up to one per lane.
 fn accept(
     pong: &'static Pong,
     listener: &TcpListener,

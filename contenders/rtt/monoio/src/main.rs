@@ -1,4 +1,4 @@
-//! The `rtt` workload on monoio over io_uring, with its timer enabled: a task for each lane, connection and background
+//! The `rtt` workload on monoio over io_uring, with its timer enabled: one task for each lane, connection and background
 //! task, all on one thread.
 
 mod wire;
@@ -26,7 +26,7 @@ fn main() {
     };
     lab.ready("monoio", lock_version(include_str!("../Cargo.lock"), "monoio"), "monoio");
     if let Role::Ping(ping) = role {
-        // Blocks, and so comes before the runtime's work.
+        // This call blocks, so it precedes the start of the runtime's work.
         ping.peer();
     }
     if let Err(error) = runtime.block_on(run(role)) {
@@ -34,7 +34,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 async fn run(role: &'static Role) -> io::Result<()> {
     let clock = Clock::new()?;
     match role {
@@ -45,7 +45,7 @@ async fn run(role: &'static Role) -> io::Result<()> {
     std::future::pending().await
 }
 
-/// The runtime's ways to wait.
+/// The waiting functions of the runtime.
 #[derive(Clone)]
 struct Clock(Rc<[UnixStream; 2]>);
 
@@ -56,10 +56,10 @@ impl Clock {
 }
 
 impl Timer for Clock {
-    /// By the ring, and an operation that is done at once. A task of monoio that merely wakes itself comes before all
-    /// others again, and timers are looked at only when no task is ready.
+    /// Yields through the ring by an operation that completes at once. A task of monoio that only wakes itself runs before all
+    /// others again, and timers are polled only when no task is ready.
     async fn yield_now(&self) {
-        // What it says of a socket that nobody reads or writes does not matter.
+        // The result is irrelevant, because the socket is not used otherwise.
         drop(self.0[0].writable(true).await);
     }
 
@@ -72,7 +72,7 @@ impl Timer for Clock {
     }
 }
 
-/// Runs `body` as a task of its own; an error ends the process.
+/// Runs `body` as a separate task. An error ends the process.
 fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + 'static) {
     monoio::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) });
 }

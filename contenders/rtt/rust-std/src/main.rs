@@ -1,5 +1,5 @@
-//! The `rtt` workload on the standard library: blocking sockets, and a thread for each lane, connection and
-//! background task.
+//! The `rtt` workload on the standard library: blocking sockets with one thread for each lane, connection and background
+//! task.
 
 mod wire;
 

@@ -14,7 +14,7 @@ impl Udp {
     pub fn connect(job: &Job, peer: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(job.local())?;
         socket.connect(peer)?;
-        // The kernel keeps the time: nothing is paid a message.
+        // A socket timeout has no cost per message.
         socket.set_read_timeout(Some(TICK))?;
         Ok(Self { socket, buffer: vec![0; job.buffer_bytes()] })
     }
@@ -28,7 +28,7 @@ impl BlockingWire for Udp {
     fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         match self.socket.recv(&mut self.buffer) {
             Ok(length) => Ok(Some(&self.buffer[..length])),
-            // Interrupted: the process was stopped and goes on.
+            // Interrupted: the process was stopped and resumed.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
             Err(error) => Err(error),
         }

@@ -1,5 +1,5 @@
-//! The `rtt` workload on smol by its documented entry points: `block_on`, and `spawn` onto the global executor. A task
-//! for each lane, connection and background task.
+//! The `rtt` workload on smol with its documented entry points: `block_on`, and `spawn` onto the global executor. There is one
+//! task for each lane, connection and background task.
 
 mod wire;
 
@@ -19,7 +19,7 @@ fn main() {
     let lab = role.job().lab;
     lab.ready("smol", lock_version(include_str!("../Cargo.lock"), "smol"), "smol");
     if let Role::Ping(ping) = role {
-        // Blocks, and so comes before the runtime.
+        // This call blocks, so it precedes the start of the runtime.
         ping.peer();
     }
     if let Err(error) = smol::block_on(run(role)) {
@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 async fn run(role: &'static Role) -> io::Result<()> {
     match role {
         Role::Ping(ping) => ask(ping),
@@ -37,7 +37,7 @@ async fn run(role: &'static Role) -> io::Result<()> {
     std::future::pending().await
 }
 
-/// The runtime's ways to wait.
+/// The waiting functions of the runtime.
 struct Clock;
 
 impl Timer for Clock {
@@ -54,7 +54,7 @@ impl Timer for Clock {
     }
 }
 
-/// Runs `body` as a task of its own; an error ends the process.
+/// Runs `body` as a separate task. An error ends the process.
 fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + Send + 'static) {
     smol::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) }).detach();
 }

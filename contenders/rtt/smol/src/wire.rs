@@ -12,7 +12,7 @@ use smol::net::{TcpStream, UdpSocket};
 pub struct Udp {
     socket: UdpSocket,
     buffer: Vec<u8>,
-    /// One for many messages: a timeout each would register a timer each.
+    /// One for many messages, because a timeout per message would register a timer each.
     tick: Timer,
 }
 
@@ -31,7 +31,7 @@ impl Wire for Udp {
 
     async fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         let Self { socket, buffer, tick } = self;
-        // The socket is asked first, and has taken nothing where the tick is faster.
+        // The socket is polled first; if the tick completes, no datagram was received.
         let datagram = async { socket.recv(buffer).await.map(Some) };
         let silence = async {
             (&mut *tick).await;

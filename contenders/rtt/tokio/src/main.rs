@@ -1,5 +1,5 @@
-//! The `rtt` workload on Tokio: a task for each lane, connection and background task. With `--current-thread` on its
-//! scheduler of one thread, else on that of many, with as many workers as it takes by default.
+//! The `rtt` workload on Tokio: one task for each lane, connection and background task. It uses the multi-thread scheduler with
+//! the default number of workers, or with `--current-thread` the current-thread scheduler.
 
 mod wire;
 
@@ -26,7 +26,7 @@ fn main() {
     };
     job.lab.ready(name, lock_version(include_str!("../Cargo.lock"), "tokio"), "tokio");
     if let Role::Ping(ping) = role {
-        // Blocks, and so comes before the runtime.
+        // This call blocks, so it precedes the start of the runtime.
         ping.peer();
     }
     let ran = builder.enable_all().build().and_then(|runtime| runtime.block_on(run(role)));
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 async fn run(role: &'static Role) -> io::Result<()> {
     match role {
         Role::Ping(ping) => ask(ping),
@@ -45,7 +45,7 @@ async fn run(role: &'static Role) -> io::Result<()> {
     std::future::pending().await
 }
 
-/// The runtime's ways to wait.
+/// The waiting functions of the runtime.
 struct Clock;
 
 impl Timer for Clock {
@@ -62,7 +62,7 @@ impl Timer for Clock {
     }
 }
 
-/// Runs `body` as a task of its own; an error ends the process.
+/// Runs `body` as a separate task. An error ends the process.
 fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + Send + 'static) {
     tokio::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) });
 }

@@ -11,7 +11,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 pub struct Udp {
     socket: UdpSocket,
     buffer: Vec<u8>,
-    /// One for all messages: a timeout each would register a timer each.
+    /// One for all messages, because a timeout per message would register a timer each.
     ticks: Interval,
 }
 

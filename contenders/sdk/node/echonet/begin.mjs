@@ -1,4 +1,4 @@
-// Whether a setup is for a contender of this workload.
+// Checks the setup of a contender of this workload.
 import { beginUnless, outOfRange } from "../begin.mjs";
 
 const RANGES = [
@@ -6,12 +6,12 @@ const RANGES = [
   ["timeout_ms", 100, 60_000],
 ];
 
-/** Connects and says `ready`, as `beginUnless` does. */
+/** Connects and prints `ready`, like `beginUnless`. */
 export const begin = (implementation) => beginUnless(refusal, implementation);
 
-/** Why this setup is not for us, if so. */
+/** Returns the reason why a setup is unsupported, if any. */
 export function refusal({ workload, role, params }) {
-  if (workload !== "echonet") return `no workload ${workload}`;
-  if (role !== "controller" && role !== "device") return `no role ${role}`;
+  if (workload !== "echonet") return `unsupported workload ${workload}`;
+  if (role !== "controller" && role !== "device") return `unsupported role ${role}`;
   return outOfRange(params, RANGES);
 }

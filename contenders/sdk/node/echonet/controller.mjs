@@ -1,16 +1,16 @@
-// The role that reads: its closed loop, and what is booked of it.
+// The role that reads properties: its closed loop and its counters.
 import { Digest } from "../payload.mjs";
 import { nowNs } from "../rtt/clock.mjs";
 import { Histogram } from "../rtt/histogram.mjs";
 import { check, IDENTIFICATION, isSame, nameOf, payloadOf, READS } from "./reads.mjs";
 
-const LOOK_MS = 100; // for lost reads
+const CHECK_MS = 100; // interval of the check for lost reads
 const MS_NS = 1_000_000;
 const SECOND_NS = 1_000_000_000;
-/** Keys of lost reads that are remembered, so that a late answer is told from a strange one. */
+/** Maximum number of remembered keys of lost reads, which distinguish late answers from strange ones. */
 const MAX_LOST = 1024;
 
-/** The handlers of the lab's messages are `signal`, `start`, `mark` and `stop`. */
+/** `signal`, `start`, `mark` and `stop` are the handlers of the lab's messages. */
 export class Controller {
   #lab;
   #seed;
@@ -19,11 +19,11 @@ export class Controller {
   #windowNs;
   #timeoutNs;
   #expected = [];
-  #underWay = new Map(); // key to { n, sentNs }
+  #outstanding = new Map(); // key to { n, sentNs }
   #lost = new Set();
   #latency = new Histogram();
   #next = 0;
-  #looking;
+  #timer;
   #looping = false;
   #stopped = false;
   #measureNs = Infinity;
@@ -31,9 +31,9 @@ export class Controller {
 
   /**
    * @param {{find: (answered: (key: any, value: Buffer | undefined) => void) => Promise<void>, send: (object: string, epc:
-   *   string) => any}} library `find` makes the library's controller and resolves once it knows that the node at `peer` has
-   *   the lighting; later it calls `answered` for each answer, with undefined for a refusal. `send` asks for a property and
-   *   returns the key by which its answer comes: no other read under way may have it
+   *   string) => any}} library `find` creates the library's controller and resolves when it knows that the node at `peer` has
+   *   the lighting; later it calls `answered` for each answer, with undefined for a refusal. `send` requests a property and
+   *   returns the key of its answer, which must be unique among outstanding reads
    */
   constructor(lab, { seed, params }, library) {
     this.#lab = lab;
@@ -52,8 +52,8 @@ export class Controller {
 
   start(phase) {
     if (phase === "verify") {
-      // After what has come has been taken: both roles may have stood still.
-      this.#looking = setInterval(() => setImmediate(() => this.#look()), LOOK_MS);
+      // setImmediate handles pending datagrams first, because both roles may have been frozen.
+      this.#timer = setInterval(() => setImmediate(() => this.#expire()), CHECK_MS);
       this.#send(0);
     } else if (phase === "warmup") {
       this.#looping = true;
@@ -68,25 +68,25 @@ export class Controller {
   }
 
   stop() {
-    clearInterval(this.#looking);
+    clearInterval(this.#timer);
     this.#stopped = true;
     this.#lab.result({ ...this.#counters }, { latency: this.#latency.encode() });
   }
 
   #send(n) {
     const sentNs = nowNs();
-    this.#underWay.set(this.#library.send(...READS[n % READS.length]), { n, sentNs });
+    this.#outstanding.set(this.#library.send(...READS[n % READS.length]), { n, sentNs });
   }
 
   #answered(key, value) {
     const receivedNs = nowNs();
-    const read = this.#underWay.get(key);
+    const read = this.#outstanding.get(key);
     if (this.#stopped) return;
     if (!read) {
       if (this.#lost.delete(key)) this.#counters.late++;
       return;
     }
-    this.#underWay.delete(key);
+    this.#outstanding.delete(key);
     if (!this.#looping) {
       this.#verify(read.n, value);
       return;
@@ -100,7 +100,7 @@ export class Controller {
     const expected = this.#expected[n % READS.length];
     if (!value || !isSame(READS[n % READS.length], value, expected)) {
       if (counters.wrong === 0) {
-        console.error(`${nameOf(READS[n % READS.length])}: ${value?.toString("hex") ?? "refused"}, and ${expected.toString("hex")} in verify`);
+        console.error(`${nameOf(READS[n % READS.length])}: ${value?.toString("hex") ?? "refused"}, but ${expected.toString("hex")} in verify`);
       }
       counters.wrong++;
     }
@@ -124,14 +124,14 @@ export class Controller {
     this.#lab.verified(digest.hex(), 1, received.length);
   }
 
-  /** Gives up what was sent too long ago. */
-  #look() {
+  /** Marks reads as lost that have timed out. */
+  #expire() {
     if (this.#stopped) return;
     const beforeNs = nowNs() - this.#timeoutNs;
-    for (const [key, { n, sentNs }] of [...this.#underWay]) {
+    for (const [key, { n, sentNs }] of [...this.#outstanding]) {
       if (sentNs >= beforeNs) continue;
-      if (!this.#looping) throw new Error(`${nameOf(READS[n % READS.length])}: no answer in time`);
-      this.#underWay.delete(key);
+      if (!this.#looping) throw new Error(`${nameOf(READS[n % READS.length])}: the read timed out`);
+      this.#outstanding.delete(key);
       if (this.#lost.size < MAX_LOST) this.#lost.add(key);
       this.#counters.lost++;
       this.#send(this.#next++);

@@ -1,10 +1,10 @@
-// The role that is read: it counts nothing.
+// The role that answers reads. It has no counters.
 
-/** The handlers of the lab's messages are `signal`, `start`, `mark` and `stop`. */
+/** `signal`, `start`, `mark` and `stop` are the handlers of the lab's messages. */
 export class Device {
   #lab;
 
-  /** @param {() => Promise<void>} start resolves once the node answers */
+  /** @param {() => Promise<void>} start resolves when the node answers */
   constructor(lab, start) {
     this.#lab = lab;
     start().then(
@@ -17,7 +17,7 @@ export class Device {
   }
 
   signal(from) {
-    throw new Error(`a signal from ${from}`);
+    throw new Error(`unexpected signal from ${from}`);
   }
 
   start() {}

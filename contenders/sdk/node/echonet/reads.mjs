@@ -1,21 +1,21 @@
-// The twelve reads, and what their values must be. Values are buffers, objects and properties are hex digits in lower case.
+// The twelve reads and the checks of their values. Values are buffers; objects and properties are lower-case hex digits.
 import { fill } from "../payload.mjs";
 
 export const NODE_PROFILE = "0ef001";
 export const LIGHTING = "029101";
 export const MANUFACTURER_CODE = [0x00, 0x00, 0x0b];
 
-const PAYLOAD_BYTES = 13; // of the identification number, at its end
+const PAYLOAD_BYTES = 13; // at the end of the identification number
 const IDENTIFICATION_BYTES = 17;
 const MAX_LISTED_CODES = 15;
 const BITMAP_BYTES = 17;
 const FIRST_CODE = 0x80;
-// In any map of readable properties; several libraries lose further ones.
+// In every map of readable properties; several libraries lose others.
 const READABLE_CODES = [0x80, 0x82, 0x83, 0x8a, 0x9d, 0x9e, 0x9f];
 
 const MAPS = ["9d", "9e", "9f"];
 const LENGTHS = new Map([["82", 4], ["8a", 3]]);
-// Several libraries count the node profile among the classes, which the contract lets pass.
+// Several libraries count the node profile as a class, which the contract tolerates.
 const EXACT = new Map([
   ["80", ["30"]],
   ["d3", ["000001"]],
@@ -26,7 +26,7 @@ const EXACT = new Map([
 
 const OF_NODE = ["80", "82", "83", "8a", "9d", "9e", "9f", "d3", "d4", "d6", "d7"];
 
-/** What is read, in this order: [object, property]. */
+/** The reads of a round, in order: [object, property]. */
 export const READS = [...OF_NODE.map((epc) => [NODE_PROFILE, epc]), [LIGHTING, "80"]];
 
 /** The index of the read whose value ends with the payload. */
@@ -38,13 +38,13 @@ export function payload(seed) {
   return message;
 }
 
-/** The end of an identification number that was read. */
+/** Returns the payload at the end of an identification number. */
 export const payloadOf = (value) => value.subarray(value.length - PAYLOAD_BYTES);
 
 /** The value of the node profile's identification number. */
 export const identification = (seed) => Buffer.from([0xfe, ...MANUFACTURER_CODE, ...payload(seed)]);
 
-/** Throws what is wrong with a value that was read. */
+/** Throws an error if a value is wrong. */
 export function check(read, value, seed) {
   const [, epc] = read;
   const wanted = wantedOf(epc, value, seed);
@@ -53,14 +53,14 @@ export function check(read, value, seed) {
 
 export const nameOf = ([object, epc]) => `object ${object}, property ${epc}`;
 
-/** Whether two values say the same. A map may list its codes in another order. */
+/** Whether two values are equal. The order of the codes in a map is ignored. */
 export function isSame([, epc], value, other) {
   if (value.equals(other)) return true;
   const codes = MAPS.includes(epc) && value.length === other.length ? mapCodes(value) : undefined;
   return codes !== undefined && codes.sort().join() === mapCodes(other).sort().join();
 }
 
-/** What a value should have been; undefined if it is that. */
+/** Describes the expected value; undefined if the value is right. */
 function wantedOf(epc, value, seed) {
   const exact = EXACT.get(epc);
   if (exact) return exact.includes(value.toString("hex")) ? undefined : exact[0];
@@ -77,7 +77,7 @@ function wantedOf(epc, value, seed) {
   return missing === undefined ? undefined : `a property map with ${missing.toString(16)}`;
 }
 
-/** The codes of a property map in either form; undefined if it is none. */
+/** Returns the codes of a property map in either form; undefined if it is not a map. */
 export function mapCodes(value) {
   if (value.length === 0) return undefined;
   const list = [...value.subarray(1)];

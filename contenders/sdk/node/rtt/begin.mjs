@@ -1,4 +1,4 @@
-// Whether a setup is for a contender of this workload.
+// Checks the setup of a contender of this workload.
 import { beginUnless, outOfRange } from "../begin.mjs";
 import { HEADER_BYTES } from "../payload.mjs";
 
@@ -16,13 +16,13 @@ const RANGES = [
   ["verify_messages", 1, 100_000],
 ];
 
-/** Connects and says `ready`, as `beginUnless` does. */
+/** Connects and prints `ready`, like `beginUnless`. */
 export const begin = (implementation) => beginUnless(refusal, implementation);
 
-/** Why this setup is not for us, if so. */
+/** Returns the reason why a setup is unsupported, if any. */
 export function refusal({ workload, role, params }) {
-  if (workload !== "rtt") return `no workload ${workload}`;
-  if (role !== "ping" && role !== "pong") return `no role ${role}`;
+  if (workload !== "rtt") return `unsupported workload ${workload}`;
+  if (role !== "ping" && role !== "pong") return `unsupported role ${role}`;
   for (const [name, choices] of CHOICES) {
     if (!choices.includes(params[name])) return `${name} ${params[name]} is not one of ${choices.join(", ")}`;
   }

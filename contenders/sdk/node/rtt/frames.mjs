@@ -1,4 +1,4 @@
-/** Cuts the chunks of a byte stream into messages of one length. */
+/** Splits the chunks of a byte stream into messages of one length. */
 export class Frames {
   #messageBytes;
   #take;
@@ -7,7 +7,7 @@ export class Frames {
 
   /**
    * @param {number} messageBytes
-   * @param {(message: Buffer, receivedNs?: number) => void} take is given each message and what came with its last chunk
+   * @param {(message: Buffer, receivedNs?: number) => void} take is called with each message and the time of its last chunk
    */
   constructor(messageBytes, take) {
     this.#messageBytes = messageBytes;

@@ -1,5 +1,5 @@
-// An HDR histogram from 1 to 60 * 10^9 with three significant digits, and its V2 compressed encoding. It records and
-// encodes; the lab does the rest. https://github.com/HdrHistogram/HdrHistogram is the reference of both layouts.
+// An HDR histogram from 1 to 60 * 10^9 with three significant digits, and its V2 compressed encoding. It only records and
+// encodes. https://github.com/HdrHistogram/HdrHistogram is the reference of both layouts.
 import { deflateSync } from "node:zlib";
 
 const SIGNIFICANT_DIGITS = 3;
@@ -22,7 +22,7 @@ const MAX_COUNT_BYTES = 8; // of the variable length of an integer below 2^54
 export class Histogram {
   #counts = new Float64Array((BUCKETS + 1) * HALF_BUCKETS);
 
-  /** @param {number} value an integer; what is out of range counts as its end */
+  /** @param {number} value an integer; values out of range count as the nearest bound */
   record(value) {
     this.#counts[indexOf(Math.min(Math.max(value, LOWEST), HIGHEST))]++;
   }
@@ -47,7 +47,7 @@ export class Histogram {
   }
 }
 
-/** Where a value is counted. */
+/** Returns the index of a value's count. */
 export function indexOf(value) {
   if (value < SUB_BUCKETS) return value;
   const magnitude = value < TWO_32 ? 31 - Math.clz32(value) : 63 - Math.clz32(value / TWO_32);
@@ -55,7 +55,7 @@ export function indexOf(value) {
   return bucket * HALF_BUCKETS + Math.floor(value / WIDTHS[bucket]);
 }
 
-/** Each count as a variable-length zigzag integer, zeros in a row as their negative number; returns where they end. */
+/** Writes each count as a variable-length zigzag integer, and a run of zeros as its negative length. Returns the end. */
 function writeCounts(bytes, at, counts) {
   for (let i = 0; i < counts.length; ) {
     if (counts[i] > 0) {

@@ -3,7 +3,7 @@ import { nowNs } from "./clock.mjs";
 
 const TWO_32 = 2 ** 32;
 
-/** One socket of ping, and the request that is under way on it. */
+/** One socket of ping and its outstanding request. */
 export class Lane {
   requests = 0;
   messages = 0;
@@ -11,18 +11,18 @@ export class Lane {
   late = 0;
   strange = 0;
 
-  // What Pacer uses: the next request's number over all lanes, when it is due, and whether the pacer has it.
+  // State of Pacer: the number of the next request over all lanes, when it is due, and whether the lane waits in the pacer.
   number = 0;
   dueNs = 0;
   waits = false;
 
-  sequence = 0; // of the request under way, or else of the next
+  sequence = 0; // of the outstanding request, or else of the next
   stream;
-  #underWay = false;
+  #outstanding = false;
   #sentNs = 0;
   #ping;
   #request;
-  #write; // the contender's
+  #write; // the contender's function that sends
 
   constructor(ping, stream, messageBytes) {
     this.#ping = ping;
@@ -35,39 +35,39 @@ export class Lane {
     this.#write = write;
   }
 
-  /** Makes the next request one of the verify phase. */
+  /** Prepares the next request as one of the verify phase. */
   prepareVerify(seed) {
     fill(this.#request, seed, this.stream, this.sequence);
   }
 
-  /** Makes the next request: a fresh header. */
+  /** Prepares the next request with a new header. */
   prepare() {
     this.#request.writeUInt32BE(Math.floor(this.sequence / TWO_32), 0);
     this.#request.writeUInt32BE(this.sequence % TWO_32, 4);
     this.#request.writeUInt32BE(this.stream, 8);
   }
 
-  /** @param {number} now a reading of the clock just taken */
+  /** @param {number} now the current time */
   send(now = nowNs()) {
     this.#sentNs = now;
     this.#write(this.#request);
-    this.#underWay = true;
+    this.#outstanding = true;
     this.requests++;
   }
 
-  /** Judges what the lane has received. */
+  /** Classifies a received message. */
   take(echo, receivedNs) {
     const kind = this.#judge(echo);
-    if (kind === "hello") return; // is in no counter
+    if (kind === "hello") return; // not counted
     if (kind !== "awaited") {
       this[kind]++;
       return;
     }
-    this.#underWay = false;
+    this.#outstanding = false;
     this.messages++;
-    this.#ping.took(this, echo, this.#sentNs, receivedNs);
+    this.#ping.record(this, echo, this.#sentNs, receivedNs);
     this.sequence++;
-    this.#ping.goOn(this);
+    this.#ping.proceed(this);
   }
 
   #judge(echo) {
@@ -76,20 +76,20 @@ export class Lane {
     const sequence = echo.readUInt32BE(0) * TWO_32 + echo.readUInt32BE(4);
     if (echo.readUInt32BE(8) !== this.stream || echo.readUInt32BE(12) !== 0) return "strange";
     if (sequence < this.sequence) return "late";
-    return sequence === this.sequence && this.#underWay ? "awaited" : "strange";
+    return sequence === this.sequence && this.#outstanding ? "awaited" : "strange";
   }
 
-  /** Whether every byte is as it was sent. */
+  /** Whether every byte of an echo equals the request. */
   matches(echo) {
     return this.#request.equals(echo);
   }
 
-  /** Gives the request up if it has been under way since before that time. */
+  /** Declares the request lost if it was sent before that time. */
   giveUp(beforeNs) {
-    if (!this.#underWay || this.#sentNs > beforeNs) return;
-    this.#underWay = false;
+    if (!this.#outstanding || this.#sentNs > beforeNs) return;
+    this.#outstanding = false;
     this.lost++;
     this.sequence++;
-    this.#ping.goOn(this);
+    this.#ping.proceed(this);
   }
 }

@@ -3,8 +3,8 @@ import { nowNs } from "./clock.mjs";
 const MS_NS = 1_000_000;
 
 /**
- * Sends the requests of the open loop when they are due. Lanes hand themselves in as they become free; requests are due in
- * the order of their numbers, so that one position in that order serves all lanes.
+ * Sends the requests of the open loop when they are due. Lanes register when they become free. Requests are due in the order of
+ * their numbers, so one position in that order suffices for all lanes.
  */
 export class Pacer {
   #lanes;
@@ -15,13 +15,13 @@ export class Pacer {
   #turn = undefined;
   #run = () => this.#sendDue();
 
-  /** @param {boolean} sleeps by a timer; otherwise it looks at every turn of the event loop */
+  /** @param {boolean} sleeps by a timer; otherwise it polls in every iteration of the event loop */
   constructor(lanes, sleeps) {
     this.#lanes = lanes;
     this.#sleeps = sleeps;
   }
 
-  /** The lane has nothing under way: its request `number` is sent at `dueNs`, or now if that is past. */
+  /** Registers a lane without an outstanding request: its request `number` is sent at `dueNs`, or now if that is past. */
   free(lane) {
     const now = nowNs();
     if (lane.dueNs <= now) {
@@ -35,7 +35,7 @@ export class Pacer {
     if (first) this.#await(lane, now);
   }
 
-  /** Comes back for a lane, which is the first that is due. */
+  /** Schedules a wake-up for the lane that is due first. */
   #await(lane, now) {
     if (this.#sleeps) {
       clearTimeout(this.#timer);
@@ -65,7 +65,7 @@ export class Pacer {
         lane.send(now);
         now = nowNs();
       }
-      this.#next++; // a lane that is under way sees to its own
+      this.#next++; // a lane with an outstanding request sends its own
     }
   }
 }

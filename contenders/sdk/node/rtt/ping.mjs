@@ -1,4 +1,4 @@
-// The role that asks: its lanes, and what is booked of them.
+// The role that sends requests: its lanes and their counters.
 import { Digest, totals } from "../payload.mjs";
 import { nowNs } from "./clock.mjs";
 import { Histogram } from "./histogram.mjs";
@@ -7,18 +7,18 @@ import { Pacer } from "./pacer.mjs";
 import { Schedule } from "./schedule.mjs";
 import { Tasks } from "./tasks.mjs";
 
-const LOOK_MS = 100; // for lost datagrams
+const CHECK_MS = 100; // interval of the check for lost datagrams
 const HELLO_TIMEOUT_MS = 10_000;
 const MS_NS = 1_000_000;
 const SECOND_NS = 1_000_000_000;
 const ALL_ONES = 0xff;
 
-// Many datagrams at once could overflow the socket buffer of pong, and the gate forgives no loss. So lanes verify a few at
-// a time: as many as keep this many bytes under way, each datagram with about what the kernel adds to it.
+// Many datagrams at once could overflow the socket buffer of pong, and the gate tolerates no loss. The number of lanes that
+// verify at once is therefore bounded by outstanding bytes, including the approximate overhead of the kernel per datagram.
 const VERIFY_BYTES = 1 << 16;
 const DATAGRAM_BYTES = 1 << 10;
 
-/** The handlers of the lab's messages are `signal`, `start`, `mark` and `stop`. */
+/** `signal`, `start`, `mark` and `stop` are the handlers of the lab's messages. */
 export class Ping {
   #lab;
   #setup;
@@ -29,22 +29,22 @@ export class Ping {
   #tasks;
   #schedule; // undefined in the closed loop
   #pacer;
-  #looking; // the interval
+  #timer; // the interval
   #latency = new Histogram();
   #service = new Histogram();
   #lateness = new Histogram();
   #digest = new Digest();
-  #echoes = 0; // of verify
-  #turn = 0; // the lane that verifies next
-  #unverified; // lanes
-  #beganNs = 0; // when warmup did
-  #measureNs = Infinity; // when measure did
+  #echoes = 0; // in verify
+  #turn = 0; // the next lane to verify
+  #unverified; // number of lanes
+  #beganNs = 0; // start of warmup
+  #measureNs = Infinity; // start of measure
   #windowNs;
 
   /**
    * @param {(setup: object, port: number, receive: (message: Buffer, receivedNs: number) => void) =>
-   *   Promise<(message: Buffer) => void>} dial connects a socket to pong; gives `receive` what comes on it, with the time
-   *   of that; resolves to what sends
+   *   Promise<(message: Buffer) => void>} dial connects a socket to pong; calls `receive` with each message and its time;
+   *   resolves to a function that sends
    */
   constructor(lab, setup, dial) {
     const { params } = setup;
@@ -64,9 +64,9 @@ export class Ping {
     }
   }
 
-  /** Sets the lanes up, one after the other. */
+  /** Sets up the lanes one at a time. */
   async signal(_from, { port }) {
-    if (!Number.isSafeInteger(port) || port < 1 || port > 65_535) throw new Error(`signal: no port ${port}`);
+    if (!Number.isSafeInteger(port) || port < 1 || port > 65_535) throw new Error(`signal: invalid port ${port}`);
     const setupNs = [];
     for (const [stream, lane] of this.#lanes.entries()) {
       const slow = setTimeout(() => this.#lab.failed(`lane ${stream}: no echo of the hello`), HELLO_TIMEOUT_MS);
@@ -77,7 +77,7 @@ export class Ping {
     this.#lab.connected(setupNs);
   }
 
-  /** Resolves to when the echo of the hello came. */
+  /** Resolves to the time at which the echo of the hello arrived. */
   #open(lane, port) {
     return new Promise((resolve, reject) => {
       let up = false;
@@ -85,7 +85,7 @@ export class Ping {
         if (up) return lane.take(message, receivedNs);
         up = true;
         if (this.#hello.equals(message)) resolve(receivedNs);
-        else reject(new Error("the echo of the hello is not as it was sent"));
+        else reject(new Error("the echo of the hello is wrong"));
       };
       this.#dial(this.#setup, port, receive).then((write) => {
         lane.attach(write);
@@ -96,7 +96,7 @@ export class Ping {
 
   start(phase) {
     if (phase === "verify") {
-      if (this.#params.transport === "udp") this.#looking = setInterval(() => this.#look(), LOOK_MS);
+      if (this.#params.transport === "udp") this.#timer = setInterval(() => this.#expire(), CHECK_MS);
       const atOnce = Math.floor(VERIFY_BYTES / (this.#params.message_bytes + DATAGRAM_BYTES));
       for (let i = 0; i < Math.max(1, atOnce); i++) this.#nextTurn();
     } else if (phase === "warmup") {
@@ -113,7 +113,7 @@ export class Ping {
   }
 
   stop() {
-    clearInterval(this.#looking);
+    clearInterval(this.#timer);
     this.#pacer?.stop();
     this.#tasks.stop();
     const histograms = { latency: this.#latency.encode() };
@@ -124,16 +124,16 @@ export class Ping {
     this.#lab.result(this.#values(), histograms);
   }
 
-  // What a lane asks.
+  // Called by lanes.
 
   isHello(message) {
     return message[0] === ALL_ONES && this.#hello.equals(message);
   }
 
-  /** Books the echo that a lane awaited. */
-  took(lane, echo, sentNs, receivedNs) {
+  /** Records the echo that a lane awaited. */
+  record(lane, echo, sentNs, receivedNs) {
     if (lane.sequence < this.#params.verify_messages) {
-      if (!lane.matches(echo)) throw new Error(`the echo of request ${lane.sequence} is not as it was sent`);
+      if (!lane.matches(echo)) throw new Error(`the echo of request ${lane.sequence} is wrong`);
       this.#digest.add(echo);
       this.#echoes++;
       return;
@@ -149,13 +149,13 @@ export class Ping {
     this.#lateness.record(sentNs - lane.dueNs);
   }
 
-  /** The lane has nothing under way: on with its next request. */
-  goOn(lane) {
+  /** Continues with the next request of a lane that has none outstanding. */
+  proceed(lane) {
     if (lane.sequence > this.#params.verify_messages) this.#request(lane);
     else this.#verify(lane);
   }
 
-  /** The next lane that has not verified does so, if there is one. */
+  /** Starts the verification of the next lane, if there is one. */
   #nextTurn() {
     if (this.#turn < this.#lanes.length) this.#verify(this.#lanes[this.#turn++]);
   }
@@ -172,7 +172,7 @@ export class Ping {
     this.#lab.verified(this.#digest.hex(), this.#echoes, this.#echoes * this.#params.message_bytes);
   }
 
-  /** The lane's next request after verify. */
+  /** Starts the lane's next request after verify. */
   #request(lane) {
     lane.prepare();
     if (!this.#schedule) {
@@ -184,7 +184,7 @@ export class Ping {
     this.#pacer.free(lane);
   }
 
-  #look() {
+  #expire() {
     const beforeNs = nowNs() - this.#params.timeout_ms * MS_NS;
     for (const lane of this.#lanes) lane.giveUp(beforeNs);
   }

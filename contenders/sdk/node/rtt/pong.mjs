@@ -1,8 +1,8 @@
-// The role that echoes: what is counted of it.
+// The role that returns messages: its counters.
 import { nowNs } from "./clock.mjs";
 import { Tasks } from "./tasks.mjs";
 
-/** The handlers of the lab's messages are `signal`, `start`, `mark` and `stop`. */
+/** `signal`, `start`, `mark` and `stop` are the handlers of the lab's messages. */
 export class Pong {
   #lab;
   #delayNs;
@@ -12,7 +12,7 @@ export class Pong {
 
   /**
    * @param {(setup: object, pong: Pong) => Promise<number>} listen binds and resolves to the port; for each message it
-   *   calls `delay`, calls `count`, and sends it back
+   *   calls `delay`, calls `count`, and returns the message
    */
   constructor(lab, setup, listen) {
     this.#lab = lab;
@@ -27,21 +27,21 @@ export class Pong {
     );
   }
 
-  /** Called between receiving a message and sending it back. */
+  /** Applies the artificial delay. Called between receiving a message and returning it. */
   delay() {
     if (this.#delayNs === 0) return;
     const endNs = nowNs() + this.#delayNs;
     while (nowNs() < endNs);
   }
 
-  /** Counts a message, right before it is sent back: so ping never has more echoes than are counted. */
+  /** Counts a message. Called right before returning it, so that ping never receives an uncounted echo. */
   count(bytes) {
     this.#messages++;
     this.#bytes += bytes;
   }
 
   signal(from) {
-    throw new Error(`a signal from ${from}`);
+    throw new Error(`unexpected signal from ${from}`);
   }
 
   start(phase) {

@@ -1,8 +1,8 @@
 const SECOND_NS = 1_000_000_000;
 
-/** When the requests of all lanes are due: request n at floor(n * 10^9 / rate) ns after the first. */
+/** The schedule of all lanes: request n is due floor(n * 10^9 / rate) ns after the first. */
 export class Schedule {
-  /** @param {number} rate requests a second, not 0 */
+  /** @param {number} rate requests per second, not 0 */
   constructor(rate, lanes) {
     this.rate = rate;
     this.lanes = lanes;
@@ -13,7 +13,7 @@ export class Schedule {
     return k * this.lanes + lane;
   }
 
-  /** Whole seconds are split off, so that no product reaches 2^53. */
+  /** Whole seconds are computed separately, so that no product reaches 2^53. */
   dueNs(number) {
     const rest = number % this.rate;
     return ((number - rest) / this.rate) * SECOND_NS + Math.floor((rest * SECOND_NS) / this.rate);

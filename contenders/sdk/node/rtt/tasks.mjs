@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const STEPS_PER_RUN = 100;
 const REST_MS = 1;
 
-/** The background tasks of a role: an asynchronous function each. */
+/** The background tasks of a role, each of which is an asynchronous function. */
 export class Tasks {
   runs = 0;
   #count;
@@ -30,7 +30,7 @@ export class Tasks {
   }
 }
 
-/** The work of one run. @param {number} x 32 bits, signed */
+/** Performs one run. @param {number} x 32 bits, signed */
 export function step(x) {
   for (let i = 0; i < STEPS_PER_RUN; i++) {
     x ^= x << 13;

@@ -5,7 +5,7 @@ import { connect, MAX_LINE_BYTES, nowNs } from "../index.mjs";
 
 const SETUP = { type: "setup", protocol: 1, workload: "w", role: "r", seed: 5, params: {}, later: "ignored" };
 
-/** Feeds `lines` (objects, or text as it is) and gives back what was said, and the exit code. */
+/** Feeds `lines` (objects, or literal text) to a contender. Returns its messages and the exit code. */
 async function converse(lines, contender) {
   const input = new PassThrough();
   const output = new PassThrough();
@@ -19,7 +19,7 @@ async function converse(lines, contender) {
   return { said, code };
 }
 
-/** A contender that answers everything and logs nothing of its own. */
+/** A contender that answers all messages. */
 function answerAll({ lab }) {
   lab.ready({ name: "n" });
   return lab.listen({
@@ -30,7 +30,7 @@ function answerAll({ lab }) {
   });
 }
 
-test("a whole conversation", async () => {
+test("a complete trial", async () => {
   const before = nowNs();
   const { said, code } = await converse(
     [
@@ -40,7 +40,7 @@ test("a whole conversation", async () => {
       { type: "start", phase: "warmup" },
       { type: "mark", id: 7 },
       { type: "stop" },
-      { type: "mark", id: 8 }, // after the result nothing is said any more
+      { type: "mark", id: 8 }, // nothing is printed after the result
     ],
     answerAll,
   );
@@ -58,15 +58,15 @@ test("a whole conversation", async () => {
   assert.equal(code, 0);
 });
 
-test("what ends a contender, and how", async () => {
+test("invalid input ends the contender", async () => {
   const rows = [
     ["stdin closed at once", [], undefined, 1],
     ["stdin closed later", [SETUP], undefined, 1],
     ["not JSON", [SETUP, "{\n"], /not JSON/, 1],
     ["not an object", [SETUP, "3\n"], /not a JSON object/, 1],
-    ["unknown type", [SETUP, { type: "constructor" }], /not understood/, 1],
-    ["unknown phase", [SETUP, { type: "start", phase: "nap" }], /not understood/, 1],
-    ["mark without id", [SETUP, { type: "mark" }], /not understood/, 1],
+    ["unknown type", [SETUP, { type: "constructor" }], /invalid message/, 1],
+    ["unknown phase", [SETUP, { type: "start", phase: "nap" }], /invalid message/, 1],
+    ["mark without id", [SETUP, { type: "mark" }], /invalid message/, 1],
     ["setup is not first", [{ type: "stop" }], /expected setup/, 1],
     ["another protocol", [{ ...SETUP, protocol: 2 }], /protocol 2/, 1],
     ["seed beyond 53 bits", [{ ...SETUP, seed: 2 ** 53 }], /seed/, 1],
@@ -91,7 +91,7 @@ test("unsupported exits 127, and nothing follows it", async () => {
   assert.equal(code, 127);
 });
 
-test("what a handler throws or rejects with is a failure", async () => {
+test("an exception or rejection of a handler is a failure", async () => {
   for (const mark of [() => { throw new Error("boom"); }, async () => { throw new Error("boom"); }]) {
     const lines = [SETUP, { type: "mark", id: 1 }];
     const { said, code } = await converse(lines, ({ lab }) => lab.listen({ mark }));
@@ -99,7 +99,7 @@ test("what a handler throws or rejects with is a failure", async () => {
   }
 });
 
-test("a line may come in pieces, within a character too", async () => {
+test("a line may arrive in pieces, even within a character", async () => {
   const text = Buffer.from(`${JSON.stringify({ type: "signal", from: "é", body: "ü" })}\n`);
   const input = new PassThrough();
   const output = new PassThrough();

@@ -4,7 +4,7 @@ import { refusal } from "../echonet/begin.mjs";
 import { Controller, Device, identification, LIGHTING, NODE_PROFILE, READS } from "../echonet/index.mjs";
 import { check, isSame, mapCodes } from "../echonet/reads.mjs";
 
-const PAYLOAD = "54301a433524372b04845c1cdd"; // of the seed 1
+const PAYLOAD = "54301a433524372b04845c1cdd"; // for seed 1
 const PARAMS = { outstanding: 1, timeout_ms: 100, seconds: 1.6 };
 const VALUES = {
   80: "30", 82: "010d0100", 83: `fe00000b${PAYLOAD}`, "8a": "00000b", "9d": "0180", "9e": "00",
@@ -16,7 +16,7 @@ test("the identification number", () => {
   assert.equal(identification(1).toString("hex"), `fe00000b${PAYLOAD}`);
 });
 
-test("what is read", () => {
+test("checks of values", () => {
   for (const [epc, value, good] of [
     ["80", "30", true], ["80", "31", false], ["80", "", false], ["82", "010d0100", true], ["82", "010d01", false],
     ["83", `fe123456${PAYLOAD}`, true], ["83", `ff00000b${PAYLOAD}`, false], ["83", PAYLOAD, false], ["83", "", false],
@@ -36,10 +36,10 @@ test("what is read", () => {
 
 test("bitmaps", () => {
   assert.deepEqual(mapCodes(Buffer.from(`1001${"00".repeat(14)}80`, "hex")), [0x80, 0xff]);
-  assert.equal(mapCodes(Buffer.from("40a595d5a7c4c4c5869795a7e471339392", "hex")).length, 64); // a published one
+  assert.equal(mapCodes(Buffer.from("40a595d5a7c4c4c5869795a7e471339392", "hex")).length, 64); // a published example
 });
 
-test("maps in another order are the same", () => {
+test("the order of codes in a map is ignored", () => {
   for (const [epc, value, other, same] of [
     ["9f", "028081", "028180", true], ["9f", "028081", "028280", false], ["9f", "028081", "0180", false], ["d6", "0102", "0201", false],
     ["9e", "", "0180", false],
@@ -48,17 +48,17 @@ test("maps in another order are the same", () => {
   }
 });
 
-test("what is refused", () => {
+test("unsupported setups", () => {
   const setup = (changes) => ({ workload: "echonet", role: "device", params: { ...PARAMS, ...changes } });
   assert.equal(refusal(setup({ later: 1 })), undefined);
   for (const changes of [{ outstanding: 0 }, { outstanding: 129 }, { timeout_ms: 99 }, { seconds: 0.1 }, { seconds: "x" }]) {
     assert.match(refusal(setup(changes)), /is not/);
   }
-  assert.match(refusal({ ...setup(), role: "ping" }), /no role/);
-  assert.match(refusal({ ...setup(), workload: "rtt" }), /no workload/);
+  assert.match(refusal({ ...setup(), role: "ping" }), /unsupported role/);
+  assert.match(refusal({ ...setup(), workload: "rtt" }), /unsupported workload/);
 });
 
-/** A controller with a device by hand: `sent` has [key, object, epc], `answer` answers; `said` is what the lab was told. */
+/** A controller with a fake device: `sent` contains [key, object, epc], `answer` answers, and `said` contains the messages to the lab. */
 async function begin(params) {
   const said = {};
   const says = (name) => (...args) => (said[name] = args);
@@ -82,7 +82,7 @@ async function verified(params) {
   return all;
 }
 
-test("verify reads the twelve one by one, and forgives nothing", async () => {
+test("verify reads one property at a time and tolerates no error", async () => {
   const { said, sent, controller } = await verified({ outstanding: 4 });
   assert.equal(said.connected[0].length, 1);
   assert.deepEqual(sent.map(([, ...read]) => read), READS);
@@ -97,7 +97,7 @@ test("verify reads the twelve one by one, and forgives nothing", async () => {
   }
 });
 
-test("the loop", async (context) => {
+test("the closed loop", async (context) => {
   context.mock.method(console, "error", () => {});
   const { controller, sent, answer, counters, said } = await verified({ outstanding: 3 });
   controller.start("warmup");
@@ -105,7 +105,7 @@ test("the loop", async (context) => {
   controller.start("measure");
   answer(13, valueOf("82"));
   assert.deepEqual(sent.at(-1), [15, ...READS[3]]);
-  answer(13, valueOf("82")); // again
+  answer(13, valueOf("82")); // repeated
   answer(12, undefined);
   answer(14, Buffer.from("30", "hex"));
   assert.deepEqual(counters(), { reads: 3, bytes: 5, wrong: 2, lost: 0, late: 0 });

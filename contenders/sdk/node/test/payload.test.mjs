@@ -21,7 +21,7 @@ test("a header holds 53 bits of sequence, and is written within a view", () => {
   assert.equal(Buffer.from(inside).toString("hex"), "001ffffffffffffffffffffe00000000");
 });
 
-test("a body is cut to length, and may be empty", () => {
+test("a body is truncated to the length, and may be empty", () => {
   const long = new Uint8Array(80);
   fill(long, 9, 0, 5);
   for (const length of [16, 17, 48, 79]) {
@@ -31,7 +31,7 @@ test("a body is cut to length, and may be empty", () => {
   }
 });
 
-test("a message shorter than a header is the beginning of the body", () => {
+test("a message shorter than a header is a prefix of the body", () => {
   const short = new Uint8Array(3);
   fill(short, 1, 2, 3);
   assert.equal(Buffer.from(short).toString("hex"), "f930ea");
@@ -56,7 +56,7 @@ test("gaps, repeats and disorder", () => {
     ["all reversed", [3, 2, 1, 0], [0, 0, 3]],
     ["at the limit", [MAX_MISSING, 0], [MAX_MISSING - 1, 0, 1]],
     ["beyond the limit", [MAX_MISSING + 1, MAX_MISSING], [MAX_MISSING + 1, 1, 0]],
-    ["room again once one came", [MAX_MISSING, 0, MAX_MISSING + 2, MAX_MISSING + 1], [MAX_MISSING - 1, 0, 2]],
+    ["space after a late arrival", [MAX_MISSING, 0, MAX_MISSING + 2, MAX_MISSING + 1], [MAX_MISSING - 1, 0, 2]],
     ["a huge jump", [Number.MAX_SAFE_INTEGER - 1], [Number.MAX_SAFE_INTEGER - 1, 0, 0]],
   ];
   for (const [name, sequences, expected] of rows) {
@@ -74,7 +74,7 @@ test("totals are summed over the connections", () => {
   assert.deepEqual(totals(receivers, ["messages", "bytes", "gaps"]), { messages: 2, bytes: 50, gaps: 1 });
 });
 
-test("the gate passes right messages, leaves later ones alone, and refuses wrong ones", () => {
+test("the gate accepts right messages, ignores later ones, and rejects wrong ones", () => {
   const gate = new Gate({ seed: 7, streams: 1, perStream: 2, messageBytes: 64 });
   const message = new Uint8Array(64);
   for (const sequence of [0, 2]) {

@@ -21,7 +21,7 @@ const PARAMS = {
   verify_messages: 2,
 };
 
-test("when requests are due", () => {
+test("the schedule", () => {
   for (const [rate, lanes, lane, k, dueNs] of [
     [1, 1, 0, 0, 0],
     [1, 1, 0, 3, 3_000_000_000],
@@ -64,7 +64,7 @@ function decode(text) {
   return counts;
 }
 
-test("a histogram comes back", () => {
+test("an encoded histogram decodes to its counts", () => {
   assert.deepEqual(decode(new Histogram().encode()), []);
   const values = [1, 2047, 2048, 4096, 123_456, 2 ** 32 - 1, 2 ** 32, 5_000_000_000, HIGHEST];
   const histogram = new Histogram();
@@ -76,7 +76,7 @@ test("a histogram comes back", () => {
   );
 });
 
-test("what is out of a histogram's range counts as its end", () => {
+test("values out of range count as the nearest bound", () => {
   const histogram = new Histogram();
   for (const value of [0, -5, HIGHEST + 1, 1e15]) histogram.record(value);
   assert.deepEqual(decode(histogram.encode()), [
@@ -93,7 +93,7 @@ test("counts are contiguous and three digits wide", () => {
   }
 });
 
-test("a stream is cut into messages, however it comes", () => {
+test("a stream is split into messages with any chunks", () => {
   const stream = Buffer.from("abcdefghijkl");
   for (const sizes of [[12], [4, 4, 4], [1, 2, 3, 6], [3, 1, 8], [5, 7], Array(12).fill(1)]) {
     const messages = [];
@@ -108,7 +108,7 @@ test("a stream is cut into messages, however it comes", () => {
   }
 });
 
-test("the work of a task", () => {
+test("the computation of a task", () => {
   for (const [x, after] of [[1, 147_405_559], [2, 3_095_973_319], [10_000, 2_827_756_547]]) {
     assert.equal(step(x) >>> 0, after);
   }
@@ -124,7 +124,7 @@ test("tasks run", async () => {
   assert.ok(tasks.runs >= 6);
 });
 
-test("what is refused", () => {
+test("unsupported setups", () => {
   const setup = { workload: "rtt", role: "ping" };
   const refused = (changes, other = {}) => refusal({ ...setup, params: { ...PARAMS, ...changes }, ...other });
   assert.equal(refused({}), undefined);

@@ -9,7 +9,7 @@ const PARAMS = {
   timeout_ms: 100, seconds: 2, verify_messages: 2,
 };
 
-/** A ping with a network by hand: `sent` has [lane, message], `echo` answers; `said` is what the lab was told. */
+/** A ping with a fake network: `sent` contains [lane, message], `echo` answers, and `said` contains the messages to the lab. */
 async function begin(params) {
   const said = {};
   const says = (name) => (...args) => (said[name] = args);
@@ -34,7 +34,7 @@ async function begin(params) {
   return { ping, said, sent, echo, counters };
 }
 
-/** Goes through verify by echoing everything, in the order sent. */
+/** Completes verify by echoing all messages in order. */
 async function verified(params) {
   const all = await begin(params);
   all.sent.length = 0;
@@ -51,7 +51,7 @@ test("lanes are set up by a hello", async () => {
   for (const [, message] of sent) assert.equal(message.toString("hex"), `${"ff".repeat(8)}${"00".repeat(12)}`);
 });
 
-test("lanes verify at once, but no more of them than fit", async () => {
+test("the number of lanes that verify at once is bounded", async () => {
   const small = await verified({ outstanding: 2 });
   assert.deepEqual(small.order, [[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]]);
   assert.deepEqual(small.said.verified.slice(1), [4, 80]);
@@ -70,19 +70,19 @@ test("verify compares every byte", async () => {
   }
 });
 
-test("what a lane takes", async () => {
+test("classification of messages", async () => {
   const with_ = (stream, sequence) => (message) => (writeHeader(message, stream, sequence), message);
   for (const [name, change, expected] of [
-    ["the echo awaited", (message) => message, [1, 0, 0]],
-    ["another body, after verify", (message) => ((message[19] ^= 1), message), [1, 0, 0]],
-    ["an earlier one", with_(1, 1), [0, 1, 0]],
+    ["awaited echo", (message) => message, [1, 0, 0]],
+    ["different body after verify", (message) => ((message[19] ^= 1), message), [1, 0, 0]],
+    ["echo of an earlier request", with_(1, 1), [0, 1, 0]],
     ["a hello", (message) => message.fill(0).fill(0xff, 0, 8), [0, 0, 0]],
-    ["one not sent yet", with_(1, 3), [0, 0, 1]],
-    ["one of another lane", with_(0, 2), [0, 0, 1]],
-    ["one too short", (message) => message.subarray(1), [0, 0, 1]],
+    ["echo of a future request", with_(1, 3), [0, 0, 1]],
+    ["echo of another lane", with_(0, 2), [0, 0, 1]],
+    ["short echo", (message) => message.subarray(1), [0, 0, 1]],
     ["nothing", () => Buffer.alloc(0), [0, 0, 1]],
-    ["one too long", (message) => Buffer.concat([message, message]), [0, 0, 1]],
-    ["a header that is not zero", (message) => ((message[15] = 1), message), [0, 0, 1]],
+    ["long echo", (message) => Buffer.concat([message, message]), [0, 0, 1]],
+    ["nonzero field of the header", (message) => ((message[15] = 1), message), [0, 0, 1]],
   ]) {
     const { ping, sent, echo, counters } = await verified({ outstanding: 2 });
     const before = counters();
@@ -92,11 +92,11 @@ test("what a lane takes", async () => {
     const { messages, bytes, late, strange, requests, lost } = counters();
     assert.deepEqual([messages - before.messages, late, strange], expected, name);
     assert.equal(bytes, messages * 20, name);
-    assert.deepEqual([requests, lost], [4 + 2 + expected[0], 0], name); // a lane that has its echo goes on
+    assert.deepEqual([requests, lost], [4 + 2 + expected[0], 0], name); // a settled lane continues
   }
 });
 
-test("without a request under way, an echo is strange", async () => {
+test("without an outstanding request, an echo is strange", async () => {
   const { ping, sent, echo, counters } = await verified({ rate: 1, pacing: "timer" });
   ping.start("warmup");
   echo(sent.at(-1));
@@ -115,7 +115,7 @@ test("a datagram is lost after the timeout, and its echo is late", async () => {
   assert.equal(readHeader(sent[1][1]).sequence, 3);
   echo(sent[0]);
   const { lost, late, messages } = counters();
-  // A busy machine may have lost more than the first meanwhile.
+  // On a busy machine, more requests may have timed out.
   assert.deepEqual([lost, late, messages], [sent.length - 1, 1, 2]);
   ping.stop();
 });
@@ -127,9 +127,9 @@ test("the open loop sends when it is due, never early, and catches up", async (t
     const begunNs = nowNs();
     ping.start("warmup");
     ping.start("measure");
-    await sleep(5); // lane 0 has one request under way, and others are due behind it
+    await sleep(5); // lane 0 has an outstanding request, and further ones are due
     echo(sent.find(([lane]) => lane === 0));
-    assert.equal(readHeader(sent.at(-1)[1]).sequence, 3, "late, and so at once");
+    assert.equal(readHeader(sent.at(-1)[1]).sequence, 3, "a late request is sent at once");
     for (let next = 0; counters().messages < 20 && nowNs() - begunNs < 60e9; ) {
       if (next < sent.length) echo(sent[next++]);
       else await turn();
@@ -149,9 +149,9 @@ test("the result has the histograms of its loop", async () => {
   }
 });
 
-test("a signal without a port is refused", async () => {
+test("a signal without a port is rejected", async () => {
   const ping = new Ping({}, { seed: 1, params: PARAMS }, () => {});
-  for (const port of [0, 65_536, "7", undefined]) await assert.rejects(ping.signal("pong", { port }), /no port/);
+  for (const port of [0, 65_536, "7", undefined]) await assert.rejects(ping.signal("pong", { port }), /invalid port/);
 });
 
 test("pong counts and delays", async () => {

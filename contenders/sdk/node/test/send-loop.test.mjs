@@ -7,7 +7,7 @@ import { Sender, SendLoop } from "../send-loop.mjs";
 const PLAN = { seed: 3, messageBytes: 100, verifyMessages: 2, keepsBuffer: true };
 const HIGH_WATER = { highWaterBytes: 1000, messageBytes: PLAN.messageBytes };
 
-/** A channel that keeps what it is given until it is drained; it copies nothing. */
+/** A fake channel that stores messages without copying them until it is drained. */
 class Channel extends EventTarget {
   sent = [];
   bufferedAmount = 0;
@@ -23,14 +23,14 @@ class Channel extends EventTarget {
   }
 }
 
-/** A library that has the event, and one that has to be asked. */
+/** A library with `bufferedamountlow`, and one that must be polled. */
 const LIBRARIES = [
   ["event", () => Object.assign(new Channel(), { bufferedAmountLowThreshold: 0 })],
   ["polled", () => new Channel()],
 ];
 
 for (const [name, makeChannel] of LIBRARIES) {
-  test(`${name}: stops at high water, goes on at half of it, and at a phase's limit waits`, async () => {
+  test(`${name}: pauses at high water, resumes at half of it, and waits at the limit of a phase`, async () => {
     const channel = makeChannel();
     const sender = new Sender(channel, 4, PLAN);
     const loop = new SendLoop([sender], HIGH_WATER);
@@ -46,7 +46,7 @@ for (const [name, makeChannel] of LIBRARIES) {
     ];
     for (const [step, expected] of steps) {
       step();
-      // Time for the loop's timers, then turns: a busy machine may have had none meanwhile.
+      // Leaves time for the loop's timers, and for iterations on a busy machine.
       await sleep(10);
       for (let n = 0; n < 100; n += 1) await turn();
       assert.deepEqual([sender.messages, sender.bytes], [expected, 100 * expected], String(step));
@@ -58,14 +58,14 @@ for (const [name, makeChannel] of LIBRARIES) {
   });
 }
 
-test("a channel that never fills leaves the event loop its turns, and the others theirs", async () => {
+test("a channel that never fills does not starve the event loop or other channels", async () => {
   const channels = [new Channel(), new Channel()];
   for (const channel of channels) Object.defineProperty(channel, "bufferedAmount", { value: 0, writable: false });
   for (const channel of channels) channel.send = () => {};
   const senders = channels.map((channel, stream) => new Sender(channel, stream, PLAN));
   const loop = new SendLoop(senders, HIGH_WATER);
   loop.start(Infinity);
-  // Were it not to leave any, this would not go on.
+  // If the loop starved the event loop, this would never resolve.
   await sleep(20);
   const end = performance.now() + 60_000;
   while (!senders.every((sender) => sender.messages > 100) && performance.now() < end) await turn();

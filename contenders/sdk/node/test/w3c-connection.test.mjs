@@ -8,7 +8,7 @@ const otherAddress = "candidate:2 1 udp 2130706431 192.0.2.7 5000 typ host";
 const otherTransport = `candidate:3 1 tcp 1518280447 ${LOCAL} 9 typ host tcptype active`;
 const sdp = ["v=0", `a=${usable}`, `a=${otherAddress}`, `a=${otherTransport}`, "a=mid:0", ""].join("\r\n");
 
-/** Writes down the calls; gathers `early` while the local description is being set. */
+/** Records calls, and gathers `early` while the local description is being set. */
 class FakePeerConnection {
   calls = [];
   early = [];
@@ -34,7 +34,7 @@ function connect() {
   return { pc, sent, connection: new Connection(pc, 5, LOCAL, (body) => sent.push(body)) };
 }
 
-test("an offer goes first, with the candidates of the measured address only; later ones trickle", async () => {
+test("an offer contains only candidates of the measured address; later ones trickle", async () => {
   const { pc, sent, connection } = connect();
   pc.early = [usable];
   await connection.offer();
@@ -46,7 +46,7 @@ test("an offer goes first, with the candidates of the measured address only; lat
   ]);
 });
 
-test("candidates that come ahead of the offer wait for it, and the offer is answered", async () => {
+test("candidates before the offer are queued, and the offer is answered", async () => {
   const { pc, sent, connection } = connect();
   await connection.receive({ type: "candidate", candidate: "first" });
   await connection.receive({ type: "candidate", candidate: "" });
@@ -56,7 +56,7 @@ test("candidates that come ahead of the offer wait for it, and the offer is answ
   assert.deepEqual(sent.map(({ type }) => type), ["answer"]);
 });
 
-test("unknown signals and a flood of early candidates are errors", async () => {
+test("unknown signals and too many early candidates are errors", async () => {
   const { connection } = connect();
   await assert.rejects(connection.receive({ type: "rollback" }), /type rollback/);
   for (let i = 0; i < 64; i++) await connection.receive({ type: "candidate", candidate: `${i}` });

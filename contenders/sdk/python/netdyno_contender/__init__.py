@@ -1,8 +1,8 @@
-"""A contender's side of the Netdyno contender protocol, version 1.
+"""Version 1 of Netdyno's contender protocol for contenders.
 
-JSON lines on stdin and stdout (`lab`), the payload (`payload`), what every data channel adapter needs (`datachannel`,
-`transfer`; on asyncio the frame around them, `peers`: imported by name), and what every adapter of the rtt workload
-needs (`rtt`, `histogram`: imported by name). An adapter connects, answers with `ready` or `unsupported`, and takes events until Stop:
+The package contains the JSON lines on stdin and stdout (`lab`), the payload (`payload`), and support for data channel
+adapters (`datachannel`, `transfer`). The modules `peers` (data channel adapters on asyncio), `rtt`, `echonet`, `mjpeg` and
+`histogram` are imported by name. An adapter connects, answers with `ready` or `unsupported`, and handles events until Stop:
 
     lab, setup = connect()
     lab.ready("...", importlib.metadata.version("..."))

@@ -1,4 +1,4 @@
-"""What every adapter of the datachannel workload needs around its library's calls."""
+"""Support for adapters of the datachannel workload."""
 
 import asyncio
 from dataclasses import dataclass, fields
@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields
 from .lab import now_ns
 from .payload import HEADER
 
-HELLO = b"hello"  # what the answerer sends back on each channel that opens
+HELLO = b"hello"  # the message that the answerer sends when a channel opens
 MAX_PAIRS = 10_000
-MAX_MESSAGE_BYTES = 1 << 28  # a bound for memory; what a library can do is the adapter's to say
+MAX_MESSAGE_BYTES = 1 << 28  # bounds memory; the adapter declares the limit of its library
 
 
 @dataclass(frozen=True)
 class DataChannel:
-    """The parameters that a contender needs."""
+    """The parameters of the workload."""
 
     pairs: int
     message_bytes: int
@@ -22,8 +22,8 @@ class DataChannel:
     high_water_bytes: int
 
     @classmethod
-    def of(cls, setup):
-        """Read and check the parameters; ValueError says what is wrong."""
+    def from_setup(cls, setup):
+        """Read and check the parameters. Raises ValueError if one is wrong."""
         for field in fields(cls):
             value = setup.params.get(field.name)
             if type(value) is not field.type:
@@ -38,10 +38,10 @@ class DataChannel:
         return params
 
     def connection(self, body):
-        """The number of the connection that a signal's body is about."""
+        """The connection number in the body of a signal."""
         connection = body.get("connection") if isinstance(body, dict) else None
         if type(connection) is not int or not 0 <= connection < self.pairs:
-            raise ValueError(f"there is no connection {connection!r}")
+            raise ValueError(f"connection {connection!r} does not exist")
         return connection
 
 
@@ -51,10 +51,10 @@ def description(connection, kind, sdp):
 
 
 class SetupTimes:
-    """How long each connection took, from creating its object to usable.
+    """The setup time of each connection, from creating its object until it is usable.
 
-    Each takes a number of steps: the offerer sees its channel open and a hello come, the answerer sees its channel
-    open.
+    A connection has a number of steps. The offerer has two: the channel opens and the hello arrives. The answerer has one:
+    the channel opens.
     """
 
     def __init__(self, connections, steps):
@@ -65,11 +65,11 @@ class SetupTimes:
         self.done = asyncio.Event()
 
     def begin(self, connection):
-        """Called just before the connection's object is created."""
+        """Start the time of a connection. Call it right before its object is created."""
         self._begun_ns[connection] = now_ns()
 
     def step(self, connection):
-        """Called for each step; the last one ends the connection's time."""
+        """Report a step. The last one ends the time of the connection."""
         self._left[connection] -= 1
         if self._left[connection] == 0:
             self.setup_ns[connection] = now_ns() - self._begun_ns[connection]

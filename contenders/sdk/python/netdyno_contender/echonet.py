@@ -1,8 +1,8 @@
-"""What every contender of the echonet workload needs beside its library: the twelve reads, what their values must be, the books
-of controller, and the closed loop: over a call that gives the value (`serve_controller`), over one that is awaited
-(`serve_controller_async`), or of one that sends and receives by itself (`serve_runner`). It opens no socket.
+"""Support for contenders of the echonet workload: the twelve reads, the checks of their values, the controller's counters, and
+the closed loop. The loop calls a function that returns the value (`serve_controller`), awaits a coroutine
+(`serve_controller_async`), or is implemented by the adapter (`serve_runner`). The module opens no sockets.
 
-The counters are under a lock: threads may share the loop, and the thread that reads the lab's lines answers its marks.
+A lock protects the counters, because several threads may run the loop, and the thread that reads stdin answers marks.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ ROUND = len(READS)
 MANUFACTURER_CODE = 0x00000B
 NS_PER_S = 10**9
 NS_PER_MS = 10**6
-LOOK_S = 0.1  # how often a loop of its own looks whether a read is lost
-PLACES = 128  # of reads under way
-TURNS = 511  # of a place; then the numbers begin again
+TICK_S = 0.1  # maximum interval at which an adapter's loop checks for lost reads
+PLACES = 128  # of outstanding reads
+TURNS = 511  # of a place; then the numbers wrap around
 
-PAYLOAD_BYTES = 13  # of the identification number, at its end
+PAYLOAD_BYTES = 13  # at the end of the identification number
 IDENTIFICATION_BYTES = 17
 LENGTHS = {0x82: 4, 0x8A: 3}
 MAPS = (0x9D, 0x9E, 0x9F)
-READABLE_CODES = {0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F}  # in any map of readable properties; several libraries lose further ones
+READABLE_CODES = {0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F}  # in every map of readable properties; several libraries lose others
 MAX_LISTED_CODES = 15
 BITMAP_BYTES = 17
 FIRST_CODE = 0x80
@@ -42,23 +42,23 @@ EXACT = {
     0xD3: ("000001",),
     0xD4: ("0002",),
     0xD6: ("01029101",),
-    0xD7: ("010291", "0202910ef0", "020ef00291"),  # several libraries count the node profile, which the contract lets pass
+    0xD7: ("010291", "0202910ef0", "020ef00291"),  # several libraries count the node profile, which the contract tolerates
 }
 
 BOUNDS = {"outstanding": (1, 128), "timeout_ms": (100, 60_000), "seconds": (0.2, 3600)}
 
 
 class Lost(Exception):
-    """No answer in time."""
+    """No answer arrived in time."""
 
 
 class Refused(Exception):
-    """An answer that says no."""
+    """The device refused the read."""
 
 
 @dataclass(frozen=True)
 class Echonet:
-    """The parameters that a contender needs, and its addresses."""
+    """The parameters of the workload and the addresses."""
 
     local: str
     peer: str
@@ -67,8 +67,8 @@ class Echonet:
     seconds: float
 
     @classmethod
-    def of(cls, setup):
-        """Read and check the parameters; ValueError says what is wrong."""
+    def from_setup(cls, setup):
+        """Read and check the parameters. Raises ValueError if one is wrong."""
         values = {"local": str(ipaddress.ip_address(setup.local)), "peer": str(ipaddress.ip_address(setup.peer))}
         for name, (low, high) in BOUNDS.items():
             value = values[name] = setup.params.get(name)
@@ -83,18 +83,18 @@ class Echonet:
 
 
 def begin(roles=("controller", "device")):
-    """Take the setup: a Lab, a Setup and an Echonet. One that is not for this contender ends the process."""
+    """Read the setup and return a Lab, a Setup and an Echonet. An unsupported setup ends the process."""
     lab, setup = connect()
     if setup.workload != "echonet" or setup.role not in roles:
         lab.unsupported(f"workload {setup.workload!r}, role {setup.role!r}")
     try:
-        return lab, setup, Echonet.of(setup)
+        return lab, setup, Echonet.from_setup(setup)
     except ValueError as error:
         return lab.failed(str(error))
 
 
 def payload(seed):
-    """What the device's identification number ends with."""
+    """The last bytes of the device's identification number."""
     message = bytearray(PAYLOAD_BYTES)
     fill(message, seed, 0, 0)
     return bytes(message)
@@ -106,7 +106,7 @@ def identification(seed):
 
 
 def map_codes(value):
-    """The codes of a property map in either form; None if it is none."""
+    """The codes of a property map in either form, or None if it is not a map."""
     count = value[0] if value else None
     if count is None or count <= MAX_LISTED_CODES:
         listed = count is not None and len(value) == count + 1 and all(code >= FIRST_CODE for code in value[1:])
@@ -117,12 +117,12 @@ def map_codes(value):
 
 
 def same_map(read, value, other):
-    """Whether two values are a map of the same codes, which may be listed in another order."""
+    """Whether two values are maps of the same codes, in any order."""
     return read[1] in MAPS and value is not None and len(value) == len(other) and map_codes(value) == map_codes(other)
 
 
 def check(read, value, seed):
-    """ValueError says what is wrong with a value that was read."""
+    """Check a value. Raises ValueError if it is wrong."""
     epc = read[1]
     if epc in EXACT:
         good, wanted = value.hex() in EXACT[epc], EXACT[epc][0]
@@ -142,20 +142,20 @@ def name_of(read):
     return f"object {read[0]:06X}, property {read[1]:02X}"
 
 
-class Books:
-    """What controller counts and measures."""
+class Counters:
+    """The controller's counters and histogram."""
 
     def __init__(self, params, seed):
         self._window_ns, self._seed = round(params.seconds * NS_PER_S), seed
         self._expected = [b""] * len(READS)  # set in verify
-        self._from_ns = self._until_ns = 0  # the measured window: none yet
+        self._from_ns = self._until_ns = 0  # the measured window, initially empty
         self._latency = Histogram()
         self._lock = threading.Lock()
         self._next = 0
         self.reads = self.bytes = self.wrong = self.lost = self.late = 0
 
-    def keep(self, index, value):
-        """Check and keep a value read in verify, None for a refusal; ValueError says what is wrong."""
+    def verify(self, index, value):
+        """Check and store a value of verify; None is a refusal. Raises ValueError if the value is wrong."""
         if value is None:
             raise ValueError(f"{name_of(READS[index])}: refused")
         value = bytes(value)
@@ -163,25 +163,25 @@ class Books:
         self._expected[index] = value
 
     def verified(self):
-        """What `verified` says: digest, messages and bytes."""
+        """The content of `verified`: digest, messages and bytes."""
         received = self._expected[READS.index((NODE_PROFILE, 0x83))][-PAYLOAD_BYTES:]
         digest = Digest()
         digest.add(received)
         return digest, 1, len(received)
 
     def measure(self, from_ns):
-        """Begin the measured window."""
+        """Start the measured window."""
         self._from_ns, self._until_ns = from_ns, from_ns + self._window_ns
 
     def next(self):
-        """The number of the read to be sent: of READS, the one at that modulo their number."""
+        """The number n of the next read, which is READS[n % len(READS)]."""
         with self._lock:
             number = self._next
             self._next = number + 1
         return number
 
-    def took(self, number, value, sent_ns, at_ns):
-        """Count the answer to a read; None for a refusal."""
+    def record(self, number, value, sent_ns, at_ns):
+        """Count the answer to a read; None is a refusal."""
         with self._lock:
             index = number % ROUND
             if value != self._expected[index] and not same_map(READS[index], value, self._expected[index]):
@@ -192,19 +192,19 @@ class Books:
             if self._from_ns <= at_ns < self._until_ns:
                 self._latency.record(at_ns - sent_ns)
 
-    def failed(self, number, error, sent_ns, at_ns):
-        """Count a read that gave no value: Lost or Refused."""
+    def record_error(self, number, error, sent_ns, at_ns):
+        """Count a read without a value: Lost or Refused."""
         if isinstance(error, Lost):
-            self.lose()
+            self.record_lost()
         else:
-            self.took(number, None, sent_ns, at_ns)
+            self.record(number, None, sent_ns, at_ns)
 
-    def lose(self):
+    def record_lost(self):
         """Count a read without an answer."""
         with self._lock:
             self.lost += 1
 
-    def come_late(self):
+    def record_late(self):
         """Count an answer to a lost read."""
         with self._lock:
             self.late += 1
@@ -212,7 +212,7 @@ class Books:
     def _tell(self, index, value):
         if not self.wrong:
             got = "refused" if value is None else bytes(value).hex()
-            print(f"{name_of(READS[index])}: {got}, and {self._expected[index].hex()} in verify", file=sys.stderr)
+            print(f"{name_of(READS[index])}: {got}, but {self._expected[index].hex()} in verify", file=sys.stderr)
         self.wrong += 1
 
     def values(self):
@@ -224,24 +224,25 @@ class Books:
             return {"latency": self._latency.encode()}
 
 
-class UnderWay:
-    """The reads of a loop of its own that have no answer yet. One thread uses it.
+class Outstanding:
+    """The outstanding reads of an adapter's own loop. It is used by one thread.
 
-    A read's number is 128 * turn + place: it names the place, and the turn, from 1 on, tells an old answer. It is of use as a TID, and never 0.
+    The number of a read is 128 * turn + place: it identifies the place, and the turn, which starts from 1, reveals stale answers.
+    It is never 0 and can be used as a TID.
     """
 
-    def __init__(self, books, params, lab):
-        self._books, self._lab = books, lab
+    def __init__(self, counters, params, lab):
+        self._counters, self._lab = counters, lab
         self._timeout_ns = params.timeout_ms * NS_PER_MS
         self._turns = [0] * params.outstanding
         self._free = list(range(params.outstanding))[::-1]
-        self._reads = {}  # TID to [number, when it was sent]
-        self._kept = 0  # of verify
+        self._reads = {}  # TID to [number, time of sending]
+        self._kept = 0  # number of finished reads of verify
         self.verify, self.warmup = threading.Event(), threading.Event()
         self._in_warmup = False
 
     def next(self):
-        """A read to be sent, as (TID, object, EPC); None if no other one may be under way. It waits for the phase that the read belongs to."""
+        """The next read as (TID, object, EPC), or None if no further read may be outstanding. Waits for the phase of the read."""
         if not self._free or (self._kept < ROUND and self._reads):
             return None
         if self._kept < ROUND:
@@ -251,7 +252,7 @@ class UnderWay:
             if not self._in_warmup:
                 self.warmup.wait()
                 self._in_warmup = True
-            number = self._books.next()
+            number = self._counters.next()
         place = self._free.pop()
         turn = self._turns[place] = self._turns[place] % TURNS + 1
         tid = turn * PLACES + place
@@ -259,72 +260,72 @@ class UnderWay:
         return tid, *READS[number % ROUND]
 
     def sent(self, tid, at_ns):
-        """To be called right before a read is sent, with the clock as it was read then."""
+        """Record the time of a read. Call it right before sending the read."""
         self._reads[tid][1] = at_ns
 
-    def asked(self, tid):
-        """What the read of that number is of, as (object, EPC); None if it is not under way."""
+    def find(self, tid):
+        """The outstanding read with this number as (object, EPC), or None."""
         read = self._reads.get(tid)
         return None if read is None else READS[read[0] % ROUND]
 
     def answered(self, tid, value, at_ns):
-        """Count an answer; None for a refusal. One to a read that is not under way is late."""
+        """Record an answer; None is a refusal. An answer to a read that is not outstanding is late."""
         read = self._reads.pop(tid, None)
         if read is None:
-            self._books.come_late()
+            self._counters.record_late()
             return
         self._free.append(tid % PLACES)
         if self._in_warmup:
-            self._books.took(read[0], value, read[1], at_ns)
+            self._counters.record(read[0], value, read[1], at_ns)
             return
-        self._books.keep(read[0], value)
+        self._counters.verify(read[0], value)
         self._kept += 1
         if self._kept == ROUND:
-            self._lab.verified(*self._books.verified())
+            self._lab.verified(*self._counters.verified())
 
-    def look(self, now_ns):
-        """Give up what was sent too long ago: for one who waited LOOK_S for nothing."""
+    def expire(self, now_ns):
+        """Mark reads as lost that have timed out. Call it if nothing arrives for TICK_S."""
         for tid, (_, sent_ns) in list(self._reads.items()):
             if now_ns - sent_ns > self._timeout_ns:
                 if not self._in_warmup:
-                    raise Lost(name_of(self.asked(tid)))
+                    raise Lost(name_of(self.find(tid)))
                 del self._reads[tid]
                 self._free.append(tid % PLACES)
-                self._books.lose()
+                self._counters.record_lost()
 
 
 def serve_controller(lab, setup, params, library):
-    """Take the lab's events until stop. `library` has `find()`, which returns once the node at peer is known to have the
-    lighting, and `read(object, epc)`, which gives the value or raises Lost or Refused; `outstanding` threads call it.
+    """Handle the lab's events until stop. `library` has `find()`, which returns when the node at peer is known to have the
+    lighting, and `read(object, epc)`, which returns the value or raises Lost or Refused. `outstanding` threads call `read`.
     """
-    books = Books(params, setup.seed)
+    counters = Counters(params, setup.seed)
 
     def verify():
         for index, read in enumerate(READS):
-            books.keep(index, library.read(*read))
-        lab.verified(*books.verified())
+            counters.verify(index, library.read(*read))
+        lab.verified(*counters.verified())
 
     def warmup():
         for _ in range(params.outstanding):
-            _spawn(lab, read_on, books, library.read)
+            _spawn(lab, read_on, counters, library.read)
 
-    _serve(lab, books, library.find, {"verify": verify, "warmup": warmup})
+    _serve(lab, counters, library.find, {"verify": verify, "warmup": warmup})
 
 
 def serve_runner(lab, setup, params, runner):
-    """Take the lab's events until stop. `runner` has `find()`, as above, and `run(reads)`, the closed loop over an UnderWay, which never ends."""
-    books = Books(params, setup.seed)
-    reads = UnderWay(books, params, lab)
+    """Handle the lab's events until stop. `runner` has `find()`, as above, and `run(reads)`, an endless closed loop over an Outstanding."""
+    counters = Counters(params, setup.seed)
+    reads = Outstanding(counters, params, lab)
 
     def find():
         runner.find()
         _spawn(lab, runner.run, reads)
 
-    _serve(lab, books, find, {"verify": reads.verify.set, "warmup": reads.warmup.set})
+    _serve(lab, counters, find, {"verify": reads.verify.set, "warmup": reads.warmup.set})
 
 
-def _serve(lab, books, find, phases):
-    lab.answer_marks(books.values)
+def _serve(lab, counters, find, phases):
+    lab.answer_marks(counters.values)
     try:
         for event in iter(lab.next, Stop()):
             match event:
@@ -333,10 +334,10 @@ def _serve(lab, books, find, phases):
                     find()
                     lab.connected([monotonic_ns() - begun_ns])
                 case Start(phase="measure", at_ns=at_ns):
-                    books.measure(at_ns)
+                    counters.measure(at_ns)
                 case Start(phase=phase):
                     phases[phase]()
-        lab.result(books.values(), books.histograms())
+        lab.result(counters.values(), counters.histograms())
     except Exception as error:  # whatever a library may raise
         lab.failed(repr(error))
 
@@ -352,26 +353,26 @@ def _guarded(lab, run, *args):
         lab.failed(repr(error))
 
 
-def read_on(books, read):
-    """The closed loop of one thread, over a call that gives the value."""
+def read_on(counters, read):
+    """The closed loop of one thread over a function that returns the value."""
     while True:
-        number, sent_ns = books.next(), monotonic_ns()
+        number, sent_ns = counters.next(), monotonic_ns()
         try:
             value = read(*READS[number % ROUND])
         except (Lost, Refused) as error:
-            books.failed(number, error, sent_ns, monotonic_ns())
+            counters.record_error(number, error, sent_ns, monotonic_ns())
         else:
-            books.took(number, value, sent_ns, monotonic_ns())
+            counters.record(number, value, sent_ns, monotonic_ns())
 
 
 async def serve_controller_async(lab, setup, params, library):
-    """As `serve_controller`, for a library whose `find` and `read` are awaited: `outstanding` tasks read."""
-    books, tasks = Books(params, setup.seed), []
-    lab.answer_marks(books.values)
+    """Like `serve_controller`, for a library whose `find` and `read` are coroutines: `outstanding` tasks call `read`."""
+    counters, tasks = Counters(params, setup.seed), []
+    lab.answer_marks(counters.values)
 
     async def guarded():
         try:
-            await read_on_async(books, library.read)
+            await read_on_async(counters, library.read)
         except Exception as error:
             lab.failed(repr(error))
 
@@ -384,31 +385,31 @@ async def serve_controller_async(lab, setup, params, library):
                     lab.connected([monotonic_ns() - begun_ns])
                 case Start(phase="verify"):
                     for index, read in enumerate(READS):
-                        books.keep(index, await library.read(*read))
-                    lab.verified(*books.verified())
+                        counters.verify(index, await library.read(*read))
+                    lab.verified(*counters.verified())
                 case Start(phase="warmup"):
                     tasks += [asyncio.create_task(guarded()) for _ in range(params.outstanding)]
                 case Start(at_ns=at_ns):
-                    books.measure(at_ns)
-        lab.result(books.values(), books.histograms())
+                    counters.measure(at_ns)
+        lab.result(counters.values(), counters.histograms())
     except Exception as error:  # whatever a library may raise
         lab.failed(repr(error))
 
 
-async def read_on_async(books, read):
+async def read_on_async(counters, read):
     """The closed loop of one task."""
     while True:
-        number, sent_ns = books.next(), monotonic_ns()
+        number, sent_ns = counters.next(), monotonic_ns()
         try:
             value = await read(*READS[number % ROUND])
         except (Lost, Refused) as error:
-            books.failed(number, error, sent_ns, monotonic_ns())
+            counters.record_error(number, error, sent_ns, monotonic_ns())
         else:
-            books.took(number, value, sent_ns, monotonic_ns())
+            counters.record(number, value, sent_ns, monotonic_ns())
 
 
 def serve_device(lab):
-    """Tell controller that the device answers, and take the lab's events until stop."""
+    """Signal to the controller that the device answers, and handle the lab's events until stop."""
     lab.answer_marks(dict)
     lab.signal("controller", {"ready": True})
     lab.connected([])

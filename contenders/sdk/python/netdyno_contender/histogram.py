@@ -1,6 +1,6 @@
-"""A histogram of durations in ns, up to 60 s, to three significant digits: HdrHistogram's layout and V2 encoding.
+"""A histogram of durations in ns up to 60 s, with three significant digits, in HdrHistogram's layout and V2 encoding.
 
-Written here because the package of that name keeps its counts in C, and a call of it takes longer than an addition.
+The package hdrhistogram is not used, because a call into its C code takes longer than an addition in Python.
 """
 
 import base64
@@ -19,13 +19,13 @@ def _index(value):
 
 
 class Histogram:
-    """Counts of durations; a greater one than MAX_NS counts as that."""
+    """Counts of durations. Durations above MAX_NS count as MAX_NS."""
 
     def __init__(self):
         self._counts = [0] * (_index(MAX_NS) + 1)
 
     def record(self, value):
-        """Count a duration, which is not negative."""
+        """Count a non-negative duration."""
         if value > MAX_NS:
             value = MAX_NS
         bucket = value.bit_length() - SUB_BUCKET_BITS
@@ -51,7 +51,7 @@ class Histogram:
 
 
 def _append_varint(out, value):
-    """LEB128, for values below 2^56: beyond those the format differs, and no count gets there."""
+    """LEB128 for values below 2^56. Greater values have another format, but counts never reach them."""
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7

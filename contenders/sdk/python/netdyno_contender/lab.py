@@ -1,4 +1,4 @@
-"""The conversation with the lab."""
+"""The connection to the lab."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field, fields
 
 PROTOCOL_VERSION = 1
-MAX_LINE_BYTES = 1 << 20  # the newline left out
+MAX_LINE_BYTES = 1 << 20  # without the newline
 READ_BYTES = 65536
 
 EXIT_FAILED = 1
@@ -20,7 +20,7 @@ PHASES = ("verify", "warmup", "measure")
 
 @dataclass(frozen=True)
 class Setup:
-    """What this process is to be."""
+    """The configuration of this process."""
 
     protocol: int
     workload: str
@@ -30,12 +30,12 @@ class Setup:
     peer: str
     params: dict
     capture: bool
-    inputs: dict  # paths of the files that the lab has prepared, by name
+    inputs: dict  # paths of the trial's input files, by name
 
 
 @dataclass(frozen=True)
 class Signal:
-    """A message from another role, forwarded word for word; `source` is the protocol's `from`."""
+    """A message from another role, forwarded unchanged. `source` is the protocol's `from`."""
 
     source: str
     body: object
@@ -43,7 +43,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Start:
-    """Begin a phase: each at most once, in the order of PHASES. `at_ns` is when that was read."""
+    """Start a phase: each at most once, in the order of PHASES. `at_ns` is when the line was read."""
 
     phase: str
     at_ns: int = field(default=0, compare=False)
@@ -51,7 +51,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Mark:
-    """Answer with the counters at once."""
+    """Answer immediately with the counters."""
 
     id: int
 
@@ -67,22 +67,22 @@ def now_ns():
 
 
 class Lab:
-    """The connection to the lab. Any thread may send; one at a time takes events."""
+    """The connection to the lab. Any thread may send; one thread at a time may receive events."""
 
     def __init__(self, stdin=0, stdout=1, leave=os._exit):
         self._stdin, self._stdout, self._leave = stdin, stdout, leave
         self._unread = b""
-        self._lock = threading.Lock()  # held for one whole line
-        self._next_phase = 0  # index of the first phase that may still start
+        self._lock = threading.Lock()  # held while a line is written
+        self._next_phase = 0  # index of the next phase that may start
         self._read_values = None
 
     def unsupported(self, reason):
-        """Skip this role or these parameters and end the process. Only before `ready`."""
+        """Report unsupported parameters or an unsupported role, and exit. Call it before `ready`."""
         self._send(type="unsupported", reason=reason)
         self._leave(EXIT_UNSUPPORTED)
 
     def failed(self, reason):
-        """Say why this process cannot go on, and end it."""
+        """Report an error and exit."""
         self._send(type="failed", reason=reason)
         self._leave(EXIT_FAILED)
 
@@ -98,7 +98,7 @@ class Lab:
         self._send(type="connected", setup_ns=setup_ns)
 
     def counters(self, mark, values):
-        """Answer a mark. The caller has read the values; the clock is read just after them."""
+        """Answer a mark. The caller reads the values; the clock is read right after them."""
         self._send(type="counters", id=mark.id, at_ns=now_ns(), values=values)
 
     def verified(self, digest, messages, length):
@@ -108,14 +108,14 @@ class Lab:
         self._send(type="result", values=values, histograms=histograms or {})
 
     def answer_marks(self, read_values):
-        """Answer marks on the thread that reads stdin, so that a busy event loop cannot delay them.
+        """Answer marks on the thread that reads stdin, so that a busy event loop does not delay them.
 
-        `read_values` is called on that thread; no Mark is handed out any more.
+        `read_values` is called on that thread. Marks are no longer returned as events.
         """
         self._read_values = read_values
 
     def next(self):
-        """Wait for the next event. What the protocol forbids ends the process, and so does a closed stdin."""
+        """Wait for the next event. An invalid line or a closed stdin ends the process."""
         while True:
             event = self._event(self._read_message())
             if not isinstance(event, Mark) or self._read_values is None:
@@ -123,7 +123,7 @@ class Lab:
             self.counters(event, self._read_values())
 
     async def events(self):
-        """The events up to Stop, the last one, read by a thread beside the event loop."""
+        """The events up to and including Stop, read by a separate thread."""
         loop, queue = asyncio.get_running_loop(), asyncio.Queue()
         threading.Thread(target=self._pump, args=(loop, queue), daemon=True).start()
         event = None
@@ -151,7 +151,7 @@ class Lab:
                 case kind:
                     raise ValueError(f"message type {kind!r} is unknown")
         except (KeyError, ValueError) as error:
-            return self.failed(f"from the lab: {error!r}")
+            return self.failed(f"invalid line from the lab: {error!r}")
 
     def _start(self, phase):
         index = PHASES.index(phase)
@@ -165,20 +165,20 @@ class Lab:
         try:
             message = json.loads(line)
         except ValueError as error:
-            return self.failed(f"a line is not JSON: {error}")
+            return self.failed(f"a line from the lab is not JSON: {error}")
         if not isinstance(message, dict):
-            return self.failed("a line is not a JSON object")
+            return self.failed("a line from the lab is not a JSON object")
         return message
 
     def _read_line(self):
-        # Not sys.stdin: a thread that waits in it holds a lock which the interpreter wants when it ends.
+        # Not sys.stdin: a blocked reader holds a lock that the interpreter needs at exit.
         parts = [self._unread]
         while b"\n" not in parts[-1]:
             if sum(map(len, parts)) > MAX_LINE_BYTES:
-                return self.failed(f"a line is longer than {MAX_LINE_BYTES} bytes")
+                return self.failed(f"a line from the lab is longer than {MAX_LINE_BYTES} bytes")
             part = os.read(self._stdin, READ_BYTES)
             if not part:
-                return self._leave(EXIT_FAILED)  # the lab is gone
+                return self._leave(EXIT_FAILED)  # the lab has ended
             parts.append(part)
         line, _, self._unread = b"".join(parts).partition(b"\n")
         return line
@@ -194,11 +194,11 @@ class Lab:
 
 
 def connect(lab=None):
-    """Read the setup line: a Lab and a Setup."""
+    """Read the setup line and return a Lab and a Setup."""
     lab = lab or Lab()
     message = lab._read_message()
     if message.get("type") != "setup":
-        lab.failed(f"the first message is {message.get('type')!r}, not setup")
+        lab.failed(f"the first message is {message.get('type')!r}, expected setup")
     if message.get("protocol") != PROTOCOL_VERSION:
         lab.unsupported(f"protocol version {message.get('protocol')!r}")
     message.setdefault("inputs", {})

@@ -1,18 +1,19 @@
-"""What every contender of the mjpeg workload needs beside its library: what a picture is (`Picture`), the clip (`Clip`), the sender's
-walk over it and the receiver's books (`Job`). It opens no socket.
+"""Support for contenders of the mjpeg workload: pictures (`Picture`), the clip (`Clip`), and the sender's iteration over it and
+the receiver's checks (`Job`). The module opens no sockets.
 
     job = begin()
-    job.ready("library", "1.0.0")  # the lab's lines are answered by a thread of its own from then on
+    job.ready("library", "1.0.0")  # from then on, a separate thread answers the lab
 
-A sender: `job.await_port()`, make the library's sender, `job.connected()`. Then for ever:
+    A sender calls `job.await_port()`, creates the library's sender, and calls `job.connected()`. Then it runs this loop:
 
     while (jpeg := job.next()) is not None:
-        job.await_due()  # where the library does not pace frames itself, by job.interval_ns()
+        job.await_due()  # unless the library paces frames itself, by job.interval_ns()
         send(jpeg)
         job.sent(len(jpeg))
-    # Only if job.live: pictures of its own from here on, and job.count(length) for each.
+    # Reached only if job.live: generate pictures, and call job.count(length) for each.
 
-A receiver: note `now_ns()`, make and bind, `job.bound(port, created_ns)`; then `job.take(jpeg)` for each picture, from one thread at a time.
+    A receiver reads `now_ns()`, creates and binds the library's receiver, and calls `job.bound(port, created_ns)`. Then it calls
+    `job.take(jpeg)` for each picture, from one thread at a time.
 """
 
 import os
@@ -28,7 +29,7 @@ from .lab import Signal, Start, Stop, connect, now_ns
 from .payload import Digest
 
 NS_PER_S = 10**9
-VERIFY_FPS_MAX = 30  # frames a second in verify
+VERIFY_FPS_MAX = 30  # frames per second in verify
 MAX_COMPONENTS = 4
 MAX_FRAME_BYTES = 64 << 20
 MAX_FRAMES = 100_000
@@ -37,7 +38,7 @@ TABLES = 4
 COUNTS = 16  # of a Huffman table
 
 SOF0, SOF1, DHT, SOF15, SOS, DQT, DRI = 0xC0, 0xC1, 0xC4, 0xCF, 0xDA, 0xDB, 0xDD
-SCAN_END = re.compile(rb"\xff+(?![\x00\xd0-\xd7\xff])")  # a marker that is no restart marker, and its fill bytes
+SCAN_END = re.compile(rb"\xff+(?![\x00\xd0-\xd7\xff])")  # a marker other than a restart marker, with its fill bytes
 DEFAULT_HUFFMAN = (  # ITU-T T.81, K.3: DC 0, AC 0, DC 1, AC 1
     bytes.fromhex("00010501010101010100000000000000000102030405060708090a0b"),
     bytes.fromhex(
@@ -57,12 +58,12 @@ DEFAULT_HUFFMAN = (  # ITU-T T.81, K.3: DC 0, AC 0, DC 1, AC 1
 
 
 class Malformed(ValueError):
-    """Not a JPEG file that the workload has."""
+    """The data is not a JPEG file of the kind that the workload uses."""
 
 
 @dataclass
 class Picture:
-    """What a decoder looks at in a baseline JPEG file (ITU-T T.81, Annex B), and where its scan begins."""
+    """The parts of a baseline JPEG file that affect decoding (ITU-T T.81, Annex B), and the offset of its scan."""
 
     width: int = 0
     height: int = 0
@@ -70,22 +71,22 @@ class Picture:
     restart: int = 0
     components: list = field(default_factory=list)  # (sampling, number of the quantisation table)
     quantisation: dict = field(default_factory=dict)  # number: 64 u16
-    huffman: dict = field(default_factory=dict)  # number in the canonical form: counts and values
+    huffman: dict = field(default_factory=dict)  # index in the canonical form: counts and values
 
     @classmethod
     def parse(cls, jpeg):
-        """Read the headers of a file, up to its scan; Malformed says what is wrong with it."""
+        """Parse the headers of a file, up to its scan. Raises Malformed."""
         if jpeg[:2] != b"\xff\xd8":
-            raise Malformed("no SOI at its beginning")
+            raise Malformed("no SOI at the beginning")
         picture, at = cls(), 2
         while True:
-            while jpeg[at : at + 2] == b"\xff\xff":  # a marker may stand behind any number of fill bytes
+            while jpeg[at : at + 2] == b"\xff\xff":  # any number of fill bytes may precede a marker
                 at += 1
             if at + 4 > len(jpeg) or jpeg[at] != 0xFF:
                 raise Malformed(f"no marker at byte {at}")
             marker, end = jpeg[at + 1], at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
             if end < at + 4 or end > len(jpeg):
-                raise Malformed(f"segment {marker:02x} is cut short")
+                raise Malformed(f"segment {marker:02x} is truncated")
             picture._segment(marker, bytes(jpeg[at + 4 : end]))
             at = end
             if marker == SOS:
@@ -100,15 +101,15 @@ class Picture:
         elif marker in (SOF0, SOF1):
             self._frame(segment)
         elif SOF1 < marker <= SOF15:
-            raise Malformed(f"process {marker:02x} is not sequential with Huffman codes")
+            raise Malformed(f"coding process {marker:02x} is not sequential with Huffman codes")
         elif marker == DRI:
             self.restart = int.from_bytes(_at_least(segment, 2)[:2], "big")
         elif marker == SOS:
-            # One scan of all components, the first with the tables 0, the others with the tables 1, as RFC 2435 has them.
+            # RFC 2435 requires one scan of all components, the first with the tables 0 and the others with the tables 1.
             count = len(self.components)
             tables = list(segment[2 : 2 + 2 * count : 2])
             if not count or len(segment) != 4 + 2 * count or segment[0] != count or tables != [0x00] + [0x11] * (count - 1):
-                raise Malformed("an unusual scan")
+                raise Malformed("unsupported scan header")
 
     def _read_tables(self, segment, length_of, take):
         while segment:
@@ -119,28 +120,28 @@ class Picture:
     def _quantisation(self, table):
         number, values = table[0] & 0x0F, table[1:]
         if number >= TABLES:
-            raise Malformed(f"quantisation table {number}")
+            raise Malformed(f"malformed quantisation table {number}")
         self.quantisation[number] = values if len(values) == 128 else struct.pack(">64H", *values)
 
     def _huffman(self, table):
         slot = (table[0] & 0x0F) * 2 + (table[0] >> 4)
         if slot >= TABLES:
-            raise Malformed(f"Huffman table {table[0]:02x}")
+            raise Malformed(f"malformed Huffman table {table[0]:02x}")
         self.huffman[slot] = table[1:]
 
     def _frame(self, segment):
         precision, self.height, self.width, count = struct.unpack(">BHHB", _at_least(segment, 6)[:6])
         if precision != 8 or not 0 < count <= MAX_COMPONENTS or len(segment) != 6 + 3 * count:
-            raise Malformed("the frame's header")
+            raise Malformed("malformed frame header")
         self.components = [(segment[at + 1], segment[at + 2]) for at in range(6, len(segment), 3)]
 
     def scan_end(self, jpeg):
-        """Where the entropy-coded data ends, restart markers with it: at the first marker of another kind, and its fill bytes."""
+        """The end of the entropy-coded data, including restart markers: the first other marker or its fill bytes."""
         found = SCAN_END.search(jpeg, self.scan_at)
         return found.start() if found else len(jpeg)
 
     def canonical(self, jpeg):
-        """The canonical form; `jpeg` is the file that the picture was read of."""
+        """The canonical form. `jpeg` is the parsed file."""
         parts = [struct.pack(">HHB", self.width, self.height, len(self.components))]
         for sampling, table in self.components:
             if table not in self.quantisation:
@@ -153,7 +154,7 @@ class Picture:
 
 def _at_least(segment, length):
     if len(segment) < length:
-        raise Malformed("a segment is cut short")
+        raise Malformed("truncated segment")
     return segment
 
 
@@ -166,7 +167,7 @@ class _Frame:
 
 
 class Clip:
-    """A file of JPEG files, one after the other, of which one frame at a time is in memory."""
+    """A file of concatenated JPEG files, of which only one frame at a time is in memory."""
 
     def __init__(self, path):
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -178,16 +179,16 @@ class Clip:
                 self.frames.append(frame)
                 at, held = at + frame.length, held[frame.length :]
             if len(held) > MAX_FRAME_BYTES or len(self.frames) > MAX_FRAMES:
-                raise Malformed(f"{path}: frame {len(self.frames)} is too long, or there are too many")
+                raise Malformed(f"{path}: frame {len(self.frames)} is too long, or there are too many frames")
         if held or not self.frames:
-            raise Malformed(f"{path}: frame {len(self.frames)} is no whole JPEG file")
+            raise Malformed(f"{path}: frame {len(self.frames)} is not a complete JPEG file")
 
     def read(self, frame):
         """A frame, one JPEG file."""
         return os.pread(self._file, self.frames[frame].length, self.frames[frame].at)
 
     def find(self, picture, jpeg, likely):
-        """Which frame has the scan of this picture, every byte compared: most likely the one of number `likely`. None has it: None."""
+        """The frame whose scan equals that of this picture, by comparing every byte, or None. Tries `likely` first."""
         if self._is_scan(likely, jpeg, picture.scan_at):
             return likely
         length = picture.scan_end(jpeg) - picture.scan_at
@@ -206,7 +207,7 @@ class Clip:
 
 
 def _first_frame(held, at):
-    """The frame that these bytes begin with, if all of it is there."""
+    """The frame at the start of these bytes, if it is complete."""
     try:
         picture = Picture.parse(held)
     except Malformed:
@@ -218,7 +219,7 @@ def _first_frame(held, at):
 
 
 def begin(connection=None):
-    """Take the setup, and give the Job; a setup that is not for this contender ends the process."""
+    """Read the setup and return the Job. An unsupported setup ends the process."""
     lab, setup = connection or connect()
     if setup.workload != "mjpeg" or setup.role not in ("sender", "receiver"):
         lab.unsupported(f"workload {setup.workload!r}, role {setup.role!r}")
@@ -229,29 +230,29 @@ def begin(connection=None):
 
 
 class Job:
-    """The role of this process, and its books."""
+    """The role of this process, with its counters."""
 
     def __init__(self, lab, setup):
         params = setup.params
         self.lab, self.local, self.peer = lab, setup.local, setup.peer
         self.is_sender, self.live = setup.role == "sender", params["source"] == "live"
         self.width, self.height, self.quality = params["width"], params["height"], params["quality"]
-        self.fps, self.packet_bytes = params["fps"], params["packet_bytes"]  # fps = 0: flat out
+        self.fps, self.packet_bytes = params["fps"], params["packet_bytes"]  # fps = 0: as fast as possible
         self._window_ns = int(params["seconds"] * NS_PER_S)
         self._clip = Clip(setup.inputs["clip"])
         if len(self._clip.frames) != params["clip_frames"]:
-            raise ValueError(f"the clip has {len(self._clip.frames)} frames, not {params['clip_frames']}")
+            raise ValueError(f"the clip has {len(self._clip.frames)} frames, expected {params['clip_frames']}")
         self._changed = threading.Condition()
         self._phase, self._port, self._have, self._measure_ns = None, None, False, None
         self._frames = self._bytes = self._wrong = self._dropped = self._on_time = 0
         self._jitter = Histogram()
-        # Of the walk: the next frame, how many were sent, and when the schedule began, at so many.
+        # The sender: the next frame, the number of sent frames, and the start of the schedule with the number of frames then.
         self._next, self._sent, self._walks_in, self._first = 0, 0, None, (0, 0)
-        # Of verify, by frame; the last frame and when it came.
+        # The receiver: the frames of verify, and the last frame with its time of arrival.
         self._seen, self._digest, self._verified_bytes, self._last = set(), Digest(), 0, None
 
     def ready(self, name, version):
-        """Name the library under test, and have the lab answered by a thread of its own from then on."""
+        """Report the library under test and start a thread that answers the lab."""
         self.lab.ready(name, version)
         self.lab.answer_marks(self.values)
         threading.Thread(target=self._serve, daemon=True).start()
@@ -264,7 +265,7 @@ class Job:
         os._exit(0)
 
     def handle(self, event):
-        """Take an event of the lab other than a mark and the stop."""
+        """Handle an event of the lab other than a mark and the stop."""
         with self._changed:
             match event:
                 case Start(phase=phase, at_ns=at_ns):
@@ -292,19 +293,19 @@ class Job:
     # sender
 
     def await_port(self):
-        """Wait until the receiver is there; gives its RTP port."""
+        """Wait for the receiver's signal and return its RTP port."""
         self._until(lambda: self._port is not None)
         return self._port
 
     def connected(self):
-        """The library's sender is there."""
+        """Report that the library's sender was created."""
         self.lab.connected([])
 
     def next(self):
-        """The next frame, one JPEG file. Waits until its phase has begun. None once `verify` is over, if live."""
-        # Verify lasts until the receiver has all; between it and what follows nothing is sent.
+        """The next frame (one JPEG file). Waits for its phase. None after `verify` if live."""
+        # Verify lasts until the receiver has all frames. Nothing is sent between verify and the next phase.
         self._until(lambda: self._phase is not None and not (self._phase == "verify" and self._have))
-        walks_in = "verify" if self._phase == "verify" else "warmup"  # a sender knows no difference to measure
+        walks_in = "verify" if self._phase == "verify" else "warmup"  # a sender does not distinguish warmup and measure
         if walks_in == "warmup" and self.live:
             return None
         if walks_in != self._walks_in:
@@ -314,48 +315,48 @@ class Job:
         return self._clip.read(frame)
 
     def interval_ns(self):
-        """From one frame to the next: that of `verify` while it lasts; 0: flat out."""
+        """The interval between frames in the current phase; 0: as fast as possible."""
         fps = self.fps
         if self._walks_in == "verify":
             fps = min(fps or VERIFY_FPS_MAX, VERIFY_FPS_MAX)
         return NS_PER_S // fps if fps else 0
 
     def due_ns(self):
-        """When the frame that `next` gave is due: in the past if flat out."""
+        """When the current frame is due: in the past if there is no interval."""
         first_ns, before = self._first
         return first_ns + (self._sent - before) * self.interval_ns()
 
     def await_due(self):
-        """Sleep until the frame that `next` gave is due."""
+        """Sleep until the current frame is due."""
         if self.interval_ns():
             time.sleep(max(0, self.due_ns() - now_ns()) / NS_PER_S)
 
     def sent(self, length):
-        """The frame was handed to the network."""
+        """Report that the frame was handed to the network."""
         self._sent += 1
         if self._walks_in != "verify":
             self.count(length)
 
     def count(self, length):
-        """The same of a picture of the sender's own."""
+        """Count a live picture."""
         self._bytes += length
         self._frames += 1
 
     # receiver
 
     def bound(self, port, created_ns):
-        """RTP is bound at this port; the library's receiver began to be made at `created_ns`."""
+        """Report that RTP is bound at this port. `created_ns` is the time right before the library's receiver was created."""
         self.lab.connected([now_ns() - created_ns])
         self.lab.signal("sender", {"port": port})
 
     def take(self, jpeg):
-        """Take a picture, one JPEG file (bytes), that was handed over just now."""
+        """Check a picture (the bytes of one JPEG file) that the library has just delivered."""
         at_ns, counts = now_ns(), self._phase not in (None, "verify")
         try:
             self._judge(jpeg, at_ns, counts)
         except Malformed as error:
             after = "the first" if self._last is None else f"after frame {self._last[0]}"
-            why = f"a picture of {len(jpeg)} bytes, {after}: {error}"
+            why = f"picture of {len(jpeg)} bytes, {after}: {error}"
             if not counts:
                 self.lab.failed(f"verify: {why}")
             if self._wrong == 0:
@@ -366,13 +367,13 @@ class Job:
         picture = Picture.parse(jpeg)
         if counts and self.live:
             if (picture.width, picture.height) != (self.width, self.height):
-                raise Malformed(f"it has {picture.width}x{picture.height} pixels")
+                raise Malformed(f"wrong size of {picture.width}x{picture.height} pixels")
             self._count(0, len(jpeg) - picture.scan_at, at_ns)
             return
         likely = 0 if self._last is None else (self._last[0] + 1) % len(self._clip.frames)
         frame = self._clip.find(picture, jpeg, likely)
         if frame is None:
-            raise Malformed("its scan is none of the clip's")
+            raise Malformed("its scan is not in the clip")
         if counts:
             self._count(frame, self._clip.frames[frame].scan_bytes, at_ns)
             return
@@ -385,12 +386,12 @@ class Job:
         self._digest.add(form)
         self._verified_bytes += len(form)
         if len(self._seen) == len(self._clip.frames):
-            self._until(lambda: self._phase is not None)  # the other role may have been told of it first
+            self._until(lambda: self._phase is not None)  # the other role may have learnt of the phase first
             self.lab.signal("sender", {"have": len(self._seen)})
             self.lab.verified(self._digest, len(self._seen), self._verified_bytes)
 
     def _count(self, frame, scan_bytes, at_ns):
-        """A whole and equal frame after `verify`."""
+        """Count a complete and equal frame after `verify`."""
         if self._last is not None:
             before, before_ns = self._last
             if not self.live:

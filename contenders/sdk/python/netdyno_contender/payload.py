@@ -1,4 +1,4 @@
-"""The payload: what every message holds, its digest, and what a receiver counts."""
+"""The payload: header and body of messages, their digest, and the counters of a receiver."""
 
 import hashlib
 import struct
@@ -6,7 +6,7 @@ import struct
 HEADER = struct.Struct(">QII")  # sequence, stream, zero
 BLOCK_INPUT = struct.Struct(">QIQI")  # seed, stream, sequence, number of the block
 DIGEST_BYTES = 32
-MAX_MISSING = 4096  # missing sequence numbers that a Receiver keeps
+MAX_MISSING = 4096  # missing sequence numbers that a Receiver remembers
 
 
 def write_header(message, stream, sequence):
@@ -15,24 +15,24 @@ def write_header(message, stream, sequence):
 
 
 def read_header(message):
-    """The (stream, sequence) of a message; ValueError if it is too short or its zero field is not zero."""
+    """The (stream, sequence) of a message. Raises ValueError if it is too short or its zero field is not zero."""
     if len(message) < HEADER.size:
-        raise ValueError(f"a message of {len(message)} bytes")
+        raise ValueError(f"message of {len(message)} bytes is shorter than a header")
     sequence, stream, zero = HEADER.unpack_from(message)
     if zero:
-        raise ValueError("a header whose zero field is not zero")
+        raise ValueError("the zero field of the header is not zero")
     return stream, sequence
 
 
 def body_of(seed, stream, sequence, length):
-    """The body, of some length, that follows from the seed."""
+    """The body of this length, which is derived from the seed."""
     blocks = range(-(-length // DIGEST_BYTES))
     body = b"".join(hashlib.sha256(BLOCK_INPUT.pack(seed, stream, sequence, block)).digest() for block in blocks)
     return body[:length]
 
 
 def fill(message, seed, stream, sequence):
-    """Write a whole message of the verify phase into a bytearray. One that is shorter than a header has none."""
+    """Write a whole message of the verify phase into a bytearray. A message shorter than a header has only a body."""
     header = HEADER.size if len(message) >= HEADER.size else 0
     if header:
         write_header(message, stream, sequence)
@@ -40,7 +40,7 @@ def fill(message, seed, stream, sequence):
 
 
 class Digest:
-    """The digest of a set of messages: it does not depend on their order."""
+    """The digest of a set of messages, independent of their order."""
 
     def __init__(self):
         self._value = 0
@@ -53,7 +53,7 @@ class Digest:
 
 
 class Receiver:
-    """Counts what is wrong with the sequence numbers of one connection."""
+    """Counts gaps, repeats and disorder of the sequence numbers of one connection."""
 
     def __init__(self):
         self.gaps = self.repeats = self.disorder = 0
@@ -61,7 +61,7 @@ class Receiver:
         self._missing = set()
 
     def take(self, sequence):
-        """Count one message."""
+        """Count a message."""
         if sequence == self._next:
             self._next += 1
         elif sequence > self._next:

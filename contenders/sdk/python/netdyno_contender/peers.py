@@ -1,6 +1,7 @@
-"""The frame of a datachannel adapter on asyncio: its main loop, a task for each connection, the lab's signals, and how tasks end.
+"""A framework for datachannel adapters on asyncio: the main loop, a task for each connection, the lab's signals, and error handling.
 
-Knows no library: an adapter derives its roles from `Offerer` and `Answerer`, with `run` for the life of one connection, and ends in `contend`.
+It is independent of the library: an adapter derives its roles from `Offerer` and `Answerer`, implements `run` for one
+connection, and calls `contend`.
 """
 
 import asyncio
@@ -10,16 +11,15 @@ from .datachannel import DataChannel, SetupTimes
 from .lab import Signal, Start, connect
 from .transfer import Sink, Source, source_values
 
-# Signals of one connection that it has not taken yet: one description and the candidates of a host with very many
-# addresses.
+# The maximum number of queued signals of a connection: one description, and the candidates of a host with many addresses.
 MAX_WAITING_SIGNALS = 64
 
 
 class Peers:
-    """What both roles have in common."""
+    """The common part of both roles."""
 
     peer = steps = None  # the other role, and the steps of a connection's setup
-    lost = ()  # exceptions of the library that say no more than that the peer is gone
+    lost = ()  # exceptions of the library which only mean that the peer has gone
 
     def __init__(self, lab, setup, params):
         self.lab, self.local, self.params = lab, setup.local, params
@@ -32,11 +32,11 @@ class Peers:
         self.spawn(0, self._announce())
 
     async def run(self, connection):
-        """The whole life of one connection: the adapter's."""
+        """Run one connection. Implemented by the adapter."""
         raise NotImplementedError
 
     def spawn(self, connection, coroutine):
-        """Run a coroutine whose failure is the end, unless all it says is that the peer is gone, and it may be."""
+        """Run a coroutine. An exception ends the process, except that of a lost peer if the peer may be lost."""
         task = asyncio.create_task(self._guard(connection, coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -52,7 +52,7 @@ class Peers:
         self.lab.failed(f"connection {connection}: {reason}")
 
     def watch(self, connection, pc):
-        """Its end is the end. `pc` has W3C's names, and `on`, as aiortc has."""
+        """End the process if the connection ends. `pc` has the W3C's names, and `on` as in aiortc."""
 
         @pc.on("connectionstatechange")
         def _():
@@ -60,7 +60,7 @@ class Peers:
                 self.fail(connection, f"the peer connection is {pc.connectionState}{self.why(pc)}")
 
     def why(self, pc):
-        """What the library says of a connection that has ended."""
+        """The library's reason for the end of a connection."""
         return ""
 
     def signal(self, body):
@@ -79,11 +79,11 @@ class Peers:
         self.lab.connected(self.times.setup_ns)
 
     def connected(self):
-        """Every connection is up."""
+        """Called when all connections are established."""
 
 
 class Offerer(Peers):
-    """Creates the connections, and sends what its sources make: in `verify`, then in `flood` until it may lose its peer."""
+    """Creates the connections and sends the messages of its sources: in `verify`, then in `flood` until stop."""
 
     peer, steps = "answerer", 2
 
@@ -100,7 +100,7 @@ class Offerer(Peers):
 
 
 class Answerer(Peers):
-    """Answers the offers, and gives what comes to its sink."""
+    """Answers the offers and passes received messages to its sink."""
 
     peer, steps = "offerer", 1
 
@@ -109,7 +109,7 @@ class Answerer(Peers):
         super().__init__(lab, setup, params)
 
     def connected(self):
-        self.may_lose_peer = True  # the offerer may stop, and be gone, first
+        self.may_lose_peer = True  # the lab stops the offerer first
 
     def start(self, phase):
         if phase == "verify":
@@ -124,21 +124,21 @@ class Answerer(Peers):
 
 
 def contend(module, roles, max_message_bytes, refuse=lambda setup: None):
-    """The whole life of an adapter: `roles` by their names, of the distribution `module`.
+    """Run an adapter with `roles` by name, for the distribution `module`.
 
-    `refuse` says why this setup cannot be served, or None. Marks are answered on the thread that reads stdin, because a
-    turn of a full event loop can take longer than a mark may.
+    `refuse` returns the reason why a setup is unsupported, or None. The thread that reads stdin answers marks, because an
+    iteration of a busy event loop can exceed the time limit of a mark.
     """
     lab, setup = connect()
     asyncio.run(serve(lab, setup, module, roles, checked(lab, setup, roles, max_message_bytes, refuse)))
 
 
 def checked(lab, setup, roles, max_message_bytes, refuse):
-    """The parameters, if this role and these parameters can be served; otherwise the process ends here."""
+    """The parameters. An unsupported role or unsupported parameters end the process."""
     if setup.workload != "datachannel" or setup.role not in roles:
         lab.unsupported(f"workload {setup.workload!r}, role {setup.role!r}")
     try:
-        params = DataChannel.of(setup)
+        params = DataChannel.from_setup(setup)
         why = refuse(setup)
     except ValueError as error:
         return lab.failed(str(error))
@@ -150,7 +150,7 @@ def checked(lab, setup, roles, max_message_bytes, refuse):
 
 
 async def serve(lab, setup, module, roles, params):
-    """The conversation, from `ready` to `result`."""
+    """Serve the lab from `ready` to `result`."""
     role = roles[setup.role](lab, setup, params)
     lab.answer_marks(role.values)
     lab.ready(module, importlib.metadata.version(module))

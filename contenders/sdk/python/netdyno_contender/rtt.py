@@ -1,6 +1,6 @@
-"""What every adapter of the rtt workload needs around its runtime's calls.
+"""Support for adapters of the rtt workload.
 
-The event loop changes these objects, and any thread may read their counters.
+The event loop modifies these objects; any thread may read their counters.
 """
 
 import asyncio
@@ -10,10 +10,10 @@ from time import monotonic_ns
 from .histogram import Histogram
 from .payload import HEADER, Digest, body_of
 
-HELLO = 2**64 - 1  # the sequence of the message that sets a lane up
+HELLO = 2**64 - 1  # the sequence number of the message that sets up a lane
 NS_PER_S = 10**9
 NS_PER_MS = 10**6
-LOOK_S = 0.1  # how often lanes are looked at for what is lost
+TICK_S = 0.1  # interval at which lanes are checked for lost requests
 TASK_ROUNDS = 100
 TASK_WAIT_S = 0.001
 
@@ -32,7 +32,7 @@ CHOICES = {"transport": ("udp", "tcp"), "pacing": ("spin", "timer")}
 
 @dataclass(frozen=True)
 class Rtt:
-    """The parameters that a contender needs."""
+    """The parameters of the workload."""
 
     transport: str
     message_bytes: int
@@ -46,8 +46,8 @@ class Rtt:
     verify_messages: int
 
     @classmethod
-    def of(cls, setup):
-        """Read and check the parameters; ValueError says what is wrong."""
+    def from_setup(cls, setup):
+        """Read and check the parameters. Raises ValueError if one is wrong."""
         values = {field.name: setup.params.get(field.name) for field in fields(cls)}
         for field in fields(cls):
             value = values[field.name]
@@ -66,12 +66,12 @@ def port_of(body):
     """The port in pong's signal."""
     port = body.get("port") if isinstance(body, dict) else None
     if type(port) is not int or not 1 <= port <= 65_535:
-        raise ValueError(f"a signal without pong's port: {body!r}")
+        raise ValueError(f"signal without pong's port: {body!r}")
     return port
 
 
 def due_ns(t0_ns, rate, number):
-    """When a request is due, by its number over all lanes."""
+    """The time at which a request is due. `number` counts over all lanes."""
     return t0_ns + number * NS_PER_S // rate
 
 
@@ -89,7 +89,7 @@ class Tasks:
 
     def __init__(self, params):
         self._count = params.tasks
-        self._tasks = []  # the loop itself holds them only weakly
+        self._tasks = []  # the event loop has only weak references
         self.runs = 0
 
     def begin(self):
@@ -103,28 +103,28 @@ class Tasks:
 
 
 def wait_ns(duration_ns):
-    """Wait by reading the clock."""
+    """Wait by polling the clock."""
     if duration_ns:
         until_ns = monotonic_ns() + duration_ns
         while monotonic_ns() < until_ns:
             pass
 
 
-class Books:
-    """What ping counts and measures over all its lanes."""
+class Counters:
+    """The counters and histograms of ping over all lanes."""
 
     def __init__(self, params):
         self._params = params
         self.requests = self.messages = self.lost = self.late = self.strange = 0
         self._latency, self._service, self._lateness = Histogram(), Histogram(), Histogram()
-        self._from_ns = self._until_ns = 0  # the measured window: none yet
+        self._from_ns = self._until_ns = 0  # the measured window, initially empty
 
     def measure(self, from_ns):
-        """Begin the measured window."""
+        """Start the measured window."""
         self._from_ns, self._until_ns = from_ns, from_ns + round(self._params.seconds * NS_PER_S)
 
     def echo(self, due_ns, sent_ns, at_ns):
-        """Count an echo taken."""
+        """Count and record an echo."""
         self.messages += 1
         if self._from_ns <= at_ns < self._until_ns:
             if self._params.rate == 0:
@@ -149,21 +149,21 @@ class Books:
 
 
 class Lane:
-    """One lane: at most one request under way.
+    """One lane, with at most one outstanding request.
 
-    Once nothing is: `prepare`, wait until the next is due, send what `request` returns, `sent`.
+    If none is outstanding, call `prepare`, wait until the next request is due, send the result of `request`, and call `sent`.
     """
 
-    def __init__(self, params, books, stream):
-        self._params, self._books, self.stream = params, books, stream
+    def __init__(self, params, counters, stream):
+        self._params, self._counters, self.stream = params, counters, stream
         self._request = bytearray(params.message_bytes)
-        self._header = b""  # of the request under way
+        self._header = b""  # of the outstanding request
         self._next = 0  # sequence of the next request
         self._due_ns = self._sent_ns = 0
-        self.busy = False  # a request is under way
+        self.busy = False  # a request is outstanding
 
     def hello(self):
-        """The message that sets the lane up; its echo is the same."""
+        """The message that sets up the lane. Its echo is identical."""
         return HEADER.pack(HELLO, 0, 0) + bytes(self._params.message_bytes - HEADER.size)
 
     def verify(self, seed):
@@ -173,23 +173,23 @@ class Lane:
         return self.request()
 
     def verified(self, message, digest: Digest):
-        """Put the echo of a request of verify into the digest; ValueError if a byte of it is wrong."""
+        """Add the echo of a request of verify to the digest. Raises ValueError if a byte is wrong."""
         if message != self._request:
-            raise ValueError(f"lane {self.stream}: an echo that is not as it was sent")
+            raise ValueError(f"lane {self.stream}: the echo of a request is wrong")
         digest.add(message)
 
     @property
     def number(self):
-        """The number of the lane's next request, over all lanes, from the start of warmup."""
+        """The number of the lane's next request over all lanes, counted from the start of warmup."""
         return (self._next - self._params.verify_messages) * self._params.outstanding + self.stream
 
     def prepare(self):
-        """Make the next request: a fresh header. It is not due yet, or nobody waits for it."""
+        """Prepare the next request with a new header. Call it before the request is due, outside the measured time."""
         self._header = HEADER.pack(self._next, self.stream, 0)
         self._request[: HEADER.size] = self._header
 
     def request(self, due_ns=0):
-        """The request prepared: nothing but the sending call may follow."""
+        """The prepared request. Call it right before the call that sends."""
         self._next += 1
         self.busy = True
         self._due_ns = due_ns
@@ -197,27 +197,27 @@ class Lane:
         return self._request
 
     def sent(self):
-        """Count the request, right after the sending call."""
-        self._books.requests += 1
+        """Count the request. Call it right after the call that sends."""
+        self._counters.requests += 1
 
     def take(self, message, at_ns):
-        """Take a message received at a time; whether it is the echo awaited."""
+        """Classify a received message. Returns whether it is the awaited echo."""
         if len(message) == self._params.message_bytes:
             if self.busy and message.startswith(self._header):
                 self.busy = False
-                self._books.echo(self._due_ns, self._sent_ns, at_ns)
+                self._counters.echo(self._due_ns, self._sent_ns, at_ns)
                 return True
             sequence, stream, zero = HEADER.unpack_from(message)
             if sequence < self._next and stream == self.stream and zero == 0:
-                self._books.late += 1
+                self._counters.late += 1
                 return False
-        self._books.strange += 1
+        self._counters.strange += 1
         return False
 
-    def lose(self, now_ns):
-        """Give up the request under way, if it is overdue; whether it was."""
+    def expire(self, now_ns):
+        """Declare the outstanding request lost if it has timed out. Returns whether it has."""
         if not self.busy or now_ns - self._sent_ns <= self._params.timeout_ms * NS_PER_MS:
             return False
         self.busy = False
-        self._books.lost += 1
+        self._counters.lost += 1
         return True

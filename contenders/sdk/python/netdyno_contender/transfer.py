@@ -1,7 +1,7 @@
-"""The messages of the datachannel workload: made and counted by the offerer, checked and counted by the answerer.
+"""The messages of the datachannel workload, which the offerer generates and the answerer checks.
 
-The event loop changes these objects, and any thread may read their values: what is counted for one message changes in
-one assignment, and what follows from it is computed when it is read.
+The event loop modifies these objects; any thread may read their values. Each message changes a single counter by one
+assignment; dependent values are computed when they are read.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from .payload import HEADER, Digest, Receiver, body_of, read_header
 
 
 class Source:
-    """Makes the messages of one connection and counts them."""
+    """Generates and counts the messages of one connection."""
 
     def __init__(self, setup, params, connection):
         self._seed, self._params, self._stream = setup.seed, params, connection
@@ -35,7 +35,7 @@ def source_values(params, sources):
 
 
 class Sink:
-    """Takes the messages of all connections of the answerer."""
+    """Checks and counts the messages of all connections of the answerer."""
 
     def __init__(self, setup, params):
         self._seed, self._params = setup.seed, params
@@ -43,14 +43,14 @@ class Sink:
         self._messages = [0] * params.pairs
         self._digest = Digest()
         self._verified = 0
-        self.complete = asyncio.Event()  # as many messages of verify have arrived as were to be sent
+        self.complete = asyncio.Event()  # set when all messages of verify have arrived
 
     def take(self, connection, message):
-        """Take one message; ValueError says that it is not what the offerer should have sent."""
+        """Check and count a message. Raises ValueError if it is wrong."""
         stream, sequence = read_header(message)
-        # Every message that is counted has the length asked for, so that bytes follow from messages.
+        # All counted messages have the same length, so the bytes are computed from their number.
         if stream != connection or len(message) != self._params.message_bytes:
-            raise ValueError(f"connection {connection}: a message of {len(message)} bytes for stream {stream}")
+            raise ValueError(f"connection {connection}: message of {len(message)} bytes for stream {stream}")
         if sequence < self._params.verify_messages:
             self._verify(stream, sequence, message)
         self._receivers[connection].take(sequence)
@@ -59,7 +59,7 @@ class Sink:
     def _verify(self, stream, sequence, message):
         length = len(message) - HEADER.size
         if message[HEADER.size :] != body_of(self._seed, stream, sequence, length):
-            raise ValueError(f"connection {stream}: the body of message {sequence} is not as it was sent")
+            raise ValueError(f"connection {stream}: the body of message {sequence} is wrong")
         self._digest.add(message)
         self._verified += 1
         if self._verified == self._params.pairs * self._params.verify_messages:

@@ -7,12 +7,12 @@ from unittest.mock import patch
 
 from netdyno_contender import Mark, Signal, Start, Stop
 from netdyno_contender.echonet import (
-    LIGHTING, NODE_PROFILE, READS, Books, Echonet, Lost, Refused, check, identification, map_codes, payload,
-    UnderWay, serve_controller, serve_controller_async, serve_device, serve_runner,
+    LIGHTING, NODE_PROFILE, READS, Counters, Echonet, Lost, Refused, check, identification, map_codes, payload,
+    Outstanding, serve_controller, serve_controller_async, serve_device, serve_runner,
 )  # fmt: skip
 from netdyno_contender.histogram import Histogram
 
-PAYLOAD = "54301a433524372b04845c1cdd"  # of the seed 1
+PAYLOAD = "54301a433524372b04845c1cdd"  # for seed 1
 PARAMS = {"outstanding": 1, "timeout_ms": 2000, "seconds": 1.6, "warmup_seconds": 0.5}
 VALUES = {
     0x80: "30", 0x82: "010d0100", 0x83: f"fe00000b{PAYLOAD}", 0x8A: "00000b", 0x9D: "0180", 0x9E: "00",
@@ -21,7 +21,7 @@ VALUES = {
 
 
 def setUpModule():
-    silent = patch("netdyno_contender.echonet.sys")  # what is wrong goes to stderr
+    silent = patch("netdyno_contender.echonet.sys")  # wrong values are reported on stderr
     silent.start()
     unittest.addModuleCleanup(silent.stop)
 
@@ -31,7 +31,7 @@ def setup(**params):
 
 
 class Lab:
-    """What the lab would send, one after the other, and what it was told."""
+    """A fake lab that sends the given lines and stores the received ones."""
 
     def __init__(self, *to_send):
         self._to_send, self.said, self.marks = list(to_send), {}, None
@@ -88,56 +88,56 @@ class Reads(unittest.TestCase):
 
     def test_bitmap(self):
         self.assertEqual(map_codes(bytes.fromhex("10" + "01" + "00" * 14 + "80")), {0x80, 0xFF})
-        self.assertEqual(len(map_codes(bytes.fromhex("40a595d5a7c4c4c5869795a7e471339392"))), 64)  # a published one
+        self.assertEqual(len(map_codes(bytes.fromhex("40a595d5a7c4c4c5869795a7e471339392"))), 64)  # a published example
 
     def test_parameters(self):
-        self.assertEqual(Echonet.of(setup(later=1)), Echonet("198.18.0.1", "198.18.0.2", 1, 2000, 1.6))
+        self.assertEqual(Echonet.from_setup(setup(later=1)), Echonet("198.18.0.1", "198.18.0.2", 1, 2000, 1.6))
         for name, value in (
             ("outstanding", 0), ("outstanding", 129), ("outstanding", True), ("timeout_ms", 99), ("timeout_ms", "1"),
             ("seconds", 0.1), ("seconds", None),
         ):  # fmt: skip
             with self.subTest(name, value=value), self.assertRaises(ValueError):
-                Echonet.of(setup(**{name: value}))
+                Echonet.from_setup(setup(**{name: value}))
         with self.assertRaises(ValueError):
-            Echonet.of(SimpleNamespace(**vars(setup()) | {"peer": "x"}))
+            Echonet.from_setup(SimpleNamespace(**vars(setup()) | {"peer": "x"}))
 
 
-class BooksOfController(unittest.TestCase):
+class ControllerCounters(unittest.TestCase):
     def test_window(self):
-        books, expected = Books(Echonet.of(setup(seconds=0.5)), 1), Histogram()
+        counters, expected = Counters(Echonet.from_setup(setup(seconds=0.5)), 1), Histogram()
         expected.record(100)
         expected.record(200)
-        books.took(0, b"", 0, 1)
-        books.measure(1000)
+        counters.record(0, b"", 0, 1)
+        counters.measure(1000)
         for sent, at in ((900, 999), (900, 1000), (500_000_799, 500_000_999), (0, 500_001_000)):
-            books.took(0, b"", sent, at)
-        self.assertEqual(books.histograms(), {"latency": expected.encode()})
+            counters.record(0, b"", sent, at)
+        self.assertEqual(counters.histograms(), {"latency": expected.encode()})
 
     def test_wrong(self):
-        books = Books(Echonet.of(setup()), 1)
+        counters = Counters(Echonet.from_setup(setup()), 1)
         for index, (_, epc) in enumerate(READS):
-            books.keep(index, bytearray.fromhex(VALUES[epc]))
+            counters.verify(index, bytearray.fromhex(VALUES[epc]))
         for number, value in ((0, b"\x30"), (12, bytearray(b"\x30")), (2, b"\x30"), (3, None)):
-            books.took(number, value, 0, 1)
-        books.lose()
-        books.come_late()
-        self.assertEqual(books.values(), {"reads": 4, "bytes": 3, "wrong": 2, "lost": 1, "late": 1})
+            counters.record(number, value, 0, 1)
+        counters.record_lost()
+        counters.record_late()
+        self.assertEqual(counters.values(), {"reads": 4, "bytes": 3, "wrong": 2, "lost": 1, "late": 1})
         with self.assertRaises(ValueError):
-            books.keep(0, b"\x31")
+            counters.verify(0, b"\x31")
 
-    def test_maps_in_another_order(self):
-        books = Books(Echonet.of(setup()), 1)
-        books.keep(4, b"\x02\x80\x81")
+    def test_order_of_maps_is_ignored(self):
+        counters = Counters(Echonet.from_setup(setup()), 1)
+        counters.verify(4, b"\x02\x80\x81")
         for value, wrong in ((b"\x02\x81\x80", 0), (b"\x02\x82\x80", 1), (b"\x01\x80", 2), (None, 3)):
-            books.took(4, value, 0, 1)
-            self.assertEqual(books.wrong, wrong)
+            counters.record(4, value, 0, 1)
+            self.assertEqual(counters.wrong, wrong)
 
 
-class ReadsUnderWay(unittest.TestCase):
+class OutstandingReads(unittest.TestCase):
     def setUp(self):
-        self.params = Echonet.of(setup(outstanding=3, timeout_ms=1000))
-        self.books, self.lab = Books(self.params, 1), Lab()
-        self.reads = UnderWay(self.books, self.params, self.lab)
+        self.params = Echonet.from_setup(setup(outstanding=3, timeout_ms=1000))
+        self.counters, self.lab = Counters(self.params, 1), Lab()
+        self.reads = Outstanding(self.counters, self.params, self.lab)
         self.reads.verify.set()
         self.reads.warmup.set()
 
@@ -161,16 +161,16 @@ class ReadsUnderWay(unittest.TestCase):
         self.assertEqual(len({tid % 128 for tid in tids}), 3)
         self.reads.answered(tids[1], bytes.fromhex(VALUES[0x82]), 5)
         self.reads.answered(tids[1], b"", 5)
-        self.assertEqual((self.reads.asked(tids[1]), self.reads.asked(tids[2])), (None, READS[2]))
+        self.assertEqual((self.reads.find(tids[1]), self.reads.find(tids[2])), (None, READS[2]))
         tid, *read = self.reads.next()
         self.assertEqual((tid % 128, tid // 128, tuple(read)), (tids[1] % 128, tids[1] // 128 + 1, READS[3]))
         self.reads.sent(tid, 500)
-        self.reads.look(1_000_000_001)  # the first is as old as a read may be
-        self.reads.look(1_000_000_002)
+        self.reads.expire(1_000_000_001)  # the first read has just timed out
+        self.reads.expire(1_000_000_002)
         self.reads.answered(tids[2], None, 7)
-        self.assertEqual(self.books.values(), {"reads": 2, "bytes": 4, "wrong": 1, "lost": 1, "late": 1})
+        self.assertEqual(self.counters.values(), {"reads": 2, "bytes": 4, "wrong": 1, "lost": 1, "late": 1})
 
-    def test_numbers_begin_again(self):
+    def test_numbers_wrap_around(self):
         self.verify()
         tids = set()
         for _ in range(511):
@@ -179,16 +179,16 @@ class ReadsUnderWay(unittest.TestCase):
             tids.add(tid)
         self.assertEqual((len(tids), self.reads.next()[0] in tids, 0 in tids), (511, True, False))
 
-    def test_verify_forgives_nothing(self):
+    def test_verify_tolerates_no_error(self):
         tid, *_ = self.reads.next()
         with self.assertRaises(Lost):
-            self.reads.look(10**10)
+            self.reads.expire(10**10)
         with self.assertRaises(ValueError):
             self.reads.answered(tid, None, 1)
 
 
 class Library:
-    """Has the values, and after the reads of verify some answers of another kind; then it waits for ever."""
+    """A library with fixed values. After the reads of verify, it returns other kinds of answers, then blocks."""
 
     def __init__(self):
         self.reads, self.odd, self.done = 0, [Lost(), Refused(), b"\x31"], threading.Event()
@@ -226,7 +226,7 @@ class Roles(unittest.TestCase):
     def converse(self, library, until, serve):
         phases = [Signal("device", {"ready": True}), Start("verify"), Start("warmup"), Start("measure"), until, Stop()]
         lab = Lab(*phases)
-        serve(lab, setup(), Echonet.of(setup()), library)
+        serve(lab, setup(), Echonet.from_setup(setup()), library)
         self.assertTrue(library.found)
         self.assertEqual(len(lab.said["connected"][0]), 1)
         self.assertEqual(lab.said["verified"][1:], (1, 13))
@@ -254,7 +254,7 @@ class Roles(unittest.TestCase):
                 except Refused:
                     reads.answered(tid, None, 1)
                 except Lost:
-                    reads.look(10**10)
+                    reads.expire(10**10)
 
         library.run = run
         self.converse(library, library.done.wait, serve_runner)
@@ -263,7 +263,7 @@ class Roles(unittest.TestCase):
         library = Library()
         library.read = lambda *_: b"\x30"
         lab = Lab(Signal("device", {}), Start("verify"), Stop())
-        serve_controller(lab, setup(), Echonet.of(setup()), library)
+        serve_controller(lab, setup(), Echonet.from_setup(setup()), library)
         self.assertIn("property 82", lab.said["failed"][0])
 
     def test_device(self):

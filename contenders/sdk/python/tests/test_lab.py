@@ -15,7 +15,7 @@ SETUP = {
 
 
 class Left(Exception):
-    """Stands for the end of the process."""
+    """Replaces the end of the process."""
 
 
 def leave(code):
@@ -23,7 +23,7 @@ def leave(code):
 
 
 def converse(lines, steps):
-    """Run steps against these bytes from the lab; returns the messages printed and the exit code, None for none."""
+    """Run steps with these bytes from the lab. Returns the printed messages and the exit code, or None without an exit."""
     stdin, lab_out = os.pipe()
     lab_in, stdout = os.pipe()
 
@@ -64,7 +64,7 @@ class Conversation(unittest.TestCase):
 
         def steps(lab, setup):
             self.assertEqual((setup.role, setup.seed, setup.peer), ("offerer", 2**53 - 1, "198.18.0.2"))
-            params = DataChannel.of(setup)
+            params = DataChannel.from_setup(setup)
             self.assertEqual(params, DataChannel(**PARAMS))
             lab.ready("n", "1")
             signal = lab.next()
@@ -111,8 +111,8 @@ class Conversation(unittest.TestCase):
             ("unknown type", encode(SETUP, {"type": "dance"}), ["failed"], 1),
             ("no type", encode(SETUP, {}), ["failed"], 1),
             ("unknown phase", encode(SETUP, {"type": "start", "phase": "rest"}), ["failed"], 1),
-            ("a phase again", encode(SETUP) + verify + verify, ["failed"], 1),
-            ("not JSON later", encode(SETUP) + b"{\n", ["failed"], 1),
+            ("repeated phase", encode(SETUP) + verify + verify, ["failed"], 1),
+            ("later line is not JSON", encode(SETUP) + b"{\n", ["failed"], 1),
         ):
             with self.subTest(name):
 
@@ -134,7 +134,7 @@ class Conversation(unittest.TestCase):
             ):  # fmt: skip
                 with self.subTest(name, value=value), self.assertRaises(ValueError):
                     setup.params.update(PARAMS | {name: value})
-                    DataChannel.of(setup)
+                    DataChannel.from_setup(setup)
             for body in ({"connection": -1}, {"connection": 2}, {"connection": "0"}, {}, [], None):
                 with self.subTest(body=body), self.assertRaises(ValueError):
                     DataChannel(**PARAMS).connection(body)

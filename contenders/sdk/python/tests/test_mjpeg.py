@@ -1,4 +1,4 @@
-"""The vector that all SDKs share, and what the roles count."""
+"""The test vector that all SDKs share, and the counters of both roles."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def job(role="receiver", fps=0, source="clip"):
 
 
 class Pictures(unittest.TestCase):
-    def test_the_clips_canonical_forms_are_what_the_lab_expects(self):
+    def test_canonical_forms_match_the_vector(self):
         clip, digest = opened(CLIP), Digest()
         forms = [Picture.parse(jpeg).canonical(jpeg) for jpeg in map(clip.read, range(3))]
         for form in forms:
@@ -37,7 +37,7 @@ class Pictures(unittest.TestCase):
         self.assertEqual((str(digest), len(clip.frames)), (VECTOR["digest"], VECTOR["messages"]))
         self.assertEqual(sum(map(len, forms)), VECTOR["bytes"])
 
-    def test_pictures_are_told_apart(self):
+    def test_pictures_are_matched_with_frames(self):
         clip = opened(CLIP)
         for case in VECTOR["cases"]:
             with self.subTest(case["name"]):
@@ -50,7 +50,7 @@ class Pictures(unittest.TestCase):
                 for likely in range(3):
                     self.assertEqual(clip.find(picture, jpeg, likely), case["frame"])
 
-    def test_a_file_cut_anywhere_is_refused_or_shorter(self):
+    def test_a_truncated_file_is_rejected_or_shorter(self):
         for case in VECTOR["cases"]:
             jpeg = bytes.fromhex(case["jpeg"])
             for end in range(len(jpeg)):
@@ -59,13 +59,13 @@ class Pictures(unittest.TestCase):
                 except Malformed:
                     pass
 
-    def test_what_is_no_clip_is_refused(self):
+    def test_invalid_clips_are_rejected(self):
         for data in (b"", CLIP[:-1], CLIP[1:]):
             self.assertRaises(Malformed, opened, data)
 
 
 class Receiving(unittest.TestCase):
-    def test_verify_takes_each_frame_once(self):
+    def test_verify_counts_each_frame_once(self):
         receiver, clip = job(), opened(CLIP)
         receiver.handle(Start("verify"))
         for frame in (1, 1, 2, 1, 0):
@@ -78,7 +78,7 @@ class Receiving(unittest.TestCase):
             receiver.take(b"\xff\xd8")
         receiver.lab.failed.assert_called_once()
 
-    def test_holes_are_dropped_frames(self):
+    def test_missing_frames_are_counted_as_dropped(self):
         clip = opened(CLIP)
         for order, dropped in (((0, 1, 2, 0), 0), ((1, 2), 1), ((0, 2, 1), 2), ((2,), 2)):
             receiver = job()
@@ -94,7 +94,7 @@ class Receiving(unittest.TestCase):
                 receiver.take(b"\xff\xd8")
             self.assertEqual(receiver.values()["wrong"], 1)
 
-    def test_intervals_are_held_against_the_rate(self):
+    def test_intervals_are_compared_with_the_rate(self):
         clip, receiver = opened(CLIP), job(fps=100)
         receiver.handle(Start("verify"))
         with patch("netdyno_contender.mjpeg.now_ns") as now_ns:
@@ -109,7 +109,7 @@ class Receiving(unittest.TestCase):
 
 
 class Sending(unittest.TestCase):
-    def test_a_frame_is_due_by_its_number(self):
+    def test_frames_are_scheduled_by_their_number(self):
         sender, clip = job("sender", fps=100), opened(CLIP)
         sender.handle(Signal("receiver", {"port": 5004}))
         self.assertEqual(sender.await_port(), 5004)
@@ -124,7 +124,7 @@ class Sending(unittest.TestCase):
                 sent += 1
             self.assertEqual(sender.values(), {"frames": counted, "bytes": 1000 * counted})
 
-    def test_a_live_sender_walks_in_verify_alone(self):
+    def test_a_live_sender_sends_the_clip_only_in_verify(self):
         sender = job("sender", source="live")
         sender.handle(Start("verify"))
         self.assertIsNotNone(sender.next())

@@ -8,15 +8,15 @@ from tests.test_lab import PARAMS, SETUP, converse, encode
 
 
 class Gone(Exception):
-    """A library's word for it."""
+    """A library's exception for a lost peer."""
 
 
 class Ended(Exception):
-    """Stands for the end of the process."""
+    """Replaces the end of the process."""
 
 
 class Lab:
-    """Notes what is said; a failure ends whoever tells it."""
+    """A fake lab that stores calls. `failed` raises an exception."""
 
     def __init__(self):
         self.said = []
@@ -30,7 +30,7 @@ class Lab:
 
 
 class Pc:
-    """A connection whose handler can be called."""
+    """A fake connection whose handler the test calls."""
 
     connectionState = "new"
 
@@ -64,12 +64,12 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.params = DataChannel(**PARAMS)
 
     async def asyncSetUp(self):
-        asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # of tasks that have failed
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # for failed tasks
 
     def failures(self):
         return [words[1] for words in self.lab.said if words[0] == "failed"]
 
-    async def test_a_failure_is_the_end(self):
+    async def test_an_exception_ends_the_process(self):
         role = Answerer(self.lab, self.setup, self.params)
         await turns()
         role.signal(signal(1, Gone("early")))
@@ -77,7 +77,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.failures(), ["connection 1: Gone('early')"])
         self.assertNotIn("connected", [words[0] for words in self.lab.said])
 
-    async def test_who_may_lose_its_peer_may_lose_nothing_else(self):
+    async def test_only_a_lost_peer_is_tolerated(self):
         for raises, expected in ((Gone(), []), (ValueError("wrong"), ["connection 1: ValueError('wrong')"])):
             with self.subTest(raises):
                 self.lab.said.clear()
@@ -87,7 +87,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
                 await turns()
                 self.assertEqual(self.failures(), expected)
 
-    async def test_connected_is_told_once_all_are(self):
+    async def test_connected_is_reported_when_all_are(self):
         role = Answerer(self.lab, self.setup, self.params)
         role.may_lose_peer = True
         for connection in range(2):
@@ -97,7 +97,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         ((name, setup_ns),) = self.lab.said
         self.assertEqual((name, len(setup_ns)), ("connected", 2))
 
-    async def test_a_connection_that_ends_is_the_end_while_it_must_live(self):
+    async def test_a_lost_connection_ends_the_process_unless_tolerated(self):
         for state, may_lose, expected in (
             ("failed", False, ["connection 0: the peer connection is failed"]),
             ("closed", False, ["connection 0: the peer connection is closed"]),
@@ -115,7 +115,7 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
                     pass
                 self.assertEqual(self.failures(), expected)
 
-    async def test_signals_are_bounded_and_of_connections_that_are(self):
+    async def test_signals_are_bounded_and_checked(self):
         role = Answerer(self.lab, self.setup, self.params)
         for body in (signal(2), {}, None):
             with self.assertRaises(Ended):
@@ -140,7 +140,7 @@ class Offerer(peers.Offerer):
 
 
 class Whole(unittest.TestCase):
-    """The main loop, with nothing in the place of a library."""
+    """The main loop without a library."""
 
     def test_from_ready_to_result(self):
         async def events():
@@ -159,7 +159,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(said["result"], ({"messages": 6, "bytes": 6 * 64},))
         self.assertEqual(said["answer_marks"][0](), {"messages": 6, "bytes": 6 * 64})
 
-    def test_what_cannot_be_served(self):
+    def test_unsupported_setups(self):
         def refuse(setup):
             return "for the sake of the test" if setup.local == "127.0.0.1" else None
 

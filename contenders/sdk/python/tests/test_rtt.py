@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from netdyno_contender import Digest
 from netdyno_contender.histogram import MAX_NS, Histogram
-from netdyno_contender.rtt import HELLO, Books, Lane, Rtt, Tasks, due_ns, port_of, wait_ns, work
+from netdyno_contender.rtt import HELLO, Counters, Lane, Rtt, Tasks, due_ns, port_of, wait_ns, work
 
 PARAMS = {
     "transport": "udp", "message_bytes": 64, "rate": 1000, "outstanding": 4, "tasks": 0, "pacing": "spin",
@@ -16,12 +16,12 @@ FOREVER_NS = 10**18
 
 
 def rtt(**changes):
-    return Rtt.of(SimpleNamespace(params=PARAMS | changes))
+    return Rtt.from_setup(SimpleNamespace(params=PARAMS | changes))
 
 
 class Histograms(unittest.TestCase):
     def test_same_as_the_reference(self):
-        """The bytes that HdrHistogram for Java makes of the same values."""
+        """The encoding of HdrHistogram for Java of the same values."""
         histogram = Histogram()
         for value in (0, 1, 1, 1000, 2047, 2048, 2049, 4095, 4096, 10**6, 12345678, MAX_NS):
             histogram.record(value)
@@ -30,7 +30,7 @@ class Histograms(unittest.TestCase):
             "HISTEwAAABcAAAAAAAAAAwAAAAAAAAABAAAADfhHWAA/8AAAAAAAAAIEyw8CqxACBPsPAgK/fgKBOQKvxAEC",
         )
 
-    def test_greater_values_count_as_the_greatest(self):
+    def test_greater_values_count_as_the_maximum(self):
         greatest, greater = Histogram(), Histogram()
         greatest.record(MAX_NS)
         greater.record(MAX_NS * 100)
@@ -85,26 +85,26 @@ class Parts(unittest.TestCase):
         wait_ns(1000)
 
     def test_window(self):
-        books = Books(rtt())
-        expected = Books(rtt())
+        counters = Counters(rtt())
+        expected = Counters(rtt())
         expected._latency.record(100)
         expected._latency.record(MAX_NS)
-        books.echo(0, 0, 1)
-        books.measure(1000)
+        counters.echo(0, 0, 1)
+        counters.measure(1000)
         for due, sent, at in (
             (900, 950, 999), (900, 950, 1000), (400_000_000 - MAX_NS * 2, 0, 400_000_000), (0, 0, 500_001_000),
         ):  # fmt: skip
-            books.echo(due, sent, at)
-        self.assertEqual(books.histograms()["latency"], expected.histograms()["latency"])
-        self.assertEqual(list(books.histograms()), ["latency", "service", "lateness"])
-        self.assertEqual(list(Books(rtt(rate=0)).histograms()), ["latency"])
-        self.assertEqual(books.values(7)["messages"], 5)
+            counters.echo(due, sent, at)
+        self.assertEqual(counters.histograms()["latency"], expected.histograms()["latency"])
+        self.assertEqual(list(counters.histograms()), ["latency", "service", "lateness"])
+        self.assertEqual(list(Counters(rtt(rate=0)).histograms()), ["latency"])
+        self.assertEqual(counters.values(7)["messages"], 5)
 
 
 class Lanes(unittest.TestCase):
     def setUp(self):
-        self.books = Books(rtt())
-        self.lane = Lane(rtt(), self.books, 3)
+        self.counters = Counters(rtt())
+        self.lane = Lane(rtt(), self.counters, 3)
         digest = Digest()
         for _ in range(2):
             echo = bytes(self.lane.verify(1))
@@ -122,33 +122,33 @@ class Lanes(unittest.TestCase):
         self.lane.prepare()
         self.assertEqual(self.lane.number, 3)
         request = bytes(self.lane.request(5))
-        self.assertEqual(self.books.requests, 2)
+        self.assertEqual(self.counters.requests, 2)
         self.lane.sent()
         self.assertEqual(self.lane.number, 7)
         self.assertEqual(struct.unpack_from(">QII", request), (2, 3, 0))
         for name, echo, taken, late, strange in (
-            ("an earlier one", struct.pack(">QII", 1, 3, 0) + request[16:], False, 1, 0),
-            ("of the future", struct.pack(">QII", 3, 3, 0) + request[16:], False, 1, 1),
+            ("earlier request", struct.pack(">QII", 1, 3, 0) + request[16:], False, 1, 0),
+            ("future request", struct.pack(">QII", 3, 3, 0) + request[16:], False, 1, 1),
             ("a hello", self.lane.hello(), False, 1, 2),
-            ("of another lane", struct.pack(">QII", 2, 2, 0) + request[16:], False, 1, 3),
-            ("not zero", struct.pack(">QII", 2, 3, 1) + request[16:], False, 1, 4),
+            ("another lane", struct.pack(">QII", 2, 2, 0) + request[16:], False, 1, 3),
+            ("nonzero field", struct.pack(">QII", 2, 3, 1) + request[16:], False, 1, 4),
             ("too short", request[:-1], False, 1, 5),
             ("too long", request + b"x", False, 1, 6),
-            ("the one awaited", request, True, 1, 6),
+            ("awaited echo", request, True, 1, 6),
             ("again", request, False, 2, 6),
         ):
             with self.subTest(name):
                 self.assertEqual(self.lane.take(echo, 10), taken)
-                self.assertEqual((self.books.late, self.books.strange), (late, strange))
+                self.assertEqual((self.counters.late, self.counters.strange), (late, strange))
         values = {"requests": 3, "messages": 3, "bytes": 192, "lost": 0, "late": 2, "strange": 6, "task_runs": 9}
-        self.assertEqual(self.books.values(9), values)
+        self.assertEqual(self.counters.values(9), values)
 
     def test_lost(self):
-        self.assertFalse(self.lane.lose(FOREVER_NS))
+        self.assertFalse(self.lane.expire(FOREVER_NS))
         self.lane.prepare()
         request = bytes(self.lane.request())
-        self.assertFalse(self.lane.lose(0))
-        self.assertTrue(self.lane.lose(FOREVER_NS))
-        self.assertFalse(self.lane.lose(FOREVER_NS))
+        self.assertFalse(self.lane.expire(0))
+        self.assertTrue(self.lane.expire(FOREVER_NS))
+        self.assertFalse(self.lane.expire(FOREVER_NS))
         self.assertFalse(self.lane.take(request, 10))
-        self.assertEqual((self.books.lost, self.books.late, self.books.messages), (1, 1, 2))
+        self.assertEqual((self.counters.lost, self.counters.late, self.counters.messages), (1, 1, 2))

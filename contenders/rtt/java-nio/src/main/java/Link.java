@@ -17,7 +17,7 @@ final class Link {
     static final long NOTHING = 0;
 
     final Lane lane;
-    /** Whether a request is under way. */
+    /** Whether a request is outstanding. */
     boolean busy;
     private final ByteChannel channel;
     private final boolean datagrams;
@@ -42,7 +42,7 @@ final class Link {
         return new Link(lane, DatagramChannel.open().connect(pong), selector);
     }
 
-    /** Sends a message; what does not fit now is sent when the selector says so. */
+    /** Sends a message. The rest of a partial send follows when the selector reports the channel as writable. */
     void send(ByteBuffer message) throws IOException {
         channel.write(message);
         if (message.hasRemaining()) {
@@ -51,14 +51,14 @@ final class Link {
         }
     }
 
-    /** Sends a message to its end, trying again and again: nothing else is to be done. */
+    /** Sends a whole message by repeated calls, before the warm-up. */
     void sendAll(ByteBuffer message) throws IOException {
         while (message.hasRemaining()) {
             channel.write(message);
         }
     }
 
-    /** Sends the rest. A datagram that is taken for lost before it could go is not sent any more. */
+    /** Sends the rest of a message. A datagram that was declared lost before it could be sent is dropped. */
     void handleWritable() throws IOException {
         if (busy && unsent.hasRemaining()) {
             channel.write(unsent);
@@ -68,7 +68,7 @@ final class Link {
         }
     }
 
-    /** Receives; returns when the whole message was there, right after the call. {@link #clear} before the next. */
+    /** Receives. Returns the time right after the call that completed a message. Call {@link #clear} before the next one. */
     long receive() throws IOException {
         int length = channel.read(lane.echo);
         long atNs = System.nanoTime();

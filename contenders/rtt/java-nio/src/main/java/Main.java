@@ -1,6 +1,6 @@
 import netdyno.rtt.Role;
 
-/** Java's NIO as a contender of the rtt workload, in both roles. */
+/** Java NIO as a contender of the rtt workload, in both roles. */
 public final class Main {
     private Main() {}
 
@@ -8,7 +8,7 @@ public final class Main {
         Role.play("java.nio", Role.javaVersion(), NioPing::new, NioPong::new);
     }
 
-    /** Background tasks are platform threads: without virtual ones Java has no other form. */
+    /** Background tasks are platform threads, because this contender does not use virtual threads. */
     static Thread thread(Runnable work) {
         Thread thread = new Thread(work);
         thread.setDaemon(true);

@@ -12,7 +12,7 @@ import netdyno.rtt.Params;
 import netdyno.rtt.Ping;
 import netdyno.rtt.Schedule;
 
-/** Ping on one thread: it waits in a selector for echoes, and as pacing says for what is due. */
+/** Ping on one thread, which waits in a selector for echoes, and according to the pacing until requests are due. */
 final class NioPing extends Ping {
     private static final long NS_PER_MS = 1_000_000;
 
@@ -23,9 +23,9 @@ final class NioPing extends Ping {
 
     private Schedule schedule;
     private long dueNumber; // the first request that is not due yet, over all lanes
-    private long dueNs; // when it will be
+    private long dueNs; // when it is due
     private long nowNs; // the clock as last read
-    private int busy; // lanes that have a request under way
+    private int busy; // number of lanes with an outstanding request
 
     NioPing(Lab lab, Params params) {
         super(lab, params, false);
@@ -75,16 +75,16 @@ final class NioPing extends Ping {
                 request(link);
             }
         }
-        long lookNs = schedule.t0Ns() + LOOK_MS * NS_PER_MS;
+        long lookNs = schedule.t0Ns() + CHECK_MS * NS_PER_MS;
         while (!stopped()) {
             if (params.closedLoop()) {
-                select(LOOK_MS);
+                select(CHECK_MS);
             } else {
                 sendWhatIsDue();
                 await();
             }
             if (nowNs >= lookNs && !params.tcp()) {
-                lookNs = nowNs + LOOK_MS * NS_PER_MS;
+                lookNs = nowNs + CHECK_MS * NS_PER_MS;
                 look();
             }
         }
@@ -102,7 +102,7 @@ final class NioPing extends Ping {
             Link link = links[(int) (dueNumber % links.length)];
             long due = dueNs;
             dueNs = schedule.dueNs(++dueNumber);
-            // A busy lane sends it when its echo has come.
+            // A busy lane sends it when its echo has arrived.
             if (!link.busy) {
                 request(link, due);
             }
@@ -110,21 +110,21 @@ final class NioPing extends Ping {
     }
 
     /**
-     * Waits until something is due or an echo comes. A selector's time limit has whole milliseconds: it is rounded up,
-     * and used only where echoes may come; where none can, the thread is parked, which is as precise as the system is.
+     * Waits until a request is due or an echo arrives. The timeout of a selector has a resolution of 1 ms: it is rounded up,
+     * and used only if echoes may arrive. Otherwise, the thread is parked, which has the precision of the system.
      */
     private void await() throws IOException {
         if (busy == links.length) {
-            select(LOOK_MS);
+            select(CHECK_MS);
         } else if (!params.timer()) {
             if (params.tasks() > 0) {
-                Thread.yield(); // to the threads of tasks
+                Thread.yield(); // for the threads of tasks
             }
             if (busy > 0) {
                 selector.selectNow(handler);
             }
         } else if (busy > 0) {
-            select(Math.min(LOOK_MS, (dueNs - nowNs + NS_PER_MS - 1) / NS_PER_MS));
+            select(Math.min(CHECK_MS, (dueNs - nowNs + NS_PER_MS - 1) / NS_PER_MS));
         } else {
             LockSupport.parkNanos(dueNs - nowNs);
         }
@@ -156,7 +156,7 @@ final class NioPing extends Ping {
         }
     }
 
-    /** Goes on with the lane's next request, if it is due. */
+    /** Sends the lane's next request if it is due. */
     private void next(Link link) throws IOException {
         link.busy = false;
         busy--;
@@ -186,7 +186,7 @@ final class NioPing extends Ping {
 
     private void look() throws IOException {
         for (Link link : links) {
-            if (link.lane.lose(nowNs)) {
+            if (link.lane.expire(nowNs)) {
                 next(link);
             }
         }

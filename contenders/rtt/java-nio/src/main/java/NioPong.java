@@ -16,7 +16,7 @@ import netdyno.rtt.Pong;
 
 /** Pong on one thread, which waits in a selector. */
 final class NioPong extends Pong {
-    /** What a socket does when the selector names it; it is the attachment of the socket's key. */
+    /** The handler of a ready socket, which is attached to the socket's key. */
     private interface Handler {
         void handle(SelectionKey key) throws IOException;
     }
@@ -78,11 +78,11 @@ final class NioPong extends Pong {
         }
     }
 
-    /** The UDP socket: all datagrams that are there, one after the other. */
+    /** The UDP socket: handles all pending datagrams. */
     private final class Datagrams implements Handler {
         private final DatagramChannel channel;
         private final ByteBuffer datagram = ByteBuffer.allocateDirect(MAX_DATAGRAM_BYTES);
-        private SocketAddress unsentTo; // set while the datagram does not fit into the socket's buffer
+        private SocketAddress unsentTo; // set while the socket buffer is too full for the datagram
 
         Datagrams(DatagramChannel channel) {
             this.channel = channel;
@@ -115,11 +115,11 @@ final class NioPong extends Pong {
         }
     }
 
-    /** A connection: one message after the other. */
+    /** A connection: handles one message at a time. */
     private final class Stream implements Handler {
         private final SocketChannel channel;
         private final ByteBuffer message = ByteBuffer.allocateDirect(params.messageBytes());
-        private boolean sending; // the message is whole, and sent in part
+        private boolean sending; // the message is complete and partially sent
 
         Stream(SocketChannel channel) {
             this.channel = channel;
@@ -148,7 +148,7 @@ final class NioPong extends Pong {
             }
         }
 
-        /** Whether a whole message is there, ready to be sent. */
+        /** Returns whether a whole message was received. */
         private boolean receive() throws IOException {
             if (channel.read(message) < 0) {
                 channel.close();

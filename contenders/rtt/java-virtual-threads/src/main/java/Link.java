@@ -7,7 +7,7 @@ import java.nio.channels.ByteChannel;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SocketChannel;
 
-/** A lane's socket, used by blocking calls. */
+/** The socket of a lane, with blocking calls. */
 final class Link {
     private final ByteChannel channel;
     private final boolean datagrams;
@@ -32,7 +32,7 @@ final class Link {
         } while (message.hasRemaining());
     }
 
-    /** Receives a message; returns when it was there, right after the call. */
+    /** Receives a message and returns the time right after the call. */
     long receive(ByteBuffer message) throws IOException {
         message.clear();
         int length;

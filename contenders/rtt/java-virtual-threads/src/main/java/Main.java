@@ -1,6 +1,6 @@
 import netdyno.rtt.Role;
 
-/** Java's virtual threads as a contender of the rtt workload, in both roles. */
+/** Java virtual threads as a contender of the rtt workload, in both roles. */
 public final class Main {
     private Main() {}
 

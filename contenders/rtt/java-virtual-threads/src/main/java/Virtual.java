@@ -6,9 +6,8 @@ import java.util.Optional;
 /**
  * Starts virtual threads.
  *
- * <p>They are looked up once, by name: what is compiled here is for Java 17, the newest that a stable distribution's
- * compiler may know, and they came with Java 21. The runtime is newer. It makes no difference later how a thread was
- * started.
+ * <p>The method is looked up once by name, because the code is compiled for Java 17, which compilers of stable distributions
+ * support, while virtual threads require Java 21. The runtime is newer. The lookup does not affect started threads.
  */
 final class Virtual {
     private static final Optional<MethodHandle> START = find();

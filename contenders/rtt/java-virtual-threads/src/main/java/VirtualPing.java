@@ -12,11 +12,12 @@ import netdyno.rtt.Ping;
 import netdyno.rtt.Schedule;
 
 /**
- * Ping with a virtual thread for each lane, which sends, blocks until the echo is there, and waits for what is due.
+ * Ping with a virtual thread for each lane, which sends a request, blocks until the echo arrives, and waits until the next
+ * request is due.
  *
- * <p>A channel's blocking calls have no time limit, and a socket's limit would cost a timer a request. Instead one
- * thread looks at all lanes every 100 ms; where an echo is overdue, it has the next request sent by another thread,
- * while the lane's own stays where it is: waiting for an echo.
+ * <p>The blocking calls of a channel have no timeout, and the timeout of a socket would cost a timer per request. One thread
+ * therefore checks all lanes every 100 ms. If an echo is overdue, another thread sends the next request, while the lane's own
+ * thread continues to wait for an echo.
  */
 final class VirtualPing extends Ping {
     /** A part of the traffic. */
@@ -69,22 +70,22 @@ final class VirtualPing extends Ping {
                 }
             });
         }
-        while (!stopping.await(LOOK_MS, TimeUnit.MILLISECONDS)) {
+        while (!stopping.await(CHECK_MS, TimeUnit.MILLISECONDS)) {
             for (Lane lane : lanes) {
-                if (!params.tcp() && lane.lose(System.nanoTime())) {
+                if (!params.tcp() && lane.expire(System.nanoTime())) {
                     start(() -> request(lane, schedule));
                 }
             }
         }
         for (Thread thread : threads) {
-            thread.interrupt(); // ends what it waits for, be it an echo or a moment
+            thread.interrupt(); // ends its wait for an echo or for the due time
         }
         ended.await(END_MS, TimeUnit.MILLISECONDS);
     }
 
     @Override
     protected void wake() {
-        // Stopping wakes the thread that looks, and that one the others.
+        // The stop wakes the checking thread, which wakes the others.
     }
 
     private void drive(Lane lane, Schedule schedule) throws IOException {

@@ -10,7 +10,7 @@ import netdyno.Lab;
 import netdyno.rtt.Params;
 import netdyno.rtt.Pong;
 
-/** Pong with a virtual thread for the UDP socket, or for each connection. */
+/** Pong with a virtual thread for the UDP socket or for each connection. */
 final class VirtualPong extends Pong {
     private DatagramChannel datagrams;
     private ServerSocketChannel server;
@@ -79,7 +79,7 @@ final class VirtualPong extends Pong {
         }
     }
 
-    /** Whether there was a whole message. */
+    /** Returns whether a whole message was received. */
     private static boolean receive(SocketChannel channel, ByteBuffer message) throws IOException {
         while (message.hasRemaining()) {
             if (channel.read(message) < 0) {

@@ -3,11 +3,11 @@ package netdyno;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
 
-/** The digest of a set of messages: it does not depend on their order. */
+/** The digest of a set of messages, independent of their order. */
 public final class Digest {
     private final byte[] value = new byte[Payload.BLOCK_BYTES];
 
-    /** Puts a message, all of the buffer up to its limit, into the set. */
+    /** Adds a message (all of the buffer up to its limit) to the set. */
     public void add(ByteBuffer message) {
         byte[] hash = Payload.sha256(message.duplicate().rewind());
         for (int i = 0; i < value.length; i++) {

@@ -9,13 +9,13 @@ public sealed interface Event {
         VERIFY, WARMUP, MEASURE
     }
 
-    /** A message from another role, forwarded word for word. */
+    /** A message from another role, forwarded unchanged. */
     record Signal(String from, JsonElement body) implements Event {}
 
-    /** Begin a phase. */
+    /** Start a phase. */
     record Start(Phase phase) implements Event {}
 
-    /** Answer with the counters at once. */
+    /** Answer immediately with the counters. */
     record Mark(long id) implements Event {}
 
     /** Send the result and end. */

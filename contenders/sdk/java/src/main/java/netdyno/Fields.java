@@ -9,9 +9,9 @@ import java.net.UnknownHostException;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** The fields of a JSON object by type and bounds. An IllegalArgumentException names the one that is wrong. */
+/** Typed and bounded access to the fields of a JSON object. An IllegalArgumentException names a wrong field. */
 public record Fields(JsonObject object) {
-    /** Numbers alone: of a name, the class library would ask the network. */
+    /** Numeric addresses only, because the class library would resolve a name. */
     private static final Pattern ADDRESS = Pattern.compile("[0-9.]+|[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\\w+)?");
 
     public JsonElement any(String name) {

@@ -16,10 +16,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.IntConsumer;
 
-/** The conversation with the lab. Any thread may send; one takes events. */
+/** The connection to the lab. Any thread may send; a single thread receives events. */
 public final class Lab {
     public static final int PROTOCOL_VERSION = 1;
-    /** The longest line, its newline left out. */
+    /** The maximum length of a line without its newline. */
     public static final int MAX_LINE_BYTES = 1 << 20;
 
     private static final int EXIT_FAILED = 1;
@@ -29,7 +29,7 @@ public final class Lab {
     private final InputStream in;
     private final OutputStream out;
     private final IntConsumer exit;
-    private int nextPhase; // ordinal of the first phase that may still start
+    private int nextPhase; // ordinal of the next phase that may start
     private Setup setup;
 
     Lab(InputStream in, OutputStream out, IntConsumer exit) {
@@ -38,9 +38,9 @@ public final class Lab {
         this.exit = exit;
     }
 
-    /** Reads the setup line. What the protocol forbids ends the process, here and in all that follows. */
+    /** Reads the setup line. Here and later, an invalid line ends the process. */
     public static Lab connect() {
-        // Not System.out, which hides that the lab is gone.
+        // Not System.out, which hides write errors.
         Lab lab = new Lab(System.in, new FileOutputStream(FileDescriptor.out), System::exit);
         lab.readSetup();
         return lab;
@@ -51,7 +51,7 @@ public final class Lab {
         try {
             String type = message.text("type");
             if (!type.equals("setup")) {
-                throw new IllegalArgumentException("the first message is " + type);
+                throw new IllegalArgumentException("the first message is " + type + ", expected setup");
             }
             long version = message.integer("protocol", 0, Long.MAX_VALUE);
             if (version != PROTOCOL_VERSION) {
@@ -80,7 +80,7 @@ public final class Lab {
                 default -> throw new IllegalArgumentException("unknown message type " + type);
             };
         } catch (IllegalArgumentException e) {
-            throw failed("from the lab: " + e.getMessage());
+            throw failed("invalid line from the lab: " + e.getMessage());
         }
     }
 
@@ -94,13 +94,13 @@ public final class Lab {
         throw new IllegalArgumentException("phase " + name + " is unknown or out of order");
     }
 
-    /** Skips this role or these parameters and ends the process. Only before {@code ready}. */
+    /** Reports unsupported parameters or an unsupported role, and exits. Call it before {@code ready}. */
     public IllegalStateException unsupported(String reason) {
         send("unsupported", Map.of("reason", reason));
         return leave(EXIT_UNSUPPORTED, reason);
     }
 
-    /** Says why this process cannot go on, and ends it. It can be thrown, though it does not return. */
+    /** Reports an error and exits. The result type only allows {@code throw failed(..)}. */
     public IllegalStateException failed(String reason) {
         send("failed", Map.of("reason", reason));
         return leave(EXIT_FAILED, reason);
@@ -120,7 +120,7 @@ public final class Lab {
         send("connected", Map.of("setup_ns", setupNs));
     }
 
-    /** Answers a mark. The caller has read the values; the clock, CLOCK_MONOTONIC on Linux, is read just after them. */
+    /** Answers a mark. The caller reads the values; the clock (CLOCK_MONOTONIC on Linux) is read right after them. */
     public void counters(Event.Mark mark, Map<String, Long> values) {
         send("counters", Map.of("id", mark.id(), "at_ns", System.nanoTime(), "values", values));
     }
@@ -129,7 +129,7 @@ public final class Lab {
         send("verified", Map.of("digest", digest.toString(), "messages", messages, "bytes", bytes));
     }
 
-    /** The final counters, and histograms in HDR V2 encoding, base64. */
+    /** Sends the final counters and histograms (HDR V2 in base64). */
     public void result(Map<String, Long> values, Map<String, String> histograms) {
         send("result", Map.of("values", values, "histograms", histograms));
     }
@@ -139,7 +139,7 @@ public final class Lab {
         message.addProperty("type", type);
         byte[] line = (gson.toJson(message) + "\n").getBytes(StandardCharsets.UTF_8);
         try {
-            synchronized (this) { // one whole line
+            synchronized (this) { // lines must not interleave
                 out.write(line);
                 out.flush();
             }
@@ -158,7 +158,7 @@ public final class Lab {
         } catch (JsonParseException e) {
             // Said below.
         }
-        throw failed("a line is not a JSON object");
+        throw failed("a line from the lab is not a JSON object");
     }
 
     private String readLine() {
@@ -169,7 +169,7 @@ public final class Lab {
                     throw leave(EXIT_FAILED, "the lab is gone");
                 }
                 if (line.size() == MAX_LINE_BYTES) {
-                    throw failed("a line is longer than " + MAX_LINE_BYTES + " bytes");
+                    throw failed("a line from the lab is longer than " + MAX_LINE_BYTES + " bytes");
                 }
                 line.write(next);
             }

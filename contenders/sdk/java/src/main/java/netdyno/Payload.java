@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** What every message holds: a header, and in verify the body that follows from the seed; numbers are big endian. */
+/** The content of messages: a header, and in verify a body that is derived from the seed. Numbers are big endian. */
 public final class Payload {
     /** Sequence u64, stream u32, zero u32. */
     public static final int HEADER_BYTES = 16;
@@ -18,7 +18,7 @@ public final class Payload {
         message.putLong(0, sequence).putInt(8, stream).putInt(12, 0);
     }
 
-    /** Writes a whole message of the verify phase, all of the buffer up to its limit. One shorter than a header has none. */
+    /** Writes a whole message of the verify phase up to the buffer's limit. A message shorter than a header has only a body. */
     public static void fill(ByteBuffer message, long seed, int stream, long sequence) {
         int header = message.limit() < HEADER_BYTES ? 0 : HEADER_BYTES;
         if (header > 0) {

@@ -2,7 +2,7 @@ package netdyno;
 
 import java.net.InetAddress;
 
-/** What this process is to be. */
+/** The configuration of this process. */
 public record Setup(
         String workload, String role, long seed, InetAddress local, InetAddress peer, Fields params, boolean capture) {
     private static final long MAX_SEED = 1L << 53;

@@ -4,7 +4,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
-/** The background tasks of a role: a short computation, then 1 ms of waiting, again and again. */
+/** The background tasks of a role: each repeats a short computation and a pause of 1 ms. */
 public final class Tasks {
     private static final int ROUNDS = 100;
     private static final long WAIT_MS = 1;
@@ -14,8 +14,8 @@ public final class Tasks {
     private volatile boolean ended;
 
     /**
-     * Makes them all; {@code start} gives each a thread of its own, which must not keep the process alive. They wait
-     * there until {@link #begin}: to start a thread takes long once thousands run.
+     * Creates the tasks; {@code start} starts a thread for each, which must not keep the process alive. The threads wait
+     * until {@link #begin}, because starting threads is slow once thousands of them run.
      */
     public void make(int count, Consumer<Runnable> start) {
         for (int i = 0; i < count; i++) {
@@ -23,23 +23,23 @@ public final class Tasks {
         }
     }
 
-    /** Lets them all begin. */
+    /** Starts all tasks. */
     public void begin() {
         begun.countDown();
     }
 
-    /** Lets them all end: with thousands of threads running, the process itself ends slowly. */
+    /** Stops all tasks, because the exit of a process with thousands of running threads is slow. */
     public void end() {
         ended = true;
     }
 
-    /** How often any task has run. */
+    /** Returns the number of runs of all tasks. */
     public long runs() {
         return runs.sum();
     }
 
     private final class Task implements Runnable {
-        private int x; // a field, so that the compiler cannot leave the computation out
+        private int x; // a field, so that the computation is not optimised away
 
         Task(int x) {
             this.x = x;
@@ -55,7 +55,7 @@ public final class Tasks {
                     Thread.sleep(WAIT_MS);
                 }
             } catch (InterruptedException e) {
-                // Nobody waits for its end.
+                // No other thread waits for the end of a task.
             }
         }
     }

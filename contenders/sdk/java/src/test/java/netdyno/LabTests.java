@@ -30,13 +30,13 @@ final class LabTests {
         forbidden("too long", " ".repeat(Lab.MAX_LINE_BYTES + 1) + "\n", "failed", 1);
         forbidden("no setup", "{\"type\":\"stop\"}\n", "failed", 1);
         forbidden("a seed of the wrong type", SETUP.replace("9007199254740991", "\"x\""), "failed", 1);
-        forbidden("a seed that is no integer", SETUP.replace("9007199254740991", "1.5"), "failed", 1);
+        forbidden("a seed that is not an integer", SETUP.replace("9007199254740991", "1.5"), "failed", 1);
         forbidden("a name as address", SETUP.replace("::1", "localhost"), "failed", 1);
         forbidden("another protocol", SETUP.replace("\"protocol\":1", "\"protocol\":2"), "unsupported", 127);
         forbidden("an unknown type", SETUP + "{\"type\":\"dance\"}\n", "failed", 1);
         forbidden("no type", SETUP + "{}\n", "failed", 1);
         forbidden("an unknown phase", SETUP + VERIFY.replace("verify", "rest"), "failed", 1);
-        forbidden("a phase again", SETUP + VERIFY + VERIFY, "failed", 1);
+        forbidden("a repeated phase", SETUP + VERIFY + VERIFY, "failed", 1);
     }
 
     private static void whole() {
@@ -64,7 +64,7 @@ final class LabTests {
         check("values", printed.get(2).get("values").toString(), "{\"messages\":5}");
     }
 
-    /** What the lab must not say ends the process, once it is read. */
+    /** Checks that an invalid line ends the process. */
     private static void forbidden(String name, String lines, String kinds, int code) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         Lab lab = new Lab(new ByteArrayInputStream(lines.getBytes(StandardCharsets.UTF_8)), out, LabTests::left);
@@ -88,7 +88,7 @@ final class LabTests {
         return text.lines().map(line -> JsonParser.parseString(line).getAsJsonObject()).toList();
     }
 
-    /** Stands for the end of the process. */
+    /** Replaces the end of the process. */
     private static void left(int code) {
         throw new Left(code);
     }

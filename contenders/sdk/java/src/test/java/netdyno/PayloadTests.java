@@ -26,7 +26,7 @@ final class PayloadTests {
         check("shorter than a header", brief, ByteBuffer.wrap(new byte[] {(byte) 0xf9, 0x30, (byte) 0xea}));
     }
 
-    /** A shorter message is the beginning of a longer one. */
+    /** A shorter message is a prefix of a longer one. */
     private static void everyLength() {
         ByteBuffer whole = ByteBuffer.allocate(200);
         Payload.fill(whole, 1, 2, 3);

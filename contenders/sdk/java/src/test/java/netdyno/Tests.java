@@ -2,7 +2,7 @@ package netdyno;
 
 import netdyno.rtt.RttTests;
 
-/** All tests of the SDK. They need nothing beside the JDK: a failure is an AssertionError, and so an exit code. */
+/** All tests of the SDK. They need only the JDK: a failure is an AssertionError, which sets the exit code. */
 public final class Tests {
     private Tests() {}
 

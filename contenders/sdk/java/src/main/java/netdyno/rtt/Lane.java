@@ -6,18 +6,18 @@ import netdyno.Digest;
 import netdyno.Payload;
 
 /**
- * One lane: at most one request under way, and the echo that it awaits.
+ * One lane, with at most one outstanding request.
  *
- * <p>One thread at a time sends for a lane and one receives. Whoever takes the awaited echo, by {@link #take} or by
- * {@link #lose}, may send the next request: {@link #prepare}, wait until it is due, send what {@link #request} returns,
- * {@link #sent}.
+ * <p>At any time, one thread may send for a lane and one may receive. The thread whose call of {@link #take} or
+ * {@link #expire} settles the request may send the next one: it calls {@link #prepare}, waits until the request is due,
+ * sends the result of {@link #request}, and calls {@link #sent}.
  */
 public final class Lane {
-    /** What an echo turned out to be. */
+    /** The classification of an echo. */
     public enum Echo {
-        /** The one awaited. */
+        /** The awaited echo. */
         AWAITED,
-        /** One of an earlier request. */
+        /** The echo of an earlier request. */
         LATE,
         /** Anything else. */
         STRANGE
@@ -28,26 +28,26 @@ public final class Lane {
 
     /** The number of the lane. */
     public final int stream;
-    /** Where the echo is received: one byte longer than a datagram should be, so that a longer one shows. */
+    /** The receive buffer: one byte longer than a message, so that longer datagrams are detected. */
     public final ByteBuffer echo;
 
     private final Params params;
-    private final Books books;
+    private final Counters counters;
     private final ByteBuffer request;
     private final AtomicLong awaited = new AtomicLong(NOTHING);
     private long next; // sequence of the next request
     private long dueNs;
     private long sentNs;
 
-    Lane(Params params, Books books, int stream) {
+    Lane(Params params, Counters counters, int stream) {
         this.params = params;
-        this.books = books;
+        this.counters = counters;
         this.stream = stream;
         request = ByteBuffer.allocateDirect(params.messageBytes());
         echo = ByteBuffer.allocateDirect(params.messageBytes() + (params.tcp() ? 0 : 1));
     }
 
-    /** The hello, ready to be sent. */
+    /** Returns the hello to send. */
     ByteBuffer hello() {
         return request.rewind().putLong(0, HELLO);
     }
@@ -56,31 +56,31 @@ public final class Lane {
         return echo.flip().equals(request.rewind());
     }
 
-    /** The next request of verify, ready to be sent. */
+    /** Returns the next request of verify to send. */
     ByteBuffer verify(long seed) {
         Payload.fill(request, seed, stream, next);
         request.rewind();
         return request(0);
     }
 
-    /** Puts the echo of a request of verify into the digest, if it is the same in every byte. */
+    /** Adds the echo of a request of verify to the digest. Returns false if any byte differs. */
     boolean verified(Digest digest) {
         boolean same = echo.flip().equals(request.rewind());
         digest.add(echo);
         return same;
     }
 
-    /** The number of the lane's next request, over all lanes, from the start of warmup. */
+    /** Returns the number of the lane's next request over all lanes, counted from the start of warmup. */
     public long number() {
         return (next - params.verifyMessages()) * params.outstanding() + stream;
     }
 
-    /** Makes the next request: a fresh header. It is not due yet, or nobody waits for it. */
+    /** Prepares the next request with a new header. Call it before the request is due, outside the measured time. */
     public void prepare() {
         request.rewind().putLong(0, next);
     }
 
-    /** The request prepared, in a closed loop: nothing but the sending call may follow. */
+    /** Returns the prepared request of a closed loop. Call it right before the call that sends. */
     public ByteBuffer request() {
         ByteBuffer ready = request(0);
         dueNs = sentNs;
@@ -96,35 +96,35 @@ public final class Lane {
         return request;
     }
 
-    /** Counts the request, right after the sending call. */
+    /** Counts the request. Call it right after the call that sends. */
     public void sent() {
-        books.requests.increment();
+        counters.requests.increment();
     }
 
-    /** Takes the echo received, up to the buffer's position. {@code atNs}: right after the call that received it. */
+    /** Classifies the received message, up to the buffer's position. {@code atNs} was read right after the call that receives. */
     public Echo take(long atNs) {
         if (echo.position() == params.messageBytes() && echo.getLong(Long.BYTES) == (long) stream << Integer.SIZE) {
             long sequence = echo.getLong(0);
             if (sequence == awaited.getAcquire() && awaited.compareAndSet(sequence, NOTHING)) {
-                books.echo(dueNs, sentNs, atNs);
+                counters.echo(dueNs, sentNs, atNs);
                 return Echo.AWAITED;
             }
             if (sequence >= 0 && sequence < next) {
-                books.late.increment();
+                counters.late.increment();
                 return Echo.LATE;
             }
         }
-        books.strange.increment();
+        counters.strange.increment();
         return Echo.STRANGE;
     }
 
-    /** Gives up the echo awaited, if it is overdue. */
-    public boolean lose(long nowNs) {
+    /** Declares the outstanding request lost if it has timed out. */
+    public boolean expire(long nowNs) {
         long sequence = awaited.getAcquire();
         if (sequence < 0 || nowNs - sentNs <= params.timeoutNs() || !awaited.compareAndSet(sequence, NOTHING)) {
             return false;
         }
-        books.lost.increment();
+        counters.lost.increment();
         return true;
     }
 }

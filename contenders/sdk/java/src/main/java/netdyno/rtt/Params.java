@@ -4,7 +4,7 @@ import java.util.List;
 import netdyno.Fields;
 import netdyno.Payload;
 
-/** The parameters of the rtt workload that a contender needs. {@code tcp} else UDP, {@code timer} else spin. */
+/** The parameters of the rtt workload. Without {@code tcp}, the transport is UDP; without {@code timer}, the pacing is spin. */
 public record Params(boolean tcp, boolean timer, int messageBytes, long ratePerS, int outstanding, int tasks,
         long echoDelayNs, long timeoutNs, long measureNs, int verifyMessages) {
     private static final int MAX_MESSAGE_BYTES = 60_000;
@@ -30,7 +30,7 @@ public record Params(boolean tcp, boolean timer, int messageBytes, long ratePerS
                 (int) params.integer("verify_messages", 1, MAX_VERIFY_MESSAGES));
     }
 
-    /** Whether each lane sends its next request as soon as it has the echo. */
+    /** Whether each lane sends its next request as soon as it has received the echo. */
     public boolean closedLoop() {
         return ratePerS == 0;
     }

@@ -14,10 +14,10 @@ import netdyno.Fields;
 import netdyno.Lab;
 import netdyno.Tasks;
 
-/** The role ping, but for its sockets, which a contender gives it. */
+/** The role ping without its sockets, which a contender implements. */
 public abstract class Ping implements Role {
-    /** How often lanes are looked at for what is lost. */
-    protected static final long LOOK_MS = 100;
+    /** Interval at which lanes are checked for lost requests. */
+    protected static final long CHECK_MS = 100;
 
     private static final long END_MS = 5000;
     private static final int MAX_PORT = 65_535;
@@ -28,7 +28,7 @@ public abstract class Ping implements Role {
     protected final CountDownLatch stopping = new CountDownLatch(1);
 
     private final Lab lab;
-    private final Books books;
+    private final Counters counters;
     private final Tasks tasks = new Tasks();
     private final CountDownLatch verify = new CountDownLatch(1);
     private final CountDownLatch warmup = new CountDownLatch(1);
@@ -36,31 +36,31 @@ public abstract class Ping implements Role {
     private long t0Ns; // written before warmup is counted down
     private Thread thread;
 
-    /** {@code shared}: lanes are on threads of their own. */
+    /** {@code shared}: lanes run on separate threads. */
     protected Ping(Lab lab, Params params, boolean shared) {
         this.lab = lab;
         this.params = params;
-        books = new Books(params, shared);
+        counters = new Counters(params, shared);
         lanes = new Lane[params.outstanding()];
         for (int i = 0; i < lanes.length; i++) {
-            lanes[i] = new Lane(params, books, i);
+            lanes[i] = new Lane(params, counters, i);
         }
     }
 
     /** Creates the lane's socket, connected to pong. */
     protected abstract void open(Lane lane, InetSocketAddress pong) throws IOException;
 
-    /** Sends all of a message, before traffic begins. */
+    /** Sends a whole message before the warm-up. */
     protected abstract void send(Lane lane, ByteBuffer message) throws IOException;
 
-    /** Waits for the lane's next message, before traffic begins: into its echo, which it clears first. Returns when it
-     * was there: the clock right after the call that received it. */
+    /** Waits for the lane's next message before the warm-up and reads it into the cleared {@code echo} buffer. Returns the
+    * time right after the call that received it. */
     protected abstract long receive(Lane lane) throws IOException;
 
-    /** The traffic from warmup to stop. */
+    /** Runs the traffic from warmup to stop. */
     protected abstract void run(Schedule schedule) throws IOException, InterruptedException;
 
-    /** Lets {@link #run} see that it is to stop. */
+    /** Interrupts {@link #run} so that it stops. */
     protected abstract void wake();
 
     protected final boolean stopped() {
@@ -75,7 +75,7 @@ public abstract class Ping implements Role {
     @Override
     public final void signal(JsonElement body) {
         if (!(body instanceof JsonObject object) || thread != null) {
-            throw new IllegalArgumentException("a signal that is not pong's one port: " + body);
+            throw new IllegalArgumentException("unexpected signal from pong: " + body);
         }
         int port = (int) new Fields(object).integer("port", 1, MAX_PORT);
         InetSocketAddress pong = new InetSocketAddress(lab.setup().peer(), port);
@@ -92,13 +92,13 @@ public abstract class Ping implements Role {
                 warmup.countDown();
                 tasks.begin();
             }
-            case MEASURE -> books.measure(nowNs);
+            case MEASURE -> counters.measure(nowNs);
         }
     }
 
     @Override
     public final Map<String, Long> values() {
-        return books.values(tasks.runs());
+        return counters.values(tasks.runs());
     }
 
     @Override
@@ -110,7 +110,7 @@ public abstract class Ping implements Role {
         if (warmup.getCount() == 0) {
             Role.join(thread, END_MS);
         }
-        return books.histograms();
+        return counters.histograms();
     }
 
     private void play(InetSocketAddress pong) {
@@ -131,14 +131,14 @@ public abstract class Ping implements Role {
         }
     }
 
-    /** Lanes are set up and verified one after the other: so many at once would overflow pong's socket. */
+    /** Sets up and verifies a lane. Lanes run one at a time, because many could overflow pong's socket buffer. */
     private long setUp(Lane lane, InetSocketAddress pong) throws IOException {
         long begunNs = System.nanoTime();
         open(lane, pong);
         send(lane, lane.hello());
         long setupNs = receive(lane) - begunNs;
         if (!lane.isHello()) {
-            throw lab.failed("lane " + lane.stream + ": what came back is not the hello");
+            throw lab.failed("lane " + lane.stream + ": the echo of the hello is wrong");
         }
         return setupNs;
     }
@@ -150,10 +150,10 @@ public abstract class Ping implements Role {
                 send(lane, lane.verify(lab.setup().seed()));
                 lane.sent();
                 while (lane.take(receive(lane)) != Lane.Echo.AWAITED) {
-                    // Counted; the lab's time limit ends this.
+                    // The echo was counted as strange or late. The lab's time limit ends this loop.
                 }
                 if (!lane.verified(digest)) {
-                    throw lab.failed("lane " + lane.stream + ": echo " + i + " is not as it was sent");
+                    throw lab.failed("lane " + lane.stream + ": echo " + i + " is wrong");
                 }
             }
         }

@@ -11,9 +11,9 @@ import netdyno.Event.Phase;
 import netdyno.Lab;
 import netdyno.Tasks;
 
-/** The role pong, but for its sockets, which a contender gives it. */
+/** The role pong without its sockets, which a contender implements. */
 public abstract class Pong implements Role {
-    /** The longest datagram. */
+    /** The maximum length of a datagram. */
     protected static final int MAX_DATAGRAM_BYTES = 65_535;
 
     private static final long END_MS = 5000;
@@ -32,22 +32,22 @@ public abstract class Pong implements Role {
         this.params = params;
     }
 
-    /** Binds the socket, at a port of the system's choice, and returns that. */
+    /** Binds the socket at a port that the system chooses, and returns the port. */
     protected abstract int bind(InetSocketAddress local) throws IOException;
 
-    /** Sends messages back until it is closed. */
+    /** Returns messages to their senders until {@link #close}. */
     protected abstract void run() throws IOException;
 
     /** Ends {@link #run}. */
     protected abstract void close() throws IOException;
 
-    /** Counts a message, right before it is sent back: so ping never has more echoes than are counted. */
+    /** Counts a message. Call it right before returning the message, so that ping never receives an uncounted echo. */
     protected final void count(int length) {
         messages.increment();
         bytes.add(length);
     }
 
-    /** The delay asked for, before a message is answered. */
+    /** Applies the artificial delay of an echo. */
     protected final void delay() {
         if (params.echoDelayNs() > 0) {
             long untilNs = System.nanoTime() + params.echoDelayNs();
@@ -57,14 +57,14 @@ public abstract class Pong implements Role {
         }
     }
 
-    /** Takes the error of a connection. Ping may end when it likes; anything else ends pong. */
+    /** Handles the error of a connection. A connection that ping has closed is ignored; other errors end pong. */
     protected final void ended(IOException e) {
         if (!stopped && !isOfPeer(e)) {
             throw lab.failed("pong: " + e);
         }
     }
 
-    /** Whether the other end has closed or reset the connection: Java tells that by the text alone. */
+    /** Whether the peer has closed or reset the connection. Java distinguishes these errors only by their text. */
     static boolean isOfPeer(IOException e) {
         String text = String.valueOf(e.getMessage());
         return e instanceof EOFException || text.startsWith("Connection reset") || text.startsWith("Broken pipe");

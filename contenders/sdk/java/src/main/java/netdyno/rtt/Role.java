@@ -7,7 +7,7 @@ import java.util.function.BiFunction;
 import netdyno.Event;
 import netdyno.Lab;
 
-/** One role of the rtt workload, told by the thread that reads from the lab. */
+/** A role of the rtt workload. The thread that reads from the lab calls its methods. */
 public interface Role {
     /** Called once, after {@code ready}. */
     void begin() throws IOException;
@@ -18,18 +18,18 @@ public interface Role {
 
     Map<String, Long> values();
 
-    /** Ends the traffic; the values are final then. Returns the histograms. */
+    /** Ends the traffic and returns the histograms. The values are final afterwards. */
     Map<String, String> stop() throws IOException;
 
-    /** Starts a thread, in the form that this contender has for concurrent work; it must not keep the process alive. */
+    /** Starts a thread of the contender's kind (platform or virtual). It must not keep the process alive. */
     Thread thread(Runnable work);
 
-    /** The version of a contender that is a part of Java itself. */
+    /** The version of a contender that is part of Java itself. */
     static String javaVersion() {
         return System.getProperty("java.version");
     }
 
-    /** Plays the role that the lab asks for, and ends the process. Name and version are of what is under test. */
+    /** Runs the role that the setup names, and exits. Name and version are those of the library under test. */
     static void play(String name, String version, BiFunction<Lab, Params, Role> ping,
             BiFunction<Lab, Params, Role> pong) {
         Lab lab = Lab.connect();
@@ -41,7 +41,7 @@ public interface Role {
             case "pong" -> pong;
             default -> throw lab.unsupported("role " + lab.setup().role());
         };
-        // A thread that dies of a defect must not leave the lab waiting.
+        // An uncaught exception of any thread must be reported to the lab.
         Thread.setDefaultUncaughtExceptionHandler((thread, e) -> lab.failed(thread.getName() + ": " + e));
         try {
             Role role = maker.apply(lab, Params.of(lab.setup().params()));
@@ -71,7 +71,7 @@ public interface Role {
         }
     }
 
-    /** Waits for a thread's end, but not for ever. */
+    /** Waits for the end of a thread, with a time limit. */
     static void join(Thread thread, long limitMs) {
         try {
             thread.join(limitMs);

@@ -61,8 +61,8 @@ public final class RttTests {
         check("after years", new Schedule(0, 1_000_000).dueNs(1L << 50), (1L << 50) * 1000);
     }
 
-    private static Lane lane(Books books, Params params) {
-        Lane lane = new Lane(params, books, 3);
+    private static Lane lane(Counters counters, Params params) {
+        Lane lane = new Lane(params, counters, 3);
         for (int i = 0; i < params.verifyMessages(); i++) {
             ByteBuffer request = lane.verify(1);
             lane.sent();
@@ -74,13 +74,13 @@ public final class RttTests {
 
     private static void lane() {
         Params params = params("", "");
-        Books books = new Books(params, false);
-        Lane lane = lane(books, params);
-        check("the first after verify", lane.number(), 3L);
+        Counters counters = new Counters(params, false);
+        Lane lane = lane(counters, params);
+        check("the first request after verify", lane.number(), 3L);
         lane.prepare();
-        check("still the first", lane.number(), 3L);
+        check("preparing does not advance", lane.number(), 3L);
         ByteBuffer request = lane.request(5);
-        check("not counted before it is sent", books.values(0).get("requests"), 2L);
+        check("a request is counted when it is sent", counters.values(0).get("requests"), 2L);
         lane.sent();
         check("the second", lane.number(), 7L);
         check("a header", request.getLong(0) + " " + request.getLong(8), "2 " + (3L << 32));
@@ -90,7 +90,7 @@ public final class RttTests {
         check("too long", take(lane, request, 2, 65), Echo.STRANGE);
         check("awaited", take(lane, request, 2, 64), Echo.AWAITED);
         check("again", take(lane, request, 2, 64), Echo.LATE);
-        check("counters", books.values(9), Map.of("requests", 3L, "messages", 3L, "bytes", 192L, "lost", 0L, "late", 3L,
+        check("counters", counters.values(9), Map.of("requests", 3L, "messages", 3L, "bytes", 192L, "lost", 0L, "late", 3L,
                 "strange", 4L, "task_runs", 9L));
     }
 
@@ -101,32 +101,32 @@ public final class RttTests {
 
     private static void lost() {
         Params params = params("", "");
-        Books books = new Books(params, true);
-        Lane lane = lane(books, params);
-        check("nothing to lose", lane.lose(Long.MAX_VALUE), false);
+        Counters counters = new Counters(params, true);
+        Lane lane = lane(counters, params);
+        check("nothing is outstanding", lane.expire(Long.MAX_VALUE), false);
         lane.prepare();
         ByteBuffer request = lane.request();
-        check("not yet", lane.lose(System.nanoTime()), false);
-        check("overdue", lane.lose(System.nanoTime() + params.timeoutNs()), true);
-        check("once", lane.lose(Long.MAX_VALUE), false);
+        check("not yet", lane.expire(System.nanoTime()), false);
+        check("overdue", lane.expire(System.nanoTime() + params.timeoutNs()), true);
+        check("once", lane.expire(Long.MAX_VALUE), false);
         check("late", take(lane, request, 2, 64), Echo.LATE);
-        check("lost", books.values(0).get("lost"), 1L);
+        check("lost", counters.values(0).get("lost"), 1L);
     }
 
     private static void window() {
-        Books books = new Books(params("", ""), true);
-        books.echo(0, 0, 1);
-        books.measure(1000);
-        books.echo(900, 950, 999);
-        books.echo(900, 950, 1000);
-        books.echo(900, 950, 900 + 61_000_000_000L);
-        books.echo(500_000_000, 500_000_000, 500_000_999);
-        books.echo(500_000_000, 500_000_000, 500_001_000);
-        Histogram latency = decode(books.histograms().get("latency"));
+        Counters counters = new Counters(params("", ""), true);
+        counters.echo(0, 0, 1);
+        counters.measure(1000);
+        counters.echo(900, 950, 999);
+        counters.echo(900, 950, 1000);
+        counters.echo(900, 950, 900 + 61_000_000_000L);
+        counters.echo(500_000_000, 500_000_000, 500_000_999);
+        counters.echo(500_000_000, 500_000_000, 500_001_000);
+        Histogram latency = decode(counters.histograms().get("latency"));
         check("within the window", latency.getTotalCount(), 2L);
         check("latency", latency.getMinValue() + " " + latency.getMaxValue(), "100 999");
-        check("lateness", decode(books.histograms().get("lateness")).getMaxValue(), 50L);
-        check("closed loop", new Books(params(":1000", ":0"), false).histograms().keySet().toString(), "[latency]");
+        check("lateness", decode(counters.histograms().get("lateness")).getMaxValue(), 50L);
+        check("closed loop", new Counters(params(":1000", ":0"), false).histograms().keySet().toString(), "[latency]");
     }
 
     private static void connections() {

@@ -10,8 +10,8 @@ import org.HdrHistogram.AbstractHistogram;
 import org.HdrHistogram.AtomicHistogram;
 import org.HdrHistogram.Histogram;
 
-/** What ping counts and measures over all its lanes. Any thread may read the counters. */
-public final class Books {
+/** The counters and histograms of ping over all lanes. Any thread may read the counters. */
+public final class Counters {
     private static final long MAX_NS = 60_000_000_000L;
     private static final int DIGITS = 3;
 
@@ -25,12 +25,12 @@ public final class Books {
     private final AbstractHistogram latency;
     private final AbstractHistogram service;
     private final AbstractHistogram lateness;
-    // The measured window: none yet.
+    // The measured window, initially empty.
     private volatile long fromNs = Long.MAX_VALUE;
     private volatile long untilNs = Long.MAX_VALUE;
 
-    /** {@code shared}: lanes are on threads of their own, which record at the same time. */
-    Books(Params params, boolean shared) {
+    /** {@code shared}: lanes run on separate threads, which record concurrently. */
+    Counters(Params params, boolean shared) {
         this.params = params;
         latency = histogram(shared);
         service = histogram(shared);
@@ -41,13 +41,13 @@ public final class Books {
         return shared ? new AtomicHistogram(1, MAX_NS, DIGITS) : new Histogram(1, MAX_NS, DIGITS);
     }
 
-    /** Begins the measured window. */
+    /** Starts the measured window. */
     void measure(long nowNs) {
         untilNs = nowNs + params.measureNs();
         fromNs = nowNs;
     }
 
-    /** Takes an echo. */
+    /** Counts and records an echo. */
     void echo(long dueNs, long sentNs, long atNs) {
         messages.increment();
         if (atNs < fromNs || atNs >= untilNs) {
@@ -66,7 +66,7 @@ public final class Books {
                 "lost", lost.sum(), "late", late.sum(), "strange", strange.sum(), "task_runs", taskRuns);
     }
 
-    /** The histograms, once nothing is recorded any more. */
+    /** Returns the histograms. Call it when recording has ended. */
     Map<String, String> histograms() {
         Map<String, String> encoded = new HashMap<>(Map.of("latency", encode(latency)));
         if (!params.closedLoop()) {
