@@ -1,4 +1,4 @@
-//! RTCP of one end: when reports are due, what they begin with, and who else is there.
+//! RTCP of one participant: report intervals, sent and received packets, members.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,26 +10,26 @@ use netdyno_rtp::{Interval, IntervalConfig, Members, NtpTime, Ssrc};
 
 use crate::limits::{RTCP_BYTES, RTCP_PER_TURN};
 
-/// Bytes of a report with its SDES, about: what the first interval is computed of.
+/// Approximate length of a report with SDES, for the first interval.
 const REPORT_BYTES: usize = 100;
 
 #[derive(Debug)]
 pub(crate) struct Control {
     pub(crate) socket: DatagramSocket,
-    /// RTP's, once it is known that the other end has RTCP there too: where reports leave from then.
+    /// The RTP socket, if the peer multiplexes RTCP; reports are then sent from it.
     pub(crate) muxed: Option<DatagramSocket>,
     ssrc: Ssrc,
     cname: String,
     interval: Interval,
     members: Members,
-    /// Whether it is this end that sends pictures.
+    /// Whether this participant sends the stream.
     is_sender: bool,
     has_sent: bool,
     datagram: Box<[u8]>,
 }
 
 impl Control {
-    /// With a random SSRC, and a random name (RFC 7022 section 4.2) that nobody can be told by.
+    /// Creates a participant with a random SSRC and an anonymous random CNAME (RFC 7022 section 4.2).
     pub(crate) fn new(socket: DatagramSocket, is_sender: bool) -> io::Result<Self> {
         let name: [u8; 12] = random()?;
         let ssrc = Ssrc(u32::from_ne_bytes(random()?));
@@ -55,12 +55,12 @@ impl Control {
         &self.cname
     }
 
-    /// Others that were heard of lately.
+    /// Number of other participants heard recently.
     pub(crate) fn others(&self) -> usize {
         self.members.count() - 1
     }
 
-    /// A packet of pictures came from another.
+    /// Handles an RTP packet of another participant.
     pub(crate) fn handle_rtp(&mut self, now: Instant, ssrc: Ssrc) {
         self.members.handle_rtp(now, ssrc);
     }
@@ -69,7 +69,7 @@ impl Control {
         self.interval.next_deadline()
     }
 
-    /// Takes what has arrived, a bounded number of datagrams, and shows each packet of others with the address that it came from.
+    /// Receives a bounded number of datagrams and passes each packet of other participants with its source address to `each`.
     pub(crate) fn receive(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl Control {
         result
     }
 
-    /// Takes a datagram. What is malformed is dropped (RFC 3550 section A.2).
+    /// Handles a datagram. Malformed ones are dropped (RFC 3550 section A.2).
     pub(crate) fn handle(
         &mut self,
         now: Instant,
@@ -109,7 +109,7 @@ impl Control {
                 RtcpPacket::ReceiverReport(report) if report.ssrc != self.ssrc => {
                     self.members.handle_rtcp(now, report.ssrc);
                 }
-                // A group gives back what we sent.
+                // The participant's own packet, looped back by a multicast group.
                 RtcpPacket::SenderReport(_) | RtcpPacket::ReceiverReport(_) => return,
                 RtcpPacket::Bye(bye) => {
                     for source in bye.sources {
@@ -124,7 +124,7 @@ impl Control {
         self.count(now);
     }
 
-    /// Whether a report is to be sent now.
+    /// Whether a report is due.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         if now < self.interval.next_deadline() {
             return false;
@@ -134,7 +134,7 @@ impl Control {
         self.interval.handle_timeout(now)
     }
 
-    /// Sends a report that `fill` begins, SDES after it, and BYE where this is the last. What cannot be sent is lost.
+    /// Sends the report written by `fill`, followed by SDES and, if `bye`, by BYE. Send errors are ignored.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -150,14 +150,13 @@ impl Control {
             writer.bye(&[self.ssrc], None);
         }
         let bytes = writer.finish();
-        // Nobody may be there: that is no error.
+        // A missing receiver is not an error.
         let _ = self.muxed.as_ref().unwrap_or(&self.socket).send(to, &self.datagram[..bytes]);
         self.interval.handle_sent(now, bytes);
         self.has_sent = true;
     }
 
-    /// Whether a goodbye is in place: not in a session of so many that all would speak at once (RFC 3550 section 6.3.7); there
-    /// others find out by silence.
+    /// Whether BYE may be sent at once. In large sessions, simultaneous BYE packets must be avoided (RFC 3550 section 6.3.7).
     pub(crate) fn may_leave(&mut self, now: Instant) -> bool {
         self.interval.leave(now, REPORT_BYTES)
     }
@@ -172,14 +171,14 @@ impl Control {
     }
 }
 
-/// Random bytes of the system's.
+/// Random bytes from the system.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
 }
 
-/// The time of day, as reports tell it.
+/// The wall-clock time for sender reports.
 pub(crate) fn ntp_now() -> NtpTime {
     NtpTime::from_unix(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

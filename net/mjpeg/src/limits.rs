@@ -1,25 +1,24 @@
-//! Everything has a limit, and every limit a name. What a sender can make a receiver hold is in the core's limits.
+//! The limits of this crate. [`core::limits`](crate::core::limits) bounds the state that a sender can make a receiver store.
 
 use std::time::Duration;
 
-/// Bytes of a JPEG file, as a source gives it: the most that RFC 2435 can carry, and as much again for what it leaves out (thumbnails,
-/// metadata).
+/// Maximum length of a JPEG file: the maximum that RFC 2435 can carry, and the same again for metadata.
 pub const MAX_PICTURE_BYTES: usize = 32 << 20;
 
-/// Files of one folder, and of one source.
+/// Maximum number of files of a folder and of a source.
 pub const MAX_FILES: usize = 1 << 20;
 
-/// The longest time that the packets of a frame are spread over: a slower rate shows pictures less often, not later.
+/// Maximum time over which the packets of a frame are spread; it bounds the latency at low frame rates.
 pub const MAX_SPREAD: Duration = Duration::from_millis(100);
 
-/// For how long a send waits until the socket has room; what then has not gone is lost.
+/// Maximum wait for space in the send buffer; the remaining packets are lost.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Bytes of a datagram of RTCP that is looked at; a longer one is cut, and then malformed.
+/// Maximum length of a received RTCP datagram; a longer one is truncated and then malformed.
 pub(crate) const RTCP_BYTES: usize = 1500;
 
-/// Datagrams of RTCP that are taken in one go before pictures go on.
+/// Maximum number of RTCP datagrams received per turn.
 pub(crate) const RTCP_PER_TURN: usize = 64;
 
-/// Attempts to find an even port whose successor is free too.
+/// Attempts to find a free even port whose successor is free.
 pub(crate) const PORT_ATTEMPTS: usize = 64;

@@ -1,51 +1,51 @@
-//! When frames are due, and when each slice of a frame: pure, time comes in.
+//! The schedule of frames and of the slices of a frame, without I/O and clock.
 //!
-//! A frame of 200 KB is some 150 packets. Sent at once they overrun the receive buffer that Linux gives without being asked
-//! (212,992 bytes of memory, in which a packet of 1,400 bytes takes 2,304). So they go in slices, each half of that buffer at the
-//! most, spread evenly over the frame's time; a slice is one system call. Smaller ones would fill the buffer no later, as the rate is the same,
-//! and each costs a wake-up, which is most of what sending costs.
+//! A frame of 200 KB has about 150 packets. Sent at once, they overflow the default receive buffer of Linux (212,992 bytes of
+//! memory, of which a packet of 1,400 bytes takes 2,304). They are therefore sent in slices of at most half that buffer, spread
+//! evenly over the frame interval. A slice is one system call. Smaller slices would fill the buffer equally, because the mean rate is
+//! the same, and each slice costs a wake-up.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::limits::MAX_SPREAD;
 
-/// The receive buffer that Linux gives without being asked (`net.core.rmem_default`).
+/// The default receive buffer of Linux (`net.core.rmem_default`).
 const RECEIVE_BUFFER_BYTES: usize = 212_992;
-/// What part of it one slice may take: a receiver may miss one and still lose nothing.
-const BUFFER_PART: usize = 2;
-/// Memory that a packet takes at least, and beyond its power of two.
+/// Divisor of the buffer for a slice: a receiver can be late by one slice without loss.
+const BUFFER_DIVISOR: usize = 2;
+/// Minimum memory charged for a packet.
 const PACKET_MEMORY_BYTES: usize = 2_304;
+/// Memory charged in addition to the power of two.
 const PACKET_OVERHEAD_BYTES: usize = 256;
-/// Headers and room that the system adds before it takes the next power of two.
-const PACKET_ROOM_BYTES: usize = 512;
-/// What part of the frame's time its packets are spread over; in the rest the next picture is fetched.
+/// Headers and headroom that the kernel adds before it rounds up to a power of two.
+const PACKET_HEADROOM_BYTES: usize = 512;
+/// Part of the frame interval over which packets are spread. The next picture is read in the rest.
 const SPREAD: f64 = 0.8;
 
-/// Memory that the system counts for a packet in a receive buffer.
+/// Memory that the kernel charges to a receive buffer for a packet.
 fn memory_bytes(packet_bytes: usize) -> usize {
-    let rounded = (packet_bytes + PACKET_ROOM_BYTES).next_power_of_two();
+    let rounded = (packet_bytes + PACKET_HEADROOM_BYTES).next_power_of_two();
     (rounded + PACKET_OVERHEAD_BYTES).max(PACKET_MEMORY_BYTES)
 }
 
-/// Cuts frames into slices.
+/// Divides frames into slices.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     slice_packets: usize,
-    /// Whether the frame before went in more than one slice.
-    was_cut: bool,
+    /// Whether the previous frame had more than one slice.
+    was_divided: bool,
 }
 
 impl Pacer {
-    /// For packets of so many bytes at the most, RTP header included.
+    /// Creates a pacer for packets of at most `packet_bytes` with the RTP header.
     pub fn new(packet_bytes: usize) -> Self {
-        let slice_packets = RECEIVE_BUFFER_BYTES / BUFFER_PART / memory_bytes(packet_bytes);
-        Self { slice_packets: slice_packets.max(1), was_cut: false }
+        let slice_packets = RECEIVE_BUFFER_BYTES / BUFFER_DIVISOR / memory_bytes(packet_bytes);
+        Self { slice_packets: slice_packets.max(1), was_divided: false }
     }
 
-    /// The packets of a frame that begins at `from`: when each slice is due, and which packets it has. The first is due at
-    /// `from`, the last at the end of `spread`, whatever the frame's length: so frames end at a steady rate. Without `spread`
-    /// all is one slice.
+    /// Divides a frame that starts at `from` into slices with their due times. The first slice is due at `from`, the last at the end of
+    /// `spread` for any frame length, so that frames end at a steady rate. With a `spread` of 0, there is one slice.
     pub fn slices(
         &mut self,
         packets: usize,
@@ -59,41 +59,41 @@ impl Pacer {
         })
     }
 
-    /// Where frames are now just above the length of one slice and now just below, all are cut: or their ends would jump.
+    /// Number of slices. If frame lengths vary around the length of a slice, all frames are divided, so that their ends do not jitter.
     fn count(&mut self, packets: usize) -> usize {
         let needed = packets.div_ceil(self.slice_packets);
-        self.was_cut = needed > 1 || (self.was_cut && packets > self.slice_packets.div_ceil(2));
-        needed.max(if self.was_cut { 2 } else { 1 })
+        self.was_divided = needed > 1 || (self.was_divided && packets > self.slice_packets.div_ceil(2));
+        needed.max(if self.was_divided { 2 } else { 1 })
     }
 }
 
-/// How long the packets of a frame are spread over at a rate of so many frames a second.
+/// The time over which the packets of a frame are spread for a frame interval.
 pub fn spread(interval: Duration) -> Duration {
     interval.mul_f64(SPREAD).min(MAX_SPREAD)
 }
 
-/// Frames at a steady rate.
+/// A schedule of frames at a steady rate.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     start: Instant,
     interval_ns: f64,
-    /// The frame that comes next, counted from the start.
+    /// Number of the next frame since the start.
     number: u64,
 }
 
 impl Schedule {
-    /// The first frame is due at `start`. `fps` is more than 0.
+    /// Creates a schedule whose first frame is due at `start`. `fps` must be above 0.
     pub fn new(start: Instant, fps: f64) -> Self {
         Self { start, interval_ns: 1e9 / fps, number: 0 }
     }
 
-    /// From one frame to the next.
+    /// The frame interval.
     pub fn interval(&self) -> Duration {
         Duration::from_nanos(self.interval_ns as u64)
     }
 
-    /// When the next frame is due. If that is more than a frame's time past, frames have been missed: they are left out, and the rate
-    /// goes on from `now`.
+    /// The time at which the next frame is due. If that was more than an interval ago, frames are skipped and the schedule restarts at
+    /// `now`.
     pub fn next(&mut self, now: Instant) -> Instant {
         let mut due = self.due();
         if now > due + self.interval() {
@@ -104,7 +104,7 @@ impl Schedule {
         due
     }
 
-    /// Rounded up: so that a tick of the stream's clock that falls on a frame is that frame's.
+    /// Rounded up, so that the RTP timestamp is not one tick too low.
     fn due(&self) -> Instant {
         self.start + Duration::from_nanos((self.number as f64 * self.interval_ns).ceil() as u64)
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_leaves_room_in_the_default_buffer() {
+    fn two_slices_fit_in_the_default_buffer() {
         for packet_bytes in [300, 600, 1400, 1472, 4000, 9000, 30_000] {
             let slice = Pacer::new(packet_bytes).slice_packets;
             assert!(2 * slice * memory_bytes(packet_bytes) <= RECEIVE_BUFFER_BYTES, "{packet_bytes}");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_about_as_long_as_a_slice_end_alike() {
+    fn frames_near_the_length_of_a_slice_end_at_the_same_time() {
         let mut pacer = Pacer::new(1400);
         for (packets, expected) in [(46, 1), (47, 2), (46, 2), (24, 2), (23, 1), (46, 1)] {
             assert_eq!(slices(&mut pacer, packets, SECOND).len(), expected, "{packets}");
@@ -179,18 +179,18 @@ mod tests {
             let exact = Duration::from_secs_f64(90_000.0 / fps);
             assert!((dues[90_000] - start).abs_diff(exact) < Duration::from_micros(1), "{fps}");
         }
-        // Ticks of 90 kHz.
+        // Ticks at 90 kHz.
         let mut schedule = Schedule::new(start, 30.0);
         let ticks = (0..4).map(|_| (schedule.next(start) - start).as_nanos() * 90_000 / 1_000_000_000);
         assert_eq!(ticks.collect::<Vec<_>>(), [0, 3000, 6000, 9000]);
     }
 
     #[test]
-    fn frames_that_were_missed_are_left_out() {
+    fn missed_frames_are_skipped() {
         let start = Instant::now();
         let mut schedule = Schedule::new(start, 10.0);
         assert_eq!(schedule.next(start), start);
-        // A little late is made up for.
+        // A short delay is caught up.
         assert_eq!(schedule.next(start + SECOND * 15 / 100), start + SECOND / 10);
         let late = start + SECOND * 5;
         assert_eq!(schedule.next(late), late);

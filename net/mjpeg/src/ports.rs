@@ -1,4 +1,4 @@
-//! Pairs of sockets, RTP's and RTCP's, the port of one being the other's plus one (RFC 3550 section 11).
+//! Socket pairs with adjacent ports for RTP and RTCP (RFC 3550 section 11).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,7 +8,7 @@ use netdyno_io::{DatagramOptions, DatagramSocket, Interface, SocketOptions, UdpS
 use crate::error::OpenError;
 use crate::limits::PORT_ATTEMPTS;
 
-/// All addresses, of the version of another one.
+/// The unspecified address of the same IP version.
 pub(crate) fn any(like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -16,7 +16,7 @@ pub(crate) fn any(like: IpAddr) -> IpAddr {
     }
 }
 
-/// The interface by which a group is reached: the one that was named, or the one that the system's routes lead to.
+/// The interface for a multicast group: the configured one, or the one selected by the routing table.
 pub(crate) fn interface_towards(group: SocketAddr, named: Option<&Interface>) -> io::Result<Interface> {
     match named {
         Some(interface) => Ok(interface.clone()),
@@ -27,7 +27,7 @@ pub(crate) fn interface_towards(group: SocketAddr, named: Option<&Interface>) ->
     }
 }
 
-/// Sockets for unicast. Port 0: an even one that the system has free, with the one after it.
+/// Binds sockets for unicast. Port 0 selects a free even port whose successor is free.
 pub(crate) fn bind(
     address: SocketAddr,
     options: &SocketOptions,
@@ -48,12 +48,12 @@ pub(crate) fn bind(
     Err(failed(io::ErrorKind::AddrInUse.into()))
 }
 
-/// RTP's alone.
+/// Binds a socket for RTP only.
 pub(crate) fn bind_one(address: SocketAddr, options: &SocketOptions) -> Result<UdpSocket, OpenError> {
     UdpSocket::bind(address, options).map_err(|error| OpenError::Bind { address, error })
 }
 
-/// Sockets that take what is sent to a group.
+/// Binds sockets to a multicast group.
 pub(crate) fn join(
     group: SocketAddr,
     interface: Option<&Interface>,
@@ -61,7 +61,7 @@ pub(crate) fn join(
 ) -> Result<(UdpSocket, DatagramSocket), OpenError> {
     let failed = |error| OpenError::Group { group, error };
     let interface = interface_towards(group, interface).map_err(failed)?;
-    // Others on this machine may listen to the group, too.
+    // Several programs may receive from the group.
     let mut options = options.clone();
     options.reuse_address = true;
     let rtp = UdpSocket::bind(group, &options).map_err(failed)?;
@@ -72,12 +72,12 @@ pub(crate) fn join(
     Ok((rtp, rtcp))
 }
 
-/// The address of RTCP beside one of RTP.
+/// The RTCP address for an RTP address.
 pub(crate) fn after(rtp: SocketAddr) -> SocketAddr {
     SocketAddr::new(rtp.ip(), rtp.port().wrapping_add(1).max(1))
 }
 
-/// Reports are few and short: buffers as the system gives them.
+/// Options of the RTCP socket: default buffers, because reports are few and short.
 fn control_options() -> DatagramOptions {
     let mut options = DatagramOptions::default();
     (options.receive_buffer_bytes, options.send_buffer_bytes) = (0, 0);

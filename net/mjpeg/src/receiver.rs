@@ -1,4 +1,4 @@
-//! One stream from one address or group, by RTP over UDP.
+//! Receives one stream over UDP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,53 +13,54 @@ use crate::control::Control;
 use crate::error::OpenError;
 use crate::ports;
 
-/// Keys of the sockets.
+/// Poller key of the RTP socket.
 const RTP: u32 = 0;
+/// Poller key of the RTCP socket.
 const RTCP: u32 = 1;
 
-/// Buffers that one receive call fills: memory is taken as they are used, and coalesced packets fill few.
+/// Number of buffers per receive call. Coalesced packets need few; unused ones take no memory.
 const BUFFERS: usize = 16;
 
-/// Receives in which packets come first, before reports are looked at though packets are there.
+/// Number of RTP receives after which RTCP is received even if more RTP is available.
 const RTP_TURNS: u32 = 256;
 
-/// How a stream is received.
+/// Settings of a receiver.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReceiverConfig {
-    /// How frames are put together.
+    /// Settings of the depacketizer.
     pub depacketizer: DepacketizerConfig,
-    /// SO_RCVBUF of RTP, bytes, as far as the system grants it; 0 leaves the system's default.
+    /// Requested SO_RCVBUF of the RTP socket in bytes; 0 keeps the system's default.
     pub receive_buffer_bytes: usize,
-    /// The interface by which a group is joined; without it the system chooses.
+    /// Interface for joining a multicast group; `None` lets the system choose.
     pub interface: Option<Interface>,
 }
 
 impl Default for ReceiverConfig {
-    /// A depacketiser's defaults; 4 MiB.
+    /// The depacketizer's defaults; 4 MiB.
     fn default() -> Self {
         Self { depacketizer: DepacketizerConfig::default(), receive_buffer_bytes: 4 << 20, interface: None }
     }
 }
 
-/// What a receiver has had since it was opened.
+/// Counters of a receiver since it was opened.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct ReceiverStats {
-    /// Packets and frames.
+    /// Counters of packets and frames.
     pub frames: DepacketizerStats,
-    /// Loss and jitter of the source, as its reports tell; none before its first packet.
+    /// Loss and jitter; `None` before the first packet.
     pub reception: Option<ReceptionStats>,
-    /// Bytes of packets, RTP headers included.
+    /// Bytes of received packets with RTP headers.
     pub packet_bytes: u64,
-    /// Datagrams that were neither RTP nor RTCP.
+    /// Datagrams that are neither RTP nor RTCP.
     pub foreign_datagrams: u64,
 }
 
-/// Receives a stream, and says how it arrives (receiver reports).
+/// Receives a stream and sends receiver reports.
 ///
-/// One thread drives it by [`next`](Self::next). Give frames back with [`recycle`](Self::recycle), so that no memory is allocated. Dropping
-/// it says goodbye (BYE) to the source.
+/// One thread drives it by [`next`](Self::next). Return frames with [`recycle`](Self::recycle) to reuse their memory. Dropping the
+/// receiver sends BYE.
 #[derive(Debug)]
 pub struct Receiver {
     rtp: UdpSocket,
@@ -68,14 +69,16 @@ pub struct Receiver {
     events: Events,
     batch: ReceiveBatch,
     turns: u32,
-    /// What of the batch comes next: a buffer, and an offset in it; and when it came.
+    /// Position in the batch: a buffer and an offset.
     at: (usize, usize),
+    /// Arrival of the batch.
     arrived: Instant,
     depacketizer: Depacketizer,
-    /// Who the source is, once a packet of it came, and where its reports come from.
+    /// The SSRC of the source after its first packet.
     source: Option<Ssrc>,
+    /// Source address of its reports.
     reports_from: Option<SocketAddr>,
-    /// What it calls itself.
+    /// Its CNAME.
     source_name: Option<String>,
     has_ended: bool,
     packet_bytes: u64,
@@ -83,11 +86,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listens at an address of this machine, or to a group. Port 0: an even one that is free. RTCP has the port after it; where a sender
-    /// has it on the same port (RFC 5761), it is taken there, and answered from there.
+    /// Binds a local address or joins a multicast group. Port 0 selects a free even port. RTCP uses the next port, or the RTP port if the
+    /// sender multiplexes them (RFC 5761).
     ///
     /// # Errors
-    /// Settings that cannot be, and what the system does not give.
+    /// A setting is invalid, or an operation of the system failed.
     pub fn open(listen: SocketAddr, config: &ReceiverConfig) -> Result<Self, OpenError> {
         let mut options = SocketOptions::default();
         options.receive_buffer_bytes = config.receive_buffer_bytes;
@@ -119,17 +122,17 @@ impl Receiver {
         })
     }
 
-    /// Where it listens, with the port that it got.
+    /// The RTP address with the actual port.
     pub fn local_address(&self) -> SocketAddr {
         self.rtp.local_address()
     }
 
-    /// SO_RCVBUF of RTP as the kernel tells it.
+    /// SO_RCVBUF of the RTP socket as reported by the kernel.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         self.rtp.receive_buffer_bytes()
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn stats(&self) -> ReceiverStats {
         ReceiverStats {
             frames: *self.depacketizer.stats(),
@@ -139,25 +142,25 @@ impl Receiver {
         }
     }
 
-    /// What the source calls itself (SDES CNAME), at most 255 bytes, control characters left out; none before it said so.
+    /// The CNAME of the source, at most 255 bytes without control characters; `None` before the first SDES packet.
     pub fn source_name(&self) -> Option<&str> {
         self.source_name.as_deref()
     }
 
-    /// Whether the source has said goodbye, and sent nothing since.
+    /// Whether the source has sent BYE and no packets since.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The next frame or loss; none if there was none by the deadline, or a signal came. The thread that calls it is woken up as soon as
-    /// packets are there, also where others keep its CPU busy ([`enable_precise_waits`]).
+    /// Waits for the next frame or loss. Returns `None` at the deadline or after a signal. Enables precise wake-ups for the thread
+    /// ([`enable_precise_waits`]).
     ///
     /// # Errors
-    /// What the system says of the sockets.
+    /// An operation on the sockets failed.
     pub fn next(&mut self, deadline: Instant) -> io::Result<Option<Event>> {
         enable_precise_waits();
         loop {
-            if let Some(event) = self.take_batch() {
+            if let Some(event) = self.handle_batch() {
                 return Ok(Some(event));
             }
             let now = Instant::now();
@@ -168,9 +171,9 @@ impl Receiver {
             if now >= deadline {
                 return Ok(None);
             }
-            let holes = self.depacketizer.next_deadline().unwrap_or(deadline);
-            let mut until = deadline.min(holes);
-            // Without anybody to report to, the time for it passes.
+            let losses = self.depacketizer.next_deadline().unwrap_or(deadline);
+            let mut until = deadline.min(losses);
+            // Without an address for reports, their deadline is irrelevant.
             if self.source.is_some() && self.reports_from.is_some() {
                 until = until.min(self.control.next_deadline());
             }
@@ -182,22 +185,22 @@ impl Receiver {
         }
     }
 
-    /// Takes the memory of a frame back, for one to come.
+    /// Reuses the buffer of a frame.
     pub fn recycle(&mut self, frame: Frame) {
         self.depacketizer.recycle(frame);
     }
 
-    /// Takes packets, or reports where there are none, so that a goodbye comes after the last frame. If packets never end, reports have
-    /// their turn, too.
+    /// Receives RTP, or RTCP if there is no RTP, so that BYE is handled after the last frame. RTCP is also received after many turns
+    /// with RTP.
     fn receive(&mut self) -> io::Result<()> {
         let is_ready = |key| self.events.iter().any(|ready| ready.key == key);
         let (rtp, rtcp) = (is_ready(RTP), is_ready(RTCP));
         self.turns = self.turns.wrapping_add(1);
         self.arrived = Instant::now();
         if rtcp && (!rtp || self.turns.is_multiple_of(RTP_TURNS)) {
-            let mut heard = Heard::of(self.source);
-            self.control.receive(self.arrived, |packet, from| heard.take(packet, from))?;
-            self.handle_heard(heard);
+            let mut summary = RtcpSummary::new(self.source);
+            self.control.receive(self.arrived, |packet, from| summary.handle(packet, from))?;
+            self.handle_rtcp(summary);
         }
         if rtp {
             self.rtp.receive(&mut self.batch)?;
@@ -206,10 +209,10 @@ impl Receiver {
         Ok(())
     }
 
-    /// Goes on in what was received, until there is something to give out.
-    fn take_batch(&mut self) -> Option<Event> {
+    /// Handles the received batch until there is an event.
+    fn handle_batch(&mut self) -> Option<Event> {
         let (first, mut offset) = self.at;
-        let (mut heard, mut event) = (Heard::of(self.source), None);
+        let (mut summary, mut event) = (RtcpSummary::new(self.source), None);
         self.at = (usize::MAX, 0);
         'batch: for (index, received) in self.batch.iter().enumerate().skip(first) {
             let Some(rest) = received.datagrams.get(std::mem::take(&mut offset)..) else { continue };
@@ -232,28 +235,28 @@ impl Receiver {
                         }
                     }
                     Kind::Rtcp => {
-                        heard.muxed = true;
-                        let mut each = |packet: &RtcpPacket<'_>, from| heard.take(packet, from);
+                        summary.muxed = true;
+                        let mut each = |packet: &RtcpPacket<'_>, from| summary.handle(packet, from);
                         self.control.handle(self.arrived, datagram, received.remote, &mut each);
                     }
                     Kind::Other => self.foreign_datagrams += 1,
                 }
             }
         }
-        self.handle_heard(heard);
+        self.handle_rtcp(summary);
         event
     }
 
-    fn handle_heard(&mut self, heard: Heard) {
-        if let Some((info, from)) = heard.report {
+    fn handle_rtcp(&mut self, summary: RtcpSummary) {
+        if let Some((info, from)) = summary.report {
             self.depacketizer.handle_sender_report(self.arrived, &info);
             self.reports_from = Some(from);
-            self.control.muxed = heard.muxed.then(|| self.rtp.datagram_socket());
+            self.control.muxed = summary.muxed.then(|| self.rtp.datagram_socket());
         }
-        if heard.name.is_some() {
-            self.source_name = heard.name;
+        if summary.name.is_some() {
+            self.source_name = summary.name;
         }
-        if heard.bye {
+        if summary.bye {
             self.has_ended = true;
             self.depacketizer.flush();
         }
@@ -285,23 +288,23 @@ impl Drop for Receiver {
     }
 }
 
-/// What RTCP said of the source.
+/// The contents of received RTCP packets that concern the source.
 #[derive(Debug)]
-struct Heard {
+struct RtcpSummary {
     source: Option<Ssrc>,
     report: Option<(netdyno_rtp::rtcp::SenderInfo, SocketAddr)>,
     name: Option<String>,
     bye: bool,
-    /// It came to RTP's port.
+    /// Whether the packets arrived on the RTP port.
     muxed: bool,
 }
 
-impl Heard {
-    fn of(source: Option<Ssrc>) -> Self {
+impl RtcpSummary {
+    fn new(source: Option<Ssrc>) -> Self {
         Self { source, report: None, name: None, bye: false, muxed: false }
     }
 
-    fn take(&mut self, packet: &RtcpPacket<'_>, from: SocketAddr) {
+    fn handle(&mut self, packet: &RtcpPacket<'_>, from: SocketAddr) {
         match packet {
             RtcpPacket::SenderReport(report) if Some(report.info.ssrc) == self.source => {
                 self.report = Some((report.info, from));

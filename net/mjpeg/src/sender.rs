@@ -1,4 +1,4 @@
-//! One stream to one address, by RTP over UDP.
+//! Sends one stream to one address over UDP.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Range, RangeInclusive};
@@ -18,24 +18,24 @@ use crate::limits::WRITE_TIMEOUT;
 use crate::pace::Pacer;
 use crate::ports;
 
-/// Payload types that RTP must not have on a port that has RTCP too (RFC 5761 section 4).
+/// RTP payload types that conflict with RTCP on a shared port (RFC 5761 section 4).
 const MUXED_RTCP: RangeInclusive<u8> = 64..=95;
 
-/// How a stream is sent.
+/// Settings of a sender.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SenderConfig {
-    /// How packets are made.
+    /// Settings of the packetizer.
     pub packetizer: PacketizerConfig,
-    /// The address to send from; without it the system chooses.
+    /// Local address; `None` lets the system choose.
     pub local: Option<IpAddr>,
-    /// Routers that what goes to a group may pass, and one more.
+    /// TTL of multicast packets.
     pub multicast_hops: u8,
-    /// The interface by which a group is sent to; without it the system chooses.
+    /// Interface for multicast; `None` lets the system choose.
     pub interface: Option<Interface>,
-    /// Where RTCP goes; without it to the port after RTP's.
+    /// Destination port of RTCP; `None` selects the port after RTP's.
     pub rtcp_port: Option<u16>,
-    /// RTCP goes from and to RTP's own port (RFC 5761), whatever `rtcp_port` says: not to a group.
+    /// Whether RTCP shares the RTP port (RFC 5761); overrides `rtcp_port`. Unicast only.
     pub rtcp_mux: bool,
 }
 
@@ -52,58 +52,58 @@ impl Default for SenderConfig {
     }
 }
 
-/// What a sender has done and heard since it was opened.
+/// Counters of a sender since it was opened.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct SenderStats {
-    /// Pictures sent.
+    /// Sent frames.
     pub frames: u64,
-    /// Packets sent.
+    /// Sent packets.
     pub packets: u64,
-    /// Bytes of these, RTP headers included.
+    /// Bytes of sent packets with RTP headers.
     pub packet_bytes: u64,
-    /// Packets that the system did not take in time.
+    /// Packets that the socket did not accept in time.
     pub unsent_packets: u64,
-    /// Sends that the system refused: no route, or longer than the link takes.
+    /// Failed sends, for example without a route or beyond the link's MTU.
     pub send_errors: u64,
-    /// How much later than due the last packets of frames were sent, all together.
+    /// Total delay of the last packets of frames.
     pub late: Duration,
-    /// Receivers that were heard of lately.
+    /// Number of receivers that sent RTCP recently.
     pub receivers: usize,
-    /// The last report of one of them.
+    /// The last receiver report.
     pub last_report: Option<PeerReport>,
 }
 
-/// What a receiver has told of this stream.
+/// A receiver's report on this stream.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct PeerReport {
-    /// The address that the report came from.
+    /// Source address of the report.
     pub from: SocketAddr,
-    /// When it came.
+    /// Arrival of the report.
     pub arrived: Instant,
-    /// What it says.
+    /// The report block.
     pub block: ReportBlock,
-    /// The round trip, if it had a report of ours.
+    /// Round-trip time, if the receiver had received a sender report.
     pub round_trip: Option<Duration>,
 }
 
-/// What came of a picture.
+/// Result of [`Sender::send`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// Packets that it went in.
+    /// Number of packets.
     pub packets: usize,
-    /// Width of the picture, pixels.
+    /// Width in pixels.
     pub width: u16,
-    /// Height.
+    /// Height in pixels.
     pub height: u16,
 }
 
-/// Sends pictures to one address. It needs no receiver: whether somebody is there, only reports tell.
+/// Sends pictures to one address. It does not need a receiver.
 ///
-/// One thread drives it: [`send`](Self::send) and [`wait`](Self::wait) block, take reports of receivers meanwhile, and send those that are
-/// due. Dropping it says goodbye (BYE).
+/// One thread drives it. [`send`](Self::send) and [`wait`](Self::wait) block; meanwhile they receive reports and send those that are due.
+/// Dropping the sender sends BYE.
 #[derive(Debug)]
 pub struct Sender {
     rtp: UdpSocket,
@@ -112,20 +112,20 @@ pub struct Sender {
     remote_rtcp: SocketAddr,
     packetizer: Packetizer,
     pacer: Pacer,
-    /// Bytes of a frame's packets but the last.
+    /// Length of all packets of a frame except the last.
     packet_bytes: usize,
     clock: MediaClock,
     sending: Sending,
-    /// Those that go next.
+    /// The packets of the next system call.
     packets: Vec<u8>,
     stats: SenderStats,
 }
 
 impl Sender {
-    /// A sender to this address, or group. SSRC, first sequence number and timestamp are random (RFC 3550 section 5.1).
+    /// Opens a sender to a unicast or multicast address. SSRC, first sequence number and timestamp are random (RFC 3550 section 5.1).
     ///
     /// # Errors
-    /// Settings that cannot be, and what the system does not give. Nothing is sent.
+    /// A setting is invalid, or an operation of the system failed.
     pub fn open(remote: SocketAddr, config: &SenderConfig) -> Result<Self, OpenError> {
         let payload_type = config.packetizer.payload_type;
         if config.rtcp_mux && remote.ip().is_multicast() {
@@ -174,38 +174,37 @@ impl Sender {
         })
     }
 
-    /// Where it sends to.
+    /// The destination.
     pub fn remote_address(&self) -> SocketAddr {
         self.remote
     }
 
-    /// The stream's number.
+    /// The SSRC of the stream.
     pub fn ssrc(&self) -> Ssrc {
         self.control.ssrc()
     }
 
-    /// The sender's lasting name (CNAME).
+    /// The canonical name (CNAME).
     pub fn cname(&self) -> &str {
         self.control.cname()
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn stats(&self) -> SenderStats {
         let receivers = self.control.others();
         SenderStats { send_errors: self.rtp.send_errors(), receivers, ..self.stats }
     }
 
-    /// Sends a picture, a JPEG file, whole: it was sampled at `at`, and its packets leave from then on, evenly over `spread`. Returns once the
-    /// last is out. Without `spread` all leave at once, which most receivers have no room for.
+    /// Sends a JPEG file. `at` determines its timestamp; its packets are sent from `at` on, evenly over `spread`. Returns after the last
+    /// packet. With a `spread` of 0, all packets are sent at once, which may overflow the receiver's buffer.
     ///
     /// # Errors
-    /// A picture that RFC 2435 cannot carry; nothing of it is sent. That packets do not arrive, or cannot be sent, is no error:
-    /// see [`stats`](Self::stats).
+    /// RFC 2435 cannot carry the picture; nothing is sent. Failed sends and lost packets are not errors; see [`stats`](Self::stats).
     pub fn send(&mut self, file: &[u8], at: Instant, spread: Duration) -> Result<Sent, PictureError> {
         let jpeg = Jpeg::parse(file)?;
         let frame = self.packetizer.packets(&jpeg, self.clock.at(at))?;
         let slices = self.pacer.slices(frame.count(), at, spread);
-        // What is late is caught up with at twice the rate, not at once: the receiver's buffer has no more room for it.
+        // Late slices are sent at twice the rate rather than at once, to avoid overflowing the receiver's buffer.
         let gap = spread / (2 * slices.len() as u32);
         let (mut last_due, mut not_before) = (at, at);
         for (due, packets) in slices {
@@ -226,13 +225,13 @@ impl Sender {
         let now = Instant::now();
         self.stats.late += now.saturating_duration_since(last_due);
         if spread.is_zero() {
-            self.look(now);
+            self.poll_reports(now);
         }
         Ok(Sent { packets: frame.count(), width: jpeg.width(), height: jpeg.height() })
     }
 
-    /// Waits until then, takes reports of receivers, and sends those that are due. Goes on through signals. The thread's timers are set to end
-    /// when they are due ([`enable_precise_waits`]).
+    /// Waits until a time, receives reports and sends those that are due. Signals do not interrupt it. Enables precise timers for the
+    /// thread ([`enable_precise_waits`]).
     pub fn wait(&mut self, until: Instant) {
         enable_precise_waits();
         loop {
@@ -246,14 +245,14 @@ impl Sender {
             match DatagramSocket::wait_any(slice::from_ref(&self.control.socket), wait) {
                 Ok(Some(_)) => self.receive(),
                 Ok(None) => {}
-                // The socket cannot be waited for: then by the clock.
+                // Waiting for the socket failed: wait for the time only.
                 Err(_) => std::thread::sleep(wait),
             }
         }
     }
 
-    /// Some packets of a frame, as many as one system call takes at the most. They are put together side by side first: the kernel takes
-    /// longer for two pieces a packet than that copy does.
+    /// Sends packets of a frame with one system call. They are copied to a contiguous buffer first, which costs less than gathering two
+    /// slices per packet in the kernel.
     fn send_packets(&mut self, frame: &FramePackets<'_>, indices: Range<usize>) {
         self.packets.clear();
         indices.for_each(|index| {
@@ -262,7 +261,7 @@ impl Sender {
         let mut rest = &self.packets[..];
         loop {
             rest = &rest[self.rtp.send(self.rtp.local_address(), self.remote, rest, self.packet_bytes)..];
-            // The buffer is full: a slow link. What does not fit in time is lost.
+            // The send buffer is full. Packets that do not fit in time are lost.
             if rest.is_empty() || !self.rtp.wait_writable(WRITE_TIMEOUT).unwrap_or(false) {
                 break;
             }
@@ -270,8 +269,8 @@ impl Sender {
         self.stats.unsent_packets += rest.len().div_ceil(self.packet_bytes) as u64;
     }
 
-    /// Without waiting: takes reports if it is time to send one, as flat out nobody waits.
-    fn look(&mut self, now: Instant) {
+    /// Receives reports if one is due, for callers that never wait.
+    fn poll_reports(&mut self, now: Instant) {
         if now >= self.control.next_deadline() {
             self.receive();
             self.report_if_due(now);
@@ -281,7 +280,7 @@ impl Sender {
     fn receive(&mut self) {
         let (now, ntp, ssrc) = (Instant::now(), ntp_now(), self.control.ssrc());
         let mut last = None;
-        let heard = self.control.receive(now, |packet, from| {
+        let result = self.control.receive(now, |packet, from| {
             let blocks = match packet {
                 RtcpPacket::SenderReport(report) => report.blocks,
                 RtcpPacket::ReceiverReport(report) => report.blocks,
@@ -292,12 +291,12 @@ impl Sender {
             }
         });
         self.stats.last_report = last.or(self.stats.last_report);
-        // A socket that fails is one without reports; pictures go on.
-        heard.unwrap_or_default();
+        // An RTCP socket that fails provides no reports; pictures are still sent.
+        result.unwrap_or_default();
     }
 
     fn report_if_due(&mut self, now: Instant) {
-        // Who has sent nothing has nothing to report.
+        // Without sent frames, there is nothing to report.
         if self.stats.frames > 0 && self.control.is_due(now) {
             self.report(now, false);
         }

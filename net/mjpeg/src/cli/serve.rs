@@ -132,6 +132,8 @@ fn show(status: &mut Status, stats: &ServerStats, last: bool) -> std::io::Result
             "frames_sent": stats.frames_sent,
             "frames_left_out": stats.skipped_frames,
             "left_out": stats.skipped_pictures,
+            "rejections": stats.rejections,
+            "foreign_datagrams": stats.foreign_datagrams,
             "last": last,
         })
     };
@@ -160,6 +162,7 @@ fn describe(event: &ServerEvent) -> Option<String> {
                 "{peer} {reason}: {frames} frames, {skipped_frames} skipped{lost} ({clients} clients)"
             ))
         }
+        ServerEvent::Rejected { peer, cause } => Some(format!("{peer} rejected: {cause}")),
         _ => None,
     }
 }

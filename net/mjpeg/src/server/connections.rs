@@ -6,16 +6,19 @@ use std::time::Instant;
 use netdyno_io::tcp::{Event, Key};
 use netdyno_rtsp::{Message, Peer, host_prefix, next_message};
 
-use super::StopReason;
 use super::connection::Connection;
-use super::limits::{REQUEST_TIMEOUT, RESPONSE_BYTES, SPARE_CONNECTIONS_PER_HOST};
+use super::limits::{MESSAGES_PER_TURN, REQUEST_TIMEOUT, RESPONSE_BYTES, SPARE_CONNECTIONS_PER_HOST};
 use super::network::{EventHandler, Network};
 use super::player::Route;
+use super::{Rejection, StopReason};
 
 impl Network {
     pub(super) fn handle_event(&mut self, now: Instant, event: Event, on_event: EventHandler<'_>) {
         match event {
-            Event::Accepted(key, remote) if self.exceeds_host_limit(remote) => self.reactor.close(key, false),
+            Event::Accepted(key, remote) if self.exceeds_host_limit(remote) => {
+                self.reactor.close(key, false);
+                self.reject(remote, Rejection::ConnectionLimit, on_event);
+            }
             Event::Accepted(key, remote) => {
                 let local = self.reactor.connection_address(key).unwrap_or(self.address);
                 let connection = Connection {
@@ -23,7 +26,10 @@ impl Network {
                     peer: Peer { connection: key.bits(), remote, local },
                     last_request: now,
                     pending_response_bytes: 0,
+                    has_request: false,
                     is_held: false,
+                    is_throttled: false,
+                    is_flooding: false,
                     response_bytes: 0,
                     frame_backlog: 0,
                     last_progress: now,
@@ -51,17 +57,18 @@ impl Network {
     }
 
     fn forget(&mut self, now: Instant, key: Key, on_event: EventHandler<'_>) {
-        if self.connections.remove(&key.bits()).is_some() {
+        if let Some(connection) = self.connections.remove(&key.bits()) {
+            if !connection.has_request {
+                self.reject(connection.peer.remote, Rejection::NoRequest, on_event);
+            }
             self.sessions.handle_closed(key.bits());
             self.handle_session_events(now, on_event);
         }
     }
 
-    /// Handles the complete messages of a connection.
+    /// Handles the complete messages of a connection, at most [`MESSAGES_PER_TURN`]. The rest follow in the next turn.
     fn handle_input(&mut self, now: Instant, key: Key, on_event: EventHandler<'_>) {
-        loop {
-            let description = self.description.clone();
-            let stream = self.stream_state(now, description.as_deref());
+        for _ in 0..MESSAGES_PER_TURN {
             let is_accepted = self.reactor.pending_output(key) == 0;
             let Some(connection) = self.connections.get_mut(&key.bits()) else { return };
             if is_accepted {
@@ -71,43 +78,81 @@ impl Network {
             if connection.is_held {
                 return;
             }
-            let (input, output) = self.reactor.buffers(key);
-            let (count, message) = next_message(input);
-            let before = output.len();
-            let mut is_invalid = false;
-            match message {
-                Message::Incomplete => return self.reactor.consume(key, count),
-                Message::Request(request) => {
-                    connection.last_request = now;
-                    self.sessions.handle_request(now, &connection.peer, &stream, &request, output);
+            if !self.handle_message(now, key, on_event) {
+                if let Some(connection) = self.connections.get_mut(&key.bits())
+                    && std::mem::take(&mut connection.is_throttled)
+                {
+                    self.reactor.resume(key);
                 }
-                Message::Interleaved { channel, packet } => {
-                    let id = self.sessions.handle_interleaved(now, key.bits(), channel);
-                    if let Some(player) = id.and_then(|id| self.players.get_mut(&id)) {
-                        player.handle_rtcp(self.identity.ssrc, packet);
-                    }
-                }
-                Message::Response => {}
-                Message::Invalid(status) => {
-                    self.sessions.handle_invalid(status, output);
-                    is_invalid = true;
+                return;
+            }
+        }
+        self.throttle(key, on_event);
+    }
+
+    /// Handles the first message of a connection's input. Returns whether there may be another one.
+    fn handle_message(&mut self, now: Instant, key: Key, on_event: EventHandler<'_>) -> bool {
+        let description = self.description.clone();
+        let stream = self.stream_state(now, description.as_deref());
+        let Some(connection) = self.connections.get_mut(&key.bits()) else { return false };
+        let (input, output) = self.reactor.buffers(key);
+        let (count, message) = next_message(input);
+        let before = output.len();
+        let mut invalid = None;
+        match message {
+            Message::Incomplete => {
+                self.reactor.consume(key, count);
+                return false;
+            }
+            Message::Request(request) => {
+                connection.last_request = now;
+                connection.has_request = true;
+                self.sessions.handle_request(now, &connection.peer, &stream, &request, output);
+            }
+            Message::Interleaved { channel, packet } => {
+                let id = self.sessions.handle_interleaved(now, key.bits(), channel);
+                if let Some(player) = id.and_then(|id| self.players.get_mut(&id)) {
+                    player.handle_rtcp(self.identity.ssrc, packet);
                 }
             }
-            let response_bytes = output.len() - before;
-            connection.pending_response_bytes += response_bytes;
-            connection.response_bytes += response_bytes as u64;
-            self.reactor.consume(key, count);
-            self.handle_session_events(now, on_event);
-            if is_invalid {
-                self.forget(now, key, on_event);
-                self.reactor.close(key, true);
+            Message::Response => {}
+            Message::Invalid(status) => {
+                self.sessions.handle_invalid(status, output);
+                connection.has_request = true;
+                invalid = Some((connection.peer.remote, status));
             }
+        }
+        let response_bytes = output.len() - before;
+        connection.pending_response_bytes += response_bytes;
+        connection.response_bytes += response_bytes as u64;
+        self.reactor.consume(key, count);
+        self.handle_session_events(now, on_event);
+        if let Some((peer, status)) = invalid {
+            self.reject(peer, Rejection::InvalidMessage(status.code()), on_event);
+            self.forget(now, key, on_event);
+            self.reactor.close(key, true);
+        }
+        true
+    }
+
+    /// Defers the remaining messages of a connection to the next turn and stops reading from it.
+    fn throttle(&mut self, key: Key, on_event: EventHandler<'_>) {
+        let Some(connection) = self.connections.get_mut(&key.bits()) else { return };
+        connection.is_throttled = true;
+        let (peer, is_first) =
+            (connection.peer.remote, !std::mem::replace(&mut connection.is_flooding, true));
+        self.has_throttled = true;
+        self.reactor.pause(key);
+        if is_first {
+            self.reject(peer, Rejection::Flood, on_event);
         }
     }
 
-    /// Resumes the requests of connections that have accepted their responses.
+    /// Resumes held and throttled connections.
     pub(super) fn resume_held(&mut self, now: Instant, on_event: EventHandler<'_>) {
-        let held = self.connections.values().filter(|connection| connection.is_held);
+        self.has_throttled = false;
+        let is_waiting = |connection: &&Connection| connection.is_held || connection.is_throttled;
+        let held = self.connections.values().filter(is_waiting);
         for key in held.map(|connection| connection.key).collect::<Vec<_>>() {
             self.handle_input(now, key, on_event);
         }
@@ -131,6 +176,9 @@ impl Network {
         }
         for (key, is_stalled) in expired {
             if is_stalled {
+                if let Some(connection) = self.connections.get(&key.bits()) {
+                    self.reject(connection.peer.remote, Rejection::Stalled, on_event);
+                }
                 let uses = |route: &Route| matches!(route, Route::Tcp { key: other, .. } if *other == key);
                 let ids = self.players.iter().filter(|(_, player)| uses(&player.route)).map(|(id, _)| *id);
                 for id in ids.collect::<Vec<_>>() {

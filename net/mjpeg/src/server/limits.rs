@@ -21,6 +21,15 @@ pub(super) const UNSENT_BYTES: u32 = 128 << 10;
 /// Pending responses of a connection beyond which its requests wait.
 pub(super) const RESPONSE_BYTES: usize = 64 << 10;
 
+/// Messages of a connection that are handled in one turn; the rest wait for the next turn, so that no connection delays others.
+pub(super) const MESSAGES_PER_TURN: usize = 64;
+
+/// Maximum delay of the next turn while messages wait for it.
+pub(super) const THROTTLE_DELAY: Duration = Duration::from_millis(1);
+
+/// Rejection events per second; more are only counted, so that a client cannot flood the log.
+pub(super) const REJECTION_EVENTS: u32 = 10;
+
 /// Queued frames per connection in addition to the one being sent; a new frame replaces the oldest. Frames are shared, so that an
 /// entry takes 8 bytes.
 pub(super) const QUEUE_FRAMES: usize = 4;

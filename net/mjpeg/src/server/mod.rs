@@ -166,6 +166,14 @@ pub enum ServerEvent {
         /// Number of skipped pictures, including this one.
         count: u64,
     },
+    /// A connection was refused, throttled or closed because of its behaviour. At most 10 of these events are reported per
+    /// second; [`ServerStats::rejections`] counts all of them.
+    Rejected {
+        /// The remote address.
+        peer: SocketAddr,
+        /// The cause.
+        cause: Rejection,
+    },
     /// Counters since the start, once per second while a client plays.
     Stats(ServerStats),
 }
@@ -199,6 +207,27 @@ impl From<netdyno_rtsp::StopReason> for StopReason {
     }
 }
 
+/// The cause of a rejection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// Its host has the maximum number of connections. The connection was closed.
+    #[error("too many connections of this host")]
+    ConnectionLimit,
+    /// It sent an invalid message or one that exceeds a limit. The connection was closed after a response with this status.
+    #[error("invalid message (status {0})")]
+    InvalidMessage(u16),
+    /// It sent more messages than are handled at once. Its further messages are delayed. Reported once per connection.
+    #[error("message flood; throttled")]
+    Flood,
+    /// It was closed without a complete message.
+    #[error("connection without a request")]
+    NoRequest,
+    /// It accepted no data for [`ServerConfig::stall_timeout`]. The connection was closed.
+    #[error("accepted no data; disconnected")]
+    Stalled,
+}
+
 /// Counters of a server since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -215,6 +244,10 @@ pub struct ServerStats {
     pub stream_bytes: u64,
     /// Pictures that could not be read or sent.
     pub skipped_pictures: u64,
+    /// Connections that were refused, throttled or closed because of their behaviour.
+    pub rejections: u64,
+    /// RTCP datagrams over UDP from addresses without a session.
+    pub foreign_datagrams: u64,
 }
 
 /// Stops a server from another thread.

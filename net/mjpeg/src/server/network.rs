@@ -15,10 +15,12 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::connection::Connection;
 use super::feeder::{Feeder, FeederEvent};
-use super::limits::{HOUSEKEEPING, MAX_FAILURES, RTP_RECEIVES, SHUTDOWN_TIMEOUT};
+use super::limits::{
+    HOUSEKEEPING, MAX_FAILURES, REJECTION_EVENTS, RTP_RECEIVES, SHUTDOWN_TIMEOUT, THROTTLE_DELAY,
+};
 use super::player::{Identity, Player, Route, UdpPair};
 use super::timeline::Timeline;
-use super::{Server, ServerConfig, ServerError, ServerEvent, ServerStats, StopReason, Stopper};
+use super::{Rejection, Server, ServerConfig, ServerError, ServerEvent, ServerStats, StopReason, Stopper};
 use crate::limits::{RTCP_BYTES, RTCP_PER_TURN};
 
 /// The callback for events.
@@ -46,6 +48,10 @@ pub(super) struct Network {
     batch: ReceiveBatch,
     stats: ServerStats,
     housekeeping: Instant,
+    /// Rejection events since the last housekeeping.
+    rejection_events: u32,
+    /// Whether messages of a throttled connection wait for the next turn.
+    pub(super) has_throttled: bool,
     /// Whether the source has ended.
     has_ended: bool,
 }
@@ -77,6 +83,8 @@ impl Network {
             batch: ReceiveBatch::new(1),
             stats: ServerStats::default(),
             housekeeping: now + HOUSEKEEPING,
+            rejection_events: 0,
+            has_throttled: false,
             has_ended: false,
         }
     }
@@ -141,7 +149,8 @@ impl Network {
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let is_idle = self.connections.is_empty() && self.sessions.count() == 0;
         let housekeeping = (!is_idle).then_some(self.housekeeping);
-        let due = self.timeline.next_deadline().into_iter().chain(housekeeping).min();
+        let throttled = self.has_throttled.then_some(now + THROTTLE_DELAY);
+        let due = self.timeline.next_deadline().into_iter().chain(housekeeping).chain(throttled).min();
         due.map(|due| due.saturating_duration_since(now))
     }
 
@@ -230,6 +239,15 @@ impl Network {
         Ok(())
     }
 
+    /// Counts a rejection and reports it, unless too many were reported since the last housekeeping.
+    pub(super) fn reject(&mut self, peer: SocketAddr, cause: Rejection, on_event: EventHandler<'_>) {
+        self.stats.rejections += 1;
+        if self.rejection_events < REJECTION_EVENTS {
+            self.rejection_events += 1;
+            on_event(ServerEvent::Rejected { peer, cause });
+        }
+    }
+
     /// Updates the SDP if the dimensions have changed.
     fn update_description(&mut self, dimensions: (u16, u16)) {
         if self.timeline.dimensions == Some(dimensions) {
@@ -295,6 +313,7 @@ impl Network {
 
     fn housekeep(&mut self, now: Instant, on_event: EventHandler<'_>) {
         self.housekeeping = now + HOUSEKEEPING;
+        self.rejection_events = 0;
         self.receive_rtcp(now);
         self.sessions.handle_timeout(now);
         self.handle_session_events(now, on_event);
@@ -316,11 +335,13 @@ impl Network {
 
     /// Receives RTCP over UDP. Packets to the RTP port are discarded; some clients send them to open a firewall.
     fn receive_rtcp(&mut self, now: Instant) {
-        let Self { sockets, batch, sessions, players, identity, .. } = self;
+        let Self { sockets, batch, sessions, players, identity, stats, .. } = self;
         let mut datagram = [0; RTCP_BYTES];
         for _ in 0..RTCP_PER_TURN {
             let Ok(Some((bytes, from))) = sockets.rtcp.receive_now(&mut datagram) else { break };
-            for id in sessions.handle_rtcp(now, from) {
+            let ids = sessions.handle_rtcp(now, from);
+            stats.foreign_datagrams += u64::from(ids.is_empty());
+            for id in ids {
                 if let Some(player) = players.get_mut(&id) {
                     player.handle_rtcp(identity.ssrc, &datagram[..bytes]);
                 }

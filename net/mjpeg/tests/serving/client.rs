@@ -42,6 +42,14 @@ pub(crate) enum ClientEvent {
 /// A packet with its channel, or a response.
 type Message = (Option<u8>, Vec<u8>);
 
+/// Connects from a local address.
+pub(crate) fn stream_from(address: [u8; 4], server: SocketAddr) -> TcpStream {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from((address, 0))).unwrap();
+    rustix::net::connect(&socket, &server).unwrap();
+    socket.into()
+}
+
 pub(crate) struct Client {
     stream: TcpStream,
     input: Vec<u8>,
@@ -50,7 +58,7 @@ pub(crate) struct Client {
     session: Option<String>,
     udp: Option<(UdpSocket, UdpSocket)>,
     /// The server's address for RTCP.
-    server_rtcp: Option<SocketAddr>,
+    pub(crate) server_rtcp: Option<SocketAddr>,
     depacketizer: Depacketizer,
     datagram: Vec<u8>,
 }
@@ -62,10 +70,7 @@ impl Client {
 
     /// Connects from another local address.
     pub(crate) fn connect_from(address: [u8; 4], server: SocketAddr) -> Self {
-        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        rustix::net::bind(&socket, &SocketAddr::from((address, 0))).unwrap();
-        rustix::net::connect(&socket, &server).unwrap();
-        Self::new(socket.into(), server)
+        Self::new(stream_from(address, server), server)
     }
 
     fn new(stream: TcpStream, server: SocketAddr) -> Self {
@@ -150,6 +155,12 @@ impl Client {
         let length = writer.finish();
         let (_, rtcp) = self.udp.as_ref().unwrap();
         rtcp.send_to(&datagram[..length], self.server_rtcp.unwrap()).unwrap();
+    }
+
+    /// Closes the UDP ports. The session continues.
+    #[allow(dead_code)]
+    pub(crate) fn close_ports(&mut self) {
+        self.udp = None;
     }
 
     /// Closes the connection. A UDP session continues.
