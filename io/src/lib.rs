@@ -4,8 +4,9 @@
 //! |---|---|
 //! | sends up to 64 datagrams per system call (UDP_SEGMENT), or one by one where that is not supported | build datagrams |
 //! | receives coalesced datagrams (UDP_GRO, recvmmsg) with their local addresses | parse them |
-//! | waits for any number of sockets, TCP connections, a deadline and wake-ups from other threads | own threads or an event loop |
+//! | waits for any number of sockets, TCP connections, a deadline and wake-ups from other threads | start threads, except drivers |
 //! | joins multicast groups per interface; sends and receives single datagrams or batches, blocking or not ([`DatagramSocket`]) | implement a discovery protocol |
+//! | lets threads and Tokio tasks share one engine, which a driver runs ([`hub`]) | contain an engine |
 //! | serves thousands of TCP connections in one thread, on epoll or io_uring ([`tcp`], Linux only) | parse their contents |
 //!
 //! Send errors of single datagrams are counted, not returned: a protocol core treats an unsent datagram as a
@@ -39,6 +40,7 @@
 
 mod batch;
 mod datagram;
+pub mod hub;
 mod interface;
 mod options;
 mod poller;

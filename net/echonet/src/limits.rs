@@ -46,3 +46,6 @@ pub(crate) const HALF_CLOSED: Duration = Duration::from_secs(1);
 
 /// How much longer than requested a wait may be, if that saves a system call.
 pub(crate) const SLACK: Duration = Duration::from_millis(5);
+
+/// The name of driver threads.
+pub(crate) const THREAD_NAME: &str = "netdyno-echonet";

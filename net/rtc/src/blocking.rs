@@ -11,10 +11,12 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crate::driver::Driver;
-use crate::handle::{Wait, block, block_forever, interface};
+use netdyno_io::Poller;
+use netdyno_io::hub::{Launch, Wait, block, block_forever};
 
-interface!(driver: Driver, wait: block_forever, async: [], await: []);
+use crate::handle::interface;
+
+interface!(launch: launch, wait: block_forever, async: [], await: []);
 
 impl PeerConnection {
     /// As [`wait_connected`](Self::wait_connected); returns false if `timeout` elapses first.
@@ -127,4 +129,8 @@ fn done_within<E>(
 fn within<T>(timeout: Duration, poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> Option<T> {
     // A deadline that an `Instant` cannot represent means no limit.
     block(Instant::now().checked_add(timeout), poll)
+}
+
+fn launch(settings: &Settings) -> Result<Launch, Error> {
+    Ok(Launch::thread(Poller::with_spin(settings.spin)?))
 }

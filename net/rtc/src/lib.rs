@@ -79,7 +79,6 @@
 #![forbid(unsafe_code)]
 
 pub mod blocking;
-mod driver;
 mod endpoint;
 mod engine;
 mod error;

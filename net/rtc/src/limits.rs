@@ -106,3 +106,6 @@ pub(crate) const STREAMS_PER_CONNECTION: usize = 16;
 
 /// How long a closed stream may take to flush its output.
 pub(crate) const STREAM_FLUSH_TIME: Duration = Duration::from_secs(2);
+
+/// The name of driver threads.
+pub(crate) const THREAD_NAME: &str = "netdyno-rtc";

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use netdyno_io::Waker;
+use netdyno_io::hub::Thread;
 
-use crate::driver::Thread;
 use crate::endpoint::Endpoint;
 use crate::engine::{ConnectionId, Handler, Port};
 use crate::error::Error;
+use crate::limits::THREAD_NAME;
 use crate::reactor_set::start_each;
 use crate::settings::Settings;
 
@@ -128,7 +129,13 @@ impl<H: Handler + Send + 'static> Reactor<H> {
         let counted = Counted(connections.clone());
         // If the system fails, the connections have ended; callers get `Closed`.
         let turn = move || drop(drive(endpoint, handler, &inbox, counted));
-        Ok(Self { address, waker, connections, tasks: Some(tasks), _thread: Thread::spawn(turn)? })
+        Ok(Self {
+            address,
+            waker,
+            connections,
+            tasks: Some(tasks),
+            _thread: Thread::spawn(THREAD_NAME, turn)?,
+        })
     }
 }
 

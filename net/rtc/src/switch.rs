@@ -15,6 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use netdyno_io::hub::Kick;
 use netdyno_io::{Received, SocketOptions, UdpSocket};
 
 use crate::limits::{HANDED_OVER_BYTES, HANDED_OVER_OVERHEAD_BYTES};
@@ -39,9 +40,6 @@ pub(crate) enum Handover {
     /// The path now belongs to the sending reactor; `answered`: the peer has proven it.
     PathTaken { remote: SocketAddr, answered: bool },
 }
-
-/// Wakes a reactor.
-pub(crate) type Kick = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Switch {

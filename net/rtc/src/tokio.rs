@@ -7,17 +7,12 @@
 //! Dropping a future of `recv` or `recv_many` loses no message. Dropping a future of `send_many` may leave
 //! some of the messages sent.
 
-use crate::handle::{interface, ready};
+use netdyno_io::Poller;
+use netdyno_io::hub::{Launch, ready};
 
-#[cfg(not(target_os = "linux"))]
-use crate::driver::Driver;
-#[cfg(target_os = "linux")]
-use task::Driver;
+use crate::handle::interface;
 
-#[cfg(target_os = "linux")]
-mod task;
-
-interface!(driver: Driver, wait: ready, async: [async], await: [.await]);
+interface!(launch: launch, wait: ready, async: [async], await: [.await]);
 
 impl PeerConnection {
     /// Waits until every server of [`Settings::ice_servers`] has answered or 10 s have passed; returns at
@@ -26,4 +21,8 @@ impl PeerConnection {
     pub async fn wait_gathered(&self) {
         ready(|wait| self.peer.poll_gathered(wait)).await;
     }
+}
+
+fn launch(_settings: &Settings) -> Result<Launch, Error> {
+    Launch::task(Poller::new()?).ok_or(Error::NoRuntime)
 }

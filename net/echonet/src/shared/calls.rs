@@ -1,15 +1,15 @@
 //! Calls of a controller that wait for answers.
 
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Instant;
 
 use netdyno_echonet_core::{Answer, Controller, Eoj, NodeAddress, Request, RequestId};
 
 use netdyno_io::DatagramBatch;
+use netdyno_io::hub::{Wait, block_forever, thread_waker};
 
-use super::hub::Hub;
-use super::wait::{block, this_thread};
+use super::hub::{Hub, finish, release};
 use crate::engine::Engine;
 use crate::error::CallError;
 use crate::limits::WAIT;
@@ -33,17 +33,13 @@ impl Hub<Controller> {
         if !by_tcp {
             self.calls.fetch_add(1, Ordering::Relaxed);
         }
-        self.finish(state, now);
+        finish(state, now);
         Ok(id)
     }
 
     /// The answer, once it has been received.
-    pub(crate) fn poll_answer(
-        &self,
-        id: RequestId,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Answer, CallError>> {
-        let result = self.lock().waits.take(id, Some(context.waker()));
+    pub(crate) fn poll_answer(&self, id: RequestId, wait: &Wait<'_>) -> Poll<Result<Answer, CallError>> {
+        let result = self.lock().waits.take(id, Some(wait.waker()));
         result.or_else(|| self.is_over().then_some(Err(CallError::Closed))).map_or(Poll::Pending, Poll::Ready)
     }
 
@@ -51,7 +47,7 @@ impl Hub<Controller> {
     /// directly. TCP messages are received by the driver.
     pub(crate) fn wait_answer(&self, id: RequestId) -> Result<Answer, CallError> {
         if !self.lock().waits.may_lead(id) {
-            return block(None, |context| self.poll_answer(id, context)).unwrap_or(Err(CallError::Closed));
+            return block_forever(|wait| self.poll_answer(id, wait));
         }
         loop {
             if let Some(result) = self.lock().waits.take(id, None) {
@@ -61,7 +57,7 @@ impl Hub<Controller> {
                 return result;
             }
             self.parked.fetch_add(1, Ordering::SeqCst);
-            let result = self.lock().waits.take(id, Some(&this_thread()));
+            let result = self.lock().waits.take(id, Some(&thread_waker()));
             // The leader may have stopped receiving before it noticed this waiting thread: then take the
             // lead.
             if result.is_none() && self.is_led() {
@@ -83,7 +79,7 @@ impl Hub<Controller> {
         if state.waits.forget(id) {
             let now = Instant::now();
             state.core.cancel(now, id);
-            self.finish(state, now);
+            finish(state, now);
         }
     }
 
@@ -95,7 +91,7 @@ impl Hub<Controller> {
             let mut state = self.lock();
             let now = Instant::now();
             match received {
-                Ok(Some(number)) => state.take(&self.links, now, number, batch),
+                Ok(Some(number)) => state.take(now, number, batch),
                 Ok(None) => {}
                 Err(_) => {
                     state.waits.forget(id);
@@ -103,9 +99,9 @@ impl Hub<Controller> {
                 }
             }
             state.core.handle_timers(now);
-            state.settle(&self.links, now);
+            state.settle(now);
             let result = state.waits.take(id, None);
-            self.release(state, now);
+            release(state, now);
             if let Some(result) = result {
                 return result;
             }

@@ -1,75 +1,107 @@
 //! An engine behind one lock.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use netdyno_io::{DatagramBatch, SendBatch};
+use netdyno_echonet_core::{self as core, ControllerConfig, Description};
+use netdyno_io::hub::{self, Drive, Guard, HubState, Launch};
+use netdyno_io::{DatagramBatch, Events, SendBatch};
 
-use super::clock::Clock;
 use super::feed::{Feed, Feeds};
 use super::waits::Waits;
 use crate::engine::{Dispatch, Engine};
 use crate::error::Error;
+use crate::limits::{STREAMS_KEY, WAIT};
 use crate::links::{Links, buffer};
+use crate::settings::Settings;
 use crate::streams::{Streams, Transports};
 
-/// Wakes the driver.
-pub(crate) type Kick = Box<dyn Fn() + Send + Sync>;
+/// A hub and what drives it.
+pub(crate) type Driver<E> = hub::Driver<Hub<E>>;
 
 /// A controller or a device that is driven by threads or a task, and whose handles act on it directly.
+#[derive(Debug)]
 pub(crate) struct Hub<E: Engine> {
-    pub(super) links: Links,
-    state: Mutex<State<E>>,
+    pub(crate) links: Arc<Links>,
+    shared: hub::Hub<State<E>>,
     /// Held by the receiver of unicast messages: a waiting call if there is one, otherwise the driver.
     lead: Mutex<DatagramBatch>,
     /// Threads that wait for an answer while another one leads.
     pub(super) parked: AtomicUsize,
-    /// Calls in progress: while there are some, the callers receive.
-    pub(super) calls: AtomicU64,
-    is_over: AtomicBool,
-    kick: Kick,
+    /// Calls begun: while there are some, the callers receive.
+    pub(crate) calls: AtomicU64,
 }
 
 pub(super) struct State<E: Engine> {
     pub(super) core: E,
+    links: Arc<Links>,
     streams: Streams,
     /// Empty for a device.
     pub(super) waits: Waits,
     out: Box<[u8]>,
     answers: SendBatch,
     feeds: Feeds<E::Event>,
-    clock: Clock,
     woken: Vec<Waker>,
 }
 
-impl<E: Engine> std::fmt::Debug for Hub<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub").finish_non_exhaustive()
+impl<E: Engine> HubState for State<E> {
+    fn woken(&mut self) -> &mut Vec<Waker> {
+        &mut self.woken
+    }
+
+    fn end(&mut self, _has_panicked: bool) {
+        self.feeds.end(&mut self.woken);
+        self.woken.extend(self.waits.wakers());
+    }
+}
+
+impl Hub<core::Controller> {
+    pub(crate) fn controller(
+        settings: &Settings,
+        config: ControllerConfig,
+        links: Links,
+        launch: &Launch,
+    ) -> Result<Self, Error> {
+        let mut core = core::Controller::new(config)?;
+        core.set_own_addresses(links.own_addresses());
+        Ok(Self::new(core, links, Streams::open(settings, true, launch.poller())?, launch))
+    }
+}
+
+impl Hub<core::Device> {
+    pub(crate) fn device(
+        settings: &Settings,
+        description: &Description,
+        links: Links,
+        launch: &Launch,
+    ) -> Result<Self, Error> {
+        let core = core::Device::new(description)?;
+        Ok(Self::new(core, links, Streams::open(settings, false, launch.poller())?, launch))
     }
 }
 
 impl<E: Engine> Hub<E> {
-    pub(crate) fn new(core: E, links: Links, streams: Streams, kick: Kick) -> Self {
+    fn new(core: E, links: Links, streams: Streams, launch: &Launch) -> Self {
+        let links = Arc::new(links);
         let state = State {
             core,
+            links: links.clone(),
             streams,
             waits: Waits::default(),
             out: buffer(),
             answers: SendBatch::default(),
             feeds: Feeds::default(),
-            clock: Clock::default(),
             woken: Vec::new(),
         };
         Self {
             links,
-            state: Mutex::new(state),
+            shared: hub::Hub::new(state, launch.kick()),
             lead: Mutex::default(),
             parked: AtomicUsize::new(0),
             calls: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-            kick,
         }
     }
 
@@ -78,7 +110,7 @@ impl<E: Engine> Hub<E> {
         let mut state = self.lock();
         let now = Instant::now();
         let result = act(&mut state.core, now);
-        self.finish(state, now);
+        finish(state, now);
         result
     }
 
@@ -88,20 +120,18 @@ impl<E: Engine> Hub<E> {
     }
 
     /// Adds a listener.
-    pub(crate) fn listen(&self) -> Result<Arc<Feed<E::Event>>, Error> {
-        if self.is_over() {
-            return Err(Error::Closed);
-        }
-        Ok(self.lock().feeds.listen())
+    pub(crate) fn listen(&self) -> Result<Feed<E::Event>, Error> {
+        let mut state = self.lock();
+        if self.is_over() { Err(Error::Closed) } else { Ok(state.feeds.listen()) }
     }
 
     /// Handles datagrams from the socket with this number, and delivers events.
-    pub(super) fn receive(&self, number: usize, batch: &DatagramBatch) {
+    pub(crate) fn receive(&self, number: usize, batch: &DatagramBatch) {
         let mut state = self.lock();
         let now = Instant::now();
-        state.take(&self.links, now, number, batch);
+        state.take(now, number, batch);
         state.core.handle_timers(now);
-        self.finish(state, now);
+        finish(state, now);
     }
 
     /// Receives the pending datagrams of a socket.
@@ -110,11 +140,11 @@ impl<E: Engine> Hub<E> {
     }
 
     /// Handles messages from connections.
-    pub(crate) fn turn(&self) {
+    pub(crate) fn receive_streams(&self) {
         let mut state = self.lock();
         let now = Instant::now();
         state.streams.receive(now);
-        self.finish(state, now);
+        finish(state, now);
     }
 
     /// Handles expired timers.
@@ -126,7 +156,7 @@ impl<E: Engine> Hub<E> {
             state.streams.receive(now);
         }
         if state.core.handle_timers(now) || is_due {
-            self.finish(state, now);
+            finish(state, now);
         }
     }
 
@@ -136,7 +166,7 @@ impl<E: Engine> Hub<E> {
         let mut state = self.lock();
         let now = Instant::now();
         let rest = state.due(now).map_or(longest, |due| due.saturating_duration_since(now).min(longest));
-        state.clock.rest(now, rest);
+        state.sleep(now, Some(rest));
         rest
     }
 
@@ -162,39 +192,37 @@ impl<E: Engine> Hub<E> {
 
     /// Whether the hub has ended.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
+        self.shared.is_over()
     }
 
-    /// Ends the hub; waiting calls and listeners are woken.
-    pub(crate) fn end(&self) {
-        let mut state = self.lock();
-        self.is_over.store(true, Ordering::Release);
-        let State { waits, feeds, woken, .. } = &mut *state;
-        feeds.end(woken);
-        woken.extend(waits.wakers());
-        wake(state);
-        (self.kick)();
+    /// Whether connections are enabled.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.lock().streams.is_on()
     }
 
-    /// Sends pending messages, delivers events, releases the lock.
-    pub(super) fn finish(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
-        state.settle(&self.links, now);
-        self.release(state, now);
+    pub(super) fn lock(&self) -> Guard<'_, State<E>> {
+        self.shared.lock()
     }
+}
 
-    /// Releases the lock, then calls the wakers.
-    pub(super) fn release(&self, mut state: MutexGuard<'_, State<E>>, now: Instant) {
-        let due = state.due(now);
-        let is_late = state.clock.is_late(due);
-        wake(state);
-        if is_late {
-            (self.kick)();
+impl<E: Engine> Drive for Hub<E> {
+    fn turn(&self, ready: &Events) -> io::Result<Option<Duration>> {
+        if self.is_over() {
+            return Err(io::ErrorKind::BrokenPipe.into());
         }
+        for socket in ready.iter() {
+            if socket.key == STREAMS_KEY {
+                self.receive_streams();
+            } else {
+                self.with_lead(|batch| self.drain(socket.key as usize, batch));
+            }
+        }
+        self.tick();
+        Ok(Some(self.rest(WAIT)))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<E>> {
-        // A panic under the lock is a bug that has been reported; other threads continue.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end(&self) {
+        self.shared.end();
     }
 }
 
@@ -205,25 +233,31 @@ impl<E: Engine> State<E> {
     }
 
     /// Handles datagrams and sends the replies at once.
-    pub(super) fn take(&mut self, links: &Links, now: Instant, number: usize, batch: &DatagramBatch) {
-        self.core.handle_batch(now, links, number, batch, &mut self.out, &mut self.answers);
+    pub(super) fn take(&mut self, now: Instant, number: usize, batch: &DatagramBatch) {
+        self.core.handle_batch(now, &self.links, number, batch, &mut self.out, &mut self.answers);
     }
 
     /// Sends pending messages and queues events.
-    pub(super) fn settle(&mut self, links: &Links, now: Instant) {
-        let Self { core, streams, waits, out, feeds, woken, .. } = self;
+    pub(super) fn settle(&mut self, now: Instant) {
+        let Self { core, links, streams, waits, out, feeds, woken, .. } = self;
         Transports { links, streams }.settle(now, core, out);
-        while let Some(told) = core.poll_dispatch() {
-            match told {
+        while let Some(dispatch) = core.poll_dispatch() {
+            match dispatch {
                 Dispatch::Caller(id, result) => waits.answer(id, result, woken),
-                Dispatch::All(event) => feeds.tell(&event, woken),
+                Dispatch::All(event) => feeds.send(&event, woken),
             }
         }
     }
 }
 
-fn wake<E: Engine>(mut state: MutexGuard<'_, State<E>>) {
-    let woken = std::mem::take(&mut state.woken);
-    drop(state);
-    woken.into_iter().for_each(Waker::wake);
+/// Sends pending messages, delivers events, releases the lock.
+pub(super) fn finish<E: Engine>(mut state: Guard<'_, State<E>>, now: Instant) {
+    state.settle(now);
+    release(state, now);
+}
+
+/// Releases the lock, then calls the wakers.
+pub(super) fn release<E: Engine>(mut state: Guard<'_, State<E>>, now: Instant) {
+    let due = state.due(now);
+    state.release(due);
 }

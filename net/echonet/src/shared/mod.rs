@@ -2,18 +2,11 @@
 //! calls.
 
 mod calls;
-mod clock;
-mod driver;
 mod feed;
 mod hub;
-mod wait;
+mod interface;
 mod waits;
 
-pub(crate) use driver::Driver;
-#[cfg(feature = "tokio")]
-pub(crate) use driver::EndOnDrop;
 pub(crate) use feed::Feed;
-pub(crate) use hub::Hub;
-#[cfg(feature = "tokio")]
-pub(crate) use hub::Kick;
-pub(crate) use wait::block;
+pub(crate) use hub::{Driver, Hub};
+pub(crate) use interface::interface;

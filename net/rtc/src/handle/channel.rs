@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::task::Poll;
 
+use netdyno_io::hub::Wait;
 use netdyno_rtc_core::{ChannelId, ChannelStats, Kind, Message, SendError};
 
 use super::hub::State;
 use super::peers::{ChannelEnd, ChannelState};
 use super::shared_peer::PeerInner;
-use super::waiters::Wait;
 use crate::error::{Error, RecvError};
 
 /// A data channel of the blocking or the Tokio interface: the methods that do not wait. The channel is closed

@@ -1,176 +1,167 @@
 //! One engine behind one lock, shared by a driver and all handles.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use netdyno_io::{Events, Poller};
+use netdyno_io::Events;
+use netdyno_io::hub::{self, Drive, Guard, HubState, Launch};
 
 use super::peers::Peers;
 use crate::engine::{ConnectionId, Engine, Port};
 use crate::error::Error;
+use crate::limits::THREAD_NAME;
 use crate::settings::Settings;
-use crate::switch::{Kick, PortMember};
+use crate::switch::PortMember;
 
 /// What the lock guards.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) engine: Engine,
     pub(super) peers: Peers,
-    /// When the driver runs its next turn; `None`: when something happens.
-    wakes_at: Option<Instant>,
-    /// Whether the driver is about to run a turn anyway.
-    driver_is_awake: bool,
-    /// The driver has ended.
-    is_over: bool,
 }
 
-/// The engine that a driver runs and on which handles act directly.
-pub(crate) struct Hub {
-    state: Mutex<State>,
-    kick: Kick,
-}
+impl HubState for State {
+    fn woken(&mut self) -> &mut Vec<Waker> {
+        &mut self.peers.woken
+    }
 
-impl fmt::Debug for Hub {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub").finish_non_exhaustive()
+    fn end(&mut self, has_panicked: bool) {
+        // After a panic, closing may panic again, and waiters would never be woken.
+        if !has_panicked {
+            self.engine.close();
+        }
+        // Nothing reads the socket any more, but the kernel may still deliver datagrams for other members
+        // of the port.
+        self.engine.leave();
+        self.peers.end_all();
     }
 }
 
+/// A hub and the thread or task that drives it.
+pub(crate) type Driver = hub::Driver<Hub>;
+
+/// The engine that a driver runs and on which handles act directly.
+#[derive(Debug)]
+pub(crate) struct Hub(hub::Hub<State>);
+
 impl Hub {
-    pub(crate) fn bind(
+    /// Binds and starts the driver.
+    pub(crate) fn start(
+        launch: Launch,
         address: SocketAddr,
         settings: Settings,
-        poller: Arc<Poller>,
-        kick: Kick,
+        member: Option<PortMember>,
+    ) -> Result<Driver, Error> {
+        let hub = Self::bind(&launch, address, settings, member)?;
+        Ok(launch.start(Arc::new(hub), THREAD_NAME)?)
+    }
+
+    fn bind(
+        launch: &Launch,
+        address: SocketAddr,
+        settings: Settings,
         member: Option<PortMember>,
     ) -> Result<Self, Error> {
         if let Some(member) = &member {
-            member.set_kick(kick.clone());
+            member.set_kick(launch.kick());
         }
-        let engine = Engine::bind(address, settings, poller, member)?;
-        let state =
-            State { engine, peers: Peers::default(), wakes_at: None, driver_is_awake: false, is_over: false };
-        Ok(Self { state: Mutex::new(state), kick })
+        let engine = Engine::bind(address, settings, launch.poller().clone(), member)?;
+        Ok(Self(hub::Hub::new(State { engine, peers: Peers::default() }, launch.kick())))
     }
 
     pub(crate) fn local_address(&self) -> SocketAddr {
-        self.lock().engine.local_address()
-    }
-
-    /// Runs one turn. Returns the time until the next; `Err`: the hub is over or the system failed.
-    pub(crate) fn turn(&self, events: &Events) -> io::Result<Option<Duration>> {
-        let mut state = self.lock();
-        if state.is_over {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        let State { engine, peers, .. } = &mut *state;
-        let rest = engine.turn(events, peers);
-        if let Ok(rest) = rest {
-            state.driver_is_awake = rest == Some(Duration::ZERO);
-            state.wakes_at = rest.and_then(|rest| Instant::now().checked_add(rest));
-        }
-        finish(state);
-        rest
-    }
-
-    /// Ends the hub: all connections end.
-    pub(crate) fn end(&self) {
-        let mut state = self.lock();
-        if !state.is_over {
-            state.is_over = true;
-            // After a panic, closing may panic again, and waiters would never be woken.
-            if !self.state.is_poisoned() {
-                state.engine.close();
-            }
-            // Nothing reads the socket any more, but the kernel may still deliver datagrams for other members
-            // of the port.
-            state.engine.leave();
-            state.peers.end_all();
-        }
-        finish(state);
-        (self.kick)();
+        self.0.lock().engine.local_address()
     }
 
     /// Adds a connection; returns its key among the peers.
     pub(super) fn add(&self, port: Port) -> Result<(usize, ConnectionId), Error> {
-        let mut state = self.lock();
-        if state.is_over {
+        let mut state = self.0.lock();
+        if self.0.is_over() {
             return Err(Error::Closed);
         }
         let id = state.engine.add(port)?;
         let key = state.peers.add(id);
         // The driver queries servers for candidates, if there are any.
-        self.work(state);
+        work(state);
         Ok((key, id))
     }
 
     /// Runs a closure that may leave something to send, and sends it.
     pub(super) fn act<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.engine.refresh();
         let result = act(&mut state);
-        self.work(state);
+        work(state);
         result
     }
 
     /// Runs a closure that reads the state or changes only what belongs to handles.
     pub(super) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.lock())
-    }
-
-    /// Sends what is pending on the calling thread, which saves waking the driver. The driver does what
-    /// exceeds one turn, and handles timers.
-    fn work(&self, mut state: MutexGuard<'_, State>) {
-        if state.driver_is_awake {
-            // The driver will process this with other work, in larger batches.
-            return finish(state);
-        }
-        let State { engine, peers, .. } = &mut *state;
-        engine.deliver(peers);
-        // If the error persists, the driver meets it too.
-        let _ = engine.flush();
-        engine.deliver(peers);
-        let due = engine.due();
-        let late = match (due, state.wakes_at) {
-            (Some(due), Some(wakes_at)) => due < wakes_at,
-            (due, _) => due.is_some(),
-        };
-        if late {
-            state.driver_is_awake = true;
-        }
-        finish(state);
-        if late {
-            (self.kick)();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic under the lock is a bug that was already reported; other connections continue.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        look(&mut self.0.lock())
     }
 }
 
-/// Ends the hub together with its driver, even if the driver panics or its runtime shuts down, so that
-/// waiting handles are woken.
-#[derive(Debug)]
-pub(crate) struct EndOnDrop(pub(crate) Arc<Hub>);
+impl Drive for Hub {
+    fn turn(&self, events: &Events) -> io::Result<Option<Duration>> {
+        let mut state = self.0.lock();
+        if self.0.is_over() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let State { engine, peers } = &mut *state;
+        let rest = engine.turn(events, peers);
+        if let Ok(rest) = rest {
+            state.sleep(Instant::now(), rest);
+        }
+        state.wake();
+        rest
+    }
 
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
+    fn end(&self) {
         self.0.end();
     }
 }
 
-/// Releases the lock, then calls the collected wakers.
-fn finish(mut state: MutexGuard<'_, State>) {
-    if state.peers.woken.is_empty() {
-        return;
+/// Sends what is pending on the calling thread, which saves waking the driver. The driver does what exceeds
+/// one turn, and handles timers.
+fn work(mut state: Guard<'_, State>) {
+    if state.is_driver_awake() {
+        // The driver will process this with other work, in larger batches.
+        return state.wake();
     }
-    let mut woken = std::mem::take(&mut state.peers.woken);
-    drop(state);
-    woken.drain(..).for_each(Waker::wake);
+    let State { engine, peers } = &mut *state;
+    engine.deliver(peers);
+    // If the error persists, the driver meets it too.
+    let _ = engine.flush();
+    engine.deliver(peers);
+    let due = engine.due();
+    state.release(due);
+}
+
+#[cfg(test)]
+mod tests {
+    use netdyno_io::Poller;
+    use netdyno_io::hub::block;
+    use netdyno_rtc_core::PeerState;
+
+    use super::*;
+    use crate::handle::Peer;
+
+    #[test]
+    fn waiting_calls_survive_a_panic_of_the_driver() {
+        let launch = Launch::thread(Poller::new().unwrap());
+        let address = "127.0.0.1:0".parse().unwrap();
+        let hub = Arc::new(Hub::bind(&launch, address, Settings::new().unwrap(), None).unwrap());
+        let peer = Peer::new(hub.clone(), Arc::new(()), Port::Shared).unwrap();
+        let mut driver = Driver::new(hub.clone());
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| block(None, |wait| peer.poll_over(wait)));
+            driver.spawn("panics", |_| panic!("a bug, for the sake of this test")).unwrap();
+            waiter.join().unwrap().unwrap().unwrap();
+        });
+        assert_eq!(peer.state(), PeerState::Closed);
+        assert!(matches!(Peer::new(hub, Arc::new(()), Port::Shared), Err(Error::Closed)));
+    }
 }

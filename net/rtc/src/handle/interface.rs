@@ -2,11 +2,11 @@
 
 /// Defines `Endpoint`, `PeerConnection` and `DataChannel` for one interface.
 ///
-/// The interfaces differ in what drives an endpoint (`driver`), in the function that waits for a poll
+/// The interfaces differ in what drives an endpoint (`launch`), in the function that waits for a poll
 /// function of [`Peer`](super::Peer) or [`Channel`](super::Channel) to be ready (`wait`), and in whether
 /// methods are async. What only one interface has, such as time limits, is in its own module.
 macro_rules! interface {
-    (driver: $driver:ty, wait: $wait:path, async: [$($async:tt)?], await: [$($await:tt)*]) => {
+    (launch: $launch:path, wait: $wait:path, async: [$($async:tt)?], await: [$($await:tt)*]) => {
         use std::net::SocketAddr;
         use std::ops::Deref;
 
@@ -14,7 +14,7 @@ macro_rules! interface {
 
         use $crate::engine::Port;
         use $crate::error::{Error, RecvError};
-        use $crate::handle::{Channel, Peer};
+        use $crate::handle::{Channel, Driver, Hub, Peer};
         use $crate::reactor_set::Drivers;
         use $crate::settings::Settings;
 
@@ -23,24 +23,27 @@ macro_rules! interface {
         /// dropped.
         #[derive(Debug, Clone)]
         pub struct Endpoint {
-            drivers: Drivers<$driver>,
+            drivers: Drivers<Driver>,
         }
 
         impl Endpoint {
             /// Binds the UDP port (0: the kernel chooses one) and starts the drivers. The Tokio interface
             /// must be bound within a runtime whose I/O and time drivers are enabled.
             pub fn bind(address: SocketAddr, settings: Settings) -> Result<Self, Error> {
-                Ok(Self { drivers: Drivers::start(address, &settings, <$driver>::start)? })
+                let start = |address, settings: Settings, member| {
+                    Hub::start($launch(&settings)?, address, settings, member)
+                };
+                Ok(Self { drivers: Drivers::start(address, &settings, start)? })
             }
 
             /// The bound address; with several reactors, that of the first.
             pub fn local_address(&self) -> SocketAddr {
-                self.drivers.all()[0].hub.local_address()
+                self.drivers.all()[0].hub().local_address()
             }
 
             /// The bound addresses of all reactors.
             pub fn local_addresses(&self) -> impl Iterator<Item = SocketAddr> {
-                self.drivers.all().iter().map(|driver| driver.hub.local_address())
+                self.drivers.all().iter().map(|driver| driver.hub().local_address())
             }
         }
 
@@ -67,7 +70,7 @@ macro_rules! interface {
             /// Creates a connection on the endpoint's port or on a separate port.
             pub fn on(endpoint: &Endpoint, port: Port) -> Result<Self, Error> {
                 let driver = endpoint.drivers.least_loaded();
-                Ok(Self { peer: Peer::new(driver.hub.clone(), driver, port)? })
+                Ok(Self { peer: Peer::new(driver.hub().clone(), driver, port)? })
             }
 
             /// Creates a data channel. `send` waits until it is open.

@@ -7,12 +7,8 @@ mod interface;
 mod peer;
 mod peers;
 mod shared_peer;
-mod waiters;
 
 pub use channel::Channel;
-pub(crate) use hub::{EndOnDrop, Hub};
+pub(crate) use hub::{Driver, Hub};
 pub(crate) use interface::interface;
 pub use peer::Peer;
-#[cfg(feature = "tokio")]
-pub(crate) use waiters::ready;
-pub(crate) use waiters::{Wait, block, block_forever};

@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
+use netdyno_io::hub::Wait;
 use netdyno_rtc_core::{ChannelId, ChannelOptions, Fingerprint, PeerState, Report, SelectedPair, Stats};
 
 use super::channel::Channel;
 use super::hub::{Hub, State};
 use super::peers::ChannelState;
 use super::shared_peer::PeerInner;
-use super::waiters::Wait;
 use crate::engine::{Connection, Port};
 use crate::error::Error;
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
+use netdyno_io::hub::Waiters;
 use netdyno_rtc_core::{self as core, ChannelId, Event, Message, PeerState};
 use slab::Slab;
 
-use super::waiters::Waiters;
 use crate::engine::{Connection, ConnectionId, Handler};
 use crate::error::Error;
 use crate::limits::{MESSAGE_OVERHEAD_BYTES, SERVER_FAILURES, WAITING_BYTES, WAITING_CHANNELS};

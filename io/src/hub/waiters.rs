@@ -28,19 +28,26 @@ impl Slot {
 
 /// One wait, while it is polled.
 #[derive(Debug)]
-pub(crate) struct Wait<'a> {
+pub struct Wait<'a> {
     waker: &'a Waker,
     /// Created on the first wait.
     slot: &'a mut Option<Arc<Slot>>,
 }
 
+impl Wait<'_> {
+    /// The waker of the waiting thread or task.
+    pub fn waker(&self) -> &Waker {
+        self.waker
+    }
+}
+
 /// All waits for one condition. They are woken together, and each checks the condition.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(Vec<Weak<Slot>>);
+pub struct Waiters(Vec<Weak<Slot>>);
 
 impl Waiters {
     /// Registers a wait, to be woken once.
-    pub(super) fn register(&mut self, wait: &mut Wait<'_>) {
+    pub fn register(&mut self, wait: &mut Wait<'_>) {
         let slot = wait.slot.get_or_insert_default();
         slot.set(wait.waker);
         if self.0.iter().any(|known| std::ptr::eq(known.as_ptr(), &**slot)) {
@@ -55,7 +62,7 @@ impl Waiters {
     }
 
     /// Moves all wakers to `woken`, to be called when no lock is held.
-    pub(super) fn wake(&mut self, woken: &mut Vec<Waker>) {
+    pub fn wake(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.0.drain(..).filter_map(|known| known.upgrade()?.take()));
     }
 }
@@ -77,11 +84,13 @@ thread_local! {
     static UNPARK: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
 }
 
+/// The waker of this thread, which unparks it.
+pub fn thread_waker() -> Waker {
+    UNPARK.with(Waker::clone)
+}
+
 /// Polls on this thread until ready, or until the deadline; then `None`.
-pub(crate) fn block<T>(
-    deadline: Option<Instant>,
-    mut poll: impl FnMut(&mut Wait<'_>) -> Poll<T>,
-) -> Option<T> {
+pub fn block<T>(deadline: Option<Instant>, mut poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> Option<T> {
     let mut slot = None;
     UNPARK.with(|waker| {
         loop {
@@ -103,13 +112,12 @@ pub(crate) fn block<T>(
 }
 
 /// Polls on this thread until ready.
-pub(crate) fn block_forever<T>(poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
+pub fn block_forever<T>(poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
     block(None, poll).expect("without a deadline, a wait ends only with a result")
 }
 
 /// Polls as a future.
-#[cfg(feature = "tokio")]
-pub(crate) async fn ready<T>(mut poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
+pub async fn ready<T>(mut poll: impl FnMut(&mut Wait<'_>) -> Poll<T>) -> T {
     let mut slot = None;
     std::future::poll_fn(|context| poll(&mut Wait { waker: context.waker(), slot: &mut slot })).await
 }
