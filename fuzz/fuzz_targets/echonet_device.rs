@@ -133,17 +133,17 @@ fuzz_target!(|input: (u16, Vec<Step<'_>>)| {
     for step in steps.into_iter().take(500) {
         match step {
             Step::Raw { bytes, multicast } => {
-                let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, 1)).into();
-                world.receive(bytes, Source { address, multicast, connection: None });
+                let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, 1));
+                world.receive(bytes, Source { multicast, ..Source::unicast(address) });
             }
             Step::Frame { tid, object, esv, body, multicast, from, connection } => {
                 let esv = SERVICES[usize::from(esv) % SERVICES.len()];
                 let datagram =
                     [&[0x10, 0x81, 0, tid, 0x05, 0xFF, 1], &eoj(object).0[..], &[esv], body].concat();
-                let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, from % 4)).into();
+                let address = std::net::IpAddr::from(Ipv4Addr::new(192, 0, 2, from % 4));
                 let connection = connection.map(|number| ConnectionId(number.into()));
                 let multicast = multicast && connection.is_none();
-                world.receive(&datagram, Source { address, multicast, connection });
+                world.receive(&datagram, Source { multicast, connection, ..Source::unicast(address) });
             }
             Step::Set { object, epc, value } => {
                 let _ = world.device.set(eoj(object), Epc(epc), value);

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
+use nix::sys::socket::SockaddrStorage;
 
 /// A network interface that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,56 @@ pub struct Interface {
     pub is_loopback: bool,
     /// Whether the system reports multicast support. Loopback supports multicast without reporting it.
     pub is_multicast: bool,
+}
+
+/// A network that is attached to this machine: its addresses are reached without a router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// The index of the interface.
+    pub interface: u32,
+    /// An address of this machine or, for a point-to-point interface, of its other end.
+    pub address: IpAddr,
+    /// The leading bits that all addresses of the network share.
+    pub prefix_bits: u32,
+}
+
+impl Network {
+    /// Lists the networks of the interfaces that are up.
+    pub fn list() -> io::Result<Vec<Self>> {
+        let mut all = Vec::new();
+        for entry in getifaddrs()?.filter(|entry| entry.flags.contains(InterfaceFlags::IFF_UP)) {
+            // The interface disappeared meanwhile.
+            let Ok(interface) = if_nametoindex(entry.interface_name.as_str()) else { continue };
+            if let (Some(address), Some(mask)) = (ip(entry.address), ip(entry.netmask)) {
+                let prefix_bits = bits(mask).leading_ones();
+                all.push(Self { interface, address, prefix_bits });
+            }
+            if let Some(address) = ip(entry.destination) {
+                all.push(Self { interface, address, prefix_bits: if address.is_ipv4() { 32 } else { 128 } });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether the network has this address.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4()
+            && (bits(self.address) ^ bits(address)).leading_zeros() >= self.prefix_bits
+    }
+}
+
+fn ip(address: Option<SockaddrStorage>) -> Option<IpAddr> {
+    let address = address?;
+    let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+}
+
+/// The bits of an address, from the highest of 128 on.
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
+        IpAddr::V6(v6) => v6.to_bits(),
+    }
 }
 
 /// No interface matches the name or address.
@@ -149,6 +200,25 @@ impl std::fmt::Display for Interface {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_contains_the_addresses_with_its_prefix() {
+        for (network, prefix_bits, inside, outside) in [
+            ("192.0.2.1", 24, "192.0.2.255", "192.0.3.1"),
+            ("192.0.2.1", 32, "192.0.2.1", "192.0.2.2"),
+            ("192.0.2.1", 0, "203.0.113.9", "::1"),
+            ("10.1.2.3", 20, "10.1.15.255", "10.1.16.0"),
+            ("2001:db8::1", 64, "2001:db8::ffff:0:0:1", "2001:db8:0:1::1"),
+            ("2001:db8::1", 128, "2001:db8::1", "2001:db8::2"),
+            ("::c000:201", 96, "::c000:202", "192.0.2.2"),
+        ] {
+            let network = Network { interface: 1, address: network.parse().unwrap(), prefix_bits };
+            assert!(network.contains(inside.parse().unwrap()), "{network:?} {inside}");
+            assert!(!network.contains(outside.parse().unwrap()), "{network:?} {outside}");
+        }
+        let loopback = Network::list().unwrap().into_iter().find(|network| network.address.is_loopback());
+        assert!(loopback.is_some_and(|loopback| loopback.contains(loopback.address)));
+    }
 
     #[test]
     fn an_error_lists_the_active_interfaces() {

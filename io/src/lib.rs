@@ -56,7 +56,7 @@ mod wait;
 
 pub use batch::{BUFFER_BYTES, ReceiveBatch, Received};
 pub use datagram::{DatagramBatch, DatagramOptions, DatagramSocket, SendBatch};
-pub use interface::{Interface, InterfaceError};
+pub use interface::{Interface, InterfaceError, Network};
 pub use poller::{Events, Pollable, Poller, Ready, Waker};
 pub use socket::{MAX_SEGMENTS, SocketOptions, UdpSocket, max_segments_for};
 pub use wait::enable_precise_waits;

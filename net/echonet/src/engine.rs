@@ -10,7 +10,6 @@ use netdyno_echonet_core::{
 };
 use netdyno_io::{DatagramBatch, SendBatch};
 
-use crate::limits::DATAGRAM_BYTES;
 use crate::links::Links;
 
 /// An event and its recipient.
@@ -43,6 +42,9 @@ pub(crate) trait Engine: Send + 'static {
     /// The last message could not be sent.
     fn handle_unsent(&mut self, now: Instant, to: Destination, error: ErrorKind);
 
+    /// A connection of this node was closed to admit a new one.
+    fn handle_evicted(&mut self, now: Instant, node: NodeAddress);
+
     fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
 
     /// Handles a message and sends the immediate reply.
@@ -54,9 +56,6 @@ pub(crate) trait Engine: Send + 'static {
         out: &mut [u8],
         send: impl FnOnce(Destination, &[u8]) -> io::Result<()>,
     ) {
-        // Values that do not fit a datagram are refused, not lost.
-        let limit = if from.connection.is_some() { out.len() } else { out.len().min(DATAGRAM_BYTES) };
-        let out = &mut out[..limit];
         if let Some(transmit) = self.handle(now, datagram, from, out) {
             let sent = send(transmit.to, &out[..transmit.bytes]);
             self.heed(now, transmit.to, sent);
@@ -154,6 +153,9 @@ engine!(
     Dispatch::All,
     fn handle_unsent(&mut self, _now: Instant, to: Destination, error: ErrorKind) {
         Device::handle_unsent(self, to, error);
+    },
+    fn handle_evicted(&mut self, now: Instant, node: NodeAddress) {
+        Device::handle_evicted(self, now, node);
     }
 );
 engine!(
@@ -174,5 +176,8 @@ engine!(
     },
     fn handle_unsent(&mut self, now: Instant, _to: Destination, error: ErrorKind) {
         Controller::handle_unsent(self, now, error);
+    },
+    fn handle_evicted(&mut self, now: Instant, node: NodeAddress) {
+        self.own_mut().handle_evicted(now, node);
     }
 );

@@ -19,6 +19,7 @@ use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
 use crate::links::{
     buffer, interfaces, join, options, probe, probe_own, supports, unicast_addresses, unless_passing,
 };
+use crate::on_link::OnLink;
 use crate::settings::Settings;
 use crate::streams::{StreamEvent, Streams};
 use queue::Queue;
@@ -76,6 +77,7 @@ struct Sockets {
     interfaces: Vec<Interface>,
     poller: Poller,
     ready: Events,
+    on_link: OnLink,
 }
 
 impl Home {
@@ -214,12 +216,26 @@ impl Home {
             self.sockets.streams.receive(now);
         }
         while let Some(event) = self.sockets.streams.next(now) {
-            if let StreamEvent::Message { from, to, bytes } = event
-                && let Some(node) = self.by_address.get(&to).copied().or(self.anywhere)
-            {
-                self.take(now, node, &bytes, from);
+            match event {
+                StreamEvent::Message { from, to, bytes } => {
+                    if let Some(node) = self.node_at(to) {
+                        self.take(now, node, &bytes, from);
+                    }
+                }
+                StreamEvent::Evicted { from, to } => {
+                    if let Some(node) = self.node_at(to) {
+                        self.nodes[node].device.handle_evicted(now, from);
+                        self.after(now, node);
+                    }
+                }
+                StreamEvent::Connected(..) | StreamEvent::Over(..) => {}
             }
         }
+    }
+
+    /// The node with this address.
+    fn node_at(&self, address: IpAddr) -> Option<usize> {
+        self.by_address.get(&address).copied().or(self.anywhere)
     }
 
     fn receive_unicast(&mut self, socket: usize) {
@@ -228,11 +244,11 @@ impl Home {
         if self.sockets.unicast[socket].receive(&mut batch).is_ok() {
             let now = Instant::now();
             for received in batch.iter() {
-                let Some(node) = self.by_address.get(&received.local.ip()).copied().or(self.anywhere) else {
-                    continue;
-                };
+                let Some(node) = self.node_at(received.local.ip()) else { continue };
+                let mut source = Source::unicast(received.remote);
+                source.is_off_link = self.sockets.on_link.is_beyond(source.address);
                 for datagram in received.datagrams.chunks(received.segment_bytes) {
-                    self.take(now, node, datagram, Source::unicast(received.remote));
+                    self.take(now, node, datagram, source);
                 }
             }
         }
@@ -245,10 +261,12 @@ impl Home {
         for _ in 0..DATAGRAMS_PER_TURN {
             let Ok(Some((bytes, sender))) = self.sockets.groups[socket].receive(&mut buffer) else { break };
             let now = Instant::now();
+            let mut source = Source::multicast(sender);
+            source.is_off_link = self.sockets.on_link.is_beyond(source.address);
             for node in 0..self.nodes.len() {
                 // A node ignores its own messages.
                 if self.nodes[node].address != Some(sender.ip()) {
-                    self.take(now, node, &buffer[..bytes], Source::multicast(sender));
+                    self.take(now, node, &buffer[..bytes], source);
                 }
             }
         }
@@ -331,7 +349,15 @@ impl Sockets {
         (0..).zip(&unicast).try_for_each(|(key, socket)| poller.add(socket, key))?;
         (unicast.len() as u32..).zip(&groups).try_for_each(|(key, socket)| poller.add(socket, key))?;
         let streams = Streams::open(settings, false, &poller)?;
-        Ok(Self { unicast, groups, streams, interfaces, poller, ready: Events::default() })
+        Ok(Self {
+            unicast,
+            groups,
+            streams,
+            interfaces,
+            poller,
+            ready: Events::default(),
+            on_link: OnLink::new(settings),
+        })
     }
 
     /// Sends a message from this address.

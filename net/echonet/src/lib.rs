@@ -20,6 +20,7 @@ mod error;
 mod home;
 mod limits;
 mod links;
+mod on_link;
 mod settings;
 mod shared;
 mod streams;

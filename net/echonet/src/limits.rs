@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Interfaces of one controller or device.
 pub(crate) const INTERFACES_MAX: usize = 32;
 
-/// Buffer for the largest UDP datagram. TCP messages may be longer.
-pub(crate) const DATAGRAM_BYTES: usize = 1 << 16;
+/// How long the list of attached networks is used before an unknown source address causes a new one.
+pub(crate) const NETWORKS_FRESH: Duration = Duration::from_secs(1);
 
 /// How long a receive call blocks before the thread checks for its end and for timers.
 pub(crate) const WAIT: Duration = Duration::from_millis(100);

@@ -3,6 +3,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use netdyno_echonet_core::{
@@ -12,6 +13,7 @@ use netdyno_io::{DatagramBatch, DatagramOptions, DatagramSocket, Interface, Poll
 
 use crate::error::Error;
 use crate::limits::{BATCHES_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
+use crate::on_link::OnLink;
 use crate::settings::Settings;
 
 /// Bound sockets that have joined their groups.
@@ -27,6 +29,7 @@ pub(crate) struct Links {
     /// Whether multicast messages are sent from the unicast socket, because there is a single IPv6 address.
     /// With a single IPv4 address, the multicast sockets have it too.
     from_unicast: bool,
+    on_link: Mutex<OnLink>,
 }
 
 impl Links {
@@ -55,7 +58,8 @@ impl Links {
         let has_v6 = interfaces.iter().find(|interface| interface.v6.is_some());
         let scope = has_v6.map_or(0, |interface| interface.index);
         let from_unicast = settings.address.is_some_and(|address| address.is_ipv6());
-        Ok(Self { unicast, groups, scope, own, from_unicast })
+        let on_link = Mutex::new(OnLink::new(settings));
+        Ok(Self { unicast, groups, scope, own, from_unicast, on_link })
     }
 
     /// A poller for the multicast sockets, each keyed by its number; unicast sockets are usually read
@@ -162,11 +166,14 @@ impl Links {
         &self,
         number: usize,
         batch: &'a DatagramBatch,
-    ) -> impl Iterator<Item = (&'a [u8], Source)> + use<'a> {
+    ) -> impl Iterator<Item = (&'a [u8], Source)> {
         let multicast = number >= self.unicast.len();
-        batch
-            .iter()
-            .map(move |(datagram, sender)| (datagram, Source { multicast, ..Source::unicast(sender) }))
+        let mut on_link = self.on_link.lock().unwrap_or_else(PoisonError::into_inner);
+        batch.iter().map(move |(datagram, sender)| {
+            let source = Source::unicast(sender);
+            let is_off_link = on_link.is_beyond(source.address);
+            (datagram, Source { multicast, is_off_link, ..source })
+        })
     }
 
     /// The source addresses of our own datagrams, which are looped back to us.

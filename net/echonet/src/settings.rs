@@ -47,6 +47,10 @@ pub struct Settings {
     /// SO_RCVBUF of each socket. Answers to a search arrive in a burst, some 800 bytes each in the kernel's
     /// accounting: the default holds those of 1,000 nodes if `net.core.rmem_max` or a privilege permits it.
     pub receive_buffer_bytes: usize,
+    /// Whether requests in datagrams from beyond a router are executed. If not, they are ignored and counted:
+    /// a forged source address would receive the answers. Answers to a controller's own requests, and
+    /// requests over TCP, are accepted from all addresses.
+    pub off_link_requests: bool,
     /// Whether to accept TCP connections at port 3610. A controller always connects to nodes whose
     /// [`NodeSettings`](crate::core::NodeSettings) request it.
     pub tcp: bool,
@@ -83,6 +87,7 @@ impl Default for Settings {
             share_port: false,
             multicast_loop: true,
             receive_buffer_bytes: 4 << 20,
+            off_link_requests: false,
             tcp: false,
             tcp_limits: TcpLimits::default(),
         }

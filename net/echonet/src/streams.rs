@@ -27,6 +27,8 @@ pub(crate) enum StreamEvent {
     Message { from: Source, to: IpAddr, bytes: Vec<u8> },
     /// An outgoing connection was established.
     Connected(NodeAddress, ConnectionId),
+    /// A connection was closed to admit a new one; the local address that it had.
+    Evicted { from: NodeAddress, to: IpAddr },
     /// An outgoing connection ended or could not be established.
     Over(NodeAddress, Option<ConnectionId>),
 }
@@ -184,7 +186,7 @@ impl Streams {
         match event {
             Event::Accepted(key, from) => {
                 self.insert(key, from.into(), false, now + self.limits.idle);
-                self.make_room(key);
+                return self.make_room(key);
             }
             Event::Received(key) => self.reading.push_back(key),
             Event::Connected(key) => {
@@ -218,16 +220,24 @@ impl Streams {
         self.ends.insert((end, key));
     }
 
-    /// Closes the connection idle longest, if a new one exceeds the limit on incoming connections.
-    fn make_room(&mut self, new: Key) {
-        let is_others = |key: &Key| self.open.get(key).is_some_and(|stream| !stream.is_made_by_us);
-        let mut others = self.ends.iter().map(|(_, key)| *key).filter(is_others);
-        let longest_silent = others.clone().find(|key| *key != new);
-        if others.nth(self.limits.connections).is_some()
-            && let Some(key) = longest_silent
-        {
-            self.close(key, false);
+    /// If a new connection exceeds the limit on incoming ones, closes one of the node that has the most: the
+    /// connection idle longest. One node cannot displace the others.
+    fn make_room(&mut self, new: Key) -> Option<StreamEvent> {
+        let incoming = self.ends.iter().filter_map(|(_, key)| {
+            let stream = self.open.get(key).filter(|stream| !stream.is_made_by_us)?;
+            Some((*key, stream))
+        });
+        let mut counts = HashMap::new();
+        incoming.clone().for_each(|(_, stream)| *counts.entry(stream.node).or_insert(0_usize) += 1);
+        if counts.values().sum::<usize>() <= self.limits.connections {
+            return None;
         }
+        let most = counts.values().max()?;
+        let (key, stream) =
+            incoming.clone().find(|(key, stream)| *key != new && counts.get(&stream.node) == Some(most))?;
+        let event = StreamEvent::Evicted { from: stream.node, to: stream.local };
+        self.close(key, false);
+        Some(event)
     }
 
     /// Sets the time at which a connection is closed unless it receives a message; ignored for a closing
@@ -280,6 +290,7 @@ impl Transports<'_> {
                 Some(StreamEvent::Message { from, bytes, .. }) => {
                     engine.handle_message(now, &bytes, from, out, |to, answer| self.send(now, to, answer));
                 }
+                Some(StreamEvent::Evicted { from, .. }) => engine.handle_evicted(now, from),
                 Some(StreamEvent::Connected(node, connection)) => {
                     engine.handle_connected(now, node, connection)
                 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
-use rumqttc::{Client, Connection, Event, MqttOptions, Packet, QoS};
+use rumqttc::{Client, Connection, Event, MqttOptions, Packet, PublishOptions, QoS};
 use serde_json::Value;
 use support::{alone, skip};
 use tool::Running;
@@ -51,8 +51,9 @@ fn messages(mut connection: Connection) -> Receiver<(String, String)> {
         for event in connection.iter() {
             match event {
                 Ok(Event::Incoming(Packet::Publish(message))) => {
-                    let payload = String::from_utf8(message.payload.to_vec()).unwrap();
-                    if tell.send((message.topic, payload)).is_err() {
+                    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+                    let (topic, payload) = (text(&message.topic), text(&message.payload));
+                    if tell.send((topic, payload)).is_err() {
                         return;
                     }
                 }
@@ -95,7 +96,7 @@ fn bridges_to_a_broker() {
         let mut bridge = Running::start(&bridge);
         assert_eq!(bridge.line()["event"], "connected");
 
-        let (client, connection) = Client::new(MqttOptions::new("test", "127.0.0.1", 1883), 100);
+        let (client, connection) = Client::builder(MqttOptions::new("test", "127.0.0.1")).build();
         let messages = messages(connection);
         client.subscribe("#", QoS::AtLeastOnce).unwrap();
         let light = "echonet/FE00000B6C696768740000000000000001/029101";
@@ -120,7 +121,7 @@ fn bridges_to_a_broker() {
             on = payload.to_owned();
             topic == format!("{light}/80")
         });
-        client.publish(command, QoS::AtLeastOnce, false, "31").unwrap();
+        client.publish(command, "31".to_owned(), PublishOptions::at_least_once()).unwrap();
         let written = home.line();
         assert_eq!((&written["node"], &written["bytes"]), (&"127.1.0.2".into(), &"31".into()));
         await_message(&messages, "state off", |topic, payload| {
@@ -240,7 +241,7 @@ fn bridges_to_a_broker_over_tls() {
             ("", "", ["CertificateRequired", "trusts with --mqtt-cert FILE --mqtt-key FILE"]),
             ("strange.crt", "strange.key", ["UnknownCA", "that it trusts"]),
             ("good.crt", "strange.key", ["--mqtt-key", "it is not the key of --mqtt-cert"]),
-            ("good.crt", "good.crt", ["--mqtt-key", "not encrypted, in PEM"]),
+            ("good.crt", "good.crt", ["--mqtt-key", "expected a PEM file"]),
             ("empty.crt", "good.key", ["--mqtt-cert", "no certificate is in it"]),
             ("good.crt", "nothing.key", ["--mqtt-key", "No such file"]),
         ] {
@@ -249,15 +250,15 @@ fn bridges_to_a_broker_over_tls() {
         }
         let authority = Some("authority.crt");
         for (url, ca, parts) in [
-            ("mqtts://127.0.0.1", Some("stranger.crt"), ["UnknownIssuer", "by --mqtt-ca FILE"]),
-            ("mqtts://127.0.0.1", None, ["UnknownIssuer", "by --mqtt-ca FILE"]),
+            ("mqtts://127.0.0.1", Some("stranger.crt"), ["UnknownIssuer", "--mqtt-ca FILE"]),
+            ("mqtts://127.0.0.1", None, ["UnknownIssuer", "--mqtt-ca FILE"]),
             ("mqtts://localhost", authority, ["broker.home", "host name of the broker's certificate"]),
             ("mqtts://127.0.0.1:8884", authority, ["expired", "renew the broker's certificate"]),
             ("mqtts://127.0.0.1:8885", authority, ["CaUsedAsEndEntity", "sign one for the broker"]),
             ("mqtts://127.0.0.1:1883", authority, ["does that port use TLS?", "mqtt:// connects without it"]),
             ("mqtt://127.0.0.1:8883", None, ["does that port require TLS?", "mqtts:// connects with it"]),
-            ("mqtts://127.0.0.1", Some("nothing.crt"), ["No such file", "in PEM"]),
-            ("mqtts://127.0.0.1", Some("empty.crt"), ["no certificate is in it", "in PEM"]),
+            ("mqtts://127.0.0.1", Some("nothing.crt"), ["No such file", "expected a PEM file"]),
+            ("mqtts://127.0.0.1", Some("empty.crt"), ["no certificate is in it", "expected a PEM file"]),
             ("mqtt://127.0.0.1", authority, ["requires TLS", "mqtts://"]),
         ] {
             let message = bridge(url, ca, "stranger.crt").remark();

@@ -65,22 +65,25 @@ pub struct Source {
     pub multicast: bool,
     /// The TCP connection that carried it; `None` for a datagram.
     pub connection: Option<ConnectionId>,
+    /// Whether the address is beyond a router. Requests from there are ignored: ECHONET Lite nodes share a
+    /// link, and a forged address beyond it would receive the answers.
+    pub is_off_link: bool,
 }
 
 impl Source {
     /// The source of a unicast datagram.
     pub fn unicast(address: impl Into<NodeAddress>) -> Self {
-        Self { address: address.into(), multicast: false, connection: None }
+        Self { address: address.into(), multicast: false, connection: None, is_off_link: false }
     }
 
     /// The source of a multicast datagram.
     pub fn multicast(address: impl Into<NodeAddress>) -> Self {
-        Self { address: address.into(), multicast: true, connection: None }
+        Self { multicast: true, ..Self::unicast(address) }
     }
 
     /// The source of a message from a TCP stream.
     pub fn connection(address: impl Into<NodeAddress>, connection: ConnectionId) -> Self {
-        Self { address: address.into(), multicast: false, connection: Some(connection) }
+        Self { connection: Some(connection), ..Self::unicast(address) }
     }
 
     /// The destination of an answer: the transport that carried the request.

@@ -12,6 +12,9 @@ pub const MULTICAST_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
 /// Length of the longest message in bytes: two lists of 255 properties of 255 bytes. Only TCP can carry it.
 pub const MESSAGE_BYTES_MAX: usize = HEADER_BYTES + 2 * (1 + PROPERTIES_MAX * (2 + EDT_BYTES_MAX));
 
+/// Bytes of a datagram that is not fragmented on Ethernet: 1,500 less the headers of IPv6 and UDP.
+#[cfg(feature = "std")]
+pub(crate) const DATAGRAM_BYTES: usize = 1452;
 /// Bytes of EHD1, EHD2, TID, SEOJ, DEOJ and ESV.
 pub(crate) const HEADER_BYTES: usize = 11;
 /// Properties of one list, since OPC is a byte.
@@ -30,6 +33,12 @@ pub(crate) const LISTED_CLASSES_MAX: usize = 8;
 /// The highest instance of a class.
 #[cfg(feature = "std")]
 pub(crate) const INSTANCE_MAX: u8 = 0x7F;
+/// Senders of which a device counts the messages, to report floods.
+#[cfg(feature = "std")]
+pub(crate) const COUNTED_SENDERS: usize = 8;
+/// The time after a report of abuse in which no other of its kind is reported.
+#[cfg(feature = "std")]
+pub(crate) const ABUSE_INTERVAL: core::time::Duration = core::time::Duration::from_secs(1);
 /// Multicast messages that a device remembers, to recognise duplicates from another interface.
 #[cfg(feature = "std")]
 pub(crate) const REMEMBERED_MULTICASTS: usize = 8;

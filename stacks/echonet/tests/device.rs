@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use common::{Bench, LIGHT, MAKER, address, hex, home, to_hex, unicast};
 use netdyno_echonet_core::{
-    Access, ClassCode, Decision, Description, DescriptionError, Destination, Device, DeviceConfig,
-    DeviceEvent, Eoj, Epc, ObjectDescription, PropertyDescription, PropertyMap, SetError, Source,
+    AbuseKind, Access, ClassCode, ConnectionId, Decision, Description, DescriptionError, Destination, Device,
+    DeviceConfig, DeviceEvent, Eoj, Epc, Frame, MESSAGE_BYTES_MAX, ObjectDescription, PropertyDescription,
+    PropertyMap, SetError, Source,
 };
 
 /// The answers of a new node to one request.
@@ -362,6 +363,95 @@ fn values_that_do_not_fit_are_refused() {
         assert_eq!(transmit.map(|transmit| (transmit.bytes, out[10])), expected, "{room}");
     }
     assert_eq!(device.stats().dropped, 1);
+}
+
+/// A light with long values in all of its own properties, and a request for `epcs`.
+fn long_values(esv: u8, epcs: &[u8]) -> (Device, Vec<u8>) {
+    let long = |object: ObjectDescription, epc| {
+        object.with(PropertyDescription::new(Epc(epc), vec![7; 255], Access::ALL))
+    };
+    let object = (0xB0..=0xEF).fold(ObjectDescription::new(LIGHT), long);
+    let device = Device::new(&Description::new(MAKER, [7; 13]).object(object)).unwrap();
+    let mut request = hex("1081 0102 05FF01 029101");
+    request.extend([esv, epcs.len() as u8]);
+    request.extend(epcs.iter().flat_map(|epc| [*epc, 0]));
+    (device, request)
+}
+
+#[test]
+fn answers_to_spoofed_sources_are_short() {
+    const INF_REQ: u8 = 0x63;
+    let repeated = [0xB0; 255];
+    let different: Vec<u8> = (0xB0..=0xEF).collect();
+    // The answers contain as many values as fit, and refuse the other properties.
+    for (name, esv, epcs, values) in [
+        ("one property, repeated", 0x62, &repeated[..], 1),
+        ("one property, repeated, to all nodes", INF_REQ, &repeated[..], 1),
+        ("different properties", 0x62, &different[..], 5),
+        ("different properties, to all nodes", INF_REQ, &different[..], 5),
+    ] {
+        let (mut device, request) = long_values(esv, epcs);
+        let mut out = vec![0; MESSAGE_BYTES_MAX];
+        let now = std::time::Instant::now();
+        let sent = device.handle(now, &request, unicast(9), &mut out).unwrap();
+        assert!(sent.bytes <= 1452, "{name}: {} bytes", sent.bytes);
+        let frame = Frame::parse(&out[..sent.bytes]).unwrap();
+        assert!(frame.esv.is_refusal() && frame.properties.len() == epcs.len(), "{name}");
+        let answered = frame.properties.iter().filter(|property| !property.edt.is_empty()).count();
+        assert_eq!(answered, values, "{name}");
+        // A TCP connection proves the source address, and has no datagrams.
+        let connection = Source::connection(address(9), ConnectionId(1));
+        let sent = device.handle(now, &request, connection, &mut out).unwrap();
+        let expected = if values == 1 { 1 } else { epcs.len() };
+        assert_eq!(sent.bytes, 12 + 2 * epcs.len() + 255 * expected, "{name}, by TCP");
+    }
+}
+
+#[test]
+fn a_long_write_is_executed_and_its_refusal_is_as_long() {
+    let value = [8; 255];
+    for (epcs, esv) in [([0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6], 0x71), ([0x99; 7], 0x51)] {
+        let (mut device, mut request) = long_values(0x61, &[]);
+        request[11] = epcs.len() as u8;
+        request.extend(epcs.iter().flat_map(|epc| [&[*epc, 255][..], &value].concat()));
+        let mut out = vec![0; MESSAGE_BYTES_MAX];
+        let sent = device.handle(std::time::Instant::now(), &request, unicast(9), &mut out).unwrap();
+        assert_eq!(out[10], esv);
+        assert!(sent.bytes <= request.len());
+    }
+}
+
+#[test]
+fn requests_from_beyond_the_link_are_ignored() {
+    let mut bench = Bench::new(&home());
+    let from = Source { is_off_link: true, ..unicast(9) };
+    for request in [
+        "1081 0102 05FF01 029101 62 01 8000",
+        "1081 0102 05FF01 029100 62 01 8000",
+        "1081 0102 05FF01 029101 61 01 B00132",
+        "1081 0102 05FF01 029101 60 01 B00132",
+    ] {
+        assert_eq!(bench.send(&hex(request), from), [""; 0], "{request}");
+    }
+    assert_eq!(bench.device.get(LIGHT, Epc(0xB0)), Some(&[100][..]));
+    assert_eq!((bench.device.stats().off_link, bench.device.stats().requests), (4, 0));
+    let abuse = DeviceEvent::Abuse { from: address(9), kind: AbuseKind::OffLink };
+    assert_eq!((bench.device.poll_event(), bench.device.poll_event()), (Some(abuse), None), "once a second");
+}
+
+#[test]
+fn abuse_is_reported_with_its_source() {
+    let mut bench = Bench::new(&home());
+    for _ in 0..3 {
+        bench.device.handle_evicted(bench.now, address(7));
+        (0..1000).for_each(|_| assert!(bench.send(&[0x10], unicast(8)).is_empty()));
+        assert!(bench.send(&[0x10], unicast(9)).is_empty(), "an honest node makes a mistake");
+    }
+    let events: Vec<_> = std::iter::from_fn(|| bench.device.poll_event()).collect();
+    let abuse = |last, kind| DeviceEvent::Abuse { from: address(last), kind };
+    assert_eq!(events, [abuse(7, AbuseKind::Connections), abuse(8, AbuseKind::Flood)]);
+    let stats = bench.device.stats();
+    assert_eq!((stats.evicted, stats.malformed), (3, 3003));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use netdyno_echonet::core::{ControllerConfig, NodeAddress, NodeSettings};
 use netdyno_echonet::{Family, Settings};
 
+use super::secret::Secret;
 use super::{Failure, parse};
 
 /// Find, read, write and watch ECHONET Lite devices, simulate them, and bridge them to an MQTT broker.
@@ -51,6 +52,10 @@ pub(crate) struct Network {
     /// Share port 3610 with another program; each unicast datagram then reaches only one of them
     #[arg(long, global = true)]
     share_port: bool,
+
+    /// Execute requests from beyond a router too; by default they are ignored
+    #[arg(long, global = true)]
+    off_link: bool,
 
     /// Wait this long for a response
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds, global = true)]
@@ -147,7 +152,7 @@ pub(crate) enum Verb {
         /// Connect to this broker: mqtt://[USER[:PASSWORD]@]HOST[:PORT], or mqtts:// for TLS. Set MQTT_PASSWORD in the
         /// environment to keep the password off the command line
         #[arg(long, value_name = "URL")]
-        mqtt: String,
+        mqtt: Secret,
         /// With mqtts://: verify the broker against the CA certificates in this PEM file; default: the system's
         #[arg(long, value_name = "FILE")]
         mqtt_ca: Option<PathBuf>,
@@ -184,6 +189,7 @@ impl Network {
         settings.interfaces.clone_from(&self.interface);
         settings.address = self.address;
         settings.share_port = self.share_port;
+        settings.off_link_requests = self.off_link;
         settings.family = match self.ip {
             Ip::V4 => Family::V4,
             Ip::V6 => Family::V6,
@@ -218,6 +224,13 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_output_contains_no_password() {
+        let cli = Cli::parse_from(["x", "bridge", "--mqtt", "mqtt://me:hunter2@broker"]);
+        let text = format!("{cli:?}");
+        assert!(text.contains("Bridge") && !text.contains("hunter2"), "{text}");
+    }
 
     #[test]
     fn arguments_are_parsed() {

@@ -9,6 +9,7 @@ mod names;
 mod output;
 mod parse;
 mod scan;
+mod secret;
 mod session;
 mod set;
 mod simulate;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use netdyno_echonet::core::{Decision, Destination, DeviceEvent};
+use netdyno_echonet::core::{AbuseKind, Decision, Destination, DeviceEvent};
 use netdyno_echonet::{Home, HomeEvent, Spread};
 use serde_json::json;
 
@@ -64,6 +64,19 @@ pub(crate) fn run(
                 let json =
                     || json!({ "event": "unsent", "node": node, "to": to, "error": error.to_string() });
                 printer.line(&format!("{node} cannot send to {to}: {error}"), json)?;
+                continue;
+            }
+            DeviceEvent::Abuse { from, kind } => {
+                let (word, what) = match kind {
+                    AbuseKind::Flood => ("flood", "more than 1000 messages a second"),
+                    AbuseKind::Connections => ("connections", "too many TCP connections: one was closed"),
+                    AbuseKind::OffLink => ("off_link", "a request from beyond the link was ignored"),
+                    _ => continue,
+                };
+                let node = describe(node);
+                let json =
+                    || json!({ "event": "abuse", "kind": word, "node": node, "from": from.to_string() });
+                printer.line(&format!("{node}: {what}; from {from}"), json)?;
                 continue;
             }
             _ => continue,

@@ -1,6 +1,9 @@
 //! Network namespaces for tests, since there is only one port 3610.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
+#[cfg(target_os = "linux")]
+pub(crate) mod peer;
+
 use std::io::Read;
 use std::net::TcpStream;
 use std::process::Command;

@@ -17,6 +17,7 @@ use crate::device::outbox::Outbox;
 use crate::error::WriteError;
 use crate::esv::Esv;
 use crate::frame::{Frame, FrameWriter, Header, Properties, Property};
+use crate::property_map::PropertyMap;
 
 /// An answer in the buffer.
 #[derive(Debug)]
@@ -126,8 +127,9 @@ impl Execution<'_> {
         true
     }
 
-    /// Reads properties; returns whether all were read and fitted. `announced`: includes properties that are
-    /// only announced.
+    /// Reads properties; returns whether all were read and fitted. A repeated property is refused from the
+    /// second time on, so that a short request does not cause a long answer. `announced`: includes properties
+    /// that are only announced.
     fn read(
         &self,
         properties: Properties<'_>,
@@ -135,11 +137,15 @@ impl Execution<'_> {
         announced: bool,
     ) -> Result<bool, WriteError> {
         let (mut complete, mut left) = (true, properties.len());
+        let mut answered = PropertyMap::EMPTY;
         for property in properties {
             left -= 1;
+            let is_repeated = answered.contains(property.epc);
+            answered.insert(property.epc);
             let readable = self
                 .object
                 .property(property.epc)
+                .filter(|_| !is_repeated)
                 .filter(|stored| stored.access.get || announced && stored.access.announce)
                 // Each property that follows needs at least two bytes, for its refusal.
                 .filter(|stored| 2 + stored.value().len() + 2 * left <= writer.room());

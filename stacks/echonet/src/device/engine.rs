@@ -5,15 +5,16 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::address::{Destination, Source, Transmit};
+use crate::address::{Destination, NodeAddress, Source, Transmit};
 use crate::description::{Description, DescriptionError};
 use crate::device::answer::{Execution, asks};
 use crate::device::config::DeviceConfig;
 use crate::device::duplicates::RecentMessages;
-use crate::device::event::{Decision, DeviceEvent, DeviceStats, SetError, WriteId};
+use crate::device::event::{AbuseKind, Decision, DeviceEvent, DeviceStats, SetError, WriteId};
 use crate::device::object::{Object, Stored};
 use crate::device::outbox::Outbox;
 use crate::device::profile;
+use crate::device::senders::Senders;
 use crate::device::waiting::WaitingList;
 use crate::eoj::Eoj;
 use crate::epc::Epc;
@@ -21,8 +22,11 @@ use crate::esv::Esv;
 use crate::frame::{Frame, FrameWriter, Header};
 #[cfg(doc)]
 use crate::limits::MESSAGE_BYTES_MAX;
-use crate::limits::{INSTANCE_MAX, LISTED_INSTANCES_MAX};
+use crate::limits::{ABUSE_INTERVAL, INSTANCE_MAX, LISTED_INSTANCES_MAX};
 use crate::tid::Tid;
+
+/// The kinds of [`AbuseKind`].
+const ABUSE_KINDS: usize = AbuseKind::OffLink as usize + 1;
 
 /// A request to all instances of a class that some instances have not answered yet.
 #[derive(Debug)]
@@ -51,6 +55,9 @@ pub struct Device {
     waiting: WaitingList,
     shared: VecDeque<Shared>,
     duplicates: RecentMessages,
+    senders: Senders,
+    /// When abuse was reported last, by kind.
+    reported_at: [Option<Instant>; ABUSE_KINDS],
     /// The number of instances announced so far, during an announcement.
     announced: Option<usize>,
     tid: Tid,
@@ -99,6 +106,8 @@ impl Device {
             waiting: WaitingList::default(),
             shared: VecDeque::new(),
             duplicates: RecentMessages::default(),
+            senders: Senders::default(),
+            reported_at: [None; ABUSE_KINDS],
             announced: None,
             tid: Tid(0),
             stats: DeviceStats::default(),
@@ -181,10 +190,18 @@ impl Device {
         from: Source,
         out: &mut [u8],
     ) -> Option<Transmit> {
+        if self.senders.exceeds(now, from.address, self.config.flood_per_s) {
+            self.report(now, AbuseKind::Flood, from.address);
+        }
         let Ok(frame) = Frame::parse(datagram) else {
             self.stats.malformed += 1;
             return None;
         };
+        if from.is_off_link && frame.esv.is_request() {
+            self.stats.off_link += 1;
+            self.report(now, AbuseKind::OffLink, from.address);
+            return None;
+        }
         let mut objects = self.addressed(frame.deoj);
         // An empty request needs no answer.
         let is_empty = frame.properties.is_empty() && frame.get.is_empty();
@@ -230,6 +247,12 @@ impl Device {
         self.outbox.event(DeviceEvent::Unsent { to, error });
     }
 
+    /// Reports that a TCP connection of this node was closed to admit a new one.
+    pub fn handle_evicted(&mut self, now: Instant, from: NodeAddress) {
+        self.stats.evicted += 1;
+        self.report(now, AbuseKind::Connections, from);
+    }
+
     /// The next event. Call it until it returns `None`.
     pub fn poll_event(&mut self) -> Option<DeviceEvent> {
         self.outbox.poll_event()
@@ -238,6 +261,14 @@ impl Device {
     /// When [`handle_timeout`](Self::handle_timeout) is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.waiting.next_deadline()
+    }
+
+    fn report(&mut self, now: Instant, kind: AbuseKind, from: NodeAddress) {
+        let reported_at = &mut self.reported_at[kind as usize];
+        if reported_at.is_none_or(|at| now.saturating_duration_since(at) >= ABUSE_INTERVAL) {
+            *reported_at = Some(now);
+            self.outbox.event(DeviceEvent::Abuse { from, kind });
+        }
     }
 
     fn find(&self, eoj: Eoj) -> Option<usize> {
@@ -273,7 +304,7 @@ impl Device {
         if writes && self.ask(now, frame, datagram, from, object) {
             return None;
         }
-        self.finish(frame, from, object, &[], out)
+        self.finish(frame, datagram.len(), from, object, &[], out)
     }
 
     /// Asks the application about writes that need a decision; without room, the writes are refused. Returns
@@ -308,12 +339,20 @@ impl Device {
     fn finish(
         &mut self,
         frame: &Frame<'_>,
+        request_bytes: usize,
         from: Source,
         place: usize,
         decisions: &[Decision],
         out: &mut [u8],
     ) -> Option<Transmit> {
         let (object, outbox) = (&mut self.objects[place], &mut self.outbox);
+        // A source address of a datagram can be forged: the answer is not much longer than the request, or
+        // fits one Ethernet frame.
+        let longest = match from.connection {
+            Some(_) => out.len(),
+            None => out.len().min(request_bytes.max(self.config.datagram_bytes)),
+        };
+        let out = &mut out[..longest];
         let answering = Execution { object, place, outbox, from: from.address, decisions };
         let Ok(answered) = answering.answer(frame, out) else {
             self.stats.dropped += 1;
@@ -343,7 +382,8 @@ impl Device {
     fn poll_decided(&mut self, out: &mut [u8]) -> Option<Transmit> {
         while let Some(waiting) = self.waiting.next_decided() {
             let frame = Frame::parse(&waiting.datagram).ok()?;
-            let answer = self.finish(&frame, waiting.from, waiting.object, &waiting.decisions(), out);
+            let (bytes, decisions) = (waiting.datagram.len(), waiting.decisions());
+            let answer = self.finish(&frame, bytes, waiting.from, waiting.object, &decisions, out);
             if answer.is_some() {
                 return answer;
             }

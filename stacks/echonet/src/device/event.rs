@@ -46,6 +46,13 @@ pub enum DeviceEvent {
         /// The new value.
         value: Vec<u8>,
     },
+    /// A node exceeded a limit. Each kind is reported at most once a second; [`DeviceStats`] counts all.
+    Abuse {
+        /// The source address, which may be forged in a datagram.
+        from: NodeAddress,
+        /// The limit.
+        kind: AbuseKind,
+    },
     /// An answer or a notification could not be sent, for a lasting reason.
     Unsent {
         /// Its destination.
@@ -53,6 +60,18 @@ pub enum DeviceEvent {
         /// The reason.
         error: ErrorKind,
     },
+}
+
+/// A limit that another node exceeded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum AbuseKind {
+    /// More than [`DeviceConfig::flood_per_s`](crate::DeviceConfig::flood_per_s) messages in a second.
+    Flood,
+    /// The node has the most TCP connections, and there are too many: one was closed.
+    Connections,
+    /// A request from beyond the link, which was ignored.
+    OffLink,
 }
 
 /// Why a value from the application was rejected.
@@ -88,10 +107,14 @@ pub struct DeviceStats {
     pub refused: u64,
     /// Malformed messages.
     pub malformed: u64,
+    /// Requests from beyond the link, which were ignored.
+    pub off_link: u64,
     /// Frames for objects that the node does not have, or that are not requests.
     pub ignored: u64,
     /// Requests dropped because of a limit, and events dropped because the queue was full.
     pub dropped: u64,
+    /// TCP connections closed to admit new ones.
+    pub evicted: u64,
     /// Messages that the system could not send.
     pub unsent: u64,
 }

@@ -8,8 +8,9 @@ mod event;
 mod object;
 mod outbox;
 mod profile;
+mod senders;
 mod waiting;
 
 pub use config::DeviceConfig;
 pub use engine::Device;
-pub use event::{Decision, DeviceEvent, DeviceStats, SetError, WriteId};
+pub use event::{AbuseKind, Decision, DeviceEvent, DeviceStats, SetError, WriteId};

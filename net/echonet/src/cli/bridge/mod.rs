@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::args::Network;
 use super::output::Printer;
+use super::secret::Secret;
 use super::session::{MAPS, Session, map_of};
 use super::{Failure, names};
 use discovery::{Entity, availability_topic, bridge_topic, state_topic};
@@ -23,7 +24,7 @@ pub(crate) use tls::Tls;
 /// The command line.
 #[derive(Debug)]
 pub(crate) struct BridgeSettings<'a> {
-    pub(crate) mqtt: &'a str,
+    pub(crate) mqtt: &'a Secret,
     pub(crate) tls: Tls<'a>,
     pub(crate) topic: &'a str,
     pub(crate) discovery: &'a str,

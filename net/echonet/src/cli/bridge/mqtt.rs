@@ -7,11 +7,12 @@ use std::time::Duration;
 use netdyno_echonet::Waker;
 use rumqttc::{
     Client, ConnectReturnCode, Connection, ConnectionError, Event, LastWill, MqttOptions, Outgoing, Packet,
-    QoS, Transport,
+    PublishOptions, QoS, Transport,
 };
 
 use super::tls::{self, Tls};
 use crate::cli::Failure;
+use crate::cli::secret::Secret;
 
 /// Messages queued for the broker; all states are published again after a reconnection.
 const OUTBOX: usize = 65_536;
@@ -19,6 +20,8 @@ const OUTBOX: usize = 65_536;
 const INBOX: usize = 4096;
 /// Pause between two connection attempts.
 const RETRY: Duration = Duration::from_secs(2);
+/// Seconds between two signs of life on an idle connection.
+const KEEP_ALIVE_S: u16 = 15;
 /// Time limit for the last messages before the exit.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -39,7 +42,7 @@ pub(super) enum FromBroker {
 pub(super) struct Address {
     host: String,
     port: u16,
-    login: Option<(String, String)>,
+    login: Option<(String, Secret)>,
     tls: bool,
 }
 
@@ -66,7 +69,7 @@ impl Address {
             } else {
                 password.to_owned()
             };
-            (user.to_owned(), secret)
+            (user.to_owned(), Secret::from(secret))
         });
         let (host, port) = match place.rsplit_once(':') {
             Some((host, port)) if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) => {
@@ -105,16 +108,16 @@ impl Broker {
             return Err(Failure::new(text));
         }
         let id = format!("netdyno-echonet-{}", std::process::id());
-        let mut options = MqttOptions::new(id, &address.host, address.port);
-        options.set_keep_alive(Duration::from_secs(15));
+        let mut options = MqttOptions::new(id, (&*address.host, address.port));
+        options.set_keep_alive(KEEP_ALIVE_S);
         options.set_last_will(LastWill::new(will.0, will.1, QoS::AtLeastOnce, true));
         if let Some((user, password)) = &address.login {
-            options.set_credentials(user, password);
+            options.set_credentials(user, password.to_string());
         }
         if address.tls {
             options.set_transport(Transport::tls_with_config(tls.config()?.into()));
         }
-        let (client, connection) = Client::new(options, OUTBOX);
+        let (client, connection) = Client::builder(options).capacity(OUTBOX).build();
         let (tell, inbox) = sync_channel(INBOX);
         let thread = std::thread::Builder::new()
             .name("mqtt".to_owned())
@@ -135,7 +138,11 @@ impl Broker {
 
     /// Queues a retained message. Never blocks.
     pub(super) fn publish(&mut self, topic: &str, payload: &str) {
-        if self.client.try_publish(topic, QoS::AtLeastOnce, true, payload.as_bytes()).is_err() {
+        if self
+            .client
+            .try_publish(topic, payload.as_bytes(), PublishOptions::at_least_once().retained())
+            .is_err()
+        {
             self.dropped += 1;
         }
     }
@@ -167,7 +174,8 @@ fn listen(mut connection: Connection, tell: &SyncSender<FromBroker>, waker: &Wak
                 (FromBroker::Connected, false)
             }
             Ok(Event::Incoming(Packet::Publish(publish))) => {
-                (FromBroker::Message { topic: publish.topic, payload: publish.payload.to_vec() }, false)
+                let topic = String::from_utf8_lossy(&publish.topic).into_owned();
+                (FromBroker::Message { topic, payload: publish.payload.to_vec() }, false)
             }
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
             Ok(_) => continue,
@@ -226,9 +234,12 @@ mod tests {
             ("mqtts://broker", "broker", 8883, None, true),
             ("ssl://broker:1", "broker", 1, None, true),
         ] {
-            let login = login.map(|(user, password): (&str, &str)| (user.to_owned(), password.to_owned()));
+            let login = login
+                .map(|(user, password): (&str, &str)| (user.to_owned(), Secret::from(password.to_owned())));
             let expected = Address { host: host.to_owned(), port, login, tls };
-            assert_eq!(Address::parse(url).unwrap(), expected, "{url}");
+            let address = Address::parse(url).unwrap();
+            assert_eq!(address, expected, "{url}");
+            assert!(!format!("{address:?}").contains("a:b"), "{url}");
         }
         for wrong in ["localhost", "http://x", "mqtts://", "mqtt://", "mqtt://x:y", "mqtt://a/b"] {
             let message = Address::parse(wrong).unwrap_err().to_string();
