@@ -41,6 +41,7 @@
 mod batch;
 mod datagram;
 pub mod hub;
+mod icmp;
 mod interface;
 mod options;
 mod poller;

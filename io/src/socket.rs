@@ -13,6 +13,7 @@ use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 
 use crate::batch::{ReceiveBatch, normalise};
 use crate::datagram::DatagramSocket;
+use crate::icmp::is_about_earlier;
 use crate::interface::Interface;
 use crate::options::{restrict_to_unicast, set_largest_size};
 use crate::sealed::Sealed;
@@ -365,15 +366,9 @@ fn refuses_segments(error: &io::Error) -> bool {
 const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 
-/// Nothing to receive, or an ICMP message about an earlier datagram, which does not affect later ones.
+/// Nothing to receive, or an ICMP message about an earlier datagram.
 fn is_nothing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock
-            | ErrorKind::ConnectionRefused
-            | ErrorKind::ConnectionReset
-            | ErrorKind::Interrupted
-    )
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) || is_about_earlier(error)
 }
 
 #[cfg(test)]

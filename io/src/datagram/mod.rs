@@ -17,6 +17,7 @@ use socket2::{Domain, InterfaceIndexOrAddress, SockRef, Socket, Type};
 pub use batch::DatagramBatch;
 pub use send_batch::SendBatch;
 
+use crate::icmp::is_about_earlier;
 use crate::interface::Interface;
 use crate::options::{restrict_to_unicast, set_largest_size};
 use crate::sealed::Sealed;
@@ -220,15 +221,4 @@ fn unless_nothing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-/// Whether the error is an ICMP message about an earlier datagram, which the kernel reports on the next call.
-fn is_about_earlier(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::ConnectionRefused
-            | ErrorKind::ConnectionReset
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-    )
 }

@@ -8,6 +8,54 @@ use super::{EINVAL, EIO, MAX_SEGMENTS, SocketOptions, UdpSocket, refuses_segment
 use crate::ReceiveBatch;
 use crate::options::set_largest_size;
 
+/// Sends ICMP "destination unreachable" messages that quote a datagram from `local` to `remote`. `None`: this
+/// process may not.
+fn unreachable(local: SocketAddr, remote: SocketAddr) -> Option<impl Fn(u8)> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).ok()?;
+    let (SocketAddr::V4(from), SocketAddr::V4(to)) = (local, remote) else { return None };
+    Some(move |code: u8| {
+        // Version and header length, total length; TTL, protocol; addresses.
+        let mut quoted = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
+        quoted.extend(from.ip().octets().into_iter().chain(to.ip().octets()));
+        quoted.extend([from.port().to_be_bytes(), to.port().to_be_bytes(), [0, 8], [0, 0]].concat());
+        // Type, code, checksum, unused, next-hop MTU.
+        let mut message = [&[3, code, 0, 0, 0, 0, 0x05, 0x00][..], &quoted].concat();
+        let words = message.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let sum = words.sum::<u32>();
+        let sum = !(((sum >> 16) + (sum & 0xffff)) as u16);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        raw.send_to(&message, &local.into()).unwrap();
+    })
+}
+
+/// Every code that Linux reports as an error of the socket. Needs CAP_NET_RAW.
+#[test]
+fn icmp_messages_do_not_fail_a_receive() {
+    let peer = bound("127.0.0.1:0");
+    let shared = bound("127.0.0.1:0");
+    shared.share_port().unwrap();
+    let local = shared.local_address();
+    let socket = UdpSocket::for_peer(local, peer.local_address(), &SocketOptions::default()).unwrap();
+    let datagrams = socket.datagram_socket();
+    let Some(unreachable) = unreachable(local, peer.local_address()) else {
+        return eprintln!("not tested: sending ICMP needs CAP_NET_RAW");
+    };
+    let (mut batch, mut buffer) = (ReceiveBatch::new(4), [0; 100]);
+    for code in 0..16 {
+        for single in [false, true] {
+            unreachable(code);
+            match single {
+                false => assert_eq!(socket.receive(&mut batch).unwrap(), 0, "code {code}"),
+                true => assert_eq!(datagrams.receive_now(&mut buffer).unwrap(), None, "code {code}"),
+            }
+            // Later datagrams are received.
+            assert_eq!(peer.send(peer.local_address(), local, b"later", 5), 5);
+            assert_eq!(take(&socket, &mut batch, 1)[0].2, b"later", "code {code}");
+        }
+    }
+}
+
 fn bound(address: &str) -> UdpSocket {
     UdpSocket::bind(address.parse().unwrap(), &SocketOptions::default()).unwrap()
 }
