@@ -15,7 +15,8 @@ pub struct Limits {
     pub send_buffer_bytes: usize,
     /// Largest message that is reassembled; a longer one ends the association.
     pub max_message_bytes: usize,
-    /// Most incomplete messages at a time.
+    /// Most incomplete messages at a time: partly sent ones, since an interleaving sender that exceeds the
+    /// peer's limit is aborted, and partly received ones. As many more may be held beyond a gap.
     pub max_partial_messages: usize,
     /// Most chunks held out of order; further ones are dropped, to be retransmitted.
     pub max_held_chunks: usize,

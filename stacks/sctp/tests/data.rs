@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use common::{A, B, Fate, Pair, RELIABLE, config, payload};
-use netdyno_sctp::{Congestion, Event, Ppid, Reliability, SendError, SendOptions, StreamId};
+use netdyno_sctp::{Congestion, Event, Ppid, Reliability, SendError, SendOptions, State, StreamId};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -31,6 +31,29 @@ fn messages_of_every_length_arrive_both_ways_whole_and_in_order() {
                     assert!(*message == payload(message.len(), salt), "{} bytes", message.len());
                 }
             }
+        }
+    }
+}
+
+/// More interleaved messages than may be incomplete at a time, with the limits of both sides as they are. Losses
+/// make the receiver hold messages that begin beyond a gap.
+#[test]
+fn more_streams_than_partial_messages_do_not_end_the_association() {
+    for loses in [false, true] {
+        let mut pair = Pair::connected(config(|_| {}), config(|_| {}));
+        let mut count = 0u32;
+        pair.wire = Box::new(move |_| {
+            count += 1;
+            let is_lost = loses && count.wrapping_mul(2_654_435_761) >> 24 < 8;
+            if is_lost { Fate::IsLost } else { Fate::Arrives }
+        });
+        for stream in 0..3000 {
+            pair.send_when_writable(A, stream, &payload(4000, usize::from(stream)));
+        }
+        pair.run(60 * SECOND);
+        assert_eq!(pair.states(), [State::Established; 2], "loses: {loses}");
+        for stream in 0..3000 {
+            assert!(pair.received(B, stream) == [payload(4000, usize::from(stream))], "{loses}, {stream}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{A, B, Pair, chunks, config, kinds, packet, payload};
 use netdyno_sctp::wire::{Chunk, Heartbeat};
-use netdyno_sctp::{AssociationError, Event, State};
+use netdyno_sctp::{AssociationError, Congestion, Event, State};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HEARTBEAT: u8 = 4;
@@ -87,6 +87,39 @@ fn a_path_that_is_dead_for_a_while_has_its_mtu_back_soon() {
     pair.run(15 * SECOND);
     assert_eq!(pair.ends[A].stats().packet_bytes, 16_384);
     assert_eq!(pair.received(B, 1).len(), 1);
+}
+
+/// RFC 9000 section 9.4: nothing measured on the old path counts on the new one, also while data of the old one
+/// is still acknowledged.
+#[test]
+fn another_path_is_measured_anew() {
+    for congestion in [Congestion::Bbr, Congestion::Cubic, Congestion::NewReno] {
+        let config = config(|c| c.congestion = congestion);
+        let mut pair = Pair::connected(config.clone(), config);
+        pair.delay = Duration::from_micros(500);
+        for salt in 0..40 {
+            pair.send_when_writable(A, 1, &payload(200_000, salt));
+            pair.run(Duration::from_millis(2));
+        }
+        let initial = 10 * netdyno_sctp::Config::default().packet_bytes;
+        let before = pair.ends[A].stats();
+        assert!(before.congestion_window_bytes > 2 * initial, "{congestion:?}: {before:?}");
+        assert!(before.smoothed_rtt.unwrap() < Duration::from_millis(20), "{congestion:?}");
+        pair.delay = Duration::from_millis(50);
+        pair.ends[A].handle_path_changed(pair.now);
+        let after = pair.ends[A].stats();
+        assert_eq!(after.congestion_window_bytes, initial, "{congestion:?}");
+        assert_eq!(after.smoothed_rtt, None, "{congestion:?}");
+        // The first acknowledgements are for data of the old path.
+        for salt in 40..60 {
+            pair.send_when_writable(A, 1, &payload(200_000, salt));
+            pair.run(Duration::from_millis(20));
+            let rtt = pair.ends[A].stats().smoothed_rtt;
+            assert!(rtt.is_none_or(|rtt| rtt >= Duration::from_millis(100)), "{congestion:?}: {rtt:?}");
+        }
+        pair.run(60 * SECOND);
+        assert_eq!(pair.received(B, 1).len(), 60, "{congestion:?}");
+    }
 }
 
 #[test]

@@ -246,6 +246,15 @@ impl Association {
         self.take_packet(now, packet);
     }
 
+    /// Data takes another path from now on: what was measured on the old one no longer counts. Not for a mere
+    /// change of port, as after a NAT rebinding (RFC 9000 section 9.4).
+    pub fn handle_path_changed(&mut self, now: Instant) {
+        if self.phase.is_set_up() {
+            self.outbound.handle_path_changed(now, self.config.rto_initial);
+            self.restart_path(now);
+        }
+    }
+
     /// A path is available again, possibly a different one, after a period in which
     /// [`handle_timeout`](Self::handle_timeout) was not called. Silence in that period does not count against
     /// the peer, and data in flight is considered lost.

@@ -123,9 +123,12 @@ impl Inbound {
 
     /// Whether the chunk can be held. See the module documentation.
     fn has_room(&self, data: &Data<'_>, is_next: bool) -> Result<bool, ProtocolViolation> {
+        // A limit may be reached by chunks beyond a gap when the next TSN arrives, which must be accepted. A
+        // peer that sends its streams in order can thus make us hold at most as much again.
+        let times = if is_next { 2 } else { 1 };
         let (held, is_another_partial) = match (&self.pieces, data.order) {
             (Pieces::Interleaved(pieces), Order::Mid(mid, _)) => {
-                let is_full = pieces.partial_count() >= self.max_partial_messages;
+                let is_full = pieces.partial_count() >= self.max_partial_messages.saturating_mul(times);
                 (pieces.held_count(), is_full && pieces.is_another(data, mid))
             }
             (Pieces::Serial(pieces), _) => {
@@ -135,10 +138,7 @@ impl Inbound {
             _ => (0, false),
         };
         let cost = data.payload.len() + HELD_OVERHEAD.max(PARTIAL_OVERHEAD);
-        // The limit may be reached by chunks beyond a gap when the next TSN arrives, which must be
-        // accepted. A peer that sends its streams in order can thus make us hold at most as many chunks
-        // again.
-        let max_held = self.max_held_chunks.saturating_mul(if is_next { 2 } else { 1 });
+        let max_held = self.max_held_chunks.saturating_mul(times);
         let is_few = held + self.streams.parked_count() < max_held;
         if is_few && !is_another_partial && self.memory.window.has_room(cost) {
             return Ok(true);

@@ -77,8 +77,8 @@ impl Outbound {
         let begun = stream.begun.filter(|_| place == stream.queue.first_place());
         let unordered = stream.queue.is_front_unordered();
         let Some((payload, gone)) = stream.queue.give_up(place) else { return };
-        if gone > 0 {
-            stream.begun = None;
+        if gone > 0 && stream.begun.take().is_some() {
+            self.begun -= 1;
         }
         let rest = payload.len();
         self.store.release(payload);
@@ -117,7 +117,7 @@ impl Outbound {
             return;
         }
         let before = self.flight.base();
-        let mut acked = Acked::new(Time::START);
+        let mut acked = Acked::new(Time::START, self.path_from);
         let (limits, skipped, store) = (&mut self.limits, &mut self.forward.skipped, &mut self.store);
         let interleaving = self.interleaving;
         let gone = |Front { seqs, chunk, payload, .. }: Front| {

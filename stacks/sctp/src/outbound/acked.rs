@@ -15,6 +15,8 @@ pub(super) type Sent = (Time, u64);
 pub(super) struct Acked {
     /// Chunks sent before this do not increase cwnd.
     pub(super) growth_from: Time,
+    /// Chunks sent before this were sent on another path, and give no round-trip sample.
+    path_from: Time,
     /// Bytes on the wire.
     pub(super) bytes: usize,
     /// Those of them that had not been gap-acknowledged before a timeout.
@@ -34,9 +36,10 @@ pub(super) struct Acked {
 }
 
 impl Acked {
-    pub(super) fn new(growth_from: Time) -> Self {
+    pub(super) fn new(growth_from: Time, path_from: Time) -> Self {
         Self {
             growth_from,
+            path_from,
             bytes: 0,
             news_bytes: 0,
             growth_bytes: 0,
@@ -51,7 +54,8 @@ impl Acked {
     /// Transmission time for a round-trip sample. There is none if the chunk sent last was retransmitted: it
     /// triggered the SACK, perhaps because the previous one was lost, and others have waited for that.
     pub(super) fn clean_sent_at(&self) -> Option<Time> {
-        self.newest_clean.filter(|_| self.newest.is_some_and(|(_, again)| !again))
+        let is_clean = self.newest.is_some_and(|(_, again)| !again);
+        self.newest_clean.filter(|sent_at| is_clean && *sent_at >= self.path_from)
     }
 
     /// Whether it acknowledges nothing sent after a timeout, or nothing old enough to be answered.

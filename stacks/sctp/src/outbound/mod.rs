@@ -136,6 +136,8 @@ pub(crate) struct Outbound {
     pacer: Pacer,
     forward: Forward,
     timers: Timers,
+    /// When the path last changed.
+    path_from: Time,
     untold: Untold,
     events: Events,
     room: Room,
@@ -150,6 +152,8 @@ pub(crate) struct Outbound {
     overhead: usize,
     /// Messages not completely sent.
     unsent: usize,
+    /// Messages partly sent.
+    begun: u16,
     /// Unsent payload.
     unsent_bytes: usize,
     /// Unsent and unacknowledged payload, plus `MESSAGE_BYTES` per message.
@@ -180,7 +184,8 @@ pub(crate) struct Outbound {
 struct Settings {
     send_buffer_bytes: usize,
     max_in_flight_chunks: usize,
-    max_gap_blocks: usize,
+    max_gap_blocks: u32,
+    max_partial_messages: u16,
     /// Number of usable streams: our limit before the association is established, then the lesser of both.
     streams: u16,
 }
@@ -193,7 +198,8 @@ impl Outbound {
             settings: Settings {
                 send_buffer_bytes: limits.send_buffer_bytes,
                 max_in_flight_chunks: limits.max_in_flight_chunks.min(GAP_REACH),
-                max_gap_blocks: limits.max_gap_blocks,
+                max_gap_blocks: u32::try_from(limits.max_gap_blocks).unwrap_or(u32::MAX),
+                max_partial_messages: u16::try_from(limits.max_partial_messages).unwrap_or(u16::MAX).max(1),
                 streams: limits.max_streams,
             },
             peer: None,
@@ -210,6 +216,7 @@ impl Outbound {
             pacer: Pacer::new(),
             forward: Forward::new(),
             timers: Timers::new(),
+            path_from: Time::START,
             untold: Untold::nothing(),
             events: Events::default(),
             room: Room::new(),
@@ -219,6 +226,7 @@ impl Outbound {
             base_packet_bytes: config.packet_bytes,
             overhead: Data::OVERHEAD,
             unsent: 0,
+            begun: 0,
             unsent_bytes: 0,
             held: 0,
             window: 0,

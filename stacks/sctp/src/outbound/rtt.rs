@@ -12,6 +12,35 @@ const GRANULARITY: Duration = Duration::from_millis(10);
 /// congested permanently. Five minutes in total, as in Linux TCP (RFC 8985 section 6.2 leaves it open).
 const LOWEST_AGE: Duration = Duration::from_secs(150);
 
+/// The recent minimum round trip.
+#[derive(Debug)]
+pub(super) struct LowestRtt {
+    /// The minimum since `from`, and of the period before.
+    lowest: [Duration; 2],
+    from: Time,
+}
+
+impl LowestRtt {
+    pub(super) fn new() -> Self {
+        Self { lowest: [Duration::MAX; 2], from: Time::START }
+    }
+
+    /// `Duration::MAX` before the first sample.
+    pub(super) fn get(&self) -> Duration {
+        let [now, before] = self.lowest;
+        now.min(before)
+    }
+
+    pub(super) fn sample(&mut self, now: Time, rtt: Duration) {
+        let [lowest, _] = self.lowest;
+        if now.since(self.from) >= LOWEST_AGE {
+            (self.lowest, self.from) = ([rtt, lowest], now);
+        } else {
+            self.lowest[0] = lowest.min(rtt);
+        }
+    }
+}
+
 /// The estimator of one path.
 #[derive(Debug)]
 pub(super) struct Rtt {
@@ -19,9 +48,7 @@ pub(super) struct Rtt {
     smoothed: Option<Duration>,
     /// RTTVAR.
     variation: Duration,
-    /// The minimum since `lowest_from`, and of the period before.
-    lowest: [Duration; 2],
-    lowest_from: Time,
+    lowest: LowestRtt,
     /// RTO without back-off.
     base: Duration,
     /// Number of doublings.
@@ -36,8 +63,7 @@ impl Rtt {
         Self {
             smoothed: None,
             variation: Duration::ZERO,
-            lowest: [Duration::MAX; 2],
-            lowest_from: Time::START,
+            lowest: LowestRtt::new(),
             base: config.rto_initial,
             doublings: 0,
             min: config.rto_min,
@@ -53,8 +79,7 @@ impl Rtt {
 
     /// The recent minimum round trip; `Duration::MAX` before the first sample.
     pub(super) fn lowest(&self) -> Duration {
-        let [now, before] = self.lowest;
-        now.min(before)
+        self.lowest.get()
     }
 
     /// RTO.
@@ -64,12 +89,7 @@ impl Rtt {
 
     /// Adds a round trip of something sent only once (Karn's rule, section 6.3.1 C5). It resets the back-off.
     pub(super) fn sample(&mut self, now: Time, rtt: Duration) {
-        let [lowest, _] = self.lowest;
-        if now.since(self.lowest_from) >= LOWEST_AGE {
-            (self.lowest, self.lowest_from) = ([rtt, lowest], now);
-        } else {
-            self.lowest[0] = lowest.min(rtt);
-        }
+        self.lowest.sample(now, rtt);
         let smoothed = match self.smoothed {
             // C2.
             None => {
@@ -95,6 +115,12 @@ impl Rtt {
         if self.rto() < self.max {
             self.doublings += 1;
         }
+    }
+
+    /// Another path is used: nothing is known of it.
+    pub(super) fn reset(&mut self, rto_initial: Duration) {
+        (self.smoothed, self.variation, self.lowest) = (None, Duration::ZERO, LowestRtt::new());
+        (self.base, self.doublings) = (rto_initial, 0);
     }
 
     /// Recent timeouts say nothing about the path.

@@ -43,7 +43,7 @@ impl Outbound {
         let Ok(advance) = u64::try_from(advance) else { return Ok(()) };
         let cumulative = self.flight.acked() + advance;
         self.note_limit();
-        let mut acked = Acked::new(self.loss.recovery_start);
+        let mut acked = Acked::new(self.loss.recovery_start, self.path_from);
         let highest = self.acknowledge(cumulative, gaps, &mut acked)?;
         self.judge_timeout(now, &acked);
         self.room.on_acked(self.flight.base(), self.flight.next(), self.flight.bytes());
@@ -104,7 +104,7 @@ impl Outbound {
             }
         });
         let (mut highest, mut blocks) = (cumulative, 0);
-        for (first, last) in gaps.take(self.settings.max_gap_blocks) {
+        for (first, last) in gaps.take(self.settings.max_gap_blocks as usize) {
             blocks += 1;
             // Offset 1 is the TSN after the cumulative one, whose number is `cumulative`.
             let (from, to) = (cumulative + u64::from(first) - 1, cumulative + u64::from(last));

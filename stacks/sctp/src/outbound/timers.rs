@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::Outbound;
+use super::congestion::CongestionControl;
+use super::pacer::Pacer;
 use super::time::Time;
 
 /// Idle time after which memory is released.
@@ -52,6 +54,21 @@ impl Outbound {
             self.timers.idle = Time::NEVER;
             self.shrink();
         }
+        self.arm(now);
+    }
+
+    /// Data takes another path from now on. RFC 9000 section 9.4: "an endpoint MUST immediately reset the
+    /// congestion controller and round-trip time estimator for the new path to initial values".
+    pub(crate) fn handle_path_changed(&mut self, now: Instant, rto_initial: Duration) {
+        let now = self.clock.read(now);
+        self.path_from = now;
+        self.rtt.reset(rto_initial);
+        self.congestion.on_path_change();
+        (self.pacer, self.loss.pace) = (Pacer::new(), None);
+        if !self.flight.is_empty() {
+            self.restart_timer(now);
+        }
+        self.timers.probe = Time::NEVER;
         self.arm(now);
     }
 

@@ -197,6 +197,7 @@ impl Outbound {
         let ends = gone > 0;
         let begun = stream.begin(unordered);
         let begins = begun.fragments == 0;
+        self.begun = self.begun + u16::from(begins) - u16::from(ends);
         let mut flags = if begins { BEGIN } else { 0 };
         flags |= if ends { END } else { 0 };
         flags |= if unordered { UNORDERED } else { 0 };
@@ -225,7 +226,9 @@ impl Outbound {
         if limit.is_limited() {
             self.link(limit, seq, ends);
         }
-        self.scheduler.took(bytes, ends || self.interleaving, &mut self.streams);
+        // At the limit of begun messages this one is completed first.
+        let may_interleave = self.interleaving && self.begun < self.settings.max_partial_messages;
+        self.scheduler.took(bytes, ends || may_interleave, &mut self.streams);
         let immediate = self.asks_for_sack(seq, bytes);
         self.write_chunk(seq, &chunk, &payload, immediate, packet);
         self.is_window_probe_out |= std::mem::take(&mut self.window_probe);

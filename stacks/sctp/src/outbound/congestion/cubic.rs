@@ -145,6 +145,10 @@ impl CongestionControl for Cubic {
         self.window = self.packet_bytes;
     }
 
+    fn on_path_change(&mut self) {
+        *self = Self::new(self.packet_bytes as usize);
+    }
+
     fn set_packet_bytes(&mut self, bytes: usize) {
         self.packet_bytes = bytes as f64;
         self.window = self.window.max(self.packet_bytes);

@@ -82,6 +82,8 @@ pub(super) trait CongestionControl {
     fn on_early_timeout(&mut self) -> bool {
         false
     }
+    /// Another path is used: everything starts anew (RFC 9000 section 9.4).
+    fn on_path_change(&mut self);
     /// Sets the packet length.
     fn set_packet_bytes(&mut self, bytes: usize);
 
@@ -149,6 +151,10 @@ impl CongestionControl for Controller {
 
     fn on_early_timeout(&mut self) -> bool {
         each!(self, algorithm => algorithm.on_early_timeout())
+    }
+
+    fn on_path_change(&mut self) {
+        each!(self, algorithm => algorithm.on_path_change());
     }
 
     fn set_packet_bytes(&mut self, bytes: usize) {

@@ -67,6 +67,10 @@ impl CongestionControl for NewReno {
         self.window = self.packet_bytes;
     }
 
+    fn on_path_change(&mut self) {
+        *self = Self::new(self.packet_bytes);
+    }
+
     fn set_packet_bytes(&mut self, bytes: usize) {
         self.packet_bytes = bytes;
         self.window = self.window.max(bytes);

@@ -181,6 +181,8 @@ impl Rig {
                 outstanding += 1;
             }
         }
+        let begun = out.streams.iter().filter(|stream| stream.begun.is_some()).count();
+        assert!(begun == usize::from(out.begun) && out.begun <= out.settings.max_partial_messages);
         let (mut unsent, mut unsent_bytes, mut live) = (0, 0, false);
         for stream in out.streams.iter() {
             let queued: usize = stream.queue.iter().sum();

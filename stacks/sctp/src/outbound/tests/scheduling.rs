@@ -40,6 +40,26 @@ fn chunks_take_turns_if_they_may() {
     rig.receiver = Receiver::new(FIRST_TSN, BIG_WINDOW);
 }
 
+/// The peer's limit of incomplete messages is the same by default. `Rig::check` compares the count.
+#[test]
+fn few_messages_are_begun_at_a_time() {
+    for schedule in [Schedule::RoundRobin, Schedule::WeightedFair] {
+        let mut config = Config { schedule, ..Config::default() };
+        config.limits.max_partial_messages = 3;
+        let mut rig = Rig::with(&config, FIRST_TSN, interleaving());
+        (1..=5).for_each(|stream| rig.send(stream, &[7; 3000]));
+        assert_eq!(streams(&rig.packets())[..5], [1, 2, 3, 3, 3], "{schedule:?}");
+        // Abandoned messages no longer count.
+        let mut rig = Rig::with(&config, FIRST_TSN, interleaving());
+        let options = SendOptions { reliability: Reliability::MaxLifetime(ms(5)), ..SendOptions::default() };
+        (1..=5).for_each(|stream| rig.send_with(stream, &[7; 30_000], options));
+        rig.packets();
+        assert_eq!(rig.out.begun, 3, "{schedule:?}");
+        rig.wait(ms(10));
+        assert_eq!(rig.out.begun, 0, "{schedule:?}");
+    }
+}
+
 #[test]
 fn weights_share_the_bytes() {
     for peer in [peer(), interleaving()] {

@@ -20,11 +20,12 @@ mod rounds;
 use std::time::Duration;
 
 use super::{Ack, CongestionControl, INITIAL_WINDOW_PACKETS, Pacing};
+use crate::outbound::rtt::LowestRtt;
 use crate::outbound::time::Time;
 use rate::Rates;
 
 const UP_GAIN: f64 = 1.25;
-/// The queue counts as deep between these multiples of the lowest RTT ever seen: the gain rises in between.
+/// The queue counts as deep between these multiples of the lowest RTT: the gain rises in between.
 const DEEP_FROM: f64 = 2.0;
 const DEEP_TO: f64 = 3.5;
 /// [ProbeRTTCwndGain].
@@ -101,8 +102,9 @@ pub(in crate::outbound) struct Bbr {
     in_flight_long: f64,
     /// [min_rtt] and when it was measured.
     min_rtt: Option<(Duration, Time)>,
-    /// The lowest RTT ever: others may keep a queue for so long that `min_rtt` includes part of it.
-    lowest_rtt: Duration,
+    /// The lowest RTT of several minutes: others may keep a queue for so long that `min_rtt` includes part of
+    /// it.
+    lowest_rtt: LowestRtt,
     /// The minimum RTT of the last round in which probing raised the rate, or of a later round if lower. RTTs
     /// above it indicate a queue kept by others, since our own queue would not have raised the rate.
     won_rtt: Duration,
@@ -180,7 +182,7 @@ impl Bbr {
             in_flight_short: f64::INFINITY,
             in_flight_long: f64::INFINITY,
             min_rtt: None,
-            lowest_rtt: Duration::MAX,
+            lowest_rtt: LowestRtt::new(),
             won_rtt: Duration::ZERO,
             recent_rtt: None,
             probe_rtt_due: false,
@@ -276,7 +278,7 @@ impl Bbr {
 
     /// How deep a queue others keep, from 0 to 1.
     fn depth(&self, ack: &Ack) -> f64 {
-        let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.as_secs_f64();
+        let round_trips = ack.smoothed_rtt.as_secs_f64() / self.lowest_rtt.get().as_secs_f64();
         ((round_trips - DEEP_FROM) / (DEEP_TO - DEEP_FROM)).clamp(0.0, 1.0)
     }
 }
@@ -341,6 +343,10 @@ impl CongestionControl for Bbr {
         // The next SACK restores the window, as after any timeout.
         self.after_timeout = None;
         true
+    }
+
+    fn on_path_change(&mut self) {
+        *self = Self::new(self.packet_bytes, self.random);
     }
 
     fn set_packet_bytes(&mut self, bytes: usize) {

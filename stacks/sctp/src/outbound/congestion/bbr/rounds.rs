@@ -107,7 +107,7 @@ impl Bbr {
             // The queue of other flows overflows now and then. Startup continues while it grows, unless it
             // loses as much as a flow that fills the path; nor would filling the path make the RTT that long.
             let is_ours = (!grows || lost > all / OTHERS_LOSS_PART)
-                && self.round_rtt.is_none_or(|least| least <= self.lowest_rtt.mul_f64(DEEP_FROM));
+                && self.round_rtt.is_none_or(|least| least <= self.lowest_rtt.get().mul_f64(DEEP_FROM));
             if beyond && many && queued && !is_burst && is_ours {
                 self.is_full = true;
                 self.in_flight_long = self.path_bytes(self.max_rate()).max(self.latest.1);
@@ -180,7 +180,7 @@ impl Bbr {
 
     pub(super) fn update_rtt(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        self.lowest_rtt = self.lowest_rtt.min(rtt);
+        self.lowest_rtt.sample(ack.now, rtt);
         let is_old = |seen: Option<(Duration, Time)>, age: Duration| {
             seen.is_none_or(|(_, at)| ack.now.since(at) > age)
         };

@@ -56,6 +56,35 @@ fn phases_of(mut bbr: Bbr, time: Duration, idle: bool) -> Vec<Phase> {
     seen
 }
 
+/// The path becomes longer without notice: what others queue is judged by the new round trip in the end.
+#[test]
+fn the_lowest_round_trip_is_forgotten() {
+    let (mut bbr, mut now) = (Bbr::new(PACKET, 7), Time::START);
+    for second in 0..601u64 {
+        now = now.after(Duration::from_secs(1));
+        let rtt = Duration::from_millis(if second < 10 { 1 } else { 50 });
+        let ack = Ack {
+            now,
+            bytes: PACKET,
+            delivered: PACKET,
+            lost: 0,
+            in_flight: 0,
+            told_short: false,
+            sent_at: now,
+            rtt: Some(rtt),
+            smoothed_rtt: rtt,
+            limited: false,
+            acked_end: second + 1,
+            next: second + 1,
+        };
+        bbr.update_rtt(&ack);
+        let expected = if (10..300).contains(&second) { 1.0 } else { 0.0 };
+        if !(299..=310).contains(&second) {
+            assert_eq!(bbr.depth(&ack), expected, "{second} s");
+        }
+    }
+}
+
 #[test]
 fn the_shortest_round_trip_is_looked_for_after_five_seconds_of_traffic() {
     // seconds, after idle times -> looked for
