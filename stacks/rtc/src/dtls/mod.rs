@@ -409,7 +409,7 @@ impl Dtls {
             _ => false,
         };
         if is_exhausted {
-            let why = "all sequence numbers are used";
+            let why = "the key has encrypted as much as is allowed";
             self.state = State::Over(Some(DtlsEvent::Failed(Error::Dtls(why.into()))));
         }
         0

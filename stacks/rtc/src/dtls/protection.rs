@@ -4,7 +4,7 @@
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::Role;
-use super::record::{HEADER_BYTES, Header, PLAINTEXT_BYTES_MAX, SEQUENCE_MAX, VERSION};
+use super::record::{HEADER_BYTES, Header, KEY_BYTES_MAX, PLAINTEXT_BYTES_MAX, SEQUENCE_MAX, VERSION};
 use super::replay::ReplayWindow;
 
 /// The only encrypted epoch: there is no renegotiation.
@@ -103,6 +103,8 @@ pub(super) struct Protection {
     read: Key,
     /// The number of the next record. Each is used only once, so that nonces are unique.
     next_sequence: u64,
+    /// Plaintext encrypted.
+    sealed_bytes: u64,
     window: ReplayWindow,
 }
 
@@ -113,7 +115,8 @@ impl Protection {
             Role::Client => (keys.client, keys.server),
             Role::Server => (keys.server, keys.client),
         };
-        Self { explicit_nonce_bytes, write, read, next_sequence: 0, window: ReplayWindow::default() }
+        let window = ReplayWindow::default();
+        Self { explicit_nonce_bytes, write, read, next_sequence: 0, sealed_bytes: 0, window }
     }
 
     /// Bytes before the plaintext.
@@ -127,9 +130,9 @@ impl Protection {
         self.next_sequence > 0
     }
 
-    /// Whether all sequence numbers are used.
+    /// Whether nothing more may be encrypted: DTLS 1.2 has no key updates.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.next_sequence > SEQUENCE_MAX
+        self.next_sequence > SEQUENCE_MAX || self.sealed_bytes >= KEY_BYTES_MAX
     }
 
     /// Encrypts `length` bytes at `headroom()` in `buffer`. Returns the length of the record. `None` if
@@ -157,6 +160,7 @@ impl Protection {
         let aad = Aad::from(additional_data(content, VERSION, stamp, length));
         self.write.key.seal_in_place_scatter(nonce, aad, text, &[], tag).ok()?;
         self.next_sequence += 1;
+        self.sealed_bytes += length as u64;
         Some(total)
     }
 
@@ -288,6 +292,18 @@ mod tests {
         for cipher in CIPHERS {
             let [mut client, mut server] = pair(cipher);
             client.next_sequence = SEQUENCE_MAX;
+            let last = sealed(&mut client, b"last").unwrap();
+            assert_eq!(opened(&mut server, last).unwrap(), b"last");
+            assert!(client.is_exhausted());
+            assert_eq!(sealed(&mut client, b"one more"), None);
+        }
+    }
+
+    #[test]
+    fn a_key_encrypts_a_limited_amount() {
+        for cipher in CIPHERS {
+            let [mut client, mut server] = pair(cipher);
+            client.sealed_bytes = KEY_BYTES_MAX - 1;
             let last = sealed(&mut client, b"last").unwrap();
             assert_eq!(opened(&mut server, last).unwrap(), b"last");
             assert!(client.is_exhausted());

@@ -13,6 +13,8 @@ use crate::error::Error;
 /// Length of a record header in bytes.
 pub(super) const HEADER_BYTES: usize = 13;
 /// "The length MUST NOT exceed 2^14" bytes of plaintext (RFC 5246 section 6.2.1).
+/// Plaintext encrypted with one key at most: 2^24.5 records of full length with AES-GCM (RFC 8446 section 5.5).
+pub(super) const KEY_BYTES_MAX: u64 = 23_726_566 * PLAINTEXT_BYTES_MAX as u64;
 pub(super) const PLAINTEXT_BYTES_MAX: usize = 1 << 14;
 /// DTLS 1.2, as encoded.
 pub(super) const VERSION: [u8; 2] = [254, 253];

@@ -288,6 +288,33 @@ fn keys_are_updated() {
     assert_eq!((net.a.received.len(), net.b.received.len()), (27, 27));
 }
 
+/// The path is interrupted for longer than one flight is retransmitted.
+#[test]
+fn an_unacknowledged_key_update_is_repeated() {
+    let mut net = connected_with(Versions::Both);
+    settle(&mut net);
+    session(&mut net.a).protection.write.wear_out();
+    let data = net.b.data(b"to a");
+    net.a.receive(net.now, data);
+    net.run(Duration::from_secs(3600), |_, _| vec![], |_| false);
+    assert_eq!(session(&mut net.a).protection.write.epoch(), 3);
+    net.run(Duration::from_secs(600), |_, _| on_time(), is_quiet);
+    assert_eq!(session(&mut net.a).protection.write.epoch(), 4);
+    let data = net.a.data(b"new key");
+    net.b.receive(net.now, data);
+    assert_eq!(net.b.received.last().unwrap(), b"new key");
+}
+
+#[test]
+fn a_key_that_is_never_replaced_ends_the_connection() {
+    let mut net = connected_with(Versions::Both);
+    settle(&mut net);
+    session(&mut net.a).protection.write.set_sealed_bytes(crate::dtls::record::KEY_BYTES_MAX);
+    assert!(net.a.data(b"one more").is_empty());
+    net.a.poll_events();
+    assert!(net.a.error().contains("as much as is allowed"), "{}", net.a.error());
+}
+
 #[test]
 fn dimpl_updates_its_keys_and_so_do_we() {
     let now = Instant::now();

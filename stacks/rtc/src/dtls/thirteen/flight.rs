@@ -86,6 +86,13 @@ impl Flight {
         true
     }
 
+    /// Starts retransmitting anew. An ACK of any but the latest transmission is no longer recognised.
+    pub(super) fn restart(&mut self, now: Instant) {
+        (self.left, self.wait) = (RETRANSMISSIONS_MAX, FIRST_RETRANSMISSION);
+        self.deadline = now + self.wait;
+        self.parts.iter_mut().for_each(|part| drop(part.numbers.drain(..part.numbers.len() - 1)));
+    }
+
     /// Handles an ACK of records in this epoch. True: the flight is acknowledged.
     pub(super) fn acknowledge(&mut self, epoch: u64, ack: &[u8]) -> bool {
         for number in numbers(ack).filter(|number| number.0 == epoch) {

@@ -7,7 +7,7 @@ use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use super::APPLICATION_EPOCH;
 use super::record::{HEADER_BYTES, SAMPLE_BYTES, Unified, header, inner, reconstruct};
 use crate::dtls::TAILROOM;
-use crate::dtls::record::{PLAINTEXT_BYTES_MAX, SEQUENCE_MAX};
+use crate::dtls::record::{KEY_BYTES_MAX, PLAINTEXT_BYTES_MAX, SEQUENCE_MAX};
 use crate::dtls::replay::ReplayWindow;
 
 /// Bytes after the content of a record that we send: its type, and the tag.
@@ -68,12 +68,14 @@ pub(in crate::dtls) struct Writer {
     next_sequence: u64,
     /// The number from which on another key is requested.
     worn_at: u64,
+    /// Plaintext encrypted.
+    sealed_bytes: u64,
 }
 
 impl Writer {
     pub(in crate::dtls) fn new(epoch: u64, key: EpochKey, next_sequence: u64) -> Self {
         let worn_at = next_sequence + RECORDS_PER_KEY;
-        Self { key: Box::new(key), epoch, next_sequence, worn_at }
+        Self { key: Box::new(key), epoch, next_sequence, worn_at, sealed_bytes: 0 }
     }
 
     pub(in crate::dtls) fn epoch(&self) -> u64 {
@@ -84,10 +86,11 @@ impl Writer {
         self.next_sequence
     }
 
-    /// "implementations MUST NOT allow the sequence number to wrap" (RFC 9147 section 4.2.1).
+    /// Whether nothing more may be encrypted with this key: "implementations MUST NOT allow the sequence number
+    /// to wrap" (RFC 9147 section 4.2.1).
     #[inline]
     pub(in crate::dtls) fn is_exhausted(&self) -> bool {
-        self.next_sequence > SEQUENCE_MAX
+        self.next_sequence > SEQUENCE_MAX || self.sealed_bytes >= KEY_BYTES_MAX
     }
 
     /// Whether a key update is due.
@@ -100,6 +103,12 @@ impl Writer {
     #[cfg(test)]
     pub(in crate::dtls) fn wear_out(&mut self) {
         self.worn_at = 0;
+    }
+
+    /// Pretends that the key has encrypted this much.
+    #[cfg(test)]
+    pub(in crate::dtls) fn set_sealed_bytes(&mut self, bytes: u64) {
+        self.sealed_bytes = bytes;
     }
 
     /// Encrypts `length` bytes at `HEADER_BYTES` in `buffer`. Returns the length of the record. `None` if
@@ -122,6 +131,7 @@ impl Writer {
         let (nonce, aad) = (self.key.nonce(self.next_sequence), Aad::from(header));
         self.key.aead.seal_in_place_scatter(nonce, aad, text, &[], tag).ok()?;
         self.next_sequence += 1;
+        self.sealed_bytes += length as u64;
         self.key.mask(record, HEADER_BYTES, 2)?;
         Some(total)
     }

@@ -119,8 +119,8 @@ impl Session {
         [last, update].into_iter().flatten().min()
     }
 
-    /// Retransmits unacknowledged messages. If they are never acknowledged, the layer above detects the
-    /// peer's absence.
+    /// Retransmits unacknowledged messages. If the last flight is never acknowledged, the layer above detects
+    /// the peer's absence.
     pub(in crate::dtls) fn handle_timeout(&mut self, now: Instant, transmits: &mut Transmits) {
         let control = &mut *self.control;
         let goes_on = match &mut control.last {
@@ -132,8 +132,12 @@ impl Session {
             control.last = Last::Nothing;
         }
         let write = &mut self.protection.write;
-        if control.update.as_mut().is_some_and(|update| !update.handle_timeout(now, write, transmits)) {
-            control.update = None;
+        // The same message again, because the next one is only read after it. A peer that never acknowledges it
+        // ends the connection at the limit of the key.
+        if let Some(update) = &mut control.update
+            && !update.handle_timeout(now, write, transmits)
+        {
+            update.restart(now);
         }
     }
 
