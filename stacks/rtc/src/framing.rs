@@ -48,11 +48,17 @@ impl Framing {
         Ok(frame.filter(|frame| frame.next <= bytes.len()))
     }
 
-    /// Appends the positions of all complete datagrams in these bytes. Returns the total length of their
-    /// frames, or why a frame is invalid.
-    pub fn datagrams(self, bytes: &[u8], found: &mut Vec<Range<usize>>) -> Result<usize, &'static str> {
+    /// Appends the positions of the first `max` complete datagrams in these bytes, or of all if there are
+    /// fewer. Returns the total length of their frames, or why a frame is invalid.
+    pub fn datagrams(
+        self,
+        bytes: &[u8],
+        max: usize,
+        found: &mut Vec<Range<usize>>,
+    ) -> Result<usize, &'static str> {
         let mut at = 0;
-        while let Some(frame) = self.first(&bytes[at..])? {
+        for _ in 0..max {
+            let Some(frame) = self.first(&bytes[at..])? else { break };
             found.push(at + frame.start..at + frame.end);
             at += frame.next;
         }
@@ -132,7 +138,7 @@ mod tests {
         for part in parts {
             held.extend_from_slice(part);
             let mut datagrams = Vec::new();
-            let whole = framing.datagrams(&held, &mut datagrams)?;
+            let whole = framing.datagrams(&held, usize::MAX, &mut datagrams)?;
             assert!(datagrams.iter().all(|datagram| datagram.end <= whole));
             found.extend(datagrams.into_iter().map(|datagram| held[datagram].to_vec()));
             held.drain(..whole);
@@ -202,7 +208,7 @@ mod tests {
     #[test]
     fn the_longest_frames_are_whole_and_what_is_longer_is_left_out() {
         let (mut turn, mut other) = (stun(&[7; 65_532]), Vec::new());
-        let whole = |framing: Framing, bytes: &[u8]| framing.datagrams(bytes, &mut Vec::new());
+        let whole = |framing: Framing, bytes: &[u8]| framing.datagrams(bytes, usize::MAX, &mut Vec::new());
         assert_eq!((turn.len(), whole(Framing::Turn, &turn)), (FRAME_BYTES_MAX, Ok(FRAME_BYTES_MAX)));
         turn = channel(&[7; 65_535]);
         turn.push(0);

@@ -15,15 +15,20 @@
 //!   8445 section 7.3.1.4).
 //! - The agent stays with the nominated pair when the peer appears elsewhere. Here the peer is followed
 //!   (`moves`).
+//! - A lite agent trusts the source address of a request. Here that address must answer a check before data
+//!   moves there (`proof`).
 //! - The agent keeps the priority of a candidate that it first learned of from a check. Here the priority
 //!   that the peer signals is used, even if it arrives later.
 //!
 //! Limitation: the agent's transaction ids come from a non-cryptographic generator outside this crate's seed. They need
 //! not be secret, because MESSAGE-INTEGRITY authenticates responses, but they differ between runs with one seed.
 
+mod credentials;
 mod locals;
 mod moves;
+mod proof;
 mod session;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -38,11 +43,12 @@ use rand_chacha::rand_core::Rng;
 
 pub(crate) use self::session::{Datagram, Path, Remote};
 
+use self::credentials::credentials;
 use self::moves::Move;
+use self::proof::Proof;
 use self::session::{Heard, Session};
 use crate::config::Config;
 use crate::error::{Error, SignalingError};
-use crate::limits::UFRAG_CHARS;
 use crate::sdp::Candidate;
 
 /// Most STUN datagrams waiting to be sent; further ones are dropped.
@@ -88,6 +94,10 @@ pub(crate) struct Ice {
     /// The session of a restart that was offered, until it is answered.
     offered: Option<Box<Session>>,
     selected: Option<Path>,
+    /// A path was selected before, even if none is now.
+    had_path: bool,
+    /// A lite side's check of a path.
+    proof: Option<Proof>,
     /// Where the peer may have moved.
     moving: Option<Move>,
     /// Where data was sent before it followed the peer to an unconfirmed location.
@@ -120,6 +130,8 @@ impl Ice {
             restarted: None,
             offered: None,
             selected: None,
+            had_path: false,
+            proof: None,
             moving: None,
             left: None,
             has_moved: false,
@@ -197,8 +209,9 @@ impl Ice {
 
     /// Whether the datagram is a STUN message for this connection with a valid MESSAGE-INTEGRITY.
     pub(crate) fn accepts(&self, datagram: &[u8]) -> bool {
-        StunMessage::parse(datagram)
-            .is_ok_and(|message| self.sessions().any(|session| session.accepts(&message)))
+        StunMessage::parse(datagram).is_ok_and(|message| {
+            self.sessions().any(|session| session.accepts(&message)) || self.is_proof(&message)
+        })
     }
 
     // -- commands --
@@ -270,7 +283,7 @@ impl Ice {
     /// Stops sending and answering checks.
     pub(crate) fn close(&mut self) {
         self.transmits = VecDeque::new();
-        self.selected = None;
+        (self.selected, self.proof) = (None, None);
         self.consent_at = None;
         (self.restarted, self.offered) = (None, None);
     }
@@ -298,8 +311,15 @@ impl Ice {
             }
             return self.run(now);
         }
+        if self.is_proof(&message) {
+            self.handle_proof(now, path);
+            return self.run(now);
+        }
         self.make_room(now, path.remote, Some(&message));
         let Some(heard) = self.session.handle(now, path, message) else { return };
+        if heard != Heard::Response {
+            self.requested_from(path);
+        }
         // A lite side sends no checks, so only the peer's count.
         let consents = heard == Heard::Response || self.lite;
         // A valid pair carries data before one is nominated (RFC 8445 section 12.1), and when the
@@ -343,7 +363,8 @@ impl Ice {
             _ => consent_at + self.consent_timeout,
         };
         let moving = self.moving.as_ref().map(Move::deadline);
-        self.sessions().filter_map(Session::deadline).chain([consent]).chain(moving).min()
+        let proof = self.proof_deadline();
+        self.sessions().filter_map(Session::deadline).chain([consent]).chain(moving).chain(proof).min()
     }
 
     // -- helpers --
@@ -383,68 +404,7 @@ impl Ice {
             self.adopt_restarted(now, path);
         }
         self.move_on(now);
+        self.repeat_proof(now);
         self.update_state(now);
     }
-
-    /// The restart has a pair: the old session ends.
-    fn adopt_restarted(&mut self, now: Instant, path: Path) {
-        let Some(mut restarted) = self.restarted.take() else { return };
-        // Datagrams in flight from the old address are still the peer's.
-        if let Some(old) = self.selected {
-            restarted.validate(old.remote);
-        }
-        (self.session, self.moving, self.left) = (*restarted, None, None);
-        self.select(now, path);
-        // It was answered just now, even if it is the old one.
-        self.consent_at = Some(now);
-    }
-
-    /// Consent has expired. Without consent nothing may be sent (RFC 7675 section 5.1).
-    fn fail(&mut self) {
-        self.failure = Some(match self.selected.take() {
-            None => "no candidate pair works",
-            Some(_) => "the peer's consent was lost (RFC 7675)",
-        });
-        (self.state, self.is_down) = (IceState::Failed, true);
-        (self.consent_at, self.moving) = (None, None);
-        self.transmits = VecDeque::new();
-    }
-
-    /// The old session has failed while a restart is in progress: the restart has as much time as the first
-    /// session had.
-    fn go_on_restarted(&mut self) {
-        let Some(restarted) = self.restarted.take() else { return };
-        self.consent_at = restarted.started_at();
-        self.session = *restarted;
-        (self.selected, self.failure) = (None, None);
-        (self.state, self.is_down) = (IceState::Checking, true);
-    }
-
-    fn update_state(&mut self, now: Instant) {
-        let most = self.consent_timeout;
-        let is_over = |at: Option<Instant>| at.is_some_and(|at| now.saturating_duration_since(at) >= most);
-        let has_time = |restarted: &Session| !is_over(restarted.started_at());
-        if is_over(self.consent_at) && self.restarted.as_deref().is_some_and(has_time) {
-            self.go_on_restarted();
-        }
-        if is_over(self.consent_at) {
-            return self.fail();
-        }
-        let Some(consent_at) = self.consent_at else { return };
-        self.state = match self.selected {
-            None => IceState::Checking,
-            Some(_) if now.saturating_duration_since(consent_at) >= self.patience() => IceState::Disconnected,
-            Some(_) => IceState::Connected,
-        };
-    }
-}
-
-/// With a password of 144 bits (RFC 8445 section 5.3 asks for 128).
-fn credentials(rng: &mut ChaCha20Rng) -> IceCreds {
-    IceCreds { ufrag: ice_chars(rng, UFRAG_CHARS), pass: ice_chars(rng, 24) }
-}
-
-fn ice_chars(rng: &mut ChaCha20Rng, count: usize) -> String {
-    const CHARS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    (0..count).map(|_| char::from(CHARS[(rng.next_u32() & 63) as usize])).collect()
 }

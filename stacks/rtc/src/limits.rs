@@ -20,7 +20,7 @@ pub struct Limits {
     pub max_remote_candidates: usize,
     /// Most candidate pairs that are checked.
     pub max_candidate_pairs: usize,
-    /// Most data channels at a time.
+    /// Most data channels at a time. A label and a protocol name are kept for each, outside the receive window.
     pub max_channels: usize,
     /// Longest label, and longest protocol name, in DCEP.
     pub max_label_bytes: usize,
@@ -34,7 +34,7 @@ impl Default for Limits {
             max_sdp_bytes: 65_536,
             max_remote_candidates: 64,
             max_candidate_pairs: 100,
-            max_channels: 65_535,
+            max_channels: 1024,
             max_label_bytes: 1024,
             max_events: 65_536,
         }

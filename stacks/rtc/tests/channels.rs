@@ -7,7 +7,9 @@ mod common;
 use std::time::Duration;
 
 use common::{Net, config};
-use netdyno_rtc_core::{ChannelError, ChannelOptions, ChannelState, Event, Kind, Reliability, SendError};
+use netdyno_rtc_core::{
+    ChannelError, ChannelOptions, ChannelState, Event, Kind, PeerState, Reliability, SendError,
+};
 
 fn unordered() -> ChannelOptions {
     ChannelOptions { ordered: false, ..ChannelOptions::default() }
@@ -347,6 +349,27 @@ fn invalid_channels_are_refused() {
     assert!(net.incoming(0).is_empty());
     assert!(far.iter().all(|channel| net.has(1, &Event::ChannelClosed(*channel))));
     assert!(net.incoming(1).len() == 2 && net.messages[1].is_empty());
+}
+
+/// A peer opens as many channels as it can, with the longest labels. What is kept of them is bounded.
+#[test]
+fn a_flood_of_channels_is_bounded_by_default() {
+    let limits = config(1).limits;
+    let kept = limits.max_channels * 2 * limits.max_label_bytes;
+    assert!(kept <= 4 << 20, "{kept} bytes of labels and protocols outside the receive window");
+    let mut configs = [config(0), config(1)];
+    configs[0].limits.max_channels = 3 * limits.max_channels;
+    let (mut net, _) = Net::connected_with(configs, ChannelOptions::default());
+    let label = "l".repeat(limits.max_label_bytes);
+    let options = ChannelOptions { protocol: label.clone(), ..ChannelOptions::default() };
+    for _ in 0..2 * limits.max_channels {
+        let now = net.now;
+        net.peers[0].create_channel(now, &label, options.clone()).unwrap();
+        net.run(Duration::from_millis(1));
+    }
+    net.run(Duration::from_secs(10));
+    assert_eq!(net.incoming(1).len(), limits.max_channels);
+    assert_eq!((net.state(0), net.state(1)), (PeerState::Connected, PeerState::Connected));
 }
 
 #[test]

@@ -105,6 +105,31 @@ fn an_answer_from_another_address_proves_nothing() {
     assert!(net.now - first <= delay * 4 + Duration::from_millis(6), "{:?}", net.now - first);
 }
 
+/// RFC 9000 section 9.4: another address is another path, whose round trip is measured anew; another port alone
+/// is the same one.
+#[test]
+fn a_new_address_is_measured_anew_and_a_new_port_is_not() {
+    let (mut net, channels, port) = behind_nat(0, Duration::from_millis(10));
+    let ms = Duration::from_millis;
+    let send_and_measure = |net: &mut Net| {
+        net.send(0, channels[0], Kind::Text, b"from here");
+        net.run(ms(400));
+        net.send(1, channels[1], Kind::Text, b"back");
+        net.run(ms(300));
+        net.peers[1].stats().sctp.smoothed_rtt.unwrap()
+    };
+    let near = send_and_measure(&mut net);
+    assert!(near < ms(45), "{near:?}");
+    net.delay = ms(50);
+    port.set(4001);
+    let far = send_and_measure(&mut net);
+    assert!(far >= ms(100), "{far:?}");
+    net.delay = ms(10);
+    port.set(4002);
+    let same = send_and_measure(&mut net);
+    assert!(same > ms(45), "{same:?}");
+}
+
 /// Only checks, at most three, are sent to a forged address, and data continues on the old path.
 #[test]
 fn a_copied_datagram_moves_nothing() {

@@ -13,7 +13,7 @@
 //!   on a busy machine, data returns to it. Such a check never causes a change between UDP and TCP or between
 //!   direct and relayed paths.
 //!
-//! ICE lite sends no checks, and follows the peer's alone.
+//! ICE lite sends no such checks. It follows the peer's, to addresses that are proven (`proof`).
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -148,13 +148,20 @@ impl Ice {
         }
     }
 
-    /// Sends data over this path from now on.
+    /// Sends data over this path from now on, or once it is proven.
     pub(super) fn select(&mut self, now: Instant, path: Path) {
+        if !self.select_proven(now, path) {
+            self.use_path(now, path);
+        }
+    }
+
+    /// Sends data over this path from now on.
+    pub(super) fn use_path(&mut self, now: Instant, path: Path) {
         self.has_moved |= std::mem::take(&mut self.is_lost);
         if self.selected != Some(path) {
             self.selected = Some(path);
             self.consent_at = Some(now);
-            self.is_down = false;
+            (self.had_path, self.is_down) = (true, false);
         }
     }
 

@@ -16,7 +16,7 @@ use rand_chacha::rand_core::Rng;
 use crate::error::SignalingError;
 use crate::log::in_silence;
 use crate::sdp::{Candidate, CandidateKind, CandidateTransport};
-pub(super) use asking::Asked;
+pub(super) use asking::{Asked, REFLEXIVE_PRIORITY};
 pub(super) use hmac::AwsLcHmac;
 
 /// Ta, the shortest time between two checks: the minimum of RFC 8445 section 14.2. The first check is sent at
@@ -179,8 +179,12 @@ impl Session {
         self.agent.local_credentials()
     }
 
+    pub(super) fn remote_credentials(&self) -> Option<&IceCreds> {
+        self.agent.remote_credentials()
+    }
+
     pub(super) fn remote_ufrag(&self) -> Option<&str> {
-        self.agent.remote_credentials().map(|credentials| credentials.ufrag.as_str())
+        self.remote_credentials().map(|credentials| credentials.ufrag.as_str())
     }
 
     /// Whether a pair was nominated.
@@ -418,11 +422,6 @@ impl Session {
         let pairs = (self.locals * self.known.len()).min(self.pairs_max);
         let before = RTO_MIN.max(TIMING_ADVANCE * pairs as u32);
         self.agent.set_initial_stun_rto(if self.is_answered { ANSWERED_RTO } else { before });
-    }
-
-    /// The latest check of a pair.
-    fn check_of(&self, path: Path) -> Option<&Datagram> {
-        self.checks.iter().find(|check| check.path == path)
     }
 
     /// A pair is nominated, or the peer was asked to nominate it: from now on only the agent sends checks.

@@ -1,5 +1,7 @@
 //! Two sides over a network with a fixed delay, and messages of others.
 
+mod lite;
+
 use std::sync::Arc;
 
 use is::Sha1HmacProvider;
@@ -181,22 +183,6 @@ fn a_relay_known_from_a_check_before_it_is_signalled_is_a_relay() {
             Some(host),
             "late: {is_late}, {controlling}"
         );
-    }
-}
-
-#[test]
-fn a_lite_side_answers_and_makes_no_checks() {
-    let (full, lite) = (config(), Config { ice_lite: true, ..config() });
-    for lite_at in 0..2 {
-        let configs = if lite_at == 0 { [&lite, &full] } else { [&full, &lite] };
-        let mut net = Net::new(configs);
-        net.describe(1);
-        net.describe(0);
-        net.run(Duration::from_millis(100));
-        assert!(net.selected().iter().all(Option::is_some), "{lite_at}");
-        assert!(!net.sides[lite_at].controlling && net.sides[1 - lite_at].controlling);
-        net.run(Duration::from_secs(120));
-        assert!(net.sides.iter().all(|side| side.state() == IceState::Connected), "{lite_at}");
     }
 }
 

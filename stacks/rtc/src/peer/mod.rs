@@ -191,6 +191,12 @@ impl PeerConnection {
         }
     }
 
+    /// The source of a request is unproven: another connection uses the path. An ICE-lite side then sends a
+    /// check there; other sides check by themselves.
+    pub fn prove_path(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) {
+        self.ice.prove(now, Path { local, remote });
+    }
+
     /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
@@ -249,6 +255,9 @@ impl PeerConnection {
             return;
         }
         self.pairs.select(self.ice.selected(), self.counters.traffic);
+        if let Some(path) = self.ice.selected() {
+            self.transport.use_path(now, path);
+        }
         if self.ice.take_moved() {
             self.log_move();
             self.transport.set_path(now, false);

@@ -21,6 +21,7 @@ use super::{Event, PeerConnection, PeerState};
 use crate::config::Config;
 use crate::dtls::{Dtls, DtlsEvent, OVERHEAD, Role, Version};
 use crate::error::Error;
+use crate::ice::Path;
 use crate::log::log;
 
 /// How long the DTLS client waits for the peer's INIT. It is sent with Finished and arrives with it, or
@@ -45,6 +46,8 @@ pub(super) struct Transport {
     pub(super) farewell: bool,
     /// ICE has lost the path. Nothing can be sent, so timers are suspended.
     is_cut_off: bool,
+    /// The path that data takes.
+    path: Option<Path>,
 }
 
 impl Transport {
@@ -63,6 +66,7 @@ impl Transport {
             held_over: Vec::new(),
             farewell: false,
             is_cut_off: false,
+            path: None,
         })
     }
 
@@ -76,6 +80,16 @@ impl Transport {
 
     pub(super) fn sctp_stats(&self) -> netdyno_sctp::Stats {
         self.association.as_ref().map(|association| association.stats()).unwrap_or_default()
+    }
+
+    /// Sets the path that data takes. A change of the peer's port alone is a NAT rebinding, not another path.
+    pub(super) fn use_path(&mut self, now: Instant, path: Path) {
+        let before = self.path.replace(path);
+        if before.is_some_and(|before| before.local != path.local || before.remote.ip() != path.remote.ip())
+            && let Some(association) = &mut self.association
+        {
+            association.handle_path_changed(now);
+        }
     }
 
     /// Sets whether ICE has a path, once it had one.

@@ -10,9 +10,10 @@ use super::{BINDING_REQUEST, Datagram, Path, STEPS_MAX, Session};
 use crate::ice::TRANSMITS_MAX;
 use crate::sdp::CandidateTransport;
 
-/// Priority of a peer-reflexive candidate for which no check has given one (RFC 8445 section 5.1.2.1), and
-/// the foundation that the agent uses until the peer signals it.
-const REFLEXIVE: (u32, &str) = (110 << 24 | 65_535 << 8 | 255, "tmp_prflx");
+/// Priority of a peer-reflexive candidate for which no check has given one (RFC 8445 section 5.1.2.1).
+pub(in crate::ice) const REFLEXIVE_PRIORITY: u32 = 110 << 24 | 65_535 << 8 | 255;
+/// The foundation that the agent uses for one until the peer signals it.
+const REFLEXIVE_FOUNDATION: &str = "tmp_prflx";
 /// Most checks to an address that was not signalled and sent no check: one, and two more in case it is lost.
 const STRAY_CHECKS_MAX: u8 = 3;
 /// Shortest time between two rounds of checking all pairs.
@@ -41,14 +42,12 @@ impl Session {
             if self.known_mut(path.remote).is_none() {
                 return Asked::NoRoom;
             }
-            let (priority, foundation) = REFLEXIVE;
             let kind = is::CandidateKind::PeerReflexive;
-            let foundation = foundation.to_owned();
             self.agent.add_remote_candidate(is::Candidate::from_parts(
-                foundation,
+                REFLEXIVE_FOUNDATION.to_owned(),
                 1,
                 Protocol::Udp,
-                priority,
+                REFLEXIVE_PRIORITY,
                 path.remote,
                 kind,
                 None,
@@ -129,6 +128,11 @@ impl Session {
         if self.checks.len() < self.pairs_max {
             self.checks.push(datagram.clone());
         }
+    }
+
+    /// The latest check of a pair.
+    pub(super) fn check_of(&self, path: Path) -> Option<&Datagram> {
+        self.checks.iter().find(|check| check.path == path)
     }
 
     /// Whether another check may be sent there; counts it.
