@@ -98,7 +98,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Bind { .. } | Error::Io(_) | Error::Random => ND_SYSTEM,
+            Error::Bind { .. } | Error::Io(_) | Error::Driver(_) | Error::Random => ND_SYSTEM,
             Error::Peer(netdyno_rtc::core::Error::Config(_))
             | Error::Address(_)
             | Error::IceServer { .. } => ND_INVALID,

@@ -18,7 +18,7 @@ create_exception!(netdyno_rtc, OperationError, PyException, "A limit was reached
 pub(crate) fn to_py_err(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Bind { .. } | Error::Io(_) => PyOSError::new_err(text),
+        Error::Bind { .. } | Error::Io(_) | Error::Driver(_) => PyOSError::new_err(text),
         Error::Limit => OperationError::new_err(text),
         Error::Signaling(SignalingError::State(_)) | Error::Channel(ChannelError::Closed) | Error::Closed => {
             InvalidStateError::new_err(text)

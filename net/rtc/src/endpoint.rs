@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netdyno_io::{Events, Poller, Waker};
 
-use crate::engine::{Connection, ConnectionId, Engine, Handler, Port};
+use crate::engine::{Connection, ConnectionId, Engine, Handler, Port, Refusals};
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::switch::PortMember;
@@ -54,6 +54,11 @@ impl Endpoint {
     /// The number of connections.
     pub fn len(&self) -> usize {
         self.engine.len()
+    }
+
+    /// Counters of refused input.
+    pub fn refusals(&self) -> Refusals {
+        self.engine.refusals()
     }
 
     /// Whether there are no connections.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use netdyno_rtc_core as core;
 
@@ -57,6 +58,10 @@ pub enum Error {
         /// What is wrong, and how to fix it.
         reason: &'static str,
     },
+    /// A system call of the thread or task that drives the endpoint failed. All connections of the endpoint have
+    /// ended.
+    #[error("the endpoint has ended because a system call failed: {0}")]
+    Driver(Arc<io::Error>),
     /// The connection is over.
     #[error("the connection is closed")]
     Closed,

@@ -96,7 +96,7 @@ mod switch;
 pub mod tokio;
 
 pub use endpoint::Endpoint;
-pub use engine::{Connection, ConnectionId, Handler, Port};
+pub use engine::{Connection, ConnectionId, Handler, Port, Refusals};
 pub use error::{Error, RecvError};
 pub use handle::{Channel, Peer};
 pub use netdyno_io::{SocketOptions, Waker};

@@ -86,6 +86,13 @@ pub(crate) const STREAM_INPUT_BYTES: usize = 512 << 10;
 /// full socket: congestion control must see the loss, and late data is useless.
 pub(crate) const STREAM_OUTPUT_BYTES: usize = 256 << 10;
 
+/// Frames of one stream that are queued at a time. More frames stay in its input, and the stream is not read
+/// until these are processed. A read of the longest kind holds about as many frames of 1,200 bytes.
+pub(crate) const STREAM_FRAMES: usize = 256;
+
+/// Bytes of queued frames of all streams, with their bookkeeping, above which no stream is read.
+pub(crate) const STREAM_QUEUE_BYTES: usize = 4 << 20;
+
 /// Delay before a failed or lost stream to a server is opened again. It doubles with each attempt within
 /// [`GATHERING_TIME`], like the retransmission timeout of RFC 8489, section 6.2.1.
 pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);
@@ -93,6 +100,9 @@ pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);
 /// Accepted TCP connections ([`Settings::tcp_port`](crate::Settings::tcp_port)) whose peer is not identified
 /// yet. The oldest is closed: a real peer sends a check at once.
 pub(crate) const STRANGERS: usize = 128;
+
+/// The same from one IPv4 address or IPv6 /64 prefix, so that one host cannot displace others.
+pub(crate) const STRANGERS_PER_ADDRESS: usize = 16;
 
 /// How long such a connection is kept.
 pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(10);

@@ -1,9 +1,10 @@
 //! An [`Endpoint`] on each of several threads, so that one server can use all cores.
 
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
 
 use netdyno_io::Waker;
 use netdyno_io::hub::Thread;
@@ -35,6 +36,8 @@ struct Reactor<H> {
     waker: Waker,
     /// Its number of connections after its last turn; [`ENDED`] once it has ended.
     connections: Arc<AtomicUsize>,
+    /// Why it has ended, if a system call failed.
+    failure: Arc<OnceLock<Arc<io::Error>>>,
     /// `None`: it must end.
     tasks: Option<Sender<Task<H>>>,
     /// Joined by `drop`, after it was asked to end.
@@ -88,7 +91,8 @@ impl<H: Handler + Send + 'static> Reactors<H> {
     }
 
     /// Runs a closure on a reactor, between two turns, with its endpoint and handler, and returns the result.
-    /// Returns `Closed` if the reactor does not exist or has ended. A handler must not call this for its own
+    /// Returns `Closed` if the reactor does not exist or has ended, or `Driver` with the reason if a system call
+    /// failed. A handler must not call this for its own
     /// reactor: that is a deadlock.
     pub fn run<T: Send + 'static>(
         &self,
@@ -105,9 +109,9 @@ impl<H: Handler + Send + 'static> Reactors<H> {
             // The caller may be gone.
             let _ = give.send(outcome);
         });
-        reactor.tasks.as_ref().ok_or(Error::Closed)?.send(task).map_err(|_| Error::Closed)?;
+        reactor.tasks.as_ref().ok_or(Error::Closed)?.send(task).map_err(|_| reactor.end())?;
         reactor.waker.wake();
-        result.recv().map_err(|_| Error::Closed)
+        result.recv().map_err(|_| reactor.end())
     }
 
     fn begin(
@@ -127,15 +131,24 @@ impl<H: Handler + Send + 'static> Reactor<H> {
         let connections = Arc::new(AtomicUsize::new(0));
         let (tasks, inbox) = channel();
         let counted = Counted(connections.clone());
-        // If the system fails, the connections have ended; callers get `Closed`.
-        let turn = move || drop(drive(endpoint, handler, &inbox, counted));
-        Ok(Self {
-            address,
-            waker,
-            connections,
-            tasks: Some(tasks),
-            _thread: Thread::spawn(THREAD_NAME, turn)?,
-        })
+        let failure = Arc::new(OnceLock::new());
+        let cause = failure.clone();
+        // Callers learn of the end when `inbox` is dropped, after the reason was stored.
+        let turn = move || {
+            if let Err(Error::Io(error)) = drive(endpoint, handler, &inbox, counted) {
+                // It is set once.
+                let _ = cause.set(Arc::new(error));
+            }
+        };
+        let thread = Thread::spawn(THREAD_NAME, turn)?;
+        Ok(Self { address, waker, connections, failure, tasks: Some(tasks), _thread: thread })
+    }
+}
+
+impl<H> Reactor<H> {
+    /// The error for callers once it has ended.
+    fn end(&self) -> Error {
+        self.failure.get().map_or(Error::Closed, |error| Error::Driver(error.clone()))
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Settings {
     pub relay_only: bool,
     /// Whether to resolve mDNS names in a peer's candidates, behind which browsers hide their addresses, on
     /// the local links (those of the bound address, if it is specified). Default: true, because a peer on the
-    /// same link may be reachable in no other way. Has no effect with ICE lite or `relay_only`.
+    /// same link may be reachable in no other way. Only UUIDs below "local" are queried. Has no effect with ICE lite or `relay_only`.
     pub resolve_names: bool,
     /// Whether local addresses are replaced by random mDNS names in descriptions and candidates, as browsers
     /// do. Peers on the same link can resolve them. Public and relayed addresses are still disclosed.
@@ -68,7 +68,8 @@ pub struct Settings {
     pub spin: Duration,
     /// How long to poll for the next datagram of a connection that is being set up, if its peer has answered
     /// the previous one within that time; at most for the first 12 batches. It avoids sleeping in each of the
-    /// half dozen round trips of a set-up on a fast network. Zero: never.
+    /// half dozen round trips of a set-up on a fast network, and occupies a core meanwhile. Zero: never (the
+    /// default).
     pub setup_spin: Duration,
     /// How long to leave datagrams in the socket while they arrive fast, one by one, and only
     /// acknowledgements are sent. Several are then received at once, with fewer wake-ups. At most a quarter
@@ -92,7 +93,7 @@ pub struct Settings {
     /// passed to another thread.
     pub steering_sockets: usize,
     /// Whether the first endpoint of a process connects two peers in memory when it is bound. That takes
-    /// about a millisecond and makes the first real connection faster.
+    /// about a millisecond and makes the first real connection faster. Default: false.
     pub rehearse: bool,
     /// Maximum number of connections of each reactor.
     pub max_connections: usize,
@@ -143,12 +144,12 @@ impl Settings {
             tcp_port: None,
             socket: SocketOptions::default(),
             spin: Duration::ZERO,
-            setup_spin: Duration::from_micros(400),
+            setup_spin: Duration::ZERO,
             receive_rest: Duration::from_micros(50),
             reactors: 1,
             one_port: false,
             steering_sockets: 512,
-            rehearse: true,
+            rehearse: false,
             max_connections: 65_536,
             receive_buffers: 4,
             sends_per_turn: 16,

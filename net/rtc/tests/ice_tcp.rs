@@ -99,7 +99,7 @@ impl Client {
         }
         let (local, remote) = (self.stream.local_addr().unwrap(), self.stream.peer_addr().unwrap());
         let mut datagrams = Vec::new();
-        let whole = Framing::Length.datagrams(&self.held, &mut datagrams).unwrap();
+        let whole = Framing::Length.datagrams(&self.held, usize::MAX, &mut datagrams).unwrap();
         for datagram in datagrams {
             let mut datagram = self.held[datagram].to_vec();
             let length = datagram.len();

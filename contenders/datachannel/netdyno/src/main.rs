@@ -17,6 +17,9 @@ use role::Connections;
 /// The library takes and gives messages of up to this many bytes, unless told otherwise.
 const MAX_MESSAGE_BYTES: usize = 262_144;
 
+/// How long to poll for the next datagram of a set-up.
+const SETUP_SPIN: Duration = Duration::from_micros(400);
+
 const ARGUMENTS: &str = "--max-datagram-bytes=BYTES, --congestion=cubic, --beside-tcp=ALGORITHM";
 
 fn main() {
@@ -51,7 +54,7 @@ fn main() {
     }
 }
 
-/// The library's defaults, but for what is asked on the command line.
+/// The library's defaults, except for the settings that `contender.toml` lists and those of the command line.
 fn begin(job: &Job, peer_address: IpAddr) -> Result<Endpoint, Box<dyn std::error::Error>> {
     let mut peer = (*Settings::new()?.peer).clone();
     for argument in std::env::args().skip(1) {
@@ -65,5 +68,7 @@ fn begin(job: &Job, peer_address: IpAddr) -> Result<Endpoint, Box<dyn std::error
             _ => return Err(format!("{argument}: none of {ARGUMENTS}").into()),
         }
     }
-    Ok(Endpoint::bind(SocketAddr::new(job.local, 0), Settings::with(peer))?)
+    let mut settings = Settings::with(peer);
+    (settings.setup_spin, settings.rehearse) = (SETUP_SPIN, true);
+    Ok(Endpoint::bind(SocketAddr::new(job.local, 0), settings)?)
 }

@@ -106,17 +106,23 @@ impl Engine {
         }
         // Datagrams of an unknown sender are handled one by one: a check among them identifies it.
         let Received { local, remote, datagrams, segment_bytes } = received;
-        let mut cost = 0;
+        let (mut cost, mut is_refused) = (0, false);
         for datagram in datagrams.chunks_mut(segment_bytes) {
             let (segment_bytes, is_stun) = (datagram.len(), stun::is_stun(datagram));
             let owner = self.connection_for(path, datagram);
             let received = Received { local, remote, datagrams: datagram, segment_bytes };
             if let Some(index) = owner {
                 cost += self.hand_over(index, received);
-            } else if is_stun && arrival == Arrival::Direct {
-                cost += usize::from(self.pass_on(path, &received));
+                if is_stun && self.settings.peer.ice_lite && self.routes.by_path(path) != Some(index) {
+                    self.slots[index as usize].peer.prove_path(self.now, local, remote);
+                }
+            } else if is_stun && arrival == Arrival::Direct && self.pass_on(path, &received) {
+                cost += 1;
+            } else {
+                is_refused = true;
             }
         }
+        self.refusals.datagrams += u64::from(is_refused);
         cost
     }
 
@@ -141,9 +147,8 @@ impl Engine {
             self.routes.remove_check(&id);
         }
         // A response proves the address to which the request was sent. The source of a request may be forged
-        // by a peer that wants another connection's path; the triggered check verifies it. An ICE-lite agent
-        // makes no checks and has to trust the request.
-        let is_proven = answered.is_some_and(|(_, asked)| asked == path.1) || self.settings.peer.ice_lite;
+        // by a peer that wants another connection's path; the triggered check verifies it.
+        let is_proven = answered.is_some_and(|(_, asked)| asked == path.1);
         if is_proven || !self.is_taken(index, path) {
             let before = self.routes.other_owner(index, path).filter(|_| answered.is_some());
             let slot = self.slots.get_mut(index as usize)?;
@@ -155,6 +160,8 @@ impl Engine {
                 slot.peer.handle_path_taken(self.now, path.1);
             }
             before.into_iter().for_each(|before| self.touch(before));
+        } else {
+            self.refusals.paths += 1;
         }
         Some(index)
     }

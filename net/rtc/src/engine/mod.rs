@@ -10,6 +10,7 @@ mod names;
 mod outbound;
 mod ports;
 mod queue;
+mod refusals;
 mod routes;
 mod runs;
 mod slot;
@@ -23,5 +24,6 @@ mod timers;
 mod turn;
 
 pub use connection::{Connection, Handler};
+pub use refusals::Refusals;
 pub use slot::{ConnectionId, Port};
 pub(crate) use state::Engine;

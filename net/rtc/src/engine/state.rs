@@ -15,6 +15,7 @@ use super::listen::listen;
 use super::names::state::Names;
 use super::ports::{Ports, candidate_addresses};
 use super::queue::SendQueue;
+use super::refusals::Refusals;
 use super::routes::Routes;
 use super::slot::{ConnectionId, Port, Slot};
 use super::timers::Timers;
@@ -62,6 +63,8 @@ pub(crate) struct Engine {
     pub(super) strangers: Budget,
     /// Limits trials of connections for datagrams from unknown addresses.
     pub(super) trials: Budget,
+    /// Refused input, except for that of streams.
+    pub(super) refusals: Refusals,
     /// `None` only while its contents are dispatched.
     pub(super) batch: Option<ReceiveBatch>,
     pub(super) arena: Arena,
@@ -130,6 +133,7 @@ impl Engine {
             awaits_more: false,
             patience: None,
             steered: 0,
+            refusals: Refusals::default(),
             batch,
             arena: Arena::default(),
             wrapped: Vec::new(),
@@ -145,6 +149,12 @@ impl Engine {
     /// The number of connections.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Counters of refused input.
+    pub(crate) fn refusals(&self) -> Refusals {
+        let (streams, stream_pauses) = self.streams.refusals();
+        Refusals { streams, stream_pauses, ..self.refusals }
     }
 
     /// Creates a connection.

@@ -28,12 +28,14 @@ impl Engine {
         {
             match (owner, event) {
                 (owner, StreamEvent::Frames(mut frames)) => {
-                    cost += match owner {
+                    let spent = match owner {
                         Owner::Relay(number) => self.receive_frames(number, stream, &mut frames),
                         // Earlier frames may have identified it.
                         Owner::Stranger | Owner::Peer(_) => self.receive_by_tcp(stream, &mut frames),
                     };
-                    self.streams.take_back(frames);
+                    // Empty frames cost time too.
+                    cost += spent.max(1);
+                    self.streams.take_back(stream, frames);
                 }
                 (Owner::Relay(number), event) => self.handle_stream_event(number, stream, event),
                 (Owner::Peer(index), StreamEvent::Lost(_)) => self.lose_stream(index, stream),
@@ -59,7 +61,7 @@ impl Engine {
     /// Returns the cost.
     fn receive_by_tcp(&mut self, stream: StreamId, frames: &mut Frames) -> usize {
         let Some((local, remote)) = self.streams.ends(stream) else { return 0 };
-        let Frames { bytes, datagrams } = frames;
+        let Frames { bytes, datagrams, .. } = frames;
         let index = if let Some(Owner::Peer(index)) = self.streams.owner(stream) {
             index
         } else {

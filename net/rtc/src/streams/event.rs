@@ -43,6 +43,15 @@ pub(crate) enum StreamEvent {
 pub(crate) struct Frames {
     pub(crate) bytes: Vec<u8>,
     pub(crate) datagrams: Vec<Range<usize>>,
+    /// More frames of the stream have been received.
+    pub(super) has_more: bool,
+}
+
+impl Frames {
+    /// Memory in use. Small datagrams take less than their positions.
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(self.datagrams.as_slice())
+    }
 }
 
 /// Why a stream was lost or could not be opened.

@@ -11,7 +11,8 @@ use netdyno_io::tcp::{Backend, CloseReason, Event, Key, Limits, ListenOptions, T
 use super::event::{Frames, Owner, STREAMS, StreamError, StreamEvent};
 use super::tls::{Secure, Tls};
 use crate::limits::{
-    STRANGER_BYTES, STRANGER_TIME, STRANGERS, STREAM_FLUSH_TIME, STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES,
+    STRANGER_BYTES, STRANGER_TIME, STRANGERS, STRANGERS_PER_ADDRESS, STREAM_FLUSH_TIME, STREAM_FRAMES,
+    STREAM_INPUT_BYTES, STREAM_OUTPUT_BYTES, STREAM_QUEUE_BYTES,
 };
 
 /// Frame buffers kept for reuse: as many as one or two busy streams need in a turn.
@@ -27,6 +28,8 @@ pub(crate) struct Streams {
     /// By the reactor's indices.
     all: Vec<Option<Stream>>,
     events: VecDeque<(Owner, StreamId, StreamEvent)>,
+    /// Memory of the frames in `events`.
+    queued_bytes: usize,
     /// Empty frame buffers for reuse.
     spare: Vec<Frames>,
     /// Accepted connections with the deadline for their identification, in this order. Some may be identified
@@ -34,6 +37,10 @@ pub(crate) struct Streams {
     strangers: VecDeque<(Instant, Key)>,
     /// The poller has reported the reactor as ready.
     is_ready: bool,
+    /// Connections closed before they were identified.
+    refused: u64,
+    /// Times that a stream was paused with more frames in its input.
+    pauses: u64,
 }
 
 #[derive(Debug)]
@@ -44,6 +51,8 @@ struct Stream {
     remote: SocketAddr,
     tls: Option<Box<Tls>>,
     is_open: bool,
+    /// Frames of it are queued or in processing; it is not read meanwhile.
+    is_paused: bool,
 }
 
 impl Streams {
@@ -63,7 +72,7 @@ impl Streams {
             None => reactor.connect(remote),
         };
         let key = key.map_err(|error| lost(&error))?;
-        put(&mut self.all, Stream { key, owner, remote, tls, is_open: false });
+        put(&mut self.all, Stream { key, owner, remote, tls, is_open: false, is_paused: false });
         Ok(key)
     }
 
@@ -105,57 +114,66 @@ impl Streams {
         self.strangers.front().map(|&(until, _)| until).into_iter().chain(of_reactor).min()
     }
 
-    /// Processes received data and new connections, if there may be any.
+    /// Processes received data and new connections, if there may be any and the queue has space.
     pub(crate) fn turn(&mut self, now: Instant) -> io::Result<()> {
         let is_due = self.next(now).is_some_and(|next| next <= now);
-        let Some(reactor) = self.reactor.as_mut().filter(|_| is_due) else { return Ok(()) };
+        let has_space = self.queued_bytes < STREAM_QUEUE_BYTES;
+        let Some(reactor) = self.reactor.as_mut().filter(|_| is_due && has_space) else { return Ok(()) };
         self.is_ready = false;
         reactor.wait(Some(Duration::ZERO))?;
         let mut accepted = Vec::new();
-        while let Some(event) = reactor.next_event() {
-            let (key, received) = match event {
+        while let Some(event) = self.reactor.as_mut().and_then(TcpReactor::next_event) {
+            match event {
                 Event::Accepted(key, remote) => {
                     let (owner, tls) = (Owner::Stranger, None);
-                    let stream = Stream { key, owner, remote, tls, is_open: true };
+                    let stream = Stream { key, owner, remote, tls, is_open: true, is_paused: false };
                     put(&mut self.all, stream);
                     accepted.push((now + STRANGER_TIME, key));
-                    continue;
                 }
-                Event::Connected(key) | Event::Received(key) => (key, Ok(())),
-                Event::Ended(key) => (key, Err(lost("the remote end closed the connection"))),
-                Event::Closed(key, CloseReason::Lost(kind)) => (key, Err(lost(&kind))),
-                Event::Closed(key, reason) => (key, Err(lost(&format!("{reason:?}")))),
-                Event::Woken => continue,
-            };
-            let Some(slot) = self.all.get_mut(key.index()) else { continue };
-            let Some(stream) = slot.as_mut().filter(|stream| stream.key == key) else { continue };
-            let owner = stream.owner;
-            if let Err(loss) =
-                received.and_then(|()| stream.advance(reactor, &mut self.events, &mut self.spare))
-            {
-                *slot = None;
-                // A TLS alert is sent first.
-                reactor.close(key, true);
-                self.events.push_back((owner, key, StreamEvent::Lost(loss)));
+                Event::Connected(key) | Event::Received(key) => self.advance(key),
+                Event::Ended(key) => self.lose(key, lost("the remote end closed the connection")),
+                Event::Closed(key, CloseReason::Lost(kind)) => self.lose(key, lost(&kind)),
+                Event::Closed(key, reason) => self.lose(key, lost(&format!("{reason:?}"))),
+                Event::Woken => {}
             }
         }
-        let flushed = reactor.flush();
-        self.strangers.extend(accepted);
+        let flushed = self.reactor.as_mut().map_or(Ok(()), TcpReactor::flush);
+        for (until, key) in accepted {
+            self.add_stranger(until, key);
+        }
         self.forget_strangers(now);
         flushed
     }
 
-    /// The next event with its owner and stream, which may have been closed since.
+    /// The next event with its owner and stream, which may have been closed since. Return frames by
+    /// [`take_back`](Self::take_back).
     pub(crate) fn next_event(&mut self) -> Option<(Owner, StreamId, StreamEvent)> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        if let StreamEvent::Frames(frames) = &event.2 {
+            self.queued_bytes -= frames.queued_bytes();
+        }
+        Some(event)
     }
 
-    /// Takes back processed frames to reuse their buffer.
-    pub(crate) fn take_back(&mut self, mut frames: Frames) {
+    /// Strangers that were closed, and how often streams were paused with more frames to read.
+    pub(crate) fn refusals(&self) -> (u64, u64) {
+        (self.refused, self.pauses)
+    }
+
+    /// Takes back processed frames, to read their stream further and to reuse their buffer.
+    pub(crate) fn take_back(&mut self, id: StreamId, mut frames: Frames) {
+        let has_more = frames.has_more;
         if self.spare.len() < SPARE_FRAMES {
             frames.bytes.clear();
             frames.datagrams.clear();
             self.spare.push(frames);
+        }
+        let Some((reactor, stream)) = self.get_mut(id) else { return };
+        stream.is_paused = false;
+        if has_more {
+            self.advance(id);
+        } else {
+            reactor.resume(id);
         }
     }
 
@@ -174,6 +192,9 @@ impl Streams {
 
     /// Closes a stream after its output is flushed. It raises no further events.
     pub(crate) fn close(&mut self, id: StreamId) {
+        if let Some(owner) = self.owner(id) {
+            self.count_refusal(id, owner);
+        }
         let Some((reactor, stream)) = self.get_mut(id) else { return };
         if let Some(tls) = stream.tls.as_mut().filter(|_| stream.is_open) {
             tls.end(reactor.output(id));
@@ -183,6 +204,25 @@ impl Streams {
         // The stream is closed in any case.
         let _ = reactor.flush();
         self.all[id.index()] = None;
+    }
+
+    /// Queues a stranger. The oldest of its host is closed if that has too many.
+    fn add_stranger(&mut self, until: Instant, key: Key) {
+        let host = |streams: &Self, key: Key| Some(host_of(streams.get(key)?.remote.ip()));
+        let from = host(self, key);
+        self.strangers.push_back((until, key));
+        let is_stranger = |key: Key| self.owner(key) == Some(Owner::Stranger);
+        let mut of_host = self
+            .strangers
+            .iter()
+            .map(|&(_, key)| key)
+            .filter(|&key| is_stranger(key) && host(self, key) == from);
+        let oldest = of_host.next();
+        if of_host.count() >= STRANGERS_PER_ADDRESS
+            && let Some(oldest) = oldest
+        {
+            self.close(oldest);
+        }
     }
 
     /// Closes strangers whose time is over, and the oldest if there are too many.
@@ -196,6 +236,59 @@ impl Streams {
             self.strangers.pop_front();
             self.close(key);
         }
+    }
+
+    /// Queues frames from the input of a stream. The stream is paused until they are processed.
+    fn advance(&mut self, id: StreamId) {
+        let Some(stream) = self.all.get_mut(id.index()).and_then(Option::as_mut) else { return };
+        let Some(reactor) = self.reactor.as_mut().filter(|_| stream.key == id && !stream.is_paused) else {
+            return;
+        };
+        let mut frames = self.spare.pop().unwrap_or_default();
+        let was_open = stream.is_open;
+        let read = stream.read(reactor, &mut frames);
+        if stream.is_open && !was_open {
+            self.events.push_back((stream.owner, id, StreamEvent::Open));
+        }
+        match read {
+            Ok(()) if frames.datagrams.is_empty() => {
+                self.spare.push(frames);
+                reactor.resume(id);
+            }
+            Ok(()) => {
+                stream.is_paused = true;
+                self.pauses += u64::from(frames.has_more);
+                reactor.pause(id);
+                self.queued_bytes += frames.queued_bytes();
+                self.events.push_back((stream.owner, id, StreamEvent::Frames(frames)));
+            }
+            Err(loss) => self.lose(id, loss),
+        }
+    }
+
+    /// A stream is about to be closed.
+    fn count_refusal(&mut self, id: StreamId, owner: Owner) {
+        if owner == Owner::Stranger {
+            self.refused += 1;
+            #[cfg(feature = "tracing")]
+            if let Some(stream) = self.get(id) {
+                tracing::debug!(target: "netdyno_rtc", "closed an unidentified TCP connection of {}", stream.remote);
+            }
+        }
+        #[cfg(not(feature = "tracing"))]
+        let _ = id;
+    }
+
+    /// Removes a stream and queues the reason.
+    fn lose(&mut self, id: StreamId, loss: StreamError) {
+        let Some(owner) = self.owner(id) else { return };
+        self.count_refusal(id, owner);
+        self.all[id.index()] = None;
+        if let Some(reactor) = &mut self.reactor {
+            // A TLS alert is sent first.
+            reactor.close(id, true);
+        }
+        self.events.push_back((owner, id, StreamEvent::Lost(loss)));
     }
 
     fn get(&self, id: StreamId) -> Option<&Stream> {
@@ -221,48 +314,44 @@ impl Streams {
 }
 
 impl Stream {
-    /// Processes received bytes.
-    fn advance(
-        &mut self,
-        reactor: &mut TcpReactor,
-        events: &mut VecDeque<(Owner, StreamId, StreamEvent)>,
-        spare: &mut Vec<Frames>,
-    ) -> Result<(), StreamError> {
+    /// Moves up to [`STREAM_FRAMES`] complete frames from the input into `frames`, which is empty.
+    fn read(&mut self, reactor: &mut TcpReactor, frames: &mut Frames) -> Result<(), StreamError> {
         let (input, output) = reactor.buffers(self.key);
         let arrived = input.len();
-        let is_ready = match &mut self.tls {
+        self.is_open |= match &mut self.tls {
             Some(tls) => tls.receive(input, output)?,
             None => true,
         };
-        if is_ready && !std::mem::replace(&mut self.is_open, true) {
-            events.push_back((self.owner, self.key, StreamEvent::Open));
-        }
-        let (clear, mut frames) =
-            (self.tls.as_ref().map_or(input, |tls| tls.clear()), spare.pop().unwrap_or_default());
-        let whole =
-            self.owner.framing().datagrams(clear, &mut frames.datagrams).map_err(|what| StreamError {
-                why: format!("received {what}: check that a TURN server uses that port"),
-                is_final: true,
-            })?;
+        let clear = self.tls.as_ref().map_or(input, |tls| tls.clear());
+        let Frames { bytes, datagrams, has_more } = frames;
+        let whole = self.owner.framing().datagrams(clear, STREAM_FRAMES, datagrams);
+        let whole = whole.map_err(|what| StreamError {
+            why: format!("received {what}: check that a TURN server uses that port"),
+            is_final: true,
+        })?;
         if self.owner == Owner::Stranger && clear.len() > STRANGER_BYTES {
             return Err(lost("too much data from an unidentified peer"));
         }
+        *has_more = datagrams.len() == STREAM_FRAMES;
         match &mut self.tls {
             Some(tls) => {
-                tls.take(whole, &mut frames.bytes);
+                tls.take(whole, bytes);
                 reactor.consume(self.key, arrived);
             }
             None => {
-                frames.bytes.extend_from_slice(&input[..whole]);
+                bytes.extend_from_slice(&input[..whole]);
                 reactor.consume(self.key, whole);
             }
         }
-        if whole > 0 {
-            events.push_back((self.owner, self.key, StreamEvent::Frames(frames)));
-        } else {
-            spare.push(frames);
-        }
         Ok(())
+    }
+}
+
+/// The address, or the part of an IPv6 address that one host can vary.
+fn host_of(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()),
+        IpAddr::V6(ip) => ip.to_bits() >> 64 << 64,
     }
 }
 
@@ -279,65 +368,4 @@ fn lost(why: &(impl ToString + ?Sized)) -> StreamError {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Read;
-    use std::net::TcpListener;
-    use std::thread;
-
-    use netdyno_io::Events;
-
-    use super::*;
-
-    /// The remote end reads only at the end: frames that do not fit are dropped, and accepted frames arrive
-    /// complete.
-    #[test]
-    fn frames_that_do_not_fit_are_dropped_and_the_stream_continues() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (poller, mut events, mut streams) =
-            (Poller::new().unwrap(), Events::default(), Streams::default());
-        let id = streams.open(&poller, None, listener.local_addr().unwrap(), None, Owner::Peer(7)).unwrap();
-        let (mut other, _) = listener.accept().unwrap();
-        let mut turn = |streams: &mut Streams| {
-            poller.wait(&mut events, Some(Duration::from_millis(10))).unwrap();
-            if events.iter().any(|ready| ready.key == STREAMS) {
-                streams.are_ready();
-            }
-            streams.turn(Instant::now()).unwrap();
-        };
-        let frames = |number: u16| [&[0xfd, 0xe8][..], &number.to_be_bytes().repeat(32_500)].concat();
-        streams.send(id, &frames(0)).unwrap();
-        let news = loop {
-            turn(&mut streams);
-            if let Some(news) = streams.next_event() {
-                break news;
-            }
-        };
-        assert!(
-            matches!(news, (Owner::Peer(7), of, StreamEvent::Open) if of == id),
-            "nothing goes before it is open"
-        );
-        // 65 MB, more than any system buffers.
-        for number in 1..=1000 {
-            streams.send(id, &frames(number)).unwrap();
-            assert!(streams.reactor.as_ref().unwrap().pending_output(id) <= STREAM_OUTPUT_BYTES);
-        }
-        let reader = thread::spawn(move || {
-            let mut bytes = Vec::new();
-            other.read_to_end(&mut bytes).unwrap();
-            bytes
-        });
-        while streams.reactor.as_ref().unwrap().pending_output(id) > 0 {
-            turn(&mut streams);
-        }
-        assert!(streams.owner(id).is_some() && streams.next_event().is_none());
-        streams.close(id);
-        // The reactor closes the stream once it is flushed.
-        while !reader.is_finished() {
-            turn(&mut streams);
-        }
-        let seen = reader.join().unwrap();
-        let numbers: Vec<u16> = seen.chunks(65_002).map(|one| u16::from_be_bytes([one[2], one[3]])).collect();
-        assert!(seen.chunks(65_002).zip(&numbers).all(|(one, &number)| one == frames(number)));
-        assert!(numbers.len() >= 4 && numbers.len() < 1000 && numbers.is_sorted() && numbers[0] == 1);
-    }
-}
+mod tests;

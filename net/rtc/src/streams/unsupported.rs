@@ -61,7 +61,13 @@ impl Streams {
         None
     }
 
-    pub(crate) fn take_back(&mut self, _: Frames) {}
+    pub(crate) fn refusals(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    pub(crate) fn take_back(&mut self, id: StreamId, _: Frames) {
+        match id {}
+    }
 
     pub(crate) fn send(&mut self, id: StreamId, _: &[u8]) -> io::Result<()> {
         match id {}

@@ -15,7 +15,11 @@ const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Du
 /// Delay of a query that exceeds the rate limit.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A candidate whose address is a name (draft-ietf-mmusic-mdns-ice-candidates): one label below "local".
+/// Length of ".local".
+const SUFFIX_BYTES: usize = 6;
+
+/// A candidate whose address is a name (draft-ietf-mmusic-mdns-ice-candidates section 3.1.1): a UUID below
+/// "local". Other names are not queried: an offer could name any host of the local network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) name: String,
@@ -29,12 +33,8 @@ impl Named {
     pub(super) fn read(line: &str) -> Option<Self> {
         let line = line.trim();
         let name = line.strip_prefix("candidate:")?.split_ascii_whitespace().nth(4)?;
-        let label = name
-            .len()
-            .checked_sub(6)
-            .filter(|&at| name.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(".local")))?;
-        let is_label = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        if !(1..=63).contains(&label) || !name.bytes().take(label).all(is_label) {
+        let (label, suffix) = name.split_at_checked(name.len().checked_sub(SUFFIX_BYTES)?)?;
+        if !suffix.eq_ignore_ascii_case(".local") || !is_uuid(label) {
             return None;
         }
         let (before, after) = line.split_once(name)?;
@@ -45,6 +45,17 @@ impl Named {
     pub(super) fn at(&self, address: IpAddr) -> String {
         format!("{}{address}{}", self.before, self.after)
     }
+}
+
+/// Whether a label has the text form of a UUID (RFC 9562 section 4).
+fn is_uuid(label: &str) -> bool {
+    let mut parts = label.split('-');
+    let is_part = |length| {
+        parts
+            .next()
+            .is_some_and(|part| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    [8, 4, 4, 4, 12].into_iter().all(is_part) && parts.next().is_none()
 }
 
 /// A name and the candidates that wait for its address.
@@ -118,24 +129,33 @@ mod tests {
         ConnectionId { index, generation: 1 }
     }
 
+    fn uuid(number: u32) -> String {
+        format!("{number:08x}-ea17-4bcf-a596-105139dfd8bf")
+    }
+
     fn named(name: &str) -> Named {
         Named::read(&format!("candidate:1 1 udp 2113937151 {name}.local 50000 typ host generation 0"))
             .unwrap()
     }
 
     #[test]
-    fn names_of_one_label_below_local_are_read() {
-        let long = "a".repeat(64);
+    fn only_names_of_candidates_are_read() {
         for (name, is_read) in [
             ("1f4712db-ea17-4bcf-a596-105139dfd8bf.local", true),
-            ("A.LOCAL", true),
+            ("1F4712DB-EA17-4BCF-A596-105139DFD8BF.LOCAL", true),
+            ("printer.local", false),
+            ("1f4712db-ea17-4bcf-a596-105139dfd8bf.b.local", false),
+            ("1f4712db-ea17-4bcf-a596-105139dfd8bf-.local", false),
+            ("1f4712db-ea17-4bcf-a596-105139dfd8bg.local", false),
+            ("1f4712dbea174bcfa596105139dfd8bf.local", false),
+            ("1f4712d-bea17-4bcf-a596-105139dfd8bf.local", false),
+            ("1f4712db-ea17-4bcf-a596-105139dfd8bf.localx", false),
             ("a.b.local", false),
             (".local", false),
             ("local", false),
             ("192.0.2.1", false),
             ("a_b.local", false),
             ("a.local.", false),
-            (&format!("{long}.local"), false),
             ("\u{e9}.local", false),
         ] {
             let line = format!("candidate:1 1 udp 7 {name} 5000 typ host");
@@ -143,7 +163,7 @@ mod tests {
         }
         let address = "192.0.2.7".parse().unwrap();
         assert_eq!(
-            named("X").at(address),
+            named(&uuid(1)).at(address),
             "candidate:1 1 udp 2113937151 192.0.2.7 50000 typ host generation 0"
         );
         assert!(Named::read("candidate:1 1 udp 7").is_none() && Named::read("").is_none());
@@ -153,17 +173,19 @@ mod tests {
     fn each_name_is_queried_once_and_given_up() {
         let begin = Instant::now();
         let mut questions = Questions::new(begin);
-        questions.add(begin, id(1), named("one"));
-        questions.add(begin, id(2), named("ONE"));
+        let (one, upper) = (uuid(0xabc), uuid(0xabc).to_uppercase());
+        questions.add(begin, id(1), named(&one));
+        questions.add(begin, id(2), named(&upper));
         let mut asked_at = Vec::new();
         while let Some(now) = questions.next() {
             questions.work(now, |_| asked_at.push((now - begin).as_secs()));
         }
         assert_eq!(asked_at, [0, 1, 3]);
-        assert!(questions.answer("one.local", "192.0.2.7".parse().unwrap()).is_empty(), "too late");
-        questions.add(begin, id(1), named("one"));
-        questions.add(begin, id(2), named("ONE"));
-        let found = questions.answer("One.local", "192.0.2.7".parse().unwrap());
+        let address = "192.0.2.7".parse().unwrap();
+        assert!(questions.answer(&format!("{one}.local"), address).is_empty(), "too late");
+        questions.add(begin, id(1), named(&one));
+        questions.add(begin, id(2), named(&upper));
+        let found = questions.answer(&format!("{upper}.local"), address);
         assert_eq!(found.iter().map(|(id, _)| id.index).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(questions.next(), None);
     }
@@ -174,7 +196,7 @@ mod tests {
         let mut questions = Questions::new(begin);
         for index in 0..1000 {
             for name in 0..100 {
-                questions.add(begin, id(index), named(&format!("n{index}-{name}")));
+                questions.add(begin, id(index), named(&uuid(index * 100 + name)));
             }
         }
         assert_eq!(questions.names.len(), NAMES_PENDING);
