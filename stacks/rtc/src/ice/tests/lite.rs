@@ -61,7 +61,7 @@ fn forged_check(from: &Ice) -> Vec<u8> {
         is::stun::TransId::new(),
         true,
         from.tie_breaker,
-        9_999_999,
+        u32::MAX >> 1,
         true,
     );
     let mut bytes = vec![0; 800];
