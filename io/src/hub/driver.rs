@@ -22,6 +22,13 @@ pub trait Drive: Send + Sync + 'static {
 
     /// Ends the hub: waiting calls are woken, and the next turn returns an error.
     fn end(&self);
+
+    /// As [`end`](Self::end), because a system call of the driver failed. It does nothing if the hub has ended
+    /// before. The default drops the reason.
+    fn fail(&self, error: io::Error) {
+        drop(error);
+        self.end();
+    }
 }
 
 /// A hub and what runs it. Dropping it ends both.
@@ -159,8 +166,9 @@ impl Launch {
             let poller = crate::tokio::AsyncPoller::new(self.poller)?;
             let hub = EndOnDrop(driver.hub.clone());
             let task = runtime.spawn(async move {
-                // No handle is left to receive an error; the hub ends.
-                let _ = run_task(&*hub.0, &poller, &notify).await;
+                if let Err(error) = run_task(&*hub.0, &poller, &notify).await {
+                    hub.0.fail(error);
+                }
             });
             driver.task = Some(task.abort_handle());
             return Ok(driver);
@@ -173,9 +181,10 @@ impl Launch {
 /// Runs turns until the hub is over or the system fails.
 fn run_thread(hub: &impl Drive, poller: &Poller) {
     let mut events = Events::default();
-    while let Ok(rest) = hub.turn(&events) {
-        if poller.wait(&mut events, rest).is_err() {
-            break;
+    loop {
+        let turned = hub.turn(&events).and_then(|rest| poller.wait(&mut events, rest));
+        if let Err(error) = turned {
+            return hub.fail(error);
         }
     }
 }

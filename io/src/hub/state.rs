@@ -1,9 +1,10 @@
 //! The lock, and when the driver must be woken.
 
 use std::fmt;
+use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ pub trait HubState {
 pub struct Hub<S> {
     guarded: Mutex<Guarded<S>>,
     is_over: AtomicBool,
+    /// Why the driver has ended, if a system call failed.
+    failure: OnceLock<Arc<io::Error>>,
     kick: Kick,
 }
 
@@ -41,7 +44,7 @@ impl<S: HubState> Hub<S> {
     /// `kick` wakes the driver.
     pub fn new(state: S, kick: Kick) -> Self {
         let guarded = Mutex::new(Guarded { state, clock: Clock::default() });
-        Self { guarded, is_over: AtomicBool::new(false), kick }
+        Self { guarded, is_over: AtomicBool::new(false), failure: OnceLock::new(), kick }
     }
 
     /// Locks the state.
@@ -54,6 +57,20 @@ impl<S: HubState> Hub<S> {
     /// Whether the hub has ended. Final if read under the lock.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
+    }
+
+    /// As [`end`](Self::end), because a system call of the driver failed. An ended hub keeps its reason.
+    pub fn fail(&self, error: io::Error) {
+        if !self.is_over() {
+            // It is set once.
+            let _ = self.failure.set(Arc::new(error));
+        }
+        self.end();
+    }
+
+    /// Why the hub has ended, if a system call of the driver failed.
+    pub fn failure(&self) -> Option<&Arc<io::Error>> {
+        self.failure.get()
     }
 
     /// Ends the state once, and wakes all waiting calls and the driver.

@@ -79,6 +79,7 @@ impl Hub {
     /// Adds a connection; returns its key among the peers.
     pub(super) fn add(&self, port: Port) -> Result<(usize, ConnectionId), Error> {
         let mut state = self.0.lock();
+        self.check_driver()?;
         if self.0.is_over() {
             return Err(Error::Closed);
         }
@@ -87,6 +88,11 @@ impl Hub {
         // The driver queries servers for candidates, if there are any.
         work(state);
         Ok((key, id))
+    }
+
+    /// An error if the driver has ended because a system call failed.
+    pub(super) fn check_driver(&self) -> Result<(), Error> {
+        self.0.failure().map_or(Ok(()), |error| Err(Error::Driver(error.clone())))
     }
 
     /// Runs a closure that may leave something to send, and sends it.
@@ -121,6 +127,14 @@ impl Drive for Hub {
 
     fn end(&self) {
         self.0.end();
+    }
+
+    fn fail(&self, error: io::Error) {
+        #[cfg(feature = "tracing")]
+        if !self.0.is_over() {
+            tracing::error!(target: "netdyno_rtc", "a system call failed, all connections end: {error}");
+        }
+        self.0.fail(error);
     }
 }
 
@@ -163,5 +177,25 @@ mod tests {
         });
         assert_eq!(peer.state(), PeerState::Closed);
         assert!(matches!(Peer::new(hub, Arc::new(()), Port::Shared), Err(Error::Closed)));
+    }
+
+    #[test]
+    fn a_dead_driver_gives_its_reason() {
+        const OUT_OF_FILES: i32 = 24;
+        let launch = Launch::thread(Poller::new().unwrap());
+        let address = "127.0.0.1:0".parse().unwrap();
+        let hub = Arc::new(Hub::bind(&launch, address, Settings::new().unwrap(), None).unwrap());
+        let peer = Peer::new(hub.clone(), Arc::new(()), Port::Shared).unwrap();
+        for code in [OUT_OF_FILES, 1] {
+            hub.fail(io::Error::from_raw_os_error(code));
+            let failed =
+                [peer.create_offer().err(), Peer::new(hub.clone(), Arc::new(()), Port::Shared).err()];
+            for error in failed.map(Option::unwrap) {
+                let is_first =
+                    matches!(&error, Error::Driver(why) if why.raw_os_error() == Some(OUT_OF_FILES));
+                assert!(is_first, "{error}");
+            }
+        }
+        assert_eq!(peer.state(), PeerState::Closed);
     }
 }

@@ -154,6 +154,7 @@ impl Peer {
 
     pub(crate) fn open_channel(&self, label: &str, options: ChannelOptions) -> Result<Channel, Error> {
         let (key, id) = (self.inner.key, self.inner.id);
+        self.inner.hub.check_driver()?;
         let channel = self.inner.hub.act(|state| -> Result<ChannelId, Error> {
             let mut connection = state.engine.connection(id).ok_or(Error::Closed)?;
             let channel = connection.create_channel(label, options)?;

@@ -30,6 +30,7 @@ impl PeerInner {
         &self,
         act: impl FnOnce(&mut Connection<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        self.hub.check_driver()?;
         self.hub.act(|state| act(&mut state.engine.connection(self.id).ok_or(Error::Closed)?))
     }
 
