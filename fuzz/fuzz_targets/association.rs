@@ -1,5 +1,5 @@
-//! Two associations and whatever may happen to them: packets lost, doubled, held back, changed on the way or made up, time
-//! in leaps, messages, resets, an end. Nothing may panic, nothing may grow without bound, every loop must end.
+//! Runs two associations with lost, duplicated, delayed, modified and forged packets, jumps in time, messages, resets and
+//! shutdown: no panic, bounded memory, and every loop ends.
 #![no_main]
 
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use libfuzzer_sys::fuzz_target;
 use netdyno_sctp::wire::{Header, PacketWriter};
 use netdyno_sctp::{Association, Config, Ppid, Reliability, SendOptions, State, StreamId};
 
-/// Packets that one poll may give.
+/// Maximum number of packets per poll.
 const PACKETS_MAX: usize = 20_000;
-/// Packets that wait on the wire, each way.
+/// Maximum number of packets in flight in each direction.
 const WIRE_MAX: usize = 64;
-/// Bytes that an association may hold for the peer's sake.
+/// Maximum memory that the peer can make an association hold.
 const HELD_MAX: usize = 200_000;
 
 #[derive(Debug, Arbitrary)]
 struct Settings {
-    /// Connects before the first step.
+    /// Whether the association is established before the first step.
     is_open: bool,
     interleaving: bool,
     zero_checksum: bool,
@@ -44,27 +44,27 @@ enum Step {
     },
     Shutdown(bool),
     Abort(bool),
-    /// Time passes, in milliseconds.
+    /// Advances time, in milliseconds.
     Wait(u16),
-    /// Everything on its way to one side arrives.
+    /// Delivers all packets in flight to one side.
     Deliver(bool),
     Lose(bool),
     Double(bool),
-    /// The last packet that is on its way becomes the first.
+    /// Moves the last packet in flight to the front.
     Overtake(bool),
-    /// A byte of a packet on its way is changed, and its checksum made right.
+    /// Modifies a byte of a packet in flight and corrects its checksum.
     Change {
         to: bool,
         packet: u8,
         place: u16,
         byte: u8,
     },
-    /// Bytes without sense.
+    /// Arbitrary bytes.
     Raw {
         to: bool,
         bytes: Vec<u8>,
     },
-    /// Chunks without sense, in a packet with the right tag.
+    /// Arbitrary chunks in a packet with the right verification tag.
     Chunks {
         to: bool,
         chunks: Vec<(u8, u8, Vec<u8>)>,
@@ -74,7 +74,7 @@ enum Step {
 struct World {
     now: Instant,
     ends: [Association; 2],
-    /// Packets on their way to each side.
+    /// Packets in flight to each side.
     wire: [Vec<Vec<u8>>; 2],
     /// The header of the last packet to each side.
     header: [Option<Header>; 2],
@@ -146,7 +146,10 @@ impl World {
         self.now += time;
         for end in &mut self.ends {
             end.handle_timeout(self.now);
-            assert!(end.next_deadline().is_none_or(|deadline| deadline > self.now), "a deadline that stays");
+            assert!(
+                end.next_deadline().is_none_or(|deadline| deadline > self.now),
+                "the deadline did not advance"
+            );
         }
     }
 
@@ -155,9 +158,9 @@ impl World {
             let mut count = 0;
             while let Some(length) = self.ends[from].poll_transmit(self.now, &mut self.out) {
                 count += 1;
-                assert!(count < PACKETS_MAX, "no end of packets");
+                assert!(count < PACKETS_MAX, "too many packets");
                 let packet = &self.out[..length];
-                let (header, mut chunks) = Header::parse(packet).expect("a packet that we wrote");
+                let (header, mut chunks) = Header::parse(packet).expect("a generated packet");
                 assert!(chunks.next().is_some_and(|chunk| chunk.is_ok()), "a packet without a chunk");
                 if header.verification_tag != 0 {
                     self.header[1 - from] = Some(header);
@@ -173,7 +176,7 @@ impl World {
     }
 }
 
-/// The packet with a right checksum.
+/// Returns the packet with a correct checksum.
 fn sum(bytes: &[u8]) -> Vec<u8> {
     let Ok((header, chunks)) = Header::parse(bytes) else { return bytes.to_vec() };
     let chunks: Vec<_> = chunks.map_while(Result::ok).collect();
@@ -213,7 +216,7 @@ fuzz_target!(|input: (Settings, Settings, Vec<Step>)| {
             config.limits.max_held_chunks = 16;
             config.limits.max_partial_messages = 4;
         }
-        Association::new(Arc::new(config), [seed; 32], now).expect("settings that can work")
+        Association::new(Arc::new(config), [seed; 32], now).expect("valid settings")
     };
     let mut world = World {
         now,

@@ -1,4 +1,4 @@
-//! A line of a contender: parsed or refused, never a panic; what is accepted can be written and read again.
+//! Parses arbitrary lines of a contender: no panic, and accepted lines survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Two DTLS peers and a network that does as it likes: nobody panics, ends twice, or is given what was not said.
+//! Runs two DTLS peers over a hostile network: no panic, at most one end, and only sent data is delivered.
 #![no_main]
 
 use std::collections::VecDeque;
@@ -12,12 +12,12 @@ use netdyno_rtc_core::dtls::{Dtls, DtlsEvent, Role, Versions};
 
 #[derive(Debug, Arbitrary)]
 enum Step<'a> {
-    /// A datagram of anyone's.
+    /// A forged datagram.
     Bytes {
         to: bool,
         bytes: &'a [u8],
     },
-    /// One record of anyone's, with a header that is right.
+    /// A forged record with a valid header.
     Record {
         to: bool,
         content: u8,
@@ -25,18 +25,18 @@ enum Step<'a> {
         number: u8,
         fragment: &'a [u8],
     },
-    /// One protected record of DTLS 1.3 of anyone's, its header of any form, and its length right if it has one.
+    /// A forged protected record of DTLS 1.3 with any header form, and a valid length if present.
     Unified {
         to: bool,
         flags: u8,
         number: [u8; 2],
         ciphertext: &'a [u8],
     },
-    /// The oldest datagram on its way arrives.
+    /// Delivers the oldest datagram in flight.
     Deliver {
         to: bool,
     },
-    /// It arrives changed: another byte, cut off, followed by a copy of itself.
+    /// Delivers it with a modified byte, truncated, or followed by a copy of itself.
     Damage {
         to: bool,
         at: u16,
@@ -44,11 +44,11 @@ enum Step<'a> {
         cut: u16,
         again: bool,
     },
-    /// It is lost.
+    /// Drops it.
     Lose {
         to: bool,
     },
-    /// It lets another go first.
+    /// Moves it behind the next one.
     Later {
         to: bool,
     },
@@ -68,25 +68,25 @@ struct Peer {
     dtls: Dtls,
     connected: bool,
     over: bool,
-    /// On their way here.
+    /// Datagrams in flight to this peer.
     inbox: VecDeque<Vec<u8>>,
-    /// Records of data that it has sealed.
+    /// Number of sent data records.
     said: u32,
     heard: Vec<u32>,
 }
 
-/// Made once: it costs as much as a hundred steps.
+/// Generated once, because it takes as long as a hundred steps.
 static CERTIFICATES: LazyLock<[Arc<Certificate>; 2]> =
     LazyLock::new(|| [(); 2].map(|()| Arc::new(Certificate::generate().unwrap())));
 
-/// The data of a record: its number, then bytes that follow from it.
+/// The data of a record: its number, and bytes derived from it.
 fn data(number: u32, length: usize) -> Vec<u8> {
     let mut data = number.to_be_bytes().to_vec();
     data.resize(4 + length, number as u8);
     data
 }
 
-/// Takes the data of a record.
+/// Checks the data of a received record.
 fn hear(heard: &mut Vec<u32>, text: &[u8]) {
     let number = u32::from_be_bytes(text[..4].try_into().unwrap());
     assert_eq!(text, data(number, text.len() - 4));
@@ -94,7 +94,7 @@ fn hear(heard: &mut Vec<u32>, text: &[u8]) {
     heard.push(number);
 }
 
-/// What a peer speaks.
+/// The versions that a peer supports.
 fn versions(choice: u8) -> Versions {
     match choice % 4 {
         0 => Versions::Only12,

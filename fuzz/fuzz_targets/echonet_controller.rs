@@ -1,4 +1,4 @@
-//! A controller and whatever may come: each request ends once, what is held is bounded, every loop ends.
+//! Runs a controller with arbitrary input: each request ends once, memory is bounded, and every loop ends.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -12,9 +12,9 @@ use netdyno_echonet_core::{
     FrameWriter, Header, NodeAddress, NodeSettings, Property, Request, RequestId, Source,
 };
 
-/// Datagrams that one step may lead to.
+/// Maximum number of datagrams per step.
 const SENT_MAX: usize = 1000;
-/// Frames that wait to be answered.
+/// Maximum number of unanswered frames.
 const HELD_MAX: usize = 64;
 
 #[derive(Debug, Arbitrary)]
@@ -32,13 +32,13 @@ struct Settings {
 
 #[derive(Debug, Arbitrary)]
 enum Step<'a> {
-    /// Bytes without sense.
+    /// Arbitrary bytes.
     Raw {
         from: u8,
         bytes: &'a [u8],
         multicast: bool,
     },
-    /// A frame with a body without sense.
+    /// A frame with an arbitrary body.
     Frame {
         from: u8,
         tid: u8,
@@ -47,7 +47,7 @@ enum Step<'a> {
         body: &'a [u8],
         multicast: bool,
     },
-    /// An answer to what was sent: a value for each property whose bit is set.
+    /// An answer to a sent frame: a value for each property whose bit is set.
     Answer {
         which: u8,
         values: u32,
@@ -72,16 +72,16 @@ enum Step<'a> {
     Interview(u8),
     Cancel(u8),
     Forget(u8),
-    /// A node is asked by TCP, or no more.
+    /// Enables or disables TCP for a node.
     Tcp(u8, bool),
-    /// What becomes of a connection that was asked for.
+    /// The outcome of a requested connection.
     Connect {
         which: u8,
         succeeds: bool,
     },
     /// A connection ends.
     Break(u8),
-    /// In milliseconds.
+    /// Advances time, in milliseconds.
     Wait(u16),
 }
 
@@ -95,11 +95,11 @@ struct World {
     controller: Controller,
     now: Instant,
     out: Vec<u8>,
-    /// What was sent, and to whom.
+    /// Sent frames and their destinations.
     held: Vec<(Source, Vec<u8>)>,
-    /// Connections that were asked for.
+    /// Requested connections.
     wanted: Vec<NodeAddress>,
-    /// Connections that live: the last one has the highest number.
+    /// Open connections; the last one has the highest number.
     streams: Vec<(NodeAddress, ConnectionId)>,
     serial: u64,
     open: BTreeSet<RequestId>,
@@ -119,14 +119,14 @@ impl World {
 
     fn request(&mut self, to: u8, request: Request<'_>) {
         if let Ok(id) = self.controller.request(self.now, node(to), LIGHT, request) {
-            assert!(self.open.insert(id), "a number is given once");
+            assert!(self.open.insert(id), "request ids are unique");
         }
     }
 
     fn answer(&mut self, which: u8, values: u32, done: bool, keep: bool) {
         let Some(index) = usize::from(which).checked_rem(self.held.len()) else { return };
         let (from, bytes) = if keep { self.held[index].clone() } else { self.held.swap_remove(index) };
-        let request = Frame::parse(&bytes).expect("what we sent");
+        let request = Frame::parse(&bytes).expect("a sent frame");
         let esv = if done { request.esv.response() } else { request.esv.refusal() };
         let header = Header {
             tid: request.tid,
@@ -153,13 +153,13 @@ impl World {
         let mut sent = 0;
         while let Some(transmit) = self.controller.poll_transmit(self.now, &mut self.out) {
             sent += 1;
-            assert!(sent < SENT_MAX, "no end of datagrams");
+            assert!(sent < SENT_MAX, "too many datagrams");
             let bytes = &self.out[..transmit.bytes];
             assert!(Frame::parse(bytes).is_ok());
             let from = match transmit.to {
                 Destination::Multicast => None,
                 Destination::Node(node) => Some(Source::unicast(node)),
-                // One that ended meanwhile is not asked any more.
+                // Frames for closed connections are dropped.
                 Destination::Connection(id) => {
                     let stream = self.streams.iter().find(|(_, stream)| *stream == id);
                     Some(stream.map(|(node, _)| Source::connection(*node, id)).expect("it lives"))
@@ -221,7 +221,7 @@ impl World {
             }
             Step::Cancel(which) => {
                 if let Some(index) = usize::from(which).checked_rem(self.open.len()) {
-                    let id = *self.open.iter().nth(index).expect("it is one of them");
+                    let id = *self.open.iter().nth(index).expect("the index is in range");
                     self.controller.cancel(self.now, id);
                 }
             }
@@ -255,7 +255,7 @@ fuzz_target!(|input: (Settings, Vec<Step<'_>>)| {
     config.limits.max_in_flight = usize::from(settings.in_flight % 4) + 1;
     (config.limits.max_nodes, config.limits.max_instances, config.limits.max_requests) = (4, 3, 40);
     (config.limits.max_events, config.limits.max_answer_bytes) = (20, 200);
-    let controller = Controller::new(config).expect("settings that can work");
+    let controller = Controller::new(config).expect("valid settings");
     let mut world = World {
         controller,
         now: Instant::now(),
@@ -267,7 +267,7 @@ fuzz_target!(|input: (Settings, Vec<Step<'_>>)| {
         open: BTreeSet::new(),
     };
     steps.into_iter().take(500).for_each(|step| world.step(step));
-    // Left alone, everything ends.
+    // Without further input, all requests end.
     for _ in 0..10_000 {
         if !world.wanted.is_empty() {
             world.connect(0, false);
@@ -276,7 +276,7 @@ fuzz_target!(|input: (Settings, Vec<Step<'_>>)| {
         }
         let Some(deadline) = world.controller.next_deadline() else { break };
         let wait = deadline.saturating_duration_since(world.now).as_millis();
-        world.wait(u64::try_from(wait).expect("not for ages") + 1);
+        world.wait(u64::try_from(wait).expect("deadlines are near") + 1);
         world.poll();
     }
     assert!(world.open.is_empty() && world.controller.next_deadline().is_none(), "a request never ends");

@@ -1,4 +1,4 @@
-//! A device and whatever may come: every answer is a frame that answers, nothing grows without bound, every loop ends.
+//! Runs a device with arbitrary input: every answer is a matching frame, memory is bounded, and every loop ends.
 #![no_main]
 
 use std::net::Ipv4Addr;
@@ -11,19 +11,19 @@ use netdyno_echonet_core::{
     Eoj, Epc, Esv, Frame, ObjectDescription, PropertyDescription, Source, WriteId, WritePolicy,
 };
 
-/// Datagrams that one datagram may lead to: instances of a class, and notifications of each property.
+/// Maximum number of datagrams caused by one: answers of all instances of a class, and notifications of each property.
 const SENT_MAX: usize = 1000;
-/// Decisions that are not made yet.
+/// Maximum number of pending decisions.
 const ASKED_MAX: usize = 64;
 
 #[derive(Debug, Arbitrary)]
 enum Step<'a> {
-    /// Bytes without sense.
+    /// Arbitrary bytes.
     Raw {
         bytes: &'a [u8],
         multicast: bool,
     },
-    /// A frame to an object, with a body without sense.
+    /// A frame to an object, with an arbitrary body.
     Frame {
         tid: u8,
         object: u8,
@@ -47,7 +47,7 @@ enum Step<'a> {
         which: u8,
         accept: bool,
     },
-    /// In milliseconds.
+    /// Advances time, in milliseconds.
     Wait(u16),
 }
 
@@ -84,7 +84,7 @@ impl World {
     fn receive(&mut self, datagram: &[u8], from: Source) {
         let request = Frame::parse(datagram).ok();
         if let Some(sent) = self.device.handle(self.now, datagram, from, &mut self.out) {
-            let request = request.expect("nothing answers what is no frame");
+            let request = request.expect("only frames are answered");
             let answer = Frame::parse(&self.out[..sent.bytes]).expect("an answer is a frame");
             assert!(request.esv.is_request() && answer.trailing_bytes == 0);
             let told = answer.esv == Esv::Inf;
@@ -106,7 +106,7 @@ impl World {
         let mut sent = 0;
         while let Some(transmit) = self.device.poll_transmit(self.now, &mut self.out) {
             sent += 1;
-            assert!(sent < SENT_MAX, "no end of datagrams");
+            assert!(sent < SENT_MAX, "too many datagrams");
             assert!(Frame::parse(&self.out[..transmit.bytes]).is_ok_and(|frame| frame.trailing_bytes == 0));
         }
         while let Some(event) = self.device.poll_event() {
@@ -127,7 +127,7 @@ fuzz_target!(|input: (u16, Vec<Step<'_>>)| {
     let (room, steps) = input;
     let mut config = DeviceConfig::default();
     (config.max_waiting, config.max_shared, config.max_events) = (4, 2, 16);
-    let device = Device::with_config(&description(), config).expect("a description without contradictions");
+    let device = Device::with_config(&description(), config).expect("a valid description");
     let out = vec![0; usize::from(room % 1500)];
     let mut world = World { device, now: Instant::now(), asked: Vec::new(), out };
     for step in steps.into_iter().take(500) {
@@ -163,7 +163,7 @@ fuzz_target!(|input: (u16, Vec<Step<'_>>)| {
                 world.device.handle_timeout(world.now);
                 assert!(
                     world.device.next_deadline().is_none_or(|deadline| deadline > world.now),
-                    "a deadline that stays"
+                    "the deadline did not advance"
                 );
             }
         }

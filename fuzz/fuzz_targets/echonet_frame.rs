@@ -1,4 +1,4 @@
-//! Any bytes as a frame: what is read is read again once written, and what was cut short is none.
+//! Parses arbitrary bytes as a frame: accepted frames survive a round trip, and truncated frames are rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ fuzz_target!(|input: (bool, &[u8])| {
         writer.property(property.epc, property.edt).expect("as much room as it had");
     }
     if frame.esv.has_get_list() {
-        writer.get_list().expect("its second list");
+        writer.get_list().expect("a SetGet has a second list");
         for property in frame.get {
             writer.property(property.epc, property.edt).expect("as much room as it had");
         }
@@ -26,5 +26,5 @@ fuzz_target!(|input: (bool, &[u8])| {
     let length = writer.finish().expect("a whole frame");
     assert_eq!(length + frame.trailing_bytes, bytes.len());
     assert_eq!(out[..length], bytes[..length]);
-    assert!((0..length).all(|end| Frame::parse(&bytes[..end]).is_err()), "a part of a frame is none");
+    assert!((0..length).all(|end| Frame::parse(&bytes[..end]).is_err()), "a truncated frame is accepted");
 });

@@ -1,4 +1,4 @@
-//! Any bytes as a property map: what is read is read again once written.
+//! Parses arbitrary bytes as a property map: accepted maps survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

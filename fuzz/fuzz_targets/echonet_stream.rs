@@ -1,11 +1,11 @@
-//! Any bytes as a TCP stream, come in any parts: the messages are the same as if all had come at once, none is lost or cut, and no
-//! more is kept than one of them.
+//! Parses arbitrary bytes as a TCP stream with any segmentation: the messages are the same as without segmentation, and at most
+//! one message is buffered.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use netdyno_echonet_core::{Frame, FrameError, MESSAGE_BYTES_MAX, Messages};
 
-/// The messages, and why there can be no more.
+/// The messages, and the error that ends the stream.
 type Read = (Vec<Vec<u8>>, Option<FrameError>);
 
 fn read(parts: &[&[u8]]) -> Read {
@@ -21,7 +21,7 @@ fn read(parts: &[&[u8]]) -> Read {
         }
         assert!(messages.next().is_none());
         kept = messages.left().to_vec();
-        assert!(kept.len() < MESSAGE_BYTES_MAX, "more is kept than a message");
+        assert!(kept.len() < MESSAGE_BYTES_MAX, "more than one message is buffered");
     }
     (read, None)
 }

@@ -1,10 +1,10 @@
-//! Streams of datagrams: what is found does not depend on where the stream is cut, nothing overlaps, and what is written is read again.
+//! Parses streams of datagrams: the result is independent of segmentation, datagrams do not overlap, and written ones survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use netdyno_rtc_core::framing::{FRAME_BYTES_MAX, Framing};
 
-/// The datagrams of what came in parts of so many bytes; and whether it is refused.
+/// Returns the datagrams of a stream with segments of this length, and whether it is rejected.
 fn read(framing: Framing, bytes: &[u8], part_bytes: usize) -> (Vec<Vec<u8>>, bool) {
     let (mut held, mut found) = (Vec::new(), Vec::new());
     for part in bytes.chunks(part_bytes) {

@@ -1,4 +1,4 @@
-//! Any text as a contender's HDR histogram: decoded or refused, in bounded memory.
+//! Decodes arbitrary text as a contender's HDR histogram: no panic, bounded memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,11 +1,11 @@
-//! Any stream, in pieces of any size: what is found does not depend on the pieces, no byte is lost sight of, no picture is longer than
-//! it may be, and each is found again as it was.
+//! Splits arbitrary streams into pictures: the result is independent of segmentation, every byte is accounted for, the length limit
+//! holds, and each picture is found again unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use netdyno_mjpeg_core::{Split, Splitter};
 
-/// What a picture of this many bytes at the most can be longer in the end: by the EOI that it lacked.
+/// The number of bytes by which a picture can exceed its limit: a missing EOI is appended.
 const EOI_BYTES: usize = 2;
 
 struct Outcome {
@@ -53,5 +53,8 @@ fuzz_target!(|input: (u16, Vec<u8>, Vec<u8>)| {
         assert_eq!((&again.pictures[..], again.left_out), (std::slice::from_ref(picture), 0));
     }
     let (all, length) = (found + whole.left_out, stream.len() as u64);
-    assert!((length..=length + (EOI_BYTES * whole.pictures.len()) as u64).contains(&all), "{all} of {length}");
+    assert!(
+        (length..=length + (EOI_BYTES * whole.pictures.len()) as u64).contains(&all),
+        "{all} of {length}"
+    );
 });

@@ -1,5 +1,5 @@
-//! Any bytes as a JPEG file, also behind headers that are fine: what can be carried is walked again the same, once it is
-//! behind headers of ours.
+//! Parses arbitrary bytes as a JPEG file, also after valid headers: an accepted picture is parsed again unchanged after its headers
+//! are reconstructed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

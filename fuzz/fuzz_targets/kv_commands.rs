@@ -1,4 +1,5 @@
-//! Any commands by three sessions on one keyspace: every reply is whole, and what was logged gives the same keyspace again.
+//! Executes arbitrary commands of three sessions on one keyspace: every reply is complete, and replaying the log yields the same
+//! keyspace.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -6,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use netdyno_kv_core::{Config, Engine, Now, Outcome, SessionId};
 use netdyno_resp::{Args, Progress, ReplyLimits, ReplyParser, RequestLimits, RequestParser};
 
-/// Names of commands, options, keys, values: what arguments are mostly made of.
+/// Names of commands and options, keys and values, from which most arguments are chosen.
 const WORDS: &[&str] = &[
     "a", "b", "c", "k1", "0", "1", "-1", "2", "3", "10", "-5", "1.5", "inf", "(1", "[a", "+", "-", "*", "#1", "u8", "i64", "x*", "",
     "9223372036854775807", "-9223372036854775808", "a long value that has to stand in an allocation of its own, as long as this",
@@ -26,7 +27,7 @@ struct Step<'a> {
     wait_ms: u16,
 }
 
-/// Each value of a reply in turn, to its end.
+/// Whether a reply consists of complete values.
 fn is_whole(mut reply: &[u8]) -> bool {
     let mut parser = ReplyParser::new(ReplyLimits::default());
     while !reply.is_empty() {
@@ -90,9 +91,9 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
             }
         }
         log.append(engine.take_log());
-        assert!(engine.memory_bytes() < 1 << 40, "the books are below zero");
+        assert!(engine.memory_bytes() < 1 << 40, "the memory counter is negative");
     }
-    // Whoever executes the log finds as many keys.
+    // Replaying the log yields the same number of keys.
     let mut again = Engine::new(Config::default(), 8);
     let session = again.open(now, "log");
     let (mut parser, mut args, mut rest) = (RequestParser::new(RequestLimits::default()), Args::default(), &log[..]);

@@ -1,4 +1,4 @@
-//! Any text as a workload's or a contender's manifest, or as a file of claims: parsed or refused with reasons.
+//! Parses arbitrary text as a manifest of a workload or contender, or as a file of claims: no panic.
 #![no_main]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Whatever comes to multicast DNS' port: no panic, no more than anybody says, and what we say of a name that can be a candidate's is read as
-//! it was meant.
+//! Parses arbitrary bytes as mDNS messages: no panic, bounded results, and our messages about a candidate's name survive a round
+//! trip.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use libfuzzer_sys::fuzz_target;
 use wire::Message;
 
-/// Of each kind of record, and of questions (`RECORDS_MAX`).
+/// Maximum number of records of each kind, and of questions (`RECORDS_MAX`).
 const RECORDS_MAX: usize = 64;
 
 fuzz_target!(|datagram: &[u8]| {
@@ -21,7 +21,7 @@ fuzz_target!(|datagram: &[u8]| {
             names.iter().for_each(|name| say(name, number));
         }
         Some(Message::Answers(addresses)) => {
-            // In answers and in what goes with them.
+            // In the answer and additional sections.
             assert!(addresses.len() <= 2 * RECORDS_MAX);
             for (name, address) in &addresses {
                 assert!(!address.is_unspecified() && !address.is_multicast());
@@ -32,7 +32,7 @@ fuzz_target!(|datagram: &[u8]| {
     }
 });
 
-/// Asks for a name, and answers for it.
+/// Writes a query for a name and its answer.
 fn say(name: &str, number: u16) {
     let label = name.strip_suffix(".local").unwrap_or_default();
     let is_candidate_s = (1..=63).contains(&label.len())

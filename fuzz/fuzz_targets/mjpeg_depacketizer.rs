@@ -1,4 +1,4 @@
-//! Packets of any bytes, at any time: nothing panics, no more is held than may be, and what comes out is a file.
+//! Depacketizes arbitrary packets at arbitrary times: no panic, bounded memory, and every result is a JPEG file.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use netdyno_rtp::{Header, Packet, Sequence, Ssrc, Timestamp};
 #[derive(Debug, Arbitrary)]
 struct Arrival {
     wait_ms: u8,
-    /// How far on from the packet before.
+    /// Difference to the previous sequence number.
     step: i8,
-    /// A leap, now and then.
+    /// An occasional jump.
     leap: Option<u16>,
     frame_step: bool,
     marker: bool,
@@ -35,7 +35,7 @@ fuzz_target!(|input: (Option<(u8, u8)>, u8, Vec<Arrival>)| {
     config.max_wait = Duration::from_millis(u64::from(max_wait_ms));
     config.limits.max_frame_bytes = MAX_FRAME_BYTES;
     config.limits.max_runs = 8;
-    let mut depacketizer = Depacketizer::new(config).expect("settings that can work");
+    let mut depacketizer = Depacketizer::new(config).expect("valid settings");
     let (mut now, mut sequence, mut timestamp) =
         (Instant::now(), Sequence(65_500), Timestamp(u32::MAX - 9_000));
     for arrival in arrivals {
@@ -49,7 +49,7 @@ fuzz_target!(|input: (Option<(u8, u8)>, u8, Vec<Arrival>)| {
         let [o1, o0] = arrival.offset.to_be_bytes();
         let main = [0, 0, o1, o0, arrival.kind, arrival.q, arrival.size.0, arrival.size.1];
         let datagram = [&header.to_bytes(), &main[..], &arrival.rest].concat();
-        depacketizer.handle_packet(now, &Packet::parse(&datagram).expect("a packet that we wrote"));
+        depacketizer.handle_packet(now, &Packet::parse(&datagram).expect("a generated packet"));
         if arrival.polls {
             poll(&mut depacketizer, now);
             assert!(depacketizer.next_deadline().is_none_or(|deadline| deadline > now));
@@ -64,7 +64,7 @@ fn poll(depacketizer: &mut Depacketizer, now: Instant) {
     let mut count = 0;
     while let Some(event) = depacketizer.poll_event(now) {
         count += 1;
-        assert!(count < 100, "no end of events");
+        assert!(count < 100, "too many events");
         if let Event::Frame(frame) = event {
             let file = frame.jpeg();
             assert!(file.starts_with(&[0xff, 0xd8]) && file.ends_with(&[0xff, 0xd9]));

@@ -1,5 +1,5 @@
-//! Frames, packed and put together again by way of a network that loses, doubles and reorders: each comes out as it went
-//! in, in order, or not at all.
+//! Packetizes and depacketizes frames over a network that loses, duplicates and reorders packets: each frame is delivered unchanged
+//! and in order, or not at all.
 #![no_main]
 
 use std::num::NonZeroU32;
@@ -29,7 +29,7 @@ enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// Behind the packets that wait.
+    /// Queued behind the waiting packets.
     Waits,
 }
 
@@ -69,17 +69,16 @@ fuzz_target!(|input: (Settings, Vec<Picture>)| {
     config.max_packet_bytes = usize::from(settings.packet_bytes).clamp(300, 65_507);
     config.computed_tables = settings.computed_tables;
     config.static_tables_every = NonZeroU32::new(u32::from(settings.every));
-    let mut packetizer =
-        Packetizer::new(config, Ssrc(7), Sequence(settings.first)).expect("settings that can work");
+    let mut packetizer = Packetizer::new(config, Ssrc(7), Sequence(settings.first)).expect("valid settings");
     let mut config = DepacketizerConfig::default();
     config.dimensions = Some((width, height));
     config.max_wait = Duration::from_millis(u64::from(settings.max_wait_ms));
-    let mut depacketizer = Depacketizer::new(config).expect("settings that can work");
+    let mut depacketizer = Depacketizer::new(config).expect("valid settings");
 
     let (mut now, mut files, mut waiting, mut last) = (Instant::now(), Vec::new(), Vec::new(), None);
     for picture in &pictures {
         let file = picture.file(width, height);
-        let jpeg = Jpeg::parse(&file).expect("a file that we wrote");
+        let jpeg = Jpeg::parse(&file).expect("a generated file");
         let frame = packetizer.packets(&jpeg, Timestamp(files.len() as u32)).expect("a small frame");
         files.push(file.clone());
         for index in 0..frame.count() {
@@ -95,7 +94,7 @@ fuzz_target!(|input: (Settings, Vec<Picture>)| {
                 }
             };
             for datagram in arriving {
-                depacketizer.handle_packet(now, &Packet::parse(&datagram).expect("a packet that we wrote"));
+                depacketizer.handle_packet(now, &Packet::parse(&datagram).expect("a generated packet"));
                 poll(&mut depacketizer, now, &files, &mut last);
             }
             now += Duration::from_millis(1);
@@ -115,7 +114,7 @@ fn poll(depacketizer: &mut Depacketizer, now: Instant, files: &[Vec<u8>], last: 
                 *last = Some(number);
                 depacketizer.recycle(frame);
             }
-            // Packets that waited for very long look like a restart.
+            // Packets with a long delay look like a restart.
             Event::Restarted => *last = None,
             _ => {}
         }

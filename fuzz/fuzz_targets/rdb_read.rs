@@ -1,5 +1,5 @@
-//! Any bytes as a snapshot, and as a payload of RESTORE: the same keys and the same end however they are cut; and what was read is
-//! written so that it is read again as it was.
+//! Reads arbitrary bytes as a snapshot and as a payload of RESTORE: the result is independent of segmentation, and accepted keys survive a
+//! round trip.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ fn read(bytes: &[u8], step: usize) -> (Engine, Result<netdyno_kv_core::Loaded, R
     (engine, result)
 }
 
-/// Keys of the first databases, with what DUMP gives of them.
+/// The keys of the first databases with their DUMP payloads.
 fn all(engine: &mut Engine) -> Keys {
     let (session, mut all) = (engine.open(NOW, "all"), Keys::new());
     let mut run = |words: &[&[u8]]| {

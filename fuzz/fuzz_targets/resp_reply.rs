@@ -1,4 +1,4 @@
-//! Any bytes as replies: the same values and the same end, however the bytes are cut.
+//! Parses arbitrary bytes as replies: the result is independent of segmentation.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert_eq!(run(bytes, usize::from(step.max(1))), run(bytes, usize::MAX));
 });
 
-/// The values of `bytes`, of which `step` more are there each time.
+/// Returns the values of `bytes`, which arrive in segments of `step` bytes.
 fn run(bytes: &[u8], step: usize) -> (Vec<(String, bool)>, Option<ReplyError>) {
     let limits = ReplyLimits { max_line_bytes: 64, max_bulk_bytes: 4096, ..ReplyLimits::default() };
     let mut parser = ReplyParser::new(limits);

@@ -1,8 +1,10 @@
-//! Any bytes as commands: the same commands and the same end, however the bytes are cut; what was read is read again once written.
+//! Parses arbitrary bytes as commands: the result is independent of segmentation, and accepted commands survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_resp::{Args, Progress, RequestError, RequestLimits, RequestParser, SHORT_ARGUMENTS, write_command};
+use netdyno_resp::{
+    Args, Progress, RequestError, RequestLimits, RequestParser, SHORT_ARGUMENTS, write_command,
+};
 
 type Commands = Vec<Vec<Vec<u8>>>;
 
@@ -18,7 +20,7 @@ fuzz_target!(|input: (bool, u8, &[u8])| {
     assert_eq!(run(&written, true, usize::MAX), (commands, None));
 });
 
-/// The commands of `bytes`, of which `step` more are there each time.
+/// Returns the commands of `bytes`, which arrive in segments of `step` bytes.
 fn run(bytes: &[u8], authenticated: bool, step: usize) -> (Commands, Option<RequestError>) {
     let limits = RequestLimits { max_line_bytes: 64, max_request_bytes: 4096, ..RequestLimits::default() };
     let mut parser = RequestParser::new(limits);

@@ -1,4 +1,4 @@
-//! Any bytes as RTCP: what was read is written, and read again the same.
+//! Parses arbitrary bytes as RTCP: accepted packets survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -21,15 +21,14 @@ fuzz_target!(|datagram: &[u8]| {
         if !wrote {
             continue;
         }
-        let again =
-            Compound::parse(&out[..length], Rule::ReducedSize).expect("what is written is well formed");
+        let again = Compound::parse(&out[..length], Rule::ReducedSize).expect("a written packet is valid");
         let again: Vec<_> = again.packets().collect();
         let [again] = &again[..] else { panic!("one packet was written") };
         check(&packet, again);
     }
 });
 
-/// Writes a packet; false for what cannot be written.
+/// Writes a packet. Returns false if it cannot be written.
 fn write(packet: &RtcpPacket<'_>, writer: &mut CompoundWriter<'_>) -> bool {
     match packet {
         RtcpPacket::SenderReport(report) => {
@@ -54,7 +53,7 @@ fn write(packet: &RtcpPacket<'_>, writer: &mut CompoundWriter<'_>) -> bool {
     }
 }
 
-/// The same but for what is not written: extensions of profiles, reserved bits, and how NACKs are grouped.
+/// Checks equality, except for parts that are not written: profile extensions, reserved bits, and the grouping of NACKs.
 fn check(packet: &RtcpPacket<'_>, again: &RtcpPacket<'_>) {
     match (packet, again) {
         (RtcpPacket::SenderReport(a), RtcpPacket::SenderReport(b)) => {
@@ -79,7 +78,10 @@ fn check(packet: &RtcpPacket<'_>, again: &RtcpPacket<'_>) {
             assert_eq!(sequences[0], sequences[1]);
         }
         (RtcpPacket::Fir(a), RtcpPacket::Fir(b)) => {
-            assert_eq!((a.sender, a.entries().collect::<Vec<_>>()), (b.sender, b.entries().collect::<Vec<_>>()));
+            assert_eq!(
+                (a.sender, a.entries().collect::<Vec<_>>()),
+                (b.sender, b.entries().collect::<Vec<_>>())
+            );
         }
         _ => assert_eq!(packet, again),
     }

@@ -1,4 +1,4 @@
-//! Any bytes as RTP: what was read is written, and read again the same.
+//! Parses arbitrary bytes as RTP: accepted packets survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ fuzz_target!(|datagram: &[u8]| {
     let outgoing = Outgoing { header, csrcs: &csrcs, elements: &elements, payload, padding_bytes };
     let mut out = vec![0xff; outgoing.length()];
     assert_eq!(outgoing.write(&mut out), Ok(out.len()));
-    let again = Packet::parse(&out).expect("what is written is well formed");
+    let again = Packet::parse(&out).expect("a written packet is valid");
     assert_eq!((again.header, again.payload, again.padding_bytes), (header, payload, padding_bytes));
     assert_eq!(again.csrcs.collect::<Vec<_>>(), csrcs);
     assert_eq!(again.extension.elements().collect::<Vec<_>>(), elements);

@@ -1,4 +1,4 @@
-//! Any bytes as an SCTP packet: chunks are read or refused in bounds; what is read can be written and read again.
+//! Parses arbitrary bytes as an SCTP packet: no panic, and accepted chunks survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fuzz_target!(|packet: &[u8]| {
     }
 });
 
-/// Writes the chunk and reads it again.
+/// Checks the round trip of a chunk.
 fn check(header: Header, chunk: &Chunk<'_>) {
     let mut out = vec![0xff; 65_536];
     let mut packet = PacketWriter::new(&mut out, header);
@@ -39,16 +39,16 @@ fn check(header: Header, chunk: &Chunk<'_>) {
     }
     let raw = chunks.next().expect("a chunk was written").expect("it is whole");
     assert_eq!(chunks.next(), None);
-    let read = Chunk::parse(&raw).expect("what is written is well formed");
+    let read = Chunk::parse(&raw).expect("a written chunk is valid");
     assert_eq!(without_unrecognized(&read), without_unrecognized(chunk));
 }
 
-/// An ERROR of no causes is read, but never written.
+/// An ERROR without causes is accepted, but never written.
 fn is_empty_list(chunk: &Chunk<'_>) -> bool {
     matches!(chunk, Chunk::Error(error) if { error.causes }.next().is_none())
 }
 
-/// INIT and INIT ACK do not write the parameters that they do not know.
+/// Unknown parameters of INIT and INIT ACK are not written.
 fn without_unrecognized<'a>(chunk: &Chunk<'a>) -> Chunk<'a> {
     let unrecognized = Unrecognized::default();
     match *chunk {

@@ -1,5 +1,4 @@
-//! Session descriptions and candidate lines of a peer: no text makes the parser panic, and what it takes it writes so
-//! that it reads the same again.
+//! Parses arbitrary session descriptions and candidate lines: no panic, and accepted ones survive a round trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +6,7 @@ use netdyno_rtc_core::Limits;
 use netdyno_rtc_core::sdp::{Candidate, Description};
 
 fuzz_target!(|text: &str| {
-    // Twice as long when written: attributes of the session then stand in the section.
+    // The written form may be twice as long, because attributes of the session are moved into the section.
     let mut limits = Limits::default();
     limits.max_sdp_bytes *= 2;
     if text.len() > limits.max_sdp_bytes / 2 {

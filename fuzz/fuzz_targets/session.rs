@@ -1,4 +1,4 @@
-//! A session under any sequence of events and commands: it ends at most once, and then is silent.
+//! Runs a session with arbitrary events and commands: it ends at most once and emits nothing afterwards.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -42,7 +42,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
         let ended = session.is_over().then(|| session.state().clone());
         apply(&mut session, &mut now, step);
         if let Some(state) = ended {
-            assert_eq!(*session.state(), state, "an ended session stays as it ended");
+            assert_eq!(*session.state(), state, "the state of an ended session changed");
         }
         assert_eq!(session.next_deadline().is_some(), !session.is_over() && !session.is_quiet());
         while session.poll_event().is_some() {}
@@ -54,15 +54,19 @@ fn apply(session: &mut Session, now: &mut u64, step: Step<'_>) {
     let line = match step {
         Step::Line(line) => line.to_owned(),
         Step::Ready => {
-            r#"{"type":"ready","implementation":{"name":"n","version":"1","language":"c","runtime":""}}"#.to_owned()
+            r#"{"type":"ready","implementation":{"name":"n","version":"1","language":"c","runtime":""}}"#
+                .to_owned()
         }
         Step::Connected(setup_ns) => format!(r#"{{"type":"connected","setup_ns":{setup_ns:?}}}"#),
-        Step::Counters { id, at_ns } => format!(r#"{{"type":"counters","id":{id},"at_ns":{at_ns},"values":{{}}}}"#),
+        Step::Counters { id, at_ns } => {
+            format!(r#"{{"type":"counters","id":{id},"at_ns":{at_ns},"values":{{}}}}"#)
+        }
         Step::Verified => format!(r#"{{"type":"verified","digest":"{digest}","messages":1,"bytes":1}}"#),
         Step::Result => r#"{"type":"result","values":{}}"#.to_owned(),
         Step::Signal => r#"{"type":"signal","to":"x","body":1}"#.to_owned(),
         Step::Start(phase) => {
-            return session.start(*now, [Phase::Verify, Phase::Warmup, Phase::Measure][usize::from(phase % 3)]);
+            return session
+                .start(*now, [Phase::Verify, Phase::Warmup, Phase::Measure][usize::from(phase % 3)]);
         }
         Step::Mark(id) => {
             session.mark(*now, u64::from(id));

@@ -1,20 +1,22 @@
-//! What perf and strace print, with names that a contender chose: limits hold, samples are neither lost nor made, and the picture stays
-//! a picture.
+//! Parses arbitrary output of perf and strace, including names that a contender chose: limits hold, the number of samples is
+//! preserved, and the flame graph stays valid.
 #![no_main]
 
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_lab_report::explain::flame::{Stacks, svg};
-use netdyno_lab_analysis::explain::parse::{FRAMES_MAX, NAME_CHARS_MAX, STACKS_MAX, folded, perf_trace, strace};
+use netdyno_lab_analysis::explain::parse::{
+    FRAMES_MAX, NAME_CHARS_MAX, STACKS_MAX, folded, perf_trace, strace,
+};
 use netdyno_lab_analysis::explain::profile::Places;
+use netdyno_lab_report::explain::flame::{Stacks, svg};
 
 fuzz_target!(|text: &str| {
     let stacks = folded(text);
     assert!(stacks.len() <= STACKS_MAX + 1);
     for stack in stacks.keys() {
         assert!(stack.split(';').count() <= FRAMES_MAX);
-        // The kernel's mark comes on top.
+        // The mark for kernel functions is added to the limit.
         assert!(stack.split(';').all(|name| name.chars().count() <= NAME_CHARS_MAX + 4));
     }
     let places = Places::of(&stacks);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | offer two interfaces: a blocking one (`endpoint.rs`, `peer.rs`, `channel.rs`) and one for event loops (`reactor.rs`, `connection.rs`) | implement data channels |
 //! | check arguments, and turn panics into errors | detect handles that were already freed |
-//! | document ownership and thread safety of each function: cbindgen generates the header from here | guarantee one ABI for ever: only that of a SONAME, to which symbols may be added |
+//! | document ownership and thread safety of each function: cbindgen generates the header from here | guarantee a permanent ABI: an ABI is stable within a SONAME, to which symbols may be added |
 //!
 //! Every function is safe Rust: a handle arrives as an optional reference, and a result pointer as an
 //! optional reference to uninitialised memory. Only memory described by an address and a length, and texts

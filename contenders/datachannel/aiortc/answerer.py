@@ -1,4 +1,4 @@
-"""The role that answers the offers and receives."""
+"""The role that answers the offers and receives messages."""
 
 from calls import Calls
 from netdyno_contender import HELLO, peers
@@ -27,6 +27,6 @@ class Answerer(Calls, peers.Answerer):
             except (TypeError, ValueError) as error:
                 self.lab.failed(str(error))
 
-        # aiortc hands out a channel that is open.
+        # aiortc delivers channels that are already open.
         self.times.step(connection)
         channel.send(HELLO)

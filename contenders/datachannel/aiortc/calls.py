@@ -1,10 +1,10 @@
-"""aiortc's calls that both roles make."""
+"""The calls of aiortc that both roles make."""
 
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.sdp import candidate_from_sdp
 from netdyno_contender import description
 
-CANDIDATE_ADDRESS = 4  # the number of the word of a candidate line that is its address
+CANDIDATE_ADDRESS = 4  # the index of the address among the words of a candidate line
 
 
 class Calls:
@@ -12,13 +12,13 @@ class Calls:
 
     def new_connection(self, connection):
         self.times.begin(connection)
-        # No list of servers at all would mean a public STUN server.
+        # Without a list of servers, aiortc uses a public STUN server.
         pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.watch(connection, pc)
         return pc
 
     async def describe(self, pc, connection, local_description):
-        """Set and send the description; setting it gathers the candidates, and it carries them."""
+        """Set and send the description. Setting it gathers the candidates, which it then contains."""
         await pc.setLocalDescription(local_description)
         lines = pc.localDescription.sdp.splitlines()
         kept = [line for line in lines if not is_candidate(line) or line.split()[CANDIDATE_ADDRESS] == self.local]
@@ -28,19 +28,19 @@ class Calls:
         self.lab.signal(self.peer, description(connection, pc.localDescription.type, sdp))
 
     async def remote_description(self, connection, first):
-        """The peer's description, from its first signal, once it has a candidate.
+        """The peer's description from its first signal, with at least one candidate.
 
-        aioice gives up at once when it starts without one, so one that comes by itself is put into the description.
+        aioice fails at once if it starts without a candidate, so a trickled candidate is inserted into the description.
         """
         if first["type"] != self.remote_type:
-            raise ValueError(f"a signal of type {first['type']!r}")
+            raise ValueError(f"unexpected signal type {first['type']!r}")
         sdp = first["sdp"]
         while not any(map(is_candidate, sdp.splitlines())):
             sdp += "a=" + candidate_of(await self.next_signal(connection)) + "\r\n"
         return RTCSessionDescription(sdp=sdp, type=first["type"])
 
     async def add_candidates(self, pc, connection):
-        """Take the peer's later candidates, for ever."""
+        """Add the peer's later candidates until the process ends."""
         while True:
             body = await self.next_signal(connection)
             if not candidate_of(body):  # the end of candidates
@@ -56,5 +56,5 @@ def is_candidate(line):
 
 def candidate_of(body):
     if body["type"] != "candidate":
-        raise ValueError(f"a signal of type {body['type']!r}")
+        raise ValueError(f"unexpected signal type {body['type']!r}")
     return body["candidate"]

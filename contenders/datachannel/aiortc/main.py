@@ -1,6 +1,6 @@
 """aiortc as a contender of the datachannel workload, in both roles.
 
-aiortc runs with its defaults; only the STUN server that it asks by default is left out.
+aiortc runs with its defaults, except that its default STUN server is disabled.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ MAX_MESSAGE_BYTES = 262144
 
 
 def refuse(setup):
-    """Why it cannot be served."""
+    """The reason why a setup is unsupported, if any."""
     local = ipaddress.ip_address(setup.local)
     return f"aioice gathers no candidate on a loopback address, and {local} is one" if local.is_loopback else None
 

@@ -1,11 +1,11 @@
-"""The role that creates the connections and sends."""
+"""The role that creates the connections and sends messages."""
 
 import asyncio
 
 from calls import Calls
 from netdyno_contender import HELLO, peers
 
-# Messages after which a sender lets the event loop turn: high-water marks may allow a million small messages.
+# Messages after which a sender yields to the event loop: the high-water mark may allow a million small messages.
 BURST_MESSAGES = 64
 
 
@@ -34,16 +34,16 @@ class Offerer(Calls, peers.Offerer):
         @channel.on("message")
         def _(message):
             if message != HELLO:
-                self.fail(connection, f"a message of {len(message)} bytes, not the hello")
+                self.fail(connection, f"a message of {len(message)} bytes, expected the hello")
             self.times.step(connection)
 
         @channel.on("close")
         def _():
             if not self.may_lose_peer:
-                self.fail(connection, "the channel is closed")
+                self.fail(connection, "the channel was closed")
 
     async def send(self, channel, source, low):
-        """The whole life of a sender: the messages of verify, then as many as it can until stop."""
+        """Send the messages of verify, then as many messages as possible until stop."""
         await self.verify.wait()
         await self.send_while(lambda: source.messages < self.params.verify_messages, channel, source, low)
         await self.flood.wait()

@@ -1,4 +1,4 @@
-// Google's libwebrtc, as @roamhq/wrtc binds it to Node.
+// Google's libwebrtc, through the Node bindings @roamhq/wrtc.
 import { createRequire } from "node:module";
 import { packageVersion, run } from "netdyno-contender/w3c-datachannel";
 

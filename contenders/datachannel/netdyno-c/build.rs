@@ -1,4 +1,4 @@
-//! Compiles the program: its own sources and those of the SDK, with the flags that the lab has for C.
+//! Compiles the program from its own sources and those of the SDK, with the lab's flags for C.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,25 @@ const HEADER: &str = "../../../bindings/c/include";
 
 fn main() {
     let mut build = cc::Build::new();
-    build.std("gnu17").define("_GNU_SOURCE", None).opt_level(2).flag("-Wall").flag("-Wextra").flag("-pthread");
+    build
+        .std("gnu17")
+        .define("_GNU_SOURCE", None)
+        .opt_level(2)
+        .flag("-Wall")
+        .flag("-Wextra")
+        .flag("-pthread");
     build.includes(["src", SDK, HEADER]);
     for folder in ["src", SDK] {
         println!("cargo:rerun-if-changed={folder}");
         build.files(sources(Path::new(folder)));
     }
     println!("cargo:rerun-if-changed={HEADER}");
-    // Their flags for the linker must stand behind ours.
+    // Their linker flags must follow ours.
     let libraries: Vec<_> = ["jansson", "libcrypto"]
         .into_iter()
-        .map(|name| pkg_config::Config::new().cargo_metadata(false).probe(name).expect("a library of `needs`"))
+        .map(|name| {
+            pkg_config::Config::new().cargo_metadata(false).probe(name).expect("a library of `needs`")
+        })
         .collect();
     for library in &libraries {
         build.includes(&library.include_paths);
@@ -34,7 +42,7 @@ fn main() {
     }
 }
 
-/// The C files of a folder, without those of folders below it.
+/// The C files of a folder, without subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of the repository");
     let paths = entries.map(|entry| entry.expect("a folder that can be read").path());

@@ -1,6 +1,6 @@
 """netdyno-rtc's Python package as a contender of the datachannel workload, in both roles.
 
-Messages are sent by `send_many` and taken by `receive_many`, with the package's defaults.
+Messages are sent by `send_many` and received by `receive_many`, with the package's defaults.
 """
 
 from netdyno_contender.peers import contend

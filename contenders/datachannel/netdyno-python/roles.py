@@ -1,17 +1,17 @@
-"""What either role does with its connections."""
+"""The connections of both roles."""
 
 import asyncio
 
 from netdyno_contender import HELLO, description, peers
 from netdyno_rtc import InvalidStateError, RTCConfiguration, RTCIceCandidate, RTCPeerConnection, RTCSessionDescription
 
-# What is made and sent at a time: half of what may be buffered at most.
+# Maximum number of messages per batch, which is at most half of the buffer.
 BATCH_MESSAGES = 64
 BATCH_BYTES = 131072
 
 
 class Calls:
-    """The package's calls that both make."""
+    """The calls of the package that both roles make."""
 
     lost = (InvalidStateError,)
 
@@ -30,7 +30,7 @@ class Calls:
         self.lab.signal(self.peer, description(connection, local.type, local.sdp))
 
     async def described(self, pc, connection, body):
-        """Take the peer's description, and from then on its candidates."""
+        """Set the peer's description, and add its candidates from then on."""
         await pc.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type=body["type"]))
         self.spawn(connection, self._take_candidates(pc, connection))
 
@@ -56,12 +56,12 @@ class Offerer(Calls, peers.Offerer):
         self.times.step(connection)
         hello = await channel.receive()
         if hello != HELLO:
-            raise ValueError(f"a message of {len(hello)} bytes, not the hello")
+            raise ValueError(f"a message of {len(hello)} bytes, expected the hello")
         self.times.step(connection)
         await self.send(channel, self.sources[connection])
 
     async def send(self, channel, source):
-        """The whole life of a sender: the messages of verify, then as many as it can until stop."""
+        """Send the messages of verify, then as many messages as possible until stop."""
         await self.verify.wait()
         while left := self.params.verify_messages - source.messages:
             await channel.send_many(self.messages(source, min(left, self.batch)))

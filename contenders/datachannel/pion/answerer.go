@@ -6,7 +6,7 @@ import (
 	"netdyno.dev/contender"
 )
 
-// answerer answers the offers and receives.
+// answerer answers the offers and receives messages.
 type answerer struct {
 	*peers
 	times *contender.SetupTimes
@@ -21,7 +21,7 @@ func newAnswerer(base *peers, setup contender.Setup) *answerer {
 	}
 	go func() {
 		<-a.times.Done()
-		a.mayLosePeer.Store(true) // the offerer may stop, and be gone, first
+		a.mayLosePeer.Store(true) // the lab stops the offerer first
 		a.lab.Connected(a.times.DurationsNs())
 	}()
 	a.open(a.run)

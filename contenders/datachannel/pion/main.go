@@ -1,8 +1,8 @@
 // Command pion is Pion WebRTC as a contender of the datachannel workload, in both roles.
 //
-// Pion runs with its defaults. Settings that are made concern the addresses only: the one that the lab names is the
-// only candidate, loopback included, and nothing is asked of STUN or mDNS. Messages arrive by callback, and the sender
-// waits for the low-buffer callback, as in Pion's data-channels-flow-control example.
+// Pion runs with its defaults, except for addresses: the lab's address (possibly loopback) is the only candidate, without STUN
+// and mDNS. Messages arrive by callback, and the sender waits for the buffered-amount-low callback, as in Pion's
+// data-channels-flow-control example.
 package main
 
 import (
@@ -21,13 +21,13 @@ const (
 	maxMessageBytes = 262144
 )
 
-// role is the half of the work that differs between offerer and answerer.
+// role contains the behaviour that differs between offerer and answerer.
 type role interface {
-	// signal takes a signal for one connection.
+	// signal handles a signal for one connection.
 	signal(contender.DataChannelSignal)
-	// start begins a phase.
+	// start starts a phase.
 	start(phase string)
-	// values are the counters.
+	// values returns the counters.
 	values() contender.Values
 	// stop ends all sending.
 	stop()

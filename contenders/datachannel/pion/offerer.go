@@ -10,12 +10,12 @@ import (
 	"netdyno.dev/contender"
 )
 
-// offerer creates the connections and sends.
+// offerer creates the connections and sends messages.
 type offerer struct {
 	*peers
 	times   *contender.SetupTimes
 	sources []*contender.Source
-	verify  chan struct{} // closed at the start of that phase
+	verify  chan struct{} // closed at the start of verify
 	flood   chan struct{} // closed at the start of warmup, or of measure if there is no warmup
 	once    sync.Once     // for closing flood
 	stopped chan struct{}
@@ -92,12 +92,12 @@ func (o *offerer) attach(channel *webrtc.DataChannel, connection int) {
 	})
 	channel.OnClose(func() {
 		if !o.mayLosePeer.Load() {
-			o.fail(connection, errors.New("the channel is closed"))
+			o.fail(connection, errors.New("the channel was closed"))
 		}
 	})
 }
 
-// send is the whole life of a sender: the messages of verify, then as many as it can until stop.
+// send sends the messages of verify, then as many messages as possible until stop.
 func (o *offerer) send(channel *webrtc.DataChannel, source *contender.Source, low <-chan struct{}) error {
 	if !o.wait(o.verify) {
 		return nil
@@ -124,7 +124,7 @@ func (o *offerer) sendOne(channel *webrtc.DataChannel, source *contender.Source,
 	default:
 	}
 	if channel.BufferedAmount() >= o.params.HighWaterBytes {
-		// A call for an earlier low may still be in `low`: the amount decides.
+		// `low` may contain an earlier notification, so the amount is checked.
 		for channel.BufferedAmount() > o.params.HighWaterBytes/2 {
 			if !o.wait(low) {
 				return false, nil
@@ -163,7 +163,7 @@ func (o *offerer) stop() {
 	close(o.stopped)
 	select {
 	case <-o.times.Done():
-		o.senders.Wait() // the result counts the last message, too
+		o.senders.Wait() // so that the result includes the last message
 	default: // some sender never started
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"netdyno.dev/contender"
 )
 
-// maxWaitingSignals bounds the signals of one connection that it has not taken yet: one description and the candidates
-// of a host with very many addresses.
+// maxWaitingSignals is the maximum number of queued signals of a connection: one description, and the candidates of a host with
+// many addresses.
 const maxWaitingSignals = 64
 
-// peers is what both roles share.
+// peers is the common part of both roles.
 type peers struct {
 	lab         *contender.Lab
 	api         *webrtc.API
 	params      contender.DataChannel
-	mayLosePeer atomic.Bool // from then on a lost connection is no failure
+	mayLosePeer atomic.Bool // a lost connection is not an error
 	inboxes     []chan contender.DataChannelSignal
 }
 
-// open starts one goroutine a connection, so that all of them are set up at once.
+// open starts one goroutine per connection, so that all connections are set up concurrently.
 func (p *peers) open(run func(connection int, signals <-chan contender.DataChannelSignal) error) {
 	p.inboxes = make([]chan contender.DataChannelSignal, p.params.Pairs)
 	for connection := range p.inboxes {
@@ -40,7 +40,7 @@ func (p *peers) signal(body contender.DataChannelSignal) {
 	select {
 	case p.inboxes[body.Connection] <- body:
 	default:
-		p.fail(body.Connection, fmt.Errorf("more than %d signals wait", maxWaitingSignals))
+		p.fail(body.Connection, fmt.Errorf("more than %d queued signals", maxWaitingSignals))
 	}
 }
 
@@ -48,7 +48,7 @@ func (p *peers) fail(connection int, err error) {
 	p.lab.Failed(fmt.Sprintf("connection %d: %v", connection, err))
 }
 
-// newConnection makes a connection that sends its candidates to the peer as it finds them.
+// newConnection creates a connection that trickles its candidates to the peer.
 func (p *peers) newConnection(connection int, peer string) (*webrtc.PeerConnection, error) {
 	pc, err := p.api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
@@ -75,14 +75,14 @@ func (p *peers) newConnection(connection int, peer string) (*webrtc.PeerConnecti
 	return pc, nil
 }
 
-// describe sends the description before it is set, because setting it starts the flow of candidates, which must
-// follow it.
+// describe sends the description before setting it, because setting it starts gathering candidates, which must follow the
+// description.
 func (p *peers) describe(pc *webrtc.PeerConnection, connection int, peer string, sdp webrtc.SessionDescription) error {
 	p.lab.Signal(peer, contender.Description{Connection: connection, Type: sdp.Type.String(), SDP: sdp.SDP})
 	return pc.SetLocalDescription(sdp)
 }
 
-// apply takes a candidate, or the description that this role waits for.
+// apply applies a candidate, or the description that this role expects.
 func apply(pc *webrtc.PeerConnection, body contender.DataChannelSignal, expected webrtc.SDPType) error {
 	switch body.Type {
 	case "candidate":
@@ -94,6 +94,6 @@ func apply(pc *webrtc.PeerConnection, body contender.DataChannelSignal, expected
 	case expected.String():
 		return pc.SetRemoteDescription(webrtc.SessionDescription{Type: expected, SDP: body.SDP})
 	default:
-		return fmt.Errorf("a signal of type %q", body.Type)
+		return fmt.Errorf("unexpected signal type %q", body.Type)
 	}
 }

@@ -13,11 +13,11 @@ await run({
     language: "typescript",
   },
   RTCPeerConnection,
-  // werift passes over loopback, and over every interface whose name begins with "veth", unless told the address.
+  // werift ignores loopback and every interface whose name begins with "veth", unless the address is configured.
   configuration: ({ local }) => ({ iceServers: [], iceAdditionalHostAddresses: [local] }),
   maxMessageBytes: 65_536,
   loopback: true,
   keepsBuffer: true,
-  // Its send queue costs time in the square of its length: at 1 MiB it starves its own consent checks and fails.
+  // The send queue takes quadratic time: at 1 MiB, it delays consent checks until connections fail.
   maxQueuedMessages: 64,
 });

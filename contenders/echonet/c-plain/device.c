@@ -30,7 +30,7 @@ static struct object *add_object(struct device *device, const uint8_t *eoj) {
     return object;
 }
 
-/* The codes that may be used so, as a list or as a bitmap. */
+/* Writes a property map of the codes with this access, as a list or a bitmap. */
 static void fill_map(struct object *object, uint8_t map_epc, enum access access) {
     uint8_t list[1 + LIST_CODES_MAX] = {0}, bitmap[BITMAP_BYTES] = {0}, count = 0;
     for (unsigned code = 0; code < CODES; code++) {
@@ -48,7 +48,7 @@ static void fill_map(struct object *object, uint8_t map_epc, enum access access)
         add(object, map_epc, READABLE, bitmap, sizeof bitmap);
 }
 
-/* The maps are readable themselves: they are there before the one of what is readable is made. */
+/* The maps are readable, so all of them exist before the map of readable properties is built. */
 static void fill_maps(struct object *object) {
     for (uint8_t epc = 0x9d; epc <= 0x9f; epc++)
         add(object, epc, READABLE, "", 0);
@@ -80,7 +80,7 @@ void device_init(struct device *device, const uint8_t *identification) {
     fill_maps(lighting);
 }
 
-/* Takes the values; PDC 0 for each that was taken, the value as it came for the others. False: not all were taken. */
+/* Writes the values. The answer has PDC 0 for accepted values, and the original value for refused ones. Returns whether all were accepted. */
 static bool write_all(struct object *object, struct list list, struct writer *answer) {
     bool all = true;
     const uint8_t *at = list.first;
@@ -98,7 +98,7 @@ static bool write_all(struct object *object, struct list list, struct writer *an
     return all;
 }
 
-/* The values; PDC 0 for what cannot be read, or would not fit. False: there was such a one. */
+/* Reads the values. The answer has PDC 0 for unreadable values and for those that do not fit. Returns whether there were none of these. */
 static bool read_all(struct object *object, struct list list, uint8_t access, struct writer *answer) {
     bool all = true;
     const uint8_t *at = list.first;
@@ -122,7 +122,7 @@ static void acknowledge_all(struct list list, struct writer *answer) {
         writer_put(answer, list_next(&at).epc, NULL, 0);
 }
 
-/* Instance 0 means all of a class. */
+/* Whether a request addresses this object. Instance 0 addresses all instances of a class. */
 static bool is_meant(const struct object *object, const uint8_t *deoj) {
     return object->eoj[0] == deoj[0] && object->eoj[1] == deoj[1] && (deoj[2] == 0 || object->eoj[2] == deoj[2]);
 }
@@ -160,7 +160,7 @@ enum destination device_answer(struct device *device, size_t number, const struc
         acknowledge_all(request->properties, answer);
         writer_set_esv(answer, INFC_RES);
         return TO_SENDER;
-    default: /* an answer, or an announcement of somebody else's */
+    default: /* an answer, or an announcement of another node */
         return NOWHERE;
     }
 }

@@ -1,4 +1,4 @@
-/* A device: objects with their properties, and what they answer. No sockets here. */
+/* A device: objects with their properties and their answers, without sockets. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -13,7 +13,7 @@ enum {
 enum access { READABLE = 1, WRITABLE = 2, ANNOUNCED = 4 };
 
 struct slot {
-    uint8_t access; /* 0: absent */
+    uint8_t access; /* 0 if the property is absent */
     uint8_t length;
     uint8_t value[VALUE_BYTES_MAX];
 };
@@ -32,9 +32,9 @@ enum destination { NOWHERE, TO_SENDER, TO_GROUP };
 
 /* A node profile and a mono-functional lighting; `identification` is the value of 83, of 17 bytes. */
 void device_init(struct device *device, const uint8_t *identification);
-/* What object number `number` answers to a request, if it is meant and says anything. */
+/* Writes the answer of object `number` to a request, and returns its destination. */
 enum destination device_answer(struct device *device, size_t number, const struct frame *request, struct writer *answer);
-/* D5 of the node profile, as it is told at the start. */
+/* Writes the announcement of D5 of the node profile, which is sent at the start. */
 void device_announce(const struct device *device, struct writer *announcement);
 
 #endif

@@ -19,7 +19,7 @@ static bool has_two_lists(uint8_t esv) {
     return esv == SETGET || esv == SETGET_RES || esv == SETGET_SNA;
 }
 
-/* Takes a list from `*at` on, up to `end`; moves on behind it. `none_is_fine`: a list may be empty. */
+/* Parses a list from `*at` up to `end`, and advances `*at`. `none_is_fine`: the list may be empty. */
 static bool take_list(struct list *list, const uint8_t **at, const uint8_t *end, bool none_is_fine) {
     const uint8_t *next = *at;
     if (next == end || (*next == 0 && !none_is_fine))
@@ -74,7 +74,7 @@ void writer_list(struct writer *writer) {
     writer->bytes[writer->length++] = 0;
 }
 
-/* One byte more is for the count of a second list. */
+/* One more byte is for the count of a second list. */
 bool writer_has_room(const struct writer *writer, size_t pdc, size_t others) {
     return writer->length + PROPERTY_BYTES + pdc + others * PROPERTY_BYTES + 1 <= sizeof writer->bytes;
 }

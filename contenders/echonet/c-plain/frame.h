@@ -9,7 +9,7 @@
 enum {
     DATAGRAM_BYTES_MAX = 1500,
     EOJ_BYTES = 3,
-    HEADER_BYTES = 12,   /* as far as OPC */
+    HEADER_BYTES = 12,   /* up to and including OPC */
     PROPERTY_BYTES = 2,  /* EPC and PDC */
     EPC_MIN = 0x80,
 };
@@ -25,7 +25,7 @@ struct property {
     const uint8_t *edt;
 };
 
-/* A list of properties in a datagram; all of them lie within it. */
+/* A validated list of properties in a datagram. */
 struct list {
     uint8_t count;
     const uint8_t *first;
@@ -35,26 +35,26 @@ struct frame {
     uint16_t tid;
     uint8_t esv;
     const uint8_t *seoj, *deoj;
-    struct list properties; /* of a SetGet those to be set */
-    struct list get;        /* of a SetGet alone */
+    struct list properties; /* in a SetGet, the properties to set */
+    struct list get;        /* in a SetGet only */
 };
 
-/* Checks the whole datagram before it says yes. Bytes after the last property are let be. */
+/* Parses and validates a whole datagram. Bytes after the last property are ignored. */
 bool frame_parse(struct frame *frame, const uint8_t *datagram, size_t length);
 
-/* The property at `*at`; moves on to the next. */
+/* Returns the property at `*at` and advances to the next one. */
 struct property list_next(const uint8_t **at);
 
 struct writer {
     uint8_t bytes[DATAGRAM_BYTES_MAX];
     size_t length;
-    size_t count_at; /* of the list that is being written */
+    size_t count_at; /* of the current list */
 };
 
 void writer_begin(struct writer *writer, uint16_t tid, const uint8_t *seoj, const uint8_t *deoj, enum esv esv);
-/* A further list, for SetGet. */
+/* Starts the second list of a SetGet. */
 void writer_list(struct writer *writer);
-/* Whether a value has room, and after it `others` properties without one. */
+/* Whether there is space for a value and `others` further properties without a value. */
 bool writer_has_room(const struct writer *writer, size_t pdc, size_t others);
 void writer_put(struct writer *writer, uint8_t epc, const uint8_t *edt, uint8_t pdc);
 void writer_set_esv(struct writer *writer, enum esv esv);

@@ -16,11 +16,11 @@ static void option(int fd, int level, int name, const void *value, socklen_t len
 struct sockaddr_in link_address(const char *text) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(ND_ECHONET_PORT)};
     if (inet_pton(AF_INET, text, &address.sin_addr) != 1)
-        nd_unsupported("the address %.64s: IPv4 only", text);
+        nd_unsupported("the address %.64s is not IPv4", text);
     return address;
 }
 
-void link_open(struct link *link, const char *local, uint64_t look_ns) {
+void link_open(struct link *link, const char *local, uint64_t tick_ns) {
     const struct sockaddr_in mine = link_address(local), any = link_address("0.0.0.0");
     const int yes = 1, no = 0;
     link->group = link_address(ND_ECHONET_GROUP);
@@ -28,7 +28,7 @@ void link_open(struct link *link, const char *local, uint64_t look_ns) {
     if (link->fd < 0)
         nd_failed("socket: %s", strerror(errno));
     option(link->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes, "SO_REUSEADDR");
-    /* Else every group that anybody on this host is in. */
+    /* Otherwise, the socket receives every group that any process of this host has joined. */
     option(link->fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof no, "IP_MULTICAST_ALL");
     if (bind(link->fd, (const struct sockaddr *)&any, sizeof any) != 0)
         nd_failed("bind: %s", strerror(errno));
@@ -36,9 +36,9 @@ void link_open(struct link *link, const char *local, uint64_t look_ns) {
     option(link->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof membership, "IP_ADD_MEMBERSHIP");
     option(link->fd, IPPROTO_IP, IP_MULTICAST_IF, &membership, sizeof membership, "IP_MULTICAST_IF");
     option(link->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &no, sizeof no, "IP_MULTICAST_LOOP");
-    if (look_ns > 0) {
-        const struct timeval wait = {.tv_sec = (time_t)(look_ns / ND_NS_PER_S),
-                                     .tv_usec = (suseconds_t)(look_ns % ND_NS_PER_S / 1000)};
+    if (tick_ns > 0) {
+        const struct timeval wait = {.tv_sec = (time_t)(tick_ns / ND_NS_PER_S),
+                                     .tv_usec = (suseconds_t)(tick_ns % ND_NS_PER_S / 1000)};
         option(link->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait, "SO_RCVTIMEO");
     }
 }

@@ -1,4 +1,4 @@
-/* The one socket of a node: port 3610, in the group. */
+/* The socket of a node, at port 3610 and in the group. */
 #ifndef LINK_H
 #define LINK_H
 
@@ -13,11 +13,11 @@ struct link {
     struct sockaddr_in group;
 };
 
-/* On the interface of `local`. `look_ns` is the longest that a receive waits; 0: for ever. */
-void link_open(struct link *link, const char *local, uint64_t look_ns);
-/* The address of a text, at the port that everybody receives at. */
+/* Opens the socket on the interface of `local`. `tick_ns` is the timeout of a receive; 0: none. */
+void link_open(struct link *link, const char *local, uint64_t tick_ns);
+/* Parses an address, and returns it with port 3610. */
 struct sockaddr_in link_address(const char *text);
-/* The length of a datagram, or -1: nothing came in time. */
+/* Receives a datagram. Returns its length, or -1 on a timeout. */
 ssize_t link_receive(const struct link *link, uint8_t *datagram, size_t room, struct sockaddr_in *from);
 void link_send(const struct link *link, const uint8_t *datagram, size_t length, const struct sockaddr_in *to);
 

@@ -28,7 +28,7 @@ static noreturn void run_device(const struct nd_echonet *net) {
         const ssize_t got = link_receive(&link, datagram, sizeof datagram, &from);
         if (got < 0 || !frame_parse(&request, datagram, (size_t)got))
             continue;
-        from.sin_port = link.group.sin_port; /* wherever it came from */
+        from.sin_port = link.group.sin_port; /* regardless of the source port */
         for (size_t i = 0; i < device.count; i++) {
             const enum destination to = device_answer(&device, i, &request, &answer);
             if (to != NOWHERE)
@@ -42,8 +42,8 @@ static void write_get(struct writer *request, uint16_t tid, const uint8_t *deoj,
     writer_put(request, epc, NULL, 0);
 }
 
-/* Whether a list of instances is in there that has the lighting. */
-static bool tells_of_lighting(const struct frame *frame) {
+/* Whether a frame contains an instance list with the lighting. */
+static bool lists_lighting(const struct frame *frame) {
     if ((frame->esv != GET_RES && frame->esv != INF) || memcmp(frame->seoj, NODE_PROFILE, EOJ_BYTES) != 0)
         return false;
     const uint8_t *at = frame->properties.first;
@@ -72,12 +72,12 @@ static void discover(const struct link *link, const struct sockaddr_in *peer) {
         }
         const ssize_t got = link_receive(link, datagram, sizeof datagram, &from);
         if (got >= 0 && from.sin_addr.s_addr == peer->sin_addr.s_addr && frame_parse(&frame, datagram, (size_t)got) &&
-            tells_of_lighting(&frame))
+            lists_lighting(&frame))
             return;
     }
 }
 
-/* An answer to a read that is under way, or to one that was. */
+/* Handles an answer to an outstanding or lost read. */
 static void take(struct nd_echonet *net, const struct frame *frame, uint64_t at_ns) {
     const struct nd_property *asked = nd_read_outstanding(net, frame->tid);
     const uint8_t *at = frame->properties.first;

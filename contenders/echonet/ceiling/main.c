@@ -1,5 +1,5 @@
-/* The bound of the echonet workload: the least that could count as it. Twelve requests and twelve answers lie ready as datagrams; a
- * TID is all that is written. What is left are the kernel's sockets and the SDK's books. */
+/* The upper bound of the echonet workload: the minimal implementation of the contract. The datagrams of the twelve requests and answers are
+ * prebuilt; only the TID is written. What remains are system calls and the SDK's counters. */
 #include "echonet.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static const uint8_t CONTROLLER[] = {0x05, 0xff, 0x01};
 static struct sockaddr_in address(const char *text) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(ND_ECHONET_PORT)};
     if (inet_pton(AF_INET, text, &address.sin_addr) != 1)
-        nd_unsupported("the address %.64s: IPv4 only", text);
+        nd_unsupported("the address %.64s is not IPv4", text);
     return address;
 }
 
@@ -56,7 +56,7 @@ static int open_socket(const char *at) {
     return fd;
 }
 
-/* To the other role and from it alone: the kernel looks up the way once. */
+/* A connected socket: the kernel looks up the route once. */
 static int open_unicast(const struct nd_setup *setup) {
     const struct sockaddr_in peer = address(setup->peer);
     const int fd = open_socket(setup->local);
@@ -97,7 +97,7 @@ static void send_frame(int fd, const struct frame *frame) {
             nd_failed("send: %s", strerror(errno));
 }
 
-/* -1: nothing came in time. */
+/* Returns -1 on a timeout. */
 static ssize_t receive(int fd, uint8_t *bytes) {
     const ssize_t got = recv(fd, bytes, FRAME_BYTES_MAX, 0);
     if (got < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED)
@@ -105,7 +105,7 @@ static ssize_t receive(int fd, uint8_t *bytes) {
     return got;
 }
 
-/* Answers by the EPC; those of the lighting stand in the second half. */
+/* Answers by EPC; those of the lighting are in the second half. */
 static struct frame answers[2 * 256];
 
 static struct frame *answer_to(const uint8_t *request) {
@@ -136,7 +136,7 @@ static noreturn void run_device(const struct nd_echonet *net) {
     make_answers(net);
     const int group = open_group(&net->setup), unicast = open_unicast(&net->setup);
     nd_device_serves();
-    /* The one search. */
+    /* The only discovery request. */
     while (receive(group, request) != REQUEST_BYTES)
         ;
     for (;;) {

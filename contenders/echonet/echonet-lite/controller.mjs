@@ -1,4 +1,4 @@
-// The library's controller: what it receives comes to one function, and a read is known by its TID.
+// The library's controller: one function handles all received frames, and a read is identified by its TID.
 import EL from "echonet-lite";
 import { LIGHTING } from "netdyno-contender/echonet";
 
@@ -27,5 +27,5 @@ export function library({ peer }) {
   return { find, send };
 }
 
-/** The value as it came; in DETAILs a map that came as bits is a list. */
+/** Returns the raw value. DETAILs would convert a bitmap to a list. */
 const valueOf = ({ ESV, DETAIL }) => (ESV === EL.GET_RES ? Buffer.from(DETAIL.slice(EPC_AND_PDC), "hex") : undefined);

@@ -1,4 +1,4 @@
-// The library's device: it answers for the node profile by itself, and for others has a function that takes the properties.
+// The library's device: it answers requests for the node profile itself, and calls a function for other objects.
 import EL from "echonet-lite";
 import { identification, LIGHTING, MANUFACTURER_CODE, NODE_PROFILE } from "netdyno-contender/echonet";
 
@@ -23,14 +23,14 @@ export async function start({ seed }) {
     if (message.ESV === EL.SETI || message.ESV === EL.SETC) EL.replySetDetail(from, message, objects);
     else if (message.ESV === EL.GET) EL.replyGetDetail(from, message, objects);
   };
-  // The options that it advises for devices.
+  // The recommended options for devices.
   const socket = await EL.initialize(Object.keys(objects), receive, 4, { autoGetProperties: false });
   EL.Node_details["83"] = [...identification(seed)];
   EL.Node_details["8a"] = MANUFACTURER_CODE;
   if (!isBound(socket)) await new Promise((resolve) => socket.once("listening", resolve));
 }
 
-/** Whether it receives already: the library does not wait for it. */
+/** Whether the socket is bound: the library does not wait for it. */
 function isBound(socket) {
   try {
     return socket.address().port > 0;

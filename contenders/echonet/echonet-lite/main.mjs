@@ -1,4 +1,4 @@
-// echonet-lite as a contender of the echonet workload, in both roles, as its README shows them.
+// echonet-lite as a contender of the echonet workload, in both roles, used as in its README.
 import { createRequire } from "node:module";
 import { begin, Controller, Device } from "netdyno-contender/echonet";
 import { library } from "./controller.mjs";

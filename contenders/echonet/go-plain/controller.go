@@ -17,7 +17,7 @@ var itself = eoj{0x05, 0xFF, 0x01}
 type controller struct {
 	params  echonet.Params
 	link    *net.UDPConn
-	lookNs  int64 // the deadline of reading
+	lookNs  int64 // the read deadline
 	buffer  [datagramsMax]byte
 	request writer
 }
@@ -28,7 +28,7 @@ func (c *controller) writeGet(tid uint16, deoj eoj, epc byte) []byte {
 	return c.request.bytes()
 }
 
-// receive gives a frame of peer's, if one comes in time. ok: one came, and was good.
+// receive waits for a frame of peer. ok is true if a valid one arrived in time.
 func (c *controller) receive(answer *frame) (ok, late bool, err error) {
 	length, from, err := c.link.ReadFromUDPAddrPort(c.buffer[:])
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -37,13 +37,13 @@ func (c *controller) receive(answer *frame) (ok, late bool, err error) {
 	return err == nil && from.Addr() == c.params.Peer && answer.parse(c.buffer[:length]), false, err
 }
 
-// look sets the deadline anew: the package has one moment in place of SO_RCVTIMEO's wait.
+// look renews the deadline: unlike SO_RCVTIMEO, the package has absolute deadlines.
 func (c *controller) look(nowNs int64) error {
 	c.lookNs = nowNs + echonet.TickNs
 	return c.link.SetReadDeadline(time.Now().Add(echonet.TickNs))
 }
 
-// Find asks the group for instance lists, each second.
+// Find requests the instance lists of the group every second.
 func (c *controller) Find() (err error) {
 	if c.link, err = openLink(c.params.Local); err != nil {
 		return err
@@ -60,14 +60,14 @@ func (c *controller) Find() (err error) {
 		}
 		var answer frame
 		ok, _, err := c.receive(&answer)
-		if err != nil || (ok && tellsOfLighting(answer)) {
+		if err != nil || (ok && listsLighting(answer)) {
 			return err
 		}
 	}
 }
 
-// tellsOfLighting says whether a list of instances is in there that has the lighting.
-func tellsOfLighting(answer frame) bool {
+// listsLighting reports whether a frame contains an instance list with the lighting.
+func listsLighting(answer frame) bool {
 	if (answer.esv != getRes && answer.esv != inf) || answer.seoj != nodeProfile {
 		return false
 	}
@@ -108,7 +108,7 @@ func (c *controller) Run(reads *echonet.Outstanding) error {
 		case ok:
 			take(reads, &answer, nowNs)
 		}
-		quiet = late // a deadline that has passed hides what has come: it is read before anything is lost
+		quiet = late // a passed deadline hides pending datagrams, so they are received before reads are declared lost
 		if c.lookNs-nowNs < echonet.TickNs/2 {
 			if err = c.look(nowNs); err != nil {
 				return err
@@ -117,7 +117,7 @@ func (c *controller) Run(reads *echonet.Outstanding) error {
 	}
 }
 
-// take books an answer to a read that is under way, or to one that was.
+// take handles an answer to an outstanding or lost read.
 func take(reads *echonet.Outstanding, answer *frame, nowNs int64) {
 	if answer.esv != getRes && answer.esv != getSNA {
 		return

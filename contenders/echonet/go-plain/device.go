@@ -24,7 +24,7 @@ const (
 	announced
 )
 
-// slot is a property; without access there is none.
+// slot is a property slot; it is absent without access.
 type slot struct {
 	access access
 	value  []byte
@@ -39,7 +39,7 @@ func (o *object) add(epc byte, access access, value ...byte) {
 	o.slots[epc-epcMin] = slot{access, value}
 }
 
-// addMaps makes the maps. They are readable themselves: they are there before the one of what is readable is made.
+// addMaps adds the maps. They are readable, so all of them exist before the map of readable properties is built.
 func (o *object) addMaps() {
 	for epc := byte(0x9D); epc <= 0x9F; epc++ {
 		o.add(epc, readable)
@@ -49,7 +49,7 @@ func (o *object) addMaps() {
 	o.addMap(0x9F, readable)
 }
 
-// addMap adds the codes that may be used so, as a list or as a bitmap.
+// addMap adds a property map of the codes with this access, as a list or a bitmap.
 func (o *object) addMap(epc byte, wanted access) {
 	var bitmap [17]byte
 	list := []byte{0}
@@ -68,7 +68,7 @@ func (o *object) addMap(epc byte, wanted access) {
 	}
 }
 
-// device is a list of objects, and what they answer.
+// device is a list of objects that answer requests.
 type device struct {
 	objects []*object
 	answer  writer
@@ -97,7 +97,7 @@ func newDevice(identification []byte) *device {
 	return &device{objects: []*object{profile, light}}
 }
 
-// announce tells the group of D5, as a node does at its start.
+// announce sends D5 to the group, as a node does at its start.
 func (d *device) announce(link *net.UDPConn) error {
 	profile := d.objects[0]
 	d.answer.begin(1, profile.eoj, profile.eoj, inf)
@@ -122,7 +122,7 @@ func (d *device) run(link *net.UDPConn) error {
 			if !object.isMeant(request.deoj) {
 				continue
 			}
-			to := netip.AddrPortFrom(from.Addr(), port) // wherever it came from
+			to := netip.AddrPortFrom(from.Addr(), port) // regardless of the source port
 			answered, toGroup := d.handle(object, &request)
 			if !answered {
 				continue
@@ -137,12 +137,12 @@ func (d *device) run(link *net.UDPConn) error {
 	}
 }
 
-// isMeant says whether a request is for this object. Instance 0 means all of a class.
+// isMeant reports whether a request addresses this object. Instance 0 addresses all instances of a class.
 func (o *object) isMeant(deoj eoj) bool {
 	return o.eoj[0] == deoj[0] && o.eoj[1] == deoj[1] && (deoj[2] == 0 || o.eoj[2] == deoj[2])
 }
 
-// handle writes what an object answers, and says whether it answers, and whom.
+// handle writes the answer of an object. It reports whether there is one, and whether it goes to the group.
 func (d *device) handle(o *object, request *frame) (answered, toGroup bool) {
 	answer := &d.answer
 	answer.begin(request.tid, o.eoj, request.seoj, getRes)
@@ -180,12 +180,12 @@ func (d *device) handle(o *object, request *frame) (answered, toGroup bool) {
 		}
 		answer.setESV(infCRes)
 		return true, false
-	default: // an answer, or an announcement of somebody else's
+	default: // an answer, or an announcement of another node
 		return false, false
 	}
 }
 
-// writeAll takes the values: PDC 0 for each that was taken, the value as it came for the others. It says whether all were taken.
+// writeAll writes the values. The answer has PDC 0 for accepted values, and the original value for refused ones. It reports whether all were accepted.
 func (o *object) writeAll(properties list, answer *writer) bool {
 	all := true
 	for range properties.count {
@@ -202,7 +202,7 @@ func (o *object) writeAll(properties list, answer *writer) bool {
 	return all
 }
 
-// readAll gives the values: PDC 0 for what cannot be read, or would not fit. It says whether there was no such one.
+// readAll reads the values. The answer has PDC 0 for unreadable values and for those that do not fit. It reports whether there were none of these.
 func (o *object) readAll(properties list, wanted access, answer *writer) bool {
 	all := true
 	for others := int(properties.count) - 1; others >= 0; others-- {

@@ -10,7 +10,7 @@ const (
 	atDEOJ       = 7
 	atESV        = 10
 	atOPC        = 11
-	headerBytes  = 12 // as far as OPC
+	headerBytes  = 12 // up to and including OPC
 	propertyMin  = 2  // EPC and PDC
 	epcMin       = 0x80
 	datagramsMax = 1500
@@ -38,22 +38,22 @@ const (
 
 type eoj [3]byte
 
-// frame is a datagram that was checked as a whole. Its lists lie within the datagram.
+// frame is a validated datagram. Its lists point into it.
 type frame struct {
 	tid        uint16
 	seoj, deoj eoj
 	esv        byte
-	properties list // of a SetGet those to be set
-	gets       list // of a SetGet alone
+	properties list // in a SetGet, the properties to set
+	gets       list // in a SetGet only
 }
 
-// list are properties as they were sent.
+// list is a list of encoded properties.
 type list struct {
 	count byte
 	rest  []byte
 }
 
-// next takes the first property off.
+// next removes and returns the first property.
 func (l *list) next() (epc byte, edt []byte) {
 	end := propertyMin + int(l.rest[1])
 	epc, edt = l.rest[0], l.rest[propertyMin:end]
@@ -61,7 +61,7 @@ func (l *list) next() (epc byte, edt []byte) {
 	return epc, edt
 }
 
-// parse checks the whole datagram before it says yes. Bytes after the last property are let be.
+// parse validates the whole datagram. Bytes after the last property are ignored.
 func (f *frame) parse(datagram []byte) bool {
 	if len(datagram) < headerBytes+propertyMin || datagram[0] != ehd1 || datagram[1] != ehd2Format1 {
 		return false
@@ -95,7 +95,7 @@ func isKnown(esv byte) bool {
 	}
 }
 
-// takeList takes a list off the front. mayBeEmpty: both lists of a SetGet.
+// takeList removes a list from the front. mayBeEmpty is true for the lists of a SetGet.
 func takeList(from []byte, mayBeEmpty bool) (taken list, rest []byte, ok bool) {
 	if len(from) == 0 || (from[0] == 0 && !mayBeEmpty) {
 		return list{}, nil, false
@@ -115,7 +115,7 @@ func takeList(from []byte, mayBeEmpty bool) (taken list, rest []byte, ok bool) {
 type writer struct {
 	buffer  [datagramsMax]byte
 	length  int
-	countAt int // of the list that is being written
+	countAt int // of the current list
 }
 
 func (w *writer) bytes() []byte { return w.buffer[:w.length] }
@@ -130,14 +130,14 @@ func (w *writer) begin(tid uint16, seoj, deoj eoj, esv byte) {
 	w.list()
 }
 
-// list begins a further list, for SetGet.
+// list starts the second list of a SetGet.
 func (w *writer) list() {
 	w.countAt = w.length
 	w.buffer[w.length] = 0
 	w.length++
 }
 
-// hasRoom says whether a value fits, and after it `others` properties without one, and the count of a second list.
+// hasRoom reports whether there is space for a value, `others` further properties without a value, and the count of a second list.
 func (w *writer) hasRoom(pdc, others int) bool {
 	return w.length+propertyMin+pdc+others*propertyMin+1 <= len(w.buffer)
 }

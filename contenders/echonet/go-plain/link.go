@@ -9,12 +9,12 @@ import (
 
 const (
 	port           = 3610
-	ipMulticastAll = 49 // IP_MULTICAST_ALL, which the syscall package does not name
+	ipMulticastAll = 49 // IP_MULTICAST_ALL, which the syscall package does not define
 )
 
 var group = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 23, 0}), port)
 
-// openLink opens the one socket of a node, on the interface of local.
+// openLink opens the socket of a node on the interface of local.
 func openLink(local netip.Addr) (*net.UDPConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		if controlErr := raw.Control(func(fd uintptr) { err = setOptions(int(fd), local) }); controlErr != nil {
@@ -26,14 +26,14 @@ func openLink(local netip.Addr) (*net.UDPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conn.(*net.UDPConn), nil // what "udp4" gives
+	return conn.(*net.UDPConn), nil // the type for "udp4"
 }
 
 func setOptions(fd int, local netip.Addr) error {
 	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		return err
 	}
-	// Else every group that anybody on this host is in.
+	// Otherwise, the socket receives every group that any process of this host has joined.
 	if err := syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, ipMulticastAll, 0); err != nil {
 		return err
 	}

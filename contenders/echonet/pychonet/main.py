@@ -1,4 +1,4 @@
-"""pychonet as a contender of the echonet workload: the controller, set up as its documentation does."""
+"""pychonet as a contender of the echonet workload: the controller, set up as in its documentation."""
 
 import asyncio
 import importlib.metadata
@@ -10,7 +10,7 @@ from pychonet.lib.functions import decodeEchonetMsg
 from pychonet.lib.udpserver import UDPServer
 
 PORT = 3610
-TICKS_PER_S = 10  # of the library's time limit
+TICKS_PER_S = 10  # of the library's timeout
 FIND_S = 10
 
 
@@ -20,7 +20,7 @@ def codes(code):
 
 
 class Reader:
-    """The library's client. It sends, then sleeps 100 ms at a time until the answer is no more awaited, whenever that came."""
+    """The library's client. After sending, it sleeps for 100 ms at a time until the answer has arrived."""
 
     def __init__(self, params):
         self._params, self._peer = params, params.peer
@@ -32,7 +32,7 @@ class Reader:
         server = UDPServer()
         server.run("0.0.0.0", PORT, asyncio.get_running_loop())
         self._client = ECHONETAPIClient(server)
-        # An answer from a node that it does not know it hands to the callback, which asks the node itself.
+        # The library passes an answer of an unknown node to the callback, which queries the node.
         self._client.configure(
             message_timeout=round(self._params.timeout_s * TICKS_PER_S), logger=lambda _: None, discover_callback=self._on_unknown
         )
@@ -40,7 +40,7 @@ class Reader:
         try:
             await asyncio.wait_for(self._discovered.wait(), FIND_S)
         except TimeoutError:
-            raise OSError(f"{self._peer} does not answer the search within {FIND_S} s") from None
+            raise OSError(f"{self._peer} did not answer the search within {FIND_S} s") from None
         await self._client.discover(self._peer)
         group, kind, instance = codes(LIGHTING)
         if instance not in self._client.state[self._peer]["instances"].get(group, {}).get(kind, {}):
@@ -58,7 +58,7 @@ class Reader:
             self._answer = message
 
     async def read(self, code, epc):
-        if code == LIGHTING and not self._has_maps:  # of a device it asks only for what its maps have
+        if code == LIGHTING and not self._has_maps:  # the library only reads properties of a device that its maps contain
             self._has_maps = await self._client.getAllPropertyMaps(self._peer, *codes(code))
         self._answer = None
         await self._client.echonetMessage(self._peer, *codes(code), GET, [{"EPC": epc}])

@@ -23,7 +23,7 @@ class Controller:
         return self._request.datagram()
 
     def _receive(self):
-        """A frame of peer's; False for another datagram, None if nothing came in time."""
+        """Receive a frame of peer. Returns False for another datagram, None on a timeout."""
         try:
             length, (address, _) = self._link.recvfrom_into(self._buffer)
         except BlockingIOError:
@@ -31,7 +31,7 @@ class Controller:
         return address == self._params.peer and self._answer.parse(self._buffer[:length]) and self._answer
 
     def find(self):
-        """Ask the group for instance lists, each second."""
+        """Request the instance lists of the group every second."""
         self._link = open_link(self._params.local, TICK_S)
         asked_ns = -SEARCH_NS
         while True:
@@ -39,7 +39,7 @@ class Controller:
                 self._link.sendto(self._get(1, NODE_PROFILE, 0xD6), GROUP)
                 asked_ns = monotonic_ns()
             answer = self._receive()
-            if answer and tells_of_lighting(answer):
+            if answer and lists_lighting(answer):
                 return
 
     def run(self, reads):
@@ -60,7 +60,7 @@ class Controller:
 
 
 def take(reads, answer, at_ns):
-    """Book an answer to a read that is under way, or to one that was."""
+    """Handle an answer to an outstanding or lost read."""
     if answer.esv != f.GET_RES and answer.esv != f.GET_SNA:
         return
     epc, value = answer.properties[0]
@@ -69,8 +69,8 @@ def take(reads, answer, at_ns):
         reads.answered(answer.tid, value if answer.esv == f.GET_RES else None, at_ns)
 
 
-def tells_of_lighting(answer):
-    """Whether a list of instances is in there that has the lighting."""
+def lists_lighting(answer):
+    """Whether a frame contains an instance list with the lighting."""
     if answer.esv not in (f.GET_RES, f.INF) or answer.seoj != NODE_PROFILE:
         return False
     lists = [bytes(edt) for epc, edt in answer.properties if epc in (0xD5, 0xD6)]

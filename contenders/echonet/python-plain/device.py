@@ -1,4 +1,4 @@
-"""A device: objects with their properties, and what they answer."""
+"""A device: objects with their properties and their answers."""
 
 import frame as f
 from link import GROUP, PORT
@@ -11,7 +11,7 @@ READABLE, WRITABLE, ANNOUNCED = 1, 2, 4
 
 
 class Slot:
-    """A property; without access there is none."""
+    """A property slot; it is absent without access."""
 
     __slots__ = ("access", "value")
 
@@ -29,14 +29,14 @@ class Object:
         slot.access, slot.value = access, bytearray(value)
 
     def add_maps(self):
-        """The maps are readable themselves: they are there before the one of what is readable is made."""
+        """Add the maps. They are readable, so all of them exist before the map of readable properties is built."""
         for epc in (0x9D, 0x9E, 0x9F):
             self.add(epc, READABLE, b"")
         for epc, access in ((0x9D, ANNOUNCED), (0x9E, WRITABLE), (0x9F, READABLE)):
             self.add(epc, READABLE, self._map(access))
 
     def _map(self, access):
-        """The codes that may be used so, as a list or as a bitmap."""
+        """The property map of the codes with this access, as a list or a bitmap."""
         codes = [code for code, slot in enumerate(self.slots) if slot.access & access]
         if len(codes) <= LIST_CODES_MAX:
             return bytes([len(codes)] + [f.EPC_MIN + code for code in codes])
@@ -47,11 +47,11 @@ class Object:
         return bitmap
 
     def is_meant(self, deoj):
-        """Instance 0 means all of a class."""
+        """Whether a request addresses this object. Instance 0 addresses all instances of a class."""
         return self.eoj == deoj or (deoj[2] == 0 and self.eoj[:2] == deoj[:2])
 
     def write_all(self, properties, answer):
-        """Take the values: PDC 0 for each that was taken, the value as it came for the others. Whether all were taken."""
+        """Write the values. The answer has PDC 0 for accepted values, and the original value for refused ones. Returns whether all were accepted."""
         all_taken = True
         for epc, edt in properties:
             slot = self.slots[epc - f.EPC_MIN]
@@ -64,7 +64,7 @@ class Object:
         return all_taken
 
     def read_all(self, properties, access, answer):
-        """Give the values: PDC 0 for what cannot be read, or would not fit. Whether there was no such one."""
+        """Read the values. The answer has PDC 0 for unreadable values and for those that do not fit. Returns whether there were none of these."""
         all_given = True
         others = len(properties)
         for epc, _ in properties:
@@ -103,7 +103,7 @@ class Device:
         lighting.add_maps()
 
     def announce(self):
-        """Tell the group of D5, as a node does at its start."""
+        """Announce D5 to the group, as a node does at its start."""
         profile = self._objects[0]
         self._answer.begin(1, profile.eoj, profile.eoj, f.INF)
         self._answer.put(INSTANCE_LIST, profile.slots[INSTANCE_LIST - f.EPC_MIN].value)
@@ -120,11 +120,11 @@ class Device:
             for one in self._objects:
                 to_group = self._handle(one, request) if one.is_meant(request.deoj) else None
                 if to_group is not None:
-                    # To port 3610, wherever it came from.
+                    # The answer is sent to port 3610, regardless of the source port.
                     self._link.sendto(self._answer.datagram(), GROUP if to_group else (address, PORT))
 
     def _handle(self, one, request):
-        """Write what an object answers. Whether it goes to the group; None: it says nothing."""
+        """Write the answer of an object. Returns whether it goes to the group, or None without an answer."""
         answer, properties = self._answer, request.properties
         answer.begin(request.tid, one.eoj, request.seoj, f.GET_RES)
         match request.esv:
@@ -151,6 +151,6 @@ class Device:
                 for epc, _ in properties:
                     answer.put(epc)
                 answer.set_esv(f.INFC_RES)
-            case _:  # an answer, or an announcement of somebody else's
+            case _:  # an answer, or an announcement of another node
                 return None
         return False

@@ -19,12 +19,12 @@ KNOWN = TWO_LISTS | frozenset(
 
 
 class Frame:
-    """A datagram that was checked as a whole. Its values are views into the datagram."""
+    """A validated datagram. Values are views into it."""
 
     __slots__ = ("tid", "seoj", "deoj", "esv", "properties", "gets")
 
     def parse(self, datagram):
-        """Whether a datagram, as a memoryview, is a frame; bytes after the last property are let be."""
+        """Parse a datagram (a memoryview). Returns whether it is a valid frame. Bytes after the last property are ignored."""
         if len(datagram) < HEADER.size + PROPERTY_BYTES:
             return False
         ehd, self.tid, self.seoj, self.deoj, self.esv, _ = HEADER.unpack_from(datagram)
@@ -37,7 +37,7 @@ class Frame:
 
 
 def take_list(datagram, at, properties, may_be_empty):
-    """Append the (EPC, EDT) of a list, and return where it ends; None if it does not lie within the datagram."""
+    """Append the (EPC, EDT) of a list and return its end, or None if it exceeds the datagram."""
     end = len(datagram)
     if at >= end or not (datagram[at] or may_be_empty):
         return None
@@ -70,13 +70,13 @@ class Writer:
         self._length, self._count_at = HEADER.size, AT_OPC
 
     def list(self):
-        """Begin a further list, for SetGet."""
+        """Start the second list of a SetGet."""
         self._count_at = self._length
         self._buffer[self._length] = 0
         self._length += 1
 
     def has_room(self, pdc, others):
-        """Whether a value fits, and after it `others` properties without one, and the count of a second list."""
+        """Whether there is space for a value, `others` further properties without a value, and the count of a second list."""
         return self._length + PROPERTY_BYTES + pdc + others * PROPERTY_BYTES + 1 <= DATAGRAM_BYTES_MAX
 
     def put(self, epc, edt=b""):

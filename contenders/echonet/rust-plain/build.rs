@@ -1,4 +1,4 @@
-//! The version under test is the compiler's: the standard library comes with it.
+//! The reported version is that of the compiler, which includes the standard library.
 
 use std::env;
 use std::process::Command;

@@ -9,10 +9,10 @@ import (
 	"netdyno.dev/contender/echonet"
 )
 
-// controller listens to the library's controller, which calls it from a goroutine of its own for each message.
+// controller is a listener of the library's controller, which calls it from a separate goroutine for each message.
 type controller struct {
 	params echonet.Params
-	found  chan uecho.Node // holds one: more of them are of no interest
+	found  chan uecho.Node // capacity one; further nodes are ignored
 
 	library uecho.Controller
 	node    uecho.Node
@@ -22,7 +22,7 @@ func newController(params echonet.Params) *controller {
 	return &controller{params: params, found: make(chan uecho.Node, 1)}
 }
 
-// Find starts the library's controller and its search, whose end nobody awaits: a node is told of as it is found.
+// Find starts the library's controller and a search. It does not wait for the end of the search: the listener reports nodes as they are found.
 func (c *controller) Find() error {
 	config := uecho.NewDefaultConfig()
 	config.TransportConfig().SetRequestTimeout(c.params.Timeout())
@@ -47,7 +47,7 @@ func (c *controller) Find() error {
 	}
 }
 
-// ControllerNewNodeFound is called of each node that announces itself or answers the search, this one too.
+// ControllerNewNodeFound is called for each node that announces itself or answers the search, including this one.
 func (c *controller) ControllerNewNodeFound(node uecho.Node) {
 	if node.Address() != c.params.Peer.String() {
 		return
@@ -61,10 +61,10 @@ func (c *controller) ControllerNewNodeFound(node uecho.Node) {
 	}
 }
 
-// ControllerMessageReceived is called of every message.
+// ControllerMessageReceived is called for every message.
 func (c *controller) ControllerMessageReceived(*protocol.Message) {}
 
-// Read posts a request, as the example does. The library holds a lock from request to answer: one at a time.
+// Read posts a request, as in the example. The library holds a lock from request to answer, so only one read is outstanding.
 func (c *controller) Read(read echonet.Read) ([]byte, error) {
 	request := uecho.NewMessage(
 		uecho.WithMessageESV(uecho.ESVReadRequest),

@@ -5,7 +5,7 @@ import (
 	"netdyno.dev/contender/echonet"
 )
 
-// startDevice starts a node with the lighting. The library fills the rest of the node profile from its objects.
+// startDevice starts a node with the lighting. The library derives the rest of the node profile from its objects.
 func startDevice(seed uint64) error {
 	lighting, err := uecho.NewDevice(uecho.WithDeviceCode(echonet.Lighting))
 	if err != nil {
@@ -22,7 +22,7 @@ func startDevice(seed uint64) error {
 	if err != nil {
 		return err
 	}
-	// The library leaves these empty: its NodeProfile could set a version of one byte, and an identification number without the FE.
+	// The library leaves these empty. Its NodeProfile can only set a version of one byte and an identification number without the FE.
 	for code, value := range map[uecho.PropertyCode][]byte{
 		uecho.NodeProfileClassOperatingStatus:      {uecho.NodeProfileClassBooting},
 		uecho.NodeProfileClassVersionInformation:   {1, 13, 1, 0},

@@ -1,4 +1,4 @@
-// Command uecho-go is the library of that name as a contender of the echonet workload, in both roles, as its examples use it.
+// Command uecho-go is the library uecho-go as a contender of the echonet workload, in both roles, used as in its examples.
 package main
 
 import (

@@ -1,7 +1,7 @@
 """Controller: a search, and messages posted one at a time.
 
-The library makes a RemoteNode of each answer before it looks which property that has: a standard node profile, of which each property is
-a deep copy that takes, by its `object`, all properties of its class along. That is nearly all of its time.
+The library creates a RemoteNode for each answer before it parses the property. The node has a standard node profile, whose properties are
+deep copies, and each copy includes all properties of its class by its `object`. Almost all CPU time is spent there.
 """
 
 import queue
@@ -14,7 +14,7 @@ FIND_S = 10
 
 
 class Reader(ControleListener):
-    """Listens to the library's controller, on the library's thread."""
+    """A listener of the library's controller, which is called on the library's thread."""
 
     def __init__(self, params):
         self._peer = params.peer
@@ -24,12 +24,12 @@ class Reader(ControleListener):
     def find(self):
         self._controller = Controller()
         self._controller.add_listener(self)
-        if not self._controller.start():  # it searches, too
-            raise OSError("the library's controller does not start")
+        if not self._controller.start():  # also starts the search
+            raise OSError("cannot start the library's controller")
         try:
             self._node = self._found.get(timeout=FIND_S)
         except queue.Empty:
-            raise OSError(f"{self._peer} does not answer the search within {FIND_S} s") from None
+            raise OSError(f"{self._peer} did not answer the search within {FIND_S} s") from None
 
     def node_add(self, node):
         if node.ip == self._peer and node.has_object(LIGHTING):
@@ -39,18 +39,18 @@ class Reader(ControleListener):
         """Never called by the library, which calls node_add again."""
 
     def object_updated(self, node, obj):
-        """Of no interest."""
+        """Ignored."""
 
     def property_updated(self, node, obj, prop):
-        """Of no interest."""
+        """Ignored."""
 
     def read(self, code, epc):
         message = Message()
         message.DEOJ = code
         message.ESV = ESV.READ_REQUEST
         message.add_property(epc)
-        # It sends first and then waits for a condition. If its thread, which has the interpreter's lock for 5 ms before it must share, has
-        # taken the answer by then, nobody is woken: the answer is given when the wait of 2 s has run out.
+        # The library sends first and then waits for a condition. If its thread, which may keep the interpreter lock for 5 ms, has handled
+        # the answer by then, the notification is missed, and the answer is returned after the timeout of 2 s.
         answer = self._controller.post_message(message, self._node)
         if answer is None:
             raise Lost

@@ -4,11 +4,11 @@ from netdyno_contender.echonet import LIGHTING, MANUFACTURER_CODE, NODE_PROFILE,
 from uecho import Device, LocalNode, NodeProfile
 
 OPERATING = 0x30
-CLASSES = bytes((1, LIGHTING >> 16, LIGHTING >> 8 & 0xFF))  # the library counts two, and lists one
+CLASSES = bytes((1, LIGHTING >> 16, LIGHTING >> 8 & 0xFF))  # the library counts two classes but lists one
 
 
 def start_device(seed):
-    """Whether the library's node has started. It runs on threads of its own."""
+    """Start the library's node, which runs on its own threads. Returns whether it has started."""
     lighting = Device(LIGHTING)
     lighting.set_property_integer(NodeProfile.OPERATING_STATUS, OPERATING, 1)
     node = LocalNode()

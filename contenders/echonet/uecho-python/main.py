@@ -1,4 +1,4 @@
-"""uecho, the Python library of the uecho family, as a contender of the echonet workload, in both roles, as its examples use it."""
+"""uecho, the Python library of the uecho family, as a contender of the echonet workload, in both roles, used as in its examples."""
 
 import importlib.metadata
 import os
@@ -16,7 +16,7 @@ def main():
     elif start_device(setup.seed):
         serve_device(lab)
     else:
-        lab.failed("the library's node does not start")
+        lab.failed("cannot start the library's node")
     os._exit(0)  # the library's threads never end
 
 

@@ -1,4 +1,4 @@
-// Command redcon is the server of the kv workload by redcon, as the example of its documentation does it: a goroutine a
+// Command redcon is the server of the kv workload on redcon, used as in the example of its documentation: one goroutine per
 // connection, and one map behind a lock.
 package main
 
@@ -17,7 +17,7 @@ const module = "github.com/tidwall/redcon"
 func main() {
 	lab, setup := contender.Connect()
 	if setup.Role != "server" {
-		lab.Unsupported(fmt.Sprintf("the role %s: this plays only the server", setup.Role))
+		lab.Unsupported(fmt.Sprintf("the role %s; this contender has only the server", setup.Role))
 	}
 	lab.Ready("redcon", contender.ModuleVersion(module))
 	listener, err := net.Listen("tcp", net.JoinHostPort(setup.Local, "0"))
@@ -27,7 +27,7 @@ func main() {
 	store := &store{items: map[string][]byte{}}
 	go func() {
 		err := redcon.Serve(listener, store.handle, nil, nil)
-		lab.Failed(fmt.Sprintf("it serves no more: %v", err))
+		lab.Failed(fmt.Sprintf("the server ended: %v", err))
 	}()
 	lab.Signal("load", map[string]int{"port": listener.Addr().(*net.TCPAddr).Port})
 	lab.Connected([]uint64{})
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// store holds the keys.
+// store contains the keys.
 type store struct {
 	lock  sync.RWMutex
 	items map[string][]byte

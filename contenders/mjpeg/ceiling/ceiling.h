@@ -1,7 +1,7 @@
-/* The bound of the mjpeg workload: the least that could count as it. What is left are the kernel's sockets, a copy of each packet, and
- * the SDK's books.
+/* The upper bound of the mjpeg workload: the minimal implementation of the contract. It consists of system calls, one copy of each packet,
+* and the SDK's counters.
  *
- *     sender.c     packets (RFC 2435) of the whole clip, made before the first is sent; then sequence numbers and time stamps alone
+ *     sender.c     packets (RFC 2435) of the whole clip, prebuilt; only sequence numbers and timestamps are written later
  *     receiver.c   packets copied to their offset, and the headers of a JPEG file before them
  *     tables.c     the quantisation tables of Q 1 to 99
  */
@@ -20,9 +20,9 @@ enum {
     MARKER = 0x80,
     TYPE_420 = 1,
     TYPE_RESTART = 64,
-    Q_IN_BAND = 128,       /* from here on tables stand in the first packet */
-    Q_DYNAMIC = 255,       /* in every frame's */
-    SIDE_MAX = 2040,       /* of a picture whose size the header can say */
+    Q_IN_BAND = 128,       /* from here on, the first packet contains the tables */
+    Q_DYNAMIC = 255,       /* the tables are in every frame */
+    SIDE_MAX = 2040,       /* maximum size that the header can represent */
 };
 
 noreturn void run_sender(struct nd_mjpeg *job);

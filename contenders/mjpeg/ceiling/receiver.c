@@ -11,22 +11,22 @@
 
 enum {
     BATCH = 16,
-    COALESCED_BYTES_MAX = 65536, /* of packets that the kernel keeps together (UDP_GRO) */
+    COALESCED_BYTES_MAX = 65536, /* of packets that the kernel coalesces (UDP_GRO) */
     HEADERS_MAX = 1024,    /* of a JPEG file: tables of 16 bits, a restart interval */
     TABLES_BYTES_MAX = 4 * ND_TABLE_VALUES,
     PORT_TRIES = 64,
 };
 
-/* The frame that is being put together: a JPEG file, whose headers end where its scan begins. */
+/* The frame that is being reassembled: a JPEG file whose headers end where its scan begins. */
 struct assembly {
     uint8_t *file;             /* HEADERS_MAX, then `room` bytes of scan, then the EOI */
-    size_t room, held, whole;  /* bytes of the scan: that fit, that came, and that make it whole (0: not known) */
+    size_t room, held, whole;  /* bytes of the scan: capacity, received, and total (0: unknown) */
     bool begun, has_tables;
     uint32_t timestamp;
-    size_t headers;            /* of their bytes, right before the scan */
+    size_t headers;            /* length of the headers, right before the scan */
     uint8_t tables[TABLES_BYTES_MAX];
     size_t tables_length;
-    uint8_t precision, q;      /* of the tables held: 0: none */
+    uint8_t precision, q;      /* of the stored tables; 0: none */
 };
 
 static size_t number(const uint8_t *bytes, size_t length) {
@@ -36,7 +36,7 @@ static size_t number(const uint8_t *bytes, size_t length) {
     return value;
 }
 
-/* The quantisation table header of the first packet. False if it is cut short, or there are no tables. */
+/* Parses the quantisation table header of the first packet. Returns false if it is truncated, or if there are no tables. */
 static bool take_tables(struct assembly *frame, uint8_t q, const uint8_t **at, size_t *left) {
     if (q < Q_IN_BAND) {
         if (q == 0 || q > 99)
@@ -54,7 +54,7 @@ static bool take_tables(struct assembly *frame, uint8_t q, const uint8_t **at, s
     *at += QUANTISATION_BYTES;
     *left -= QUANTISATION_BYTES;
     if (length == 0)
-        return frame->q == q && q != Q_DYNAMIC; /* those of an earlier frame */
+        return frame->q == q && q != Q_DYNAMIC; /* the tables of an earlier frame */
     if (*left < length || length > TABLES_BYTES_MAX)
         return false;
     memcpy(frame->tables, *at, length);
@@ -66,7 +66,7 @@ static bool take_tables(struct assembly *frame, uint8_t q, const uint8_t **at, s
     return true;
 }
 
-/* The headers of the file, up to its scan. The Huffman tables are the default ones: the SDK knows them. */
+/* Writes the headers of the file, up to its scan. The Huffman tables are the default ones, which the SDK knows. */
 static bool write_headers(struct assembly *frame, const struct nd_mjpeg *job, const uint8_t *header, size_t restart) {
     static const uint8_t scan[] = {0xff, 0xda, 0, 12, 3, 1, 0x00, 2, 0x11, 3, 0x11, 0, 63, 0};
     const uint32_t width = header[6] ? header[6] * 8u : job->width, height = header[7] ? header[7] * 8u : job->height;
@@ -98,14 +98,14 @@ static void make_room(struct assembly *frame, size_t end) {
     if (end <= frame->room)
         return;
     if (end > ND_FRAME_BYTES_MAX)
-        nd_failed("a frame of more than %d bytes", ND_FRAME_BYTES_MAX);
+        nd_failed("frame of more than %d bytes", ND_FRAME_BYTES_MAX);
     frame->room = 2 * end;
     frame->file = realloc(frame->file, HEADERS_MAX + frame->room + 2);
     if (frame->file == NULL)
-        nd_failed("no memory for a frame");
+        nd_failed("out of memory (frame)");
 }
 
-/* A packet's RTP payload. What is no picture of RFC 2435 is passed over. */
+/* Handles the RTP payload of a packet. Payloads that are not RFC 2435 are ignored. */
 static void take_payload(struct nd_mjpeg *job, struct assembly *frame, const uint8_t *at, size_t left, uint32_t timestamp, bool marker) {
     if (left < JPEG_BYTES)
         return;
@@ -138,7 +138,7 @@ static void take_payload(struct nd_mjpeg *job, struct assembly *frame, const uin
         uint8_t *end = frame->file + HEADERS_MAX + frame->whole;
         end[0] = 0xff;
         end[1] = 0xd9;
-        frame->begun = false; /* what comes next is another one, also where a sender gives all the same time stamp */
+        frame->begun = false; /* the next packet starts another frame, even if a sender repeats the timestamp */
         nd_receiver_take(job, frame->file + HEADERS_MAX - frame->headers, frame->headers + frame->whole + 2);
     }
 }
@@ -163,26 +163,26 @@ static int bound(struct sockaddr_in *address) {
     return -1;
 }
 
-/* RTP at an even port. The next one is bound so that nobody's RTCP is refused; nothing is read there. */
+/* Binds RTP to an even port. The next port is bound so that RTCP packets are not refused; they are not read. */
 static int open_sockets(const struct nd_mjpeg *job, uint16_t *port) {
     for (int i = 0; i < PORT_TRIES; i++) {
         struct sockaddr_in local = {.sin_family = AF_INET};
         socklen_t length = sizeof local;
         if (inet_pton(AF_INET, job->setup.local, &local.sin_addr) != 1)
-            nd_unsupported("the address %.40s: IPv4 only", job->setup.local);
+            nd_unsupported("the address %.40s is not IPv4", job->setup.local);
         const int fd = bound(&local);
         if (fd < 0 || getsockname(fd, (struct sockaddr *)&local, &length) != 0)
-            nd_failed("a socket: %s", strerror(errno));
+            nd_failed("cannot create a socket: %s", strerror(errno));
         *port = ntohs(local.sin_port);
         local.sin_port = htons(*port + 1);
         if (*port % 2 == 0 && bound(&local) >= 0)
             return fd;
         close(fd);
     }
-    nd_failed("no two ports beside each other are free");
+    nd_failed("no pair of adjacent ports is free");
 }
 
-/* The length of the packets that came together; of the last one it is the most. */
+/* Returns the length of coalesced packets; the last one may be shorter. */
 static size_t packet_bytes(struct msghdr *header, size_t length) {
     for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control != NULL; control = CMSG_NXTHDR(header, control)) {
         int bytes;
@@ -207,7 +207,7 @@ void run_receiver(struct nd_mjpeg *job) {
     const uint64_t created_ns = nd_now_ns();
     uint16_t port;
     const int fd = open_sockets(job, &port);
-    /* Where the kernel has no such thing, packets come one by one. */
+    /* Without support by the kernel, packets arrive one at a time. */
     setsockopt(fd, SOL_UDP, UDP_GRO, &(int){1}, sizeof(int));
     make_room(&frame, 1);
     for (size_t i = 0; i < BATCH; i++)

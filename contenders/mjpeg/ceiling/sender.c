@@ -14,13 +14,13 @@
 #endif
 
 enum {
-    DATAGRAM_BYTES_MAX = 65507, /* of IPv4: so much may be handed over to be segmented */
+    DATAGRAM_BYTES_MAX = 65507, /* of UDP over IPv4: the maximum length of a segmented send */
     SEGMENTS_MAX = 64,
 };
-#define CLIP_BYTES_MAX (UINT64_C(1) << 30) /* of packets held */
-#define BATCH_SHARE 0.8 /* of a frame's time, over which its batches are spread */
+#define CLIP_BYTES_MAX (UINT64_C(1) << 30) /* of prebuilt packets */
+#define BATCH_SHARE 0.8 /* the share of the frame interval over which batches are spread */
 
-/* The packets of a frame lie one behind the other; all but the last are equally long. */
+/* The packets of a frame are contiguous; all except the last have the same length. */
 struct frame {
     uint8_t *packets;
     size_t length, file_length;
@@ -39,7 +39,7 @@ static struct frame packets_of(const struct nd_mjpeg *job, const uint8_t *jpeg, 
     struct nd_picture picture;
     const char *why = nd_picture_parse(&picture, jpeg, length);
     if (why != NULL || picture.count != 3 || picture.sampling[0] != 0x22 || picture.restart != 0)
-        nd_failed("the clip: %s", why ? why : "not 4:2:0 without restart markers");
+        nd_failed("the clip: %s", why ? why : "the clip must be 4:2:0 without restart markers");
     const size_t scan = nd_picture_scan_end(&picture, jpeg, length) - picture.scan_at, tables = 2 * ND_TABLE_VALUES;
     const size_t room = job->packet_bytes - RTP_BYTES - JPEG_BYTES, first = QUANTISATION_BYTES + tables;
     const size_t count = (scan + first + room - 1) / room;
@@ -47,12 +47,12 @@ static struct frame packets_of(const struct nd_mjpeg *job, const uint8_t *jpeg, 
     struct frame frame = {.length = scan + first + count * (RTP_BYTES + JPEG_BYTES), .file_length = length};
     uint8_t *to = frame.packets = malloc(frame.length);
     if (to == NULL)
-        nd_failed("no memory for packets");
+        nd_failed("out of memory (packets)");
     for (size_t at = 0; at < scan;) {
         const size_t ahead = at == 0 ? first : 0, left = scan - at, part = left < room - ahead ? left : room - ahead;
         put(to, 0x80, 1);
         put(to + 1, PAYLOAD_TYPE | (part == left ? MARKER : 0), 1);
-        put(to + 8, job->setup.seed, 4); /* SSRC; sequence number and time stamp when it is sent */
+        put(to + 8, job->setup.seed, 4); /* SSRC; sequence number and timestamp are written at the send */
         put(to + RTP_BYTES, at, 4);      /* type-specific: 0 */
         put(to + RTP_BYTES + 4, TYPE_420, 1);
         put(to + RTP_BYTES + 5, Q_DYNAMIC, 1);
@@ -76,15 +76,15 @@ static int open_socket(const struct nd_mjpeg *job, uint16_t port) {
     struct sockaddr_in local = {.sin_family = AF_INET}, peer = {.sin_family = AF_INET, .sin_port = htons(port)};
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), segment = (int)job->packet_bytes;
     if (inet_pton(AF_INET, job->setup.local, &local.sin_addr) != 1 || inet_pton(AF_INET, job->setup.peer, &peer.sin_addr) != 1)
-        nd_unsupported("the addresses %.40s and %.40s: IPv4 only", job->setup.local, job->setup.peer);
+        nd_unsupported("the addresses %.40s and %.40s must be IPv4", job->setup.local, job->setup.peer);
     if (fd < 0 || bind(fd, (struct sockaddr *)&local, sizeof local) != 0 || connect(fd, (struct sockaddr *)&peer, sizeof peer) != 0)
-        nd_failed("a socket: %s", strerror(errno));
+        nd_failed("cannot open a socket: %s", strerror(errno));
     if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment) != 0)
         nd_failed("UDP_SEGMENT: %s", strerror(errno));
     return fd;
 }
 
-/* A receiver that is gone, or not there yet, is nothing to a sender. */
+/* Ignores that the receiver has ended or is not bound yet. */
 static void send_batch(int fd, const uint8_t *packets, size_t length) {
     while (send(fd, packets, length, 0) < 0)
         if (errno != EINTR && errno != ECONNREFUSED && errno != ENOBUFS)
@@ -97,7 +97,7 @@ static void sleep_until(uint64_t due_ns) {
         ;
 }
 
-/* The whole frame; its batches spread over some of its time, so that a receiver's buffer need not hold all of it. */
+/* Sends a frame. Its batches are spread over a part of the frame interval, so that they fit into a receiver's socket buffer. */
 static void send_frame(const struct nd_mjpeg *job, int fd, const struct frame *frame, uint16_t *sequence, uint32_t timestamp) {
     const size_t fit = DATAGRAM_BYTES_MAX / job->packet_bytes;
     const size_t batch = (fit < SEGMENTS_MAX ? fit : SEGMENTS_MAX) * job->packet_bytes;
@@ -124,10 +124,10 @@ void run_sender(struct nd_mjpeg *job) {
     for (size_t i = 0; i < job->clip.count && frames != NULL; i++) {
         frames[i] = packets_of(job, nd_clip_read(&job->clip, i), job->clip.frames[i].length);
         if ((held += frames[i].length) > CLIP_BYTES_MAX)
-            nd_failed("packets of more than %llu bytes: use a smaller clip_frames", (unsigned long long)CLIP_BYTES_MAX);
+            nd_failed("the packets exceed %llu bytes; use a smaller clip_frames", (unsigned long long)CLIP_BYTES_MAX);
     }
     if (frames == NULL)
-        nd_failed("no memory for the clip");
+        nd_failed("out of memory (clip)");
     const int fd = open_socket(job, nd_sender_await_port(job));
     nd_sender_connected();
     for (;;) {

@@ -1,5 +1,5 @@
-/* Programs of the mjpeg workload, as they are started by hand: `ffmpeg`, or the one that is named as argument. A sender reads its pictures as
- * a Matroska file from stdin, whose times are those at which it sends; a receiver writes JPEG files, one after the other, to stdout. */
+/* Command-line programs as contenders of the mjpeg workload: `ffmpeg`, or the program named by the argument. A sender reads pictures as a
+* Matroska file from stdin and sends them at their timestamps. A receiver writes concatenated JPEG files to stdout. */
 #include "matroska.h"
 #include "mjpeg.h"
 #include "program.h"
@@ -9,12 +9,12 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 64 << 10 }; /* what a pipe holds */
+enum { READ_BYTES = 64 << 10 }; /* the capacity of a pipe */
 
 struct tool {
     const char *name, *version_option;
     void (*send)(const struct nd_mjpeg *job, struct command *command, uint16_t port);
-    /* Gives what its stdin has to say. */
+    /* Returns the text for the stdin of the program. */
     const char *(*receive)(const struct nd_mjpeg *job, struct command *command, uint16_t port);
 };
 
@@ -65,7 +65,7 @@ static void write_all(const char *program, int fd, const void *bytes, size_t len
     }
 }
 
-/* From the clip's file to the pipe, without coming through here. */
+/* Copies from the clip's file to the pipe within the kernel. */
 static void write_frame(const char *program, int fd, const struct nd_clip *clip, ssize_t frame) {
     off_t at = (off_t)clip->frames[frame].at;
     const off_t end = at + (off_t)clip->frames[frame].length;
@@ -91,10 +91,10 @@ static noreturn void run_sender(struct nd_mjpeg *job, const struct tool *tool) {
     }
 }
 
-/* What a program has written and nobody has taken. */
+/* Unparsed output of a program. */
 struct held {
     uint8_t *bytes;
-    size_t length, room, searched; /* no end of the first file before `searched`; 0: where its scan begins is not known */
+    size_t length, room, searched; /* the first file does not end before `searched`; 0: the start of its scan is unknown */
 };
 
 static void drop_first(struct held *held, size_t length) {
@@ -103,8 +103,8 @@ static void drop_first(struct held *held, size_t length) {
     held->searched = 0;
 }
 
-/* Takes the files that are whole. An FF D9 before a file's scan is not its end, and one between two files is nothing: a depacketiser writes
- * an EOI of its own behind the sender's. */
+/* Parses complete files. An FF D9 before the scan of a file is not its end, and one between two files is ignored, because a depacketiser
+* appends its own EOI to the sender's. */
 static void take_files(struct nd_mjpeg *job, struct held *held) {
     static struct nd_picture picture;
     for (;;) {
@@ -143,7 +143,7 @@ static noreturn void run_receiver(struct nd_mjpeg *job, const struct tool *tool)
             held.room = 2 * held.room + READ_BYTES;
             held.bytes = held.room <= ND_FRAME_BYTES_MAX ? realloc(held.bytes, held.room) : NULL;
             if (held.bytes == NULL)
-                nd_failed("%s: a picture does not end within %zu bytes", tool->name, held.length);
+                nd_failed("%s: no end of a picture within %zu bytes", tool->name, held.length);
         }
         const ssize_t got = read(out, held.bytes + held.length, READ_BYTES);
         if (got == 0 || (got < 0 && errno != EINTR))
@@ -164,7 +164,7 @@ int main(int count, char **arguments) {
         if (strcmp(tools[i].name, name) == 0)
             tool = &tools[i];
     if (tool == NULL)
-        nd_failed("%s: no program that this adapter knows", name);
+        nd_failed("unknown program %s", name);
     job.at_stop = program_end;
     nd_mjpeg_ready(&job, tool->name, program_version(tool->name, tool->version_option));
     if (job.sender)

@@ -16,7 +16,7 @@ enum {
     TRACK_NUMBER = 0xD7,
     TRACK_UID = 0x73C5,
     TRACK_TYPE = 0x83,
-    DEFAULT_DURATION = 0x23E383, /* in ns, whatever the scale */
+    DEFAULT_DURATION = 0x23E383, /* in ns, independent of the scale */
     CODEC_ID = 0x86,
     VIDEO = 0xE0,
     PIXEL_WIDTH = 0xB0,
@@ -56,7 +56,7 @@ static void put_text(struct writer *writer, uint32_t id, const char *text) {
     writer->at = (uint8_t *)stpcpy((char *)writer->at, text);
 }
 
-/* An element that has others in it: its length is known at its end. */
+/* Opens an element that contains others. Its length is written when it is closed. */
 static uint8_t *open_element(struct writer *writer, uint32_t id) {
     put_element(writer, id, 0);
     return writer->at;
@@ -94,7 +94,7 @@ size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_
 }
 
 size_t matroska_picture(uint8_t bytes[MATROSKA_BYTES_MAX], uint64_t at_ns, size_t picture_length) {
-    /* Of track 1, at the cluster's time, a key frame. */
+    /* Track 1, the time of the cluster, a key frame. */
     static const uint8_t block[] = {0x81, 0x00, 0x00, 0x80};
     struct writer writer = {bytes};
     uint8_t *cluster = open_element(&writer, CLUSTER);

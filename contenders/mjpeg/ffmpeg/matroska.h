@@ -1,4 +1,4 @@
-/* A Matroska file of JPEG pictures, as a stream: what says when each is due. RFC 9559. */
+/* A stream of JPEG pictures with timestamps, as a Matroska file (RFC 9559). */
 #ifndef MATROSKA_H
 #define MATROSKA_H
 
@@ -7,9 +7,9 @@
 
 enum { MATROSKA_BYTES_MAX = 256 };
 
-/* The beginning of a file whose pictures have this size, so many a second: who is not told the rate reads ahead to learn it. Gives its length. */
+/* Writes the head of a file and returns its length. It states the frame rate, because some readers would otherwise read ahead to probe it. */
 size_t matroska_begin(uint8_t bytes[MATROSKA_BYTES_MAX], uint32_t width, uint32_t height, uint32_t fps);
-/* What stands before each picture: its time in ns, as exact as a microsecond, and its length. Gives its length. */
+/* Writes the head of a picture with its time (rounded to 1 us) and length. Returns the length of the head. */
 size_t matroska_picture(uint8_t bytes[MATROSKA_BYTES_MAX], uint64_t at_ns, size_t picture_length);
 
 #endif

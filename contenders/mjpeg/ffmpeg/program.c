@@ -20,7 +20,7 @@ enum {
     LOOKS_MAX = 10000, /* ten seconds */
 };
 
-static _Atomic pid_t running; /* 0: not started yet */
+static _Atomic pid_t running; /* 0 if not started */
 static atomic_bool is_ended;
 
 static void must(int result, const char *what) {
@@ -35,10 +35,10 @@ void command_add(struct command *command, const char *format, ...) {
     int length = vsnprintf(words, sizeof words, format, values);
     va_end(values);
     if (length < 0 || (size_t)length >= sizeof words)
-        nd_failed("a command is too long: %s", words);
+        nd_failed("command too long: %s", words);
     while ((word = strsep(&rest, " ")) != NULL) {
         if (command->count == ARGUMENTS_MAX || strlen(word) >= ARGUMENT_BYTES_MAX)
-            nd_failed("a command has too many arguments, or one is too long: %s", word);
+            nd_failed("too many arguments, or argument too long: %s", word);
         char *text = command->texts[command->count];
         command->arguments[command->count++] = strcpy(text, word);
     }
@@ -51,7 +51,7 @@ int program_start(struct command *command, int *in, bool reads) {
     const pid_t adapter = getpid(), child = fork();
     must(child, "fork");
     if (child == 0) {
-        /* It must not outlive the adapter, not even one that ended before this call. */
+        /* The program must not outlive the adapter, even if the adapter ends before this call. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGPIPE, SIG_DFL);
         const int discard = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -80,9 +80,9 @@ void program_end(void) {
 }
 
 noreturn void program_has_ended(const char *name) {
-    while (atomic_load(&is_ended)) /* the process is about to */
+    while (atomic_load(&is_ended)) /* the process is about to exit */
         pause();
-    nd_failed("%s has ended", name);
+    nd_failed("%s ended by itself", name);
 }
 
 const char *program_version(const char *name, const char *option) {
@@ -91,14 +91,14 @@ const char *program_version(const char *name, const char *option) {
     snprintf(line, sizeof line, "%s %s 2>/dev/null", name, option);
     FILE *output = popen(line, "r");
     if (output == NULL || fscanf(output, "%*s version %191s", version) != 1)
-        nd_failed("`%s %s` names no version: is it installed?", name, option);
-    while (fgets(line, sizeof line, output) != NULL) /* or it is told that nobody reads */
+        nd_failed("`%s %s` prints no version; is it installed?", name, option);
+    while (fgets(line, sizeof line, output) != NULL) /* avoids SIGPIPE in the program */
         continue;
     pclose(output);
     return version;
 }
 
-/* False: it is taken. */
+/* Returns false if the port is in use. */
 static bool bind_at(int fd, struct in_addr address, uint16_t port) {
     const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = address};
     return bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
@@ -107,7 +107,7 @@ static bool bind_at(int fd, struct in_addr address, uint16_t port) {
 uint16_t port_choose(const char *address) {
     struct in_addr at;
     if (inet_pton(AF_INET, address, &at) != 1)
-        nd_unsupported("the address %.64s: IPv4 only", address);
+        nd_unsupported("the address %.64s is not IPv4", address);
     for (int tried = 0; tried < PORTS_TRIED_MAX; tried++) {
         struct sockaddr_in bound = {0};
         socklen_t length = sizeof bound;
@@ -124,7 +124,7 @@ uint16_t port_choose(const char *address) {
         if (both)
             return port;
     }
-    nd_failed("no even UDP port with a free one after it in %d tries", PORTS_TRIED_MAX);
+    nd_failed("no free pair of UDP ports in %d attempts", PORTS_TRIED_MAX);
 }
 
 static bool is_bound(uint16_t port) {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// The markers that are looked for, or written.
+// The JPEG markers that are parsed or written.
 const (
 	soi  = 0xD8
 	eoi  = 0xD9
@@ -18,32 +18,32 @@ const (
 	dri  = 0xDD
 )
 
-const tableBytes = 64 // a quantisation table of 8 bits a value
+const tableBytes = 64 // a quantisation table with 8-bit values
 
-// picture is what RTP carries of a JPEG file.
+// picture contains the parts of a JPEG file that RTP transports.
 type picture struct {
 	width, height   int
 	subsampling     byte   // RFC 2435, section 4.1: 0 for 4:2:2, 1 for 4:2:0
-	tables          []byte // two quantisation tables, of Y and of both colours
-	restartInterval uint16 // in MCUs; 0: none
-	scan            []byte // with the EOI, and whatever follows it
+	tables          []byte // two quantisation tables: luma and chroma
+	restartInterval uint16 // in MCUs; 0 if there is none
+	scan            []byte // includes the EOI and any following bytes
 }
 
-// parsePicture walks over the segments up to the scan. Huffman tables are taken to be the usual ones: RTP has no place for others.
+// parsePicture parses the segments up to the scan. It assumes the default Huffman tables, because RTP cannot transport others.
 func parsePicture(file []byte) (picture, error) {
 	var p picture
 	tables := map[byte][]byte{}
-	components := []byte(nil) // each: its number, its sampling, its table
+	components := []byte(nil) // for each: number, sampling, table
 	if len(file) < 2 || file[0] != 0xFF || file[1] != soi {
-		return p, errors.New("no JPEG file: no SOI")
+		return p, errors.New("not a JPEG file: no SOI")
 	}
 	for rest := file[2:]; ; {
 		if len(rest) < 4 || rest[0] != 0xFF {
-			return p, errors.New("no JPEG file: no marker where one should be")
+			return p, errors.New("not a JPEG file: missing marker")
 		}
 		marker, length := rest[1], int(binary.BigEndian.Uint16(rest[2:]))+2
 		if length < 4 || length > len(rest) {
-			return p, fmt.Errorf("no JPEG file: the segment %02X ends behind the file", marker)
+			return p, fmt.Errorf("not a JPEG file: segment %02X is truncated", marker)
 		}
 		body := rest[4:length]
 		rest = rest[length:]
@@ -51,7 +51,7 @@ func parsePicture(file []byte) (picture, error) {
 		case marker == dqt:
 			for ; len(body) >= 1+tableBytes; body = body[1+tableBytes:] {
 				if body[0] > 0x0F {
-					return p, errors.New("a quantisation table of 16 bits")
+					return p, errors.New("quantisation table with 16-bit values")
 				}
 				tables[body[0]] = body[1 : 1+tableBytes]
 			}
@@ -71,7 +71,7 @@ func parsePicture(file []byte) (picture, error) {
 
 func (p *picture) finish(components []byte, tables map[byte][]byte) error {
 	if components == nil {
-		return errors.New("no JPEG file: no SOF before the scan")
+		return errors.New("not a JPEG file: no SOF before the scan")
 	}
 	switch components[1] {
 	case 0x21:
@@ -83,13 +83,13 @@ func (p *picture) finish(components []byte, tables map[byte][]byte) error {
 	}
 	luma, chroma := tables[components[2]], tables[components[5]]
 	if luma == nil || chroma == nil || components[4] != 0x11 || components[7] != 0x11 || components[5] != components[8] {
-		return errors.New("tables or sampling of the components are not what RFC 2435 can say")
+		return errors.New("RFC 2435 cannot represent the tables or sampling of the components")
 	}
 	p.tables = append(append(make([]byte, 0, 2*tableBytes), luma...), chroma...)
 	return nil
 }
 
-// The tables of ITU-T T.81, K.3, as a DHT segment has them: DC 0, AC 0, DC 1, AC 1.
+// The tables of ITU-T T.81, K.3, in the format of a DHT segment: DC 0, AC 0, DC 1, AC 1.
 var huffmanTables = fromHex("" +
 	"0000010501010101010100000000000000000102030405060708090a0b100002010303020403050504040000017d01020300041105122131410613516107227114" +
 	"328191a1082342b1c11552d1f02433627282090a161718191a25262728292a3435363738393a434445464748494a535455565758595a636465666768696a737475" +
@@ -102,7 +102,7 @@ var huffmanTables = fromHex("" +
 func fromHex(text string) []byte {
 	bytes, err := hex.DecodeString(text)
 	if err != nil {
-		panic(err) // the texts stand in this program
+		panic(err) // the texts are constants
 	}
 	return bytes
 }

@@ -11,7 +11,7 @@ import (
 
 const step = 4 // pixels that the picture moves from frame to frame
 
-// sendLive draws, encodes and sends pictures for ever.
+// sendLive draws, encodes and sends pictures until the process ends.
 func (s *sender) sendLive(job *mjpeg.Job) error {
 	picture := image.NewYCbCr(image.Rect(0, 0, job.Width, job.Height), image.YCbCrSubsampleRatio420)
 	var file bytes.Buffer
@@ -32,7 +32,7 @@ func (s *sender) sendLive(job *mjpeg.Job) error {
 	}
 }
 
-// draw draws slanting bars of grey over fields of colour, moved by so many pixels.
+// draw draws slanted grey bars over coloured fields, moved by this number of pixels.
 func draw(picture *image.YCbCr, moved int) {
 	for y := range picture.Rect.Dy() {
 		row := picture.Y[y*picture.YStride:][:picture.Rect.Dx()]

@@ -1,6 +1,6 @@
-// Command go-plain is the mjpeg workload by Pion's RTP packets over Go's sockets, with RFC 2435 written for it (rfc2435.go). With the argument
-// whole-file it is go-article: each JPEG file is cut into packets as it is (wholefile.go). The packets of a frame go out one after the
-// other, once it is due.
+// Command go-plain runs the mjpeg workload with Pion's RTP packets over Go's sockets and its own RFC 2435 implementation (rfc2435.go). With
+// the argument whole-file, it is the contender go-article, which splits each JPEG file into packets unchanged (wholefile.go). All packets of
+// a frame are sent at once when the frame is due.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 const (
 	payloadType        = 26
 	clockRate          = 90_000
-	receiveBufferBytes = 1 << 20 // what a careful program asks for: the usual room is less than a frame
+	receiveBufferBytes = 1 << 20 // the default socket buffer is smaller than a frame
 )
 
 func main() {
@@ -42,7 +42,7 @@ func main() {
 type sender struct {
 	conn       *net.UDPConn
 	packetizer rtp.Packetizer
-	samples    uint32 // of the clock, from one frame to the next
+	samples    uint32 // RTP timestamp increment per frame
 	packet     [mjpeg.PacketBytesMax]byte
 }
 
@@ -57,7 +57,7 @@ func send(job *mjpeg.Job, how framing) error {
 	for jpeg, ok := job.Next(); ok; jpeg, ok = job.Next() {
 		job.AwaitDue()
 		if err := how.check(jpeg); err != nil {
-			return fmt.Errorf("a picture cannot be sent: %w", err)
+			return fmt.Errorf("cannot send a picture: %w", err)
 		}
 		if err := s.sendFrame(jpeg); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *sender) sendFrame(jpeg []byte) error {
 		if err != nil {
 			return err
 		}
-		// A receiver that has gone is nothing to a sender.
+		// A receiver that has ended is not an error.
 		if _, err := s.conn.Write(s.packet[:length]); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}

@@ -12,32 +12,32 @@ const (
 	mainHeaderBytes    = 8
 	restartHeaderBytes = 4
 	tableHeaderBytes   = 4
-	pixelsMax          = 2040 // in eights they fill a byte
+	pixelsMax          = 2040 // the header stores multiples of eight in a byte
 	hasRestarts        = 64   // of the type
-	tablesFollow       = 128  // Q from which on the tables stand in the packet
+	tablesFollow       = 128  // from this Q on, the packet contains the tables
 	tablesInBand       = 255
 	scanBytesMax       = 1 << 24 // an offset has 24 bits
 )
 
-// framing is how a JPEG file travels: cut into payloads, and put together again.
+// framing packetizes and reassembles JPEG files.
 type framing interface {
 	rtp.Payloader
-	// check says why a JPEG file cannot be sent.
+	// check returns an error if a JPEG file cannot be sent.
 	check(file []byte) error
-	// take gives a file once its last packet is there, valid until the next call.
+	// take returns a file when its last packet arrives. The file is valid until the next call.
 	take(packet *rtp.Packet) []byte
 }
 
-// rfc2435 sends the scan, and what a receiver needs to make a file of it.
+// rfc2435 sends the scan and the headers of RFC 2435, from which a receiver can reconstruct a file.
 type rfc2435 struct {
 	timestamp uint32
-	picture   picture // being received; its scan is of so many bytes of room
-	received  int     // bytes of it
+	picture   picture // being received; its scan is the buffer
+	received  int     // bytes of the scan
 	known     map[byte][]byte
 	file      []byte
 }
 
-// Payload cuts a file, so that each payload has at most mtu bytes: of one that check refuses there is none.
+// Payload splits a file into payloads of at most mtu bytes. It returns none for a file that check rejects.
 func (*rfc2435) Payload(mtu uint16, file []byte) [][]byte {
 	p, err := sendable(file)
 	if err != nil {
@@ -46,7 +46,7 @@ func (*rfc2435) Payload(mtu uint16, file []byte) [][]byte {
 	var payloads [][]byte
 	for offset := 0; offset < len(p.scan); {
 		payload := make([]byte, 0, mtu)
-		payload = binary.BigEndian.AppendUint32(payload, uint32(offset)) // its first byte is the type-specific one, 0
+		payload = binary.BigEndian.AppendUint32(payload, uint32(offset)) // its first byte, the type-specific one, is 0
 		kind := p.subsampling
 		if p.restartInterval > 0 {
 			kind += hasRestarts
@@ -54,7 +54,7 @@ func (*rfc2435) Payload(mtu uint16, file []byte) [][]byte {
 		payload = append(payload, kind, tablesInBand, byte(p.width/8), byte(p.height/8))
 		if p.restartInterval > 0 {
 			payload = binary.BigEndian.AppendUint16(payload, p.restartInterval)
-			payload = append(payload, 0xFF, 0xFF) // packets begin and end anywhere: section 3.1.7
+			payload = append(payload, 0xFF, 0xFF) // packets are not aligned with restart intervals: section 3.1.7
 		}
 		if offset == 0 {
 			payload = append(payload, 0, 0, 0, byte(len(p.tables)))
@@ -77,14 +77,14 @@ func sendable(file []byte) (picture, error) {
 	switch {
 	case err != nil:
 	case p.width > pixelsMax || p.height > pixelsMax || p.width%8 != 0 || p.height%8 != 0:
-		err = fmt.Errorf("%dx%d pixels: RFC 2435 has sizes of whole eights, up to %d", p.width, p.height, pixelsMax)
+		err = fmt.Errorf("%dx%d pixels: RFC 2435 requires multiples of 8 up to %d", p.width, p.height, pixelsMax)
 	case len(p.scan) == 0 || len(p.scan) > scanBytesMax:
-		err = fmt.Errorf("a scan of %d bytes", len(p.scan))
+		err = fmt.Errorf("scan of %d bytes is too long", len(p.scan))
 	}
 	return p, err
 }
 
-// take puts a packet's part in its place; a picture with a hole, or one that cannot be, is left out.
+// take copies the part of a packet to its offset. Incomplete and invalid pictures are dropped.
 func (r *rfc2435) take(packet *rtp.Packet) []byte {
 	if packet.Timestamp != r.timestamp {
 		r.timestamp, r.received, r.picture = packet.Timestamp, 0, picture{scan: r.picture.scan[:0]}
@@ -108,9 +108,9 @@ func (r *rfc2435) take(packet *rtp.Packet) []byte {
 	return r.file
 }
 
-var errShort = errors.New("a payload shorter than its headers")
+var errShort = errors.New("truncated payload header")
 
-// readHeaders gives the offset of a part of the scan, and the part. What the headers tell of the picture is kept.
+// readHeaders returns the offset of a part of the scan, and the part. It stores the picture's properties from the headers.
 func (r *rfc2435) readHeaders(payload []byte) (int, []byte, error) {
 	if len(payload) < mainHeaderBytes {
 		return 0, nil, errShort
@@ -121,7 +121,7 @@ func (r *rfc2435) readHeaders(payload []byte) (int, []byte, error) {
 	r.picture.subsampling = kind &^ hasRestarts
 	payload = payload[mainHeaderBytes:]
 	if r.picture.subsampling > 1 {
-		return 0, nil, fmt.Errorf("type %d is not known", kind)
+		return 0, nil, fmt.Errorf("unknown type %d", kind)
 	}
 	if kind&hasRestarts != 0 {
 		if len(payload) < restartHeaderBytes {
@@ -150,15 +150,15 @@ func (r *rfc2435) readHeaders(payload []byte) (int, []byte, error) {
 	return offset, payload, nil
 }
 
-// learn keeps tables: those of Q 128 to 254 stay the same for the session, and need not be sent each time.
+// learn stores tables. Those of Q 128 to 254 are constant for the session and need not be sent with each frame.
 func (r *rfc2435) learn(q byte, tables []byte, sixteenBits bool) error {
 	switch {
 	case sixteenBits:
-		return errors.New("tables of 16 bits")
+		return errors.New("quantisation tables with 16-bit values")
 	case len(tables) == 0 && q != tablesInBand:
 		r.picture.tables = r.known[q]
 	case len(tables) != 2*tableBytes:
-		return fmt.Errorf("tables of %d bytes", len(tables))
+		return fmt.Errorf("quantisation tables of %d bytes", len(tables))
 	default:
 		if r.known == nil {
 			r.known = map[byte][]byte{}
@@ -169,7 +169,7 @@ func (r *rfc2435) learn(q byte, tables []byte, sixteenBits bool) error {
 	return nil
 }
 
-// The tables of ITU-T T.81, K.1 and K.2, in zigzag order, that Q 1 to 99 scales: RFC 2435, section 4.2.
+// The tables of ITU-T T.81, K.1 and K.2, in zigzag order, which Q 1 to 99 scales: RFC 2435, section 4.2.
 var scaledTables = fromHex("" +
 	"100b0c0e0c0a100e0d0e1211101318281a181616183123251d283a333d3c3933383740485c4e404457453738506d51575f626768673e4d71797064785c656763" +
 	"1112121815182f1a1a2f634238426363636363636363636363636363636363636363636363636363636363636363636363636363636363636363636363636363")

@@ -2,16 +2,16 @@ package main
 
 import "github.com/pion/rtp"
 
-const fileBytesMax = 64 << 20 // what an endless picture may take
+const fileBytesMax = 64 << 20 // bounds the memory of a picture without an end
 
-// wholeFile cuts the file into payloads as it is: no header tells where a payload belongs, so one that is missing takes the picture with it.
+// wholeFile splits the file into payloads unchanged. No header contains the offset of a payload, so a lost one loses the picture.
 type wholeFile struct {
 	file  []byte
-	next  uint16 // sequence number
-	whole bool   // nothing of the picture is missing so far
+	next  uint16 // expected sequence number
+	whole bool   // no packet of the picture has been lost
 }
 
-// Payload cuts a file.
+// Payload splits a file.
 func (*wholeFile) Payload(mtu uint16, file []byte) [][]byte {
 	var payloads [][]byte
 	for len(file) > 0 {

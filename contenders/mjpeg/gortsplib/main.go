@@ -1,5 +1,5 @@
-// Command gortsplib is the mjpeg workload by gortsplib's encoder and decoder of RTP/M-JPEG packets over plain UDP sockets: without RTSP, which
-// the workload does not have. The packets of a frame go out one after the other, once it is due.
+// Command gortsplib runs the mjpeg workload with gortsplib's RTP/M-JPEG encoder and decoder over plain UDP sockets. The workload has no RTSP.
+// All packets of a frame are sent at once when the frame is due.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const (
 	headerBytes        = 12      // of RTP, without extensions
-	receiveBufferBytes = 0x80000 // what gortsplib's own sockets ask for
+	receiveBufferBytes = 0x80000 // as in gortsplib's own receivers
 )
 
 func main() {
@@ -48,15 +48,15 @@ func send(job *mjpeg.Job) error {
 		job.AwaitDue()
 		packets, err := encoder.Encode(jpeg)
 		if err != nil {
-			return fmt.Errorf("a picture cannot be sent: %w", err)
+			return fmt.Errorf("cannot send a picture: %w", err)
 		}
 		for _, packet := range packets {
-			packet.Timestamp = timestamp // which the encoder leaves to its user
+			packet.Timestamp = timestamp // the encoder does not set it
 			length, err := packet.MarshalTo(buffer[:])
 			if err != nil {
 				return err
 			}
-			// A receiver that has gone is nothing to a sender.
+			// A receiver that has ended is not an error.
 			if _, err := conn.Write(buffer[:length]); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 				return err
 			}
@@ -64,7 +64,7 @@ func send(job *mjpeg.Job) error {
 		job.Sent(len(jpeg))
 		timestamp += job.ClockPerFrame()
 	}
-	return errors.New("it encodes no pictures")
+	return errors.New("this contender does not encode pictures")
 }
 
 func receive(job *mjpeg.Job) error {
@@ -79,7 +79,7 @@ func receive(job *mjpeg.Job) error {
 	}
 	job.Bound(port, createdNs)
 	for {
-		buffer := make([]byte, mjpeg.PacketBytesMax) // the decoder keeps it until the frame is whole
+		buffer := make([]byte, mjpeg.PacketBytesMax) // the decoder keeps it until the frame is complete
 		length, err := conn.Read(buffer)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func receive(job *mjpeg.Job) error {
 		if packet.Unmarshal(buffer[:length]) != nil {
 			continue
 		}
-		// Its errors are packets that are missing, and that more are to come.
+		// Errors mean missing packets, or that the frame is incomplete.
 		if jpeg, err := decoder.Decode(&packet); err == nil {
 			job.Take(jpeg)
 		}

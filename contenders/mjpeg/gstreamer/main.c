@@ -1,4 +1,4 @@
-/* GStreamer within the process: pictures go into a pipeline by appsrc and come out of one by appsink, as its manual on applications shows. */
+/* In-process GStreamer: pictures enter a pipeline by appsrc and leave one by appsink, as in its application development manual. */
 #include "mjpeg.h"
 
 #include <gst/app/gstappsink.h>
@@ -8,8 +8,8 @@
 
 enum {
     PORTS_TRIED_MAX = 1000,
-    FLAT_OUT_FPS = 30,   /* what caps say then */
-    HEADER_PIXELS = 2040 /* longer sides do not fit into RFC 2435's header */
+    FLAT_OUT_FPS = 30,   /* the frame rate in caps if fps = 0 */
+    HEADER_PIXELS = 2040 /* maximum size in the header of RFC 2435 */
 };
 
 /* An error of any element ends the process. */
@@ -42,10 +42,10 @@ static GstElement *element(GstElement *pipeline, const char *name) {
 
 static void play(GstElement *pipeline) {
     if (gst_element_set_state(pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
-        nd_failed("the pipeline does not play");
+        nd_failed("cannot start the pipeline");
 }
 
-/* What is behind the pictures. */
+/* The sending part of the pipeline. */
 static gchar *sending(const struct nd_mjpeg *job, uint16_t port) {
     return g_strdup_printf("rtpjpegpay name=payloader mtu=%u ! udpsink host=%s port=%u sync=%s", job->packet_bytes, job->setup.peer, port,
                            job->fps > 0 ? "true" : "false");
@@ -82,7 +82,7 @@ static noreturn void run_sender(struct nd_mjpeg *job) {
         GstBuffer *buffer = gst_buffer_new_memdup(jpeg, length);
         GST_BUFFER_PTS(buffer) = nd_walk_stream_ns(job);
         if (gst_app_src_push_buffer(pictures, buffer) != GST_FLOW_OK)
-            nd_failed("the pipeline takes no pictures");
+            nd_failed("the pipeline rejects a picture");
         nd_walk_sent(job, length);
     }
     gst_element_set_state(pipeline, GST_STATE_NULL);
@@ -96,29 +96,29 @@ static GstFlowReturn on_sample(GstAppSink *pictures, gpointer job) {
         return GST_FLOW_EOS;
     GstBuffer *buffer = gst_sample_get_buffer(sample);
     if (!gst_buffer_map(buffer, &map, GST_MAP_READ))
-        nd_failed("a picture cannot be mapped");
+        nd_failed("cannot map a picture");
     nd_receiver_take(job, map.data, map.size);
     gst_buffer_unmap(buffer, &map);
     gst_sample_unref(sample);
     return GST_FLOW_OK;
 }
 
-/* udpsrc takes the port that is free if it is told 0; an even one is wanted. */
+/* With port 0, udpsrc binds any free port; repeat until the port is even. */
 static gint bind_even(GstElement *socket) {
     for (int tried = 0; tried < PORTS_TRIED_MAX; tried++) {
         gint port;
         g_object_set(socket, "port", 0, NULL);
         if (gst_element_set_state(socket, GST_STATE_READY) == GST_STATE_CHANGE_FAILURE)
-            nd_failed("udpsrc cannot be bound");
+            nd_failed("cannot bind udpsrc");
         g_object_get(socket, "port", &port, NULL);
         if (port > 0 && port % 2 == 0)
             return port;
         gst_element_set_state(socket, GST_STATE_NULL);
     }
-    nd_failed("no even UDP port in %d tries", PORTS_TRIED_MAX);
+    nd_failed("no free even UDP port in %d attempts", PORTS_TRIED_MAX);
 }
 
-/* What an SDP would say. */
+/* The caps that an SDP would specify. */
 static GstCaps *stream_caps(const struct nd_mjpeg *job) {
     GstCaps *caps = gst_caps_new_simple("application/x-rtp", "media", G_TYPE_STRING, "video", "clock-rate", G_TYPE_INT, 90000, "encoding-name",
                                         G_TYPE_STRING, "JPEG", "payload", G_TYPE_INT, 26, NULL);
@@ -155,7 +155,7 @@ int main(void) {
     gst_init(NULL, NULL);
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
         if (gst_element_factory_find(elements[i]) == NULL)
-            nd_unsupported("GStreamer has no %s here: apt-get install gstreamer1.0-plugins-base gstreamer1.0-plugins-good", elements[i]);
+            nd_unsupported("GStreamer element %s is missing: apt-get install gstreamer1.0-plugins-base gstreamer1.0-plugins-good", elements[i]);
     gst_version(&major, &minor, &micro, &nano);
     snprintf(version, sizeof version, "%u.%u.%u", major, minor, micro);
     nd_mjpeg_ready(&job, "GStreamer", version);

@@ -1,14 +1,14 @@
-"""JPEG files, as far as RFC 2435 carries them."""
+"""The subset of JPEG files that RFC 2435 can transport."""
 
 import struct
 from dataclasses import dataclass
 
 SOI, EOI = b"\xff\xd8", b"\xff\xd9"
 SOF0, DHT, SOF15, SOS, DQT, DRI = 0xC0, 0xC4, 0xCF, 0xDA, 0xDB, 0xDD
-TABLE_BYTES = 64  # a quantisation table of 8 bits a value
-SAMPLINGS = (0x21, 0x22)  # of Y, by RFC 2435's type: 4:2:2 and 4:2:0
+TABLE_BYTES = 64  # a quantisation table with 8-bit values
+SAMPLINGS = (0x21, 0x22)  # of luma, by RFC 2435's type: 4:2:2 and 4:2:0
 
-# The tables of ITU-T T.81, K.3, as a DHT segment has them: DC 0, AC 0, DC 1, AC 1.
+# The tables of ITU-T T.81, K.3, in the format of a DHT segment: DC 0, AC 0, DC 1, AC 1.
 HUFFMAN_TABLES = bytes.fromhex(
     "0000010501010101010100000000000000000102030405060708090a0b100002010303020403050504040000017d0102030004110512213141061351"
     "6107227114328191a1082342b1c11552d1f02433627282090a161718191a25262728292a3435363738393a434445464748494a535455565758595a63"
@@ -21,23 +21,23 @@ HUFFMAN_TABLES = bytes.fromhex(
 
 
 class Unfit(ValueError):
-    """A file that is no JPEG file, or one that RFC 2435 cannot carry."""
+    """A file that is not JPEG, or that RFC 2435 cannot transport."""
 
 
 @dataclass
 class Picture:
-    """What RTP carries of a JPEG file."""
+    """The parts of a JPEG file that RTP transports."""
 
     width: int = 0
     height: int = 0
-    type: int = 0  # RFC 2435, section 4.1, without the bit that means restart markers
-    tables: bytes = b""  # two quantisation tables, of Y and of both colours
-    restart: int = 0  # in MCUs; 0: none
-    scan: object = b""  # a buffer, with the EOI and whatever follows it
+    type: int = 0  # RFC 2435, section 4.1, without the bit for restart markers
+    tables: bytes = b""  # two quantisation tables: luma and chroma
+    restart: int = 0  # in MCUs; 0 if there is none
+    scan: object = b""  # a buffer that includes the EOI and any following bytes
 
     @classmethod
     def parse(cls, file):
-        """Walk over the segments up to the scan. Huffman tables are taken to be the usual ones: RTP has no place for others."""
+        """Parse the segments up to the scan. Assumes the default Huffman tables, because RTP cannot transport others."""
         file = memoryview(file)
         if file[:2] != SOI:
             raise Unfit("no SOI")
@@ -48,11 +48,11 @@ class Picture:
             marker, end = file[at + 1], at + 2 + int.from_bytes(file[at + 2 : at + 4], "big")
             body, at = bytes(file[at + 4 : end]), end
             if end > len(file):
-                raise Unfit(f"the segment {marker:02X} ends behind the file")
+                raise Unfit(f"segment {marker:02X} is truncated")
             if marker == DQT:
                 for start in range(0, len(body), 1 + TABLE_BYTES):
                     if body[start] > 0x0F:
-                        raise Unfit("a quantisation table of 16 bits")
+                        raise Unfit("quantisation table with 16-bit values")
                     tables[body[start]] = body[start + 1 : start + 1 + TABLE_BYTES]
             elif marker == SOF0 and len(body) == 6 + 3 * 3:
                 picture.height, picture.width = struct.unpack_from(">HH", body, 1)

@@ -1,5 +1,5 @@
-"""The mjpeg workload by the standard library alone: sockets, struct and RFC 2435 (rtp.py). The packets of a frame go out one after the other,
-once it is due."""
+"""The mjpeg workload with only the standard library: sockets, struct and an RFC 2435 implementation (rtp.py). All packets of a frame are sent
+at once when the frame is due."""
 
 import platform
 import socket
@@ -10,9 +10,9 @@ from netdyno_contender.mjpeg import begin
 from rtp import Depacketizer, Packetizer
 
 CLOCK_RATE = 90_000
-FLAT_OUT_FPS = 30  # what timestamps say then
+FLAT_OUT_FPS = 30  # the rate of timestamps if fps = 0
 MAX_DATAGRAM_BYTES = 65536
-RECEIVE_BUFFER_BYTES = 1 << 20  # what a careful program asks for: the usual room is less than a frame
+RECEIVE_BUFFER_BYTES = 1 << 20  # the default socket buffer is smaller than a frame
 PORTS_TRIED = 1000
 
 
@@ -29,7 +29,7 @@ def send(job):
             try:
                 link.sendmsg(packet)
             except ConnectionRefusedError:
-                pass  # a receiver that has gone is nothing to a sender
+                pass  # a receiver that has ended is not an error
         job.sent(len(file))
 
 
@@ -51,7 +51,7 @@ def receive(job):
 
 
 def bind_even(local):
-    """A socket at an even port, as RTP has it."""
+    """Bind a socket to an even port, as RTP requires."""
     for _ in range(PORTS_TRIED):
         link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         link.bind((local, 0))
@@ -59,7 +59,7 @@ def bind_even(local):
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
             return link
         link.close()
-    raise OSError(f"no even UDP port in {PORTS_TRIED} tries")
+    raise OSError(f"no free even UDP port in {PORTS_TRIED} attempts")
 
 
 def main():

@@ -1,4 +1,4 @@
-"""RTP (RFC 3550) with JPEG pictures (RFC 2435): packets of a picture, and pictures of packets."""
+"""RTP (RFC 3550) with JPEG pictures (RFC 2435): packetization and reassembly."""
 
 import random
 import struct
@@ -8,16 +8,16 @@ from jpeg import TABLE_BYTES, Picture, Unfit
 PAYLOAD_TYPE = 26
 MARKER = 0x80
 RTP = struct.Struct(">BBHII")  # version, marker and payload type, sequence number, timestamp, SSRC
-MAIN = struct.Struct(">IBBBB")  # type-specific and offset, type, Q, width and height in eights
+MAIN = struct.Struct(">IBBBB")  # type-specific and offset, type, Q, width and height in units of 8
 RESTART = struct.Struct(">HH")  # interval in MCUs; first, last and count
 TABLES = struct.Struct(">BBH")  # zero, precision, length
 HAS_RESTARTS = 64  # of the type
-TABLES_FOLLOW = 128  # Q from which on the tables stand in the packet
+TABLES_FOLLOW = 128  # from this Q on, the packet contains the tables
 TABLES_IN_BAND = 255
 MAX_PIXELS = 2040
 MAX_SCAN_BYTES = 1 << 24  # an offset has 24 bits
 
-# The tables of ITU-T T.81, K.1 and K.2, in zigzag order, that Q 1 to 99 scales: RFC 2435, section 4.2.
+# The tables of ITU-T T.81, K.1 and K.2, in zigzag order, which Q 1 to 99 scales: RFC 2435, section 4.2.
 SCALED_TABLES = bytes.fromhex(
     "100b0c0e0c0a100e0d0e1211101318281a181616183123251d283a333d3c3933383740485c4e404457453738506d51575f626768673e4d71797064785c656763"
     "1112121815182f1a1a2f634238426363636363636363636363636363636363636363636363636363636363636363636363636363636363636363636363636363"
@@ -25,23 +25,23 @@ SCALED_TABLES = bytes.fromhex(
 
 
 class Packetizer:
-    """One stream of pictures."""
+    """The sender of a stream of pictures."""
 
     def __init__(self, packet_bytes, clock_per_frame):
         self._packet_bytes, self._clock_per_frame = packet_bytes, clock_per_frame
         self._ssrc, self._sequence, self._timestamp = (random.getrandbits(bits) for bits in (32, 16, 32))
 
     def packets(self, file):
-        """The packets of a JPEG file, each as (headers, part of the scan): the scan is not copied. Unfit says why there are none."""
+        """The packets of a JPEG file, each as (headers, part of the scan), without copying the scan. Raises Unfit."""
         picture = Picture.parse(file)
         width, height = picture.width, picture.height
         if max(width, height) > MAX_PIXELS or width % 8 or height % 8:
-            raise Unfit(f"{width}x{height} pixels: RFC 2435 has sizes of whole eights, up to {MAX_PIXELS}")
+            raise Unfit(f"{width}x{height} pixels: RFC 2435 requires multiples of 8 up to {MAX_PIXELS}")
         if not 0 < len(picture.scan) <= MAX_SCAN_BYTES:
-            raise Unfit(f"a scan of {len(picture.scan)} bytes")
+            raise Unfit(f"scan of {len(picture.scan)} bytes is too long")
         kind, restart = picture.type, b""
         if picture.restart:
-            # Packets begin and end anywhere: section 3.1.7.
+            # Packets are not aligned with restart intervals: section 3.1.7.
             kind, restart = kind | HAS_RESTARTS, RESTART.pack(picture.restart, 0xFFFF)
         tables = TABLES.pack(0, 0, len(picture.tables)) + picture.tables
         offset = 0
@@ -57,17 +57,17 @@ class Packetizer:
 
 
 class Depacketizer:
-    """The picture that is being received."""
+    """The receiver of a stream of pictures."""
 
     def __init__(self):
         self._timestamp, self._picture, self._received = None, Picture(), 0
         self._scan = bytearray(1 << 16)
-        self._tables = {}  # by Q, of those that stay the same for the session
+        self._tables = {}  # by Q, those that are constant for the session
 
     def take(self, packet):
-        """A JPEG file once its last packet is there. A picture with a hole is left out; Unfit says why a packet is."""
+        """Handle a packet. Returns a JPEG file when its last packet arrives, else None. Incomplete pictures are dropped. Raises Unfit."""
         if len(packet) < RTP.size + MAIN.size:
-            raise Unfit("a packet shorter than its headers")
+            raise Unfit("truncated packet header")
         _, kind, _, timestamp, _ = RTP.unpack_from(packet)
         if kind & ~MARKER != PAYLOAD_TYPE:
             return None
@@ -76,7 +76,7 @@ class Depacketizer:
         try:
             offset, part = self._read_headers(packet)
         except struct.error as error:
-            raise Unfit(f"a packet shorter than its headers: {error}") from None
+            raise Unfit(f"truncated packet header: {error}") from None
         end = offset + len(part)
         if end > len(self._scan):
             self._scan.extend(bytes(end))
@@ -86,11 +86,11 @@ class Depacketizer:
             return None
         self._picture.scan = memoryview(self._scan)[:end]
         file = self._picture.file()
-        self._picture.scan = b""  # the room may grow again
+        self._picture.scan = b""  # releases the view, so that the buffer can grow
         return file
 
     def _read_headers(self, packet):
-        """The offset of a part of the scan, and the part. What the headers tell of the picture is kept."""
+        """Return the offset of a part of the scan, and the part. Stores the picture's properties from the headers."""
         picture, at = self._picture, RTP.size + MAIN.size
         offset, kind, q, width, height = MAIN.unpack_from(packet, RTP.size)
         offset &= MAX_SCAN_BYTES - 1
@@ -108,7 +108,7 @@ class Depacketizer:
                 at += length
             picture.tables = self._tables.get(q, b"")
             if sixteen_bits or len(picture.tables) not in (0, 2 * TABLE_BYTES):
-                raise Unfit("tables that are not two of 8 bits")
+                raise Unfit("expected two quantisation tables with 8-bit values")
         elif offset == 0:
             picture.tables = scaled_tables(q)
         return offset, packet[at:]

@@ -4,7 +4,7 @@ package main
 #cgo pkg-config: gstreamer-app-1.0
 #include <gst/app/gstappsink.h>
 
-// A pipeline that plays, and its appsink named sink; NULL, and why.
+// Starts a pipeline and gets its appsink named sink. Returns NULL and the reason on failure.
 static GstElement *play(const char *description, GstAppSink **sink, char **why) {
 	GError *error = NULL;
 	GstElement *pipeline = gst_parse_launch(description, &error);
@@ -14,7 +14,7 @@ static GstElement *play(const char *description, GstAppSink **sink, char **why) 
 	}
 	*sink = GST_APP_SINK(gst_bin_get_by_name(GST_BIN(pipeline), "sink"));
 	if (gst_element_set_state(pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
-		*why = "it cannot play";
+		*why = "cannot start";
 		return NULL;
 	}
 	return pipeline;
@@ -28,7 +28,7 @@ import (
 	"unsafe"
 )
 
-// capture has GStreamer make and encode pictures in this process.
+// capture generates and encodes pictures with GStreamer in this process.
 type capture struct{ sink *C.GstAppSink }
 
 func newCapture(width, height, fps, quality int) (*capture, error) {
@@ -44,7 +44,7 @@ func newCapture(width, height, fps, quality int) (*capture, error) {
 	return &c, nil
 }
 
-// next waits for a picture, and gives a copy of its JPEG file in Go's memory.
+// next waits for a picture and returns a copy of its JPEG file in Go's memory.
 func (c *capture) next() ([]byte, error) {
 	sample := C.gst_app_sink_pull_sample(c.sink)
 	if sample == nil {
@@ -54,7 +54,7 @@ func (c *capture) next() ([]byte, error) {
 	buffer := C.gst_sample_get_buffer(sample)
 	var view C.GstMapInfo
 	if C.gst_buffer_map(buffer, &view, C.GST_MAP_READ) == 0 {
-		return nil, errors.New("a picture cannot be read")
+		return nil, errors.New("cannot read a picture")
 	}
 	defer C.gst_buffer_unmap(buffer, &view)
 	return C.GoBytes(unsafe.Pointer(view.data), C.int(view.size)), nil

@@ -1,6 +1,6 @@
-// Command mjpeg-memory is the Go program of the study beside it, part 1: GStreamer makes and encodes pictures in this process (cgo), Go cuts
-// each JPEG file into packets of RTP and sends them; nobody has to receive them. In the end it tells what Go counts as its memory, what the
-// system counts as the process', and what the collector did.
+// Command mjpeg-memory is the Go program of the study's first section. GStreamer generates and encodes pictures in this process (cgo). Go
+// splits each JPEG file into RTP packets and sends them; no receiver is needed. At the end, it prints the memory counters of the Go runtime
+// and of the system, and the statistics of the garbage collector.
 //
 //	go run . -seconds 10
 package main
@@ -32,13 +32,13 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("mjpeg-memory: ")
 	width, height := flag.Int("width", 1920, "pixels"), flag.Int("height", 1080, "pixels")
-	fps, quality := flag.Int("fps", 30, "pictures a second"), flag.Int("quality", 85, "of the encoder, 1 to 100")
-	to := flag.String("to", "127.0.0.1:5004", "where packets go")
-	packetBytes := flag.Int("packet-bytes", 1400, "bytes of a packet, its RTP header included")
-	seconds := flag.Float64("seconds", 10, "how long to send")
+	fps, quality := flag.Int("fps", 30, "pictures per second"), flag.Int("quality", 85, "quality of the encoder, 1 to 100")
+	to := flag.String("to", "127.0.0.1:5004", "destination of the packets")
+	packetBytes := flag.Int("packet-bytes", 1400, "length of a packet, including its RTP header")
+	seconds := flag.Float64("seconds", 10, "duration in seconds")
 	flag.Parse()
 	if *fps < 1 || *packetBytes <= headerBytes {
-		log.Fatal("-fps takes 1 and more, -packet-bytes more than the 12 of a header")
+		log.Fatal("-fps must be at least 1, and -packet-bytes more than 12, the length of a header")
 	}
 	conn, err := net.Dial("udp", *to)
 	if err != nil {
@@ -61,7 +61,7 @@ func main() {
 	s.tell(time.Since(begun))
 }
 
-// stream is one RTP stream; whole JPEG files are its payload.
+// stream is an RTP stream whose payload is whole JPEG files.
 type stream struct {
 	conn            net.Conn
 	packet          []byte
@@ -70,7 +70,7 @@ type stream struct {
 	frames, packets uint64
 }
 
-// send cuts a file into packets. That nobody listens is nothing to a sender.
+// send splits a file into packets. A missing receiver is not an error.
 func (s *stream) send(file []byte) {
 	for len(file) > 0 {
 		part := copy(s.packet[headerBytes:], file)
@@ -89,7 +89,7 @@ func (s *stream) send(file []byte) {
 	s.frames++
 }
 
-// tell says what was used, in the units of the study.
+// tell prints the results in the units of the study.
 func (s *stream) tell(took time.Duration) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)

@@ -1,4 +1,4 @@
-//! The receiving role: opens, puts together, checks, and returns credit once a batch.
+//! The receiving role: decrypts, reassembles, checks, and returns credit once per batch.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -16,11 +16,11 @@ struct Connection {
     link: Link,
     peer: SocketAddr,
     sink: Sink,
-    /// The message whose fragments are arriving.
+    /// The message that is being reassembled.
     partial: Vec<u8>,
-    /// Datagrams taken, and the number of the next one.
+    /// Datagrams received, and the number of the next one.
     taken: u64,
-    /// Datagrams sealed.
+    /// Datagrams encrypted.
     sealed: u64,
     queued: bool,
 }
@@ -33,7 +33,7 @@ pub struct Answerer {
     registry: Registry,
     connections: Vec<Option<Connection>>,
     inbox: Inbox,
-    /// Connections whose socket may have more, each once.
+    /// Connections whose socket may have pending datagrams, each once.
     ready: VecDeque<usize>,
 }
 
@@ -62,13 +62,16 @@ impl Answerer {
 }
 
 impl Connection {
-    /// Opens all that one system call took.
+    /// Decrypts and handles the datagrams of one system call.
     fn take(&mut self, job: &Job, cipher: &Cipher, index: usize, inbox: &mut Inbox) -> Result<(), String> {
         let before = self.taken;
         for datagram in inbox.datagrams() {
             let (number, frames) = cipher.open(datagram, index as u32, Side::Offerer)?;
             if number != self.taken {
-                return Err(format!("datagram {number}, not {}, and nothing here sends again", self.taken));
+                return Err(format!(
+                    "received datagram {number}, expected {}; lost datagrams are not retransmitted",
+                    self.taken
+                ));
             }
             self.taken += 1;
             for frame in frames {
@@ -82,7 +85,7 @@ impl Connection {
                     (kind::PART, part) if self.partial.len() + part.len() <= job.message_bytes => {
                         self.partial.extend_from_slice(part);
                     }
-                    _ => return Err("a frame that does not belong".to_owned()),
+                    _ => return Err("unexpected frame".to_owned()),
                 }
             }
         }
@@ -109,7 +112,7 @@ impl Role for Answerer {
     fn on_order(&mut self, order: Order) -> Result<(), String> {
         match order {
             Order::Remote(index, offer) => self.accept(index, offer.parse()?),
-            Order::Candidate(..) => Err("a candidate: the other role is not the ceiling".to_owned()),
+            Order::Candidate(..) => Err("unexpected candidate: the other role is not the ceiling".to_owned()),
             Order::Start(_) => Ok(()),
         }
     }

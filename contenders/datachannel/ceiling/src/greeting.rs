@@ -1,4 +1,4 @@
-//! What stands where a WebRTC stack has its session description.
+//! The ceiling's replacement for a session description.
 
 use std::fmt;
 use std::io;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 
 use crate::link::Link;
 
-/// The port to send to, and how many datagrams the socket behind it can hold.
+/// The port to send to, and the number of datagrams that its socket buffer can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// UDP port.
     pub port: u16,
-    /// Datagrams that may be on their way at one time.
+    /// Maximum number of datagrams in flight.
     pub credit: u64,
 }
 
 impl Greeting {
-    /// Of this end.
+    /// Creates the greeting of this end.
     pub fn of(link: &Link) -> io::Result<Self> {
         Ok(Self { port: link.port()?, credit: link.credit()? })
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_it_wrote_and_refuses_the_rest() {
+    fn greetings_round_trip_and_invalid_ones_are_rejected() {
         let greeting = Greeting { port: 4321, credit: 99 };
         assert_eq!(greeting.to_string().parse(), Ok(greeting));
         for text in ["", "v=0", "netdyno-ceiling", "netdyno-ceiling 1", "netdyno-ceiling 70000 1"] {

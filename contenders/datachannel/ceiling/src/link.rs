@@ -1,4 +1,4 @@
-//! One UDP socket of one connection: segmented sends, coalesced receives.
+//! The UDP socket of a connection, with segmented sends and coalesced receives.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -9,26 +9,26 @@ use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 
 use crate::wire::MAX_DATAGRAM_BYTES;
 
-/// What is asked for; the kernel grants no more than its `net.core.rmem_max` and `wmem_max`.
+/// The requested buffer size; the kernel grants at most `net.core.rmem_max` and `wmem_max`.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
-/// Room in the receive buffer to keep for each byte in flight. The kernel charges up to 2.3 bytes for one where a
-/// batch was split on its way, and the buffer must never overflow: nothing here sends again.
+/// Space in the receive buffer for each byte in flight. The kernel charges up to 2.3 bytes per byte if a batch is split, and
+/// the buffer must never overflow, because lost datagrams are not retransmitted.
 const CHARGE_PER_BYTE: usize = 3;
-/// Payload of the largest UDP datagram over IPv4, and so of a batch before it is cut.
+/// Maximum payload of UDP over IPv4, and thus of a batch.
 const MAX_BATCH_BYTES: usize = 65_507;
-/// Batches taken by one system call.
+/// Maximum number of batches per receive call.
 const INBOX_BATCHES: usize = 4;
-/// Room for one coalesced batch.
+/// Length of the buffer for one coalesced batch.
 const INBOX_BATCH_BYTES: usize = 1 << 16;
 
-/// A socket, not connected, so that a peer that has gone shows as silence and not as an error.
+/// An unconnected socket, so that a peer that has ended causes no errors.
 pub struct Link {
     socket: UdpSocket,
     udp: UdpSocketState,
 }
 
 impl Link {
-    /// Binds a port of its own on `local`; `token` announces what arrives.
+    /// Binds a free port on `local`. Readiness is reported with `token`.
     pub fn bind(local: IpAddr, registry: &Registry, token: Token) -> io::Result<Self> {
         let mut socket = UdpSocket::bind(SocketAddr::new(local, 0))?;
         let udp = UdpSocketState::new(UdpSockRef::from(&socket))?;
@@ -38,23 +38,23 @@ impl Link {
         Ok(Self { socket, udp })
     }
 
-    /// The port it got.
+    /// The bound port.
     pub fn port(&self) -> io::Result<u16> {
         Ok(self.socket.local_addr()?.port())
     }
 
-    /// Datagrams of the largest size that may be on their way to this socket at one time.
+    /// Maximum number of full-size datagrams in flight to this socket.
     pub fn credit(&self) -> io::Result<u64> {
         let granted = self.udp.recv_buffer_size(UdpSockRef::from(&self.socket))?;
         Ok((granted / CHARGE_PER_BYTE / MAX_DATAGRAM_BYTES).max(1) as u64)
     }
 
-    /// Datagrams of `stride` bytes that one system call sends.
+    /// Maximum number of datagrams of `stride` bytes per send call.
     pub fn batch(&self, stride: usize) -> usize {
         self.udp.max_gso_segments().min(MAX_BATCH_BYTES / stride).max(1)
     }
 
-    /// Sends datagrams of `stride` bytes that lie one after the other.
+    /// Sends consecutive datagrams of `stride` bytes.
     pub fn send(&self, peer: SocketAddr, datagrams: &[u8], stride: usize) -> io::Result<()> {
         let transmit = Transmit {
             destination: peer,
@@ -65,7 +65,7 @@ impl Link {
         };
         loop {
             match self.udp.try_send(UdpSockRef::from(&self.socket), &transmit) {
-                // The kernel empties the send buffer by itself, whatever the peer does.
+                // The kernel drains the send buffer independently of the peer.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
                 done => return done,
             }
@@ -73,7 +73,7 @@ impl Link {
     }
 }
 
-/// Buffers for what arrives, shared by all links of a role.
+/// Receive buffers, shared by all links of a role.
 pub struct Inbox {
     buffers: [Vec<u8>; INBOX_BATCHES],
     metas: [RecvMeta; INBOX_BATCHES],
@@ -81,13 +81,13 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Empty.
+    /// Creates empty buffers.
     pub fn new() -> Self {
         let buffers = std::array::from_fn(|_| vec![0; INBOX_BATCH_BYTES]);
         Self { buffers, metas: [RecvMeta::default(); INBOX_BATCHES], filled: 0 }
     }
 
-    /// Takes what has arrived at `link`; true if more may be there.
+    /// Receives from `link`. Returns true if more may be pending.
     pub fn receive(&mut self, link: &Link) -> io::Result<bool> {
         let mut slices = self.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
         self.filled = match link.udp.recv(UdpSockRef::from(&link.socket), &mut slices, &mut self.metas) {
@@ -98,7 +98,7 @@ impl Inbox {
         Ok(self.filled == INBOX_BATCHES)
     }
 
-    /// The datagrams that were taken, in their order.
+    /// The received datagrams, in order.
     pub fn datagrams(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let batches = self.buffers.iter_mut().zip(&self.metas).take(self.filled);
         batches.flat_map(|(buffer, meta)| buffer[..meta.len].chunks_mut(meta.stride.max(1)))

@@ -2,11 +2,11 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | carry, seal, open, check and count every message | SCTP, DTLS, ICE, SDP, DCEP: the key comes from the seed |
-//! | keep its order, and what is in flight within the receiver's socket buffer | send anything again, or adapt its rate |
+//! | send, encrypt, decrypt, check and count every message | SCTP, DTLS, ICE, SDP, DCEP: the key is derived from the seed |
+//! | preserve order, and bound data in flight by the receiver's socket buffer | retransmit, or adapt its rate |
 //!
-//! One thread runs all connections of a role. It is no protocol to use: its only point is what a WebRTC stack
-//! cannot do better than on the same machine.
+//! One thread runs all connections of a role. The protocol is not meant for use: it only provides an upper bound for WebRTC
+//! stacks on the same machine.
 
 mod answerer;
 mod greeting;
@@ -26,19 +26,19 @@ use answerer::Answerer;
 use offerer::Offerer;
 use wire::Cipher;
 
-/// Longest message of the workload.
+/// Maximum length of a message in the workload.
 const MAX_MESSAGE_BYTES: usize = 262_144;
-/// Readiness events taken by one system call.
+/// Maximum number of readiness events per poll.
 const MAX_EVENTS: usize = 1024;
 const ORDERS: Token = Token(usize::MAX);
 
-/// What the loop drives. An error ends the process.
+/// A role, which the event loop drives. An error ends the process.
 trait Role {
-    /// The lab wants something.
+    /// Handles an order of the lab.
     fn on_order(&mut self, order: Order) -> Result<(), String>;
-    /// Something arrived at this connection's socket since it was last empty.
+    /// Handles the readiness of a connection's socket (edge-triggered).
     fn on_readable(&mut self, connection: usize) -> Result<(), String>;
-    /// Does a bounded amount of work; true if there is more to do at once.
+    /// Does a bounded amount of work. Returns true if more work is pending.
     fn work(&mut self) -> Result<bool, String>;
 }
 
@@ -52,7 +52,7 @@ fn main() {
         let cipher = Cipher::new(setup.seed)?;
         let (queue, orders) = channel();
         job.serve(events, move |order| {
-            // Either fails only when the loop below has ended, and the process with it.
+            // These fail only if the loop below has ended and the process is about to exit.
             let _ = queue.send(order).is_ok() && waker.wake().is_ok();
         });
         lab.ready(
@@ -74,7 +74,7 @@ fn main() {
     }
 }
 
-/// Runs until the process exits, or something failed.
+/// Runs until the process exits or an error occurs.
 fn drive(mut poll: Poll, orders: &Receiver<Order>, mut role: impl Role) -> Result<(), String> {
     let mut events = Events::with_capacity(MAX_EVENTS);
     let mut busy = false;

@@ -16,9 +16,9 @@ use crate::wire::{Cipher, NUMBER_BYTES, Side, TAG_BYTES, kind};
 struct Connection {
     link: Link,
     packer: Packer,
-    /// The answerer's address and the datagrams it can hold, once it has told them.
+    /// The answerer's address and its credit, after its greeting has arrived.
     peer: Option<(SocketAddr, u64)>,
-    /// Datagrams sent, and those of them that the answerer has taken.
+    /// Datagrams sent, and datagrams that the answerer has received.
     sent: u64,
     taken: u64,
 }
@@ -36,7 +36,7 @@ pub struct Offerer {
 }
 
 impl Offerer {
-    /// Opens a socket a connection and offers them.
+    /// Opens a socket per connection and sends the offers.
     pub fn new(job: Arc<Job>, cipher: Cipher, peer: IpAddr, registry: &Registry) -> Result<Self, String> {
         let mut connections = Vec::with_capacity(job.pairs);
         for index in 0..job.pairs {
@@ -53,7 +53,7 @@ impl Offerer {
         Ok(Self { job, cipher, peer, connections, inbox, arena, stride, phase: None })
     }
 
-    /// Sends one batch if the credit has room for it; true if it did.
+    /// Sends one batch if the credit allows it. Returns whether it did.
     fn send_batch(&mut self, index: usize) -> Result<bool, String> {
         let connection = &mut self.connections[index];
         let (Some((peer, credit)), Some(phase)) = (connection.peer, self.phase) else {
@@ -93,7 +93,9 @@ impl Role for Offerer {
                 self.connections[index].peer = Some((peer, credit.max(1)));
                 self.job.opened(index);
             }
-            Order::Candidate(..) => return Err("a candidate: the other role is not the ceiling".to_owned()),
+            Order::Candidate(..) => {
+                return Err("unexpected candidate: the other role is not the ceiling".to_owned());
+            }
             Order::Start(phase) => self.phase = Some(phase),
         }
         Ok(())
@@ -109,11 +111,11 @@ impl Role for Offerer {
                     match frame? {
                         (kind::LAST, message) => self.job.hello(index, message),
                         (kind::CREDIT, taken) => {
-                            let taken = taken.try_into().map_err(|_| "a credit that is not a number")?;
+                            let taken = taken.try_into().map_err(|_| "invalid credit")?;
                             connection.taken =
                                 u64::from_be_bytes(taken).clamp(connection.taken, connection.sent);
                         }
-                        _ => return Err("an unknown frame".to_owned()),
+                        _ => return Err("unexpected frame".to_owned()),
                     }
                 }
             }

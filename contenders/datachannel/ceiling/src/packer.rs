@@ -1,10 +1,10 @@
-//! Messages into frames: several small ones a datagram, one large one over several datagrams.
+//! Encoding of messages as frames: several small messages per datagram, or one large message over several datagrams.
 
 use netdyno_contender::datachannel::Source;
 
 use crate::wire::{CAPACITY_BYTES, FRAME_HEADER_BYTES, NUMBER_BYTES, TAG_BYTES, kind, write_frame_header};
 
-/// Size of every datagram for messages of this length: full if they are cut, else as many whole ones as fit.
+/// Length of every datagram for messages of this length: full if messages are fragmented, otherwise as many messages as fit.
 pub fn stride(message_bytes: usize) -> usize {
     let frame = FRAME_HEADER_BYTES + message_bytes;
     let frames = if frame > CAPACITY_BYTES { CAPACITY_BYTES } else { CAPACITY_BYTES / frame * frame };
@@ -14,13 +14,13 @@ pub fn stride(message_bytes: usize) -> usize {
 /// The messages of one connection as frames.
 pub struct Packer {
     source: Source,
-    /// A message that is being cut, and how much of it has gone.
+    /// A message that is being fragmented, and its sent length.
     cut: Vec<u8>,
     gone: usize,
 }
 
 impl Packer {
-    /// For the messages of `source`.
+    /// Creates the packer for the messages of `source`.
     pub fn new(source: Source) -> Self {
         Self { source, cut: Vec::new(), gone: 0 }
     }
@@ -30,7 +30,7 @@ impl Packer {
         self.source.verifying()
     }
 
-    /// Fills `frames` while `go_on` allows another frame; the rest becomes padding. False if there was none.
+    /// Fills `frames` while `go_on` allows another frame; the rest is padding. Returns false without any frame.
     pub fn pack(&mut self, frames: &mut [u8], go_on: impl Fn(&Self) -> bool) -> bool {
         let mut at = 0;
         while go_on(self) {
@@ -44,7 +44,7 @@ impl Packer {
         at > 0
     }
 
-    /// Writes one frame; gives its length, 0 if it must wait for the next datagram.
+    /// Writes one frame and returns its length, or 0 if it does not fit into this datagram.
     fn frame(&mut self, out: &mut [u8]) -> usize {
         let Some(room) = out.len().checked_sub(FRAME_HEADER_BYTES + 1).map(|spare| spare + 1) else {
             return 0;
@@ -88,7 +88,7 @@ mod tests {
     use crate::wire::MAX_DATAGRAM_BYTES;
 
     #[test]
-    fn a_stride_holds_whole_messages_or_is_full() {
+    fn a_stride_contains_whole_messages_or_is_full() {
         let overhead = NUMBER_BYTES + TAG_BYTES;
         for (message, wanted) in [
             (16, overhead + 58 * 20),

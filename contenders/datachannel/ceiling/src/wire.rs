@@ -1,4 +1,4 @@
-//! The datagram: a packet number, frames sealed with AES-128-GCM, a tag.
+//! The datagram: a packet number, frames encrypted with AES-128-GCM, and a tag.
 //!
 //! ```text
 //!  0               8                                            stride - 16
@@ -10,7 +10,7 @@
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// Size of the largest datagram: what WebRTC stacks send on a path that they know nothing about.
+/// Maximum length of a datagram: the value that WebRTC stacks use without path MTU discovery.
 pub const MAX_DATAGRAM_BYTES: usize = 1200;
 /// Bytes in front of the sealed part.
 pub const NUMBER_BYTES: usize = 8;
@@ -21,17 +21,17 @@ pub const CAPACITY_BYTES: usize = MAX_DATAGRAM_BYTES - NUMBER_BYTES - TAG_BYTES;
 /// Bytes in front of a frame's payload.
 pub const FRAME_HEADER_BYTES: usize = 4;
 
-/// What a frame carries. Zero is padding: the rest of the datagram is empty.
+/// Types of frames. Zero is padding: the rest of the datagram is empty.
 pub mod kind {
     /// A fragment of a message, with more to come.
     pub const PART: u8 = 1;
     /// A whole message, or its last fragment.
     pub const LAST: u8 = 2;
-    /// How many datagrams the receiver has taken: u64.
+    /// The number of datagrams that the receiver has received: u64.
     pub const CREDIT: u8 = 3;
 }
 
-/// Who sealed a datagram; one key serves both directions, so the nonces must differ.
+/// The sender of a datagram. Both directions use one key, so the nonces must differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The role that sends the messages.
@@ -40,18 +40,18 @@ pub enum Side {
     Answerer = 1,
 }
 
-/// Seals and opens the datagrams of every connection of a run.
+/// Encrypts and decrypts the datagrams of all connections of a trial.
 pub struct Cipher(LessSafeKey);
 
 impl Cipher {
-    /// The key both roles derive from the run's seed, in place of a handshake.
+    /// Derives the key of both roles from the seed, instead of a handshake.
     pub fn new(seed: u64) -> Result<Self, String> {
         let hash = digest(&SHA256, &[b"netdyno ceiling".as_slice(), &seed.to_be_bytes()].concat());
         let key = UnboundKey::new(&AES_128_GCM, &hash.as_ref()[..AES_128_GCM.key_len()]);
-        Ok(Self(LessSafeKey::new(key.map_err(|_| "AES-128-GCM refused its key")?)))
+        Ok(Self(LessSafeKey::new(key.map_err(|_| "AES-128-GCM rejected its key")?)))
     }
 
-    /// Seals a whole datagram in place: its frames already stand between number and tag.
+    /// Encrypts a datagram in place. Its frames are between number and tag.
     pub fn seal(&self, datagram: &mut [u8], stream: u32, side: Side, number: u64) -> Result<(), String> {
         let (head, rest) = datagram.split_at_mut(NUMBER_BYTES);
         head.copy_from_slice(&number.to_be_bytes());
@@ -62,18 +62,17 @@ impl Cipher {
         Ok(())
     }
 
-    /// Opens a datagram that `side` sealed; gives its number and its frames.
+    /// Decrypts a datagram of `side`. Returns its number and frames.
     pub fn open<'a>(
         &self,
         datagram: &'a mut [u8],
         stream: u32,
         side: Side,
     ) -> Result<(u64, Frames<'a>), String> {
-        let (head, rest) =
-            datagram.split_first_chunk_mut::<NUMBER_BYTES>().ok_or("a datagram is too short")?;
+        let (head, rest) = datagram.split_first_chunk_mut::<NUMBER_BYTES>().ok_or("datagram too short")?;
         let number = u64::from_be_bytes(*head);
         let opened = self.0.open_in_place(nonce(stream, side, number), Aad::from(&*head), rest);
-        Ok((number, Frames(opened.map_err(|_| "a datagram does not open")?)))
+        Ok((number, Frames(opened.map_err(|_| "cannot decrypt a datagram")?)))
     }
 }
 
@@ -89,7 +88,7 @@ pub fn write_frame_header(out: &mut [u8], kind: u8, length: usize) {
     out[..FRAME_HEADER_BYTES].copy_from_slice(&(u32::from(kind) << 24 | length as u32).to_be_bytes());
 }
 
-/// The frames of an opened datagram, one after the other.
+/// An iterator over the frames of a decrypted datagram.
 pub struct Frames<'a>(&'a [u8]);
 
 impl<'a> Iterator for Frames<'a> {
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opens_what_it_sealed_and_nothing_else() {
+    fn only_own_datagrams_are_decrypted() {
         let cipher = Cipher::new(1).unwrap();
         let mut datagram = vec![0; 64];
         write_frame_header(&mut datagram[NUMBER_BYTES..], kind::LAST, 5);
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_input_is_refused_without_panic() {
+    fn invalid_datagrams_are_rejected_without_a_panic() {
         let cipher = Cipher::new(1).unwrap();
         for length in 0..40 {
             assert!(cipher.open(&mut vec![0; length], 0, Side::Offerer).is_err());

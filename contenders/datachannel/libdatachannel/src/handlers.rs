@@ -1,4 +1,4 @@
-//! What libdatachannel calls, on its threads.
+//! The callbacks, which libdatachannel calls on its threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +16,12 @@ pub struct ConnectionEvents {
     job: Arc<Job>,
     connection: usize,
     notes: Sender<Note>,
-    /// The channel that the other role opened. It must be kept: to drop it would close it.
+    /// The channel that the other role opened. It is stored, because dropping it would close it.
     channel: Option<Box<RtcDataChannel<ChannelEvents>>>,
 }
 
 impl ConnectionEvents {
-    /// For this connection, whose thread reads `notes`.
+    /// Creates the callbacks of this connection, whose thread reads `notes`.
     pub fn new(job: Arc<Job>, connection: usize, notes: Sender<Note>) -> Self {
         Self { job, connection, notes, channel: None }
     }
@@ -32,7 +32,7 @@ impl PeerConnectionHandler for ConnectionEvents {
 
     fn data_channel_handler(&mut self, _: DataChannelInfo) -> ChannelEvents {
         if self.job.role == Role::Offerer || self.channel.is_some() {
-            self.job.failed(self.connection, "a channel that this workload does not have");
+            self.job.failed(self.connection, "unexpected channel");
         }
         let sink = self.job.sink(self.connection);
         ChannelEvents {
@@ -61,19 +61,19 @@ pub struct ChannelEvents {
     job: Arc<Job>,
     connection: usize,
     notes: Sender<Note>,
-    /// The answerer's end has one.
+    /// Present at the answerer.
     sink: Option<Sink>,
-    /// Whether a [`Note::BufferedAmountLow`] is on its way: one at a time is enough.
+    /// Whether a [`Note::BufferedAmountLow`] is queued: one is sufficient.
     told_low: Arc<AtomicBool>,
 }
 
 impl ChannelEvents {
-    /// The offerer's end.
+    /// Creates the callbacks of the offerer's channel.
     pub fn new(job: Arc<Job>, connection: usize, notes: Sender<Note>) -> Self {
         Self { job, connection, notes, sink: None, told_low: Arc::default() }
     }
 
-    /// To be cleared by the thread that takes the note.
+    /// The thread that receives the note clears this.
     pub fn told_low(&self) -> Arc<AtomicBool> {
         self.told_low.clone()
     }
@@ -94,7 +94,7 @@ impl DataChannelHandler for ChannelEvents {
     }
 
     fn on_closed(&mut self) {
-        // The answerer is stopped last and must not mind.
+        // The lab stops the offerer first, so the answerer ignores this.
         if self.job.role == Role::Offerer {
             self.job.failed(self.connection, "the channel was closed");
         }

@@ -1,5 +1,5 @@
-//! The `datachannel` workload on libdatachannel, as the `datachannel` crate binds it: callbacks on the library's own
-//! threads, and a thread of ours for each connection that is told by them, as in the crate's tests.
+//! The `datachannel` workload on libdatachannel through the crate `datachannel`: callbacks on the library's threads notify one
+//! thread per connection, as in the crate's tests.
 
 mod handlers;
 mod peer;
@@ -12,16 +12,16 @@ use netdyno_contender::{Lab, Phase, lock_version};
 
 use peer::Peer;
 
-/// libdatachannel advertises this as the largest message it takes, unless told otherwise.
+/// The maximum message size that libdatachannel advertises by default.
 const MAX_MESSAGE_BYTES: usize = 262_144;
 
-/// What the thread of one connection is told.
+/// A message to the thread of a connection.
 enum Note {
     /// The other role's description.
     Remote(String),
     Candidate(Candidate),
     Start(Phase),
-    /// The local description has all its candidates.
+    /// The local description contains all candidates.
     Gathered,
     /// The buffered amount has fallen to the level that ends a pause.
     BufferedAmountLow,
@@ -33,7 +33,7 @@ fn main() {
     let (notes, inboxes): (Vec<_>, Vec<_>) = (0..job.pairs).map(|_| channel()).unzip();
     let lanes = notes.clone();
     job.serve(events, move |order| hand_on(&lanes, order));
-    // The crate's version, then that of the libdatachannel it was built from.
+    // The version of the crate, followed by that of libdatachannel.
     let version = lock_version(include_str!("../Cargo.lock"), "datachannel-sys");
     lab.ready("libdatachannel", version, "libdatachannel threads");
 
@@ -46,15 +46,15 @@ fn main() {
             }
         })
     });
-    // No thread returns: the stop ends the process.
+    // Threads do not return: the stop ends the process.
     for thread in threads.collect::<Vec<_>>() {
         if thread.join().is_err() {
-            lab.failed("the thread of a connection panicked");
+            lab.failed("a connection's thread panicked");
         }
     }
 }
 
-/// To the thread that it is for. One that has ended took the process with it.
+/// Passes an order to its thread. If a thread has ended, the process is about to exit.
 fn hand_on(notes: &[Sender<Note>], order: Order) {
     match order {
         Order::Remote(connection, sdp) => drop(notes[connection].send(Note::Remote(sdp))),

@@ -25,18 +25,18 @@ struct Outlet {
     source: Source,
 }
 
-/// One end of one connection.
+/// One end of a connection.
 pub struct Peer {
     job: Arc<Job>,
     connection: usize,
-    // Before `rtc`, so that the channel goes before the connection it belongs to.
+    // Declared before `rtc`, so that the channel is dropped before its connection.
     outlet: Option<Outlet>,
     rtc: Box<RtcPeerConnection<ConnectionEvents>>,
     phase: Option<Phase>,
 }
 
 impl Peer {
-    /// Offers, or waits for an offer. The library makes the descriptions by itself.
+    /// Makes an offer, or waits for one. The library generates the descriptions.
     pub fn connect(
         job: Arc<Job>,
         connection: usize,
@@ -47,7 +47,7 @@ impl Peer {
             Role::Offerer => None,
             Role::Answerer => match inbox.recv()? {
                 Note::Remote(sdp) => Some(sdp),
-                _ => return Err("a phase before the offer".into()),
+                _ => return Err("a phase started before the offer".into()),
             },
         };
         job.created(connection);
@@ -78,7 +78,7 @@ impl Peer {
         Ok(self.rtc.set_remote_description(&SessionDescription { sdp: parse_sdp(sdp, false)?, sdp_type })?)
     }
 
-    /// Does what the notes say, and sends. Returns only if something failed.
+    /// Handles notes and sends messages. Returns only with an error.
     pub fn run(mut self, inbox: &Receiver<Note>) -> Result<()> {
         loop {
             match inbox.recv()? {
@@ -98,7 +98,7 @@ impl Peer {
         }
     }
 
-    /// Sends until the buffer is full. A note tells when it is half empty.
+    /// Sends until the buffer is full. A note reports when it is half empty.
     fn send(&mut self) -> Result<()> {
         let (Some(outlet), Some(phase)) = (&mut self.outlet, self.phase) else {
             return Ok(());

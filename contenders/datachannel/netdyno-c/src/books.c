@@ -25,7 +25,7 @@ void books_open(struct books *books, const struct nd_setup *setup, uint64_t max_
     if (!books->offers && strcmp(setup->role, "answerer") != 0)
         nd_unsupported("the role `%s`", setup->role);
     if (books->message_bytes > max_message_bytes)
-        nd_unsupported("messages of %llu bytes; %llu at most", (unsigned long long)books->message_bytes,
+        nd_unsupported("messages of %llu bytes; the maximum is %llu", (unsigned long long)books->message_bytes,
                        (unsigned long long)max_message_bytes);
     books->created_ns = zeroed(books->pairs, sizeof *books->created_ns);
     books->setup_ns = zeroed(books->pairs, sizeof *books->setup_ns);
@@ -51,7 +51,7 @@ void books_describe(const struct books *books, size_t number, const char *sdp) {
 
 void books_up(struct books *books, size_t number) {
     if (books->setup_ns[number] != 0)
-        nd_failed("connection %zu: is up twice", number);
+        nd_failed("connection %zu was established twice", number);
     books->setup_ns[number] = nd_now_ns() - books->created_ns[number];
     if (++books->up == books->pairs)
         nd_connected(books->setup_ns, books->pairs);
@@ -64,7 +64,7 @@ void books_message(const struct books *books, uint8_t *message, size_t number, u
         nd_header_write(message, (uint32_t)number, sequence);
 }
 
-/* From `next` on, up to but not including `end`; what is beyond the limit stays a gap for good. */
+/* Records the missing numbers from `next` up to but not including `end`. Numbers beyond the limit remain gaps. */
 static void skip(struct receiver *receiver, uint64_t end) {
     for (uint64_t at = receiver->next; at < end && receiver->count < MISSING_MAX; at++) {
         if (receiver->count == receiver->room) {
@@ -77,7 +77,7 @@ static void skip(struct receiver *receiver, uint64_t end) {
     }
 }
 
-/* True if it was missing, which it is no more. */
+/* Removes a number from the missing ones. Returns whether it was missing. */
 static bool found(struct receiver *receiver, uint64_t sequence) {
     for (size_t i = 0; i < receiver->count; i++) {
         if (receiver->missing[i] == sequence) {
@@ -89,7 +89,7 @@ static bool found(struct receiver *receiver, uint64_t sequence) {
     return false;
 }
 
-/* False if it had come before. */
+/* Records a received number. Returns false for a repeat. */
 static bool number_came(struct books *books, struct receiver *receiver, uint64_t sequence) {
     if (sequence >= receiver->next) {
         nd_add(&books->gaps, sequence - receiver->next, false);
@@ -109,11 +109,11 @@ void books_take(struct books *books, struct receiver *receiver, size_t number, c
     uint32_t stream;
     uint64_t sequence;
     if (length != books->message_bytes || !nd_header_read(message, length, &stream, &sequence) || stream != number)
-        nd_failed("connection %zu: %zu bytes that are no message of it", number, length);
+        nd_failed("connection %zu: invalid message of %zu bytes", number, length);
     if (number_came(books, receiver, sequence) && sequence < books->verify_messages) {
         nd_message_fill(books->expected, length, books->seed, stream, sequence);
         if (memcmp(message, books->expected, length) != 0)
-            nd_failed("connection %zu: message %llu has another payload", number, (unsigned long long)sequence);
+            nd_failed("connection %zu: the body of message %llu is wrong", number, (unsigned long long)sequence);
         nd_digest_add(books->digest, message, length);
         books->verified++;
         books->verified_bytes += length;

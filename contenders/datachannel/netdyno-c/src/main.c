@@ -1,5 +1,5 @@
-/* The `datachannel` workload on the C header of netdyno-rtc: one thread and one reactor for all connections of a role, as the contender
- * `netdyno` has them. The thread that reads the lab's lines hands on what it says. */
+/* The `datachannel` workload on the C API of netdyno-rtc: one thread and one reactor for all connections of a role, as in the contender
+* `netdyno`. The thread that reads the lab's lines passes orders to it. */
 #include "books.h"
 #include "netdyno_rtc.h"
 
@@ -15,22 +15,22 @@
 enum {
     HELLO_BYTES = 5,
     LABEL_BYTES = 7,
-    EARLY_MAX = 64,               /* candidates that may come before the description */
-    MESSAGE_BYTES_MAX = 262144,   /* the library's, unless told otherwise */
-    TURN_BYTES = 1 << 20,         /* what all channels together are given between two turns */
-    SLICE_BYTES = 1 << 17,        /* what one channel is given before it is another one's turn */
+    EARLY_MAX = 64,               /* maximum number of candidates before the description */
+    MESSAGE_BYTES_MAX = 262144,   /* the library's default */
+    TURN_BYTES = 1 << 20,         /* maximum total of all channels between two turns */
+    SLICE_BYTES = 1 << 17,        /* maximum of one channel before the next channel sends */
 };
 
 struct end {
     uint64_t connection;
     uint32_t channel;
-    bool is_made, has_channel, is_hungry, is_described, is_open, has_hello;
+    bool is_made, has_channel, is_writable, is_described, is_open, has_hello;
     uint64_t sequence;
     struct receiver receiver;
     json_t *early;
 };
 
-/* What the lab says, in its order. */
+/* An order of the lab. */
 struct order {
     struct order *next;
     enum nd_phase phase; /* ND_PHASE_NONE: a signal */
@@ -49,10 +49,10 @@ static struct order *orders, **last_order = &orders;
 static bool must_stop, has_stopped;
 static pthread_cond_t stopped = PTHREAD_COND_INITIALIZER;
 
-/* Whose channels have room, each once. */
-static size_t *hungry, hungry_first, hungry_count;
+/* Connections whose channels have space, each once. */
+static size_t *writable, writable_first, writable_count;
 
-/* The ends by their connections: open addressing, twice as many places as there are ends. */
+/* A hash table from connections to ends: open addressing with twice as many places as ends. */
 static struct end **places;
 static size_t places_mask;
 
@@ -79,16 +79,16 @@ static struct end **place_of(uint64_t connection) {
 }
 
 static void has_room(size_t number) {
-    if (ends[number].is_hungry)
+    if (ends[number].is_writable)
         return;
-    ends[number].is_hungry = true;
-    hungry[(hungry_first + hungry_count++) % books.pairs] = number;
+    ends[number].is_writable = true;
+    writable[(writable_first + writable_count++) % books.pairs] = number;
 }
 
 static void make(size_t number) {
     struct end *end = &ends[number];
     books.created_ns[number] = nd_now_ns();
-    /* The answerer has one port for all of them, so that the offerer needs a port each. */
+    /* The answerer has one port for all connections, so the offerer needs one port for each. */
     need(nd_reactor_add(reactor, books.offers ? ND_PORT_OWN : ND_PORT_SHARED, &end->connection), number);
     end->is_made = true;
     *place_of(end->connection) = end;
@@ -121,7 +121,7 @@ static void take_description(size_t number, const char *sdp) {
     size_t at;
     json_t *candidate;
     if (end->is_described)
-        nd_failed("connection %zu: a second description", number);
+        nd_failed("connection %zu: duplicate description", number);
     end->is_described = true;
     if (books.offers) {
         need(nd_connection_accept_answer(reactor, end->connection, sdp, strlen(sdp)), number);
@@ -142,7 +142,7 @@ static void take_signal(const json_t *body) {
     const char *sdp = json_string_value(json_object_get(body, "sdp"));
     const char *candidate = json_string_value(json_object_get(body, "candidate"));
     if (type == NULL || number < 0 || (uint64_t)number >= books.pairs)
-        nd_failed("a signal is not understood");
+        nd_failed("invalid signal");
     struct end *end = &ends[number];
     if (strcmp(type, books.offers ? "answer" : "offer") == 0 && sdp != NULL) {
         take_description((size_t)number, sdp);
@@ -157,7 +157,7 @@ static void take_signal(const json_t *body) {
             json_array_append_new(end->early, json_string(candidate));
         }
     } else {
-        nd_failed("connection %lld: a signal is not understood", (long long)number);
+        nd_failed("connection %lld: invalid signal", (long long)number);
     }
 }
 
@@ -171,7 +171,7 @@ static void take_message(struct end *end, size_t number, const nd_event *event) 
         books_take(&books, &end->receiver, number, event->data, event->length);
     } else {
         if (event->length != HELLO_BYTES || memcmp(event->data, HELLO, HELLO_BYTES) != 0)
-            nd_failed("connection %zu: a message that is not the hello", number);
+            nd_failed("connection %zu: expected the hello", number);
         end->has_hello = true;
         is_up(end, number);
     }
@@ -201,14 +201,14 @@ static void happened(const nd_event *event) {
     case ND_EVENT_FAILED:
         nd_failed("connection %zu: %.*s", number, (int)event->length, (const char *)event->data);
     case ND_EVENT_STATE:
-        /* The answerer is stopped after the offerer, which is gone by then. */
+        /* The lab stops the offerer first, so only the offerer treats this as an error. */
         if (event->value == ND_STATE_CLOSED && books.offers)
             nd_failed("connection %zu: the other role closed it", number);
         break;
     }
 }
 
-/* How many messages may be sent on a connection, `room` bytes being left. */
+/* The number of messages that may be sent on a connection with `room` bytes of space. */
 static size_t due(const struct end *end, size_t room) {
     size_t count = (room + books.message_bytes - 1) / books.message_bytes;
     if (phase == ND_PHASE_NONE)
@@ -220,7 +220,7 @@ static size_t due(const struct end *end, size_t room) {
     return count < batch_count ? count : batch_count;
 }
 
-/* Sends until the channel has as much in its buffer as the contract says, or `slice` bytes more; gives how many. */
+/* Sends until the channel's buffered amount reaches high_water_bytes, or `slice` bytes. Returns the number of sent bytes. */
 static size_t fill(size_t number, size_t slice) {
     struct end *end = &ends[number];
     const size_t buffered = nd_connection_buffered_amount(reactor, end->connection, end->channel);
@@ -234,7 +234,7 @@ static size_t fill(size_t number, size_t slice) {
             books_message(&books, batch[i], number, end->sequence + i);
             list[i] = (nd_bytes){batch[i], books.message_bytes};
         }
-        /* Counted before they go, so that nobody receives what was not counted; the other thread may read the counters now. */
+        /* Counted before the send, so that no uncounted message is received. The other thread may read the counters now. */
         nd_add(&books.messages, count, false);
         nd_add(&books.bytes, count * books.message_bytes, false);
         const nd_code result = nd_connection_send_many(reactor, end->connection, end->channel, ND_BINARY, list, count, &sent);
@@ -242,7 +242,7 @@ static size_t fill(size_t number, size_t slice) {
         nd_add(&books.bytes, (sent - count) * books.message_bytes, false);
         end->sequence += sent;
         given += sent * books.message_bytes;
-        /* What is sent and not acknowledged fills the library's buffer: it says when there is room again. */
+        /* Unacknowledged data fills the library's buffer; an event reports when it has space. */
         if (result == ND_NOT_NOW)
             break;
         need(result, number);
@@ -250,22 +250,22 @@ static size_t fill(size_t number, size_t slice) {
     return given;
 }
 
-/* Gives the channels that have room messages, as far as one turn goes. True if some have room still. */
+/* Sends on the channels with space, up to TURN_BYTES. Returns whether some still have space. */
 static bool feed(void) {
-    for (size_t left = TURN_BYTES; left > 0 && hungry_count > 0;) {
-        const size_t number = hungry[hungry_first], slice = left < SLICE_BYTES ? left : SLICE_BYTES;
-        hungry_first = (hungry_first + 1) % books.pairs;
-        hungry_count--;
-        ends[number].is_hungry = false;
+    for (size_t left = TURN_BYTES; left > 0 && writable_count > 0;) {
+        const size_t number = writable[writable_first], slice = left < SLICE_BYTES ? left : SLICE_BYTES;
+        writable_first = (writable_first + 1) % books.pairs;
+        writable_count--;
+        ends[number].is_writable = false;
         const size_t given = fill(number, slice);
         if (given >= slice)
             has_room(number);
         left -= given < left ? given : left;
     }
-    return hungry_count > 0;
+    return writable_count > 0;
 }
 
-/* ---- what the thread that reads the lab's lines does ---- */
+/* ---- the thread that reads the lab's lines ---- */
 
 static void put(enum nd_phase of, json_t *body) {
     struct order *order = zeroed(1, sizeof *order);
@@ -298,7 +298,7 @@ static json_t *histograms(void *self) {
     return NULL;
 }
 
-/* What is sent after the result was made is received and not in it. */
+/* Messages that are sent after the result would be received but not counted. */
 static void on_stop(void *self) {
     (void)self;
     pthread_mutex_lock(&lock);
@@ -309,7 +309,7 @@ static void on_stop(void *self) {
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- and what becomes of it ---- */
+/* ---- the main thread ---- */
 
 static void obey(void) {
     pthread_mutex_lock(&lock);
@@ -340,7 +340,7 @@ static void prepare(const struct nd_setup *setup) {
     char address[80];
     books_open(&books, setup, MESSAGE_BYTES_MAX);
     ends = zeroed(books.pairs, sizeof *ends);
-    hungry = zeroed(books.pairs, sizeof *hungry);
+    writable = zeroed(books.pairs, sizeof *writable);
     for (places_mask = 1; places_mask < 2 * books.pairs; places_mask *= 2) {
     }
     places = zeroed(places_mask--, sizeof *places);

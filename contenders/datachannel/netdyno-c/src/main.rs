@@ -1,4 +1,4 @@
-//! The `datachannel` workload in C (`main.c`), linked with the library whose header it uses: no code of Rust's is in between.
+//! The `datachannel` workload in C (`main.c`), linked with the library. This file contains no code.
 #![no_main]
 
 use netdyno_rtc_c as _;

@@ -1,5 +1,5 @@
-//! Traffic beside the connections, on the same link and in the same direction: one TCP flow of the kernel, as fast as its congestion
-//! control lets it. What it carries is what the lab's count of the wire has beyond ours.
+//! Competing traffic on the same link and in the same direction: one TCP flow of the kernel at the maximum rate of its congestion
+//! control. Its bytes are the difference between the lab's wire counters and those of the connections.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_tcp_congestion;
 
-/// The network of a trial is its own, so that the port is free.
+/// The port is free, because a trial has a private network.
 const PORT: u16 = 45_999;
 const RETRY: Duration = Duration::from_millis(20);
 const TRIES: usize = 250;
 
-/// Sends to the other role for as long as this process lives, by `algorithm` (tcp(7), TCP_CONGESTION).
+/// Sends to the other role until the process ends, with the congestion control `algorithm` (tcp(7), TCP_CONGESTION).
 pub(crate) fn send(peer: IpAddr, algorithm: &str) -> io::Result<()> {
     let mut flow = connect(SocketAddr::new(peer, PORT))?;
     set_tcp_congestion(&flow, algorithm)
@@ -22,19 +22,19 @@ pub(crate) fn send(peer: IpAddr, algorithm: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes what the other role sends.
+/// Receives the traffic of the other role.
 pub(crate) fn receive(local: IpAddr) -> io::Result<()> {
     let listener = TcpListener::bind((local, PORT))?;
     thread::spawn(move || {
         if let Ok((mut flow, _)) = listener.accept() {
-            // It ends with its sender.
+            // The flow ends when its sender ends.
             let _ = io::copy(&mut flow, &mut io::sink());
         }
     });
     Ok(())
 }
 
-/// The other role may not listen yet.
+/// Connects with retries, because the other role may not listen yet.
 fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     let mut tried = TcpStream::connect(to);
     for _ in 1..TRIES {

@@ -14,7 +14,7 @@ use netdyno_rtc::{Endpoint, Settings};
 
 use role::Connections;
 
-/// The library takes and gives messages of up to this many bytes, unless told otherwise.
+/// The library's default maximum message size.
 const MAX_MESSAGE_BYTES: usize = 262_144;
 
 /// How long to poll for the next datagram of a set-up.
@@ -32,7 +32,7 @@ fn main() {
     let (orders, inbox) = channel::<Order>();
     let waker = endpoint.waker();
     job.serve(events, move |order| {
-        // Nobody takes it once the other thread has ended, and with it the process.
+        // The send fails only if the other thread has ended and the process is about to exit.
         let _ = orders.send(order);
         let _ = waker.wake();
     });
@@ -65,7 +65,7 @@ fn begin(job: &Job, peer_address: IpAddr) -> Result<Endpoint, Box<dyn std::error
                 Role::Offerer => beside::send(peer_address, algorithm)?,
                 Role::Answerer => beside::receive(job.local)?,
             },
-            _ => return Err(format!("{argument}: none of {ARGUMENTS}").into()),
+            _ => return Err(format!("invalid argument {argument}; valid: {ARGUMENTS}").into()),
         }
     }
     let mut settings = Settings::with(peer);

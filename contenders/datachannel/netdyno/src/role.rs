@@ -1,4 +1,4 @@
-//! What either role does with its connections.
+//! The connections of a role.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error;
@@ -11,21 +11,21 @@ use netdyno_rtc::{
     Port, SendError,
 };
 
-/// What all channels together are given between two turns of the endpoint: a thousand channels that all have room at once must
-/// not keep it from sending.
+/// Maximum total that all channels send between two polls of the endpoint, so that a thousand channels with space do not delay
+/// it.
 const TURN_BYTES: usize = 1 << 20;
-/// What one channel is given before it is another one's turn.
+/// Maximum that one channel sends before the next channel.
 const SLICE_BYTES: usize = 1 << 17;
 
 /// All connections of this role.
 pub(crate) struct Connections {
     job: Arc<Job>,
-    /// By the lab's number.
+    /// Indexed by the lab's connection number.
     ends: Vec<End>,
     numbers: HashMap<ConnectionId, usize>,
     phase: Option<Phase>,
-    /// Whose channels have room, each once.
-    hungry: VecDeque<usize>,
+    /// Connections whose channels have space, each once.
+    writable: VecDeque<usize>,
 }
 
 /// One end of a connection.
@@ -34,20 +34,20 @@ struct End {
     channel: Option<ChannelId>,
     source: Option<Source>,
     sink: Option<Sink>,
-    is_hungry: bool,
+    is_writable: bool,
 }
 
 impl Connections {
     /// The offerer creates and offers all of its connections at once.
     pub(crate) fn begin(job: &Arc<Job>, endpoint: &mut Endpoint) -> Result<Self, Box<dyn Error>> {
-        let none = || End { id: None, channel: None, source: None, sink: None, is_hungry: false };
+        let none = || End { id: None, channel: None, source: None, sink: None, is_writable: false };
         let ends = (0..job.pairs).map(|_| none()).collect();
         let mut connections = Self {
             job: Arc::clone(job),
             ends,
             numbers: HashMap::new(),
             phase: None,
-            hungry: VecDeque::new(),
+            writable: VecDeque::new(),
         };
         if job.role == Role::Offerer {
             for number in 0..job.pairs {
@@ -59,9 +59,9 @@ impl Connections {
 
     fn offer(&mut self, endpoint: &mut Endpoint, number: usize) -> Result<(), Box<dyn Error>> {
         self.job.created(number);
-        // The other role has one port for all of them, so this one needs a port each.
+        // The other role has one port for all connections, so this role needs one port for each.
         let id = endpoint.add(Port::Own)?;
-        let mut connection = endpoint.connection(id).ok_or("a connection is gone at once")?;
+        let mut connection = endpoint.connection(id).ok_or("the new connection does not exist")?;
         let options = ChannelOptions { ordered: self.job.ordered, ..ChannelOptions::default() };
         let channel = connection.create_channel(LABEL, options)?;
         connection.set_buffered_amount_low_threshold(channel, self.job.low_water_bytes());
@@ -82,7 +82,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Does what the lab wants.
+    /// Handles an order of the lab.
     pub(crate) fn on_order(&mut self, endpoint: &mut Endpoint, order: Order) {
         match order {
             Order::Remote(number, sdp) => {
@@ -90,7 +90,7 @@ impl Connections {
                     (Role::Answerer, _) => self.answer(endpoint, number, &sdp),
                     (Role::Offerer, id) => match id.and_then(|id| endpoint.connection(id)) {
                         Some(mut connection) => connection.accept_answer(&sdp).map_err(Into::into),
-                        None => Err("the connection is gone".into()),
+                        None => Err("the connection has ended".into()),
                     },
                 };
                 outcome.unwrap_or_else(|error| self.job.failed(number, error));
@@ -111,18 +111,18 @@ impl Connections {
     }
 
     fn has_room(&mut self, number: usize) {
-        if !std::mem::replace(&mut self.ends[number].is_hungry, true) {
-            self.hungry.push_back(number);
+        if !std::mem::replace(&mut self.ends[number].is_writable, true) {
+            self.writable.push_back(number);
         }
     }
 
-    /// Gives the channels that have room messages, one after the other, as far as one turn goes. True if some have room still.
+    /// Sends on the channels with space, up to [`TURN_BYTES`]. Returns whether some still have space.
     pub(crate) fn feed(&mut self, endpoint: &mut Endpoint) -> bool {
         let mut left = TURN_BYTES;
         while left > 0
-            && let Some(number) = self.hungry.pop_front()
+            && let Some(number) = self.writable.pop_front()
         {
-            self.ends[number].is_hungry = false;
+            self.ends[number].is_writable = false;
             let Some(mut connection) = self.ends[number].id.and_then(|id| endpoint.connection(id)) else {
                 continue;
             };
@@ -133,10 +133,10 @@ impl Connections {
             }
             left = left.saturating_sub(given);
         }
-        !self.hungry.is_empty()
+        !self.writable.is_empty()
     }
 
-    /// Sends until the channel has as much in its buffer as the contract says, or so many bytes more. Gives how many those were.
+    /// Sends until the channel's buffered amount reaches `high_water_bytes`, or `slice` bytes. Returns the number of sent bytes.
     fn fill(&mut self, connection: &mut Connection<'_>, number: usize, slice: usize) -> usize {
         let End { channel: Some(channel), source: Some(source), .. } = &mut self.ends[number] else {
             return 0;
@@ -155,7 +155,7 @@ impl Connections {
             let message = source.next_message();
             match connection.send(*channel, Kind::Binary, message) {
                 Ok(()) => source.sent(),
-                // What is sent and not acknowledged fills the library's buffer: it says when there is room again.
+                // Unacknowledged data fills the library's buffer; an event reports when it has space.
                 Err(SendError::WouldBlock) => break,
                 Err(error) => self.job.failed(number, error),
             }
@@ -184,7 +184,7 @@ impl Handler for Connections {
             }
             Event::BufferedAmountLow(_) | Event::Writable => self.has_room(number),
             Event::Failed(error) => self.job.failed(number, error),
-            // The answerer is stopped after the offerer, which is gone by then.
+            // The lab stops the offerer first, so only the offerer treats this as an error.
             Event::State(PeerState::Closed) if self.job.role == Role::Offerer => {
                 self.job.failed(number, "the other role closed the connection");
             }

@@ -1,4 +1,4 @@
-//! The `datachannel` workload on rustrtc: both roles, one task a connection and one a channel's events.
+//! The `datachannel` workload on rustrtc: both roles, with one task per connection and one per channel for its events.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use rustrtc::{
 };
 use tokio::sync::Notify;
 
-/// Largest message that arrives.
+/// Maximum length of a received message.
 const MAX_MESSAGE_BYTES: usize = 262_144;
-/// The library has one error type for SDP and one for the rest.
+/// The library has separate error types for SDP and for other errors.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 #[tokio::main]
@@ -32,7 +32,7 @@ async fn main() {
     .await
 }
 
-/// The library's defaults, on one address only.
+/// The library's defaults, with one address.
 fn configuration(job: &Job) -> RtcConfiguration {
     RtcConfigurationBuilder::new().bind_ip(job.local.to_string()).build()
 }
@@ -76,10 +76,10 @@ async fn offerer_events(job: Arc<Job>, i: usize, channel: Arc<DataChannel>, low_
     job.failed(i, "the channel was closed");
 }
 
-/// Sends the messages of the gate, then without a pause from the warm-up on.
+/// Sends the messages of verify, then continuously from the warm-up on.
 ///
-/// `send_data` itself waits while more than `sctp_max_buffered_amount` (256 KiB by default) is queued, so that the
-/// high-water mark of the workload is reached only where it is set lower than that.
+/// `send_data` itself waits while more than `sctp_max_buffered_amount` (256 KiB by default) is queued, so the workload's
+/// high-water mark takes effect only if it is lower.
 async fn send(
     job: Arc<Job>,
     i: usize,
@@ -118,7 +118,7 @@ async fn answer(job: &Arc<Job>, i: usize, mut remotes: Remotes) -> Outcome<()> {
                 describe(job, i, new, description).await?;
             }
             (Remote::Candidate(candidate), Some(connection)) => add_candidate(connection, &candidate)?,
-            // The job holds candidates back until the description.
+            // The job delays candidates until the description.
             (Remote::Candidate(_), None) => {}
         }
     }
@@ -130,7 +130,7 @@ async fn receive(job: Arc<Job>, i: usize, connection: PeerConnection) {
         match connection.recv().await {
             Some(PeerConnectionEvent::DataChannel(channel)) => break channel,
             Some(PeerConnectionEvent::Track(_)) => {}
-            None => job.failed(i, "closed before its channel was open"),
+            None => job.failed(i, "the connection was closed before its channel opened"),
         }
     };
     let mut sink = job.sink(i);
@@ -144,7 +144,7 @@ async fn receive(job: Arc<Job>, i: usize, connection: PeerConnection) {
             }
             DataChannelEvent::Message(message) => sink.on_message(&message),
             DataChannelEvent::BufferedAmountLow(_) => {}
-            // The offerer is stopped first; what is missing then, the counters tell.
+            // The lab stops the offerer first; the counters show missing messages.
             DataChannelEvent::Close => break,
         }
     }

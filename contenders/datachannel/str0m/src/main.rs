@@ -1,5 +1,5 @@
-//! The `datachannel` workload on str0m, with the run loop of its documentation: a blocking UDP socket with a read
-//! timeout and a thread for each connection, as in its `http-post` example.
+//! The `datachannel` workload on str0m, with the run loop of its documentation: each connection has a thread and a blocking UDP
+//! socket with a read timeout, as in its `http-post` example.
 
 mod peer;
 
@@ -12,10 +12,10 @@ use str0m::crypto::from_feature_flags;
 
 use peer::Peer;
 
-/// str0m advertises this as the largest message it takes, unless told otherwise.
+/// The maximum message size that str0m advertises by default.
 const MAX_MESSAGE_BYTES: usize = 262_144;
 
-/// What the thread of one connection is told.
+/// A message to the thread of a connection.
 enum Note {
     Remote(String),
     Candidate(Candidate),
@@ -40,16 +40,16 @@ fn main() {
     });
     for thread in threads.collect::<Vec<_>>() {
         if thread.join().is_err() {
-            lab.failed("the thread of a connection panicked");
+            lab.failed("a connection's thread panicked");
         }
     }
-    // All connections have ended, as an answerer's do when the offerer has gone; the stop is still to come.
+    // All connections have ended, as at the answerer after the offerer has ended. Wait for the stop.
     loop {
         thread::park();
     }
 }
 
-/// To the thread that it is for. One that has ended needs nothing more.
+/// Passes an order to its thread. A thread that has ended is ignored.
 fn hand_on(notes: &[Sender<Note>], order: Order) {
     match order {
         Order::Remote(connection, sdp) => drop(notes[connection].send(Note::Remote(sdp))),

@@ -1,4 +1,4 @@
-//! One connection: its `Rtc`, its socket and the run loop that joins them.
+//! One connection: its `Rtc`, its socket, and the run loop that connects them.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -16,20 +16,20 @@ use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig}
 
 use crate::Note;
 
-/// Longest wait for the socket: how late a note from the lab may be seen. No traffic waits for it.
+/// Maximum wait for the socket, which bounds the delay of notes from the lab. It does not delay traffic.
 const MAX_WAIT: Duration = Duration::from_millis(10);
-/// Room for one datagram, as in str0m's examples.
+/// Length of the receive buffer, as in str0m's examples.
 const DATAGRAM_BYTES: usize = 2000;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What a role does with its channel.
+/// The traffic of a role's channel.
 enum Traffic {
     Send(Source),
     Receive(Sink),
 }
 
-/// One end of one connection.
+/// One end of a connection.
 pub struct Peer {
     job: Arc<Job>,
     connection: usize,
@@ -37,29 +37,29 @@ pub struct Peer {
     rtc: Rtc,
     socket: UdpSocket,
     local: SocketAddr,
-    /// An offer that has no answer yet.
+    /// An unanswered offer.
     pending: Option<SdpPendingOffer>,
     channel: Option<ChannelId>,
     traffic: Traffic,
     phase: Option<Phase>,
-    /// Buffered amount at which to pause, and whether it was reached.
+    /// Buffered amount at which to pause, and whether the sender is paused.
     high_water_bytes: usize,
     paused: bool,
 }
 
 impl Peer {
-    /// Offers, or waits for an offer and answers it.
+    /// Makes an offer, or waits for one and answers it.
     pub fn connect(job: Arc<Job>, connection: usize, inbox: Receiver<Note>) -> Result<Self> {
         let offer = match job.role {
             Role::Offerer => None,
             Role::Answerer => match inbox.recv()? {
                 Note::Remote(sdp) => Some(sdp),
-                _ => return Err("a phase before the offer".into()),
+                _ => return Err("a phase started before the offer".into()),
             },
         };
         job.created(connection);
-        // The default holds 128 KiB for sending and would never take a message longer than that. Twice the
-        // message makes sure that a buffer too full to take one more stands above the level that ends the pause.
+        // The default send buffer of 128 KiB cannot hold a longer message. With twice the message length, a buffer
+        // that is too full for another message is above the level at which the sender resumes.
         let config = RtcConfig::new();
         let buffer_bytes = config.sctp_max_buffered_amount().max(2 * job.message_bytes);
         let rtc = config.set_sctp_max_buffered_amount(buffer_bytes).build(Instant::now());
@@ -97,10 +97,10 @@ impl Peer {
             ordered: self.job.ordered,
             ..Default::default()
         });
-        let (offer, pending) = change.apply().ok_or("str0m has nothing to offer")?;
+        let (offer, pending) = change.apply().ok_or("str0m generates no offer")?;
         self.pending = Some(pending);
         self.job.describe(self.connection, offer.to_sdp_string());
-        // There is nothing to run before the answer.
+        // The run loop starts after the answer.
         let first = self.inbox.recv()?;
         self.take_note(first)
     }
@@ -111,13 +111,13 @@ impl Peer {
         Ok(())
     }
 
-    /// The run loop: drain, change one thing, drain again. Ends when the other side has gone.
+    /// The run loop: polls all output after each input. Ends when the peer has disconnected.
     pub fn run(mut self) -> Result<()> {
         let mut buffer = vec![0; DATAGRAM_BYTES];
         loop {
             let Some(deadline) = self.drain()? else {
                 return match self.job.role {
-                    Role::Offerer => Err("the answerer has gone".into()),
+                    Role::Offerer => Err("the answerer disconnected".into()),
                     Role::Answerer => Ok(()),
                 };
             };
@@ -129,7 +129,7 @@ impl Peer {
         }
     }
 
-    /// Takes all that the engine puts out; gives its next deadline, or nothing once it is disconnected.
+    /// Handles all output of the engine. Returns its next deadline, or `None` when it is disconnected.
     fn drain(&mut self) -> Result<Option<Instant>> {
         loop {
             match self.rtc.poll_output()? {
@@ -148,10 +148,10 @@ impl Peer {
         match (event, &mut self.traffic) {
             (Event::ChannelOpen(id, _), traffic) => {
                 self.channel = Some(id);
-                let mut channel = self.rtc.channel(id).ok_or("the channel that opened is not there")?;
+                let mut channel = self.rtc.channel(id).ok_or("the opened channel does not exist")?;
                 channel.set_buffered_amount_low_threshold(self.high_water_bytes / 2);
                 if matches!(traffic, Traffic::Receive(_)) && !channel.write(true, HELLO)? {
-                    return Err("str0m did not take the hello".into());
+                    return Err("str0m did not accept the hello".into());
                 }
                 self.job.opened(self.connection);
             }
@@ -167,7 +167,7 @@ impl Peer {
         match note {
             Note::Start(phase) => self.phase = Some(phase),
             Note::Remote(sdp) => {
-                let pending = self.pending.take().ok_or("a second description")?;
+                let pending = self.pending.take().ok_or("duplicate description")?;
                 self.rtc.sdp_api().accept_answer(pending, SdpAnswer::from_sdp_string(&sdp)?)?;
             }
             Note::Candidate(remote) => {
@@ -177,7 +177,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Writes one message if it is time for one and the buffer has room; true if it did.
+    /// Writes one message if the phase and the buffer allow it. Returns whether it did.
     fn write(&mut self) -> Result<bool> {
         let (Traffic::Send(source), Some(phase)) = (&mut self.traffic, self.phase) else {
             return Ok(false);
@@ -197,7 +197,7 @@ impl Peer {
         Ok(written)
     }
 
-    /// Waits for a datagram or the deadline, whichever is first, and tells the engine.
+    /// Waits for a datagram or the deadline, whichever is first, and passes it to the engine.
     fn wait(&mut self, deadline: Instant, buffer: &mut [u8]) -> Result<()> {
         let timeout = deadline.saturating_duration_since(Instant::now()).min(MAX_WAIT);
         if timeout.is_zero() {
@@ -208,11 +208,11 @@ impl Peer {
             Ok((length, source)) => {
                 match Receive::new(Protocol::Udp, source, self.local, &buffer[..length]) {
                     Ok(datagram) => Input::Receive(Instant::now(), datagram),
-                    // Not of this protocol: noise from the network.
+                    // Unrelated datagrams are ignored.
                     Err(_) => return Ok(()),
                 }
             }
-            // Interrupted: a freeze ends a wait that has a time limit.
+            // Interrupted: a freeze interrupts waits with a timeout.
             Err(error)
                 if matches!(
                     error.kind(),

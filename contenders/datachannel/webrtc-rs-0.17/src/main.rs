@@ -1,4 +1,4 @@
-//! The `datachannel` workload on webrtc-rs 0.17, the last line before the rewrite: both roles, one task a connection.
+//! The `datachannel` workload on webrtc-rs 0.17, the last version before the rewrite: both roles, with one task per connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ use webrtc::peer_connection::RTCPeerConnection;
 use webrtc::peer_connection::configuration::RTCConfiguration;
 use webrtc::peer_connection::sdp::session_description::RTCSessionDescription;
 
-/// Largest message that arrives: the library reads each into a buffer of this size.
+/// Maximum length of a received message, which is the length of the library's read buffer.
 const MAX_MESSAGE_BYTES: usize = 65_535;
 #[tokio::main]
 async fn main() {
@@ -36,7 +36,7 @@ async fn main() {
     .await
 }
 
-/// The library's defaults, on one address only and without mDNS.
+/// The library's defaults, with one address and without mDNS.
 async fn connect(job: &Job, i: usize) -> Result<RTCPeerConnection, Error> {
     job.created(i);
     let mut settings = SettingEngine::default();
@@ -81,7 +81,7 @@ async fn offer(job: &Arc<Job>, i: usize, mut remotes: Remotes, phases: Phases) -
     Ok(())
 }
 
-/// Sends the messages of the gate, then without a pause from the warm-up on.
+/// Sends the messages of verify, then continuously from the warm-up on.
 async fn send(job: Arc<Job>, i: usize, channel: Arc<RTCDataChannel>, mut phases: Phases) {
     let low_water = Arc::new(Notify::new());
     channel.set_buffered_amount_low_threshold(job.low_water_bytes()).await;
@@ -128,16 +128,16 @@ async fn answer(job: &Arc<Job>, i: usize, mut remotes: Remotes) -> Result<(), Er
                 connection = Some(new);
             }
             (Remote::Candidate(candidate), Some(connection)) => add_candidate(connection, candidate).await?,
-            // The job holds candidates back until the description.
+            // The job delays candidates until the description.
             (Remote::Candidate(_), None) => {}
         }
     }
     Ok(())
 }
 
-/// Sets what happens on the answerer's channel. The library closes it when the offerer has gone; that is no failure.
+/// Sets the callbacks of the answerer's channel. The library closes the channel when the offerer has ended, which is not an error.
 fn receive(job: &Arc<Job>, i: usize, channel: &Arc<RTCDataChannel>) {
-    // Only the library's reader calls; the lock is what its type asks for, and is never waited for.
+    // Only the library's reader calls the closure. Its type requires the lock, which is never contended.
     let sink = Mutex::new(job.sink(i));
     channel.on_message(Box::new(move |message: DataChannelMessage| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).on_message(&message.data);
@@ -163,7 +163,7 @@ async fn describe(
 ) -> Result<(), Error> {
     let mut gathered = connection.gathering_complete_promise().await;
     connection.set_local_description(local).await?;
-    // Nothing is ever sent: the end of the channel is the sign.
+    // No value is sent: closing the channel is the signal.
     gathered.recv().await;
     match connection.local_description().await {
         Some(complete) => job.describe(i, complete.sdp),

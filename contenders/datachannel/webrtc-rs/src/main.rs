@@ -1,4 +1,4 @@
-//! The `datachannel` workload on webrtc-rs 0.21: both roles, one task a connection and one a channel's events.
+//! The `datachannel` workload on webrtc-rs 0.21: both roles, with one task per connection and one per channel for its events.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use webrtc::peer_connection::{
     RTCIceGatheringState, RTCSessionDescription, SettingEngineBuilder,
 };
 
-/// Largest message that arrives, `a=max-message-size` of the library by default.
+/// Maximum length of a received message: the library's default `a=max-message-size`.
 const MAX_MESSAGE_BYTES: usize = 65_536;
 #[tokio::main]
 async fn main() {
@@ -33,7 +33,7 @@ async fn main() {
     .await
 }
 
-/// What the library tells of a connection.
+/// The event handler of a connection.
 struct Handler {
     job: Arc<Job>,
     connection: usize,
@@ -49,13 +49,13 @@ impl PeerConnectionEventHandler for Handler {
     }
 
     async fn on_data_channel(&self, channel: Arc<dyn DataChannel>) {
-        // The library's driver waits for this method to return, hence the task.
+        // The library's driver awaits this method, so the channel is handled by a separate task.
         tokio::spawn(receive(Arc::clone(&self.job), self.connection, channel));
     }
 }
 
-/// The library's defaults, on one address only and without mDNS. The limit of the send buffer is how the library
-/// offers backpressure: `send` waits while that much has not been acknowledged.
+/// The library's defaults, with one address and without mDNS. The limit of the send buffer provides backpressure: `send`
+/// waits while that much is unacknowledged.
 async fn connect(job: &Arc<Job>, i: usize) -> Result<(Arc<dyn PeerConnection>, Arc<Handler>)> {
     job.created(i);
     let handler = Arc::new(Handler { job: Arc::clone(job), connection: i, gathered: Notify::new() });
@@ -94,7 +94,7 @@ async fn offerer_events(job: Arc<Job>, i: usize, channel: Arc<dyn DataChannel>) 
         match event {
             DataChannelEvent::OnOpen => job.opened(i),
             DataChannelEvent::OnMessage(message) => job.hello(i, &message.data),
-            DataChannelEvent::OnError => job.failed(i, "an error on the channel"),
+            DataChannelEvent::OnError => job.failed(i, "channel error"),
             DataChannelEvent::OnClose => break,
             _ => {}
         }
@@ -102,7 +102,7 @@ async fn offerer_events(job: Arc<Job>, i: usize, channel: Arc<dyn DataChannel>) 
     job.failed(i, "the channel was closed");
 }
 
-/// Sends the messages of the gate, then without a pause from the warm-up on.
+/// Sends the messages of verify, then continuously from the warm-up on.
 async fn send(job: Arc<Job>, i: usize, channel: Arc<dyn DataChannel>, mut phases: Phases) {
     let mut source = job.source(i);
     for begun in [Phase::Verify, Phase::Warmup] {
@@ -130,7 +130,7 @@ async fn answer(job: &Arc<Job>, i: usize, mut remotes: Remotes) -> Result<()> {
             (Remote::Candidate(candidate), Some(connection)) => {
                 add_candidate(&**connection, candidate).await?
             }
-            // The job holds candidates back until the description.
+            // The job delays candidates until the description.
             (Remote::Candidate(_), None) => {}
         }
     }
@@ -148,7 +148,7 @@ async fn receive(job: Arc<Job>, i: usize, channel: Arc<dyn DataChannel>) {
                 }
             }
             DataChannelEvent::OnMessage(message) => sink.on_message(&message.data),
-            // The offerer is stopped first; what is missing then, the counters tell.
+            // The lab stops the offerer first; the counters show missing messages.
             DataChannelEvent::OnClose => break,
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! The echonet workload on the crate `echonet`, used as its documentation says: a `Device`, and a `Controller` whose
-//! `post_message` gives a channel on which the answer comes.
+//! The echonet workload on the crate `echonet`, used as in its documentation: a `Device`, and a `Controller` whose
+//! `post_message` returns a channel for the answer.
 
 mod interrupted;
 
@@ -14,8 +14,8 @@ use netdyno_contender::echonet::{
 };
 use netdyno_contender::{lock_version, now_ns};
 
-/// How often the library is asked whom it has found: it tells nobody by itself.
-const ASK_AGAIN: Duration = Duration::from_millis(1);
+/// Interval of polling the library for found nodes, because it has no notification.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 const SEARCH_AGAIN: Duration = Duration::from_secs(1);
 
 fn main() {
@@ -28,7 +28,7 @@ fn main() {
     }
 }
 
-/// Whether a request to the device is granted is the application's to say; of the node profile the library says it itself.
+/// Accepts requests to the device. The library itself decides on those to the node profile.
 struct Readable;
 
 impl RequestHandler for Readable {
@@ -48,11 +48,11 @@ fn answer(role: &'static Device) -> ! {
         let profile = node.find_object_mut(code(NODE_PROFILE));
         let set = profile.is_some_and(|profile| profile.set_property_data(0x83, &role.identification()));
         if !set {
-            role.lab.failed("the node profile has no 83");
+            role.lab.failed("the node profile has no property 83");
         }
     }
     if !device.start() {
-        role.lab.failed("the device does not start");
+        role.lab.failed("cannot start the device");
     }
     role.serves();
     // The SDK ends the process on `stop`.
@@ -66,7 +66,7 @@ fn read(role: &'static Controller) -> ! {
     let created_ns = now_ns();
     let mut library = Library::new();
     if !library.start() {
-        role.lab.failed("the controller does not start");
+        role.lab.failed("cannot start the controller");
     }
     let device = find(role, &mut library);
     role.found(created_ns);
@@ -76,7 +76,7 @@ fn read(role: &'static Controller) -> ! {
 fn find(role: &Controller, library: &mut Library) -> RemoteNode {
     loop {
         if !library.search() {
-            role.lab.failed("the search could not be sent");
+            role.lab.failed("cannot send the search");
         }
         let until = Instant::now() + SEARCH_AGAIN;
         while Instant::now() < until {
@@ -85,7 +85,7 @@ fn find(role: &Controller, library: &mut Library) -> RemoteNode {
             if let Some(device) = known.find(|node| node.find_object(code(LIGHTING)).is_some()) {
                 return device;
             }
-            thread::sleep(ASK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

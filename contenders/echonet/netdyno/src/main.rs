@@ -1,4 +1,4 @@
-//! Both roles of the `echonet` workload on netdyno-echonet, as its documentation shows them.
+//! Both roles of the `echonet` workload on netdyno-echonet, used as in its documentation.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -13,7 +13,7 @@ use netdyno_echonet::core::{
 };
 use netdyno_echonet::{CallError, Controller, Settings};
 
-/// The controller's own number: nobody asks for it.
+/// The controller's unique number, which is never read.
 const UNIQUE: [u8; 13] = *b"the readings'";
 
 fn main() {
@@ -28,7 +28,7 @@ fn ready(lab: Lab, how: &str) {
 }
 
 fn serve(role: &'static echonet::Device) -> Result<(), Box<dyn Error>> {
-    ready(role.lab, "a thread for each socket");
+    ready(role.lab, "one thread per socket");
     let maker = role.manufacturer();
     let light = ObjectDescription::device(Eoj(LIGHTING), maker);
     let identification =
@@ -44,7 +44,7 @@ fn serve(role: &'static echonet::Device) -> Result<(), Box<dyn Error>> {
 fn control(role: &'static echonet::Controller) -> Result<(), Box<dyn Error>> {
     ready(role.lab, "on the caller's thread");
     let mut config = ControllerConfig::new([0, 0, 0x0b], UNIQUE);
-    // The contract: a lost read is lost.
+    // The contract requires no retransmission.
     (config.defaults.timeout, config.defaults.retries, config.lost_after) = (role.timeout, 0, 0);
     config.defaults.parallel = u8::try_from(role.outstanding)?;
     role.await_device();
@@ -65,13 +65,13 @@ fn control(role: &'static echonet::Controller) -> Result<(), Box<dyn Error>> {
     read_many(role, controller)
 }
 
-/// A read that waits for its answer.
+/// A reader with one outstanding read.
 struct One {
     controller: Controller,
     peer: std::net::IpAddr,
 }
 
-/// The value of the one property that was asked for.
+/// The value of the requested property.
 struct Value(Answer);
 
 impl AsRef<[u8]> for Value {
@@ -89,29 +89,29 @@ impl Reader for One {
             Ok(_) => Err(Unanswered::Refused),
             Err(CallError::Answer(AnswerError::Timeout)) => Err(Unanswered::Lost),
             Err(error) => {
-                eprintln!("a read was not made: {error}");
+                eprintln!("a read failed: {error}");
                 Err(Unanswered::Refused)
             }
         }
     }
 }
 
-/// Several reads at once, on the one thread.
+/// Runs several outstanding reads on one thread.
 fn read_many(role: &'static echonet::Controller, mut controller: Controller) -> Result<(), Box<dyn Error>> {
     let mut reads = role.reads();
-    // Answers come nearly in the order of their reads.
-    let mut under_way = VecDeque::new();
+    // Answers arrive almost in the order of their reads.
+    let mut outstanding = VecDeque::new();
     loop {
         while let Some(read) = reads.next() {
             reads.sent(read.tid, now_ns());
             let request = Request::Get(&[Epc(read.property.epc)]);
             let id = controller.begin(role.peer, Eoj(read.property.eoj), request)?;
-            under_way.push_back((id, read.tid));
+            outstanding.push_back((id, read.tid));
         }
         match controller.next_event(TICK)? {
             Some(ControllerEvent::Answer { id, result, .. }) => {
-                let at = under_way.iter().position(|(under_way, _)| *under_way == id);
-                let Some((_, tid)) = at.and_then(|at| under_way.remove(at)) else { continue };
+                let at = outstanding.iter().position(|(outstanding, _)| *outstanding == id);
+                let Some((_, tid)) = at.and_then(|at| outstanding.remove(at)) else { continue };
                 match &result {
                     Ok(answer) => {
                         let value = answer.properties().next().map(|property| property.edt);

@@ -1,10 +1,10 @@
-//! A device: objects with their properties, and what they answer. No sockets here.
+//! A device: objects with their properties and their answers, without sockets.
 
 use crate::frame::{EPC_MIN, Eoj, Frame, List, Writer, esv};
 
 const CODES: usize = 128;
 const VALUE_BYTES_MAX: usize = 32;
-/// Of a property map in its shorter form.
+/// Maximum number of codes in a property map in its shorter form.
 const LIST_CODES_MAX: usize = 15;
 const BITMAP_BYTES: usize = 17;
 const INSTANCE_LIST: u8 = 0xd5;
@@ -18,7 +18,7 @@ const ANNOUNCED: u8 = 4;
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// 0: absent.
+    /// 0 if the property is absent.
     access: u8,
     length: u8,
     value: [u8; VALUE_BYTES_MAX],
@@ -42,7 +42,7 @@ impl Object {
         for (epc, access, value) in properties {
             object.add(*epc, *access, value);
         }
-        // The maps are readable themselves: they are there before the one of what is readable is made.
+        // The maps are readable, so all of them exist before the map of readable properties is built.
         let maps = [(0x9d, ANNOUNCED), (0x9e, WRITABLE), (0x9f, READABLE)];
         for (epc, _) in maps {
             object.add(epc, READABLE, &[]);
@@ -63,7 +63,7 @@ impl Object {
         slot.value[..value.len()].copy_from_slice(value);
     }
 
-    /// The codes that may be used so, as a list or as a bitmap.
+    /// Writes a property map of the codes with this access, as a list or a bitmap.
     fn fill_map(&mut self, map: u8, access: u8) {
         let (mut list, mut bitmap) = ([0; 1 + LIST_CODES_MAX], [0; BITMAP_BYTES]);
         let mut count = 0;
@@ -82,12 +82,12 @@ impl Object {
         }
     }
 
-    /// Instance 0 means all of a class.
+    /// Whether a request addresses this object. Instance 0 addresses all instances of a class.
     fn is_meant(&self, deoj: Eoj) -> bool {
         self.eoj[..2] == deoj[..2] && (deoj[2] == 0 || self.eoj[2] == deoj[2])
     }
 
-    /// Takes the values; PDC 0 for each that was taken, the value as it came for the others. False: not all were taken.
+    /// Writes the values. The answer has PDC 0 for accepted values, and the original value for refused ones. Returns whether all were accepted.
     fn write_all(&mut self, list: List<'_>, answer: &mut Writer) -> bool {
         let mut all = true;
         for property in list.iter() {
@@ -103,7 +103,7 @@ impl Object {
         all
     }
 
-    /// The values; PDC 0 for what cannot be read, or would not fit. False: there was such a one.
+    /// Reads the values. The answer has PDC 0 for unreadable values and for those that do not fit. Returns whether there were none of these.
     fn read_all(&self, list: List<'_>, access: u8, answer: &mut Writer) -> bool {
         let mut all = true;
         for (property, others) in list.iter().zip((0..usize::from(list.count)).rev()) {
@@ -159,7 +159,7 @@ impl Device {
         self.objects.len()
     }
 
-    /// What an object answers to a request, if it is meant and says anything.
+    /// Writes the answer of an object to a request, and returns its destination.
     pub fn answer(&mut self, number: usize, request: &Frame<'_>, answer: &mut Writer) -> Destination {
         let object = &mut self.objects[number];
         if !object.is_meant(request.deoj) {
@@ -195,14 +195,14 @@ impl Device {
                 }
                 (esv::INFC_RES, Destination::Sender)
             }
-            // An answer, or an announcement of somebody else's.
+            // An answer, or an announcement of another node.
             _ => return Destination::Nowhere,
         };
         answer.set_esv(esv);
         to
     }
 
-    /// D5 of the node profile, as it is told at the start.
+    /// Writes the announcement of D5 of the node profile, which is sent at the start.
     pub fn announce(&self, announcement: &mut Writer) {
         let profile = &self.objects[0];
         announcement.begin(1, NODE_PROFILE, NODE_PROFILE, esv::INF);

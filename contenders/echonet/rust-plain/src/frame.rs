@@ -33,7 +33,7 @@ pub struct Property<'a> {
     pub edt: &'a [u8],
 }
 
-/// Properties in a datagram, all of which lie within it.
+/// A validated list of properties in a datagram.
 #[derive(Clone, Copy, Default)]
 pub struct List<'a> {
     pub count: u8,
@@ -41,7 +41,7 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// The list that begins here, and what is behind it.
+    /// Parses a list. Returns it with the following bytes.
     fn take(bytes: &'a [u8], none_is_fine: bool) -> Option<(Self, &'a [u8])> {
         let (&count, bytes) = bytes.split_first()?;
         if count == 0 && !none_is_fine {
@@ -74,14 +74,14 @@ pub struct Frame<'a> {
     pub seoj: Eoj,
     pub deoj: Eoj,
     pub esv: u8,
-    /// Of a SetGet those to be set.
+    /// In a SetGet, the properties to set.
     pub properties: List<'a>,
-    /// Of a SetGet alone.
+    /// The properties to get, in a SetGet only.
     pub get: List<'a>,
 }
 
 impl<'a> Frame<'a> {
-    /// Checks the whole datagram before it says yes. Bytes after the last property are let be.
+    /// Parses and validates a whole datagram. Bytes after the last property are ignored.
     pub fn parse(datagram: &'a [u8]) -> Option<Self> {
         let &[0x10, 0x81, t0, t1, s0, s1, s2, d0, d1, d2, esv] = datagram.first_chunk()? else {
             return None;
@@ -113,7 +113,7 @@ fn is_known(esv: u8) -> bool {
 pub struct Writer {
     bytes: [u8; DATAGRAM_BYTES_MAX],
     length: usize,
-    /// Where the count of the list stands that is being written.
+    /// The offset of the current list's count.
     count_at: usize,
 }
 
@@ -133,14 +133,14 @@ impl Writer {
         self.list();
     }
 
-    /// A further list, for SetGet.
+    /// Starts the second list of a SetGet.
     pub fn list(&mut self) {
         self.count_at = self.length;
         self.bytes[self.length] = 0;
         self.length += 1;
     }
 
-    /// Whether a value has room, and after it `others` properties without one. One byte more is for the count of a second list.
+    /// Whether there is space for a value, `others` further properties without a value, and the count of a second list.
     pub fn has_room(&self, pdc: usize, others: usize) -> bool {
         self.length + PROPERTY_BYTES + pdc + others * PROPERTY_BYTES < DATAGRAM_BYTES_MAX
     }
@@ -169,7 +169,7 @@ mod tests {
     const GET_TWO: &[u8] = &[0x10, 0x81, 0, 7, 5, 0xff, 1, 0x0e, 0xf0, 1, 0x62, 2, 0x80, 0, 0x9f, 3, 1, 2, 3];
 
     #[test]
-    fn a_frame_is_read_as_it_was_written() {
+    fn a_written_frame_is_parsed_unchanged() {
         let mut writer = Writer::new();
         writer.begin(7, [5, 0xff, 1], [0x0e, 0xf0, 1], esv::GET);
         writer.put(0x80, &[]);
@@ -182,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_wrong_is_no_frame() {
+    fn truncated_and_invalid_frames_are_rejected() {
         for length in 0..GET_TWO.len() {
             assert!(Frame::parse(&GET_TWO[..length]).is_none(), "{length}");
         }
-        assert!(Frame::parse(&[GET_TWO, &[0xff]].concat()).is_some(), "bytes behind the last are let be");
+        assert!(Frame::parse(&[GET_TWO, &[0xff]].concat()).is_some(), "bytes after the last property are ignored");
         // (byte, value): EHD, an unknown ESV, OPC 0 and 3, an EPC below 80, a PDC past the end.
         for (at, byte) in [(0, 0x11), (1, 0x82), (10, 0x64), (11, 0), (11, 3), (12, 0x7f), (15, 4)] {
             let mut other = GET_TWO.to_vec();
@@ -194,6 +194,6 @@ mod tests {
             assert!(Frame::parse(&other).is_none(), "{at} {byte}");
         }
         let truncated = [0x10, 0x81, 0, 1, 5, 0xff, 1, 0x0e, 0xf0, 1, 0x6e, 0];
-        assert!(Frame::parse(&truncated).is_none(), "a SetGet without its second list");
+        assert!(Frame::parse(&truncated).is_none(), "a SetGet without the second list");
     }
 }

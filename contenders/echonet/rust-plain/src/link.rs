@@ -1,4 +1,4 @@
-//! The one socket of a node: port 3610, in the group.
+//! The socket of a node, at port 3610 and in the group.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -12,11 +12,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// On the interface of `local`. `wait` is the longest that a receive takes; none: for ever.
+    /// Opens the socket on the interface of `local`. `wait` is the timeout of a receive, if any.
     pub fn open(local: Ipv4Addr, wait: Option<Duration>) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
         socket.set_reuse_address(true)?;
-        // Else every group that anybody on this host is in.
+        // Otherwise, the socket receives every group that any process of this host has joined.
         socket.set_multicast_all_v4(false)?;
         socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)).into())?;
         socket.join_multicast_v4(&GROUP, &local)?;
@@ -26,7 +26,7 @@ impl Link {
         Ok(Self { socket: socket.into() })
     }
 
-    /// A datagram's length and where it is from; none: nothing came in time.
+    /// Receives a datagram. Returns its length and source, or `None` on a timeout.
     pub fn receive(&self, datagram: &mut [u8]) -> io::Result<Option<(usize, IpAddr)>> {
         match self.socket.recv_from(datagram) {
             Ok((length, from)) => Ok(Some((length, from.ip()))),
@@ -36,7 +36,7 @@ impl Link {
         }
     }
 
-    /// To the port that everybody receives at.
+    /// Sends a datagram to port 3610.
     pub fn send(&self, datagram: &[u8], to: Ipv4Addr) -> io::Result<()> {
         loop {
             match self.socket.send_to(datagram, SocketAddrV4::new(to, PORT)) {

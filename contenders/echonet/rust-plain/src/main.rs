@@ -90,7 +90,7 @@ fn write_get(request: &mut Writer, tid: u16, property: Property) {
     request.put(property.epc, &[]);
 }
 
-/// An answer to a read that is under way, or to one that was.
+/// Handles an answer to an outstanding or lost read.
 fn take(reads: &mut Reads, frame: &Frame<'_>, at_ns: u64) {
     let value = |edt| (frame.esv == esv::GET_RES).then_some(edt);
     let Some(property) = frame.properties.iter().next() else { return };
@@ -114,15 +114,15 @@ fn discover(link: &Link, peer: Ipv4Addr, datagram: &mut [u8]) -> io::Result<()> 
         }
         if let Some((length, from)) = link.receive(datagram)?
             && from == peer
-            && Frame::parse(&datagram[..length]).is_some_and(|frame| tells_of_lighting(&frame))
+            && Frame::parse(&datagram[..length]).is_some_and(|frame| lists_lighting(&frame))
         {
             return Ok(());
         }
     }
 }
 
-/// Whether a list of instances is in there that has the lighting.
-fn tells_of_lighting(frame: &Frame<'_>) -> bool {
+/// Whether a frame contains an instance list with the lighting.
+fn lists_lighting(frame: &Frame<'_>) -> bool {
     let lists = frame.properties.iter().filter(|property| matches!(property.epc, 0xd5 | 0xd6));
     let mut instances = lists.filter_map(|list| list.edt.get(1..)).flat_map(|list| list.chunks_exact(3));
     matches!(frame.esv, esv::GET_RES | esv::INF)
@@ -133,6 +133,6 @@ fn tells_of_lighting(frame: &Frame<'_>) -> bool {
 fn v4(lab: Lab, address: IpAddr) -> Ipv4Addr {
     match address {
         IpAddr::V4(address) => address,
-        IpAddr::V6(address) => lab.unsupported(format!("the address {address}: IPv4 only")),
+        IpAddr::V6(address) => lab.unsupported(format!("the address {address} is not IPv4")),
     }
 }

@@ -1,10 +1,10 @@
-//! The upper bound of the `kv` workload: the least that could count as the job.
+//! The upper bound of the `kv` workload: the minimal implementation of the contract.
 //!
 //! | does | does not |
 //! |---|---|
-//! | store what is set, answer what is asked, at every cut of the stream | check the form of a request beyond what it needs to find its end |
-//! | one thread; all sends of a turn in one call where there is io_uring | hash a key: its number is its place in a flat table |
-//! | values of the one length that the workload has | other commands, types, expiry, errors, limits, many threads |
+//! | store values and answer requests, with any segmentation of the stream | validate a request beyond finding its end |
+//! | use one thread; with io_uring, one call for all sends of a turn | hash a key: its number indexes a flat table |
+//! | support the value length of the workload | other commands, types, expiry, errors, limits, several threads |
 
 mod requests;
 mod server;
@@ -29,7 +29,7 @@ fn main() {
     let (lab, setup) = Lab::connect_with(|event| serve_lab(LAB.wait(), event));
     LAB.get_or_init(|| lab);
     let job = Job::new(lab, &setup, "server");
-    // As much as comes at a time: the requests of a batch.
+    // The length of a receive: the requests of a batch.
     let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 48);
     let size = Size { connections: job.connections, receive_bytes };
     let kind = Kind::from_arguments(lab, size);
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// On the thread that reads stdin. A server knows nothing of phases, and counts nothing.
+/// Answers the lab on the thread that reads stdin. A server ignores phases and has no counters.
 fn serve_lab(lab: &Lab, event: Event) {
     match event {
         Event::Mark { id } => lab.counters(id, &[]),
@@ -53,11 +53,11 @@ fn serve_lab(lab: &Lab, event: Event) {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 fn run(job: &Job, kind: Kind, size: Size, table: Table) -> Result<(), String> {
     raise_file_limit(job.connections as u64)?;
     let listener = TcpListener::bind(job.local()).map_err(|error| format!("bind: {error}"))?;
-    let port = listener.local_addr().map_err(|error| format!("the port: {error}"))?.port();
+    let port = listener.local_addr().map_err(|error| format!("cannot get the port: {error}"))?.port();
     job.lab.signal("load", json!({ "port": port }));
     job.lab.connected(&[]);
     turns::run(kind, &mut Server::new(table), Vec::new(), Some(listener), size).map(|never| match never {})

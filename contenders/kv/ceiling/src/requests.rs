@@ -1,14 +1,14 @@
-//! Requests, read by what is known of their form, wherever they are cut.
+//! An incremental parser that relies on the known form of requests.
 
 use netdyno_contender::kv::SETUP_KEY;
 
 use crate::table::{Slot, Table, number};
 
-/// Longest beginning of a request, up to a SET's value.
+/// Maximum length of a request's head, which ends before the value of a SET.
 const MAX_HEAD_BYTES: usize = 256;
 const END_BYTES: usize = 2;
 
-/// What is answered.
+/// An answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// To a GET of a key that is never written.
@@ -17,26 +17,26 @@ pub enum Answer {
     Value(Slot),
 }
 
-/// What has come of a request on a connection.
+/// The received part of a connection's current request.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The beginning of a request that was cut.
+    /// An incomplete head of a request.
     head: Vec<u8>,
-    /// A value that is being set, how much of it is there, and how much is to come, the line's end included.
+    /// The slot of a value that is being received, the received length, and the remaining length including the CRLF.
     setting: Option<(Slot, usize, usize)>,
 }
 
-/// A request's beginning.
+/// The head of a request.
 enum Head {
     /// A GET of a key that is never written.
     Setup,
     Get(Slot),
-    /// Of a value of so many bytes.
+    /// A SET of a value of this length.
     Set(Slot, usize),
 }
 
 impl Reader {
-    /// Takes what has come, in order, and tells of each request that is complete.
+    /// Parses received bytes and reports each complete request.
     pub fn take(
         &mut self,
         table: &mut Table,
@@ -62,12 +62,12 @@ impl Reader {
                 self.begin(head, &mut on_answer);
                 used
             } else {
-                // As much as makes the beginning whole, and no more.
+                // Append only as many bytes as complete the head.
                 let held = self.head.len();
                 self.head.extend_from_slice(&input[..input.len().min(MAX_HEAD_BYTES)]);
                 let Some((head, used)) = head(table, &self.head)? else {
                     if self.head.len() > MAX_HEAD_BYTES {
-                        return Err("a request with a long beginning".to_owned());
+                        return Err("the head of a request is too long".to_owned());
                     }
                     return Ok(());
                 };
@@ -89,7 +89,7 @@ impl Reader {
     }
 }
 
-/// The beginning of the first request, up to a SET's value, and its length; none where more is needed.
+/// Parses the head of the first request and its length. Returns `None` if more bytes are needed.
 #[inline]
 fn head(table: &Table, input: &[u8]) -> Result<Option<(Head, usize)>, String> {
     // `*2 CRLF $3 CRLF GET CRLF $16 CRLF`: the command's first letter is at 8.
@@ -122,12 +122,12 @@ fn head(table: &Table, input: &[u8]) -> Result<Option<(Head, usize)>, String> {
     }
     let Some((value_bytes, at)) = line(input, end + 1) else { return Ok(None) };
     if value_bytes != table.value_bytes() {
-        return Err(format!("a value of {value_bytes} bytes, not {}", table.value_bytes()));
+        return Err(format!("value of {value_bytes} bytes, expected {}", table.value_bytes()));
     }
     Ok(Some((Head::Set(slot, value_bytes), at)))
 }
 
-/// The number that stands at `from`, and where the next line begins.
+/// Parses the number at `from`, and returns it with the offset of the next line.
 #[inline]
 fn line(input: &[u8], from: usize) -> Option<(usize, usize)> {
     let length = input.get(from..)?.iter().position(|byte| *byte == b'\n')?;

@@ -1,4 +1,4 @@
-//! The server: a queue of answers a connection, written when they are sent.
+//! The server: each connection has a queue of answers, which are encoded when they are sent.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use netdyno_contender::kv::turns::{Outbox, Service, Wait};
 use crate::requests::{Answer, Reader};
 use crate::table::Table;
 
-/// Values up to this length are copied together; longer ones are lent to the kernel where they are.
+/// Values up to this length are copied into the send buffer; longer ones are passed to the kernel without a copy.
 const COPIED_BYTES: usize = 1024;
 const OK: &[u8] = b"+OK\r\n";
 const END: &[u8] = b"\r\n";
@@ -17,15 +17,15 @@ const END: &[u8] = b"\r\n";
 struct Connection {
     reader: Reader,
     answers: VecDeque<Answer>,
-    /// What was sent of the first answer.
+    /// The sent length of the first answer.
     sent: usize,
-    /// Of the message written last: how many answers, and its length.
+    /// The number of answers in the last written message, and its length.
     written: (usize, usize),
 }
 
 pub struct Server {
     table: Table,
-    /// What a value is answered with, up to itself.
+    /// The head of an answer with a value.
     head: Box<[u8]>,
     connections: Vec<Connection>,
 }

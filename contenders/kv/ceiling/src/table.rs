@@ -1,21 +1,21 @@
-//! Where the values are: a place a key, by its number.
+//! The value table, indexed by key number.
 
-/// Most that the tables may take; memory is only taken where a value is set.
+/// Maximum length of the tables. Only pages with values use memory.
 const MAX_BYTES: usize = 1 << 36;
 
-/// A key's place in the table.
+/// The index of a key in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot(pub u32);
 
-/// Values of one length: of the keys `key:N`, then of the keys `verify:C:I`.
+/// Values of equal length: those of the keys `key:N`, then those of the keys `verify:C:I`.
 pub struct Table {
     value_bytes: usize,
     keys: u64,
     connections: u64,
     verify_keys: u64,
-    /// Whether a value was set, a place.
+    /// For each slot, whether a value was set.
     present: Box<[bool]>,
-    /// Never freed: answers lend it to the kernel.
+    /// Never freed, because the kernel holds references to it.
     values: *mut u8,
 }
 
@@ -24,7 +24,7 @@ impl Table {
         let slots = (keys + connections * verify_keys) as usize;
         let bytes = slots.checked_mul(value_bytes).filter(|bytes| *bytes <= MAX_BYTES);
         let bytes = bytes.ok_or_else(|| format!("{slots} values of {value_bytes} bytes are too many"))?;
-        // Zeros, which the system gives without taking memory for them.
+        // Zeroed pages, which the system does not allocate until they are written.
         let values = Box::leak(vec![0; bytes].into_boxed_slice()).as_mut_ptr();
         Ok(Self { value_bytes, keys, connections, verify_keys, present: vec![false; slots].into(), values })
     }
@@ -33,7 +33,7 @@ impl Table {
         self.value_bytes
     }
 
-    /// The place of a key; none of another one than the workload has.
+    /// Returns the slot of a key, or `None` for a key that is not part of the workload.
     #[inline]
     pub fn slot(&self, key: &[u8]) -> Option<Slot> {
         if let Some(digits) = key.strip_prefix(b"key:") {
@@ -46,23 +46,23 @@ impl Table {
         known.then(|| Slot((self.keys + connection * self.verify_keys + own) as u32))
     }
 
-    /// The value of a place, if one was set.
+    /// Returns the value of a slot, if it was set.
     #[inline]
     pub fn get(&self, slot: Slot) -> Option<&'static [u8]> {
         let at = slot.0 as usize;
-        // SAFETY: a slot is a place of the table, which is never freed. A value that is set again while it is sent may go out as a
-        // mixture of both; nobody in this process reads it.
+        // SAFETY: a slot is within the table, which is never freed. A value that is set while it is sent may be sent as a mixture of
+        // both, but this process does not read it.
         self.present[at].then(|| unsafe {
             std::slice::from_raw_parts(self.values.add(at * self.value_bytes), self.value_bytes)
         })
     }
 
-    /// Writes a part of a value that is being set, from `from` on; what is beyond its length is left out.
+    /// Writes a part of a value at offset `from`. Bytes beyond the value's length are ignored.
     #[inline]
     pub fn put(&mut self, slot: Slot, from: usize, part: &[u8]) {
         let at = slot.0 as usize;
         let length = part.len().min(self.value_bytes.saturating_sub(from));
-        // SAFETY: the place is in the table, and what is written ends within it. `part` is of a receive buffer, not of the table.
+        // SAFETY: the write is within the slot. `part` points into a receive buffer, not into the table.
         unsafe {
             let place = self.values.add(at * self.value_bytes + from);
             std::ptr::copy_nonoverlapping(part.as_ptr(), place, length);
@@ -71,7 +71,7 @@ impl Table {
     }
 }
 
-/// A decimal number.
+/// Parses a decimal number.
 #[inline]
 pub fn number(digits: &[u8]) -> Option<u64> {
     let mut number = 0u64;

@@ -1,4 +1,4 @@
-//! The server's answers, whatever the cuts.
+//! The server's answers, with any segmentation of requests.
 
 use netdyno_contender::kv::{GET_SETUP, Values, append_command, append_get, append_set};
 
@@ -12,7 +12,7 @@ fn table() -> Table {
 }
 
 #[test]
-fn every_key_has_a_place_of_its_own() {
+fn every_key_has_its_own_slot() {
     let table = table();
     let rows = [
         ("key:000000000000", Some(0)),
@@ -36,7 +36,7 @@ fn every_key_has_a_place_of_its_own() {
 }
 
 #[test]
-fn requests_are_read_wherever_they_are_cut() {
+fn requests_are_parsed_wherever_they_are_split() {
     let values = Values::new(1, VALUE_BYTES);
     let mut stream = GET_SETUP.to_vec();
     append_get(&mut stream, 7);
@@ -69,7 +69,7 @@ fn requests_are_read_wherever_they_are_cut() {
 }
 
 #[test]
-fn what_it_does_not_know_is_an_error() {
+fn unsupported_requests_are_errors() {
     let long = [b"*2\r\n$3\r\nGET\r\n$".as_slice(), &[b'1'; 400]].concat();
     let rows: [&[u8]; 7] = [
         b"*1\r\n$7\r\nCOMMAND\r\n",

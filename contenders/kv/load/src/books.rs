@@ -1,4 +1,4 @@
-//! The lab's side: what it says, on the thread that reads it, and what it is told.
+//! The state that is shared with the lab's thread: orders, counters and histograms.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,24 +10,24 @@ use serde_json::Value;
 
 use crate::lane::{Tally, Times};
 
-/// What a moment is before it has come.
+/// The value of a time that has not been reached.
 const NEVER: u64 = u64::MAX;
 
-/// What the lab asks of the thread that makes the load.
+/// An order to the thread that generates the load.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The server is there.
+    /// The server has signalled its port.
     Connect {
         port: u16,
     },
     Verify,
-    /// The load begins; it was told at this moment.
+    /// Start the load. Contains the time of the order.
     Load {
         t0_ns: u64,
     },
 }
 
-/// What both threads know.
+/// The state that both threads share.
 #[derive(Debug)]
 pub struct Books {
     pub job: Job,
@@ -56,10 +56,10 @@ impl Books {
         }
     }
 
-    /// What the lab asks, in its order. Once.
+    /// Returns the queue of orders. Call it once.
     pub fn orders(&self) -> Receiver<Order> {
         let mut receiver = self.orders.1.lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.take().expect("they are asked for once, in main")
+        receiver.take().expect("orders is called once, in main")
     }
 
     pub fn handle(&self, event: Event) {
@@ -67,7 +67,7 @@ impl Books {
         let order = match event {
             Event::Signal { body, .. } => match body.get("port").and_then(Value::as_u64).map(u16::try_from) {
                 Some(Ok(port)) => Order::Connect { port },
-                _ => lab.failed(format!("a signal without a port: {body}")),
+                _ => lab.failed(format!("signal without a port: {body}")),
             },
             Event::Start(Phase::Verify) => Order::Verify,
             Event::Start(Phase::Warmup) => Order::Load { t0_ns: now_ns() },
@@ -83,9 +83,9 @@ impl Books {
             }
         };
         let orders = self.orders.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody takes orders once the load runs: there are none then.
+        // The load reads no orders while it runs: the lab sends none then.
         if orders.send(order).is_err() {
-            lab.failed("the lab said more than the load waits for");
+            lab.failed("unexpected order from the lab");
         }
     }
 
@@ -94,7 +94,7 @@ impl Books {
         self.job.lab.connected(setup_ns);
     }
 
-    /// What was answered up to now.
+    /// Publishes the current counters.
     #[inline]
     pub fn publish(&self, tally: &Tally) {
         self.sets.store(tally.sets, Relaxed);
@@ -102,7 +102,7 @@ impl Books {
         self.wrong.store(tally.wrong, Relaxed);
     }
 
-    /// Answers that came at `at_ns` to requests with these times: samples, if that was within the window.
+    /// Records answers that arrived at `at_ns` to requests with these times, if that is within the window.
     #[inline]
     pub fn record(&self, times: Times, at_ns: u64, answers: u64) {
         let elapsed_ns = at_ns.checked_sub(self.measure_ns.load(Relaxed));

@@ -1,36 +1,36 @@
-//! Whether an answer is the right one, wherever it is cut: what is right is compared as it comes, and nothing is put together.
+//! An incremental comparison of answers with their expected bytes, without reassembly.
 
 use netdyno_contender::kv::{Answer, parse};
 
 use crate::draw::Operation;
 use crate::frames::{END, Frames, OK};
 
-/// Longest line of a wrong answer.
+/// Maximum length of a line of a wrong answer.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// What has come of an answer.
+/// The state of the current answer.
 #[derive(Debug)]
 pub enum Check {
-    /// So many bytes, all of them right.
+    /// The received bytes, whose number this is, are right.
     Right(usize),
-    /// It is wrong; the line that it begins with, so far.
+    /// The answer is wrong; the received part of its first line.
     Line(Vec<u8>),
-    /// It is wrong; so many bytes of it are to come.
+    /// The answer is wrong; the number of its remaining bytes.
     Rest(usize),
 }
 
-/// What became of an answer by some more bytes.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress {
     Partial,
     Right,
-    /// All of it was taken, and it is wrong: the error that it is, if it is one.
+    /// The answer is complete and wrong. Contains the text of an error answer.
     Wrong(Option<String>),
 }
 
 impl Check {
-    /// Takes the next bytes of the answer to this operation; says how many of them are done with. An error is what no
-    /// answer begins with: the connection cannot be read any further.
+    /// Handles the next bytes of the answer to this operation and returns how many of them were consumed. An error means that
+    /// the bytes are not an answer and the connection cannot be parsed any further.
     pub fn step(
         &mut self,
         frames: &Frames,
@@ -64,7 +64,7 @@ impl Check {
                 if !line.ends_with(END) {
                     let long = line.len() > MAX_LINE_BYTES;
                     return if long {
-                        Err("an answer's line is too long".to_owned())
+                        Err("a line of an answer is too long".to_owned())
                     } else {
                         Ok((length, Progress::Partial))
                     };
@@ -86,7 +86,7 @@ impl Check {
     }
 }
 
-/// What the right answer goes on with after so many bytes, up to the end of its part; and what is left of its line.
+/// Returns the expected bytes after `at` bytes, up to the end of the current part, and the rest of the line.
 fn expected<'a>(
     frames: &'a Frames,
     operation: Operation,
@@ -107,18 +107,18 @@ fn expected<'a>(
     (&[], 0)
 }
 
-/// What follows on the whole line that a wrong answer begins with.
+/// Determines the state after the complete first line of a wrong answer.
 fn judge(line: &[u8]) -> Result<(Check, Progress), String> {
     match parse(line)? {
         Some((Answer::Error(text), _)) => {
             Ok((Check::Right(0), Progress::Wrong(Some(text.escape_ascii().to_string()))))
         }
         Some(_) => Ok((Check::Right(0), Progress::Wrong(None))),
-        // A bulk string: the line says how long.
+        // A bulk string: the line contains its length.
         None => {
             let length =
                 std::str::from_utf8(&line[1..line.len() - END.len()]).ok().and_then(|text| text.parse().ok());
-            let length: usize = length.ok_or_else(|| format!("the answer `{}`", line.escape_ascii()))?;
+            let length: usize = length.ok_or_else(|| format!("invalid answer `{}`", line.escape_ascii()))?;
             Ok((Check::Rest(length + END.len()), Progress::Partial))
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         answer
     }
 
-    /// Everything that becomes of an answer that comes in pieces which end where `cuts` says.
+    /// Returns the results of an answer that is split at `cuts`.
     fn taken(
         frames: &Frames,
         operation: Operation,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn right_answers_are_right_wherever_they_are_cut() {
+    fn right_answers_pass_wherever_they_are_split() {
         for value_bytes in [1, 3, 8, 20] {
             let frames = frames(value_bytes);
             for operation in [Operation::new(true, 5), Operation::new(false, 5)] {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_are_wrong_wherever_they_are_cut_and_the_next_is_found() {
+    fn wrong_answers_are_detected_and_the_next_one_is_found() {
         let frames = frames(20);
         let get = Operation::new(false, 5);
         let (set, good) = (Operation::new(true, 5), right(&frames, get));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_an_error() {
+    fn invalid_answers_are_errors() {
         let frames = frames(20);
         for answer in [b"*1\r\n".as_slice(), b"HTTP/1.1 400\r\n", b"$x\r\n", &[b'+'; MAX_LINE_BYTES + 2]] {
             assert!(taken(&frames, Operation::new(false, 5), answer, &[]).is_err());

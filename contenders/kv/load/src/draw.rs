@@ -1,12 +1,12 @@
-//! Which operation is next: by numbers that the seed and the connection decide.
+//! The choice of operations, by random numbers that are seeded from the seed and the connection.
 
 use netdyno_contender::kv::{Distribution, Job, split_mix};
 
 use crate::zipf::Zipf;
 
-/// Keeps the choice of operations apart from the values, which are of the same generator and seed.
+/// Separates the choice of operations from the values, which use the same generator and seed.
 const CHOICE: u64 = 0x6f70_6572_6174_696f;
-/// Of the bits of a random number these choose between SET and GET, the others the key.
+/// The number of bits that choose between SET and GET; the others choose the key.
 const SET_BITS: u32 = 16;
 const KEY_BITS: u32 = 64 - SET_BITS;
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
@@ -29,7 +29,7 @@ impl Operation {
     }
 }
 
-/// The random numbers of one connection.
+/// The random number generator of one connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw {
     seed: u64,
@@ -47,15 +47,15 @@ impl Draw {
     }
 }
 
-/// What the operations are like, of all connections.
+/// The distribution of operations of all connections.
 #[derive(Debug)]
 pub struct Mix {
     keys: u64,
-    /// Below this the low bits choose SET.
+    /// SET is chosen if the low bits are below this.
     sets: u64,
     zipf: Option<Zipf>,
-    /// Ranks become keys by a multiplication modulo `keys`, which has no factor in common with this: a permutation that puts
-    /// ranks which follow each other far apart.
+    /// Ranks are mapped to keys by a multiplication with this number modulo `keys`. The two are coprime, so this is a permutation,
+    /// which separates adjacent ranks.
     scramble: u64,
 }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_sets_is_as_asked() {
+    fn the_share_of_sets_is_as_configured() {
         for percent in [0, 1, 10, 50, 99, 100] {
             let (mix, mut draw) = (mix(1000, percent, false), Draw::new(3, 0));
             let sets = (0..100_000).filter(|_| mix.next(&mut draw).is_set()).count() as f64 / 1000.0;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_keys_are_all_alike() {
+    fn uniform_keys_have_equal_frequencies() {
         for keys in [1, 3, 1000] {
             let (mix, mut draw, mut seen) =
                 (mix(keys, 50, false), Draw::new(3, 1), vec![0u64; keys as usize]);

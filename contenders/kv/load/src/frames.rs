@@ -1,25 +1,25 @@
-//! The bytes of requests and of right answers.
+//! The bytes of requests and of expected answers.
 
 use netdyno_contender::kv::turns::Outbox;
 use netdyno_contender::kv::{GET_BYTES, KEY_BYTES, Values, append_get, append_set, write_digits};
 
 use crate::draw::Operation;
 
-/// The right answer to a SET.
+/// The expected answer to a SET.
 pub const OK: &[u8] = b"+OK\r\n";
 pub const END: &[u8] = b"\r\n";
-/// Values up to this length are copied together with their requests; longer ones are lent to the kernel where they are.
+/// Values up to this length are copied into their requests; longer ones are passed to the kernel without a copy.
 const COPIED_BYTES: usize = 1024;
-/// Digits of a key's name that are written; those before them are always 0.
+/// The number of variable digits in a key's name; those before them are always 0.
 const DIGITS: usize = 10;
 
-/// Of one length of values.
+/// Encoder of requests and answers for one length of values.
 pub struct Frames {
     pub values: &'static Values,
-    /// A GET of key 0, and the beginning of a SET of it, up to the value.
+    /// A GET of key 0, and the head of a SET of it, up to the value.
     get: [u8; GET_BYTES],
     set_head: Box<[u8]>,
-    /// The beginning of a GET's answer, up to the value.
+    /// The head of the answer to a GET, up to the value.
     pub answer_head: Box<[u8]>,
 }
 
@@ -46,7 +46,7 @@ impl Frames {
         }
     }
 
-    /// Length of the right answer.
+    /// Length of the expected answer.
     #[inline]
     pub fn answer_bytes(&self, operation: Operation) -> usize {
         if operation.is_set() {
@@ -56,7 +56,7 @@ impl Frames {
         }
     }
 
-    /// Writes a request; false if there is no room.
+    /// Writes a request. Returns false if there is no space.
     #[inline]
     pub fn write(&self, operation: Operation, out: &mut Outbox) -> bool {
         if !operation.is_set() {
@@ -90,12 +90,12 @@ impl Frames {
         true
     }
 
-    /// Where in a SET the key's name begins: where it does in a GET.
+    /// The offset of the key's name in a SET, which equals that in a GET.
     const fn key_at(&self) -> usize {
         GET_BYTES - END.len() - KEY_BYTES
     }
 
-    /// Whether this is all of the right answer to a GET.
+    /// Whether this is the complete expected answer to a GET.
     #[inline]
     pub fn is_value(&self, key: u64, answer: &[u8]) -> bool {
         let head = self.answer_head.len();

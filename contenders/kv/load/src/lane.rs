@@ -1,4 +1,4 @@
-//! One connection: what it was asked, how much of that was sent, and what was answered.
+//! One connection: its outstanding operations, and their progress.
 
 use netdyno_contender::kv::turns::Outbox;
 
@@ -6,7 +6,7 @@ use crate::check::{Check, Progress};
 use crate::draw::{Draw, Operation};
 use crate::frames::{Frames, OK};
 
-/// What was answered on all connections.
+/// The counters of all connections.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
     pub sets: u64,
@@ -21,27 +21,28 @@ pub struct Times {
     pub sent_ns: u64,
 }
 
-/// The operations under way are numbered on; each stands in a ring at its number modulo the ring's length, a power of two.
+/// Operations are numbered consecutively. Outstanding ones are stored in a ring at their number modulo its length, a power of
+/// two.
 #[derive(Debug)]
 pub struct Lane {
     pub draw: Draw,
     operations: Box<[Operation]>,
-    /// Empty in a closed loop: its operations are sent together.
+    /// Empty in a closed loop, which sends its operations together.
     times: Box<[Times]>,
     /// When the last batch was written, in a closed loop.
     sent_ns: u64,
-    /// The first that is not answered, not wholly sent, not stamped with the time, and not there yet.
+    /// The numbers of the first operation that is not answered, not completely sent, without a time stamp, and not yet added.
     answered: u32,
     sent: u32,
     stamped: u32,
     asked: u32,
-    /// What was sent of the operation `sent`.
+    /// The sent length of the operation `sent`.
     sent_bytes: usize,
-    /// The message written last: the operation behind it, and its length.
+    /// The last written message: the number of the operation after it, and its length.
     written: u32,
     written_bytes: usize,
     check: Check,
-    /// The next operation of this connection by its number over all, in an open loop.
+    /// The number of this connection's next operation, counted over all connections, in an open loop.
     pub next: u64,
 }
 
@@ -65,17 +66,17 @@ impl Lane {
         }
     }
 
-    /// Operations without an answer.
-    pub fn under_way(&self) -> usize {
+    /// The number of outstanding operations.
+    pub fn outstanding(&self) -> usize {
         self.asked.wrapping_sub(self.answered) as usize
     }
 
-    /// Whether something is to be sent.
+    /// Whether there is unsent data.
     pub fn unsent(&self) -> bool {
         self.sent != self.asked
     }
 
-    /// One more operation; `due_ns` counts in an open loop only. There has to be room: fewer than `pipeline` under way.
+    /// Adds an operation. `due_ns` is used in an open loop only. Fewer than `pipeline` operations must be outstanding.
     #[inline]
     pub fn ask(&mut self, operation: Operation, due_ns: u64) {
         let at = self.at(self.asked);
@@ -86,7 +87,7 @@ impl Lane {
         self.asked = self.asked.wrapping_add(1);
     }
 
-    /// Writes the requests that are to be sent, right before they are: at `at_ns`.
+    /// Writes the unsent requests right before they are sent, at `at_ns`.
     pub fn write(&mut self, frames: &Frames, out: &mut Outbox, at_ns: u64) {
         let mut number = self.sent;
         let mut bytes = 0;
@@ -108,7 +109,7 @@ impl Lane {
         self.written_bytes
     }
 
-    /// So many bytes of the message written last were sent.
+    /// Reports how many bytes of the last written message were sent.
     pub fn sent(&mut self, frames: &Frames, bytes: usize) {
         if bytes == self.written_bytes {
             (self.sent, self.sent_bytes) = (self.written, 0);
@@ -125,7 +126,7 @@ impl Lane {
         }
     }
 
-    /// Takes what has come. `on_answer` is told of each answer's times and of an error's text.
+    /// Handles received bytes. Calls `on_answer` with the times of each answer and the text of an error.
     #[inline]
     pub fn take(
         &mut self,
@@ -136,13 +137,13 @@ impl Lane {
     ) -> Result<(), String> {
         while !input.is_empty() {
             if self.answered == self.sent {
-                return Err("an answer that nobody asked for".to_owned());
+                return Err("more answers than requests".to_owned());
             }
             let at = self.at(self.answered);
             let operation = self.operations[at];
             let whole = frames.answer_bytes(operation);
             let mut error = None;
-            // Nearly always all of an answer is there, and right.
+            // The common case is a complete and right answer.
             if matches!(self.check, Check::Right(0))
                 && input.len() >= whole
                 && is_right(frames, operation, &input[..whole])
@@ -175,7 +176,7 @@ impl Lane {
         }
         if self.times.is_empty() {
             self.sent_ns = at_ns;
-            // A batch is written at once, or as far as there is room: it counts from its beginning.
+            // A batch is written by one or more calls; its time is that of the first.
             self.stamped = self.asked;
             return;
         }

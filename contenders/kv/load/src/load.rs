@@ -1,4 +1,4 @@
-//! The load: which connection sends what, and when.
+//! The load generator: the scheduling of operations on connections.
 
 use netdyno_contender::kv::turns::{Outbox, Service, Wait};
 use netdyno_contender::kv::{Pacing, Values};
@@ -10,8 +10,8 @@ use crate::frames::Frames;
 use crate::lane::{Lane, Tally, Times};
 use crate::pacer::Pacer;
 
-/// Texts of errors that are told.
-const MAX_TOLD: u64 = 10;
+/// Maximum number of printed error texts.
+const MAX_PRINTED: u64 = 10;
 
 pub struct Load {
     books: &'static Books,
@@ -21,7 +21,7 @@ pub struct Load {
     pipeline: usize,
     tally: Tally,
     told: u64,
-    /// None: a closed loop.
+    /// `None` in a closed loop.
     pacer: Option<Pacer>,
     /// The connection of the pacer's next operation.
     turn: usize,
@@ -47,15 +47,15 @@ impl Load {
         }
     }
 
-    /// Puts what is due by now to its connections.
+    /// Adds due operations to their connections.
     fn take_due(&mut self, ready: &mut Vec<usize>, at_ns: u64) {
         let Some(pacer) = &mut self.pacer else { return };
         while let Some((n, due_ns)) = pacer.pop(at_ns) {
             let number = self.turn;
             self.turn = if number + 1 == self.lanes.len() { 0 } else { number + 1 };
             let lane = &mut self.lanes[number];
-            // Another one is due on this connection before: this one has to wait, and is thought of when an answer comes.
-            if lane.next != n || lane.under_way() == self.pipeline {
+            // An earlier operation of this connection is waiting: this one is added after an answer.
+            if lane.next != n || lane.outstanding() == self.pipeline {
                 continue;
             }
             let operation = self.mix.next(&mut lane.draw);
@@ -68,11 +68,11 @@ impl Load {
         }
     }
 
-    /// Goes on after answers: in a closed loop with the next batch, in an open one with what is late.
+    /// Continues after answers: with the next batch in a closed loop, with late operations in an open one.
     fn go_on(&mut self, number: usize) -> bool {
         let lane = &mut self.lanes[number];
         match &self.pacer {
-            None if lane.under_way() == 0 => {
+            None if lane.outstanding() == 0 => {
                 for _ in 0..self.pipeline {
                     let operation = self.mix.next(&mut lane.draw);
                     lane.ask(operation, 0);
@@ -81,7 +81,7 @@ impl Load {
             }
             None => false,
             Some(pacer) => {
-                while lane.next < pacer.next() && lane.under_way() < self.pipeline {
+                while lane.next < pacer.next() && lane.outstanding() < self.pipeline {
                     let operation = self.mix.next(&mut lane.draw);
                     lane.ask(operation, pacer.due_ns(lane.next));
                     lane.next += self.books.job.connections as u64;
@@ -120,9 +120,9 @@ impl Service for Load {
                 books.record(times, at_ns, 1);
             }
             (answers, last) = (answers + 1, times);
-            if let Some(error) = error.filter(|_| *told < MAX_TOLD) {
+            if let Some(error) = error.filter(|_| *told < MAX_PRINTED) {
                 *told += 1;
-                eprintln!("connection {number}: the server answered `{error}`");
+                eprintln!("connection {number}: the server returned `{error}`");
             }
         };
         self.lanes[number]
@@ -181,7 +181,7 @@ mod tests {
         Load::new(Box::leak(Box::new(books)), T0_NS)
     }
 
-    /// All that is to be sent is.
+    /// Sends all unsent data.
     fn send_all(load: &mut Load) {
         for lane in &mut load.lanes {
             let mut out = Outbox::for_tests();
@@ -191,8 +191,8 @@ mod tests {
         }
     }
 
-    fn under_way(load: &Load) -> Vec<usize> {
-        load.lanes.iter().map(Lane::under_way).collect()
+    fn outstanding(load: &Load) -> Vec<usize> {
+        load.lanes.iter().map(Lane::outstanding).collect()
     }
 
     #[test]
@@ -200,19 +200,19 @@ mod tests {
         let mut load = load(2, 3, 0);
         let mut ready = Vec::new();
         assert_eq!((load.turn(&mut ready), ready.as_slice()), (Wait::Long, [0, 1].as_slice()));
-        assert_eq!(under_way(&load), [3, 3]);
+        assert_eq!(outstanding(&load), [3, 3]);
         send_all(&mut load);
         assert_eq!(load.received(1, b"+OK\r\n+OK\r\n+O", 5), Ok(false));
         assert_eq!(load.received(1, b"K\r\n", 6), Ok(true));
-        assert_eq!(under_way(&load), [3, 3]);
+        assert_eq!(outstanding(&load), [3, 3]);
         assert_eq!(load.tally, Tally { sets: 3, gets: 0, wrong: 0 });
         ready.clear();
         assert_eq!((load.turn(&mut ready), ready.as_slice()), (Wait::Long, [0usize; 0].as_slice()));
     }
 
     #[test]
-    fn an_open_loop_keeps_to_its_schedule_and_catches_up() {
-        // One operation a millisecond, in turn over three connections, one under way on each.
+    fn an_open_loop_follows_its_schedule_and_catches_up() {
+        // One operation per millisecond over three connections, with at most one outstanding on each.
         let mut load = load(3, 1, 1000);
         let at = |ms: u64| T0_NS + ms * 1_000_000;
         let none: [usize; 0] = [];
@@ -225,25 +225,25 @@ mod tests {
         assert_eq!(due(&mut load, at(0)), [0]);
         assert_eq!(due(&mut load, at(2)), [1, 2]);
         send_all(&mut load);
-        // Of the next four none can be sent: all connections are busy. Connection 0 has two of them.
+        // None of the next four can be sent, because all connections are busy. Two of them are due on connection 0.
         assert_eq!(due(&mut load, at(6)), none);
-        assert_eq!(under_way(&load), [1, 1, 1]);
+        assert_eq!(outstanding(&load), [1, 1, 1]);
         assert_eq!(load.received(0, b"+OK\r\n", at(6)), Ok(true));
         assert_eq!((load.lanes[0].next, load.lanes[1].next), (6, 4));
         send_all(&mut load);
         assert_eq!(load.received(0, b"+OK\r\n", at(6)), Ok(true));
         send_all(&mut load);
-        // It has caught up, and waits for number 9 then.
+        // It has caught up and waits for number 9.
         assert_eq!(load.received(0, b"+OK\r\n", at(6)), Ok(false));
         assert_eq!(due(&mut load, at(8)), none);
         assert_eq!(due(&mut load, at(9)), [0]);
-        // The others have two that are late, of which one goes as soon as there is an answer.
+        // The other connections each have a late operation, which is sent after the next answer.
         assert_eq!(load.received(1, b"+OK\r\n", at(9)), Ok(true));
         assert_eq!((load.lanes[1].next, load.lanes[2].next), (7, 5));
     }
 
     #[test]
-    fn latency_counts_from_when_an_operation_was_due() {
+    fn latency_runs_from_the_due_time() {
         let mut load = load(1, 1, 1000);
         load.take_due(&mut Vec::new(), T0_NS + 5_000_000);
         for n in 0..3 {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_wrong_and_a_lost_connection_ends_it() {
+    fn errors_count_as_wrong_and_a_lost_connection_ends_the_load() {
         let mut load = load(1, 2, 0);
         load.turn(&mut Vec::new());
         send_all(&mut load);

@@ -1,14 +1,14 @@
-//! The load of the `kv` workload.
+//! The load generator of the `kv` workload.
 //!
 //! | does | does not |
 //! |---|---|
-//! | keep `pipeline` requests under way on each connection, or send each when it is due | pause, or leave out what is late |
+//! | keep `pipeline` requests outstanding on each connection, or send each when it is due | pause, or skip late requests |
 //! | compare every byte of every answer | keep a value: they are functions of the seed and the key |
-//! | use one thread, and one call of the kernel for many sends where there is io_uring | share its CPU well: an open loop spins, unless `pacing` is `timer` |
+//! | use one thread; with io_uring, one system call for many sends | leave CPU time to others: an open loop spins, unless `pacing` is `timer` |
 //!
-//! In an open loop the wait is until the exact moment: with `pacing` = `spin` the thread reads the clock and looks for answers in turn, and a
-//! look costs no call of the kernel with io_uring. With `timer` it sleeps until then (to the nanosecond as far as the interface goes; the
-//! kernel wakes it some tens of microseconds later).
+//! An open loop waits until the exact due time. With `pacing = spin`, the thread alternately polls the clock and the sockets; with
+//! io_uring, this needs no system call. With `pacing = timer`, it sleeps until the due time; the kernel wakes it some tens of
+//! microseconds later.
 
 mod books;
 mod check;
@@ -32,18 +32,18 @@ use books::{Books, Order};
 use load::Load;
 use turns::{Kind, Size};
 
-/// Requests under way over all connections: each takes up to 32 bytes.
-const MAX_UNDER_WAY: usize = 1 << 26;
+/// Maximum number of outstanding requests over all connections. Each takes up to 32 bytes.
+const MAX_OUTSTANDING: usize = 1 << 26;
 
 fn main() {
     static BOOKS: OnceLock<Books> = OnceLock::new();
     let (lab, setup) = Lab::connect_with(|event| BOOKS.wait().handle(event));
     let books = BOOKS.get_or_init(|| Books::new(lab, &setup));
     let job = &books.job;
-    if job.connections.saturating_mul(job.pipeline) > MAX_UNDER_WAY {
-        lab.unsupported(format!("connections times pipeline above {MAX_UNDER_WAY}"));
+    if job.connections.saturating_mul(job.pipeline) > MAX_OUTSTANDING {
+        lab.unsupported(format!("connections * pipeline exceeds {MAX_OUTSTANDING}"));
     }
-    // As much as comes at a time: the answers of a batch.
+    // The length of a receive: the answers of a batch.
     let receive_bytes = job.pipeline.saturating_mul(job.value_bytes + 16);
     let size = Size { connections: job.connections, receive_bytes };
     let kind = Kind::from_arguments(lab, size);
@@ -54,22 +54,22 @@ fn main() {
     }
 }
 
-/// Ends with an error only.
+/// Returns only with an error.
 fn run(books: &'static Books, kind: Kind, size: Size, orders: &Receiver<Order>) -> Result<(), String> {
     let job = &books.job;
     let next = || orders.recv().map_err(|error| error.to_string());
     let Order::Connect { port } = next()? else {
-        return Err("a phase began before the server was there".to_owned());
+        return Err("a phase started before the server's signal".to_owned());
     };
     let (mut links, setup_ns) = connect(job.peer(port), job.connections)?;
     books.connected(&setup_ns);
     let Order::Verify = next()? else {
-        return Err("`verify` is the first phase".to_owned());
+        return Err("the first phase must be `verify`".to_owned());
     };
     let verified = verify(job, &mut links)?;
     job.lab.verified(&verified.digest, verified.messages, verified.bytes);
     let Order::Load { t0_ns } = next()? else {
-        return Err("`warmup` comes after `verify`".to_owned());
+        return Err("`warmup` must follow `verify`".to_owned());
     };
     let mut load = Load::new(books, t0_ns);
     turns::run(kind, &mut load, links, None, size).map(|never| match never {})

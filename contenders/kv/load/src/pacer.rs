@@ -1,4 +1,4 @@
-//! When operations are due, in an open loop.
+//! The schedule of an open loop.
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -9,7 +9,7 @@ pub struct Pacer {
     t0_ns: u64,
     next: u64,
     next_due_ns: u64,
-    /// What was rounded off `next_due_ns`, in 1 / rate of a nanosecond.
+    /// The rounded-off part of `next_due_ns`, in units of 1 / rate ns.
     rest: u64,
 }
 
@@ -18,17 +18,18 @@ impl Pacer {
         Self { rate, t0_ns, next: 0, next_due_ns: t0_ns, rest: 0 }
     }
 
-    /// The first operation that has not come up.
+    /// The number of the next operation.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// When that is due.
+    /// When the next operation is due.
     pub fn next_due_ns(&self) -> u64 {
         self.next_due_ns
     }
 
-    /// The next operation, if it is due by `at_ns`: its number, and when it was due. By additions alone, and exact.
+    /// Returns the number and due time of the next operation, if it is due by `at_ns`. The computation is exact and uses only
+    /// additions.
     #[inline]
     pub fn pop(&mut self, at_ns: u64) -> Option<(u64, u64)> {
         let due = (self.next, self.next_due_ns);
@@ -45,7 +46,7 @@ impl Pacer {
         Some(due)
     }
 
-    /// When operation n is due. In whole seconds and the rest, so that no product overflows.
+    /// When operation n is due. Whole seconds are computed separately to avoid overflow.
     pub fn due_ns(&self, n: u64) -> u64 {
         self.t0_ns + (n / self.rate) * NS_PER_SECOND + (n % self.rate) * NS_PER_SECOND / self.rate
     }
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_come_up_when_they_are_due() {
+    fn operations_are_returned_when_they_are_due() {
         for rate in [1, 3, 7, 999, 1000, 99_991, 1_000_000, 1_000_000_000] {
             let mut pacer = Pacer::new(rate, 500);
             for n in 0..5000 {
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rounding_adds_up() {
+    fn rounding_errors_do_not_accumulate() {
         let mut pacer = Pacer::new(999_983, 0);
         while pacer.pop(60 * NS_PER_SECOND).is_some() {}
         assert_eq!(pacer.next(), 60 * 999_983 + 1);

@@ -1,4 +1,4 @@
-//! A lane against a server in a few lines: what it sends is what was drawn, what it counts is what was answered.
+//! A lane with a minimal server: compares its requests with the drawn operations, and its counters with the answers.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -46,7 +46,7 @@ fn answers(frames: &Frames, operations: &[Operation]) -> Vec<u8> {
     bytes
 }
 
-/// One lane over a socket; what is sent is compared at the other end.
+/// One lane over a socket, whose peer checks the requests.
 struct Alone {
     frames: Frames,
     lane: Lane,
@@ -65,7 +65,7 @@ impl Service for Alone {
 
     fn received(&mut self, _: usize, bytes: &[u8], _: u64) -> Result<bool, String> {
         self.lane.take(&self.frames, bytes, &mut self.tally, |_, _| {})?;
-        if self.lane.under_way() == 0 { Err("done".to_owned()) } else { Ok(false) }
+        if self.lane.outstanding() == 0 { Err("done".to_owned()) } else { Ok(false) }
     }
 
     fn write(&mut self, _: usize, out: &mut Outbox) {
@@ -90,7 +90,7 @@ impl Service for Alone {
 }
 
 #[test]
-fn requests_go_out_whole_and_in_order_whatever_the_socket_takes() {
+fn requests_are_sent_completely_and_in_order_with_partial_sends() {
     for kind in Kind::supported().iter().copied() {
         for (value_bytes, count) in
             [(1, 1), (3, 5000), (1024, 3000), (1033, 3000), (65_536, 100), (1 << 20, 10)]
@@ -119,16 +119,16 @@ fn requests_go_out_whole_and_in_order_whatever_the_socket_takes() {
 }
 
 #[test]
-fn an_answer_too_many_is_an_error() {
+fn an_excess_answer_is_an_error() {
     let frames = frames(3);
     let mut lane = Lane::new(Draw::new(1, 0), 1, false, 0);
     let told = lane.take(&frames, b"+OK\r\n", &mut Tally::default(), |_, _| {}).unwrap_err();
-    assert_eq!(told, "an answer that nobody asked for");
+    assert_eq!(told, "more answers than requests");
 }
 
-/// Answers of all kinds, right and wrong, in pieces of random length: each is counted once, as what it is.
+/// Right and wrong answers of all types, split at random: each is counted once and correctly.
 #[test]
-fn a_stream_of_answers_is_read_the_same_however_it_is_cut() {
+fn a_stream_of_answers_is_checked_with_any_segmentation() {
     for seed in 0..300u64 {
         let mut n = 0;
         let mut random = |of: u64| {
@@ -149,7 +149,7 @@ fn a_stream_of_answers_is_read_the_same_however_it_is_cut() {
                 2 => stream.extend_from_slice(b":5\r\n"),
                 3 => stream.extend_from_slice(b"$7\r\n\r\n$3\r\n\n\r\n"),
                 4 => {
-                    // A byte of the value; of a SET's answer the K.
+                    // Change a byte of the value, or the K in the answer to a SET.
                     let at = if operation.is_set() { 2 } else { frames.answer_head.len() };
                     right[at] ^= 1;
                     stream.extend_from_slice(&right);
@@ -169,6 +169,6 @@ fn a_stream_of_answers_is_read_the_same_however_it_is_cut() {
         }
         let sets = asked.iter().filter(|operation| operation.is_set()).count() as u64;
         assert_eq!(tally, Tally { sets, gets: asked.len() as u64 - sets, wrong }, "seed {seed}");
-        assert_eq!((told, lane.under_way()), (asked.len(), 0), "seed {seed}");
+        assert_eq!((told, lane.outstanding()), (asked.len(), 0), "seed {seed}");
     }
 }

@@ -1,12 +1,13 @@
-//! Ranks by Zipf's law: rank k = 1, 2, .. has a weight of k^-s. Exact, and at the cost of one or two random numbers.
+//! Ranks by Zipf's law: rank k = 1, 2, .. has the weight k^-s. The distribution is exact and takes one or two random numbers.
 //!
-//! The ranks are cut into blocks whose width grows with the rank, so that all weights of a block are nearly the same. A block is chosen by
-//! Walker's alias method, as if each of its ranks weighed as much as its first; a rank of it is chosen evenly, and kept with the
-//! probability that its own weight is less by; if it is not kept, all is done again. More than 99 of 100 are kept.
+//! The ranks are divided into blocks whose width grows with the rank, so that the weights within a block are almost equal.
+//! Walker's alias method chooses a block, as if all of its ranks had the weight of the first. A rank of the block is chosen
+//! uniformly and accepted with the ratio of its weight to that of the first; otherwise, the choice is repeated. More than 99 %
+//! are accepted.
 
 /// The exponent s.
 const EXPONENT: f64 = 0.99;
-/// A block that begins at rank k is k / 64 wide: the weights in it differ by 1.6 % at most.
+/// A block that starts at rank k has the width k / 64, so the weights in it differ by at most 1.6 %.
 const RANKS_PER_WIDTH: u64 = 64;
 const ONE: f64 = (1u64 << 32) as f64;
 
@@ -16,28 +17,28 @@ pub struct Zipf {
     columns: Box<[Column]>,
 }
 
-/// A block, and its column of the alias table.
+/// A block with its column of the alias table.
 #[derive(Debug, Clone, Copy)]
 struct Column {
-    /// Rank of the block, from 1.
+    /// First rank of the block, from 1.
     first: u32,
     width: u32,
-    /// Of 2^32 numbers so many keep any rank of the block.
+    /// How many of 2^32 random numbers accept any rank of the block.
     sure: u32,
-    /// Of 2^32 numbers so many choose this block, the others the block `alias`.
+    /// How many of 2^32 random numbers choose this block; the others choose the block `alias`.
     own: u32,
     alias: u32,
 }
 
 impl Zipf {
-    /// Of the ranks 1 .. `ranks`; at least one, and below 2^32.
+    /// Creates the distribution of the ranks 1 .. `ranks`; at least one, and below 2^32.
     pub fn new(ranks: u64) -> Self {
         let mut columns = Vec::new();
         let mut first = 1;
         while first <= ranks {
             let width = (first / RANKS_PER_WIDTH).clamp(1, ranks - first + 1);
             let sure = weight(first + width - 1) / weight(first);
-            // A cast of a float saturates: 1 becomes the greatest number.
+            // The cast saturates: 1 becomes the maximum.
             let sure = (sure * ONE) as u32;
             columns.push(Column { first: first as u32, width: width as u32, sure, own: u32::MAX, alias: 0 });
             first += width;
@@ -46,7 +47,7 @@ impl Zipf {
         Self { columns: columns.into() }
     }
 
-    /// A rank, from 1. `random` gives 64 random bits at a time.
+    /// Returns a rank, from 1. `random` returns 64 random bits.
     #[inline]
     pub fn rank(&self, mut random: impl FnMut() -> u64) -> u64 {
         loop {
@@ -68,7 +69,7 @@ impl Zipf {
     }
 }
 
-/// The low half of the bits as an even choice among so many.
+/// Maps the low half of the bits to a uniform choice below `of`.
 fn part(bits: u64, of: u64) -> u64 {
     ((bits & 0xffff_ffff) * of) >> 32
 }
@@ -77,7 +78,7 @@ fn weight(rank: u64) -> f64 {
     (rank as f64).powf(-EXPONENT)
 }
 
-/// Walker's alias table: columns of the same height, each of one or two blocks.
+/// Builds Walker's alias table: columns of equal height with one or two blocks each.
 fn alias(columns: &mut [Column]) {
     let masses: Vec<f64> =
         columns.iter().map(|column| f64::from(column.width) * weight(column.first.into())).collect();
@@ -111,9 +112,9 @@ mod tests {
         })
     }
 
-    /// Pearson's statistic over every rank: its mean is the degrees of freedom, its deviation the root of twice these.
+    /// Pearson's chi-squared statistic over all ranks: its mean is the number of degrees of freedom n, its deviation sqrt(2n).
     #[test]
-    fn every_rank_is_as_frequent_as_its_weight() {
+    fn frequencies_match_the_weights() {
         for ranks in [1, 2, 10, 65, 300, 1000] {
             let count = 400_000;
             let mut seen = vec![0u64; ranks as usize + 1];
@@ -130,9 +131,9 @@ mod tests {
         }
     }
 
-    /// Of ten million, the shares of the first of them: sums of the weights.
+    /// The shares of the first of ten million ranks, compared with sums of the weights.
     #[test]
-    fn of_many_ranks_the_first_have_their_share() {
+    fn the_first_of_many_ranks_have_their_share() {
         let (ranks, count) = (10_000_000, 400_000);
         let bounds = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
         let mut seen = [0u64; 7];

@@ -1,4 +1,4 @@
-//! The server of the `kv` workload on netdyno-kv, as its documentation shows it.
+//! The server of the `kv` workload on netdyno-kv, used as in its documentation.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ fn main() {
     lab.ready("netdyno-kv", lock_version(include_str!("../Cargo.lock"), "netdyno-kv"), "one thread");
     let server = start(&role).unwrap_or_else(|error| lab.failed(error));
     let port = server.addresses()[0].port();
-    std::thread::spawn(move || lab.failed(format!("it serves no more: {:?}", server.wait())));
+    std::thread::spawn(move || lab.failed(format!("the server ended: {:?}", server.wait())));
     role.listens(port)
 }
 
@@ -20,19 +20,24 @@ fn start(role: &kv::Server) -> Result<Server, Box<dyn Error>> {
     raise_file_limit(role.connections)?;
     let mut limits = Limits::default();
     limits.clients = limits.clients.max(role.connections as usize);
-    // The network of a trial is its own.
+    // Protected mode is off, because a trial has a private network.
     let builder = asked(Server::builder())?.bind((role.local, 0)).protected_mode(false).limits(limits);
     Ok(builder.start()?)
 }
 
-/// The library's defaults, but for what is asked on the command line.
+/// The library's defaults, except options on the command line.
 fn asked(mut builder: Builder) -> Result<Builder, Box<dyn Error>> {
     for argument in std::env::args().skip(1) {
         builder = match argument.split_once('=') {
             Some(("--io", "epoll")) => builder.backend(Backend::Epoll),
             Some(("--io", "io_uring")) => builder.backend(Backend::Uring),
             Some(("--threads", count)) => builder.threads(count.parse()?),
-            _ => return Err(format!("{argument}: none of --io=epoll|io_uring, --threads=N").into()),
+            _ => {
+                return Err(format!(
+                    "invalid argument {argument}; usage: [--io=epoll|io_uring] [--threads=N]"
+                )
+                .into());
+            }
         };
     }
     Ok(builder)

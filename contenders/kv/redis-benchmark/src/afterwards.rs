@@ -1,16 +1,17 @@
-//! What the server holds when the load is over: keys are read back once more.
+//! The check of stored values after the load: keys are read back.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use netdyno_contender::kv::{Answer, Job, Values, append_get, connect, key_name, parse};
 
-use crate::limits::{ANSWER_BYTES, MAX_CHECKED_KEYS, MAX_TOLD};
+use crate::limits::{ANSWER_BYTES, MAX_CHECKED_KEYS, MAX_PRINTED};
 
-/// How many keys have another value than they may have: their own, and where the program wrote, anything of its length.
+/// Returns the number of keys with a wrong value. A key must have its own value, or after SET by the program, any value of its
+/// length.
 pub fn other_values(job: &Job, port: u16) -> Result<u64, String> {
     let (mut links, _) = connect(job.peer(port), 1)?;
-    let link = links.first_mut().ok_or("no connection to read keys back by")?;
+    let link = links.first_mut().ok_or("no connection for reading keys back")?;
     let values = Values::new(job.seed, job.value_bytes);
     let (mut other, mut space) = (0, vec![0; job.value_bytes + ANSWER_BYTES]);
     let step = job.keys.div_ceil(MAX_CHECKED_KEYS).max(1);
@@ -19,9 +20,9 @@ pub fn other_values(job: &Job, port: u16) -> Result<u64, String> {
         let written = |value: &[u8]| job.set_percent > 0 && value.len() == job.value_bytes;
         if !matches!(answer, Answer::Bulk(value) if values.matches(key, value) || written(value)) {
             other += 1;
-            if other <= MAX_TOLD {
+            if other <= MAX_PRINTED {
                 let name = key_name(key);
-                eprintln!("afterwards: GET {} was answered by {}", name.escape_ascii(), answer.describe());
+                eprintln!("afterwards: GET {} returned {}", name.escape_ascii(), answer.describe());
             }
         }
     }
@@ -35,7 +36,7 @@ fn ask<'a>(link: &mut TcpStream, key: u64, space: &'a mut [u8]) -> Result<Answer
     let mut length = 0;
     loop {
         match link.read(&mut space[length..]).map_err(|e| e.to_string())? {
-            0 if length == space.len() => return Err("a longer answer than its value's".to_owned()),
+            0 if length == space.len() => return Err("the answer is longer than its value".to_owned()),
             0 => return Err("the server closed the connection".to_owned()),
             more => length += more,
         }
@@ -43,7 +44,7 @@ fn ask<'a>(link: &mut TcpStream, key: u64, space: &'a mut [u8]) -> Result<Answer
             break;
         }
     }
-    let (answer, _) = parse(&space[..length])?.ok_or("an answer that is none when it is looked at again")?;
+    let (answer, _) = parse(&space[..length])?.ok_or("the answer is incomplete")?;
     Ok(answer)
 }
 
@@ -57,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of three keys are found other, where a server answers so to each.
+    /// Returns how many of three keys are wrong if a server answers each with `answer`.
     fn others(
         set_percent: u64,
         answer: impl Fn(u64, &Values) -> Vec<u8> + Send + 'static,
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_their_own_value_or_one_of_its_length_where_others_were_written() {
+    fn keys_have_their_own_value_or_after_sets_one_of_its_length() {
         let own = |key: u64, values: &Values| {
             let mut value = Vec::new();
             values.append(&mut value, key);

@@ -1,21 +1,21 @@
-//! How many operations were answered, at any moment, by what the kernel knows: the program tells it at the end of each run only.
+//! The current number of answered operations, computed from the kernel's counters: the program reports it only after each run.
 //!
-//! A run opens `connections` connections, makes `requests` operations, and closes them. So connections that were ever opened
-//! tell how many runs have begun, and bytes that were read from those that are open how far the last one is.
+//! A run opens `connections` connections, performs `requests` operations, and closes the connections. The total number of opened
+//! connections thus gives the number of started runs, and the bytes read from open connections the progress of the last one.
 
 use std::fs;
 use std::thread::sleep;
 
-use crate::limits::{LOOK_AGAIN, MAX_LOOKS};
+use crate::limits::{MAX_ATTEMPTS, RETRY_PAUSE};
 use crate::sockets::Seen;
 
-/// Connections that the program opens before its first run, to ask for the server's configuration.
+/// Connections that the program opens before its first run to query the server's configuration.
 const BEFORE_THE_FIRST: u64 = 1;
-/// Where this network namespace counts what it opens.
+/// The file with the counters of this network namespace.
 const COUNTERS: &str = "/proc/self/net/snmp";
 const OPENED: &str = "ActiveOpens";
 
-/// What a run is.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     /// Connections.
@@ -26,43 +26,46 @@ pub struct Run {
     pub answer_bytes: u64,
 }
 
-/// How far the program is.
+/// The progress of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that are over.
+    /// Number of finished runs.
     pub runs: u64,
-    /// Operations that were answered.
+    /// Number of answered operations.
     pub operations: u64,
 }
 
 impl Run {
-    /// How far it is, by `opened`, which tells the connections opened since before it was started, and `look`, which tells of those that are open.
+    /// Computes the progress from `opened`, the number of connections opened since the start, and `look`, the state of open
+    /// connections.
     pub fn progress(
         &self,
         mut opened: impl FnMut() -> Result<u64, String>,
         mut look: impl FnMut() -> Result<Seen, String>,
     ) -> Result<Progress, String> {
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_ATTEMPTS {
             let before = opened()?;
             let of_runs = before.saturating_sub(BEFORE_THE_FIRST);
             let (begun, opening) = (of_runs / self.connections, of_runs % self.connections);
             if begun == 0 || opening != 0 {
-                // The next run sends nothing before it has all of its connections.
+                // The next run sends nothing until all of its connections are open.
                 return Ok(self.after(begun));
             }
             let seen = look()?;
             if opened()? != before {
-                sleep(LOOK_AGAIN);
+                sleep(RETRY_PAUSE);
                 continue;
             }
             if seen.connections < self.connections {
-                // It is closing them.
+                // The run is closing its connections.
                 return Ok(self.after(begun));
             }
             let of_this = (seen.read_bytes / self.answer_bytes).min(self.requests);
             return Ok(Progress { runs: begun - 1, operations: (begun - 1) * self.requests + of_this });
         }
-        Err(format!("runs of redis-benchmark are too short to be counted: {MAX_LOOKS} looks met an end"))
+        Err(format!(
+            "runs of redis-benchmark are too short to count: {MAX_ATTEMPTS} attempts were interrupted by the end of a run"
+        ))
     }
 
     fn after(&self, runs: u64) -> Progress {
@@ -70,13 +73,13 @@ impl Run {
     }
 }
 
-/// Connections that this network namespace has opened.
+/// The number of connections that this network namespace has opened.
 pub fn opened() -> Result<u64, String> {
     let text = fs::read_to_string(COUNTERS).map_err(|e| format!("{COUNTERS}: {e}"))?;
     opened_of(&text).ok_or_else(|| format!("{COUNTERS} has no Tcp: {OPENED}"))
 }
 
-/// A line of names, then a line of values.
+/// Parses a line of names followed by a line of values.
 fn opened_of(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -101,20 +104,20 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_counted_in_each_moment_of_a_run() {
+    fn operations_are_counted_at_any_time_of_a_run() {
         type Row = (&'static [u64], &'static [(u64, u64)], (u64, u64));
         let rows: [Row; 9] = [
             (&[0], &[], (0, 0)),
             (&[1], &[], (0, 0)),
             (&[3], &[], (0, 0)),
-            // All connections are there; 19 bytes are two answers and a bit.
+            // All connections are open; 19 bytes are two answers and a fraction.
             (&[6, 6], &[(5, 0)], (0, 0)),
             (&[6, 6], &[(5, 19)], (0, 2)),
             // They are being closed, then opened again.
             (&[6, 6], &[(4, 8000)], (1, 1000)),
             (&[8], &[], (1, 1000)),
             (&[11, 11], &[(5, 90)], (1, 1010)),
-            // A run ended between two looks.
+            // A run ended between two polls.
             (&[11, 13, 14], &[(2, 0)], (2, 2000)),
         ];
         for (opened, seen, wanted) in rows {
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_cannot_be_counted_are_told() {
+    fn uncountable_runs_are_an_error() {
         let mut opened = 1;
         let next = || {
             opened += 5;
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_counter_is_found() {
+    fn the_counter_of_the_system_is_found() {
         let text = "Ip: Forwarding\nIp: 1\nTcp: RtoMin ActiveOpens PassiveOpens\nTcp: 200 17 3\nUdp: ActiveOpens\nUdp: 9\n";
         assert_eq!(opened_of(text), Some(17));
         assert_eq!(opened_of("Tcp: A B\nTcp: 1 2\n"), None);

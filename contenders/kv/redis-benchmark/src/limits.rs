@@ -1,29 +1,29 @@
-//! Bounds of the adapter.
+//! Limits of the adapter.
 
 use std::time::Duration;
 
-/// Requests of a run, for each that may be under way on a connection: the article's 10,000 ...
+/// Requests per run and pipelined request, as in the article.
 pub const RUN_REQUESTS: u64 = 10_000;
-/// ... or so many a connection where there are more than fifty, so that connecting stays the same small share of a run.
+/// Minimum number of requests per connection and run, so that connecting remains a small share of a run.
 pub const ROUNDS: u64 = 200;
-/// The program keeps its count of requests in 32 bits.
+/// The program counts requests in 32 bits.
 pub const MAX_RUN_REQUESTS: u64 = i32::MAX as u64;
-/// Its reports are kept until the end: some 50 KB a second.
+/// Maximum duration: reports of about 50 KB/s are stored until the end.
 pub const MAX_SECONDS: f64 = 600.0;
-/// Longest report file that is read.
+/// Maximum length of the report file.
 pub const MAX_REPORT_BYTES: u64 = 256 << 20;
-/// How often a look at the connections is repeated that met a run's end.
-pub const MAX_LOOKS: u32 = 1000;
-/// Pause between two of these.
-pub const LOOK_AGAIN: Duration = Duration::from_micros(20);
-/// Longest message of the kernel about its connections; it sends at most 32 KiB at a time.
+/// Maximum number of attempts to read the connections between two ends of runs.
+pub const MAX_ATTEMPTS: u32 = 1000;
+/// Pause between two attempts.
+pub const RETRY_PAUSE: Duration = Duration::from_micros(20);
+/// Maximum length of a sock_diag message; the kernel sends at most 32 KiB.
 pub const DIAG_BYTES: usize = 64 << 10;
-/// How long the kernel may take for it.
+/// Maximum time for an answer of the kernel.
 pub const DIAG_TIMEOUT: Duration = Duration::from_secs(5);
-/// Keys that are read back at the end.
+/// Maximum number of keys that are read back at the end.
 pub const MAX_CHECKED_KEYS: u64 = 1000;
-/// Longest answer to one of these, beside its value.
+/// Maximum length of an answer in addition to its value.
 pub const ANSWER_BYTES: usize = 64;
-/// Lines of the program's stderr that are handed on, and their length.
-pub const MAX_TOLD: u64 = 20;
+/// Maximum number of forwarded lines of the program's stderr, and their maximum length.
+pub const MAX_PRINTED: u64 = 20;
 pub const MAX_LINE_BYTES: u64 = 4096;

@@ -1,13 +1,13 @@
-//! redis-benchmark as a load of the `kv` workload: what published comparisons were made with.
+//! redis-benchmark as a load generator of the `kv` workload, as used by published comparisons.
 //!
 //! | does | does not |
 //! |---|---|
-//! | verify, as every load does, then start the program: runs of 10,000 requests one after the other | mix GET and SET, keep a rate, draw keys by Zipf's law: such parameters are refused |
-//! | count answers by what the kernel says was read from its connections | compare answers while the program runs |
-//! | take latencies from the program's own reports, of runs that began and ended within the measured time | measure them by itself |
-//! | read keys back at the end | know what the program wrote: only its length |
+//! | verify like every load generator, then start the program, which performs consecutive runs of 10,000 requests | mix GET and SET, keep a rate, or draw keys by Zipf's law: such parameters are unsupported |
+//! | count answers by the bytes that were read from its connections, as reported by the kernel | compare answers while the program runs |
+//! | take latencies from the program's reports of runs within the measured window | measure latencies itself |
+//! | read keys back at the end | compare values that the program wrote, except their length |
 //!
-//! A run of the program connects anew: between two runs there is a millisecond or so without requests.
+//! Each run of the program opens new connections, so about a millisecond without requests lies between two runs.
 
 mod afterwards;
 mod counts;
@@ -28,13 +28,13 @@ use counts::{Progress, Run};
 use limits::{MAX_RUN_REQUESTS, MAX_SECONDS, ROUNDS, RUN_REQUESTS};
 use program::{PROGRAM, Program};
 
-/// What the thread that verifies is asked.
+/// An order to the verifying thread.
 enum Order {
     Connect { port: u16 },
     Verify,
 }
 
-/// What both threads know.
+/// The state that both threads share.
 struct Bench {
     job: Job,
     run: Run,
@@ -69,7 +69,7 @@ fn main() {
     }
 }
 
-/// What the program cannot do.
+/// Checks for parameters that the program does not support.
 fn refused(job: &Job, setup: &Setup) -> Result<(), String> {
     let seconds = setup.params.float("seconds") + setup.params.float("warmup_seconds");
     if job.rate > 0 {
@@ -77,20 +77,20 @@ fn refused(job: &Job, setup: &Setup) -> Result<(), String> {
     }
     if !matches!(job.set_percent, 0 | 100) {
         let share = job.set_percent;
-        return Err(format!("set_percent={share}: {PROGRAM} mixes no GET with SET; take 0 or 100"));
+        return Err(format!("set_percent={share}: {PROGRAM} cannot mix GET and SET; use 0 or 100"));
     }
     if job.distribution == Distribution::Zipf {
-        return Err(format!("distribution=zipf: keys of {PROGRAM} are all alike"));
+        return Err(format!("distribution=zipf: {PROGRAM} has only uniform keys"));
     }
     if seconds > MAX_SECONDS {
         return Err(format!(
-            "seconds and warmup_seconds above {MAX_SECONDS}: reports are kept until the end"
+            "seconds + warmup_seconds exceeds {MAX_SECONDS}: reports are stored until the end"
         ));
     }
     let requests = run_of(job).requests;
     if requests > MAX_RUN_REQUESTS {
         return Err(format!(
-            "connections times pipeline: a run of {requests} requests, above {MAX_RUN_REQUESTS}"
+            "connections times pipeline: a run of {requests} requests exceeds {MAX_RUN_REQUESTS}"
         ));
     }
     Ok(())
@@ -113,23 +113,25 @@ fn version() -> Result<String, String> {
     let output = output.map_err(|e| format!("{PROGRAM} --version: {e}; it is in the package redis-tools"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.split_whitespace().nth(1);
-    version.map(str::to_owned).ok_or_else(|| format!("{PROGRAM} --version says no version: {}", text.trim()))
+    version
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{PROGRAM} --version prints no version: {}", text.trim()))
 }
 
 impl Bench {
-    /// Connects and verifies, each when it is asked to.
+    /// Connects and verifies, each on an order.
     fn prepare(&self, orders: &Receiver<Order>) -> Result<(), String> {
         let (job, lab) = (&self.job, self.job.lab);
         let Ok(Order::Connect { port }) = orders.recv() else {
-            return Err("a phase began before the server was there".to_owned());
+            return Err("a phase started before the server's signal".to_owned());
         };
         let (mut links, setup_ns) = connect(job.peer(port), job.connections)?;
         lab.connected(&setup_ns);
         let Ok(Order::Verify) = orders.recv() else {
-            return Err("`verify` is the first phase".to_owned());
+            return Err("the first phase must be `verify`".to_owned());
         };
         let verified = verify(job, &mut links)?;
-        // The program opens its own: a server may have a limit.
+        // The program opens its own connections, and the server may limit their number.
         drop(links);
         lab.verified(&verified.digest, verified.messages, verified.bytes);
         Ok(())
@@ -140,7 +142,7 @@ impl Bench {
         match event {
             Event::Signal { body, .. } => match body.get("port").and_then(Value::as_u64).map(u16::try_from) {
                 Some(Ok(port)) if self.port.set(port).is_ok() => self.order(Order::Connect { port }),
-                _ => lab.failed(format!("a signal without a port, or a second one: {body}")),
+                _ => lab.failed(format!("signal without a port, or a duplicate: {body}")),
             },
             Event::Start(Phase::Verify) => self.order(Order::Verify),
             Event::Start(Phase::Warmup) => self.or_fail(self.start()),
@@ -158,18 +160,18 @@ impl Bench {
     fn order(&self, order: Order) {
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         if orders.send(order).is_err() {
-            self.job.lab.failed("the lab said more than the load waits for");
+            self.job.lab.failed("unexpected order from the lab");
         }
     }
 
     fn start(&self) -> Result<(), String> {
-        let port = *self.port.get().ok_or("`warmup` began before the server was there")?;
+        let port = *self.port.get().ok_or("`warmup` started before the server's signal")?;
         let program = Program::start(&self.job, self.job.peer(port), self.run)?;
         *self.program.lock().unwrap_or_else(PoisonError::into_inner) = Some(program);
         Ok(())
     }
 
-    /// Nothing before it was started.
+    /// Returns `None` before the program is started.
     fn with_program<T>(&self, act: impl FnOnce(&mut Program) -> T) -> Option<T> {
         self.program.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
     }
@@ -209,7 +211,7 @@ impl Bench {
         ]
     }
 
-    /// Without the program left behind.
+    /// Unwraps a result; an error kills the program and prints `failed`.
     fn or_fail<T>(&self, result: Result<T, String>) -> T {
         result.unwrap_or_else(|why| {
             self.with_program(Program::kill);
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_do_is_refused_by_name() {
+    fn unsupported_parameters_are_named() {
         let rows: [(&[(&str, Value)], Option<&str>); 8] = [
             (&[], None),
             (&[("set_percent", json!(0)), ("pipeline", json!(16))], None),
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_as_long_as_the_articles_or_two_hundred_rounds() {
+    fn a_run_has_the_articles_length_or_two_hundred_rounds() {
         for (connections, pipeline, set_percent, wanted) in [
             (50, 1, 100, (10_000, 5)),
             (1, 1, 0, (10_000, 9)),

@@ -1,4 +1,4 @@
-//! redis-benchmark, as a child: one test again and again, its reports in a file, its errors counted.
+//! redis-benchmark as a child process, which repeats one test. Its reports go to a file, and its errors are counted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,41 +13,41 @@ use netdyno_contender::kv::Job;
 use netdyno_contender::{Lab, now_ns};
 
 use crate::counts::{Progress, Run, opened};
-use crate::limits::{MAX_LINE_BYTES, MAX_REPORT_BYTES, MAX_TOLD};
+use crate::limits::{MAX_LINE_BYTES, MAX_PRINTED, MAX_REPORT_BYTES};
 use crate::report::{Report, reports};
 use crate::sockets::Sockets;
 
-/// As it is found on the PATH.
+/// The name of the program, which is searched in the PATH.
 pub const PROGRAM: &str = "redis-benchmark";
-/// How it begins to tell an error that the server answered; once a second at the most.
+/// The start of a line that reports an error of the server; at most one per second.
 const ERROR: &str = "Error from server";
-/// Behind the report of each run.
+/// The line after the report of each run.
 const SUMMARY: &str = "latency summary (msec):";
 
 pub struct Program {
     child: Child,
     run: Run,
     sockets: Sockets,
-    /// What this network had opened before.
+    /// The number of connections that this network namespace had opened before.
     opened: u64,
     reports: File,
-    /// Where in that file the measured time begins.
+    /// The offset in that file at which the measured window starts.
     measured_from: u64,
     stopping: Arc<AtomicBool>,
     errors: Option<JoinHandle<u64>>,
 }
 
 impl Program {
-    /// Starts it against this server.
+    /// Starts the program for this server.
     pub fn start(job: &Job, server: SocketAddr, run: Run) -> Result<Self, String> {
         let failed = |what: &str, error: io::Error| format!("{PROGRAM}: {what}: {error}");
-        let reports = nameless().map_err(|e| failed("no file for its reports", e))?;
+        let reports = nameless().map_err(|e| failed("cannot create a file for reports", e))?;
         let out = reports.try_clone().map_err(|e| failed("no file for its reports", e))?;
         let sockets = Sockets::new(server)?;
         let opened = opened()?;
         let mut command = Command::new(PROGRAM);
         command.args(arguments(job, server, &run)).stdin(Stdio::null()).stdout(out).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| failed("cannot be started", e))?;
+        let mut child = command.spawn().map_err(|e| failed("cannot start", e))?;
         let stopping = Arc::new(AtomicBool::new(false));
         let stderr = child.stderr.take();
         let watched = Arc::clone(&stopping);
@@ -56,7 +56,7 @@ impl Program {
         Ok(Self { child, run, sockets, opened, reports, measured_from: 0, stopping, errors })
     }
 
-    /// The measured time begins.
+    /// Starts the measured window.
     pub fn measure(&mut self) -> Result<(), String> {
         self.measured_from = self.written()?;
         Ok(())
@@ -66,7 +66,8 @@ impl Program {
         self.run.progress(|| Ok(opened()?.saturating_sub(self.opened)), || self.sockets.look())
     }
 
-    /// Ends it: the reports of the measured time, and how many errors of the server it told. `runs` were over before.
+    /// Ends the program. Returns the reports of the measured window and the number of errors of the server. `runs` had finished
+    /// before.
     pub fn end(&mut self, runs: u64) -> Result<(Vec<Report>, u64), String> {
         self.kill();
         let errors = self.errors.take().and_then(|errors| errors.join().ok()).unwrap_or(0);
@@ -83,7 +84,7 @@ impl Program {
 
     pub fn kill(&mut self) {
         self.stopping.store(true, SeqCst);
-        // It may have ended by itself.
+        // The program may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -94,7 +95,7 @@ impl Program {
     }
 }
 
-/// The program's defaults, but for what the workload asks for: one test, again and again.
+/// The program's defaults, except the parameters of the workload. The test is repeated.
 fn arguments(job: &Job, server: SocketAddr, run: &Run) -> Vec<String> {
     let test = if job.set_percent == 0 { "get" } else { "set" };
     let options = [
@@ -111,19 +112,19 @@ fn arguments(job: &Job, server: SocketAddr, run: &Run) -> Vec<String> {
     options.chain(["-l".to_owned()]).collect()
 }
 
-/// Runs were counted by connections, which others of the same network may open, too: so many reports there have to be. The last ones
-/// may be in the program's memory still, or of a run that ended after it was asked to.
+/// Checks the number of runs, which was derived from connections, against the reports: other processes in the network namespace
+/// may also open connections. The last reports may be buffered in the program, or belong to a run that ended after the signal.
 fn check_runs(text: &str, runs: u64) -> Result<(), String> {
     let reported = text.matches(SUMMARY).count() as u64;
     if reported.abs_diff(runs) > 2 {
         return Err(format!(
-            "{PROGRAM} reported {reported} runs, and its connections tell of {runs}: does somebody else connect in this network?"
+            "{PROGRAM} reported {reported} runs, but its connections indicate {runs}; do other processes connect in this network namespace?"
         ));
     }
     Ok(())
 }
 
-/// A file that has gone when it is closed, however that comes.
+/// Creates an anonymous file, which is deleted when it is closed.
 fn nameless() -> io::Result<File> {
     let path = std::env::temp_dir().join(format!("netdyno-reports-{}-{}", std::process::id(), now_ns()));
     let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
@@ -131,7 +132,7 @@ fn nameless() -> io::Result<File> {
     Ok(file)
 }
 
-/// Counts the errors that it tells, and hands them on. Where it ends by itself, that is a failure.
+/// Counts and forwards the errors that the program prints. Reports `failed` if it ends by itself.
 fn watch(lab: Lab, stderr: ChildStderr, stopping: &AtomicBool) -> u64 {
     let (mut lines, mut errors, mut told) = (BufReader::new(stderr), 0, 0);
     let mut last = String::new();
@@ -142,7 +143,7 @@ fn watch(lab: Lab, stderr: ChildStderr, stopping: &AtomicBool) -> u64 {
             Ok(_) => last = String::from_utf8_lossy(&line).trim().to_owned(),
         }
         errors += u64::from(last.starts_with(ERROR));
-        if told < MAX_TOLD {
+        if told < MAX_PRINTED {
             told += 1;
             eprintln!("{PROGRAM}: {last}");
         }
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_and_runs_have_to_agree() {
+    fn reports_and_runs_must_agree() {
         let text = format!("x {SUMMARY}\n").repeat(5);
         for (runs, good) in [(2, false), (3, true), (5, true), (7, true), (8, false)] {
             assert_eq!(check_runs(&text, runs).is_ok(), good, "{runs}");
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_name_is_appended_to() {
+    fn an_anonymous_file_is_appended_to() {
         use std::io::Write as _;
         let mut file = nameless().unwrap();
         file.try_clone().unwrap().write_all(b"one ").unwrap();

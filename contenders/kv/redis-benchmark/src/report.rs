@@ -1,21 +1,21 @@
-//! What the program prints at the end of each run, as samples for a histogram.
+//! The parser of the program's report of a run, which yields samples for a histogram.
 //!
-//! It tells how many operations took at most so long, for some forty times, and a few percentiles of its own. Each operation counts as
-//! the least of these times that it is not above: an upper bound, and exact at those percentiles.
+//! A report contains cumulative counts for about forty latencies, and a few percentiles. Each operation is recorded with the next
+//! higher of these latencies: an upper bound, which is exact at the percentiles.
 
-/// What a run's report says.
+/// The report of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Latencies in ns, and how many operations had each, or less but more than the one before.
+    /// Latencies in ns, each with the number of operations above the previous latency and up to this one.
     pub latencies: Vec<(u64, u64)>,
 }
 
-/// The percentiles of the last table, in its order; its first columns are average and least.
+/// The percentiles of the last table, in order; its first columns are average and minimum.
 const PERCENTILES: [(usize, u64); 3] = [(2, 50), (3, 95), (4, 99)];
 const COLUMNS: usize = 6;
 const NS_PER_MS: f64 = 1e6;
 
-/// The reports of all runs that ended within `text`, and began within it: not the first one's.
+/// Parses the reports of all runs that started and ended within `text`, which excludes the first one.
 pub fn reports(text: &str) -> Result<Vec<Report>, String> {
     let mut all = Vec::new();
     let mut points: Points = Points::default();
@@ -52,14 +52,14 @@ fn point(line: &str) -> Option<(u64, u64)> {
 
 fn ns(milliseconds: &str) -> Option<u64> {
     let value: f64 = milliseconds.parse().ok()?;
-    // A cast of a float saturates.
+    // The cast saturates.
     value.is_finite().then_some((value * NS_PER_MS).round() as u64)
 }
 
 #[derive(Debug, Default)]
 struct Points {
     requests: u64,
-    /// A latency, and how many operations had at most that.
+    /// Latencies and the number of operations up to each.
     below: Vec<(u64, u64)>,
 }
 
@@ -67,7 +67,9 @@ impl Points {
     fn report(mut self, values: &str) -> Result<Report, String> {
         let values: Vec<u64> = values.split_whitespace().map_while(ns).collect();
         if values.len() != COLUMNS || self.below.is_empty() {
-            return Err("redis-benchmark's report is not as versions 6.2 to 8 print it".to_owned());
+            return Err(
+                "unknown format of redis-benchmark's report; versions 6.2 to 8 are supported".to_owned()
+            );
         }
         let percentile = |(at, percent): (usize, u64)| (values[at], (self.requests * percent).div_ceil(100));
         self.below.extend(PERCENTILES.map(percentile));
@@ -76,7 +78,7 @@ impl Points {
         let mut latencies = Vec::new();
         let mut counted = 0;
         for (latency_ns, below) in self.below {
-            // What is rounded differently in two tables may seem to fall.
+            // Different rounding in the two tables may make counts decrease.
             let below = below.min(self.requests);
             if below > counted {
                 latencies.push((latency_ns, below - counted));
@@ -101,7 +103,7 @@ mod tests {
         avg       min       p50       p95       p99       max\n        0.250     0.096     0.199     0.800     0.890     1.500\n\n";
 
     #[test]
-    fn a_run_is_read_and_its_percentiles_are_exact() {
+    fn percentiles_of_a_run_are_exact() {
         let found = reports(&RUN.repeat(3)).unwrap();
         let wanted = vec![
             (100_000, 1),
@@ -117,17 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn what_began_before_or_has_not_ended_is_left_out() {
+    fn incomplete_runs_are_excluded() {
         let half = RUN.len() / 2;
         assert_eq!(reports("").unwrap(), []);
         assert_eq!(reports(RUN).unwrap(), []);
-        // The first one's head is missing: it is not the first of those that are whole.
+        // The head of the first report is missing, so it is not a complete run.
         assert_eq!(reports(&[&RUN[half..], RUN, RUN].concat()).unwrap().len(), 1);
         assert_eq!(reports(&[RUN, RUN, &RUN[..half]].concat()).unwrap().len(), 1);
     }
 
     #[test]
-    fn another_form_is_told() {
+    fn an_unknown_format_is_an_error() {
         let other = RUN.replace("     1.500\n", "\n");
         assert!(reports(&other.repeat(2)).unwrap_err().contains("6.2"));
     }

@@ -1,7 +1,7 @@
-//! What the kernel knows of the connections to the server: how many there are, and how many bytes have been read from them.
+//! The number of connections to the server, and of the bytes read from them, as reported by the kernel.
 //!
-//! Asked by netlink (sock_diag(7)), as `ss` does: `struct inet_diag_req_v2` out, for each socket `struct inet_diag_msg` with `struct tcp_info`
-//! back. Numbers are in the machine's byte order, ports in the network's.
+//! The query uses netlink (sock_diag(7)) like `ss`: it sends `struct inet_diag_req_v2` and receives a `struct inet_diag_msg` with
+//! `struct tcp_info` for each socket. Numbers are in host byte order, ports in network byte order.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -28,22 +28,22 @@ const TCP: u8 = 6;
 const STATES: u32 = 1 << 1 | 1 << 2;
 /// The attribute with `tcp_info`.
 const INFO: u16 = 2;
-/// Where in `inet_diag_msg` the bytes stand that have come and were not read; how long it is.
+/// The offset of the number of unread bytes in `inet_diag_msg`, and the length of that structure.
 const UNREAD_AT: usize = 56;
 const MESSAGE_BYTES: usize = 72;
-/// Where in `tcp_info` the bytes stand that have come.
+/// The offset of the number of received bytes in `tcp_info`.
 const RECEIVED_AT: usize = 128;
 
-/// What was seen at once.
+/// A snapshot of the connections.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Connections to the server that are open, or being opened.
+    /// Connections to the server that are open or being opened.
     pub connections: u64,
-    /// Bytes that were read from them.
+    /// Bytes that were read from these connections.
     pub read_bytes: u64,
 }
 
-/// A way to ask.
+/// A netlink socket for queries.
 #[derive(Debug)]
 pub struct Sockets {
     netlink: OwnedFd,
@@ -51,7 +51,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Of this server.
+    /// Creates queries for the connections to this server.
     pub fn new(server: SocketAddr) -> Result<Self, String> {
         let netlink = socket_with(
             AddressFamily::NETLINK,
@@ -65,7 +65,7 @@ impl Sockets {
         Ok(Self { netlink, request: request(server) })
     }
 
-    /// What there is now.
+    /// Takes a snapshot.
     pub fn look(&self) -> Result<Seen, String> {
         send(&self.netlink, &self.request, SendFlags::empty()).map_err(|e| told(&e))?;
         let (mut seen, mut space) = (Seen::default(), vec![0; DIAG_BYTES]);
@@ -83,13 +83,13 @@ fn told(error: &rustix::io::Errno) -> String {
     format!("the kernel does not tell of its connections (sock_diag): {error}")
 }
 
-/// All connections in these states to the server's port.
+/// The request for all connections in these states to the server's port.
 fn request(server: SocketAddr) -> Vec<u8> {
     let mut out = Vec::with_capacity(REQUEST_BYTES);
     out.extend((REQUEST_BYTES as u32).to_ne_bytes());
     out.extend(BY_FAMILY.to_ne_bytes());
     out.extend(FLAGS.to_ne_bytes());
-    // Sequence and sender: nobody else uses this socket.
+    // Sequence and sender are zero, because the socket has a single user.
     out.extend([0; 8]);
     out.extend([if server.is_ipv4() { AF_INET } else { AF_INET6 }, TCP, 1 << (INFO - 1), 0]);
     out.extend(STATES.to_ne_bytes());
@@ -99,24 +99,24 @@ fn request(server: SocketAddr) -> Vec<u8> {
     out
 }
 
-/// Adds what the messages of one datagram tell; true after the last one.
+/// Adds the messages of a datagram to the snapshot. Returns true after the last one.
 fn take(mut bytes: &[u8], seen: &mut Seen) -> Result<bool, String> {
     while bytes.len() >= HEADER_BYTES {
         let length = u32_at(bytes, 0) as usize;
         if length < HEADER_BYTES || length > bytes.len() {
-            return Err(format!("sock_diag: a message of {length} bytes in {}", bytes.len()));
+            return Err(format!("sock_diag: message of {length} bytes in {}", bytes.len()));
         }
         let body = &bytes[HEADER_BYTES..length];
         match u16_at(bytes, 4) {
             DONE => return Ok(true),
             ERROR => {
                 return Err(
-                    "sock_diag: the kernel refuses the question: is the module tcp_diag missing?".to_owned()
+                    "sock_diag: the kernel rejects the query; is the module tcp_diag missing?".to_owned()
                 );
             }
             BY_FAMILY if body.len() >= MESSAGE_BYTES => {
                 let received = received(&body[MESSAGE_BYTES..])
-                    .ok_or("sock_diag: no count of received bytes: the kernel is older than 4.1")?;
+                    .ok_or("sock_diag: no count of received bytes; Linux 4.1 or later is required")?;
                 seen.connections += 1;
                 seen.read_bytes += received.saturating_sub(u64::from(u32_at(body, UNREAD_AT)));
             }
@@ -127,7 +127,7 @@ fn take(mut bytes: &[u8], seen: &mut Seen) -> Result<bool, String> {
     Ok(false)
 }
 
-/// The bytes that have come on a socket, by its attributes.
+/// Returns the number of received bytes from the attributes of a socket.
 fn received(mut attributes: &[u8]) -> Option<u64> {
     while attributes.len() >= 4 {
         let length = usize::from(u16_at(attributes, 0));
@@ -145,7 +145,7 @@ fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-/// The caller has seen that they are there.
+/// The caller checks the length.
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_were_read_are_counted_and_others_not() {
+    fn only_read_bytes_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let sockets = Sockets::new(address).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_send_is_an_error_or_nothing() {
+    fn malformed_messages_are_errors_or_ignored() {
         let message = |length: u32, kind: u16, body: &[u8]| {
             [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], body].concat()
         };

@@ -1,21 +1,21 @@
-//! The `kv` workload's server by a program that takes Redis' options: `redis-server`, or the one that is named as argument.
+//! The server of the `kv` workload on a program with Redis' options: `redis-server`, or the program named by the argument.
 
 use std::process::Command;
 
 use netdyno_contender::kv::{Place, Server, version_of};
 
-/// Connections beside load's: ours while it starts, and whoever looks at it by hand.
+/// Additional connections: this adapter's during the start, and manual ones.
 const SPARE_CONNECTIONS: u64 = 100;
 
 fn main() {
     let server = Server::connect();
     let program = std::env::args().nth(1).unwrap_or_else(|| "redis-server".to_owned());
     let version = version_of(&program).unwrap_or_else(|why| server.lab.failed(why));
-    server.lab.ready(&program, &version, "a thread for all commands");
+    server.lab.ready(&program, &version, "one thread for all commands");
     server.runs(&program, |place| command(&program, place));
 }
 
-/// As it comes, but that nothing is kept on disk, and that the peer may have another address than ours.
+/// Default settings, except that persistence and protected mode are off.
 fn command(program: &str, place: &Place) -> Command {
     let connections = place.connections + SPARE_CONNECTIONS;
     let options = [

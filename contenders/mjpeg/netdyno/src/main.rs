@@ -1,4 +1,4 @@
-//! Both roles of the `mjpeg` workload on netdyno-mjpeg, as its documentation shows them.
+//! Both roles of the `mjpeg` workload on netdyno-mjpeg, used as in its documentation.
 
 use std::error::Error;
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
-//! A sender as the published comparison has it: GStreamer captures and encodes in this process where the source is live, pictures
-//! go through a channel to the thread that sends them, one datagram a call. The clip is read instead where the source is that.
-//! The allocator is the C library's, or another one that is loaded before it.
+//! A sender as described by the published comparison. With `source = live`, GStreamer captures and encodes pictures in this
+//! process, and a channel passes them to the sending thread, which makes one call per datagram. Otherwise, the clip is read. The
+//! allocator is that of the C library, or a preloaded one.
 
 mod packets;
 
@@ -15,15 +15,15 @@ use netdyno_contender::{Lab, lock_version};
 use packets::{PACKET_BYTES_MIN, Stream};
 
 const CLOCK_HZ: u64 = 90_000;
-/// Of pictures that nothing paces.
+/// The frame rate without pacing.
 const FLAT_OUT_FPS: u32 = 30;
 
 fn main() {
     let role = mjpeg::connect();
-    let Role::Sender(sender) = role else { role.lab().unsupported("rust-gstreamer sends only") };
+    let Role::Sender(sender) = role else { role.lab().unsupported("rust-gstreamer has only the sender") };
     let job = &sender.job;
     if job.width > 2040 || job.height > 2040 || job.packet_bytes < PACKET_BYTES_MIN {
-        job.lab.unsupported("pictures above 2,040 pixels or packets too short for the tables");
+        job.lab.unsupported("pictures larger than 2,040 pixels, or packets too short for the tables");
     }
     let version = gstreamer::init().map(|()| gstreamer::version_string());
     let crate_version = lock_version(include_str!("../Cargo.lock"), "gstreamer");
@@ -42,10 +42,10 @@ fn main() {
         link.send(&jpeg);
         sender.count(jpeg.len());
     }
-    job.lab.failed("GStreamer has ended")
+    job.lab.failed("GStreamer ended by itself")
 }
 
-/// Where memory comes from, for Rust and for GStreamer.
+/// The name of the allocator that Rust and GStreamer use.
 fn allocator() -> &'static str {
     let mapped = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     ["jemalloc", "mimalloc"].into_iter().find(|name| mapped.contains(name)).unwrap_or("malloc")
@@ -56,7 +56,7 @@ struct Link {
     socket: UdpSocket,
     stream: Stream,
     packet_bytes: usize,
-    /// Ticks of the 90 kHz clock from one picture to the next.
+    /// Timestamp increment per picture (90 kHz).
     step: u64,
     frames: u64,
 }
@@ -80,18 +80,18 @@ impl Link {
     }
 
     fn send(&mut self, jpeg: &[u8]) {
-        // Wraps, as a timestamp does.
+        // Timestamps wrap around.
         let timestamp = (self.frames * self.step) as u32;
         let packets = self.stream.packets(jpeg, timestamp, self.packet_bytes);
-        for packet in packets.unwrap_or_else(|| self.lab.failed("a picture that RFC 2435 does not carry")) {
-            // A receiver that has gone is told by the call after.
+        for packet in packets.unwrap_or_else(|| self.lab.failed("RFC 2435 cannot transport a picture")) {
+            // An error means that the receiver has ended, which is ignored.
             let _ = self.socket.send(&packet);
         }
         self.frames += 1;
     }
 }
 
-/// GStreamer's pictures, from its own thread; nothing bounds how many wait, as nothing did there.
+/// Receives GStreamer's pictures from its own thread. The queue is unbounded, as in the published program.
 fn capture(job: &Job) -> Result<mpsc::Receiver<Vec<u8>>, String> {
     let (fps, live) = if job.fps > 0 { (job.fps, true) } else { (FLAT_OUT_FPS, false) };
     let description = format!(
@@ -112,7 +112,7 @@ fn capture(job: &Job) -> Result<mpsc::Receiver<Vec<u8>>, String> {
     });
     sink.set_callbacks(callbacks.build());
     pipeline.set_state(gstreamer::State::Playing).map_err(|e| e.to_string())?;
-    // It runs for as long as the process does.
+    // The pipeline runs until the process ends.
     std::mem::forget(pipeline);
     Ok(pictures)
 }

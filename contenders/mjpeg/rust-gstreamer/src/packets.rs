@@ -1,16 +1,16 @@
-//! A JPEG file as packets of RFC 2435: the plain way, a buffer a packet.
+//! A simple RFC 2435 packetizer with one buffer per packet.
 
 const RTP_BYTES: usize = 12;
 const PAYLOAD_TYPE: u8 = 26;
 
-/// The stream's numbers.
+/// The state of the RTP stream.
 #[derive(Default)]
 pub struct Stream {
     sequence: u16,
 }
 
 impl Stream {
-    /// The packets of a picture, in their order.
+    /// Returns the packets of a picture, in order.
     pub fn packets(&mut self, jpeg: &[u8], timestamp: u32, packet_bytes: usize) -> Option<Vec<Vec<u8>>> {
         let picture = Picture::parse(jpeg)?;
         let (mut packets, mut offset) = (Vec::new(), 0);
@@ -20,7 +20,7 @@ impl Stream {
             packet.extend(self.sequence.to_be_bytes());
             packet.extend(timestamp.to_be_bytes());
             packet.extend(SSRC.to_be_bytes());
-            // Section 3.1: nothing specific to a type, offset, type, Q, size in blocks of eight pixels.
+            // Section 3.1: type-specific (0), offset, type, Q, size in blocks of eight pixels.
             packet.push(0);
             packet.extend(&u32::try_from(offset).ok()?.to_be_bytes()[1..]);
             packet.push(picture.kind + if picture.restart > 0 { 64 } else { 0 });
@@ -49,12 +49,12 @@ impl Stream {
 }
 
 const SSRC: u32 = 0x6d6a_7067;
-/// The tables go with each picture.
+/// The Q value with tables in each picture.
 const IN_BAND_Q: u8 = 255;
-/// Behind what a packet's headers take at the most, there is room for data.
+/// Minimum packet length: the longest headers and one byte of data.
 pub const PACKET_BYTES_MIN: usize = RTP_BYTES + 8 + 4 + 4 + 128 + 1;
 
-/// What RFC 2435 takes of a file.
+/// The parts of a file that RFC 2435 transports.
 struct Picture<'a> {
     /// In blocks of eight pixels.
     width: u8,
@@ -67,7 +67,7 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// Of a baseline file with two tables of 8 bits, at most 2,040 pixels wide and high.
+    /// Parses a baseline file with two 8-bit tables and a size of at most 2,040 pixels.
     fn parse(jpeg: &'a [u8]) -> Option<Self> {
         let mut picture = Self { width: 0, height: 0, kind: 0, restart: 0, tables: Vec::new(), scan: &[] };
         let mut at = 2;

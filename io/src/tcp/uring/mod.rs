@@ -178,7 +178,7 @@ impl Uring {
         let index = listener as usize;
         shared.listeners.sockets[index].active = more;
         match socket {
-            // Accepted before the kernel was told to stop, or already gone.
+            // Accepted before the accept was cancelled, or already closed.
             Ok(socket) if !shared.is_full() => {
                 let Some(peer) = peer_of(&socket) else { return };
                 let key = shared.accepted(socket, Listener(listener as u16), peer);

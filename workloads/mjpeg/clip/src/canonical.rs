@@ -1,9 +1,9 @@
-//! What a decoder looks at in a JPEG file, as the contract of the `mjpeg` workload writes it down. For the files of this program's
-//! encoder: baseline, three components, tables of 8 bits, no restart markers.
+//! The canonical form of a JPEG file, as specified by the contract of the `mjpeg` workload. It supports only the files of this
+//! program's encoder: baseline, three components, 8-bit tables, no restart markers.
 
 /// Writes the canonical form of one file.
 pub(crate) fn form(jpeg: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-    let broken = || "the encoder wrote a file that this program does not read".to_owned();
+    let broken = || "the encoder wrote an unsupported file".to_owned();
     out.clear();
     let (mut quantisation, mut huffman): ([&[u8]; 4], [&[u8]; 4]) = ([&[]; 4], [&[]; 4]);
     let mut frame: &[u8] = &[];

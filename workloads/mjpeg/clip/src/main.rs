@@ -1,9 +1,12 @@
-//! Makes the clip of the `mjpeg` workload: a file of JPEG files, one after the other, and what a receiver must find in it.
+//! Generates the clip of the `mjpeg` workload: a file of concatenated JPEG files, and the digest that a receiver must report.
 //!
-//! Does: draw pictures that only the parameters decide, in whole numbers; encode them baseline, 4:2:0, with the default Huffman
-//! tables; tell the canonical form's digest as the workload's contract has it. Does not: use any code of the stacks that are measured.
+//! | does | does not |
+//! |---|---|
+//! | draw pictures that depend only on the parameters, with integer arithmetic | use code of the measured stacks |
+//! | encode them as baseline 4:2:0 with the default Huffman tables | |
+//! | print the digest of the canonical forms, as specified by the workload's contract | |
 //!
-//! As the lab starts it: `clip PATH width=1920 height=1080 quality=85 content=pattern clip_frames=60`. One line of JSON on stdout.
+//! The lab runs `clip PATH width=1920 height=1080 quality=85 content=pattern clip_frames=60` and reads one line of JSON from stdout.
 
 mod canonical;
 mod picture;
@@ -17,10 +20,10 @@ use sha2::{Digest, Sha256};
 
 use picture::{Content, Painter};
 
-/// The greatest side of a picture, in pixels, and the most frames: the workload's own bounds are within.
+/// Maximum width and height in pixels, and maximum number of frames. The bounds of the workload are tighter.
 const SIDE_MAX: u16 = 8192;
 const FRAMES_MAX: u32 = 10_000;
-/// What the sides of a picture are counted in by RFC 2435.
+/// RFC 2435 represents width and height in units of eight pixels.
 const SIDE_UNIT: u32 = 8;
 const USAGE: &str = "usage: clip PATH width=N height=N quality=1..100 content=pattern|photo clip_frames=N";
 
@@ -38,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to make.
+/// The parameters.
 struct Job {
     path: String,
     width: u16,
@@ -61,7 +64,7 @@ impl Job {
         };
         let side = |name| match number(name, SIDE_MAX.into())? {
             n if n.is_multiple_of(SIDE_UNIT) => Ok(n as u16),
-            n => Err(format!("{name} is {n}; RFC 2435 can only say multiples of {SIDE_UNIT}")),
+            n => Err(format!("{name} is {n}; RFC 2435 requires a multiple of {SIDE_UNIT}")),
         };
         let content = match text("content")? {
             "pattern" => Content::Pattern,
@@ -78,7 +81,7 @@ impl Job {
         })
     }
 
-    /// Writes the file; gives the line for the lab.
+    /// Writes the file and returns the line for the lab.
     fn run(&self) -> Result<String, String> {
         let of_file = |e: std::io::Error| format!("{}: {e}", self.path);
         let mut file = BufWriter::new(File::create(&self.path).map_err(of_file)?);
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_parameters_give_the_same_bytes_and_all_frames_differ() {
+    fn output_is_deterministic_and_all_frames_differ() {
         for content in ["pattern", "photo"] {
             let (told, bytes) = made(&format!("{content}-1"), content);
             assert_eq!((told.clone(), bytes.clone()), made(&format!("{content}-2"), content));
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_out_of_bounds_is_named() {
+    fn invalid_parameters_are_named() {
         let good = ["/dev/null", "width=64", "height=40", "quality=85", "content=photo", "clip_frames=3"];
         for (at, with, says) in [
             (1, "width=0", "width"),

@@ -1,38 +1,38 @@
-//! The pictures. Whole numbers only, so that they are the same everywhere.
+//! The pictures. Integer arithmetic makes them identical on every machine.
 
-/// What is on a picture.
+/// The content of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Colour bars with a corner of snow, a box that moves and the frame's number in binary.
+    /// Colour bars with a corner of noise, a moving box, and the frame number in binary.
     Pattern,
-    /// Something like a photograph: shapes and texture of all sizes, panned over, with the grain of a sensor.
+    /// A photograph-like image: shapes and texture of all sizes with sensor noise, over which the view pans.
     Photo,
 }
 
 type Rgb = [u8; 3];
 
-/// The bars of 75 %, and those below them.
+/// The 75 % colour bars, and those below them.
 const BARS: [Rgb; 7] =
     [[191, 191, 191], [191, 191, 0], [0, 191, 191], [0, 191, 0], [191, 0, 191], [191, 0, 0], [0, 0, 191]];
 const LOWER: [Rgb; 7] =
     [[0, 0, 191], [19, 19, 19], [191, 0, 191], [19, 19, 19], [0, 191, 191], [19, 19, 19], [191, 191, 191]];
 const DARK: [Rgb; 5] = [[0, 33, 76], [255, 255, 255], [50, 0, 106], [19, 19, 19], [9, 9, 9]];
 
-/// How far a photograph is panned over, in pixels.
+/// The pan distance over a photograph, in pixels.
 const PAN: usize = 64;
-/// Sizes of what is on a photograph, in pixels, and how much each counts: large shapes most, and some of every size.
+/// Sizes of the shapes on a photograph in pixels, with their weights, which are highest for large shapes.
 const OCTAVES: [(usize, i32); 7] = [(512, 90), (192, 60), (64, 40), (24, 26), (9, 16), (4, 10), (2, 6)];
 const TINTS: [(usize, i32); 3] = [(700, 70), (160, 40), (40, 14)];
-/// The grain's greatest deviation either way.
+/// Maximum amplitude of the noise.
 const GRAIN: i32 = 2;
 
-/// Draws frame by frame.
+/// Draws frames.
 pub(crate) struct Painter {
     content: Content,
     width: usize,
     height: usize,
     rgb: Vec<u8>,
-    /// Of a photograph: the scene, larger than a picture by PAN on each side.
+    /// The scene of a photograph, which exceeds a picture by PAN on each side.
     scene: Vec<Rgb>,
 }
 
@@ -45,10 +45,10 @@ impl Painter {
         Self { content, width, height, rgb: vec![0; width * height * 3], scene }
     }
 
-    /// The picture of this number, as rows of RGB.
+    /// Draws the picture of this number, as rows of RGB.
     pub(crate) fn paint(&mut self, frame: u32) -> &[u8] {
         let Self { content, width, height, ref mut rgb, ref scene } = *self;
-        // There and back again.
+        // The pan reverses at each end.
         let step = frame as usize % (2 * PAN);
         let pan = step.min(2 * PAN - step);
         for (y, row) in rgb.chunks_exact_mut(width * 3).enumerate() {
@@ -75,7 +75,7 @@ fn pattern(x: usize, y: usize, width: usize, height: usize, frame: u32) -> Rgb {
     let left = frame as usize * 8 % travel;
     let top = height / 3;
     if (left..left + box_side).contains(&x) && (top..top + box_side).contains(&y) {
-        // A box that crosses the bars, with a diagonal in it.
+        // A box with a diagonal, which crosses the bars.
         return if (x - left + y - top).is_multiple_of(box_side) { [0, 0, 0] } else { [255, 255, 255] };
     }
     match y * 12 / height {
@@ -85,7 +85,7 @@ fn pattern(x: usize, y: usize, width: usize, height: usize, frame: u32) -> Rgb {
             let snow = hash(frame, x as u32, y as u32) as u8;
             [snow, snow, snow]
         }
-        // The frame's number, a bit a field, from the right.
+        // The frame number, one bit per field, from the right.
         11 if x * 7 >= width * 3 => {
             let field = (x * 7 - width * 3) * 16 / (width * 2);
             if frame >> (15 - field.min(15)) & 1 == 1 { [235, 235, 235] } else { [16, 16, 16] }
@@ -114,7 +114,7 @@ fn sum(octaves: &[(usize, i32)], seed: u32, x: usize, y: usize) -> i32 {
     octaves.iter().enumerate().map(noise).sum()
 }
 
-/// Noise from -256 to 256, interpolated between points so far apart.
+/// Noise from -256 to 256, interpolated between points at distance `size`.
 fn smooth(seed: u32, x: usize, y: usize, size: usize) -> i32 {
     let (column, row) = ((x / size) as u32, (y / size) as u32);
     let at = |dx, dy| (hash(seed, column + dx, row + dy) % 513) as i32 - 256;
@@ -128,7 +128,7 @@ fn smooth(seed: u32, x: usize, y: usize, size: usize) -> i32 {
     between(between(at(0, 0), at(1, 0), tx), between(at(0, 1), at(1, 1), tx), ty)
 }
 
-/// Three numbers mixed; the finaliser of MurmurHash3 (A. Appleby, public domain) over each.
+/// Hashes three numbers with the finaliser of MurmurHash3 (A. Appleby, public domain).
 fn hash(a: u32, b: u32, c: u32) -> u32 {
     let mix = |mut h: u32| {
         h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
