@@ -135,7 +135,7 @@ impl Peer {
             }
         }
         assert!(self.connected || self.heard.is_empty());
-        assert!(self.heard.iter().all(|&number| number < other.said), "never said");
+        assert!(self.heard.iter().all(|&number| number < other.said), "never sent");
         assert!(!(self.over && self.dtls.is_connected()));
     }
 }

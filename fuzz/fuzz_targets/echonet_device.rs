@@ -87,8 +87,8 @@ impl World {
             let request = request.expect("only frames are answered");
             let answer = Frame::parse(&self.out[..sent.bytes]).expect("an answer is a frame");
             assert!(request.esv.is_request() && answer.trailing_bytes == 0);
-            let told = answer.esv == Esv::Inf;
-            assert_eq!(sent.to, if told { Destination::Multicast } else { from.reply() });
+            let is_notification = answer.esv == Esv::Inf;
+            assert_eq!(sent.to, if is_notification { Destination::Multicast } else { from.reply() });
             assert_eq!(
                 (answer.tid, answer.deoj, answer.seoj.class()),
                 (request.tid, request.seoj, request.deoj.class())

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn more_buffers_are_offered_while_datagrams_come_one_by_one() {
+    fn more_buffers_are_offered_without_coalescing() {
         let mut batch = ReceiveBatch::gathering(4);
         // More datagrams are always waiting, each from a different sender.
         let found: Vec<_> = (1..=100).map(|port| (port, 1200)).collect();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_came_one_by_one_are_put_together() {
+    fn single_datagrams_are_merged() {
         let lengths = |found: &[(u16, usize)]| {
             let mut batch = ReceiveBatch::gathering(32);
             // An earlier batch leaves nothing behind.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_at_least_one_buffer_and_at_most_what_a_call_takes() {
+    fn the_number_of_buffers_is_clamped() {
         for (asked, got) in [(0, 1), (1, 1), (4, 4), (1000, MAX_BUFFERS)] {
             assert_eq!(ReceiveBatch::new(asked).metas.len(), got);
         }

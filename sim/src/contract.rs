@@ -88,7 +88,7 @@ impl<C: Core> Endpoint<C> {
                 network.send(now, self.side, to, datagram);
             }
         }
-        let what = format!("{:?}: poll_transmit goes on without end", self.side);
+        let what = format!("{:?}: poll_transmit does not end", self.side);
         Err(Failure::new(network.elapsed(now), what))
     }
 }
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(check(Liar::default()), Ok(()));
         for (liar, found) in [
             (Liar { speaks_again: true, ..Liar::default() }, "had nothing more, and then had"),
-            (Liar { never_ends: true, ..Liar::default() }, "goes on without end"),
+            (Liar { never_ends: true, ..Liar::default() }, "does not end"),
             (Liar { spins: true, ..Liar::default() }, "stays in the past"),
             (Liar { hasty: true, ..Liar::default() }, "an early handle_timeout sent something"),
         ] {

@@ -31,7 +31,7 @@ fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min
 }
 
 #[test]
-fn goodput_is_near_what_theory_says() {
+fn goodput_matches_theory() {
     let mut wrong = Vec::new();
     for congestion in [Cubic, NewReno] {
         for (rtt_ms, loss, seconds, share_min) in [
@@ -83,7 +83,7 @@ fn bbr_fills_paths_that_lose_packets() {
 
 /// If the queue holds one BDP, and at least four packets.
 #[test]
-fn bbr_leaves_cubic_its_half() {
+fn bbr_is_fair_to_cubic() {
     let mut wrong = Vec::new();
     for (mbit_per_s, rtt_ms) in
         [(2, 20), (2, 100), (2, 300), (20, 20), (20, 100), (20, 300), (100, 1), (100, 20), (100, 100)]

@@ -76,8 +76,8 @@ fn everything(program: Program, we_offer: bool) {
 
     // Without a reader, sending eventually returns ND_NOT_NOW; everything accepted before is delivered.
     pair.ask("fill");
-    let told = pair.program.get();
-    let full: usize = told.strip_prefix("full ").unwrap().parse().unwrap();
+    let message = pair.program.get();
+    let full: usize = message.strip_prefix("full ").unwrap().parse().unwrap();
     assert!((1024..65_536).contains(&full), "{full} KiB");
     for _ in 0..full {
         assert!(pair.receive() == (Kind::Binary, bytes(1024, 0)));
@@ -107,12 +107,12 @@ fn a_program_in_c_answers() {
 }
 
 #[test]
-fn a_program_in_c_offers_and_is_watched_by_sanitizers() {
+fn a_c_program_offers_under_sanitizers() {
     everything(peer(Library::Static, sanitizers(), &["offer"]), false);
 }
 
 #[test]
-fn a_program_in_c_goes_by_a_turn_server_alone() {
+fn a_c_program_connects_only_by_a_turn_server() {
     for by in ["udp", "tls"] {
         let Some(server) = Coturn::start(&[]) else { return };
         let arguments = ["answer", &server.url(by), &server.authority];
@@ -122,13 +122,13 @@ fn a_program_in_c_goes_by_a_turn_server_alone() {
 }
 
 #[test]
-fn a_program_in_c_learns_what_is_the_matter_with_a_server() {
+fn a_c_program_gets_the_failure_of_a_server() {
     let Some(server) = Coturn::start(&[]) else { return };
     let (another, ..) = coturn::certified(&["127.0.0.1"]);
     let url = server.url("tls");
     let mut program = peer(Library::Static, sanitizers(), &["refused", &url, &another]);
-    let told = program.get();
-    assert!(told.starts_with(&url) && told.contains("`server_roots`"), "{told}");
+    let message = program.get();
+    assert!(message.starts_with(&url) && message.contains("`server_roots`"), "{message}");
     program.ends();
 }
 
@@ -163,12 +163,12 @@ fn an_event_loop_in_c() {
 }
 
 #[test]
-fn an_event_loop_in_c_is_watched_by_sanitizers() {
+fn a_c_event_loop_under_sanitizers() {
     echo(sanitizers());
 }
 
 #[test]
-fn misuse_has_its_codes() {
+fn misuse_returns_error_codes() {
     let program = compile(&folder().join("tests/misuse.c"), Library::Static, sanitizers());
     run(&mut Command::new(program));
 }
@@ -183,7 +183,7 @@ fn the_header_is_up_to_date() {
 }
 
 #[test]
-fn the_readme_s_pieces_of_programs_are_compiled() {
+fn code_blocks_of_the_readme_compile() {
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
     let blocks: Vec<_> =
         readme.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
@@ -214,7 +214,7 @@ fn declared() -> Vec<String> {
 }
 
 #[test]
-fn what_is_installed_is_found_by_pkg_config_and_has_versions() {
+fn installed_files_work_with_pkg_config_and_symbol_versions() {
     let has_program = |name: &str| {
         let asks = Command::new(name).arg("--version").output();
         has(asks.is_ok_and(|output| output.status.success()), name)

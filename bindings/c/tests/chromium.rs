@@ -64,10 +64,10 @@ fn everything(c_offers: bool) {
     (0..count).for_each(|number| expect(&mut browser, false, &bytes(length, number)));
 
     ask(&mut browser, "stats");
-    let told = program.get();
+    let message = program.get();
     ask(&mut browser, "close");
     let (messages, all_bytes) = (asked - 1 + count, asked_bytes - "close".len() + length * count);
-    assert!(told.ends_with(&format!(" {messages} {all_bytes}")), "{told}");
+    assert!(message.ends_with(&format!(" {messages} {all_bytes}")), "{message}");
     browser.expect(&[("type", json!("close")), ("label", json!("chat"))]);
     assert_eq!(program.get(), "closed");
     program.ends();

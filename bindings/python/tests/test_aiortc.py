@@ -66,7 +66,7 @@ class WithAiortc(Case):
                 await ends[closes_first].close()
                 await heard.closed.wait()
 
-    async def test_options_are_told(self):
+    async def test_channel_options_are_exchanged(self):
         async def check(channel, other):
             self.assertEqual((other.label, other.ordered, other.protocol), ("test", True, ""))
             self.assertEqual(channel.id, other.id)
@@ -78,7 +78,7 @@ class WithAiortc(Case):
             self.assertEqual((other.ordered, other.maxRetransmits, other.protocol), (False, 3, "p"))
             self.assertIsNone(other.maxPacketLifeTime)
 
-    async def test_a_channel_that_both_agreed_upon(self):
+    async def test_a_negotiated_channel(self):
         ends = ours(), theirs()
         await self.connect(*ends)
         agreed = [end.createDataChannel("agreed", negotiated=True, id=100) for end in ends]
@@ -86,7 +86,7 @@ class WithAiortc(Case):
         await agreed[0].send_async("over it")
         self.assertEqual(await heard.until(1), ["over it"])
 
-    async def test_a_longer_message_than_aiortc_takes_is_refused_here(self):
+    async def test_messages_longer_than_aiortcs_limit_are_rejected(self):
         offerer = ours()
         channel, _ = await self.connect(offerer, theirs())
         limit = offerer.maxMessageSize

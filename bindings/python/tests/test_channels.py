@@ -28,7 +28,7 @@ async def until_no_thread_is_left():
 
 
 class Channels(Case):
-    async def test_who_sends_waits_for_who_does_not_take(self):
+    async def test_a_sender_waits_for_a_slow_receiver(self):
         channel, other = await self.connect(ours(), ours())
         piece, sent = bytes(65_536), 0
 
@@ -114,7 +114,7 @@ class Channels(Case):
         stats = await other.getStats()
         self.assertEqual((stats["messagesReceived"], stats["bytesReceived"]), (12 * len(pieces), 12 * len(pieces) * 16_384))
 
-    async def test_what_has_the_buffer_protocol_is_bytes(self):
+    async def test_buffer_protocol_objects_are_sent_as_bytes(self):
         channel, other = await self.connect(ours(), ours())
         changing = bytearray(b"before")
         for data in (changing, memoryview(b"abcdef")[::2], array.array("H", [1, 2])):
@@ -141,7 +141,7 @@ class Channels(Case):
         with self.assertRaises(InvalidStateError):
             await channel.send_async("late")
 
-    async def test_close_comes_after_the_last_message(self):
+    async def test_close_follows_the_last_message(self):
         channel, other = await self.connect(ours(), ours())
         order = []
         other.on("message", lambda message: order.append(message))
@@ -152,7 +152,7 @@ class Channels(Case):
             await asyncio.sleep(0.01)
         self.assertEqual((len(order), order[-1]), (1001, "closed"))
 
-    async def test_a_handler_that_fails_is_told_of_and_the_next_message_comes(self):
+    async def test_a_failing_handler_is_reported_and_messages_continue(self):
         channel, other = await self.connect(ours(), ours())
         heard = []
 
@@ -167,7 +167,7 @@ class Channels(Case):
         self.assertEqual([str(context["exception"]) for context in self.failures], ["'a'", "'b'"])
         self.failures.clear()
 
-    async def test_what_one_handler_leaves_the_next_takes(self):
+    async def test_a_later_handler_gets_the_remaining_messages(self):
         channel, other = await self.connect(ours(), ours())
         first = asyncio.get_running_loop().create_future()
         other.once("message", first.set_result)
@@ -177,7 +177,7 @@ class Channels(Case):
         heard = Heard(other)
         self.assertEqual(await heard.until(1), ["three"])
 
-    async def test_a_channel_that_nobody_reads_any_more_holds_up_nobody(self):
+    async def test_an_abandoned_channel_does_not_block_others(self):
         offerer, answerer = ours(), ours()
         channel, unread = await self.connect(offerer, answerer)
         arrived = asyncio.get_running_loop().create_future()
@@ -191,14 +191,14 @@ class Channels(Case):
         unread.close()
         self.assertEqual(await read.receive(), "through")
 
-    async def test_no_more_is_buffered_than_the_limit(self):
+    async def test_the_buffer_limit_holds(self):
         channel, _ = await self.connect(ours(), ours())
         with self.assertRaisesRegex(OperationError, "await send_async"):
             for _ in range(1000):
                 channel.send(bytes(262_144))
         self.assertLessEqual(channel.bufferedAmount, 64 << 20)
 
-    async def test_what_is_buffered_falls_to_nothing_also_where_it_is_only_looked_at(self):
+    async def test_buffered_amount_falls_to_zero_when_polled(self):
         channel, other = await self.connect(ours(), ours())
         Heard(other)
         channel.bufferedAmountLowThreshold = 1 << 20
@@ -219,7 +219,7 @@ class Channels(Case):
         self.assertEqual({end.connectionState for pair in pairs for end in pair}, {"closed"})
         await until_no_thread_is_left()
 
-    async def test_states_are_told(self):
+    async def test_state_events(self):
         offerer, answerer = ours(), ours()
         states = {"connection": [], "iceConnection": [], "signaling": []}
         for name, list_ in states.items():
@@ -235,7 +235,7 @@ class Channels(Case):
         with self.assertRaises(InvalidStateError):
             offerer.createDataChannel("late")
 
-    async def test_offers_that_cross_and_a_restart(self):
+    async def test_glare_and_ice_restart(self):
         here, there = ours(), ours()
         channel = here.createDataChannel("a")
         there.createDataChannel("b")
@@ -251,7 +251,7 @@ class Channels(Case):
         self.assertNotEqual(ufrag(before), ufrag(here.localDescription.sdp))
         await channel.send_async("still there")
 
-    async def test_candidates_come_one_by_one(self):
+    async def test_candidates_trickle(self):
         offerer, answerer = ours(), ours()
         self.addAsyncCleanup(offerer.close)
         self.addAsyncCleanup(answerer.close)
@@ -289,7 +289,7 @@ class Channels(Case):
         with self.assertRaisesRegex(OSError, "cannot bind UDP port"):
             RTCPeerConnection(RTCConfiguration(address="203.0.113.1")).createDataChannel("x")
 
-    def test_without_an_event_loop_it_says_so(self):
+    def test_a_missing_event_loop_is_an_error(self):
         with self.assertRaisesRegex(RuntimeError, "call this in a coroutine"):
             ours().createDataChannel("x")
 

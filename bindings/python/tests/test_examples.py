@@ -30,7 +30,7 @@ exec(compile(source, program, "exec"), {"__name__": "__main__"})
 
 
 class Readme(unittest.TestCase):
-    def test_its_example_works(self):
+    def test_the_readmes_example_works(self):
         source = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
         done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
         self.assertEqual((done.stdout, done.stderr), ("hello 0\nhello 1\nhello 2\n", ""))

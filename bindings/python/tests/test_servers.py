@@ -49,7 +49,7 @@ class Servers(Case):
                 source.send(message)
             self.assertEqual(await heard.until(len(said)), said)
 
-    async def test_two_who_take_no_other_way_find_each_other(self):
+    async def test_two_relay_only_peers_connect(self):
         server = Coturn(self)
         offerer, answerer = self.relayed(netdyno_rtc, server), self.relayed(netdyno_rtc, server)
         states = []
@@ -65,7 +65,7 @@ class Servers(Case):
         await self.exchange(channel, other)
         self.assertTrue(server.logs("peer 127.0.0.1 lifetime updated"), "a channel carries it")
 
-    async def test_aiortc_at_the_other_end_by_the_same_words(self):
+    async def test_aiortc_as_the_peer_with_the_same_configuration(self):
         server = Coturn(self)
         for makes in ((netdyno_rtc, aiortc), (aiortc, netdyno_rtc)):
             with self.subTest(f"{makes[0].__name__} offers"):
@@ -74,12 +74,12 @@ class Servers(Case):
                 self.assertEqual([kinds(end) for end in ends], [["relay"], ["relay"]])
                 await self.exchange(channel, other)
 
-    async def test_one_alone_needs_the_server(self):
+    async def test_only_one_peer_uses_the_server(self):
         server = Coturn(self)
         for ends in ((self.relayed(netdyno_rtc, server), theirs()), (ours(), self.relayed(netdyno_rtc, server))):
             await self.exchange(*await self.connect(*ends))
 
-    async def test_a_wrong_password_is_no_candidate_and_keeps_nobody_waiting(self):
+    async def test_a_wrong_password_yields_no_candidate_without_delay(self):
         server = Coturn(self)
         pc = self.relayed(netdyno_rtc, server, password="wrong")
         self.addAsyncCleanup(pc.close)
@@ -92,7 +92,7 @@ class Servers(Case):
         servers = [RTCIceServer(f"turns:127.0.0.1:{server.tls_port}?transport=tcp", USERNAME, PASSWORD)]
         return RTCPeerConnection(RTCConfiguration(iceServers=servers, iceTransportPolicy="relay", serverRoots=roots))
 
-    async def test_by_tls_with_roots_as_a_text_as_bytes_as_a_file_and_as_the_system_has_them(self):
+    async def test_tls_with_roots_as_text_bytes_file_and_of_the_system(self):
         server = Coturn(self)
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder, "roots.pem")
@@ -111,7 +111,7 @@ class Servers(Case):
                 self.assertEqual(ways, ["tls", None])
                 await self.exchange(channel, other)
 
-    async def test_what_is_the_matter_with_a_server_is_told(self):
+    async def test_server_failures_are_reported(self):
         server = Coturn(self)
         pc = self.by_tls(server, certified()[0])
         self.addAsyncCleanup(pc.close)
@@ -123,7 +123,7 @@ class Servers(Case):
         self.assertIn(str(server.tls_port), told[0].url)
         self.assertIn("`server_roots`", told[0].errorText)
 
-    async def test_a_port_for_peers_that_come_by_tcp(self):
+    async def test_tcp_port(self):
         pc = ours(tcpPort=0)
         self.addAsyncCleanup(pc.close)
         pc.createDataChannel("x")
@@ -133,7 +133,7 @@ class Servers(Case):
         with socket.create_connection(("127.0.0.1", int(tcp[5])), 10):
             pass
 
-    async def test_who_closes_meanwhile_is_not_kept_waiting(self):
+    async def test_close_ends_gathering(self):
         with silent() as url:
             pc = ours(iceServers=[RTCIceServer(url)])
             pc.createDataChannel("x")
@@ -145,7 +145,7 @@ class Servers(Case):
             with self.assertRaises(InvalidStateError):
                 await describing
 
-    async def test_stated_addresses_and_ports(self):
+    async def test_public_addresses_and_port_ranges(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -159,7 +159,7 @@ class Servers(Case):
         with self.assertRaisesRegex(OSError, f"all UDP ports from {port} to {port} are in use"):
             ours(**configuration).createDataChannel("x")
 
-    async def test_what_is_different_needs_a_driver_of_its_own(self):
+    async def test_different_configurations_have_separate_drivers(self):
         with silent() as url:
             plain, asking = ours(), ours(iceServers=[RTCIceServer(url)])
             for pc in (plain, asking):

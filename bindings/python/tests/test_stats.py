@@ -12,7 +12,7 @@ def of_type(report, kind):
 
 
 class Stats(Case):
-    async def test_a_report_is_whole_and_both_ends_agree(self):
+    async def test_a_report_is_complete_and_consistent_at_both_ends(self):
         ends = ours(), ours()
         channel, other = await self.connect(*ends, protocol="p")
         heard = Heard(other)
@@ -50,7 +50,7 @@ class Stats(Case):
         self.assertEqual((receiver.messagesReceived, receiver.bytesReceived), (10, 10_045))
         self.assertEqual(sender.dataChannelIdentifier, channel.id)
 
-    async def test_ids_stay(self):
+    async def test_ids_are_stable(self):
         offerer, answerer = ours(), ours()
         channel, _ = await self.connect(offerer, answerer)
         answerer.remove_all_listeners("datachannel")

@@ -81,7 +81,7 @@ fn a_receive_times_out_and_ignores_unreachable_ports() {
 }
 
 #[test]
-fn any_of_several_sockets_is_waited_for() {
+fn wait_any_reports_a_ready_socket() {
     let sockets = [(); 3].map(|()| DatagramSocket::bind("127.0.0.1:0".parse().unwrap(), &waiting()).unwrap());
     assert_eq!(DatagramSocket::wait_any(&sockets, Duration::from_millis(1)).unwrap(), None);
     for at in [2, 0, 1] {
@@ -125,7 +125,7 @@ fn an_unknown_interface_is_reported_with_the_active_ones() {
 }
 
 #[test]
-fn a_batch_takes_what_is_there() {
+fn a_batch_receives_all_pending_datagrams() {
     let mut batch = DatagramBatch::default();
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let Ok(socket) = DatagramSocket::bind(address.parse().unwrap(), &waiting()) else {
@@ -190,12 +190,12 @@ fn a_batch_arrives_except_for_failed_datagrams() {
             together.push(remote, &[number; 32][..usize::from(number)]);
         }
         assert_eq!(together.is_full(), count == 16);
-        let mut told = 0;
+        let mut failed = 0;
         from.send_batch(&mut together, |remote, error| {
             assert_eq!((remote, error.kind()), (nowhere, std::io::ErrorKind::PermissionDenied));
-            told += 1;
+            failed += 1;
         });
-        assert_eq!(told, lost.len());
+        assert_eq!(failed, lost.len());
         for number in (0..count).filter(|number| !lost.contains(number)) {
             let (length, sender) = to.receive(&mut buffer).unwrap().unwrap();
             assert_eq!(

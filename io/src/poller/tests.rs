@@ -103,7 +103,7 @@ fn reports_buffer_space_only_if_requested() {
 }
 
 #[test]
-fn a_wake_up_is_reported_whatever_else_happened() {
+fn a_wake_up_is_reported_with_other_events() {
     let (poller, mut events, socket) = (Poller::new().unwrap(), Events::default(), socket());
     poller.add(&socket, 1).unwrap();
     socket.send(socket.local_address(), socket.local_address(), b"hello", 5);
@@ -121,7 +121,7 @@ fn a_wake_up_is_reported_whatever_else_happened() {
 }
 
 #[test]
-fn waits_no_shorter_than_asked() {
+fn waits_are_never_shorter_than_the_timeout() {
     let (poller, mut events) = (Poller::new().unwrap(), Events::default());
     for micros in [300, 2_500, 21_500] {
         let begin = Instant::now();

@@ -94,7 +94,7 @@ fn take(
 }
 
 #[test]
-fn datagrams_arrive_as_they_were_cut() {
+fn datagram_boundaries_are_preserved() {
     for segmentation in [true, false] {
         for (segment_bytes, total) in [
             (1, 1),
@@ -124,7 +124,7 @@ fn datagrams_arrive_as_they_were_cut() {
 }
 
 #[test]
-fn there_is_room_to_send() {
+fn an_idle_socket_is_writable() {
     assert!(bound("127.0.0.1:0").wait_writable(Duration::from_secs(9)).unwrap());
 }
 
@@ -143,7 +143,7 @@ fn a_group_is_joined() {
 }
 
 #[test]
-fn one_call_takes_what_many_peers_sent() {
+fn one_call_receives_from_many_peers() {
     let there = bound("127.0.0.1:0");
     let peers: Vec<_> = (0..8).map(|_| bound("127.0.0.1:0")).collect();
     for (number, peer) in peers.iter().enumerate() {
@@ -179,7 +179,7 @@ fn a_full_batch_is_reported() {
 }
 
 #[test]
-fn a_refused_segmented_send_goes_one_by_one() {
+fn a_refused_segmented_send_falls_back_to_single_sends() {
     // The kernel refuses segmented sends that the device cannot carry as a whole. Here it refuses more
     // segments than it supports, which the socket is made to attempt.
     let (here, there) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
@@ -208,7 +208,7 @@ fn a_short_last_datagram_does_not_count_against_segmentation() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_lost_and_counted() {
+fn unsendable_datagrams_are_dropped_and_counted() {
     // An IPv4 socket cannot reach IPv6.
     let here = bound("127.0.0.1:0");
     let segments = here.max_segments();
@@ -234,7 +234,7 @@ fn every_address_of_a_wildcard_socket_is_reported() {
 }
 
 #[test]
-fn an_ipv6_socket_speaks_ipv4_too() {
+fn an_ipv6_socket_also_supports_ipv4() {
     let Ok(there) = UdpSocket::bind("[::]:0".parse().unwrap(), &SocketOptions::default()) else {
         return; // A machine without IPv6.
     };

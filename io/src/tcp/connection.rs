@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_moves_from_the_turn_to_its_own_and_back() {
+    fn input_moves_between_the_arena_and_the_own_buffer() {
         let (mut pool, mut input) = (Pool::default(), Input::default());
         let arena = b"..hello, world";
         input.set_window(Window { at: 2, length: 12 });
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_cut_off_where_half_is_sent() {
+    fn the_sent_prefix_is_removed_when_it_is_half() {
         let (mut pool, mut output) = (Pool::default(), Output::default());
         output.append(&mut pool).extend_from_slice(b"0123456789");
         assert!(output.sendable().is_empty(), "not before the flush");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_send_takes_what_was_flushed() {
+    fn a_send_takes_only_flushed_bytes() {
         let (mut pool, mut output) = (Pool::default(), Output::default());
         output.append(&mut pool).extend_from_slice(b"flushed");
         output.release(&mut pool);

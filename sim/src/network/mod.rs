@@ -74,7 +74,7 @@ pub struct Network {
     /// From A to B, and from B to A.
     links: [Link; 2],
     /// Datagrams in flight, the next to arrive on top.
-    under_way: BinaryHeap<UnderWay>,
+    in_flight: BinaryHeap<InFlight>,
     /// Number of datagrams sent so far; breaks ties of arrival times.
     sequence: u64,
     trace: Trace,
@@ -94,8 +94,8 @@ impl Network {
             Link::new(forward, true, generator(seed, Purpose::Forward), start),
             Link::new(backward, false, generator(seed, Purpose::Backward), start),
         ];
-        let (under_way, trace, spare) = (BinaryHeap::new(), Trace::default(), Vec::new());
-        Self { start, links, under_way, sequence: 0, trace, spare }
+        let (in_flight, trace, spare) = (BinaryHeap::new(), Trace::default(), Vec::new());
+        Self { start, links, in_flight, sequence: 0, trace, spare }
     }
 
     /// Changes the profile for later datagrams of `from`. Those in flight arrive as planned.
@@ -146,19 +146,19 @@ impl Network {
             }
             self.sequence += 1;
             let delivery = Delivery { to: from.other(), source, bytes: copy };
-            self.under_way.push(UnderWay { at: arrival.at, sequence: self.sequence, to, delivery });
+            self.in_flight.push(InFlight { at: arrival.at, sequence: self.sequence, to, delivery });
         }
     }
 
     /// When the next datagram arrives.
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.under_way.peek().map(|next| next.at)
+        self.in_flight.peek().map(|next| next.at)
     }
 
     /// The next datagram that has arrived by `now`. Return its buffer with [`recycle`](Self::recycle).
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery> {
         while self.next_delivery().is_some_and(|at| at <= now) {
-            let UnderWay { at, to, delivery, .. } = self.under_way.pop()?;
+            let InFlight { at, to, delivery, .. } = self.in_flight.pop()?;
             let elapsed = at.saturating_duration_since(self.start);
             if self.public_address(delivery.to, at) == to {
                 self.trace.add(elapsed, delivery.to, &delivery.bytes);
@@ -193,7 +193,7 @@ impl Network {
 
 /// A datagram in flight. Ordered so that the next to arrive is the greatest.
 #[derive(Debug)]
-struct UnderWay {
+struct InFlight {
     at: Instant,
     sequence: u64,
     /// Its destination.
@@ -201,22 +201,22 @@ struct UnderWay {
     delivery: Delivery,
 }
 
-impl Ord for UnderWay {
+impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
 }
 
-impl PartialOrd for UnderWay {
+impl PartialOrd for InFlight {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for UnderWay {
+impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for UnderWay {}
+impl Eq for InFlight {}

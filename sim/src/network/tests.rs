@@ -88,7 +88,7 @@ fn the_loss_rate_is_as_configured() {
         let rate = stats.lost as f64 / stats.sent as f64;
         // Four standard deviations.
         let tolerance = 4.0 * (loss * (1.0 - loss) / 100_000.0).sqrt();
-        assert!((rate - loss).abs() <= tolerance, "asked for {loss}, got {rate}");
+        assert!((rate - loss).abs() <= tolerance, "configured {loss}, measured {rate}");
         assert_eq!(stats.lost + stats.delivered, stats.sent);
     }
 }

@@ -184,7 +184,7 @@ impl App {
             Event::Incoming(id) => {
                 let number: usize =
                     peer.label(id).parse().map_err(|_| format!("label {:?}", peer.label(id)))?;
-                let planned = self.planned.get(number).ok_or("a label that nobody gave")?;
+                let planned = self.planned.get(number).ok_or("unknown label")?;
                 if planned.maker == self.side || planned.options.negotiated.is_some() {
                     return Err("the peer did not make this channel".into());
                 }
@@ -206,7 +206,7 @@ impl App {
             }
             Event::Writable => {
                 if !self.blocked {
-                    return Err("though send did not say WouldBlock".into());
+                    return Err("although send did not return WouldBlock".into());
                 }
                 self.blocked = false;
             }

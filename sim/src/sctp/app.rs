@@ -200,25 +200,25 @@ impl App {
                 *owed -= 1;
             }
             Event::Writable => {
-                ensure(self.blocked, "though send did not say WouldBlock")?;
+                ensure(self.blocked, "although send did not return WouldBlock")?;
                 self.blocked = false;
             }
             Event::StreamsReset(streams) => {
                 ensure(!streams.is_empty(), "of no streams")?;
                 for stream in streams {
-                    model.reset_told(self.side.other(), stream, self.pauses > 0)?;
+                    model.reset_reported(self.side.other(), stream, self.pauses > 0)?;
                 }
             }
             Event::StreamResetDone(streams) => {
                 for stream in streams {
-                    ensure(self.resetting.remove(&stream), "though nobody asked for it")?;
+                    ensure(self.resetting.remove(&stream), "without a request")?;
                     model.reset_done(self.side, stream)?;
                 }
             }
             Event::StreamResetFailed(_) => return Err("the peer has no reason to refuse".into()),
             Event::Closed(None) => self.closed = Some(Closed::Shutdown),
             Event::Closed(Some(error)) => self.closed = Some(Closed::Error(error.to_string())),
-            Event::Restarted => return Err("nobody has begun anew".into()),
+            Event::Restarted => return Err("unexpected restart".into()),
             other => return Err(format!("{other:?} is not known here")),
         }
         self.ended |= self.closed.is_some();

@@ -27,9 +27,9 @@ struct Sender {
     sent: Vec<Sent>,
     /// For each stream, how often a reset was requested, completed from the sender's point of view, and
     /// reported to the receiver.
-    resets_asked: BTreeMap<StreamId, u32>,
+    resets_requested: BTreeMap<StreamId, u32>,
     resets_done: BTreeMap<StreamId, u32>,
-    resets_told: BTreeMap<StreamId, u32>,
+    resets_reported: BTreeMap<StreamId, u32>,
     /// The last ordered message delivered on each stream.
     last_ordered: BTreeMap<StreamId, usize>,
     /// The generation of a stream whose messages are being delivered.
@@ -80,7 +80,7 @@ impl Model {
 
     /// The sender of a stream requested its reset.
     pub(super) fn reset_asked(&mut self, side: Side, stream: StreamId) {
-        *self.sides[side.index()].resets_asked.entry(stream).or_default() += 1;
+        *self.sides[side.index()].resets_requested.entry(stream).or_default() += 1;
     }
 
     /// The sender of a stream was notified that its reset is complete.
@@ -88,26 +88,34 @@ impl Model {
         let sender = &mut self.sides[side.index()];
         let done = sender.resets_done.entry(stream).or_default();
         *done += 1;
-        let asked = sender.resets_asked.get(&stream).copied().unwrap_or(0);
-        if *done == asked {
+        let requested = sender.resets_requested.get(&stream).copied().unwrap_or(0);
+        if *done == requested {
             Ok(())
         } else {
-            Err(format!("{stream:?}: reset asked {asked} times, done {done}"))
+            Err(format!("{stream:?}: reset requested {requested} times, done {done}"))
         }
     }
 
     /// The receiver of a stream was notified of its reset: all reliable messages must have been delivered,
     /// unless they `may_wait` to be read.
-    pub(super) fn reset_told(&mut self, side: Side, stream: StreamId, may_wait: bool) -> Result<(), String> {
+    pub(super) fn reset_reported(
+        &mut self,
+        side: Side,
+        stream: StreamId,
+        may_wait: bool,
+    ) -> Result<(), String> {
         let sender = &mut self.sides[side.index()];
-        let told = sender.resets_told.entry(stream).or_default();
-        *told += 1;
-        let asked = sender.resets_asked.get(&stream).copied().unwrap_or(0);
-        if *told > asked {
-            return Err(format!("{stream:?}: reset asked {asked} times, told {told}"));
+        let reported = sender.resets_reported.entry(stream).or_default();
+        *reported += 1;
+        let requested = sender.resets_requested.get(&stream).copied().unwrap_or(0);
+        if *reported > requested {
+            return Err(format!("{stream:?}: reset requested {requested} times, reported {reported}"));
         }
         let missing = sender.sent.iter().filter(|sent| {
-            sent.planned.stream == stream && sent.generation < *told && sent.is_reliable() && !sent.delivered
+            sent.planned.stream == stream
+                && sent.generation < *reported
+                && sent.is_reliable()
+                && !sent.delivered
         });
         match missing.count() {
             0 => Ok(()),
@@ -267,10 +275,10 @@ mod tests {
     fn resets_are_counted_and_separate_generations() {
         let (mut model, messages) = sent(&[(0, UNORDERED)]);
         let stream = StreamId(0);
-        assert!(model.reset_told(Side::A, stream, false).is_err());
+        assert!(model.reset_reported(Side::A, stream, false).is_err());
         model = sent(&[(0, UNORDERED)]).0;
         model.reset_asked(Side::A, stream);
-        assert!(model.reset_told(Side::A, stream, false).is_err(), "message 0 has not come");
+        assert!(model.reset_reported(Side::A, stream, false).is_err(), "message 0 has not come");
         assert_eq!(model.reset_done(Side::A, stream), Ok(()));
         let (ppid, data) = model.next_message(Side::A, 10);
         let after = Message { stream, ppid, data: data.to_vec().into() };

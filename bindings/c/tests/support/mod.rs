@@ -66,8 +66,8 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
 
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{told}", output.status);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{message}", output.status);
     String::from_utf8(output.stdout).unwrap()
 }
 

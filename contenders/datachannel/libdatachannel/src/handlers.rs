@@ -64,18 +64,18 @@ pub struct ChannelEvents {
     /// Present at the answerer.
     sink: Option<Sink>,
     /// Whether a [`Note::BufferedAmountLow`] is queued: one is sufficient.
-    told_low: Arc<AtomicBool>,
+    low_is_queued: Arc<AtomicBool>,
 }
 
 impl ChannelEvents {
     /// Creates the callbacks of the offerer's channel.
     pub fn new(job: Arc<Job>, connection: usize, notes: Sender<Note>) -> Self {
-        Self { job, connection, notes, sink: None, told_low: Arc::default() }
+        Self { job, connection, notes, sink: None, low_is_queued: Arc::default() }
     }
 
     /// The thread that receives the note clears this.
-    pub fn told_low(&self) -> Arc<AtomicBool> {
-        self.told_low.clone()
+    pub fn low_is_queued(&self) -> Arc<AtomicBool> {
+        self.low_is_queued.clone()
     }
 }
 
@@ -105,7 +105,7 @@ impl DataChannelHandler for ChannelEvents {
     }
 
     fn on_buffered_amount_low(&mut self) {
-        if !self.told_low.swap(true, Ordering::AcqRel) {
+        if !self.low_is_queued.swap(true, Ordering::AcqRel) {
             drop(self.notes.send(Note::BufferedAmountLow));
         }
     }

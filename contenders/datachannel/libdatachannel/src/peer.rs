@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// The offerer's end of a channel.
 struct Outlet {
     channel: Box<RtcDataChannel<ChannelEvents>>,
-    told_low: Arc<AtomicBool>,
+    low_is_queued: Arc<AtomicBool>,
     source: Source,
 }
 
@@ -64,12 +64,12 @@ impl Peer {
 
     fn open_channel(&mut self, notes: Sender<Note>) -> Result<()> {
         let events = ChannelEvents::new(self.job.clone(), self.connection, notes);
-        let told_low = events.told_low();
+        let low_is_queued = events.low_is_queued();
         let reliability = Reliability { unordered: !self.job.ordered, ..Default::default() };
         let init = DataChannelInit::default().reliability(reliability);
         let mut channel = self.rtc.create_data_channel_ex(LABEL, events, &init)?;
         channel.set_buffered_amount_low_threshold(self.job.low_water_bytes())?;
-        self.outlet = Some(Outlet { channel, told_low, source: self.job.source(self.connection) });
+        self.outlet = Some(Outlet { channel, low_is_queued, source: self.job.source(self.connection) });
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl Peer {
         let (Some(outlet), Some(phase)) = (&mut self.outlet, self.phase) else {
             return Ok(());
         };
-        outlet.told_low.store(false, Ordering::Release);
+        outlet.low_is_queued.store(false, Ordering::Release);
         while outlet.channel.buffered_amount() < self.job.high_water_bytes {
             if phase == Phase::Verify && !outlet.source.verifying() {
                 break;

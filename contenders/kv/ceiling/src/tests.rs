@@ -82,7 +82,7 @@ fn unsupported_requests_are_errors() {
     ];
     for bytes in rows {
         let (mut table, mut reader) = (table(), Reader::default());
-        let told = bytes.chunks(16).try_for_each(|piece| reader.take(&mut table, piece, |_| {}));
-        assert!(told.is_err(), "{}", bytes.escape_ascii());
+        let message = bytes.chunks(16).try_for_each(|piece| reader.take(&mut table, piece, |_| {}));
+        assert!(message.is_err(), "{}", bytes.escape_ascii());
     }
 }

@@ -20,7 +20,7 @@ pub struct Load {
     lanes: Vec<Lane>,
     pipeline: usize,
     tally: Tally,
-    told: u64,
+    printed: u64,
     /// `None` in a closed loop.
     pacer: Option<Pacer>,
     /// The connection of the pacer's next operation.
@@ -40,7 +40,7 @@ impl Load {
             lanes: (0..job.connections).map(lane).collect(),
             pipeline: job.pipeline,
             tally: Tally::default(),
-            told: 0,
+            printed: 0,
             pacer: open_loop.then(|| Pacer::new(job.rate, t0_ns)),
             turn: 0,
             begun: false,
@@ -113,15 +113,15 @@ impl Service for Load {
     }
 
     fn received(&mut self, number: usize, bytes: &[u8], at_ns: u64) -> Result<bool, String> {
-        let (books, told, open_loop) = (self.books, &mut self.told, self.pacer.is_some());
+        let (books, printed, open_loop) = (self.books, &mut self.printed, self.pacer.is_some());
         let (mut answers, mut last) = (0, Times::default());
         let on_answer = |times: Times, error: Option<String>| {
             if open_loop {
                 books.record(times, at_ns, 1);
             }
             (answers, last) = (answers + 1, times);
-            if let Some(error) = error.filter(|_| *told < MAX_PRINTED) {
-                *told += 1;
+            if let Some(error) = error.filter(|_| *printed < MAX_PRINTED) {
+                *printed += 1;
                 eprintln!("connection {number}: the server returned `{error}`");
             }
         };

@@ -122,8 +122,8 @@ fn requests_are_sent_completely_and_in_order_with_partial_sends() {
 fn an_excess_answer_is_an_error() {
     let frames = frames(3);
     let mut lane = Lane::new(Draw::new(1, 0), 1, false, 0);
-    let told = lane.take(&frames, b"+OK\r\n", &mut Tally::default(), |_, _| {}).unwrap_err();
-    assert_eq!(told, "more answers than requests");
+    let message = lane.take(&frames, b"+OK\r\n", &mut Tally::default(), |_, _| {}).unwrap_err();
+    assert_eq!(message, "more answers than requests");
 }
 
 /// Right and wrong answers of all types, split at random: each is counted once and correctly.
@@ -161,14 +161,14 @@ fn a_stream_of_answers_is_checked_with_any_segmentation() {
         asked.iter().for_each(|operation| lane.ask(*operation, 0));
         lane.write(&frames, &mut Outbox::for_tests(), 0);
         lane.sent(&frames, lane.written_bytes());
-        let (mut tally, mut told, mut from) = (Tally::default(), 0, 0);
+        let (mut tally, mut count, mut from) = (Tally::default(), 0, 0);
         while from < stream.len() {
             let to = (from + 1 + random(50) as usize).min(stream.len());
-            lane.take(&frames, &stream[from..to], &mut tally, |_, _| told += 1).unwrap();
+            lane.take(&frames, &stream[from..to], &mut tally, |_, _| count += 1).unwrap();
             from = to;
         }
         let sets = asked.iter().filter(|operation| operation.is_set()).count() as u64;
         assert_eq!(tally, Tally { sets, gets: asked.len() as u64 - sets, wrong }, "seed {seed}");
-        assert_eq!((told, lane.outstanding()), (asked.len(), 0), "seed {seed}");
+        assert_eq!((count, lane.outstanding()), (asked.len(), 0), "seed {seed}");
     }
 }

@@ -95,9 +95,9 @@ mod tests {
 
     fn progress(opened: &[u64], seen: &[(u64, u64)]) -> Result<(u64, u64), String> {
         let (mut opened, mut seen) = (opened.iter(), seen.iter());
-        let next = || Ok(*opened.next().expect("not asked more often"));
+        let next = || Ok(*opened.next().expect("enough samples"));
         let look = || {
-            let (connections, read_bytes) = *seen.next().expect("not asked more often");
+            let (connections, read_bytes) = *seen.next().expect("enough samples");
             Ok(Seen { connections, read_bytes })
         };
         RUN.progress(next, look).map(|p| (p.runs, p.operations))
@@ -132,8 +132,8 @@ mod tests {
             opened += 5;
             Ok(opened)
         };
-        let told = RUN.progress(next, || Ok(Seen { connections: 5, read_bytes: 0 })).unwrap_err();
-        assert!(told.contains("too short"), "{told}");
+        let message = RUN.progress(next, || Ok(Seen { connections: 5, read_bytes: 0 })).unwrap_err();
+        assert!(message.contains("too short"), "{message}");
     }
 
     #[test]

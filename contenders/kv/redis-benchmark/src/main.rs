@@ -257,7 +257,7 @@ mod tests {
             let job = Job::new(Lab::for_tests(), &setup, "load");
             match (refused(&job, &setup), wanted) {
                 (Ok(()), None) => {}
-                (Err(told), Some(wanted)) => assert!(told.starts_with(wanted), "{told}"),
+                (Err(message), Some(wanted)) => assert!(message.starts_with(wanted), "{message}"),
                 (found, _) => panic!("{change:?}: {found:?}"),
             }
         }

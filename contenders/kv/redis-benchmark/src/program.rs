@@ -134,7 +134,7 @@ fn nameless() -> io::Result<File> {
 
 /// Counts and forwards the errors that the program prints. Reports `failed` if it ends by itself.
 fn watch(lab: Lab, stderr: ChildStderr, stopping: &AtomicBool) -> u64 {
-    let (mut lines, mut errors, mut told) = (BufReader::new(stderr), 0, 0);
+    let (mut lines, mut errors, mut printed) = (BufReader::new(stderr), 0, 0);
     let mut last = String::new();
     loop {
         let mut line = Vec::new();
@@ -143,8 +143,8 @@ fn watch(lab: Lab, stderr: ChildStderr, stopping: &AtomicBool) -> u64 {
             Ok(_) => last = String::from_utf8_lossy(&line).trim().to_owned(),
         }
         errors += u64::from(last.starts_with(ERROR));
-        if told < MAX_PRINTED {
-            told += 1;
+        if printed < MAX_PRINTED {
+            printed += 1;
             eprintln!("{PROGRAM}: {last}");
         }
     }

@@ -59,19 +59,18 @@ impl Sockets {
             SocketFlags::CLOEXEC,
             Some(netlink::SOCK_DIAG),
         );
-        let netlink =
-            netlink.map_err(|e| format!("the kernel does not tell of its connections (sock_diag): {e}"))?;
-        set_socket_timeout(&netlink, Timeout::Recv, Some(DIAG_TIMEOUT)).map_err(|e| told(&e))?;
+        let netlink = netlink.map_err(|e| format!("cannot query connections (sock_diag): {e}"))?;
+        set_socket_timeout(&netlink, Timeout::Recv, Some(DIAG_TIMEOUT)).map_err(|e| describe(&e))?;
         Ok(Self { netlink, request: request(server) })
     }
 
     /// Takes a snapshot.
     pub fn look(&self) -> Result<Seen, String> {
-        send(&self.netlink, &self.request, SendFlags::empty()).map_err(|e| told(&e))?;
+        send(&self.netlink, &self.request, SendFlags::empty()).map_err(|e| describe(&e))?;
         let (mut seen, mut space) = (Seen::default(), vec![0; DIAG_BYTES]);
         loop {
             let (length, _) =
-                recv(&self.netlink, space.as_mut_slice(), RecvFlags::empty()).map_err(|e| told(&e))?;
+                recv(&self.netlink, space.as_mut_slice(), RecvFlags::empty()).map_err(|e| describe(&e))?;
             if take(&space[..length], &mut seen)? {
                 return Ok(seen);
             }
@@ -79,8 +78,8 @@ impl Sockets {
     }
 }
 
-fn told(error: &rustix::io::Errno) -> String {
-    format!("the kernel does not tell of its connections (sock_diag): {error}")
+fn describe(error: &rustix::io::Errno) -> String {
+    format!("cannot query connections (sock_diag): {error}")
 }
 
 /// The request for all connections in these states to the server's port.

@@ -67,7 +67,7 @@ class Reads(unittest.TestCase):
         self.assertEqual(payload(1).hex(), PAYLOAD)
         self.assertEqual(identification(1).hex(), f"fe00000b{PAYLOAD}")
 
-    def test_what_is_read(self):
+    def test_checks(self):
         for epc, value, good in (
             (0x80, "30", True), (0x80, "31", False), (0x80, "", False), (0x82, "010d0100", True), (0x82, "010d01", False),
             (0x83, f"fe123456{PAYLOAD}", True), (0x83, f"ff00000b{PAYLOAD}", False), (0x83, PAYLOAD, False), (0x83, "", False),

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_message_is_an_error() {
+    fn invalid_lines_are_errors() {
         let second_setup = r#"{"type":"setup","protocol":1}"#;
         for line in ["", "{", "[]", r#"{"type":"pause"}"#, r#"{"type":"mark","id":-1}"#, second_setup] {
             assert!(event(line).is_err(), "{line}");

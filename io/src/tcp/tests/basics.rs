@@ -49,7 +49,7 @@ fn reports_peer_and_listener() {
 }
 
 #[test]
-fn silent_peers_are_asked_whether_they_are_there() {
+fn silent_peers_are_probed() {
     use rustix::net::sockopt::{socket_keepalive, tcp_keepidle, tcp_keepintvl};
     on_each(&Limits::default(), |mut reactor| {
         let minute = Duration::from_secs(60);
@@ -71,7 +71,7 @@ fn silent_peers_are_asked_whether_they_are_there() {
 }
 
 #[test]
-fn ipv6_too() {
+fn ipv6_is_supported() {
     on_each(&Limits::default(), |mut reactor| {
         let Ok(listener) = reactor.listen("[::1]:0".parse().unwrap(), &ListenOptions::default()) else {
             return println!("skipped: needs IPv6");
@@ -123,7 +123,7 @@ fn nothing_is_sent_before_it_is_flushed() {
 }
 
 #[test]
-fn a_key_that_outlived_its_connection_does_nothing() {
+fn a_stale_key_has_no_effect() {
     on_each(&Limits::default(), |mut reactor| {
         let address = listen(&mut reactor);
         let _first = dial(address);
@@ -155,7 +155,7 @@ fn a_key_that_outlived_its_connection_does_nothing() {
 }
 
 #[test]
-fn events_of_what_was_closed_meanwhile_are_left_out() {
+fn events_of_closed_connections_are_dropped() {
     on_each(&Limits::default(), |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
@@ -199,7 +199,7 @@ fn a_waker_ends_a_wait() {
 }
 
 #[test]
-fn waits_as_long_as_asked() {
+fn waits_last_until_the_timeout() {
     on_each(&Limits::default(), |mut reactor| {
         listen(&mut reactor);
         // Completes pending start-up work.

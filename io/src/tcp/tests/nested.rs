@@ -68,21 +68,21 @@ fn a_poller_reports_all_work_of_a_reactor() {
 }
 
 #[test]
-fn a_close_that_takes_too_long_is_due() {
+fn an_overdue_close_is_reported_as_due() {
     let limits = Limits { linger_time: Duration::from_millis(20), ..Limits::default() };
     let (poller, mut reactor) = (Poller::new().unwrap(), TcpReactor::new(Backend::Epoll, limits).unwrap());
     poller.add_reactor(&reactor, KEY).unwrap();
     let _silent = dial(listen(&mut reactor));
-    let mut told = Vec::new();
-    while told.len() < 2 {
+    let mut events = Vec::new();
+    while events.len() < 2 {
         turn(&poller, &mut reactor, |reactor, event| {
             if let Event::Accepted(key, _) = event {
                 reactor.close(key, true);
             }
-            told.push(event);
+            events.push(event);
         });
     }
-    assert!(matches!(told[1], Event::Closed(_, CloseReason::Requested)), "{told:?}");
+    assert!(matches!(events[1], Event::Closed(_, CloseReason::Requested)), "{events:?}");
     while reactor.connections() > 0 {
         assert!(reactor.next_deadline(Instant::now()).is_some());
         turn(&poller, &mut reactor, |_, event| panic!("{event:?}"));
@@ -104,11 +104,11 @@ fn a_connection_from_a_chosen_address() {
 }
 
 #[test]
-fn io_uring_waits_by_itself() {
+fn io_uring_reactors_cannot_be_nested() {
     on_each(&Limits::default(), |reactor| {
-        let told = Poller::new().unwrap().add_reactor(&reactor, KEY).map_err(|error| error.kind());
+        let result = Poller::new().unwrap().add_reactor(&reactor, KEY).map_err(|error| error.kind());
         let expected = if reactor.backend() == Backend::Uring { Err(ErrorKind::Unsupported) } else { Ok(()) };
-        assert_eq!(told, expected);
+        assert_eq!(result, expected);
     });
 }
 

@@ -18,7 +18,7 @@ fn lines(random: &mut Random, count: usize, longest: u64) -> Vec<u8> {
 }
 
 #[test]
-fn lines_come_back_however_they_are_split() {
+fn lines_are_echoed_with_any_segmentation() {
     let seed = 20_240_607;
     println!("seed {seed}");
     on_each(&Limits::default(), |mut reactor| {
@@ -122,7 +122,7 @@ fn a_slow_reader_gets_all_of_a_large_output() {
 }
 
 #[test]
-fn output_comes_before_the_close_whatever_the_peer_sends() {
+fn output_precedes_the_close_with_any_input() {
     const BYTES: usize = 8 << 20;
     let limits = Limits { linger_time: Duration::from_millis(300), ..Limits::default() };
     on_each(&limits, |mut reactor| {
@@ -216,7 +216,7 @@ fn a_paused_connection_is_not_read() {
 }
 
 #[test]
-fn what_is_left_unconsumed_stays_in_place() {
+fn unconsumed_input_is_kept() {
     on_each(&Limits::default(), |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
@@ -275,7 +275,7 @@ fn flushed_output_is_sent_before_the_reactor_is_dropped() {
 }
 
 #[test]
-fn a_wait_ends_when_a_paused_connection_has_taken_its_output() {
+fn a_wait_ends_when_the_output_of_a_paused_connection_is_sent() {
     on_each(&Limits::default(), |mut reactor| {
         let mut client = dial(listen(&mut reactor));
         let key = next(&mut reactor, accepted);
@@ -295,7 +295,7 @@ fn a_wait_ends_when_a_paused_connection_has_taken_its_output() {
 
 /// Connections with long lines use another read path than those with short ones, and may switch at any time.
 #[test]
-fn long_and_short_in_turn() {
+fn alternating_long_and_short_frames() {
     on_each(&Limits::default(), |mut reactor| {
         let address = listen(&mut reactor);
         let client = thread::spawn(move || {

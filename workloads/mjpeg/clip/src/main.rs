@@ -30,8 +30,8 @@ const USAGE: &str = "usage: clip PATH width=N height=N quality=1..100 content=pa
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match Job::read(&args).and_then(|job| job.run()) {
-        Ok(told) => {
-            println!("{told}");
+        Ok(message) => {
+            println!("{message}");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -117,18 +117,18 @@ mod tests {
         let path = std::env::temp_dir().join(format!("netdyno-clip-{}-{name}", std::process::id()));
         let args = [path.to_str().unwrap(), "width=64", "height=40", "quality=85", "clip_frames=3"]
             .map(str::to_owned);
-        let told = Job::read(&[&args[..], &[format!("content={content}")]].concat()).unwrap().run().unwrap();
+        let message = Job::read(&[&args[..], &[format!("content={content}")]].concat()).unwrap().run().unwrap();
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(path).unwrap();
-        (told, bytes)
+        (message, bytes)
     }
 
     #[test]
     fn output_is_deterministic_and_all_frames_differ() {
         for content in ["pattern", "photo"] {
-            let (told, bytes) = made(&format!("{content}-1"), content);
-            assert_eq!((told.clone(), bytes.clone()), made(&format!("{content}-2"), content));
-            assert!(told.contains(r#""messages":3"#), "{told}");
+            let (message, bytes) = made(&format!("{content}-1"), content);
+            assert_eq!((message.clone(), bytes.clone()), made(&format!("{content}-2"), content));
+            assert!(message.contains(r#""messages":3"#), "{message}");
             let starts: Vec<usize> =
                 (0..bytes.len() - 2).filter(|&i| bytes[i..].starts_with(&[0xff, 0xd8, 0xff])).collect();
             assert_eq!(starts.len(), 3);

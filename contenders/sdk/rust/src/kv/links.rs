@@ -124,8 +124,11 @@ mod tests {
             "the server closed connection 3 of 3; does it limit connections?"
         );
         let wrong = |mut link: TcpStream| link.write_all(b"-ERR max number of clients reached\r\n").unwrap();
-        let told = connected(1, wrong).unwrap_err();
-        assert!(told.contains("connection 2 of 3") && told.contains("ERR max number of clients"), "{told}");
+        let message = connected(1, wrong).unwrap_err();
+        assert!(
+            message.contains("connection 2 of 3") && message.contains("ERR max number of clients"),
+            "{message}"
+        );
     }
 
     #[test]

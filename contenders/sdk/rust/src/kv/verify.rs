@@ -347,8 +347,8 @@ mod tests {
             (|_, _| b"*0\r\n".to_vec(), "verify: unexpected type of answer: `*`"),
         ];
         for (spoil, wanted) in rows {
-            let told = verified(&job(1, 3, 3, 10), spoil).0.unwrap_err();
-            assert!(told.starts_with(wanted), "{told}, not {wanted}");
+            let message = verified(&job(1, 3, 3, 10), spoil).0.unwrap_err();
+            assert!(message.starts_with(wanted), "{message}, not {wanted}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Books {
     pub(super) wrong: AtomicU64,
     pub(super) dropped: AtomicU64,
     pub(super) on_time: AtomicU64,
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 /// The role that receives.
@@ -125,7 +125,7 @@ impl Inbox {
                 self.receiver.job.lab.failed(format!("verify: {why}"));
             }
             add(&self.receiver.books.wrong, 1);
-            if !self.receiver.books.told.swap(true, Relaxed) {
+            if !self.receiver.books.reported.swap(true, Relaxed) {
                 eprintln!("{why}");
             }
         }

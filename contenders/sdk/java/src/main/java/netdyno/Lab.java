@@ -144,7 +144,7 @@ public final class Lab {
                 out.flush();
             }
         } catch (IOException e) {
-            throw leave(EXIT_FAILED, "the lab is gone");
+            throw leave(EXIT_FAILED, "the lab has ended");
         }
     }
 
@@ -166,7 +166,7 @@ public final class Lab {
         try {
             for (int next = in.read(); next != '\n'; next = in.read()) {
                 if (next < 0) {
-                    throw leave(EXIT_FAILED, "the lab is gone");
+                    throw leave(EXIT_FAILED, "the lab has ended");
                 }
                 if (line.size() == MAX_LINE_BYTES) {
                     throw failed("a line from the lab is longer than " + MAX_LINE_BYTES + " bytes");
@@ -174,7 +174,7 @@ public final class Lab {
                 line.write(next);
             }
         } catch (IOException e) {
-            throw leave(EXIT_FAILED, "the lab is gone");
+            throw leave(EXIT_FAILED, "the lab has ended");
         }
         return line.toString(StandardCharsets.UTF_8);
     }
