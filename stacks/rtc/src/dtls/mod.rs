@@ -18,6 +18,7 @@ mod handshake;
 mod hashes;
 mod kept;
 mod key_block;
+mod last_flight;
 mod newest;
 mod protection;
 mod provider;
@@ -36,10 +37,11 @@ use std::time::Instant;
 
 use crate::error::Error;
 pub use certificate::{Certificate, Fingerprint};
-use engine::{FINISHED_BYTES, sealed, sealed_alert};
+use engine::sealed_alert;
 use handshake::{Handshake, Outcome, Outcome12};
+use last_flight::LastFlight;
 use protection::{Protection, TAG_BYTES};
-use record::{Alert, HEADER_BYTES, Header, content, plain, split};
+use record::{Alert, HEADER_BYTES, Header, content, split};
 use thirteen::record as unified;
 use thirteen::session::Session;
 use transmits::{Transmits, push};
@@ -106,14 +108,6 @@ enum State {
 struct Connection {
     protection: Protection,
     repeat: Option<Box<LastFlight>>,
-}
-
-/// The flight that a server repeats when the client repeats its Finished, because the answer was lost. The
-/// first application data proves that it was not (RFC 6347 section 4.2.4). A client never sends the last
-/// flight.
-struct LastFlight {
-    finished: [u8; FINISHED_BYTES],
-    next_plain_sequence: u64,
 }
 
 impl Dtls {
@@ -426,16 +420,6 @@ impl Connection {
         if !text.is_empty() {
             deliver(text);
         }
-    }
-}
-
-impl LastFlight {
-    /// ChangeCipherSpec and Finished, with new record numbers.
-    fn datagram(&mut self, protection: &mut Protection) -> Vec<u8> {
-        let mut datagram = plain(content::CHANGE_CIPHER_SPEC, self.next_plain_sequence, &[1]);
-        self.next_plain_sequence += 1;
-        datagram.extend(sealed(protection, content::HANDSHAKE, &self.finished));
-        datagram
     }
 }
 
