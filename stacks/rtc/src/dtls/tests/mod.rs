@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use dimpl::crypto::{Dtls12CipherSuite, Dtls13CipherSuite};
 use dimpl::{Config, DtlsCertificate, NamedGroup, Output};
 
-use super::record::content;
+use super::engine::sealed;
+use super::record::{content, plain};
 use super::*;
 
 /// One-way delay.
