@@ -224,7 +224,7 @@ impl Controller {
                 core.handle_batch(Instant::now(), links, number, batch, out, answers);
             });
         }
-        self.pass(Instant::now());
+        self.advance(Instant::now());
     }
 
     /// Waits for unicast datagrams, for `longest` from `now` on; returns the time afterwards, and whether any
@@ -247,11 +247,11 @@ impl Controller {
         if let Some(number) = received {
             core.handle_batch(now, links, number, input, out, answers);
         }
-        self.pass(now);
+        self.advance(now);
         Ok((now, received.is_some()))
     }
 
-    fn pass(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         self.core.handle_timers(now);
         self.flush(now);
     }

@@ -58,7 +58,7 @@ pub(crate) trait Engine: Send + 'static {
     ) {
         if let Some(transmit) = self.handle(now, datagram, from, out) {
             let sent = send(transmit.to, &out[..transmit.bytes]);
-            self.heed(now, transmit.to, sent);
+            self.report_unsent(now, transmit.to, sent);
         }
     }
 
@@ -87,11 +87,11 @@ pub(crate) trait Engine: Send + 'static {
     ) {
         while let Some(transmit) = self.poll_transmit(now, out) {
             let sent = send(transmit.to, &out[..transmit.bytes]);
-            self.heed(now, transmit.to, sent);
+            self.report_unsent(now, transmit.to, sent);
         }
     }
 
-    fn heed(&mut self, now: Instant, to: Destination, sent: io::Result<()>) {
+    fn report_unsent(&mut self, now: Instant, to: Destination, sent: io::Result<()>) {
         if let Err(error) = sent {
             self.handle_unsent(now, to, error.kind());
         }
@@ -113,7 +113,7 @@ pub(crate) trait Engine: Send + 'static {
 }
 
 macro_rules! engine {
-    ($core:ident, $event:ident, $told:expr $(, $own:item)*) => {
+    ($core:ident, $event:ident, $dispatch:expr $(, $own:item)*) => {
         impl Engine for $core {
             type Event = $event;
 
@@ -140,7 +140,7 @@ macro_rules! engine {
             }
 
             fn poll_dispatch(&mut self) -> Option<Dispatch<$event>> {
-                self.poll_event().map($told)
+                self.poll_event().map($dispatch)
             }
 
             $($own)*

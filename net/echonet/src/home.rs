@@ -174,7 +174,7 @@ impl Home {
             self.sockets.poller.wait(&mut self.sockets.ready, left)?;
             let was_woken = self.sockets.ready.is_woken();
             self.receive();
-            self.pass(Instant::now());
+            self.run_timers(Instant::now());
             self.serve_streams();
             if was_woken || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Ok(self.next_event());
@@ -219,7 +219,7 @@ impl Home {
             match event {
                 StreamEvent::Message { from, to, bytes } => {
                     if let Some(node) = self.node_at(to) {
-                        self.take(now, node, &bytes, from);
+                        self.handle(now, node, &bytes, from);
                     }
                 }
                 StreamEvent::Evicted { from, to } => {
@@ -248,7 +248,7 @@ impl Home {
                 let mut source = Source::unicast(received.remote);
                 source.is_off_link = self.sockets.on_link.is_beyond(source.address);
                 for datagram in received.datagrams.chunks(received.segment_bytes) {
-                    self.take(now, node, datagram, source);
+                    self.handle(now, node, datagram, source);
                 }
             }
         }
@@ -266,13 +266,13 @@ impl Home {
             for node in 0..self.nodes.len() {
                 // A node ignores its own messages.
                 if self.nodes[node].address != Some(sender.ip()) {
-                    self.take(now, node, &buffer[..bytes], source);
+                    self.handle(now, node, &buffer[..bytes], source);
                 }
             }
         }
     }
 
-    fn take(&mut self, now: Instant, node: usize, datagram: &[u8], source: Source) {
+    fn handle(&mut self, now: Instant, node: usize, datagram: &[u8], source: Source) {
         let Place { device, address, .. } = &mut self.nodes[node];
         device.handle_message(now, datagram, source, &mut self.out, |to, answer| {
             if source.multicast {
@@ -319,7 +319,7 @@ impl Home {
     }
 
     /// Handles expired timers.
-    fn pass(&mut self, now: Instant) {
+    fn run_timers(&mut self, now: Instant) {
         let later = self.timed.split_off(&(now, usize::MAX));
         for (_, node) in std::mem::replace(&mut self.timed, later) {
             self.nodes[node].due = None;

@@ -126,7 +126,7 @@ impl Streams {
                 let _ = reactor.flush();
                 reactor.next_event()
             })?;
-            if let Some(event) = self.happened(now, event) {
+            if let Some(event) = self.handle_event(now, event) {
                 return Some(event);
             }
         }
@@ -138,7 +138,7 @@ impl Streams {
         let (Some(reactor), Some(stream)) = (&mut self.reactor, self.open.get_mut(&key)) else { return };
         reactor.output(key).extend_from_slice(message);
         if !std::mem::replace(&mut stream.is_answer_due, true) {
-            self.keep(key, now + self.limits.idle);
+            self.set_end(key, now + self.limits.idle);
         }
     }
 
@@ -171,7 +171,7 @@ impl Streams {
                         stream.is_answer_due = false;
                         let from = Source::connection(stream.node, ConnectionId(key.bits()));
                         let to = stream.local;
-                        self.keep(key, now + self.limits.idle);
+                        self.set_end(key, now + self.limits.idle);
                         return Some(StreamEvent::Message { from, to, bytes });
                     }
                 }
@@ -182,7 +182,7 @@ impl Streams {
         None
     }
 
-    fn happened(&mut self, now: Instant, event: Event) -> Option<StreamEvent> {
+    fn handle_event(&mut self, now: Instant, event: Event) -> Option<StreamEvent> {
         match event {
             Event::Accepted(key, from) => {
                 self.insert(key, from.into(), false, now + self.limits.idle);
@@ -193,13 +193,13 @@ impl Streams {
                 let stream = self.open.get_mut(&key)?;
                 stream.is_connected = true;
                 let node = stream.node;
-                self.keep(key, now + self.limits.idle);
+                self.set_end(key, now + self.limits.idle);
                 return Some(StreamEvent::Connected(node, ConnectionId(key.bits())));
             }
             Event::Ended(key) => match self.open.get(&key)? {
                 // No further answer is possible.
                 Stream { is_made_by_us: true, .. } => self.close(key, false),
-                stream => self.keep(key, stream.end.min(now + HALF_CLOSED)),
+                stream => self.set_end(key, stream.end.min(now + HALF_CLOSED)),
             },
             Event::Closed(key, _) => {
                 let stream = self.open.remove(&key)?;
@@ -242,7 +242,7 @@ impl Streams {
 
     /// Sets the time at which a connection is closed unless it receives a message; ignored for a closing
     /// connection.
-    fn keep(&mut self, key: Key, end: Instant) {
+    fn set_end(&mut self, key: Key, end: Instant) {
         if let Some(stream) = self.open.get_mut(&key)
             && self.ends.remove(&(stream.end, key))
         {

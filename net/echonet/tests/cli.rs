@@ -82,7 +82,7 @@ fn uses_tcp_on_request() {
 
         let _udp_alone = Running::home(&folder);
         let (code, _, message) = run(&["--tcp", "get", "127.1.0.2", "029101", "80"]);
-        assert!(code == Some(1) && message.contains("does it speak TCP?"), "{message}");
+        assert!(code == Some(1) && message.contains("supports TCP"), "{message}");
         let (code, out, message) = run(&["--json", "--tcp", "--or-udp", "get", "127.1.0.2", "029101", "80"]);
         assert_eq!((code, json_lines(&out).len()), (Some(0), 1), "{message}");
     });

@@ -183,7 +183,7 @@ fn send_errors_are_reported_at_once() {
             let message = controller.set(node, LIGHT, &level).unwrap_err();
             assert_eq!(message, unsent(kind));
             assert!(
-                message.to_string().contains(&format!("({kind}): is this machine on the node's network")),
+                message.to_string().contains(&format!("({kind}): check that this machine is on its network")),
                 "{message}"
             );
         }

@@ -177,7 +177,7 @@ fn kind_of(shape: &Shape) -> Kind {
                 |(on, off)| Kind::Switch((*on).to_owned(), (*off).to_owned()),
             )
         }
-        Shape::Number(number) => of_number(number),
+        Shape::Number(number) => number_kind(number),
         Shape::Level { max, .. } => {
             Kind::Number { unit: String::new(), min: 1.0, max: f64::from(*max), step: 1.0 }
         }
@@ -187,7 +187,7 @@ fn kind_of(shape: &Shape) -> Kind {
     }
 }
 
-fn of_number(number: &Number) -> Kind {
+fn number_kind(number: &Number) -> Kind {
     // At most four bytes, which are exact as f64. The division comes last, so that -12.7 is exact.
     #[expect(clippy::cast_precision_loss)]
     let scaled = |raw: i64| raw as f64 * f64::from(number.factor) / 10_f64.powi(number.decimals.into());

@@ -39,7 +39,7 @@ pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
         _ => Err(Failure::new(format!(
             "{text}: an object is six hexadecimal digits, such as 029101, or a class and an instance, such as 0291:1 \
              (`netdyno-echonet names` lists classes){}",
-            meant(name, names::database().classes().map(|class| &*class.short_name))
+            suggestion(name, names::database().classes().map(|class| &*class.short_name))
         ))),
     }
 }
@@ -50,13 +50,13 @@ pub(crate) fn property(class: ClassCode, text: &str) -> Result<Epc, Failure> {
         let known = names::properties(class).map(|definition| &*definition.short_name);
         Failure::new(format!(
             "{text}: a property is two hexadecimal digits, such as 80, or a name (`netdyno-echonet names {class}` lists them){}",
-            meant(text, known)
+            suggestion(text, known)
         ))
     })
 }
 
 /// A suggestion for a misspelt name.
-fn meant<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> String {
+fn suggestion<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> String {
     let likeness = |name: &&str| strsim::jaro_winkler(typed, name);
     let nearest =
         names.filter(|name| likeness(name) > ALIKE).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));

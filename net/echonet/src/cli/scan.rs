@@ -62,7 +62,7 @@ pub(crate) fn run(network: &Network, printer: &Printer, wait: Duration) -> Resul
         }
     }
     if rows.is_empty() {
-        printer.remark("no node answered: choose the interface by --interface, wait longer by --wait, or look whether a firewall keeps UDP port 3610 closed");
+        printer.remark("no node answered: select the interface with --interface, wait longer with --wait, or check whether a firewall blocks UDP port 3610");
         return Ok(false);
     }
     printer.table(&["node", "object", "class", "state", "maker", "id"], &rows)?;

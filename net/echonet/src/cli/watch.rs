@@ -28,7 +28,7 @@ pub(crate) fn run(
     while !watch.session.end.is_wanted() {
         let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         if let Some(event) = watch.session.controller.poll(left)? {
-            watch.tell(event)?;
+            watch.print_event(event)?;
         }
         if let (Some(due), Some(poll)) = (next, poll)
             && due <= Instant::now()
@@ -50,11 +50,11 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn tell(&mut self, event: ControllerEvent) -> Result<(), Failure> {
+    fn print_event(&mut self, event: ControllerEvent) -> Result<(), Failure> {
         match event {
-            ControllerEvent::Found(node) => self.tell_node(node, "found"),
-            ControllerEvent::Lost(node) => self.tell_node(node, "lost: it does not answer"),
-            ControllerEvent::Pushed { node, eoj, epc, value } => self.tell_value(node, eoj, epc, &value),
+            ControllerEvent::Found(node) => self.print_node(node, "found"),
+            ControllerEvent::Lost(node) => self.print_node(node, "lost: it does not answer"),
+            ControllerEvent::Pushed { node, eoj, epc, value } => self.print_value(node, eoj, epc, &value),
             _ => Ok(()),
         }
     }
@@ -63,7 +63,7 @@ impl Watch<'_> {
         self.nodes.is_empty() || self.nodes.contains(&node)
     }
 
-    fn tell_node(&self, node: NodeAddress, what: &str) -> Result<(), Failure> {
+    fn print_node(&self, node: NodeAddress, what: &str) -> Result<(), Failure> {
         if self.is_watched(node) {
             let word = what.split(':').next().unwrap_or(what);
             self.printer
@@ -72,7 +72,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn tell_value(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, value: &[u8]) -> Result<(), Failure> {
+    fn print_value(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, value: &[u8]) -> Result<(), Failure> {
         if self.is_watched(node) {
             self.values.insert((node, eoj, epc), value.to_vec());
             let (cells, json) = get::row(node, eoj, epc, value);
@@ -101,7 +101,7 @@ impl Watch<'_> {
         while !under_way.is_empty() && !self.session.end.is_wanted() {
             let Some(event) = self.session.controller.poll(None)? else { continue };
             let ControllerEvent::Answer { id, result, .. } = event else {
-                self.tell(event)?;
+                self.print_event(event)?;
                 continue;
             };
             let (Some((node, eoj)), Ok(answer)) = (under_way.remove(&id), result) else { continue };
@@ -115,7 +115,7 @@ impl Watch<'_> {
             }
             for property in answer.properties() {
                 if self.values.get(&(node, eoj, property.epc)).is_none_or(|known| known != property.edt) {
-                    self.tell_value(node, eoj, property.epc, property.edt)?;
+                    self.print_value(node, eoj, property.epc, property.edt)?;
                 }
             }
         }

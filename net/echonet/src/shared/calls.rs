@@ -91,7 +91,7 @@ impl Hub<Controller> {
             let mut state = self.lock();
             let now = Instant::now();
             match received {
-                Ok(Some(number)) => state.take(now, number, batch),
+                Ok(Some(number)) => state.handle_batch(now, number, batch),
                 Ok(None) => {}
                 Err(_) => {
                     state.waits.forget(id);

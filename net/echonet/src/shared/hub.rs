@@ -129,7 +129,7 @@ impl<E: Engine> Hub<E> {
     pub(crate) fn receive(&self, number: usize, batch: &DatagramBatch) {
         let mut state = self.lock();
         let now = Instant::now();
-        state.take(now, number, batch);
+        state.handle_batch(now, number, batch);
         state.core.handle_timers(now);
         finish(state, now);
     }
@@ -233,7 +233,7 @@ impl<E: Engine> State<E> {
     }
 
     /// Handles datagrams and sends the replies at once.
-    pub(super) fn take(&mut self, now: Instant, number: usize, batch: &DatagramBatch) {
+    pub(super) fn handle_batch(&mut self, now: Instant, number: usize, batch: &DatagramBatch) {
         self.core.handle_batch(now, &self.links, number, batch, &mut self.out, &mut self.answers);
     }
 

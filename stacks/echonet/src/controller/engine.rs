@@ -379,7 +379,7 @@ impl Controller {
             }
         }
         for property in frame.properties {
-            self.events.tell(|| ControllerEvent::Pushed {
+            self.events.push(|| ControllerEvent::Pushed {
                 node: from,
                 eoj: frame.seoj,
                 epc: property.epc,
@@ -402,7 +402,7 @@ impl Controller {
             self.peers.set_lost(slot, false);
         }
         if new || changed {
-            self.events.tell(|| ControllerEvent::Found(address));
+            self.events.push(|| ControllerEvent::Found(address));
             if self.config.interview {
                 self.begin_interview(now, slot);
             }
@@ -416,7 +416,7 @@ impl Controller {
         if peer.failed(self.config.lost_after) {
             let address = peer.address;
             self.peers.set_lost(slot, true);
-            self.events.tell(|| ControllerEvent::Lost(address));
+            self.events.push(|| ControllerEvent::Lost(address));
         }
     }
 
@@ -441,7 +441,7 @@ impl Controller {
             Purpose::Interview => {
                 let next = peer.interviewed(deoj, result.is_ok().then_some(&answer));
                 if next.is_none() {
-                    self.events.tell(|| ControllerEvent::Interviewed(address));
+                    self.events.push(|| ControllerEvent::Interviewed(address));
                 }
                 self.ask(now, slot, next);
             }

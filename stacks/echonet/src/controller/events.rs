@@ -33,7 +33,7 @@ impl Events {
         }
     }
 
-    pub(super) fn tell(&mut self, event: impl FnOnce() -> ControllerEvent) {
+    pub(super) fn push(&mut self, event: impl FnOnce() -> ControllerEvent) {
         if self.others < self.max_others {
             self.others += 1;
             self.events.push_back(event());

@@ -116,16 +116,18 @@ impl Answer {
 #[non_exhaustive]
 pub enum AnswerError {
     /// The node did not answer in time, retries included. Writes may have been executed.
-    #[error("the node did not answer in time: is it on, and the timeout long enough?")]
+    #[error("the node did not answer in time: check that it is on, or raise the timeout")]
     Timeout,
     /// The system could not send it: there is no route to the node, or sending is forbidden.
     #[error(
-        "the request could not be sent ({0}): is this machine on the node's network, and does the controller speak its IP version?"
+        "the request could not be sent ({0}): check that this machine is on its network, and that the controller uses its IP version"
     )]
     Unsent(ErrorKind),
     /// No TCP connection to the node could be established in time, or it ended before the answer, for all
     /// retries. Writes may have been executed.
-    #[error("no TCP connection to the node, or it ended without an answer: is it on, and does it speak TCP?")]
+    #[error(
+        "no TCP connection to the node, or it ended without an answer: check that it is on and supports TCP"
+    )]
     Unreachable,
     /// The application cancelled it, or removed the node.
     #[error("the request was cancelled")]

@@ -27,7 +27,7 @@ pub(super) struct Answered {
 }
 
 /// Whether the application must decide this write.
-pub(super) fn asks(object: &Object, property: &Property<'_>) -> bool {
+pub(super) fn needs_decision(object: &Object, property: &Property<'_>) -> bool {
     object.property(property.epc).is_some_and(|stored| {
         stored.access.set && stored.policy == WritePolicy::Ask && stored.allows(property.edt.len())
     })
@@ -108,7 +108,7 @@ impl Execution<'_> {
     }
 
     fn write_one(&mut self, property: &Property<'_>) -> bool {
-        let needs_decision = asks(self.object, property);
+        let needs_decision = needs_decision(self.object, property);
         let Some(place) = self.object.place(property.epc) else { return false };
         let stored = &mut self.object.properties[place];
         let accepted = match stored.policy {

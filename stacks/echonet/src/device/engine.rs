@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::address::{Destination, NodeAddress, Source, Transmit};
 use crate::description::{Description, DescriptionError};
-use crate::device::answer::{Execution, asks};
+use crate::device::answer::{Execution, needs_decision};
 use crate::device::config::DeviceConfig;
 use crate::device::duplicates::RecentMessages;
 use crate::device::event::{AbuseKind, Decision, DeviceEvent, DeviceStats, SetError, WriteId};
@@ -310,7 +310,8 @@ impl Device {
     /// Asks the application about writes that need a decision; without room, the writes are refused. Returns
     /// whether the answer must wait.
     fn ask(&mut self, now: Instant, frame: &Frame<'_>, datagram: &[u8], from: Source, object: usize) -> bool {
-        let undecided = || frame.properties.iter().filter(|property| asks(&self.objects[object], property));
+        let undecided =
+            || frame.properties.iter().filter(|property| needs_decision(&self.objects[object], property));
         let count = undecided().count();
         if count == 0 {
             return false;

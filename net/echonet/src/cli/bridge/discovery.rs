@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_light_can_be_switched() {
-        let thing = Entity {
+        let entity = Entity {
             base: "echonet",
             prefix: "homeassistant",
             id: "FE00000B01",
@@ -127,12 +127,12 @@ mod tests {
             epc: Epc(0x80),
             can_set: true,
         };
-        let (topic, config) = thing.message();
+        let (topic, config) = entity.message();
         assert_eq!(topic, "homeassistant/switch/echonet_FE00000B01_029101_80/config");
         assert_eq!(config["state_topic"], "echonet/FE00000B01/029101/80");
         assert_eq!(config["command_topic"], "echonet/FE00000B01/029101/80/set");
         assert_eq!(config["availability"][1]["topic"], "echonet/FE00000B01/availability");
-        let (topic, config) = Entity { can_set: false, ..thing }.message();
+        let (topic, config) = Entity { can_set: false, ..entity }.message();
         assert!(topic.contains("/binary_sensor/") && config.get("command_topic").is_none(), "{topic}");
     }
 }

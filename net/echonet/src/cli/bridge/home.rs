@@ -88,7 +88,7 @@ impl Nodes {
     }
 
     /// Stores a value; returns whether it changed. Values of undescribed objects are not stored.
-    pub(super) fn keep(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) -> bool {
+    pub(super) fn store(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) -> bool {
         let object = self.known.get_mut(&node).and_then(|known| known.objects.get_mut(&eoj));
         let Some(object) = object.filter(|object| object.get.contains(&epc)) else { return false };
         object.values.insert(epc, edt.to_vec()).is_none_or(|before| before != edt)
@@ -143,12 +143,12 @@ mod tests {
     fn values_are_new_once() {
         let (mut nodes, eoj) = (Nodes::default(), Eoj([2, 0x91, 1]));
         nodes.add(node(1));
-        assert!(!nodes.keep(node(1), eoj, Epc(0x80), &[0x30]), "nobody described it");
+        assert!(!nodes.store(node(1), eoj, Epc(0x80), &[0x30]), "the object is not described");
         nodes.describe(node(1), eoj, vec![Epc(0x80)], vec![]);
-        assert!(nodes.keep(node(1), eoj, Epc(0x80), &[0x30]));
-        assert!(!nodes.keep(node(1), eoj, Epc(0x80), &[0x30]));
-        assert!(nodes.keep(node(1), eoj, Epc(0x80), &[0x31]));
-        assert!(!nodes.keep(node(1), eoj, Epc(0xF1), &[0x31]), "no such property");
+        assert!(nodes.store(node(1), eoj, Epc(0x80), &[0x30]));
+        assert!(!nodes.store(node(1), eoj, Epc(0x80), &[0x30]));
+        assert!(nodes.store(node(1), eoj, Epc(0x80), &[0x31]));
+        assert!(!nodes.store(node(1), eoj, Epc(0xF1), &[0x31]), "no such property");
         assert_eq!(nodes.readable(), [(node(1), eoj, vec![Epc(0x80)])]);
     }
 }

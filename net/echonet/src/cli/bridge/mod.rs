@@ -109,9 +109,11 @@ impl Bridge<'_> {
             }
             let left = next_search.min(next_poll).saturating_duration_since(now);
             match self.session.controller.poll(Some(left))? {
-                Some(ControllerEvent::Found(node)) => self.meet(node),
+                Some(ControllerEvent::Found(node)) => self.add_node(node),
                 Some(ControllerEvent::Lost(node)) => self.set_present(node, false),
-                Some(ControllerEvent::Pushed { node, eoj, epc, value }) => self.take(node, eoj, epc, &value),
+                Some(ControllerEvent::Pushed { node, eoj, epc, value }) => {
+                    self.publish_value(node, eoj, epc, &value)
+                }
                 Some(ControllerEvent::Answer { id, result, .. }) => {
                     if let Some(asked) = self.asked.remove(&id) {
                         self.answered(asked, result.ok());
@@ -120,13 +122,13 @@ impl Bridge<'_> {
                 _ => {}
             }
             while let Some(message) = self.broker.next() {
-                self.hear(message)?;
+                self.handle_broker_event(message)?;
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, message: FromBroker) -> Result<(), Failure> {
+    fn handle_broker_event(&mut self, message: FromBroker) -> Result<(), Failure> {
         match message {
             FromBroker::Connected => {
                 self.away = None;
@@ -183,7 +185,7 @@ impl Bridge<'_> {
     }
 
     /// A node is present, for the first time or again.
-    fn meet(&mut self, node: NodeAddress) {
+    fn add_node(&mut self, node: NodeAddress) {
         self.nodes.add(node);
         self.set_present(node, true);
         let profile = [Epc::IDENTIFICATION_NUMBER, Epc::MANUFACTURER_CODE];
@@ -229,12 +231,12 @@ impl Bridge<'_> {
                     get.clone(),
                     map_of(&answer, Epc::SET_MAP).unwrap_or_default(),
                 );
-                self.introduce(node, eoj);
+                self.publish_discovery(node, eoj);
                 self.ask(node, eoj, Purpose::Values, Request::Get(&get));
             }
             Purpose::Values => {
                 for property in answer.properties() {
-                    self.take(node, eoj, property.epc, property.edt);
+                    self.publish_value(node, eoj, property.epc, property.edt);
                 }
             }
             Purpose::Command => {
@@ -246,8 +248,8 @@ impl Bridge<'_> {
     }
 
     /// Handles a value: published if it changed.
-    fn take(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) {
-        if self.nodes.keep(node, eoj, epc, edt)
+    fn publish_value(&mut self, node: NodeAddress, eoj: Eoj, epc: Epc, edt: &[u8]) {
+        if self.nodes.store(node, eoj, epc, edt)
             && let Some(id) = self.nodes.id(node)
         {
             let topic = state_topic(self.settings.topic, id, eoj, epc);
@@ -277,16 +279,16 @@ impl Bridge<'_> {
         }
         let objects: Vec<_> = objects.keys().copied().collect();
         for eoj in objects {
-            self.introduce(node, eoj);
+            self.publish_discovery(node, eoj);
         }
     }
 
     /// Publishes the discovery messages of an object.
-    fn introduce(&mut self, node: NodeAddress, eoj: Eoj) {
+    fn publish_discovery(&mut self, node: NodeAddress, eoj: Eoj) {
         let Some(NodeEntry { id: Some(id), maker, objects, .. }) = self.nodes.get(node) else { return };
         let Some(object) = objects.get(&eoj).filter(|_| !self.settings.discovery.is_empty()) else { return };
         for epc in &object.get {
-            let thing = Entity {
+            let entity = Entity {
                 base: self.settings.topic,
                 prefix: self.settings.discovery,
                 id,
@@ -296,7 +298,7 @@ impl Bridge<'_> {
                 epc: *epc,
                 can_set: object.set.contains(epc),
             };
-            let (topic, config) = thing.message();
+            let (topic, config) = entity.message();
             self.broker.publish(&topic, &config.to_string());
         }
     }

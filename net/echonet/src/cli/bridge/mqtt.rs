@@ -203,8 +203,7 @@ fn explain(error: &ConnectionError, was_connected: bool) -> String {
     match error {
         ConnectionError::ConnectionRefused(
             ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
-        ) => "it refuses the login: write USER:PASSWORD@ in --mqtt, or put the password into MQTT_PASSWORD"
-            .to_owned(),
+        ) => "it rejects the login: write USER:PASSWORD@ in --mqtt, or set MQTT_PASSWORD".to_owned(),
         ConnectionError::Tls(_) => format!("{cause}: does that port use TLS? mqtt:// connects without it"),
         ConnectionError::MqttState(_) if !was_connected => {
             format!("{cause}: does that port require TLS? mqtts:// connects with it")

@@ -53,8 +53,8 @@ impl Tls<'_> {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             return Err(Failure::new(
-                "--mqtt: this system trusts no authority: install its certificates (Debian: ca-certificates), or give the broker's by \
-                 --mqtt-ca FILE",
+                "--mqtt: this system has no trusted certificate authorities: install them (Debian: ca-certificates), or pass the \
+                 broker's with --mqtt-ca FILE",
             ));
         }
         Ok(roots)
@@ -67,10 +67,11 @@ struct File {
     contents: &'static str,
 }
 
-const CA: File = File { name: "--mqtt-ca", contents: "the certificate of who signed the broker's" };
+const CA: File =
+    File { name: "--mqtt-ca", contents: "the certificate of the authority that signed the broker's" };
 const CERTIFICATE: File =
-    File { name: "--mqtt-cert", contents: "the certificate that this bridge is to show the broker" };
-const KEY: File = File { name: "--mqtt-key", contents: "the key of --mqtt-cert, not encrypted" };
+    File { name: "--mqtt-cert", contents: "the certificate that the bridge presents to the broker" };
+const KEY: File = File { name: "--mqtt-key", contents: "the unencrypted key of --mqtt-cert" };
 
 impl File {
     fn wrong(&self, path: &Path, why: &dyn Display) -> Failure {
@@ -100,7 +101,7 @@ fn cause(error: pem::Error) -> String {
 /// The remedy for a TLS failure.
 pub(super) fn remedy(error: &(dyn Error + 'static)) -> Option<(String, &'static str)> {
     use CertificateError as Bad;
-    let error = of_tls(error)?;
+    let error = tls_error(error)?;
     let remedy = match error {
         rustls::Error::InvalidCertificate(bad) => match bad {
             Bad::UnknownIssuer | Bad::BadSignature => {
@@ -133,13 +134,13 @@ pub(super) fn remedy(error: &(dyn Error + 'static)) -> Option<(String, &'static 
         ) => {
             "the broker may require a client certificate: pass one that it trusts with --mqtt-cert FILE --mqtt-key FILE"
         }
-        _ => "look into the broker's log",
+        _ => "see the broker's log",
     };
     Some((error.to_string(), remedy))
 }
 
 /// The TLS error among the causes of an error.
-fn of_tls<'e>(mut error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+fn tls_error<'e>(mut error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     loop {
         if let Some(found) = error.downcast_ref() {
             return Some(found);
