@@ -1,11 +1,11 @@
-//! Duels, from a stored run: where they are held, what their sessions say, and whether turns disturb who takes them.
+//! Duels of a stored run: which cells they compare, the ratios of their sessions, and contenders that freezing disturbs.
 //!
-//! A duel compares one contender with the baseline in sessions; each gives one log ratio, of sums over its turns. What is
-//! within a session is correlated, and two processes of one program differ, so that a session is one observation. Several
-//! contenders may share a session, and its baseline: their ratios are correlated with each other, which the correction for
-//! many comparisons (Holm, Bonferroni) allows.
+//! A duel compares one contender with the baseline in sessions. Each session yields one log ratio, computed from sums over
+//! its turns. Values within a session are correlated and two processes of one program differ, so that a session is one
+//! observation. Several contenders may share a session and its baseline. Their ratios are then correlated, which the
+//! corrections for multiple comparisons (Holm, Bonferroni) allow.
 //!
-//! Whom turns disturb is compared in long ones, as long as the stretches in which it was seen undisturbed.
+//! Contenders that freezing disturbs are compared in long turns, as long as the stretches that measure their undisturbed rate.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use netdyno_lab_manifest::{Metric, Params, Source, TurnsSpec, Workload};
 use netdyno_lab_store::{Outcome, Run, Settings, TrialRecord, Turns};
 use netdyno_stats::{Interval, Unit, confidence_sequence};
 
-/// A disturbance that looks as large as this, relative, is looked into until it is sure ...
+/// An estimated disturbance of this size is measured until it is significant ...
 const DOUBT_FROM: f64 = 0.1;
-/// ... or for so many stretches: who is that uneven would hold up the run.
+/// ... or for this number of stretches, so that a contender with noisy rates does not delay the run.
 const DOUBT_STRETCHES: usize = 6;
 
-/// Why there are no duels where nobody asked for any.
-pub const NO_TURNS: &str = "the workload does not say that its work can be cut into turns";
+/// Reason for blocks if the workload does not support turns.
+pub const NO_TURNS: &str = "the workload does not support turns";
 
 /// The turns of a workload with these parameters.
 ///
 /// # Errors
-/// In words: why contenders are compared by blocks instead.
+/// The reason why contenders are compared in blocks instead.
 pub fn turns<'a>(
     settings: &Settings,
     workload: &'a Workload,
@@ -36,29 +36,29 @@ pub fn turns<'a>(
         return Err(NO_TURNS.to_owned());
     };
     if settings.blocks {
-        return Err("asked for".to_owned());
+        return Err("requested by --blocks".to_owned());
     }
     if let Net::Veth(link) = &settings.net
         && (link.is_emulated() || link.rate_bits_per_s.is_some())
     {
-        return Err("packets on the link go on while their ends stand still".to_owned());
+        return Err("packets on an emulated link keep moving while both ends are frozen".to_owned());
     }
     turns.refuses(params).map_or(Ok(turns), Err)
 }
 
-/// What turns do to a contender: its rate in turns by its rate undisturbed, in the same sessions.
+/// Effect of freezing on a contender: its rate in turns relative to its undisturbed rate in the same sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Disturbance {
-    /// In logarithms. Unbounded where it has too few stretches.
+    /// Log ratio. Unbounded if there are too few stretches.
     pub interval: Interval,
     /// Sessions with a stretch.
     pub sessions: usize,
-    /// The whole interval is beyond the margin: what turns show of this contender is not what it does.
+    /// Whether the whole interval is beyond the margin. The rate in turns is then not representative.
     pub beyond_margin: bool,
 }
 
 impl Disturbance {
-    /// It looks large and is not sure: whoever it is of has a stretch in each session, and is not settled yet.
+    /// Whether the estimate is large but not yet significant. Each session then has a stretch, and the cell is not settled.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         let looks_large = self.interval.estimate.abs() > DOUBT_FROM.ln_1p();
@@ -66,10 +66,10 @@ impl Disturbance {
     }
 }
 
-/// The disturbance of a cell, where a session of it had a stretch. What is put in on purpose is none.
+/// Disturbance of a cell; `None` without a stretch, and if a stall was injected.
 #[must_use]
 pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Disturbance> {
-    let metric = rate_of(workload).filter(|_| run.cells[cell].stalled == 0)?;
+    let metric = rate_metric(workload).filter(|_| run.cells[cell].stalled == 0)?;
     let params = &run.cells[cell].params;
     let log = |t: &TrialRecord| {
         Some((metrics::of_trial(metric, params, t).value? / metrics::undisturbed(metric, t)?).ln())
@@ -77,53 +77,75 @@ pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Distur
     let good = run.trials.iter().filter(|t| t.cell == cell && t.outcome == Outcome::Ok);
     let logs: Vec<f64> = good.filter_map(log).collect();
     let settings = &run.header.settings;
-    let unbounded = |estimate| Interval { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
     let first = *logs.first()?;
-    // From the third on, as for blocks, and not corrected for the other cells: what is looked for is large, stretches are few, and
-    // who is taken for disturbed by mistake loses time, not truth.
-    let interval = confidence_sequence(&logs, Unit::Block, settings.alpha).unwrap_or(unbounded(first));
+    // From the third stretch on, as for blocks, and without correction for other cells: relevant effects are large, stretches
+    // are few, and a false positive costs time but no accuracy.
+    let interval = confidence_sequence(&logs, Unit::Block, settings.alpha).unwrap_or(Interval::unbounded(first));
     let margin = settings.margin.ln_1p();
     let beyond_margin = interval.low > margin || interval.high < -margin;
     Some(Disturbance { interval, sessions: logs.len(), beyond_margin })
 }
 
-/// The rate that turns and stretches are compared by: the primary metric, or the first that is one.
-fn rate_of(workload: &Workload) -> Option<&Metric> {
+/// The metric that compares turns with stretches: the primary metric if it is a rate, else the first rate.
+fn rate_metric(workload: &Workload) -> Option<&Metric> {
     let is_rate = |m: &&Metric| matches!(m.from, Source::Rate { .. });
     workload.primary().filter(is_rate).or_else(|| workload.metrics.iter().find(is_rate))
 }
 
-/// How long the turns are in which two are compared.
+/// Length of the turns in which two contenders are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pace {
-    /// As the workload says.
+    /// The length that the workload specifies.
     Short,
-    /// As long as the undisturbed stretch: shorter ones disturb one of them.
+    /// The length of a stretch, because shorter turns disturb one of the two.
     Long,
 }
 
 impl Pace {
-    /// In which the trials of a session were.
+    /// Pace of the trials of a session.
     #[must_use]
-    pub fn of(turns: &Turns, spec: &TurnsSpec) -> Pace {
+    pub fn new(turns: &Turns, spec: &TurnsSpec) -> Pace {
         let stretch_ns = u64::from(spec.stretch_ms) * 1_000_000;
         if turns.turn_ns < stretch_ns { Pace::Short } else { Pace::Long }
     }
 }
 
-/// The duels of a run, as far as is known by now.
+/// Values of a metric by block and position; trials outside of sessions have position 0.
+pub(crate) type Values = BTreeMap<(u32, u32), f64>;
+
+/// Values of a metric of the successful ones among these trials of a cell.
+pub(crate) fn values<'t>(
+    run: &Run,
+    metric: &Metric,
+    cell: usize,
+    trials: impl IntoIterator<Item = &'t TrialRecord>,
+) -> Values {
+    let value = |t: &TrialRecord| {
+        let position = if t.turns.is_some() { t.position } else { 0 };
+        Some(((t.block, position), metrics::of_trial(metric, &run.cells[cell].params, t).value?))
+    };
+    let good = trials.into_iter().filter(|t| t.cell == cell && t.outcome == Outcome::Ok);
+    good.filter_map(value).collect()
+}
+
+/// Log ratios of the blocks or sessions that have both values.
+pub(crate) fn log_ratios<K: Ord + Copy>(a: &BTreeMap<K, f64>, b: &BTreeMap<K, f64>) -> BTreeMap<K, f64> {
+    a.iter().filter_map(|(at, value)| Some((*at, (value / b.get(at)?).ln()))).collect()
+}
+
+/// The duels of a run so far.
 #[derive(Debug)]
 pub struct Duels<'a> {
     run: &'a Run,
     spec: Option<&'a TurnsSpec>,
-    /// By the cell's index; none: its work cannot be cut into turns.
+    /// By index of the cell; `None`: the cell does not support turns.
     paces: Vec<Option<Pace>>,
 }
 
 impl<'a> Duels<'a> {
-    /// Those of this run.
+    /// The duels of a run.
     #[must_use]
-    pub fn of(run: &'a Run, workload: &'a Workload) -> Duels<'a> {
+    pub fn new(run: &'a Run, workload: &'a Workload) -> Duels<'a> {
         let pace = |cell: usize| {
             turns(&run.header.settings, workload, &run.cells[cell].params).ok()?;
             let disturbed = disturbance(run, workload, cell).is_some_and(|d| d.beyond_margin);
@@ -133,26 +155,26 @@ impl<'a> Duels<'a> {
         Duels { run, spec: workload.turns.as_ref(), paces }
     }
 
-    /// In which turns these two are compared; none: by blocks.
+    /// The pace at which two cells are compared; `None`: in blocks.
     #[must_use]
     pub fn pace(&self, contender: usize, baseline: usize) -> Option<Pace> {
         let both = self.paces[contender]?.max(self.paces[baseline]?);
         (contender != baseline).then_some(both)
     }
 
-    /// In which turns a trial was; none: on its own.
+    /// The pace of a trial; `None` if it was not part of a duel.
     #[must_use]
     pub fn pace_of(&self, trial: &TrialRecord) -> Option<Pace> {
-        Some(Pace::of(trial.turns.as_ref()?, self.spec?))
+        Some(Pace::new(trial.turns.as_ref()?, self.spec?))
     }
 
-    /// The log ratios of one metric, contender by baseline, in the order of the sessions; none where they have no duel.
+    /// Log ratios of a metric, contender / baseline, in order of the sessions; `None` without a duel.
     #[must_use]
     pub fn log_ratios(&self, metric: &Metric, contender: usize, baseline: usize) -> Option<Vec<f64>> {
         Some(self.by_session(metric, contender, baseline)?.into_values().collect())
     }
 
-    /// The same by round and place of the session.
+    /// Log ratios of a metric, contender / baseline, by round and position of the session; `None` without a duel.
     #[must_use]
     pub fn by_session(
         &self,
@@ -161,27 +183,18 @@ impl<'a> Duels<'a> {
         baseline: usize,
     ) -> Option<BTreeMap<(u32, u32), f64>> {
         let pace = self.pace(contender, baseline)?;
-        let of = |cell: usize| -> BTreeMap<(u32, u32), f64> {
-            let counts = |t: &&TrialRecord| {
-                t.cell == cell && t.outcome == Outcome::Ok && self.pace_of(t) == Some(pace)
-            };
-            let params = &self.run.cells[cell].params;
-            let value =
-                |t: &TrialRecord| Some(((t.block, t.position), metrics::of_trial(metric, params, t).value?));
-            self.run.trials.iter().filter(counts).filter_map(value).collect()
-        };
-        let base = of(baseline);
-        let log = |(session, value): ((u32, u32), f64)| Some((session, (value / base.get(&session)?).ln()));
-        Some(of(contender).into_iter().filter_map(log).collect())
+        let trials = || self.run.trials.iter().filter(|t| self.pace_of(t) == Some(pace));
+        let [a, b] = [contender, baseline].map(|cell| values(self.run, metric, cell, trials()));
+        Some(log_ratios(&a, &b))
     }
 
-    /// The trials that a cell's figures are of: those of its pace, or all, where none of these is good.
+    /// The trials that the figures of a cell are based on: those at its pace, or all if none of these was successful.
     #[must_use]
     pub fn counted(&self, cell: usize) -> Vec<&'a TrialRecord> {
         let all: Vec<&TrialRecord> = self.run.trials.iter().filter(|t| t.cell == cell).collect();
-        let ours: Vec<&TrialRecord> =
+        let at_pace: Vec<&TrialRecord> =
             all.iter().copied().filter(|t| self.pace_of(t) == self.paces[cell]).collect();
-        if ours.iter().any(|t| t.outcome == Outcome::Ok) { ours } else { all }
+        if at_pace.iter().any(|t| t.outcome == Outcome::Ok) { at_pace } else { all }
     }
 }
 
@@ -255,7 +268,7 @@ mod tests {
         let metric = workload.primary().unwrap();
         run.trials.push(trial(1, (4, 0), STRETCH_NS, 1000, None));
         run.trials.push(trial(2, (4, 0), STRETCH_NS, 1000, None));
-        let duels = Duels::of(&run, &workload);
+        let duels = Duels::new(&run, &workload);
         assert_eq!([0, 1, 2].map(|i| duels.pace(i, 2)), [Some(Pace::Short), Some(Pace::Long), None]);
         let shy = disturbance(&run, &workload, 1).unwrap();
         assert!(shy.beyond_margin && (shy.interval.estimate.exp() - 0.5).abs() < 0.01, "{shy:?}");
@@ -271,7 +284,7 @@ mod tests {
         let (mut run, workload) = (run(), workload());
         run.cells[1].stalled = 500;
         assert_eq!(disturbance(&run, &workload, 1), None);
-        assert_eq!(Duels::of(&run, &workload).pace(1, 2), Some(Pace::Short));
+        assert_eq!(Duels::new(&run, &workload).pace(1, 2), Some(Pace::Short));
     }
 
     #[test]
@@ -293,7 +306,7 @@ mod tests {
     #[test]
     fn until_there_is_a_long_one_the_short_ones_are_shown() {
         let (run, workload) = (run(), workload());
-        let duels = Duels::of(&run, &workload);
+        let duels = Duels::new(&run, &workload);
         assert_eq!(duels.log_ratios(workload.primary().unwrap(), 1, 2).unwrap(), [0.0; 0]);
         assert_eq!(duels.counted(1).len(), 4);
     }
@@ -302,7 +315,7 @@ mod tests {
     fn a_disturbed_baseline_takes_long_turns_with_all() {
         let (mut run, workload) = (run(), workload());
         run.header.settings.baseline = Some("shy".to_owned());
-        let duels = Duels::of(&run, &workload);
+        let duels = Duels::new(&run, &workload);
         assert_eq!([0, 2].map(|i| duels.pace(i, 1)), [Some(Pace::Long); 2]);
     }
 
@@ -314,7 +327,7 @@ mod tests {
             run.trials.push(trial(0, (5, place), TURN_NS, 2000 * speed, None));
             run.trials.push(trial(2, (5, place), TURN_NS, 1000 * speed, None));
         }
-        let logs = Duels::of(&run, &workload).log_ratios(workload.primary().unwrap(), 0, 2).unwrap();
+        let logs = Duels::new(&run, &workload).log_ratios(workload.primary().unwrap(), 0, 2).unwrap();
         assert_eq!(logs.len(), 6);
         assert!(logs[4..].iter().all(|log| (log - 2f64.ln()).abs() < 1e-9), "{logs:?}");
     }

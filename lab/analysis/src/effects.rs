@@ -1,68 +1,76 @@
-//! What each end brings: a matrix, in which every contender of one role worked with every one of another, taken apart.
+//! Effects of each contender in each role, from a matrix run.
 //!
-//! The log of a figure is the sum of four parts: the mean of all pairs; what the contender of the one role brings, in the mean over
-//! all it worked with; what that of the other does; and what is left to the two together, their interaction (the two-way analysis of
-//! variance). Each part is a weighted sum of logs that stand in one block, or one session each, so that its interval is that of
-//! [`netdyno_stats`], valid at any stopping time. All parts of a run share its error level.
+//! The log of a figure is the sum of four parts: the mean of all pairs, the effect of the contender in the first role, the effect
+//! of the contender in the second role, and the interaction of the two (two-way analysis of variance). Each part is a weighted sum
+//! of logs of one block or session. Its interval is therefore a confidence sequence of [`netdyno_stats`]. All parts of a run share
+//! its error level.
 //!
-//! It does not guess: where a cell failed, the contender with most such cells is left out, and so on until the matrix is full.
+//! Missing cells are not imputed: the contender with the largest share of missing cells is left out until the matrix is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::verdicts::{self, Judge};
 use netdyno_lab_manifest::{Metric, Params};
 use netdyno_lab_store::{CellStatus, Run};
-use netdyno_stats::{Interval, Unit, confidence_sequence};
+use netdyno_stats::{Unit, confidence_sequence};
 
-/// A matrix, taken apart.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Matrix {
-    /// What all of its cells have.
-    pub params: Params,
-    /// What one observation is.
-    pub unit: Unit,
-    /// How many there are of each cell.
-    pub count: usize,
-    /// Contenders that lack cells, and have no part in it.
-    pub left_out: BTreeSet<String>,
-    /// Of each contender of the first role, of each of the second, of each pair.
+/// Effects in a matrix of two roles: a figure is the product of the mean of all pairs, the effects of its two contenders, and their
+/// interaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effects {
+    /// Parameters of the cells.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// Unit of observation: `block` or `session`.
+    pub unit: String,
+    /// Number of observations of each cell.
+    pub count: u32,
+    /// Contenders that were left out because cells of theirs are missing.
+    pub left_out: Vec<String>,
+    /// Effects of the contenders of the first role, of those of the second role, then the interactions.
     pub effects: Vec<Effect>,
 }
 
-/// A part of the log of a figure.
-#[derive(Debug, Clone, PartialEq)]
+/// Effect of one contender, or interaction of a pair.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// Whose it is, by role: of one, or of two together.
+    /// The contender or the pair, by role.
     pub of: BTreeMap<String, String>,
-    /// The part.
-    pub log: Interval,
+    /// Factor; 1 is no effect. The product of all effects of a role is 1.
+    pub ratio: f64,
+    /// Lower end of the confidence sequence, which is simultaneous for all effects of the run; null: unbounded.
+    pub low: Option<f64>,
+    /// Upper end; null: unbounded.
+    pub high: Option<f64>,
 }
 
-/// The matrices of a run with two contenders a role at least, of one metric.
+/// Effects on one metric, for each parameter setting of a run that has a matrix of at least two contenders per role.
 #[must_use]
-pub fn matrices(run: &Run, judge: &Judge<'_>, roles: &[String], metric: &Metric) -> Vec<Matrix> {
+pub fn matrices(run: &Run, judge: &Judge<'_>, roles: &[String], metric: &Metric) -> Vec<Effects> {
     let groups = verdicts::groups(run);
     let alpha = verdicts::rules(run).alpha / groups.len().max(1) as f64;
-    let of = |(params, members): (Params, Vec<usize>)| {
-        let ok = |i: &usize| {
+    let matrix = |(params, members): (Params, Vec<usize>)| {
+        let is_measured = |i: &usize| {
             let cell = &run.cells[*i];
             !cell.ceiling && !cell.again && cell.status == CellStatus::Ok
         };
-        let members: Vec<usize> = members.into_iter().filter(ok).collect();
-        let grid = Grid::of(run, roles, &members)?;
+        let members: Vec<usize> = members.into_iter().filter(is_measured).collect();
+        let grid = Grid::new(run, roles, &members)?;
         let (unit, logs) = judge.logs(metric, &grid.cells, verdicts::baseline_among(run, &members)?);
-        Some(Matrix {
-            params,
-            unit,
-            count: logs.first().map_or(0, Vec::len),
+        Some(Effects {
+            params: params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect(),
+            unit: unit.noun(1).to_owned(),
+            count: u32::try_from(logs.first().map_or(0, Vec::len)).unwrap_or(u32::MAX),
             effects: effects(&grid, unit, &logs, alpha)?,
-            left_out: grid.left_out,
+            left_out: grid.left_out.into_iter().collect(),
         })
     };
-    groups.into_iter().filter_map(of).collect()
+    groups.into_iter().filter_map(matrix).collect()
 }
 
-/// A full matrix of cells.
+/// A complete matrix of cells.
 struct Grid {
     roles: [String; 2],
     rows: Vec<String>,
@@ -73,8 +81,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Of these cells, where two roles vary and no other does.
-    fn of(run: &Run, roles: &[String], members: &[usize]) -> Option<Grid> {
+    /// The matrix of these cells, if exactly two roles vary.
+    fn new(run: &Run, roles: &[String], members: &[usize]) -> Option<Grid> {
         let player = |role: &str, i: usize| run.cells[i].contenders.get(role).cloned().unwrap_or_default();
         let players = |role: &str| members.iter().map(|&i| player(role, i)).collect::<BTreeSet<_>>();
         let varying: Vec<&String> = roles.iter().filter(|role| players(role).len() > 1).collect();
@@ -84,7 +92,7 @@ impl Grid {
         let lacks = |a: &String, b: &String| !cells.contains_key(&(a.clone(), b.clone()));
         let (mut rows, mut columns) = (players(first), players(second));
         let mut left_out = BTreeSet::new();
-        // Who lacks the greatest share goes; of equals the last by name.
+        // Remove the contender with the largest share of missing cells; of equals, the last by name.
         loop {
             let of_row = |a: &String| share(columns.iter().map(|b| lacks(a, b)));
             let of_column = |b: &String| share(rows.iter().map(|a| lacks(a, b)));
@@ -107,7 +115,7 @@ impl Grid {
         Some(Grid { roles: [first.clone(), second.clone()], rows, columns, cells, left_out })
     }
 
-    /// Whose the parts are, in the order of [`parts`].
+    /// Owners of the parts, in the order of [`parts`].
     fn owners(&self) -> impl Iterator<Item = BTreeMap<String, String>> {
         let [first, second] = &self.roles;
         let row = move |a: &String| (first.clone(), a.clone());
@@ -115,17 +123,17 @@ impl Grid {
         let pairs =
             self.rows.iter().flat_map(move |a| self.columns.iter().map(move |b| [row(a), column(b)].into()));
         let alone = self.rows.iter().map(row).chain(self.columns.iter().map(column));
-        alone.map(|one| [one].into()).chain(pairs)
+        alone.map(|owner| [owner].into()).chain(pairs)
     }
 }
 
-/// The share that is so; 0 of none.
+/// Share of true values; 0 without values.
 fn share(all: impl Iterator<Item = bool>) -> f64 {
-    let (so, count) = all.fold((0, 0), |(so, count), is| (so + u32::from(is), count + 1));
-    f64::from(so) / f64::from(count.max(1))
+    let (yes, count) = all.fold((0, 0), |(yes, count), value| (yes + u32::from(value), count + 1));
+    f64::from(yes) / f64::from(count.max(1))
 }
 
-/// The effects with their intervals; none below two observations, or if one of them is not finite.
+/// The effects with their intervals; `None` below two observations, or if a log is not finite.
 fn effects(grid: &Grid, unit: Unit, logs: &[Vec<f64>], alpha: f64) -> Option<Vec<Effect>> {
     let count = logs.first().map_or(0, Vec::len);
     let matrix = |n: usize| logs.iter().map(|row| row[n]).collect::<Vec<_>>();
@@ -135,14 +143,15 @@ fn effects(grid: &Grid, unit: Unit, logs: &[Vec<f64>], alpha: f64) -> Option<Vec
     let alpha = alpha / owners.len() as f64;
     let effect = |(part, of)| {
         let values: Vec<f64> = observed.iter().map(|parts| parts[part]).collect();
-        Some(Effect { of, log: confidence_sequence(&values, unit, alpha)? })
+        let (ratio, low, high) = confidence_sequence(&values, unit, alpha)?.ratios();
+        Some(Effect { of, ratio, low, high })
     };
     owners.into_iter().enumerate().map(effect).collect()
 }
 
-/// The parts of the rows, of the columns and of the cells of one matrix of logs, which is given row by row.
+/// Parts of the rows, the columns and the cells of a matrix of logs, which is given by rows.
 fn parts(logs: &[f64], rows: usize, columns: usize) -> Vec<f64> {
-    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let all = mean(logs);
     let row: Vec<f64> = logs.chunks(columns).map(mean).collect();
     let column = |b: usize| mean(&logs.iter().skip(b).step_by(columns).copied().collect::<Vec<_>>());
@@ -181,22 +190,22 @@ mod tests {
         names.iter().flat_map(|a| names.iter().map(|b| (*a, *b))).collect()
     }
 
-    fn taken_apart(run: &Run) -> Vec<Matrix> {
+    fn taken_apart(run: &Run) -> Vec<Effects> {
         let workload = netdyno_lab_manifest::dummy::workload();
         let primary = workload.primary().unwrap();
-        matrices(run, &Judge::of(run, &workload), &workload.roles, primary)
+        matrices(run, &Judge::new(run, &workload), &workload.roles, primary)
     }
 
-    fn ratio(matrix: &Matrix, of: &[(&str, &str)]) -> f64 {
+    fn ratio(matrix: &Effects, of: &[(&str, &str)]) -> f64 {
         let of = of.iter().map(|(role, name)| ((*role).to_owned(), (*name).to_owned())).collect();
-        matrix.effects.iter().find(|e| e.of == of).unwrap().log.estimate.exp()
+        matrix.effects.iter().find(|e| e.of == of).unwrap().ratio
     }
 
     #[test]
     fn what_each_end_brings_is_found_whatever_the_machine_did() {
         let found = taken_apart(&matrix(&all(&["a", "b"])));
         let [found] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!((found.count, found.unit, found.effects.len()), (3, Unit::Block, 2 + 2 + 4));
+        assert_eq!((found.count, found.unit.as_str(), found.effects.len()), (3, "block", 2 + 2 + 4));
         for (of, wanted) in [
             (vec![("source", "a")], 0.5_f64.sqrt()),
             (vec![("source", "b")], 2_f64.sqrt()),
@@ -206,7 +215,7 @@ mod tests {
             assert!((ratio(found, &of) - wanted).abs() < 1e-6, "{of:?}: {}", ratio(found, &of));
         }
         // Three equal blocks: as narrow as the floor of the deviation allows.
-        assert!(found.effects.iter().all(|e| e.log.high - e.log.low < 0.2), "{found:?}");
+        assert!(found.effects.iter().all(|e| e.high.unwrap() / e.low.unwrap() < 1.2), "{found:?}");
     }
 
     #[test]
@@ -223,7 +232,7 @@ mod tests {
         pairs.retain(|pair| *pair != ("a", "c"));
         let found = &taken_apart(&matrix(&pairs))[0];
         assert_eq!(found.effects.len(), 2 + 3 + 6, "one row is gone: {found:?}");
-        assert_eq!(found.left_out, BTreeSet::from(["a".to_owned()]));
+        assert_eq!(found.left_out, ["a"]);
         // Each with itself, and a row of a matrix, are none.
         assert!(taken_apart(&matrix(&[("a", "a"), ("b", "b")])).is_empty());
         assert!(taken_apart(&matrix(&[("a", "a"), ("a", "b"), ("a", "c")])).is_empty());

@@ -1,17 +1,18 @@
-//! Was a cell held back by who works the others, a load generator, rather than by those who are compared? From the store's rows
-//! alone, as every other figure. The generators are the roles that standard partners play.
+//! Load generators: detects cells that were limited by their generator rather than by the contenders.
+//!
+//! Generators are the roles of standard partners. All figures come from the store.
 
 use crate::load::Load;
 use crate::metrics::{self, median};
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::TrialRecord;
 
-/// A role whose CPUs are busy for at least this share of the window is what holds the others back.
+/// CPU utilisation from which a role counts as the bottleneck.
 pub const SATURATED: f64 = 0.9;
 
-/// How busy each role was, of the CPUs that it may use: the median of the trials. One that was not measured is left out.
+/// Median CPU utilisation of each role, relative to the CPUs that it may use. Roles without a measurement are omitted.
 #[must_use]
-pub fn busy(workload: &Workload, trials: &[&TrialRecord]) -> Vec<(String, f64)> {
+pub fn utilisation(workload: &Workload, trials: &[&TrialRecord]) -> Vec<(String, f64)> {
     let share = |role: &String| {
         let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(t, role)).collect();
         median(&shares).map(|s| (role.clone(), s))
@@ -21,27 +22,28 @@ pub fn busy(workload: &Workload, trials: &[&TrialRecord]) -> Vec<(String, f64)> 
 
 /// `load 97 %, server 61 %`
 #[must_use]
-pub fn told(busy: &[(String, f64)]) -> String {
-    let of = |(role, share): &(String, f64)| format!("{role} {:.0} %", 100.0 * share);
-    busy.iter().map(of).collect::<Vec<_>>().join(", ")
+pub fn utilisation_text(utilisation: &[(String, f64)]) -> String {
+    let texts = utilisation.iter().map(|(role, share)| format!("{role} {:.0} %", 100.0 * share));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Why the figures of a cell are its generator's, where they are: that was busy all the time, and no role that is compared was. Where a
-/// load was asked for, it may be busy with waiting for what is due: whether the load was held says more.
+/// Why a cell was limited by its generator: the generator was saturated and no compared role was. Not decided for an
+/// offered load, where the generator may be busy waiting; [`Load::held`] is the better criterion.
 #[must_use]
 pub fn limit(workload: &Workload, load: Option<&Load>, trials: &[&TrialRecord]) -> Option<String> {
     if workload.partners.is_empty() || load.is_some() {
         return None;
     }
-    let busy = busy(workload, trials);
-    let is_full = |(_, share): &&(String, f64)| *share >= SATURATED;
+    let utilisation = utilisation(workload, trials);
+    let is_saturated = |(_, share): &&(String, f64)| *share >= SATURATED;
     let (generators, compared): (Vec<_>, Vec<_>) =
-        busy.iter().partition(|(role, _)| workload.partners.contains_key(role));
-    let full: Vec<&str> = generators.iter().copied().filter(is_full).map(|(role, _)| role.as_str()).collect();
-    if full.is_empty() || compared.is_empty() || compared.iter().any(is_full) {
+        utilisation.iter().partition(|(role, _)| workload.partners.contains_key(role));
+    let saturated: Vec<&str> =
+        generators.iter().copied().filter(is_saturated).map(|(role, _)| role.as_str()).collect();
+    if saturated.is_empty() || compared.is_empty() || compared.iter().any(is_saturated) {
         return None;
     }
-    Some(format!("the {} is the limit (CPU: {})", full.join(" and the "), told(&busy)))
+    Some(format!("the {} is the limit (CPU: {})", saturated.join(" and the "), utilisation_text(&utilisation)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Did a cell hold the load that was asked for? From the store's rows alone, as every other figure.
+//! Offered load: whether a cell sustained it. All figures come from the store.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,55 +8,55 @@ use crate::window::Window;
 use netdyno_lab_manifest::{Params, Workload};
 use netdyno_lab_store::{Outcome, TrialRecord};
 
-/// The share of what was asked for that may be missing ...
+/// Tolerated shortfall: this share of the offered load ...
 pub const TOLERANCE: f64 = 0.001;
-/// ... or as much as falls due in this time, since a trial's window may end in the middle of a short stall, in s ...
+/// ... or the requests due in this time, in s, because a window may end in the middle of a short stall ...
 const STALL_S: f64 = 0.010;
-/// ... or what may be under way at the end. A window in which that is more than this share of the whole tells nothing.
-const UNDER_WAY_MOST: f64 = 0.1;
+/// ... or the requests in flight at the end. If these exceed this share of the window, nothing is decided.
+const IN_FLIGHT_MAX: f64 = 0.1;
 
-/// The load that was asked for, and what was done of it.
+/// Offered and achieved load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// Asked for, a second.
+    /// Offered, per second.
     pub offered: f64,
-    /// Done, a second: the median of the trials.
+    /// Achieved, per second: the median of the trials.
     pub achieved: f64,
-    /// Whether at least half of the trials did it, within 0.1 %, what falls due in 10 ms, or what may be under way at the
-    /// end; null: the windows were too short to tell.
+    /// Whether at least half of the trials held the load, within 0.1 %, the requests due in 10 ms, or those in flight at
+    /// the end; null: the windows were too short to decide.
     pub held: Option<bool>,
 }
 
 impl Load {
-    /// Whether it is sure that the load was not held.
+    /// Whether the load was not held.
     #[must_use]
     pub fn is_missed(&self) -> bool {
         self.held == Some(false)
     }
 }
 
-/// The load of a cell; none where no load was asked for, or nothing was measured.
+/// Load of a cell; `None` without an offered load or without measurements.
 #[must_use]
 pub fn of_cell(workload: &Workload, params: &Params, trials: &[&TrialRecord]) -> Option<Load> {
-    let wanted = workload.offered.as_ref()?;
-    let offered = params.number(&wanted.param).filter(|rate| *rate > 0.0)?;
-    let under_way = workload.gate.streams.of(params).unwrap_or(1) as f64;
+    let spec = workload.offered.as_ref()?;
+    let offered = params.number(&spec.param).filter(|rate| *rate > 0.0)?;
+    let in_flight = workload.gate.streams.of(params).unwrap_or(1) as f64;
     let good = trials.iter().filter(|t| t.outcome == Outcome::Ok);
     let done: Vec<(f64, f64)> = good
-        .filter_map(|t| Window::of(&t.samples, t.turns.as_ref()).counter_delta(&wanted.role, &wanted.counter))
+        .filter_map(|t| Window::new(&t.samples, t.turns.as_ref()).counter_delta(&spec.role, &spec.counter))
         .collect();
-    // More than was asked for is a queue from before the window: no fault of the load within it.
+    // An excess comes from a queue that existed before the window. It is not a fault.
     let shares: Vec<f64> = done
         .iter()
         .map(|(n, ns)| {
             let expected = offered * ns / 1e9;
-            let spare = (TOLERANCE * expected).max(STALL_S * offered).max(under_way);
+            let spare = (TOLERANCE * expected).max(STALL_S * offered).max(in_flight);
             (n + spare) / expected
         })
         .collect();
-    let blind = done.iter().any(|(_, ns)| under_way > UNDER_WAY_MOST * offered * ns / 1e9);
+    let is_too_short = done.iter().any(|(_, ns)| in_flight > IN_FLIGHT_MAX * offered * ns / 1e9);
     let rates: Vec<f64> = done.iter().map(|(n, ns)| n * 1e9 / ns).collect();
-    let held = (!blind).then_some(median(&shares)? >= 1.0);
+    let held = (!is_too_short).then_some(median(&shares)? >= 1.0);
     Some(Load { offered, achieved: median(&rates)?, held })
 }
 

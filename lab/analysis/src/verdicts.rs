@@ -1,38 +1,37 @@
-//! Who is better than the baseline, from a stored run.
+//! Verdicts on the contenders of a stored run, relative to the baseline.
 //!
-//! Contenders are compared as the log of the ratio to the baseline, within a session of a duel ([`crate::duels`]) or within a
-//! block, at the same parameters: the machine's drift cancels. The same function decides when a run may stop and what is
-//! printed.
+//! Contenders are compared by the log of their ratio to the baseline within a session of a duel ([`crate::duels`]) or within a
+//! block, at equal parameters, so that drift of the machine cancels. The same function decides when a run may stop and what
+//! is printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::duels::Duels;
+use crate::duels::{self, Duels};
 use crate::generator;
 use crate::load;
-use crate::metrics;
 use netdyno_lab_manifest::{Better, Metric, Params, Workload};
-use netdyno_lab_store::{CellStatus, Outcome, Run, TrialRecord};
-use netdyno_stats::{Claim, Comparison, Direction, Judgement, Loss, Rules, Unit, judge};
+use netdyno_lab_store::{CellStatus, Run, TrialRecord, VerdictKind};
+use netdyno_stats::{Direction, Judgement, Loss, PairedRatios, RegressionClaim, Rules, Unit, judge};
 
-/// The verdicts of one metric over the cells that share their parameters.
+/// Verdicts of one metric on the cells of one parameter setting.
 #[derive(Debug, Clone)]
 pub struct Verdicts {
     /// The metric.
     pub metric: String,
     /// Index of the baseline's cell.
     pub baseline: usize,
-    /// Judgement of every other ranked cell, by its index; and of the ceiling, which is not ranked.
+    /// Judgement of every other ranked cell, by its index, and of the ceiling, which is not ranked.
     pub judgements: Vec<(usize, Judgement)>,
 }
 
-/// The rules that a run is judged by.
+/// The rules of a run.
 #[must_use]
 pub fn rules(run: &Run) -> Rules {
     let s = &run.header.settings;
     Rules { alpha: s.alpha, margin: s.margin, precision: s.precision }
 }
 
-/// Indices of the cells, in groups that share their parameters.
+/// Indices of the cells by parameter setting.
 #[must_use]
 pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
     let mut groups: Vec<(Params, Vec<usize>)> = Vec::new();
@@ -45,29 +44,29 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
     groups
 }
 
-/// A run, with what is the same for every metric.
+/// Judges the metrics of a run.
 #[derive(Debug)]
 pub struct Judge<'a> {
     run: &'a Run,
-    /// The cells that did not do the load that was asked for: what they show is a queue, whose length is the window's. And those
-    /// whose generator was the limit.
+    /// Cells that did not hold the offered load, whose latencies depend on the length of the window, and cells that were
+    /// limited by their load generator.
     unranked: BTreeSet<usize>,
-    /// Its duels, as far as is known by now.
+    /// The duels of the run so far.
     pub duels: Duels<'a>,
 }
 
 impl<'a> Judge<'a> {
-    /// The judge of this run.
+    /// The judge of a run.
     #[must_use]
-    pub fn of(run: &'a Run, workload: &'a Workload) -> Judge<'a> {
-        Judge { run, unranked: unranked(run, workload), duels: Duels::of(run, workload) }
+    pub fn new(run: &'a Run, workload: &'a Workload) -> Judge<'a> {
+        Judge { run, unranked: unranked(run, workload), duels: Duels::new(run, workload) }
     }
 
-    /// Judges one metric in every group of the run.
+    /// Judges one metric at every parameter setting of the run.
     #[must_use]
     pub fn verdicts(&self, metric: &Metric) -> Vec<Verdicts> {
         let groups = groups(self.run);
-        // Bonferroni over the groups of a sweep, Holm within each: the promise is of the whole run.
+        // Bonferroni over the settings of a sweep, Holm within each: the error level is that of the whole run.
         let rules = rules(self.run);
         let rules = Rules { alpha: rules.alpha / groups.len().max(1) as f64, ..rules };
         groups.iter().filter_map(|(_, members)| self.group(metric, members, &rules)).collect()
@@ -78,28 +77,29 @@ impl<'a> Judge<'a> {
         let ranked: Vec<usize> =
             members.iter().copied().filter(|&i| is_ranked(run, i) && !self.unranked.contains(&i)).collect();
         let baseline = baseline_of(run, &ranked)?;
-        // One that failed halfway stays in the correction for many comparisons, and out of the ranking. The ceiling stays in
-        // where it is compared like the others.
-        let entered = |i: usize| {
+        // A cell that failed halfway still counts in the correction for multiple comparisons, but is not ranked. The ceiling
+        // counts if it is compared in duels like the others.
+        let is_compared = |i: usize| {
             run.cells[i].status != CellStatus::Skipped
                 && (!run.cells[i].ceiling || self.duels.pace(i, baseline).is_some())
         };
-        let rivals: Vec<usize> = members.iter().copied().filter(|&i| i != baseline && entered(i)).collect();
-        let comparisons: Vec<Comparison> =
+        let rivals: Vec<usize> =
+            members.iter().copied().filter(|&i| i != baseline && is_compared(i)).collect();
+        let comparisons: Vec<PairedRatios> =
             rivals.iter().map(|&i| self.comparison(metric, i, baseline)).collect();
         let judgements = judge(&comparisons, direction(metric), rules);
-        let shown =
+        let is_shown =
             |i: usize| ranked.contains(&i) || (run.cells[i].ceiling && run.cells[i].status == CellStatus::Ok);
-        let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| shown(*i)).collect();
+        let judgements = rivals.into_iter().zip(judgements).filter(|(i, _)| is_shown(*i)).collect();
         Some(Verdicts { metric: metric.name.clone(), baseline, judgements })
     }
 
-    /// The logs of a metric of cells that share their parameters: a row a cell, a column a block or a session, in order. By duels they
-    /// are those of the ratio to the baseline; by blocks of the figure itself, in the blocks that all of them have.
+    /// Logs of a metric of cells of one parameter setting: one row per cell, one column per block or session. In duels, logs of
+    /// the ratios to the baseline; in blocks, logs of the values, for the blocks that all cells have.
     #[must_use]
     pub fn logs(&self, metric: &Metric, cells: &[usize], baseline: usize) -> (Unit, Vec<Vec<f64>>) {
         if cells.iter().all(|&i| i == baseline || self.duels.pace(i, baseline).is_some()) {
-            // Sessions of different pairs have nothing in common but that each is one draw: the n-th stands beside the n-th.
+            // Sessions of different pairs are independent: any order is valid.
             let rows: Vec<_> = cells.iter().map(|&i| self.duels.log_ratios(metric, i, baseline)).collect();
             let count = rows.iter().flatten().map(Vec::len).min().unwrap_or(0);
             let row = |row: Option<Vec<f64>>| row.map_or(vec![0.0; count], |row| row[..count].to_vec());
@@ -107,22 +107,22 @@ impl<'a> Judge<'a> {
         }
         let values: Vec<_> = cells.iter().map(|&i| by_block(self.run, metric, i)).collect();
         let blocks = values.first().into_iter().flat_map(BTreeMap::keys);
-        let common: Vec<u32> = blocks.filter(|b| values.iter().all(|v| v.contains_key(b))).copied().collect();
+        let common: Vec<_> = blocks.filter(|b| values.iter().all(|v| v.contains_key(b))).copied().collect();
         (Unit::Block, values.iter().map(|v| common.iter().map(|b| v[b].ln()).collect()).collect())
     }
 
-    fn comparison(&self, metric: &Metric, cell: usize, baseline: usize) -> Comparison {
+    fn comparison(&self, metric: &Metric, cell: usize, baseline: usize) -> PairedRatios {
         let contender = self.run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
         if let Some(log_ratios) = self.duels.log_ratios(metric, cell, baseline) {
-            return Comparison { contender, unit: Unit::Session, log_ratios };
+            return PairedRatios { contender, unit: Unit::Session, log_ratios };
         }
-        let (values, base) = (by_block(self.run, metric, cell), by_block(self.run, metric, baseline));
-        let log_ratios = base.iter().filter_map(|(block, b)| Some((values.get(block)? / b).ln())).collect();
-        Comparison { contender, unit: Unit::Block, log_ratios }
+        let [values, base] = [cell, baseline].map(|i| by_block(self.run, metric, i));
+        let log_ratios = duels::log_ratios(&values, &base).into_values().collect();
+        PairedRatios { contender, unit: Unit::Block, log_ratios }
     }
 }
 
-/// Which way a metric is better.
+/// Direction in which a metric improves.
 #[must_use]
 pub fn direction(metric: &Metric) -> Direction {
     match metric.better {
@@ -131,77 +131,69 @@ pub fn direction(metric: &Metric) -> Direction {
     }
 }
 
-/// How much worse than the baseline it is.
+/// Loss relative to the baseline.
 fn loss(metric: &Metric, judged: &Judgement) -> Loss {
-    Loss::of((judged.ratio, judged.low, judged.high), direction(metric))
+    Loss::new((judged.ratio, judged.low, judged.high), direction(metric))
 }
 
-/// The cells of which enough is known: the primary metric has a verdict, or a claim where a regression is looked for (of the
-/// ceiling nothing is claimed), and the
-/// interval of each metric that decides is as narrow as was asked for.
+/// The cells that need no more measurements: the primary metric has a verdict, or a claim if a regression is tested (not for
+/// the ceiling), and the interval of each deciding metric has the requested precision.
 #[must_use]
 pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
-    let (judge, rules) = (Judge::of(run, workload), rules(run));
+    let (judge, rules) = (Judge::new(run, workload), rules(run));
     let mut settled: BTreeSet<usize> = (0..run.cells.len()).collect();
     for metric in workload.metrics.iter().filter(|m| m.primary || m.decides) {
-        let verdicts = judge.verdicts(metric);
-        let enough = |(cell, j): &&(usize, Judgement)| {
-            let decided = match run.header.settings.regression {
-                Some(limit) => loss(metric, j).claim(limit) != Claim::Undecided,
-                None => j.is_decided(),
+        for (cell, j) in judge.verdicts(metric).iter().flat_map(|v| &v.judgements) {
+            let is_decided = match run.header.settings.regression {
+                Some(limit) => loss(metric, j).claim(limit) != RegressionClaim::Undecided,
+                None => j.verdict != VerdictKind::Undecided,
             };
-            let claimed = decided || !metric.primary || run.cells[*cell].ceiling;
-            claimed && j.is_precise(&rules) && j.blocks as usize >= j.unit.first()
-        };
-        let open = verdicts.iter().flat_map(|v| &v.judgements).filter(|j| !enough(j)).map(|(cell, _)| cell);
-        open.for_each(|cell| {
-            settled.remove(cell);
-        });
+            let is_claimed = is_decided || !metric.primary || run.cells[*cell].ceiling;
+            if !(is_claimed && j.is_precise(&rules) && j.blocks as usize >= j.unit.first()) {
+                settled.remove(cell);
+            }
+        }
     }
     settled
 }
 
 fn unranked(run: &Run, workload: &Workload) -> BTreeSet<usize> {
-    let says_nothing = |index: &usize| {
+    let is_unranked = |index: &usize| {
         let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == *index).collect();
         let load = load::of_cell(workload, &run.cells[*index].params, &trials);
         load.is_some_and(|l| l.is_missed()) || generator::limit(workload, load.as_ref(), &trials).is_some()
     };
-    (0..run.cells.len()).filter(says_nothing).collect()
+    (0..run.cells.len()).filter(is_unranked).collect()
 }
 
-/// Index of the baseline among these cells, as far as is known by now: none where nothing can be ranked.
+/// Index of the baseline among these cells so far; `None` if no cell can be ranked.
 #[must_use]
 pub fn baseline_among(run: &Run, members: &[usize]) -> Option<usize> {
     let ranked: Vec<usize> = members.iter().copied().filter(|&i| is_ranked(run, i)).collect();
     baseline_of(run, &ranked)
 }
 
-/// A cell that may stand in a ranking: a contender, all of whose trials were good.
+/// Whether a cell may be ranked: a contender without a failed trial.
 fn is_ranked(run: &Run, index: usize) -> bool {
     let cell = &run.cells[index];
     !cell.ceiling && matches!(cell.status, CellStatus::Ok | CellStatus::Planned)
 }
 
-/// The baseline asked for, in all roles; where it does not run so, the first ranked cell by name, of those where it plays one of them if
-/// there are any. The choice never depends on the figures.
+/// The requested baseline in all roles, else the first ranked cell by name, preferably one with the requested baseline in some
+/// role. The choice never depends on measured values.
 fn baseline_of(run: &Run, ranked: &[usize]) -> Option<usize> {
     let wanted = run.header.settings.baseline.as_deref();
-    let asked = ranked.iter().find(|&&i| wanted.is_some() && run.cells[i].contender() == wanted);
+    let requested = ranked.iter().find(|&&i| wanted.is_some() && run.cells[i].contender() == wanted);
     let by_name = |&&i: &&usize| {
         let names: Vec<&String> = run.cells[i].contenders.values().collect();
         (!names.iter().any(|name| Some(name.as_str()) == wanted), names)
     };
-    asked.or_else(|| ranked.iter().min_by_key(by_name)).copied()
+    requested.or_else(|| ranked.iter().min_by_key(by_name)).copied()
 }
 
-/// A metric's values by block. Zeros stay in: a ratio to them is not finite, and its verdict undecided.
-fn by_block(run: &Run, metric: &Metric, cell: usize) -> BTreeMap<u32, f64> {
-    run.trials
-        .iter()
-        .filter(|t| t.cell == cell && t.turns.is_none() && t.outcome == Outcome::Ok)
-        .filter_map(|t| Some((t.block, metrics::of_trial(metric, &run.cells[cell].params, t).value?)))
-        .collect()
+/// Values of a metric by block. Zeros are kept: a ratio to zero is not finite and leaves the verdict undecided.
+fn by_block(run: &Run, metric: &Metric, cell: usize) -> duels::Values {
+    duels::values(run, metric, cell, run.trials.iter().filter(|t| t.turns.is_none()))
 }
 
 #[cfg(test)]
@@ -211,7 +203,7 @@ mod tests {
 
     fn judged(run: &Run) -> Vec<Verdicts> {
         let workload = netdyno_lab_manifest::dummy::workload();
-        Judge::of(run, &workload).verdicts(workload.primary().unwrap())
+        Judge::new(run, &workload).verdicts(workload.primary().unwrap())
     }
 
     fn is_settled(run: &Run, cell: usize) -> bool {
@@ -262,7 +254,7 @@ mod tests {
             cell.params.0.insert("rate".into(), netdyno_lab_manifest::ParamValue::Integer(1000));
         }
         assert_eq!(unranked(&run, &workload), BTreeSet::from([1]));
-        let verdicts = Judge::of(&run, &workload).verdicts(workload.primary().unwrap());
+        let verdicts = Judge::new(&run, &workload).verdicts(workload.primary().unwrap());
         let judged: Vec<usize> = verdicts[0].judgements.iter().map(|(i, _)| *i).collect();
         assert_eq!(judged, [2]);
     }
@@ -274,7 +266,7 @@ mod tests {
         let with = |name, sink_cpu_percent| Contender { sink_cpu_percent, ..contender(name, &[1000; 3]) };
         let run = run(&[with("base", 50), with("quick", 99), with("rival", 60)], None);
         assert_eq!(unranked(&run, &workload), BTreeSet::from([1]));
-        let verdicts = Judge::of(&run, &workload).verdicts(workload.primary().unwrap());
+        let verdicts = Judge::new(&run, &workload).verdicts(workload.primary().unwrap());
         assert_eq!(verdicts[0].judgements.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [2]);
     }
 

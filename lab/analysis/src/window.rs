@@ -1,31 +1,31 @@
-//! What of a trial counts: one window between two marks or, in a duel, its turns.
+//! The measured part of a trial: one window between two marks or, in a duel, the turns.
 //!
-//! Sums over the turns, never a mean of their rates: a stall counts for as long as it lasted.
+//! Counts and times are summed over the turns before they are divided, so that a stall counts with its full length.
 
 use netdyno_lab_store::samples::{METER_BEGIN, METER_END};
 use netdyno_lab_store::{Sample, SampleKind, Turns};
 
-/// The parts of a trial that count, with what was sampled in it.
+/// The measured part of a trial, with its samples.
 #[derive(Debug, Clone)]
 pub struct Window<'a> {
     samples: &'a [Sample],
-    /// Pairs of marks of counters; none: from the first mark to the last.
+    /// Pairs of marks of counters. `None`: from the first mark to the last.
     counters: Option<Vec<(u64, u64)>>,
     /// Pairs of marks of the meter.
     meter: Vec<(u64, u64)>,
 }
 
 impl<'a> Window<'a> {
-    /// What counts of a trial: all of its window, or its turns.
+    /// The whole window of a trial, or its turns.
     #[must_use]
-    pub fn of(samples: &'a [Sample], turns: Option<&Turns>) -> Window<'a> {
+    pub fn new(samples: &'a [Sample], turns: Option<&Turns>) -> Window<'a> {
         match turns {
             None => Window { samples, counters: None, meter: vec![(METER_BEGIN, METER_END)] },
             Some(turns) => Window::between(samples, turns.marks()),
         }
     }
 
-    /// The stretch in which a session was left undisturbed, where it had one.
+    /// The uninterrupted stretch of a session, if it has one.
     #[must_use]
     pub fn undisturbed(samples: &'a [Sample], turns: &Turns) -> Option<Window<'a>> {
         turns.stretch_marks().map(|marks| Window::between(samples, vec![marks]))
@@ -35,7 +35,7 @@ impl<'a> Window<'a> {
         Window { samples, counters: Some(marks.clone()), meter: marks }
     }
 
-    /// The increase of a counter and the time that it took, in ns, by the role's own clock.
+    /// Increase of a counter, and its duration in ns by the role's clock.
     #[must_use]
     pub fn counter_delta(&self, role: &str, counter: &str) -> Option<(f64, f64)> {
         let series = series(self.samples, SampleKind::Counter, role, counter);
@@ -47,31 +47,31 @@ impl<'a> Window<'a> {
         sum(&series, &pairs).ok()
     }
 
-    /// The increase of a meter's field and the time that it took, in ns, by the meter's clock.
+    /// Increase of a field of the meter, and its duration in ns by the meter's clock.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why it was not measured.
     pub fn meter_delta(&self, role: &str, field: &str) -> Result<(f64, f64), String> {
         let series = series(self.samples, SampleKind::Meter, role, field);
         sum(&series, &self.meter).map_err(|gap| match gap {
             Gap::Missing => format!("the meter did not read {field} of the {role}"),
-            Gap::Backwards => format!("{field} of the {role} ran backwards"),
-            Gap::NotMeasured(why) => why,
+            Gap::Backwards => format!("{field} of the {role} decreased"),
+            Gap::NotMeasured(reason) => reason,
         })
     }
 }
 
-/// The samples of one name, in the order of the store.
+/// Samples of one name, in stored order.
 pub(crate) fn series<'a>(samples: &'a [Sample], kind: SampleKind, role: &str, name: &str) -> Vec<&'a Sample> {
     samples.iter().filter(|s| s.kind == kind && s.name == name && s.role == role).collect()
 }
 
 /// The sample at a mark.
-pub(crate) fn at<'a>(series: &[&'a Sample], mark: u64) -> Option<&'a Sample> {
+pub(crate) fn sample_at<'a>(series: &[&'a Sample], mark: u64) -> Option<&'a Sample> {
     series.iter().find(|s| s.mark == mark).copied()
 }
 
-/// Why a sum over parts cannot be had.
+/// Reason why a sum over parts does not exist.
 enum Gap {
     Missing,
     Backwards,
@@ -81,7 +81,8 @@ enum Gap {
 fn sum(series: &[&Sample], pairs: &[(u64, u64)]) -> Result<(f64, f64), Gap> {
     let (mut count, mut ns) = (0u64, 0u64);
     for (begin, end) in pairs {
-        let (Some(a), Some(b)) = (at(series, *begin), at(series, *end)) else { return Err(Gap::Missing) };
+        let marks = sample_at(series, *begin).zip(sample_at(series, *end));
+        let (a, b) = marks.ok_or(Gap::Missing)?;
         match (a.value, b.value) {
             (Some(x), Some(y)) if y >= x && b.at_ns > a.at_ns => {
                 count += y - x;
@@ -111,8 +112,8 @@ mod tests {
     #[test]
     fn one_window_is_from_the_first_mark_to_the_last() {
         let samples = [counter(0, 10, 100), counter(1, 20, 150), counter(2, 30, 300)];
-        assert_eq!(Window::of(&samples, None).counter_delta("sink", "bytes"), Some((200.0, 20.0)));
-        assert_eq!(Window::of(&samples, None).counter_delta("sink", "messages"), None);
+        assert_eq!(Window::new(&samples, None).counter_delta("sink", "bytes"), Some((200.0, 20.0)));
+        assert_eq!(Window::new(&samples, None).counter_delta("sink", "messages"), None);
     }
 
     #[test]
@@ -125,7 +126,7 @@ mod tests {
             counter(4, 200, 500),
             counter(5, 300, 900),
         ];
-        let window = |turns: &Turns| Window::of(&samples, Some(turns)).counter_delta("sink", "bytes");
+        let window = |turns: &Turns| Window::new(&samples, Some(turns)).counter_delta("sink", "bytes");
         assert_eq!(window(&turns(2, true)), Some((80.0, 22.0)));
         assert_eq!(window(&turns(4, false)), None, "a turn without marks");
         let undisturbed = Window::undisturbed(&samples, &turns(2, true)).unwrap();
@@ -136,6 +137,6 @@ mod tests {
     #[test]
     fn a_count_that_falls_is_no_count() {
         let samples = [counter(0, 10, 100), counter(1, 20, 90)];
-        assert_eq!(Window::of(&samples, None).counter_delta("sink", "bytes"), None);
+        assert_eq!(Window::new(&samples, None).counter_delta("sink", "bytes"), None);
     }
 }

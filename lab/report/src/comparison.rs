@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use crate::{escape, wrapped};
-use netdyno_lab_analysis::comparison::{Comparison, Row};
+use netdyno_lab_analysis::comparison::{Comparison, ComparisonRow};
 use netdyno_lab_analysis::report::{self, plain};
 use netdyno_lab_store::VerdictKind;
-use netdyno_stats::Claim;
+use netdyno_stats::RegressionClaim;
 
 const BOLD: anstyle::Style = anstyle::Style::new().bold();
 
@@ -37,19 +37,19 @@ pub fn markdown(comparison: &Comparison, details: &str) -> String {
     let mut out = vec![format!("### {}\n", escape(&title(comparison)))];
     let claims: Vec<String> = comparison.claims.iter().map(|text| escape(&plain(text))).collect();
     match comparison.claim {
-        Some(Claim::Regression) => out.push(format!("**Regression**: {}\n", claims.join("; "))),
-        Some(Claim::NoRegression) => out.push(format!("**No regression**: {}\n", claims.join("; "))),
-        Some(Claim::Undecided) => out.push(format!("**Undecided**: {}\n", claims.join("; "))),
+        Some(RegressionClaim::Regression) => out.push(format!("**Regression**: {}\n", claims.join("; "))),
+        Some(RegressionClaim::NoRegression) => out.push(format!("**No regression**: {}\n", claims.join("; "))),
+        Some(RegressionClaim::Undecided) => out.push(format!("**Undecided**: {}\n", claims.join("; "))),
         None => out.extend(claims.iter().map(|claim| format!("{claim}\n"))),
     }
     if comparison.rows.is_empty() {
         return out.join("\n");
     }
-    let short: Vec<&Row> = comparison.rows.iter().filter(|row| row.headline).collect();
+    let short: Vec<&ComparisonRow> = comparison.rows.iter().filter(|row| row.headline).collect();
     let (head, rows) = table(comparison, &short);
     out.push(crate::markdown_table(&head, &rows));
     out.push("<details>\n<summary>All metrics, the run and the machine</summary>\n".to_owned());
-    let all: Vec<&Row> = comparison.rows.iter().collect();
+    let all: Vec<&ComparisonRow> = comparison.rows.iter().collect();
     let (head, rows) = table(comparison, &all);
     out.push(crate::markdown_table(&head, &rows));
     for side in [&comparison.from, &comparison.to] {
@@ -67,7 +67,7 @@ fn title(comparison: &Comparison) -> String {
 }
 
 /// Head and rows of a table.
-fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String>>) {
+fn table(comparison: &Comparison, rows: &[&ComparisonRow]) -> (Vec<String>, Vec<Vec<String>>) {
     let has_names = rows.iter().any(|row| !row.of.is_empty());
     let has_links = rows.iter().any(|row| !row.by.is_empty());
     let mut head =
@@ -79,7 +79,7 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String
         head.push("compared through".to_owned());
     }
     head.push("verdict".to_owned());
-    let cells = |row: &Row| {
+    let cells = |row: &ComparisonRow| {
         let figure =
             |value: Option<f64>| value.map_or("not measured".to_owned(), |v| report::value(v, &row.unit));
         let mut cells = vec![row.label.clone(), figure(row.from), figure(row.to), ratio(row)];
@@ -96,7 +96,7 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String
 }
 
 /// `0.95x  (0.93 - 0.97)`.
-fn ratio(row: &Row) -> String {
+fn ratio(row: &ComparisonRow) -> String {
     let Some(ratio) = row.ratio else { return "not compared".to_owned() };
     let end = |end: Option<f64>, unbounded: &str| end.map_or(unbounded.to_owned(), report::ratio);
     match (row.low, row.high) {
@@ -105,7 +105,7 @@ fn ratio(row: &Row) -> String {
     }
 }
 
-fn verdict(row: &Row) -> &'static str {
+fn verdict(row: &ComparisonRow) -> &'static str {
     match row.verdict {
         Some(VerdictKind::Better) => "better",
         Some(VerdictKind::Worse) => "worse",

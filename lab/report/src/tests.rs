@@ -93,8 +93,8 @@ fn effects_of_freezing_follow_the_table() {
     assert_eq!(
         lines(&by_turns(["cgroup v2 freezer"; 2])),
         [
-            "turns: frozen by cgroup v2 freezer; nobody else is surely disturbed (1.00 of the undisturbed rate)",
-            "rival: 0.50 of its undisturbed rate in turns: compared in long ones",
+            "Duels: frozen by cgroup v2 freezer. Freezing had no significant effect on the other contenders (1.00 of the undisturbed rate)",
+            "rival: 0.50 of the undisturbed rate in turns; compared in long turns",
         ]
     );
     let two = by_turns(["cgroup v2 freezer", "SIGSTOP to every process"]);
@@ -102,8 +102,8 @@ fn effects_of_freezing_follow_the_table() {
     assert!(lines(&two)[0].contains(expected), "{:?}", lines(&two));
     let report = build(&two).unwrap();
     let text = anstream::adapter::strip_str(&terminal(&report, &metrics(), 80)).to_string();
-    assert!(widest(&text) <= 80 && text.contains("\nrival: 0.50 of its undisturbed rate in turns"), "{text}");
-    assert!(markdown(&report, &metrics()).contains("\n\nrival: 0.50 of its undisturbed rate in turns"));
+    assert!(widest(&text) <= 80 && text.contains("\nrival: 0.50 of the undisturbed rate in turns"), "{text}");
+    assert!(markdown(&report, &metrics()).contains("\n\nrival: 0.50 of the undisturbed rate in turns"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_reason_for_blocks_is_reported_if_duels_are_possible() {
     let mut run = synthetic();
     run.header.manifest = by_turns([""; 2]).header.manifest;
     run.header.settings.blocks = true;
-    assert_eq!(lines(&run), ["by blocks, not duels: asked for"]);
+    assert_eq!(lines(&run), ["Compared in blocks instead of duels: requested by --blocks"]);
 }
 
 #[test]

@@ -1,94 +1,96 @@
-//! Where a series changed: one figure of one contender, run after run.
+//! Change points of a series: one ratio of one contender, run after run.
 //!
 //! | does | does not |
 //! |---|---|
-//! | say after which value the mean moved, by how much, and when that was sure | say why |
-//! | keep its error level however often the series is looked at while it grows | look for a changed spread, or a slow drift |
+//! | find changes of the mean, their size, and when they became significant | find causes |
+//! | keep its error level however often the growing series is tested | find changes of variance, or slow drift |
 //!
 //! # The method
 //!
-//! The model: independent Gaussian values with one unknown deviation, and one mean up to a change. For a supposed change after
-//! value k, the values up to n are weighed by a Bayes factor: two means against one, where the step, in deviations, is Gaussian
-//! with mean 0 and variance g, and mean and deviation have the flat priors of location and scale. It is a function of Student's
-//! two-sample t alone (Gönen, Johnson, Lu and Westfall 2005, "The Bayesian two-sample t test", The American Statistician 59(3)):
+//! The model: independent Gaussian values with an unknown constant deviation, and a mean that is constant up to a
+//! change. For a candidate change after value k, a Bayes factor compares two means with one for the values up to n.
+//! The prior of the step, in deviations, is Gaussian with mean 0 and variance g; mean and deviation have the flat
+//! priors of location and scale. The factor is a function of Student's two-sample t alone (Gönen, Johnson, Lu and
+//! Westfall 2005, "The Bayesian two-sample t test", The American Statistician 59(3)):
 //!
 //! ```text
 //! B = (1 + G)^(-1/2) ((1 + t^2 / v) / (1 + t^2 / (v (1 + G))))^((v + 1) / 2),   v = n - 2,   G = g k (n - k) / n
 //! ```
 //!
-//! With these priors B is a martingale of the values seen so far, if there was no change, whatever mean and deviation are
-//! (Pérez-Ortiz, Lardy, de Heide and Grünwald 2024, "E-statistics, group invariance and anytime-valid testing", Annals of
-//! Statistics 52(4)); so is a weighted sum of such over all k, and over several g. Ville's inequality bounds the chance that the
-//! sum ever reaches 1 / alpha: a series that never changes gets a false alarm in its whole life with probability alpha at the
-//! most, though it is looked at after every run. Where the sum reaches it, the change is put where B is greatest, and what comes
-//! after it is a new series, with the same alpha.
+//! With these priors, B is a martingale of the values seen so far if there was no change, whatever mean and deviation
+//! are (Pérez-Ortiz, Lardy, de Heide and Grünwald 2024, "E-statistics, group invariance and anytime-valid testing",
+//! Annals of Statistics 52(4)). So is a weighted sum over all k and several g. By Ville's inequality, the probability
+//! that the sum ever reaches 1 / alpha is at most alpha. A series without a change therefore has a false alarm with
+//! probability at most alpha, although it is tested after every run. When the sum reaches 1 / alpha, the change is
+//! placed where B is greatest, and a new series with the same alpha begins there.
 //!
-//! Terms with fewer than [`LEAST`] values on a side are left out, which only lowers the sum: one odd run is no change.
-//! Outside the model the rate is not kept; `synthetic_changes.rs` measures how far it is off.
+//! Terms with fewer than [`LEAST`] values on a side are omitted, which only lowers the sum: a single outlier is no
+//! change. Outside the model the error level does not hold; the tests measure the deviation.
 
 use super::sequence::{DEVIATION_FLOOR, Interval};
 
-/// Values on each side of a change.
+/// Minimum number of values on each side of a change.
 pub const LEAST: usize = 2;
-/// Variances of the step, in those of the noise, with equal weights: from steps as small as the noise to thirty times as large.
+/// Prior variances of the step, relative to the noise, equally weighted: steps from the size of the noise to 30 times
+/// its size.
 const SPREADS: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
 
 /// A change of the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Index of the first value after it.
+    /// Index of the first value after the change.
     pub at: usize,
-    /// After how many values it was sure.
+    /// Number of values after which the change was significant.
     pub sure_after: usize,
-    /// The mean after it, up to the next change or the end, less the mean before it, from the last change or the begin. The
-    /// interval is for a change known to be here: that its place was searched for is not in it.
+    /// Difference between the mean up to the next change and the mean since the previous one. The interval assumes
+    /// that the position of the change is known.
     pub step: Interval,
 }
 
-/// The changes of a series, in order, each with error level `alpha`; of those, the ones whose step is beyond `margin`.
+/// Finds the changes of a series, in order, each at error level `alpha`. Changes within `margin` are omitted.
 ///
-/// Values that are not finite make the series end before the first of them.
+/// The series ends before the first value that is not finite.
 #[must_use]
 pub fn changes(values: &[f64], alpha: f64, margin: f64) -> Vec<Change> {
     let end = values.iter().position(|v| !v.is_finite()).unwrap_or(values.len());
-    let series = Sums::of(&values[..end]);
+    let series = Sums::new(&values[..end]);
     let mut found = Vec::new();
     let mut begin = 0;
     while let Some((at, sure_after)) = first_change(&series, begin, alpha) {
         found.push((at, sure_after));
         begin = at;
     }
-    // What came later says more of where each was.
+    let bounds = |found: &[(usize, usize)], i: usize| {
+        (if i == 0 { 0 } else { found[i - 1].0 }, found.get(i + 1).map_or(end, |next| next.0))
+    };
+    // Later values refine the positions.
     for i in 0..found.len() {
-        let before = if i == 0 { 0 } else { found[i - 1].0 };
-        let after = found.get(i + 1).map_or(end, |next| next.0);
+        let (before, after) = bounds(&found, i);
         found[i].0 = likeliest(&series, before, after).unwrap_or(found[i].0);
     }
-    let bounds = |i: usize| if i == 0 { 0 } else { found[i - 1].0 };
     let change = |(i, &(at, sure_after)): (usize, &(usize, usize))| {
-        let after = found.get(i + 1).map_or(end, |next| next.0);
-        let step = series.split(bounds(i), at, after).interval(alpha);
-        Change { at, sure_after, step }
+        let (before, after) = bounds(&found, i);
+        Change { at, sure_after, step: series.split(before, at, after).interval(alpha) }
     };
     found.iter().enumerate().map(change).filter(|c| c.step.estimate.abs() > margin).collect()
 }
 
-/// Where the values from `begin` on first changed, and after how many values of the series that is sure.
+/// Finds the first change after `begin`, and the number of values after which it is significant.
 fn first_change(series: &Sums, begin: usize, alpha: f64) -> Option<(usize, usize)> {
     (begin + 2 * LEAST..=series.count()).find_map(|end| {
         let log_terms: Vec<f64> = splits(begin, end)
             .map(|at| {
                 let k = (at - begin) as f64;
-                // 1 / (k (k - 1)): these sum up to 1 over all k from 2 on.
+                // The weights 1 / (k (k - 1)) sum to 1 over all k from 2.
                 series.split(begin, at, end).log_factor() - (k * (k - 1.0)).ln()
             })
             .collect();
-        let is_sure = log_sum(&log_terms) >= -alpha.ln();
-        is_sure.then(|| likeliest(series, begin, end)).flatten().map(|at| (at, end))
+        let is_significant = log_sum(&log_terms) >= -alpha.ln();
+        is_significant.then(|| likeliest(series, begin, end)).flatten().map(|at| (at, end))
     })
 }
 
-/// The places where a change may be.
+/// Candidate positions of a change.
 fn splits(begin: usize, end: usize) -> std::ops::RangeInclusive<usize> {
     begin + LEAST..=end.saturating_sub(LEAST)
 }
@@ -98,18 +100,18 @@ fn likeliest(series: &Sums, begin: usize, end: usize) -> Option<usize> {
     splits(begin, end).max_by(|a, b| weight(*a).total_cmp(&weight(*b)))
 }
 
-/// ln of the sum of exp.
+/// Logarithm of a sum of exponentials.
 fn log_sum(terms: &[f64]) -> f64 {
     let most = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if most.is_finite() { most + terms.iter().map(|t| (t - most).exp()).sum::<f64>().ln() } else { most }
 }
 
-/// Sums of the values and of their squares up to each index.
+/// Prefix sums of the values and of their squares.
 struct Sums(Vec<(f64, f64)>);
 
 impl Sums {
-    /// Of the values less the first, which keeps the digits of the squares.
-    fn of(values: &[f64]) -> Sums {
+    /// Subtracts the first value, which preserves the precision of the squares.
+    fn new(values: &[f64]) -> Sums {
         let first = values.first().copied().unwrap_or(0.0);
         let add = |sums: &mut (f64, f64), value: &f64| {
             let value = value - first;
@@ -123,7 +125,7 @@ impl Sums {
         self.0.len() - 1
     }
 
-    /// Count, mean and the sum of the squared distances from it.
+    /// Count, mean, and sum of squared deviations of a range.
     fn part(&self, begin: usize, end: usize) -> (f64, f64, f64) {
         let n = (end - begin) as f64;
         let (sum, squares) = (self.0[end].0 - self.0[begin].0, self.0[end].1 - self.0[begin].1);
@@ -133,14 +135,14 @@ impl Sums {
     fn split(&self, begin: usize, at: usize, end: usize) -> Split {
         let ((before, low, left), (after, high, right)) = (self.part(begin, at), self.part(at, end));
         let freedom = before + after - 2.0;
-        // The floor only makes t smaller.
+        // The floor only reduces t.
         let variance = (left + right) / freedom + DEVIATION_FLOOR * DEVIATION_FLOOR;
         let weight = before * after / (before + after);
         Split { step: high - low, error: (variance / weight).sqrt(), freedom, weight }
     }
 }
 
-/// A series cut in two: the difference of the means, its standard error, the degrees of freedom, and k (n - k) / n.
+/// A series split in two: difference of the means, its standard error, degrees of freedom, and k (n - k) / n.
 struct Split {
     step: f64,
     error: f64,
@@ -153,28 +155,28 @@ impl Split {
         self.log_factor_at(self.step / self.error)
     }
 
-    /// ln B, at this t.
+    /// ln B at a given t.
     fn log_factor_at(&self, t: f64) -> f64 {
         let x = t * t / self.freedom;
         let most = x.ln_1p();
-        let of = |spread: f64| {
+        let log_factor = |spread: f64| {
             let g = spread * self.weight;
             let gain = most - (x / (1.0 + g)).ln_1p();
             f64::midpoint((self.freedom + 1.0) * gain, -g.ln_1p())
         };
-        log_sum(&SPREADS.map(of)) - (SPREADS.len() as f64).ln()
+        log_sum(&SPREADS.map(log_factor)) - (SPREADS.len() as f64).ln()
     }
 
-    /// The steps that the values do not speak against as strongly as 1 / alpha.
+    /// The steps against which the evidence is less than 1 / alpha.
     fn interval(&self, alpha: f64) -> Interval {
         const T_MAX: f64 = 1e6;
-        let speaks_against = |t: f64| self.log_factor_at(t) >= -alpha.ln();
-        let reach = if speaks_against(T_MAX) {
+        let is_rejected = |t: f64| self.log_factor_at(t) >= -alpha.ln();
+        let reach = if is_rejected(T_MAX) {
             let (mut low, mut high) = (0.0, T_MAX);
-            // Halved until it is exact.
+            // Bisection to the last digit.
             for _ in 0..100 {
                 let middle = f64::midpoint(low, high);
-                if speaks_against(middle) { high = middle } else { low = middle }
+                if is_rejected(middle) { high = middle } else { low = middle }
             }
             high * self.error
         } else {
@@ -263,7 +265,7 @@ mod tests {
                 prior * marginal(delta) * step
             })
             .sum();
-        let split = Sums::of(&values).split(0, 3, 5);
+        let split = Sums::new(&values).split(0, 3, 5);
         let x = (split.step / split.error).powi(2) / split.freedom;
         let g = spread * split.weight;
         let closed = ((1.0 + x) / (1.0 + x / (1.0 + g))).powf(2.0) / (1.0 + g).sqrt();

@@ -1,5 +1,7 @@
-//! A latency histogram as it was sent, with what it says at the usual quantiles: one figure is asked for many times, in each comparison
-//! that it has a part in. The counts themselves are not kept, since a run has thousands of histograms, of up to 7 MB each.
+//! An encoded latency histogram with a cache of common quantiles.
+//!
+//! Every comparison of a contender needs the same quantiles. The counts are not cached: a run has thousands of
+//! histograms of up to 7 MB each.
 
 use std::sync::OnceLock;
 
@@ -7,65 +9,65 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::{HistogramError, Latencies};
 
-/// Quantiles that are kept. Each other one takes another look at the histogram.
-const KEPT: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+/// Cached quantiles. Any other quantile decodes the histogram.
+const CACHED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
-/// HDR V2 in base64, whatever is in it.
+/// A histogram as received: HDR V2 in base64, not validated.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Encoded {
     text: String,
-    kept: OnceLock<Result<Kept, HistogramError>>,
+    cache: OnceLock<Result<Cache, HistogramError>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct Cache {
     count: u64,
-    /// Of [`KEPT`]; none of no values.
-    at: [Option<u64>; KEPT.len()],
+    /// Values at [`CACHED`]; `None` without values.
+    at: [Option<u64>; CACHED.len()],
 }
 
 impl Encoded {
-    /// As it was sent.
+    /// The text as received.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// All of it.
+    /// Decodes the histogram.
     ///
     /// # Errors
-    /// As [`Latencies::decode`].
+    /// See [`Latencies::decode`].
     pub fn decode(&self) -> Result<Latencies, HistogramError> {
         let decoded = Latencies::decode(&self.text);
-        self.kept.get_or_init(|| decoded.as_ref().map_err(Clone::clone).and_then(Kept::of));
+        self.cache.get_or_init(|| decoded.as_ref().map_err(Clone::clone).and_then(Cache::new));
         decoded
     }
 
-    /// A quantile as [`Latencies::quantile`] tells it of what is merged, and the number of values.
+    /// A quantile, equal to [`Latencies::quantile`] of a merged histogram, and the number of values.
     ///
     /// # Errors
-    /// As [`Latencies::decode`].
+    /// See [`Latencies::decode`].
     pub fn quantile(&self, q: f64) -> Result<Option<(u64, u64)>, HistogramError> {
-        let Some(index) = KEPT.iter().position(|kept| *kept == q) else {
+        let Some(index) = CACHED.iter().position(|cached| *cached == q) else {
             let decoded = self.decode()?;
             return Ok(decoded.alone()?.quantile(q).map(|value| (value, decoded.count())));
         };
-        let kept = self.kept.get_or_init(|| Kept::of(&Latencies::decode(&self.text)?));
-        kept.as_ref().map_err(Clone::clone).map(|kept| Some((kept.at[index]?, kept.count)))
+        let cache = self.cache.get_or_init(|| Cache::new(&Latencies::decode(&self.text)?));
+        cache.as_ref().map_err(Clone::clone).map(|cache| Some((cache.at[index]?, cache.count)))
     }
 }
 
-impl Kept {
-    fn of(latencies: &Latencies) -> Result<Kept, HistogramError> {
+impl Cache {
+    fn new(latencies: &Latencies) -> Result<Cache, HistogramError> {
         let alone = latencies.alone()?;
-        Ok(Kept { count: latencies.count(), at: KEPT.map(|q| alone.quantile(q)) })
+        Ok(Cache { count: latencies.count(), at: CACHED.map(|q| alone.quantile(q)) })
     }
 }
 
 impl From<String> for Encoded {
     fn from(text: String) -> Encoded {
-        Encoded { text, kept: OnceLock::new() }
+        Encoded { text, cache: OnceLock::new() }
     }
 }
 

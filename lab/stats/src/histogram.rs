@@ -1,4 +1,4 @@
-//! Latency histograms as contenders send them: decoded with limits, merged, read at quantiles.
+//! Latency histograms of contenders: decoding within limits, merging, quantiles.
 //!
 //! The encoding is HdrHistogram's V2, plain or compressed (zlib), in base64: the format of the Java library's
 //! `encodeIntoByteBuffer` and `encodeIntoCompressedByteBuffer`, which its ports share. Big endian:
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The payload is a list of zigzag LEB128 numbers: a count, or minus the length of a run of empty buckets.
-//! Percentiles of several trials are those of the merged counts. An average of percentiles is a percentile of
-//! nothing, and this module offers no way to make one.
+//! Percentiles of several trials are computed from the merged counts. An average of percentiles is not a percentile,
+//! and this module does not offer one.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -23,60 +23,60 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-/// The longest base64 text that is decoded: a line of the contender protocol.
+/// Maximum length of the base64 text: one line of the contender protocol.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
-/// The longest V2 encoding, once inflated.
+/// Maximum length of the V2 encoding after decompression.
 pub const ENCODED_BYTES_MAX: usize = 8 << 20;
-/// The most significant decimal digits. Four take up to 7 MB of counters, five would take 50 MB.
+/// Maximum number of significant decimal digits. Four need up to 7 MB of counters, five would need 50 MB.
 pub const DIGITS_MAX: u32 = 4;
-/// The highest trackable value, in the histogram's unit; in nanoseconds, 292 years.
+/// Maximum trackable value, in the unit of the histogram; in nanoseconds, 292 years.
 pub const VALUE_MAX: u64 = i64::MAX as u64;
-/// The most values in one histogram, merged or not: every count up to here is exact as a float.
+/// Maximum number of values of a histogram, merged or not: all counts up to it are exact as floats.
 pub const COUNT_MAX: u64 = 1 << 53;
 
 const V2_COOKIE: u32 = 0x1c84_9313;
 const V2_COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 const COMPRESSED_HEADER_BYTES: usize = 8;
-const HEADER_BYTES: usize = 40;
-/// Points of the curve for each halving of what is still above it.
+pub(crate) const HEADER_BYTES: usize = 40;
+/// Points of the curve for each halving of the remaining values.
 const CURVE_POINTS_PER_HALVING: u32 = 5;
 
-/// Why a contender's histogram is refused. The contender is at fault in each case.
+/// A contender's histogram is invalid. The contender is always at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
     /// See [`TEXT_BYTES_MAX`].
-    #[error("histogram: {0} bytes of text, at most {TEXT_BYTES_MAX} are taken")]
+    #[error("histogram: {0} bytes of text exceed the limit of {TEXT_BYTES_MAX}")]
     TextTooLong(usize),
-    /// Not standard, padded base64.
+    /// The text is not standard, padded base64.
     #[error("histogram: not base64: {0}")]
     NotBase64(String),
-    /// The zlib stream is damaged or cut short.
-    #[error("histogram: the compressed part cannot be inflated: {0}")]
+    /// The zlib stream is corrupt or truncated.
+    #[error("histogram: the compressed part cannot be decompressed: {0}")]
     NotZlib(String),
     /// See [`ENCODED_BYTES_MAX`].
-    #[error("histogram: more than {ENCODED_BYTES_MAX} bytes when inflated")]
+    #[error("histogram: more than {ENCODED_BYTES_MAX} bytes after decompression")]
     InflatedTooLong,
-    /// The first four bytes name no V2 encoding.
+    /// The first four bytes are not a V2 cookie.
     #[error("histogram: cookie {0:#010x} is neither HDR V2 nor HDR V2 compressed")]
     UnknownCookie(u32),
-    /// Shorter than its header, or than the length in it.
+    /// The data is shorter than the header or the length in it.
     #[error("histogram: {present} bytes where the header needs {needed}")]
     CutShort {
-        /// How many there are.
+        /// Actual length.
         present: usize,
-        /// How many there should be.
+        /// Required length.
         needed: usize,
     },
     /// See [`DIGITS_MAX`].
-    #[error("histogram: {0} significant digits, at most {DIGITS_MAX} are taken")]
+    #[error("histogram: {0} significant digits exceed the limit of {DIGITS_MAX}")]
     TooManyDigits(u32),
     /// See [`VALUE_MAX`].
-    #[error("histogram: highest trackable value {0}, at most {VALUE_MAX} is taken")]
+    #[error("histogram: highest trackable value {0} exceeds the limit of {VALUE_MAX}")]
     ValueTooHigh(u64),
     /// See [`COUNT_MAX`].
     #[error("histogram: more than {COUNT_MAX} values")]
     TooManyValues,
-    /// The header's fields contradict each other or the payload.
+    /// The fields of the header contradict each other or the payload.
     #[error("histogram: {0}")]
     Malformed(String),
 }
@@ -87,28 +87,11 @@ pub struct Latencies {
     counts: Histogram<u64>,
 }
 
-/// The figures of a table, in the histogram's unit; each within the precision of its buckets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Percentiles {
-    /// How many values there are.
-    pub count: u64,
-    /// The median.
-    pub p50: u64,
-    /// Nine of ten are not above it.
-    pub p90: u64,
-    /// 99 of 100 are not above it.
-    pub p99: u64,
-    /// 999 of 1,000 are not above it.
-    pub p99_9: u64,
-    /// The top of the highest bucket in use; the encoding keeps no exact maximum.
-    pub max: u64,
-}
-
 impl Latencies {
-    /// Decodes what a contender sent.
+    /// Decodes a histogram.
     ///
     /// # Errors
-    /// If the text is no V2 histogram, or one beyond the limits of this module.
+    /// If the text is not a V2 histogram within the limits of this module.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(HistogramError::TextTooLong(text.len()));
@@ -121,7 +104,7 @@ impl Latencies {
         }
     }
 
-    /// Checks the header before the library allocates by it.
+    /// Validates the header before the library allocates memory for it.
     fn decode_plain(bytes: &[u8]) -> Result<Self, HistogramError> {
         let cookie = u32::from_be_bytes(field(bytes, 0)?);
         if cookie != V2_COOKIE {
@@ -141,7 +124,7 @@ impl Latencies {
             return Err(HistogramError::ValueTooHigh(highest));
         }
         // The library negates the length of an empty run, which overflows for i64::MIN: nine bytes of 0xff.
-        // In an honest payload they could only follow a count near 2^63.
+        // In a valid payload they could only follow a count near 2^63.
         if bytes[HEADER_BYTES..].windows(9).any(|window| window == [0xff; 9]) {
             return Err(HistogramError::TooManyValues);
         }
@@ -154,7 +137,7 @@ impl Latencies {
         Ok(Self { counts })
     }
 
-    /// All values of all parts, at the finest precision among them. `None` without a part.
+    /// Merges all values of all parts, at the finest precision among them. `None` without a part.
     ///
     /// # Errors
     /// If there are more than [`COUNT_MAX`] values in total.
@@ -164,7 +147,7 @@ impl Latencies {
         if parts.iter().map(|part| part.counts.len()).fold(0, u64::saturating_add) > COUNT_MAX {
             return Err(HistogramError::TooManyValues);
         }
-        // Made without bounds, it grows with what is added.
+        // Without bounds, the histogram grows as values are added.
         let mut counts = Histogram::new(digits).map_err(|e| HistogramError::Malformed(e.to_string()))?;
         for part in parts {
             counts.add(&part.counts).map_err(|e| HistogramError::Malformed(e.to_string()))?;
@@ -172,7 +155,7 @@ impl Latencies {
         Ok(Some(Self { counts }))
     }
 
-    /// As it is merged with none: a merged one tells all values apart that its digits can, whatever the least was before.
+    /// The result of merging this histogram alone: resolution is then independent of the lowest trackable value.
     pub(super) fn alone(&self) -> Result<Cow<'_, Self>, HistogramError> {
         if self.counts.low() == 1 {
             return Ok(Cow::Borrowed(self));
@@ -180,7 +163,7 @@ impl Latencies {
         Ok(Self::merge([self])?.map_or(Cow::Borrowed(self), Cow::Owned))
     }
 
-    /// How many values there are.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
@@ -194,20 +177,7 @@ impl Latencies {
         valid.then(|| self.counts.value_at_quantile(q))
     }
 
-    /// The figures of a table; `None` if there are no values.
-    #[must_use]
-    pub fn percentiles(&self) -> Option<Percentiles> {
-        Some(Percentiles {
-            count: self.count(),
-            p50: self.quantile(0.5)?,
-            p90: self.quantile(0.9)?,
-            p99: self.quantile(0.99)?,
-            p99_9: self.quantile(0.999)?,
-            max: self.counts.max(),
-        })
-    }
-
-    /// The whole curve as (quantile, value), rising in both, denser towards 1 as HDR plots are: a few hundred
+    /// The curve as pairs of quantile and value, increasing in both, denser towards 1 like HDR plots; a few hundred
     /// points at most.
     #[must_use]
     pub fn curve(&self) -> Vec<(f64, u64)> {
@@ -237,7 +207,3 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     }
     Ok(inflated)
 }
-
-#[cfg(test)]
-#[path = "histogram_tests.rs"]
-mod tests;

@@ -1,26 +1,26 @@
-//! p-values that may be looked at after every block, and their correction for several contenders.
+//! Anytime-valid p-values, and their correction for several contenders.
 //!
-//! The p-value is the least alpha at which the confidence sequence leaves the supposed mean out, so that the
-//! two can never disagree. P(some n: p(n) <= u) <= u for every u; an ordinary p-value promises this for one n
+//! The p-value is the least alpha at which the confidence sequence excludes the hypothetical mean, so that the
+//! two never disagree. P(some n: p(n) <= u) <= u for every u; an ordinary p-value guarantees this for a single n
 //! only. See Howard, Ramdas, McAuliffe and Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic
 //! confidence sequences", Annals of Statistics 49(2), on why this is the same as validity at any stopping
-//! time. The running minimum over the blocks would be valid too; it is left out for the reason given at
+//! time. The running minimum over the blocks would also be valid; it is not used for the reason given at
 //! [`confidence_sequence`](super::confidence_sequence).
 
 use super::sequence::{Summary, Unit};
 
-/// The anytime-valid p-value of "the mean of `log_ratios` is `null`". 1 if nothing can be said: fewer than
-/// [`Unit::first`] values, or one that is not finite.
+/// The anytime-valid p-value of "the mean of `log_ratios` is `null`". 1 for fewer than [`Unit::first`] values, and
+/// if one is not finite.
 #[must_use]
 pub fn p_value(log_ratios: &[f64], unit: Unit, null: f64) -> f64 {
-    Summary::of(log_ratios, unit).map_or(1.0, |summary| summary.p_value(null))
+    Summary::new(log_ratios, unit).map_or(1.0, |summary| summary.p_value(null))
 }
 
 /// Holm's step-down adjustment, in the order given: Holm (1979), "A simple sequentially rejective multiple
 /// test procedure", Scandinavian Journal of Statistics 6(2).
 ///
-/// Rejecting what is at most alpha keeps the chance of any false rejection at alpha, however the p-values
-/// depend on one another; here they do, through the common baseline.
+/// Rejecting hypotheses with an adjusted value of at most alpha limits the probability of any false rejection to
+/// alpha, for any dependence of the p-values. Here they depend on each other through the common baseline.
 #[must_use]
 pub fn adjust(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holm_multiplies_by_what_remains_and_never_falls() {
+    fn holm_adjustment_is_monotonic() {
         assert_eq!(adjust(&[]), Vec::<f64>::new());
         assert_eq!(adjust(&[0.03]), vec![0.03]);
         let adjusted = adjust(&[0.04, 0.01, 0.03, 0.005]);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_say_is_one() {
+    fn without_evidence_the_p_value_is_one() {
         assert_eq!(p_value(&[], Unit::Block, 0.0), 1.0);
         assert_eq!(p_value(&[1.0, 1.0], Unit::Block, 0.0), 1.0);
         assert_eq!(p_value(&[1.0, 1.0, f64::NAN], Unit::Block, 0.0), 1.0);

@@ -1,46 +1,48 @@
-//! Whether something became slower by more than is put up with: what `--fail-on regression=3%` fails on.
+//! Regression test of `--fail-on regression=3%`.
 //!
-//! | claim | when |
+//! | claim | condition |
 //! |---|---|
-//! | a regression | the whole interval is on the worse side of 1, and the estimate is beyond the limit |
+//! | regression | the whole interval is on the worse side of 1, and the estimate exceeds the limit |
 //! | no regression | the whole interval is on the better side of the limit |
 //! | undecided | neither |
 //!
-//! The interval holds at any stopping time, so that a run may look after every session and stop at the first claim. Of an
-//! unchanged program the first claim is wrong in at most 2.5 % of the runs at alpha = 5 % (one side of the interval); of one
-//! that is slower by more than the limit the second is wrong in as few. In between the limit is compared with the estimate:
-//! to ask that the whole interval be beyond it would take six times the sessions for 5 % against a limit of 3 %, and a
-//! program that is surely slower, and by the best estimate too much, is what nobody wants to merge.
+//! The interval is valid at any stopping time, so that a run can check after every session and stop at the first
+//! claim. For an unchanged program, the claim "regression" is false in at most 2.5 % of the runs at alpha = 5 % (one
+//! side of the interval). For a program that is slower by more than the limit, the claim "no regression" is false
+//! equally rarely. "Regression" compares the limit with the estimate rather than with the interval: the latter would
+//! need six times as many sessions to detect 5 % with a limit of 3 %. A program that is significantly slower and
+//! whose best estimate exceeds the limit should not be merged.
 
 use super::Direction;
 
-/// What can be claimed.
+/// Claim about a regression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Claim {
-    /// It is slower for sure, and by more than the limit as far as the estimate goes.
+#[schemars(rename = "Claim")]
+pub enum RegressionClaim {
+    /// Significantly worse, and the estimate exceeds the limit.
     Regression,
-    /// It is not slower by more than the limit.
+    /// Not worse by more than the limit.
     NoRegression,
-    /// Neither yet.
+    /// Neither is significant.
     Undecided,
 }
 
-/// How much worse something became: 0.05 is 5 % more time, or a rate that takes 5 % more time for the same.
+/// Relative loss: 0.05 means 5 % more time, or 5 % more time for the same work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
     /// The estimate.
     pub estimate: f64,
-    /// The lower end; below 0 it may also have become better.
+    /// Lower end of the interval; negative if a gain is possible.
     pub low: f64,
-    /// The upper end; infinite if unbounded.
+    /// Upper end; infinite if unbounded.
     pub high: f64,
 }
 
 impl Loss {
-    /// From a ratio, new by old, and its interval: the ends are 0 and infinite where they are unbounded.
+    /// Computes the loss from a ratio, new / old, and its interval. Unbounded ends are 0 and infinity.
     #[must_use]
-    pub fn of((ratio, low, high): (f64, f64, f64), better: Direction) -> Loss {
+    pub fn new((ratio, low, high): (f64, f64, f64), better: Direction) -> Loss {
         match better {
             Direction::Higher => {
                 Loss { estimate: 1.0 / ratio - 1.0, low: 1.0 / high - 1.0, high: 1.0 / low - 1.0 }
@@ -49,24 +51,24 @@ impl Loss {
         }
     }
 
-    /// What it comes to. `limit` is relative: 0.03.
+    /// Compares the loss with a relative limit, such as 0.03.
     #[must_use]
-    pub fn claim(&self, limit: f64) -> Claim {
-        // Holm may have cut the interval at 1: then the sign is claimed.
+    pub fn claim(&self, limit: f64) -> RegressionClaim {
+        // If Holm's procedure cut the interval at 1, the sign is significant.
         if self.low >= 0.0 && self.estimate > limit {
-            Claim::Regression
+            RegressionClaim::Regression
         } else if self.high <= limit {
-            Claim::NoRegression
+            RegressionClaim::NoRegression
         } else {
-            Claim::Undecided
+            RegressionClaim::Undecided
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Noise, Source, rate};
-    use super::super::{Comparison, Rules, Unit, judge, quantile};
+    use crate::tests::blocks::{Noise, Source, rate};
+    use crate::{PairedRatios, Rules, Unit, judge, quantile};
     use super::*;
 
     const LIMIT: f64 = 0.03;
@@ -74,38 +76,38 @@ mod tests {
     #[test]
     fn claims() {
         for (ratio, low, high, better, claim) in [
-            (0.95, 0.93, 0.97, Direction::Higher, Claim::Regression),
-            (0.95, 0.93, 1.0, Direction::Higher, Claim::Regression),
-            (0.95, 0.90, 1.001, Direction::Higher, Claim::Undecided),
-            (0.98, 0.975, 0.985, Direction::Higher, Claim::NoRegression),
-            (0.98, 0.96, 0.999, Direction::Higher, Claim::Undecided),
-            (1.2, 1.0, 1.4, Direction::Higher, Claim::NoRegression),
-            (1.0, 0.0, f64::INFINITY, Direction::Higher, Claim::Undecided),
-            (1.05, 1.02, 1.08, Direction::Lower, Claim::Regression),
-            (0.95, 0.93, 0.97, Direction::Lower, Claim::NoRegression),
-            (1.0, 0.0, f64::INFINITY, Direction::Lower, Claim::Undecided),
-            (f64::NAN, 0.0, f64::INFINITY, Direction::Lower, Claim::Undecided),
-            (f64::NAN, 0.0, f64::INFINITY, Direction::Higher, Claim::Undecided),
+            (0.95, 0.93, 0.97, Direction::Higher, RegressionClaim::Regression),
+            (0.95, 0.93, 1.0, Direction::Higher, RegressionClaim::Regression),
+            (0.95, 0.90, 1.001, Direction::Higher, RegressionClaim::Undecided),
+            (0.98, 0.975, 0.985, Direction::Higher, RegressionClaim::NoRegression),
+            (0.98, 0.96, 0.999, Direction::Higher, RegressionClaim::Undecided),
+            (1.2, 1.0, 1.4, Direction::Higher, RegressionClaim::NoRegression),
+            (1.0, 0.0, f64::INFINITY, Direction::Higher, RegressionClaim::Undecided),
+            (1.05, 1.02, 1.08, Direction::Lower, RegressionClaim::Regression),
+            (0.95, 0.93, 0.97, Direction::Lower, RegressionClaim::NoRegression),
+            (1.0, 0.0, f64::INFINITY, Direction::Lower, RegressionClaim::Undecided),
+            (f64::NAN, 0.0, f64::INFINITY, Direction::Lower, RegressionClaim::Undecided),
+            (f64::NAN, 0.0, f64::INFINITY, Direction::Higher, RegressionClaim::Undecided),
         ] {
-            assert_eq!(Loss::of((ratio, low, high), better).claim(LIMIT), claim, "{ratio} {low} {high}");
+            assert_eq!(Loss::new((ratio, low, high), better).claim(LIMIT), claim, "{ratio} {low} {high}");
         }
     }
 
     /// The first claim of a run of so many sessions at the most, and the sessions that it took.
-    fn run(source: &mut Source, slower: f64, deviation: f64, most: usize) -> (Claim, u64) {
+    fn run(source: &mut Source, slower: f64, deviation: f64, most: usize) -> (RegressionClaim, u64) {
         let mut log_ratios = Vec::new();
         for count in 1..=most {
             log_ratios.push(-slower.ln_1p() + deviation * source.draw(Noise::Gaussian));
             let comparison =
-                Comparison { contender: String::new(), unit: Unit::Session, log_ratios: log_ratios.clone() };
+                PairedRatios { contender: String::new(), unit: Unit::Session, log_ratios: log_ratios.clone() };
             let judged = judge(&[comparison], Direction::Higher, &Rules::default()).remove(0);
-            let loss = Loss::of((judged.ratio, judged.low, judged.high), Direction::Higher);
+            let loss = Loss::new((judged.ratio, judged.low, judged.high), Direction::Higher);
             let claim = loss.claim(LIMIT);
-            if claim != Claim::Undecided {
+            if claim != RegressionClaim::Undecided {
                 return (claim, count as u64);
             }
         }
-        (Claim::Undecided, most as u64)
+        (RegressionClaim::Undecided, most as u64)
     }
 
     /// Sessions of a real duel take 1.5 to 2.5 s, so that a minute holds 24 and more; between them the log ratio of a program to
@@ -118,12 +120,12 @@ mod tests {
             let failed = rate(&format!("5 % slower, {deviation}"), 1_000, || {
                 let (claim, count) = run(&mut source, 0.05, deviation, 24);
                 sessions.push(count);
-                claim == Claim::Regression
+                claim == RegressionClaim::Regression
             });
             println!("sessions: median {:?}, p90 {:?}", quantile(&sessions, 0.5), quantile(&sessions, 0.9));
             assert!(failed >= 0.95 || deviation > 0.03, "{deviation}: {failed}");
             let failed = rate(&format!("unchanged, {deviation}"), 2_000, || {
-                run(&mut source, 0.0, deviation, 24).0 == Claim::Regression
+                run(&mut source, 0.0, deviation, 24).0 == RegressionClaim::Regression
             });
             assert!(failed <= 0.025, "{deviation}: {failed}");
         }
@@ -134,7 +136,7 @@ mod tests {
     fn no_regression_is_seldom_said_of_one() {
         let mut source = Source::seeded(42);
         let wrong = rate("no regression at 3.1 %", 2_000, || {
-            run(&mut source, 0.031, 0.02, 40).0 == Claim::NoRegression
+            run(&mut source, 0.031, 0.02, 40).0 == RegressionClaim::NoRegression
         });
         assert!(wrong <= 0.025, "{wrong}");
     }

@@ -1,15 +1,15 @@
 //! A confidence sequence for the mean of Gaussian log ratios whose variance is unknown.
 //!
-//! After every block the run may look at the interval and stop; the interval must be right all the same. An
-//! ordinary t interval is not: looked at after each of 30 blocks, a "95 %" interval misses far more often
-//! than 5 %. A confidence sequence covers the mean at all block counts at once with probability 1 - alpha, so
-//! that it does so at whatever count the run stops.
+//! A run may stop after any block, depending on the interval, which must nevertheless be valid. An ordinary t
+//! interval is not: evaluated after each of 30 blocks, a "95 %" interval misses the mean far more often than in
+//! 5 % of the runs. A confidence sequence covers the mean at all block counts simultaneously with probability
+//! 1 - alpha, and therefore at any stopping time.
 //!
 //! # The construction
 //!
-//! Lai (1976), "On confidence sequences", Annals of Statistics 4(2); worked out anew by Wang and Ramdas
+//! Lai (1976), "On confidence sequences", Annals of Statistics 4(2); derived again by Wang and Ramdas
 //! (2023), "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance", arXiv
-//! 2310.03722, in their part on Lai's sequence. With the t statistic of the first n blocks against a supposed
+//! 2310.03722, in the section on Lai's sequence. With the t statistic of the first n blocks for a hypothetical
 //! mean, mixing the likelihood ratio over a flat prior of the mean and 1/sigma of the deviation leaves, up to
 //! a constant,
 //!
@@ -17,7 +17,7 @@
 //! M(n) = n^(-1/2) (1 + t^2 / (n - 1))^(n/2)
 //! ```
 //!
-//! a nonnegative martingale (not integrable: the prior is improper) if the supposed mean is the true one. The
+//! a nonnegative martingale (not integrable: the prior is improper) if the hypothetical mean is the true one. The
 //! extended Ville inequality, started at block m, bounds the chance that it ever reaches c:
 //!
 //! ```text
@@ -28,7 +28,7 @@
 //! where F and f are Student's t with m - 1 degrees of freedom and a is the |t| at which M(m) = c. Both ends are
 //! monotone in a, so that the a of an alpha can be found, and with it c and every half-width.
 //!
-//! # Why this one
+//! # Choice of the sequence
 //!
 //! Half-widths at alpha = 0.05, in standard deviations of the log ratio:
 //!
@@ -41,11 +41,10 @@
 //! | Gaussian mixture, variance 100 | inf | 6.21 | 3.87 | 2.93 | 2.41 | 1.85 | 1.35 | 0.96 |
 //!
 //! (The mixtures are the e-processes of the same paper, over the standardised mean.) The only constant is m, the first
-//! count at which anything is said: [`Unit::first`]. For blocks it is three, which decides a plain difference in three
-//! blocks; two would let two blocks speak, at ±18 deviations, and make every later interval wider.
+//! count with a bounded interval: [`Unit::first`]. For blocks it is three, which decides a large difference in three
+//! blocks. Two would give an interval of ±18 deviations after two blocks and widen every later interval.
 //!
-//! Sessions of duels come by the dozen and are compared over many contenders at once, at a small alpha, where an early
-//! start costs most. At alpha = 0.05 / 11:
+//! Duels have dozens of sessions and compare many contenders at a small alpha, where an early start costs most. At alpha = 0.05 / 11:
 //!
 //! | n | 5 | 6 | 8 | 10 | 12 | 20 | 30 |
 //! |---|---|---|---|---|---|---|---|
@@ -57,17 +56,17 @@
 use statrs::distribution::{Continuous, StudentsT};
 use statrs::function::beta::beta_reg;
 
-/// What one observation is of.
+/// Unit of observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// A block: both measured once, one after the other.
+    /// A block: both sides are measured once, one after the other.
     Block,
-    /// A session of a duel: both alive at once, by turns.
+    /// A session of a duel: both sides are alive and run alternately.
     Session,
 }
 
 impl Unit {
-    /// The first count at which an interval is bounded: Lai's m.
+    /// Minimum count of a bounded interval: Lai's m.
     #[must_use]
     pub const fn first(self) -> usize {
         match self {
@@ -88,37 +87,52 @@ impl Unit {
     }
 }
 
-/// The least standard deviation of a log ratio that is believed: 0.01 %.
+/// Lower bound of the standard deviation of a log ratio: 0.01 %.
 ///
-/// Three equal values do not show that there is no noise, only that it is below what was resolved. Windows
-/// last at least 0.2 s and their ends are known to some 20 µs (a wake-up, one batch of a counter): 1 part in
-/// 10,000. A larger deviation only widens the interval, so that the floor cannot make it less valid. It does
-/// not stand in for a coarser unit: a metric that counts few things (milliseconds, drops) may repeat exactly
-/// and still be off by that unit.
+/// Three equal values do not show that there is no noise, only that it is below the resolution. Windows last at
+/// least 0.2 s and their ends are accurate to about 20 µs (a wake-up, one batch of a counter): 1 part in 10,000.
+/// A larger deviation only widens the interval, so that the floor cannot make it invalid. The floor does not
+/// account for a coarse unit: a metric with small counts (milliseconds, drops) may repeat exactly and still be
+/// off by one unit.
 pub const DEVIATION_FLOOR: f64 = 1e-4;
 
-/// A mean and where it may lie. Unbounded ends are infinite.
+/// An estimate of a mean with its confidence interval. Unbounded ends are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The mean of what was observed.
+    /// The sample mean.
     pub estimate: f64,
-    /// The lower end; `f64::NEG_INFINITY` if nothing can be said yet.
+    /// Lower end; `f64::NEG_INFINITY` if unbounded.
     pub low: f64,
-    /// The upper end; `f64::INFINITY` if nothing can be said yet.
+    /// Upper end; `f64::INFINITY` if unbounded.
     pub high: f64,
+}
+
+impl Interval {
+    /// An interval without bounds.
+    #[must_use]
+    pub fn unbounded(estimate: f64) -> Interval {
+        Interval { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY }
+    }
+
+    /// Converts log ratios to ratios. Unbounded ends are `None`.
+    #[must_use]
+    pub fn ratios(&self) -> (f64, Option<f64>, Option<f64>) {
+        let bounded = |log: f64| log.is_finite().then(|| log.exp());
+        (self.estimate.exp(), bounded(self.low), bounded(self.high))
+    }
 }
 
 /// The interval for the mean of `log_ratios` at level `1 - alpha`, valid at any stopping time.
 ///
-/// `None` for fewer than two values, and if one of them is not finite. Unbounded below [`Unit::first`], and if `alpha` is
-/// not between 0 and 1. It is that of all values so far, not the intersection with earlier ones: it stays a
-/// function of the set of blocks, and three blocks that were alike by luck cannot fix the outcome of the run.
+/// `None` for fewer than two values, and if one of them is not finite. Unbounded below [`Unit::first`], and if `alpha`
+/// is not between 0 and 1. The interval is not intersected with earlier ones: it is a function of the set of blocks, and
+/// three blocks that are similar by chance cannot determine the outcome of the run.
 #[must_use]
 pub fn confidence_sequence(log_ratios: &[f64], unit: Unit, alpha: f64) -> Option<Interval> {
-    Summary::of(log_ratios, unit).filter(|summary| summary.count >= 2).map(|summary| summary.interval(alpha))
+    Summary::new(log_ratios, unit).filter(|summary| summary.count >= 2).map(|summary| summary.interval(alpha))
 }
 
-/// What the interval and the p-value need to know of the values.
+/// Summary statistics for the interval and the p-value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Summary {
     pub(super) unit: Unit,
@@ -130,7 +144,7 @@ pub(super) struct Summary {
 
 impl Summary {
     /// `None` without values or if one is not finite.
-    pub(super) fn of(values: &[f64], unit: Unit) -> Option<Self> {
+    pub(super) fn new(values: &[f64], unit: Unit) -> Option<Self> {
         let count = values.len();
         if count == 0 || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -160,7 +174,7 @@ impl Summary {
     }
 }
 
-/// How far the interval reaches from the mean of `count` values with this sample deviation.
+/// Half-width of the interval for `count` values with this sample deviation.
 pub(super) fn half_width(unit: Unit, count: usize, deviation: f64, alpha: f64) -> f64 {
     let first = unit.first();
     if count < first || !(alpha > 0.0 && alpha < 1.0) {
@@ -173,13 +187,13 @@ pub(super) fn half_width(unit: Unit, count: usize, deviation: f64, alpha: f64) -
     deviation * ((n - 1.0) / n * excess).sqrt()
 }
 
-/// The |t| of the first `m` values at which M(m) is this; 0 where it is below what M(m) can be.
+/// The |t| of the first `m` values at which M(m) has this value; 0 if the value is below the minimum of M(m).
 fn t_at_first(first: usize, log_m: f64) -> f64 {
     let m = first as f64;
     ((m - 1.0) * f64::exp_m1((2.0 * log_m + m.ln()) / m).max(0.0)).sqrt()
 }
 
-/// The chance that M ever reaches what it is at |t| = `a` of the first `m` values: 2 (1 - F(a)) + 2 a f(a).
+/// Probability that M ever reaches its value at |t| = `a` of the first `m` values: 2 (1 - F(a)) + 2 a f(a).
 fn bound(first: usize, a: f64) -> f64 {
     let freedom = (first - 1) as f64;
     if !a.is_finite() {
@@ -191,8 +205,8 @@ fn bound(first: usize, a: f64) -> f64 {
     (tail + 2.0 * a * density).min(1.0)
 }
 
-/// The |t| of the first `m` values whose [`bound`] is alpha: by Newton's steps in logarithms, where the tail of Student's t
-/// is all but a straight line.
+/// The |t| of the first `m` values whose [`bound`] is alpha, by Newton's method in logarithms, where the tail of Student's
+/// t is nearly a straight line.
 fn critical(first: usize, alpha: f64) -> f64 {
     let freedom = (first - 1) as f64;
     let mut a = 1.0f64;
@@ -210,7 +224,7 @@ fn critical(first: usize, alpha: f64) -> f64 {
     a
 }
 
-/// Far more than it takes.
+/// Upper bound; convergence takes a few steps.
 const NEWTON_STEPS: u32 = 100;
 
 #[cfg(test)]
@@ -218,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_widths_are_those_of_the_table() {
+    fn half_widths_match_the_table() {
         let table = [(3, 4.38), (4, 3.08), (5, 2.45), (6, 2.07), (8, 1.63), (12, 1.22), (20, 0.89)];
         for (count, expected) in table {
             assert!((half_width(Unit::Block, count, 1.0, 0.05) - expected).abs() < 0.006, "{count}");
@@ -233,7 +247,7 @@ mod tests {
 
     /// The closed form against the definition: alpha = 2 (1 - F(a)) + 2 a f(a) with two degrees of freedom.
     #[test]
-    fn the_bound_at_three_blocks_is_lais() {
+    fn the_bound_at_three_blocks_matches_lai() {
         for alpha in [0.5, 0.05, 0.00625, 1e-6] {
             let a = half_width(Unit::Block, 3, 1.0, alpha) * 3f64.sqrt();
             let tail = 1.0 - a / (2.0 + a * a).sqrt();
@@ -261,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_inputs_give_no_claim_and_no_panic() {
+    fn invalid_input_gives_no_interval() {
         assert_eq!(confidence_sequence(&[], Unit::Block, 0.05), None);
         assert_eq!(confidence_sequence(&[0.1], Unit::Block, 0.05), None);
         assert_eq!(confidence_sequence(&[0.1, f64::NAN, 0.1], Unit::Block, 0.05), None);
@@ -271,12 +285,12 @@ mod tests {
         for alpha in [0.0, 1.0, -1.0, f64::NAN] {
             assert_eq!(confidence_sequence(&[0.1; 5], Unit::Block, alpha).unwrap().high, f64::INFINITY);
         }
-        let far = Summary::of(&[700.0; 1000], Unit::Block).unwrap();
+        let far = Summary::new(&[700.0; 1000], Unit::Block).unwrap();
         assert_eq!(far.p_value(0.0), 0.0);
     }
 
     #[test]
-    fn equal_values_keep_the_floor_as_noise() {
+    fn equal_values_have_the_minimum_deviation() {
         let interval = confidence_sequence(&[0.0; 3], Unit::Block, 0.05).unwrap();
         assert!(interval.high > 4e-4 && interval.high < 5e-4, "{interval:?}");
     }

@@ -1,42 +1,41 @@
-//! What a run says of its contenders.
+//! Verdicts on the contenders of a run.
 //!
-//! Two promises hold at whatever block the run stops, each with probability 1 - alpha:
+//! Two guarantees hold at whatever block the run stops, each with probability 1 - alpha:
 //!
 //! - no contender that equals the baseline is called better or worse (Holm over the contenders of the run);
-//! - every interval, before it is cut as below, holds its contender's true ratio (each at level alpha / k for
-//!   k contenders); with it, no "no difference" is said of a contender that is beyond the margin.
+//! - every interval, before it is cut as described below, contains its contender's true ratio (each at level
+//!   alpha / k for k contenders). Hence no contender beyond the margin is called "no difference".
 //!
-//! Holm can reject a little before the interval at alpha / k leaves 1. The interval is then cut at 1, so that
-//! what is printed agrees with the verdict: that the sign alone is claimed is what a simultaneous interval of
-//! Holm's procedure says (Guilbaud 2008, "Simultaneous confidence regions corresponding to Holm's step-down
-//! procedure", Biometrical Journal 50(5)). Intervals at Holm's own growing levels would be narrower but not
-//! hold together.
+//! Holm can reject slightly before the interval at alpha / k excludes 1. The interval is then cut at 1, so that
+//! it agrees with the verdict. This is the simultaneous interval of Holm's procedure, which claims only the sign
+//! (Guilbaud 2008, "Simultaneous confidence regions corresponding to Holm's step-down procedure", Biometrical
+//! Journal 50(5)). Intervals at Holm's own increasing levels would be narrower but not simultaneous.
 //!
 //! k counts the comparisons passed in. A contender that failed halfway stays in, with the blocks it has.
 
 use super::holm::adjust;
 use super::sequence::{Interval, Summary, Unit, half_width};
 
-/// The most further blocks that "needs about N more" will say; beyond it, nothing useful can be said.
+/// Maximum estimate of further blocks; beyond it, no estimate is given.
 pub const NEEDED_BLOCKS_MAX: u32 = 10_000;
 
-/// Which way the metric counts as better.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// More is better: throughput.
+    /// Higher is better: throughput.
     Higher,
-    /// Less is better: latency, CPU time.
+    /// Lower is better: latency, CPU time.
     Lower,
 }
 
 /// When a difference counts, and when a run may stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// The chance of a wrong claim over all contenders of the run.
+    /// Probability of a false claim over all contenders of the run.
     pub alpha: f64,
-    /// Ratios from 1 / (1 + margin) to 1 + margin are no difference that matters.
+    /// Ratios from 1 / (1 + margin) to 1 + margin count as no difference.
     pub margin: f64,
-    /// The relative half-width that every interval must have before the run stops, if one was asked for.
+    /// Relative half-width that every interval must reach before the run stops, if requested.
     pub precision: Option<f64>,
 }
 
@@ -46,95 +45,97 @@ impl Default for Rules {
     }
 }
 
-/// What can be claimed of one contender against the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Better than the baseline, by some amount in the interval.
+/// Verdict on one contender against the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// Better than the baseline.
     Better,
-    /// Worse than the baseline, by some amount in the interval.
+    /// Worse than the baseline.
     Worse,
-    /// The whole interval is within the margin. A difference smaller than that may be there, and even be
-    /// sure.
+    /// No difference beyond the margin. A smaller difference may exist and even be significant.
     NoDifference,
-    /// Neither yet.
-    Undecided {
-        /// About how many more blocks a verdict takes if noise and ratio stay as they are. `None` before
-        /// [`Unit::first`] and beyond [`NEEDED_BLOCKS_MAX`].
-        needs_blocks: Option<u32>,
-    },
+    /// The interval is too wide for another verdict.
+    Undecided,
 }
 
-/// One contender against the baseline.
+impl VerdictKind {
+    /// The verdict in words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NoDifference => "no difference",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// Result of one contender against the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The contender's name, as given.
+    /// Name of the contender, as given.
     pub contender: String,
     /// Contender / baseline: the geometric mean over the blocks. NaN without a block, or if a log ratio was
     /// not finite.
     pub ratio: f64,
-    /// The interval's lower end; 0 if unbounded.
+    /// Lower end of the interval; 0 if unbounded.
     pub low: f64,
-    /// The interval's upper end; infinite if unbounded.
+    /// Upper end of the interval; infinite if unbounded.
     pub high: f64,
-    /// What was compared.
+    /// Unit of observation.
     pub unit: Unit,
-    /// How many of them: blocks, or sessions of a duel.
+    /// Number of observations: blocks, or sessions of a duel.
     pub blocks: u32,
-    /// The p-value of "ratio 1", adjusted by Holm over the contenders.
+    /// p-value of "the ratio is 1", adjusted by Holm over the contenders.
     pub p_adjusted: f64,
-    /// The claim.
-    pub verdict: Verdict,
+    /// The verdict.
+    pub verdict: VerdictKind,
+    /// If undecided: estimated number of further blocks for a verdict, assuming that noise and ratio stay the
+    /// same. `None` before [`Unit::first`] and beyond [`NEEDED_BLOCKS_MAX`].
+    pub needs_blocks: Option<u32>,
 }
 
 impl Judgement {
-    /// How far the interval reaches from the ratio at most, relative to it; infinite if unbounded.
+    /// Maximum distance of the interval's ends from the ratio, relative to it; infinite if unbounded.
     #[must_use]
     pub fn relative_half_width(&self) -> f64 {
         let reach = (self.high / self.ratio).max(self.ratio / self.low);
         if reach.is_finite() { reach - 1.0 } else { f64::INFINITY }
     }
 
-    /// Whether there is a claim.
-    #[must_use]
-    pub fn is_decided(&self) -> bool {
-        !matches!(self.verdict, Verdict::Undecided { .. })
-    }
-
-    /// Whether the interval is as narrow as was asked for, if anything was.
+    /// Whether the interval has the requested precision, if any.
     #[must_use]
     pub fn is_precise(&self, rules: &Rules) -> bool {
         rules.precision.is_none_or(|wanted| self.relative_half_width() <= wanted)
     }
 }
 
-/// What is known of one contender against the baseline.
+/// Observations of one contender against the baseline.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// The contender's name.
+pub struct PairedRatios {
+    /// Name of the contender.
     pub contender: String,
-    /// What a log ratio is of.
+    /// Unit of observation.
     pub unit: Unit,
-    /// The logarithms of contender / baseline, one a block or session.
+    /// Logarithms of contender / baseline, one per block or session.
     pub log_ratios: Vec<f64>,
 }
 
 /// Judges all contenders of a run on one metric.
 #[must_use]
-pub fn judge(comparisons: &[Comparison], better: Direction, rules: &Rules) -> Vec<Judgement> {
+pub fn judge(comparisons: &[PairedRatios], better: Direction, rules: &Rules) -> Vec<Judgement> {
     let summaries: Vec<Option<Summary>> =
-        comparisons.iter().map(|c| Summary::of(&c.log_ratios, c.unit)).collect();
+        comparisons.iter().map(|c| Summary::new(&c.log_ratios, c.unit)).collect();
     let p_values: Vec<f64> =
         summaries.iter().map(|summary| summary.map_or(1.0, |s| s.p_value(0.0))).collect();
     let level = rules.alpha / comparisons.len().max(1) as f64;
-    let adjusted = adjust(&p_values);
-    let rows = comparisons.iter().zip(summaries).zip(adjusted);
+    let rows = comparisons.iter().zip(summaries).zip(adjust(&p_values));
     rows.map(|((comparison, summary), p_adjusted)| {
-        let (interval, verdict) = match summary {
-            Some(summary) => claim(&summary, level, p_adjusted, better, rules),
-            None => (
-                Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY },
-                Verdict::Undecided { needs_blocks: None },
-            ),
+        let (interval, verdict, needs_blocks) = match summary {
+            Some(summary) => verdict(&summary, level, p_adjusted, better, rules),
+            None => (Interval::unbounded(f64::NAN), VerdictKind::Undecided, None),
         };
         Judgement {
             contender: comparison.contender.clone(),
@@ -145,26 +146,27 @@ pub fn judge(comparisons: &[Comparison], better: Direction, rules: &Rules) -> Ve
             blocks: u32::try_from(comparison.log_ratios.len()).unwrap_or(u32::MAX),
             p_adjusted,
             verdict,
+            needs_blocks,
         }
     })
     .collect()
 }
 
-/// Whether a run may stop before its budget: every contender has a verdict and, if asked for, the precision.
-/// True of no contender at all.
+/// Whether a run may stop before its budget: every contender has a verdict and the requested precision. True
+/// without contenders.
 #[must_use]
 pub fn decided(judgements: &[Judgement], rules: &Rules) -> bool {
-    judgements.iter().all(|judgement| judgement.is_decided() && judgement.is_precise(rules))
+    judgements.iter().all(|j| j.verdict != VerdictKind::Undecided && j.is_precise(rules))
 }
 
-/// The interval to print, in log ratios, and what may be said with it.
-fn claim(
+/// The interval to print, in log ratios, the verdict, and the estimated number of further blocks.
+fn verdict(
     summary: &Summary,
     level: f64,
     p_adjusted: f64,
     better: Direction,
     rules: &Rules,
-) -> (Interval, Verdict) {
+) -> (Interval, VerdictKind, Option<u32>) {
     let mut interval = summary.interval(level);
     let margin = rules.margin.ln_1p();
     let differs = p_adjusted <= rules.alpha;
@@ -175,29 +177,29 @@ fn claim(
             interval.high = interval.high.min(0.0);
         }
     }
-    let verdict = if -margin <= interval.low && interval.high <= margin {
-        Verdict::NoDifference
+    if -margin <= interval.low && interval.high <= margin {
+        (interval, VerdictKind::NoDifference, None)
     } else if differs && (summary.mean > 0.0) == (better == Direction::Higher) {
-        Verdict::Better
+        (interval, VerdictKind::Better, None)
     } else if differs {
-        Verdict::Worse
+        (interval, VerdictKind::Worse, None)
     } else {
         let distance = summary.mean.abs();
-        // Either end that would settle it: the far side of zero, or the near side of the margin.
-        Verdict::Undecided { needs_blocks: narrowed(summary, level, distance.max(margin - distance)) }
-    };
-    (interval, verdict)
+        // The interval must exclude 0 or lie within the margin.
+        let needed = narrowed(summary, level, distance.max(margin - distance));
+        (interval, VerdictKind::Undecided, needed)
+    }
 }
 
-/// About how many further values it takes until the interval of these reaches no farther than `reach` from their mean; none below
-/// [`Unit::first`], beyond [`NEEDED_BLOCKS_MAX`], and where a value is not finite.
+/// Estimated number of further values until the half-width of their interval is at most `reach`. `None` below
+/// [`Unit::first`], beyond [`NEEDED_BLOCKS_MAX`], and if a value is not finite.
 #[must_use]
 pub fn needed(log_ratios: &[f64], unit: Unit, alpha: f64, reach: f64) -> Option<u32> {
-    narrowed(&Summary::of(log_ratios, unit)?, alpha, reach)
+    narrowed(&Summary::new(log_ratios, unit)?, alpha, reach)
 }
 
-/// The least number of further blocks after which the interval reaches no farther than `enough`, mean and deviation staying as
-/// they are; by bisection, since the interval narrows with every block.
+/// Minimum number of further blocks after which the half-width is at most `enough`, with unchanged mean and
+/// deviation. Found by bisection, because the interval narrows with every block.
 fn narrowed(summary: &Summary, level: f64, enough: f64) -> Option<u32> {
     if summary.count < summary.unit.first() {
         return None;
@@ -225,11 +227,11 @@ fn narrowed(summary: &Summary, level: f64, enough: f64) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn named(contender: &str, log_ratios: Vec<f64>) -> Comparison {
-        Comparison { contender: contender.to_owned(), unit: Unit::Block, log_ratios }
+    fn named(contender: &str, log_ratios: Vec<f64>) -> PairedRatios {
+        PairedRatios { contender: contender.to_owned(), unit: Unit::Block, log_ratios }
     }
 
-    fn check(ratios: &[f64], better: Direction, expected: Verdict) -> Judgement {
+    fn check(ratios: &[f64], better: Direction, expected: VerdictKind) -> Judgement {
         let values = ratios.iter().map(|ratio| ratio.ln()).collect();
         let judged = judge(&[named("rival", values)], better, &Rules::default()).remove(0);
         assert_eq!(judged.verdict, expected, "{judged:?}");
@@ -238,17 +240,17 @@ mod tests {
 
     #[test]
     fn verdicts() {
-        check(&[2.0, 1.95, 2.06], Direction::Higher, Verdict::Better);
-        check(&[2.0, 1.95, 2.06], Direction::Lower, Verdict::Worse);
-        check(&[0.5, 0.49, 0.51], Direction::Higher, Verdict::Worse);
-        check(&[0.5, 0.49, 0.51], Direction::Lower, Verdict::Better);
-        check(&[1.001, 0.999, 1.0005], Direction::Higher, Verdict::NoDifference);
-        // Sure, but within the margin.
-        check(&[1.01; 4], Direction::Higher, Verdict::NoDifference);
-        let empty = check(&[], Direction::Higher, Verdict::Undecided { needs_blocks: None });
+        check(&[2.0, 1.95, 2.06], Direction::Higher, VerdictKind::Better);
+        check(&[2.0, 1.95, 2.06], Direction::Lower, VerdictKind::Worse);
+        check(&[0.5, 0.49, 0.51], Direction::Higher, VerdictKind::Worse);
+        check(&[0.5, 0.49, 0.51], Direction::Lower, VerdictKind::Better);
+        check(&[1.001, 0.999, 1.0005], Direction::Higher, VerdictKind::NoDifference);
+        // Significant, but within the margin.
+        check(&[1.01; 4], Direction::Higher, VerdictKind::NoDifference);
+        let empty = check(&[], Direction::Higher, VerdictKind::Undecided);
         assert!(empty.ratio.is_nan() && empty.low == 0.0 && empty.high == f64::INFINITY);
-        check(&[2.0, 2.0], Direction::Higher, Verdict::Undecided { needs_blocks: None });
-        check(&[1.0, 0.0, 1.0], Direction::Higher, Verdict::Undecided { needs_blocks: None });
+        check(&[2.0, 2.0], Direction::Higher, VerdictKind::Undecided);
+        check(&[1.0, 0.0, 1.0], Direction::Higher, VerdictKind::Undecided);
     }
 
     #[test]
@@ -261,23 +263,21 @@ mod tests {
         assert_eq!(narrowed(&on_the_edge, 0.05, 0.02f64.ln_1p()), None);
     }
 
-    /// The second of two contenders is judged at alpha, not alpha / 2; its interval is cut to say so.
+    /// The second of two contenders is judged at alpha, not alpha / 2, and its interval is cut accordingly.
     #[test]
-    fn what_holm_rejects_the_interval_leaves_out() {
+    fn the_interval_agrees_with_holm() {
         let near = |mean: f64| vec![mean - 0.01, mean, mean + 0.01, mean];
         let comparisons = [named("far", near(1.0)), named("near", near(0.028))];
         let judged = judge(&comparisons, Direction::Higher, &Rules::default());
-        assert_eq!(judged[1].verdict, Verdict::Better);
+        assert_eq!(judged[1].verdict, VerdictKind::Better);
         assert_eq!(judged[1].low, 1.0);
         let reversed = [named("near", near(0.028)), named("equal", near(0.0))];
-        assert!(matches!(
-            judge(&reversed, Direction::Higher, &Rules::default())[0].verdict,
-            Verdict::Undecided { needs_blocks: Some(_) }
-        ));
+        let undecided = &judge(&reversed, Direction::Higher, &Rules::default())[0];
+        assert!(undecided.verdict == VerdictKind::Undecided && undecided.needs_blocks.is_some());
     }
 
     #[test]
-    fn a_run_stops_when_all_have_a_verdict_and_the_precision() {
+    fn a_run_stops_when_all_have_a_verdict_and_the_requested_precision() {
         let rules = Rules { precision: Some(0.05), ..Rules::default() };
         let values = |spread: f64| vec![0.7 - spread, 0.7, 0.7 + spread];
         let judged = |spread| judge(&[named("rival", values(spread))], Direction::Higher, &rules);

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use netdyno_stats::VerdictKind;
+
 /// Tolerated relative difference of figures, since mathematical libraries differ in the last digits.
 pub const TOLERANCE: f64 = 1e-9;
 
@@ -46,20 +48,6 @@ pub struct Verdict {
     pub verdict: VerdictKind,
     /// For an undecided verdict, the estimated number of further observations; null if unknown.
     pub needs_blocks: Option<u32>,
-}
-
-/// The kinds of verdicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum VerdictKind {
-    /// Better than the baseline.
-    Better,
-    /// Worse than the baseline.
-    Worse,
-    /// No difference beyond the margin.
-    NoDifference,
-    /// None of the others yet.
-    Undecided,
 }
 
 /// The unit of reports of older versions.

@@ -1,4 +1,4 @@
-//! One published comparison as a file: its claims, the methods that put them to the test, and what is wrong with it.
+//! A file of claims: an article, its claims, the methods that test them, and validation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,36 +17,36 @@ use netdyno_lab_store::{Is, Relation, Side};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Article {
-    /// What it is called on the command line: `D`.
+    /// Id on the command line: `D`.
     pub id: String,
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// What was compared, in a sentence.
+    /// Description of the comparison, in a sentence.
     pub about: String,
-    /// How it measured, as far as that may matter.
+    /// Relevant conditions of its measurements.
     #[serde(default)]
     pub conditions: Vec<String>,
-    /// What of that is otherwise here.
+    /// Differences from these conditions.
     #[serde(default)]
     pub differs: Vec<String>,
-    /// Runs, by name, in the order in which they are made.
+    /// Methods by name, in the order of their runs.
     #[serde(default)]
     pub methods: IndexMap<String, Method>,
-    /// What it says.
-    pub claims: Vec<Claim>,
+    /// Its claims.
+    pub claims: Vec<ArticleClaim>,
 }
 
 /// A run of the lab.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Method {
-    /// What it is.
+    /// Description.
     pub about: String,
-    /// What stands behind `netdyno run`.
+    /// Arguments of `netdyno run`.
     pub run: String,
-    /// How long it measures, in seconds, unless a budget says otherwise.
+    /// Default measuring time, in seconds.
     pub seconds: f64,
-    /// Variables that change how contenders are built.
+    /// Environment variables for the builds.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
 }
@@ -54,64 +54,64 @@ pub struct Method {
 /// One statement of an article.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// Within its article: `throughput`.
+pub struct ArticleClaim {
+    /// Id within the article: `throughput`.
     pub id: String,
-    /// What the article says.
+    /// Statement of the article.
     pub statement: String,
-    /// Why it is not tested, where it is not.
+    /// Reason why it is not tested.
     pub untested: Option<String>,
-    /// What is compared: a metric of the workload, or lines of code (`code.library`, `code.adapter`, `code.generated`).
+    /// A metric of the workload, or lines of code (`code.library`, `code.adapter`, `code.generated`).
     #[serde(default)]
     pub metric: String,
-    /// Of whom.
+    /// First side.
     #[serde(default)]
     pub a: Side,
-    /// With whom, or with what.
+    /// Second side.
     #[serde(default)]
     pub b: Side,
-    /// What the article measured.
+    /// Published values.
     #[serde(default)]
     pub published: Published,
-    /// What it says of a / b.
+    /// Claimed relation of a / b.
     pub claim: Option<Relation>,
-    /// Its own method; if nothing is said, the one named `article`, where there is one.
+    /// Test by the article's own method; by default the method `article`, if it exists.
     pub article: Option<Test>,
-    /// The one that treats both alike; if nothing is said, the one named `fair`.
+    /// Test by the fair method, which treats both sides alike; by default the method `fair`.
     pub fair: Option<Test>,
-    /// What shows the cause.
+    /// Experiments about the cause.
     #[serde(default)]
     pub experiments: Vec<Experiment>,
-    /// What a reader should know beside it.
+    /// Remark.
     #[serde(default)]
     pub note: String,
 }
 
-/// What an article printed.
+/// Published values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Figure of the first side.
+    /// Value of the first side.
     pub a: Option<f64>,
-    /// Figure of the second.
+    /// Value of the second side.
     pub b: Option<f64>,
     /// Their unit.
     #[serde(default)]
     pub unit: String,
-    /// Their ratio, where the figures themselves are not printed.
+    /// Their ratio, if the values were not published.
     pub ratio: Option<f64>,
 }
 
-/// A claim by one method.
+/// A test of a claim by one method.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
     /// The method.
     #[serde(default)]
     pub method: String,
-    /// Why there is none.
+    /// Reason why there is none.
     pub untested: Option<String>,
-    /// Another metric than the claim's.
+    /// Metric, if different from the claim's.
     pub metric: Option<String>,
     /// Another side than the claim's.
     pub a: Option<Side>,
@@ -119,31 +119,31 @@ pub struct Test {
     pub b: Option<Side>,
 }
 
-/// One thing varied, and what that should do.
+/// An experiment that varies one condition.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What is varied, and what that would show.
+    /// What is varied, and the expected effect.
     pub about: String,
-    /// A condition of the article that the fair method has not, and this one has: if this comes out as expected, it is named as one
-    /// that makes the claim so.
+    /// A condition of the article that is added to the fair method. If the result is as expected, the condition is reported as
+    /// responsible for the claim.
     pub with: Option<String>,
-    /// A condition of the article that only its own method has, and this one has not: named likewise.
+    /// A condition of the article that is removed from its own method; reported likewise.
     pub without: Option<String>,
     /// The method.
     pub method: String,
-    /// Another metric than the claim's.
+    /// Metric, if different from the claim's.
     pub metric: Option<String>,
     /// Another side than the claim's.
     pub a: Option<Side>,
     /// Another side than the claim's.
     pub b: Option<Side>,
-    /// What is expected of a / b; if nothing is said, what the claim says, or, `without` a condition, that it is not so.
+    /// Expected relation of a / b; by default that of the claim, or its opposite for an experiment `without` a condition.
     pub expect: Option<Relation>,
 }
 
 impl Published {
-    /// The first figure by the second.
+    /// First value / second value.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         self.a.zip(self.b).map(|(a, b)| a / b).or(self.ratio)
@@ -151,17 +151,17 @@ impl Published {
 }
 
 impl Article {
-    /// Parses and validates a file, but for what only a catalog knows.
+    /// Parses and validates a file, except for references to a catalogue.
     ///
     /// # Errors
-    /// Every defect that was found.
+    /// Every defect.
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
         let mut article: Self = decode(file, text).map_err(|e| vec![e])?;
-        let of = |name: &str| {
+        let test_by = |name: &str| {
             let is_there = article.methods.contains_key(name);
             is_there.then(|| Test { method: name.to_owned(), ..Test::default() })
         };
-        let (own, fair) = (of("article"), of("fair"));
+        let (own, fair) = (test_by("article"), test_by("fair"));
         for claim in &mut article.claims {
             claim.article = claim.article.take().or_else(|| own.clone());
             claim.fair = claim.fair.take().or_else(|| fair.clone());
@@ -174,12 +174,12 @@ impl Article {
     fn check(&self, problems: &mut Problems<'_>) {
         if !is_id(&self.id) {
             problems
-                .push("id", format!("\"{}\" is not an id: letters, digits and '-', first a letter", self.id));
+                .push("id", format!("\"{}\" is not a valid id: use letters, digits and '-', starting with a letter", self.id));
         }
         problems.not_empty("title", &self.title);
         problems.not_empty("about", &self.about);
         if self.methods.len() > METHODS_MAX {
-            problems.push("methods", format!("{} of them; the most is {METHODS_MAX}", self.methods.len()));
+            problems.push("methods", format!("{} methods exceed the limit of {METHODS_MAX}", self.methods.len()));
         }
         for (name, method) in &self.methods {
             problems.name(&format!("methods.{name}"), name);
@@ -191,18 +191,18 @@ impl Article {
             }
             for variable in method.env.keys().filter(|v| !v.starts_with(ENVIRONMENT)) {
                 let rule =
-                    format!("\"{variable}\" is none of the variables that a method may set: {ENVIRONMENT}*");
+                    format!("\"{variable}\" is not a permitted variable: {ENVIRONMENT}*");
                 problems.push(format!("methods.{name}.env"), rule);
             }
         }
         if self.claims.is_empty() || self.claims.len() > CLAIMS_MAX {
-            problems.push("claims", format!("from 1 to {CLAIMS_MAX} of them, not {}", self.claims.len()));
+            problems.push("claims", format!("1 to {CLAIMS_MAX} claims are allowed, not {}", self.claims.len()));
         }
         for (i, claim) in self.claims.iter().enumerate() {
             let at = format!("claims[{i}]");
             if !is_id(&claim.id) || self.claims[..i].iter().any(|c| c.id == claim.id) {
                 let rule = format!(
-                    "\"{}\" is not an id of its own: letters, digits and '-', first a letter",
+                    "\"{}\" is not a unique id of letters, digits and '-', starting with a letter",
                     claim.id
                 );
                 problems.push(format!("{at}.id"), rule);
@@ -215,21 +215,21 @@ impl Article {
     }
 }
 
-impl Claim {
+impl ArticleClaim {
     fn check(&self, at: &str, methods: &IndexMap<String, Method>, problems: &mut Problems<'_>) {
         problems.not_empty(&format!("{at}.metric"), &self.metric);
         let Some(relation) = &self.claim else {
-            let rule = "must say what is claimed, as { is = \"more\" }; or `untested` why nothing is tested";
+            let rule = "must state the claim, such as { is = \"more\" }, or give the reason in `untested`";
             return problems.push(format!("{at}.claim"), rule);
         };
         if let Err(rule) = self.region(Some(relation)) {
             problems.push(format!("{at}.claim"), rule);
         }
         if self.fair.is_none() {
-            problems.push(format!("{at}.fair"), "must name the fair method, or say why it is untested");
+            problems.push(format!("{at}.fair"), "must name the fair method, or give the reason in `untested`");
         }
         if self.experiments.len() > EXPERIMENTS_MAX {
-            problems.push(format!("{at}.experiments"), format!("at most {EXPERIMENTS_MAX} of them"));
+            problems.push(format!("{at}.experiments"), format!("at most {EXPERIMENTS_MAX} experiments are allowed"));
         }
         let known = |field: String, test: &Test, problems: &mut Problems<'_>| {
             if test.untested.is_none() {
@@ -247,7 +247,7 @@ impl Claim {
             if experiment.with.is_some() && experiment.without.is_some() {
                 problems.push(
                     format!("{at}.without"),
-                    "an experiment has a condition or leaves one out, not both",
+                    "an experiment either adds or removes a condition",
                 );
             }
             known(format!("{at}.method"), &experiment.test(), problems);
@@ -276,45 +276,45 @@ impl Claim {
         }
     }
 
-    /// What is expected of a ratio, with its amount: of the claim itself where nothing else is said.
+    /// Expected relation with its ratio; by default that of the claim.
     ///
     /// # Errors
-    /// When nothing is claimed.
+    /// If nothing is claimed.
     pub fn relation(&self, expect: Option<&Relation>) -> Result<Relation, String> {
-        let relation = expect.or(self.claim.as_ref()).ok_or("must say what is claimed")?;
+        let relation = expect.or(self.claim.as_ref()).ok_or("must state the claim")?;
         let published = if self.b.figure.is_some() { Some(1.0) } else { self.published.ratio() };
-        // An order that is expected elsewhere has nothing to do with what was published of this one.
+        // The published ratio applies to the claim only, not to an expected order.
         let published = published.filter(|_| expect.is_none() || relation.is == Is::About);
         Ok(Relation { ratio: relation.ratio.or(published), ..relation.clone() })
     }
 
-    /// The ratios for which this is so.
+    /// The range of the expected relation.
     ///
     /// # Errors
-    /// The rule that is broken.
+    /// The violated rule.
     pub fn region(&self, expect: Option<&Relation>) -> Result<Region, String> {
-        Region::of(&self.relation(expect)?)
+        Region::new(&self.relation(expect)?)
     }
 
-    /// The first side of a test.
+    /// First side of a test.
     #[must_use]
     pub fn a_of<'a>(&'a self, test: &'a Test) -> &'a Side {
         test.a.as_ref().unwrap_or(&self.a)
     }
 
-    /// The second.
+    /// Second side of a test.
     #[must_use]
     pub fn b_of<'a>(&'a self, test: &'a Test) -> &'a Side {
         test.b.as_ref().unwrap_or(&self.b)
     }
 
-    /// What a test compares.
+    /// Metric of a test.
     #[must_use]
     pub fn metric_of<'a>(&'a self, test: &'a Test) -> &'a str {
         test.metric.as_deref().unwrap_or(&self.metric)
     }
 
-    /// All tests of it, with their places in the file.
+    /// All tests of the claim, with their positions in the file.
     pub fn tests(&self) -> impl Iterator<Item = (String, Test)> + '_ {
         let own = [("article", &self.article), ("fair", &self.fair)];
         let own = own.into_iter().filter_map(|(at, test)| Some((at.to_owned(), test.clone()?)));
@@ -325,7 +325,7 @@ impl Claim {
 }
 
 impl Experiment {
-    /// What is measured of it.
+    /// The test of the experiment.
     #[must_use]
     pub fn test(&self) -> Test {
         let Self { method, metric, a, b, .. } = self.clone();
@@ -333,7 +333,7 @@ impl Experiment {
     }
 }
 
-/// Letters, digits and `-`, first a letter: what can follow a `.` on the command line.
+/// Whether an id can follow a `.` on the command line: letters, digits and `-`, starting with a letter.
 fn is_id(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic())
@@ -341,7 +341,7 @@ fn is_id(text: &str) -> bool {
         && text.bytes().all(plain)
 }
 
-/// Where the claims of a repository are.
+/// Folder of the claims of a repository.
 #[must_use]
 pub fn folder(root: &Path) -> PathBuf {
     root.join("claims")

@@ -1,31 +1,31 @@
-//! An article's claims and the runs of its methods, to verdicts. Nothing is measured here: runs come from the store.
+//! Verdicts on the claims of an article, from the stored runs of its methods.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::article::{Article, Claim, Published, Test};
+use super::article::{Article, ArticleClaim, Published, Test};
 use super::measured::{Measured, measured};
-use super::region::{Finding, Region, Verdict, verdict};
+use super::region::{Finding, Region, ClaimVerdict, verdict};
 use crate::report;
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::Side;
 use netdyno_lab_store::{Run, StoreError};
 
-/// Version of the JSON.
+/// Version of the schema of [`Replication`].
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What came out of a replication.
+/// Result of a replication.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replication {
     /// Version of this schema.
     pub schema_version: u32,
-    /// The articles, as they were asked for.
+    /// The articles, in the requested order.
     pub articles: Vec<Judged>,
 }
 
-/// An article, put to the test.
+/// A tested article.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// Its id.
@@ -34,28 +34,28 @@ pub struct Judged {
     pub title: String,
     /// What it compares.
     pub about: String,
-    /// How it measured.
+    /// Conditions of its measurements.
     pub conditions: Vec<String>,
-    /// What of that is otherwise here.
+    /// Differences from these conditions.
     pub differs: Vec<String>,
-    /// Its methods, as they were run.
+    /// The runs of its methods.
     pub methods: Vec<Ran>,
     /// Its claims.
     pub claims: Vec<JudgedClaim>,
 }
 
-/// A method, as it was run.
+/// The run of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ran {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub about: String,
     /// The command that repeats it.
     pub command: String,
-    /// The run; empty: none.
+    /// Id of the run; empty: none.
     pub run: String,
-    /// What was run, in a line; or why nothing was.
+    /// Headline of the run, or the reason why there is none.
     pub headline: String,
     /// The machine.
     pub host: String,
@@ -66,72 +66,72 @@ pub struct Ran {
 pub struct JudgedClaim {
     /// `D.throughput`
     pub id: String,
-    /// What the article says.
+    /// Statement of the article.
     pub statement: String,
-    /// What it printed.
+    /// Published values.
     pub published: Published,
-    /// The ratio of that.
+    /// Their ratio.
     pub published_ratio: Option<f64>,
-    /// By the article's own method.
+    /// Result of the article's own method.
     pub article: Tested,
-    /// Where both sides are treated alike.
+    /// Result of the fair method, which treats both sides alike.
     pub fair: Tested,
-    /// What shows the cause.
+    /// Experiments about the cause.
     pub experiments: Vec<JudgedExperiment>,
     /// The verdict.
-    pub verdict: Verdict,
-    /// The conditions that make it so, where it holds only under those of the article.
+    pub verdict: ClaimVerdict,
+    /// Conditions of the article that explain its result, if it holds only under these.
     pub conditions: Vec<String>,
     /// The verdict in words.
     pub sentence: String,
-    /// What a reader should know beside it.
+    /// Remark.
     pub note: String,
 }
 
-/// A claim by one method.
+/// Result of one method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tested {
     /// The method; empty: none.
     pub method: String,
-    /// What was compared: `throughput`.
+    /// The metric: `throughput`.
     pub metric: String,
-    /// Of whom: `one : other`.
+    /// Both sides: `a : b`.
     pub sides: String,
-    /// What it says.
+    /// The result.
     pub finding: Finding,
-    /// The ratio.
+    /// The measured ratio.
     pub measured: Option<Measured>,
-    /// Why there is none.
+    /// Reason why there is none.
     pub why: String,
-    /// About how many more sessions or blocks would decide it, where it is open and that can be told.
+    /// If open: estimated number of further sessions or blocks for a decision.
     #[serde(default)]
     pub needs: Option<u32>,
 }
 
-/// An experiment, and whether it showed what was expected.
+/// Result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgedExperiment {
-    /// What is varied, and what that would show.
+    /// What is varied, and the expected effect.
     pub about: String,
-    /// What came out; the finding is of what was expected.
+    /// The result, relative to the expectation.
     pub tested: Tested,
 }
 
-/// The runs of an article's methods: each, or why there is none.
+/// The runs of an article's methods, or the reasons why there are none.
 pub type Runs = BTreeMap<String, Result<Run, String>>;
 
-/// Judges these claims of an article.
+/// Judges claims of an article.
 ///
 /// # Errors
-/// When a stored manifest cannot be read.
-pub fn judge(article: &Article, claims: &[&Claim], runs: &Runs) -> Result<Judged, StoreError> {
+/// If a stored manifest cannot be read.
+pub fn judge(article: &Article, claims: &[&ArticleClaim], runs: &Runs) -> Result<Judged, StoreError> {
     let mut workloads = BTreeMap::new();
     for (name, run) in runs {
         if let Ok(run) = run {
             workloads.insert(name.as_str(), run.header.parsed_workload()?);
         }
     }
-    let bench = Bench { runs, workloads };
+    let evidence = Evidence { runs, workloads };
     let methods = article.methods.iter().filter(|(name, _)| runs.contains_key(*name));
     let ran = |(name, method): (&String, &super::Method)| {
         let run = runs[name].as_ref();
@@ -152,33 +152,33 @@ pub fn judge(article: &Article, claims: &[&Claim], runs: &Runs) -> Result<Judged
         conditions: article.conditions.clone(),
         differs: article.differs.clone(),
         methods: methods.map(ran).collect::<Result<_, StoreError>>()?,
-        claims: claims.iter().map(|claim| bench.judge(&article.id, claim)).collect(),
+        claims: claims.iter().map(|claim| evidence.judge(&article.id, claim)).collect(),
     })
 }
 
-struct Bench<'a> {
+struct Evidence<'a> {
     runs: &'a Runs,
     workloads: BTreeMap<&'a str, Workload>,
 }
 
-impl Bench<'_> {
-    fn judge(&self, article: &str, claim: &Claim) -> JudgedClaim {
+impl Evidence<'_> {
+    fn judge(&self, article: &str, claim: &ArticleClaim) -> JudgedClaim {
         let region = claim.region(None).ok();
         let missing = |why: &str| Tested::missing("", claim.metric.clone(), String::new(), why.to_owned());
-        let of = |test: &Option<Test>, none: &str| match (test, region, &claim.untested) {
+        let result = |test: &Option<Test>, none: &str| match (test, region, &claim.untested) {
             (_, _, Some(why)) => missing(why),
             (Some(test), Some(region), None) => self.tested(claim, test, region),
             _ => missing(none),
         };
-        let own = of(&claim.article, "the article's method is the fair one");
-        let fair = of(&claim.fair, "no fair method is named").strict();
+        let own = result(&claim.article, "the article's method is the fair one");
+        let fair = result(&claim.fair, "no fair method is named").strict();
         let experiments: Vec<JudgedExperiment> = claim
             .experiments
             .iter()
             .filter_map(|e| {
                 let mut tested = self.tested(claim, &e.test(), claim.region(e.expect.as_ref()).ok()?);
                 if e.without.is_some() && e.expect.is_none() {
-                    tested.finding = tested.finding.turned();
+                    tested.finding = tested.finding.negated();
                 }
                 Some(JudgedExperiment { about: e.about.clone(), tested })
             })
@@ -189,7 +189,7 @@ impl Bench<'_> {
         };
         let mut conditions: Vec<String> =
             claim.experiments.iter().zip(&experiments).filter_map(named).collect();
-        if verdict != Verdict::OnlyAsPublished {
+        if verdict != ClaimVerdict::OnlyAsPublished {
             conditions.clear();
         }
         JudgedClaim {
@@ -207,7 +207,7 @@ impl Bench<'_> {
         }
     }
 
-    fn tested(&self, claim: &Claim, test: &Test, region: Region) -> Tested {
+    fn tested(&self, claim: &ArticleClaim, test: &Test, region: Region) -> Tested {
         let (a, b, metric) = (claim.a_of(test), claim.b_of(test), claim.metric_of(test));
         let missing = |why: String| Tested::missing(&test.method, metric.to_owned(), sides(a, b), why);
         if let Some(why) = &test.untested {
@@ -243,7 +243,7 @@ impl Tested {
         }
     }
 
-    /// What is another's figure is no fair one.
+    /// Rejects a result with remarks, which does not represent the contender.
     fn strict(mut self) -> Self {
         let notes = self.measured.as_ref().map(|m| m.notes.join("; ")).filter(|notes| !notes.is_empty());
         if let Some(notes) = notes {
@@ -257,9 +257,9 @@ fn sides(a: &Side, b: &Side) -> String {
     format!("{} : {}", a.label(), b.label())
 }
 
-/// The verdict in words.
+/// The verdict as a sentence.
 fn sentence(
-    verdict: Verdict,
+    verdict: ClaimVerdict,
     conditions: &[String],
     (own, fair): (&Tested, &Tested),
     region: Option<Region>,
@@ -271,33 +271,33 @@ fn sentence(
         |factor| format!("does not hold: equal within {:.0} %", (factor - 1.0) * 100.0),
     );
     match verdict {
-        Verdict::Holds if by_own(Finding::Refuted) => {
-            "holds, though not by the article's own method here".to_owned()
+        ClaimVerdict::Holds if by_own(Finding::Refuted) => {
+            "holds, but the article's own method refutes it here".to_owned()
         }
-        Verdict::Holds => "holds".to_owned(),
-        Verdict::OnlyAsPublished if conditions.is_empty() => {
-            "holds only under the article's conditions (which of them makes it so was not found)".to_owned()
+        ClaimVerdict::Holds => "holds".to_owned(),
+        ClaimVerdict::OnlyAsPublished if conditions.is_empty() => {
+            "holds only under the article's conditions (the responsible condition was not found)".to_owned()
         }
-        Verdict::OnlyAsPublished => {
+        ClaimVerdict::OnlyAsPublished => {
             format!("holds only under the article's conditions: {}", conditions.join("; "))
         }
-        Verdict::DoesNotHold if by_own(Finding::Open) => {
-            format!("{not}; whether by the article's own method is undecided")
+        ClaimVerdict::DoesNotHold if by_own(Finding::Open) => {
+            format!("{not}; undecided by the article's own method")
         }
-        Verdict::DoesNotHold if by_own(Finding::Refuted) => {
-            format!("{not}, by the article's own method neither")
+        ClaimVerdict::DoesNotHold if by_own(Finding::Refuted) => {
+            format!("{not}; the article's own method also refutes it")
         }
-        Verdict::DoesNotHold => not,
-        Verdict::Undecided if by_own(Finding::Shown) => {
+        ClaimVerdict::DoesNotHold => not,
+        ClaimVerdict::Undecided if by_own(Finding::Shown) => {
             format!(
-                "undecided: shown by the article's own method, open where both are treated alike; {}",
+                "undecided: confirmed by the article's own method, undecided by the fair method; {}",
                 remedy(fair)
             )
         }
-        Verdict::Undecided => format!("undecided: {}", remedy(fair)),
-        Verdict::NotTested => {
+        ClaimVerdict::Undecided => format!("undecided: {}", remedy(fair)),
+        ClaimVerdict::NotTested => {
             let own = match own.finding {
-                Finding::Shown => "; shown by the article's own method",
+                Finding::Shown => "; confirmed by the article's own method",
                 Finding::Refuted => "; refuted by the article's own method",
                 Finding::Open | Finding::Missing => "",
             };
@@ -306,12 +306,12 @@ fn sentence(
     }
 }
 
-/// What would decide it.
+/// How to decide the claim.
 fn remedy(fair: &Tested) -> String {
     let unit = fair.measured.as_ref().and_then(|m| Some(m.of.split_once(' ')?.1.trim_end_matches('s')));
     match (fair.needs, unit) {
-        (Some(1), Some(unit)) => format!("one more {unit} would tell: --resume"),
-        (Some(count), Some(unit)) => format!("about {count} more {unit}s would tell: --resume"),
-        _ => "too near to what is claimed for any --budget".to_owned(),
+        (Some(1), Some(unit)) => format!("about one more {unit} is needed: --resume"),
+        (Some(count), Some(unit)) => format!("about {count} more {unit}s are needed: --resume"),
+        _ => "the ratio is too close to the claimed bound for any --budget".to_owned(),
     }
 }

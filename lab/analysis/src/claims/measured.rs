@@ -1,55 +1,54 @@
-//! The ratio of two sides, from a stored run.
+//! Ratio of the two sides of a claim, from a stored run.
 //!
-//! Does: find each side's cell; pair what was measured at the same time (sessions of a duel, else blocks) and give the ratio with
-//! an interval that is valid whenever the run stopped. Does not: correct for the number of claims; each interval stands for itself.
-//! So it begins with the third session as with the third block: an early start costs most at the small levels of many comparisons.
+//! Finds the cell of each side, pairs what was measured at the same time (sessions of a duel, else blocks), and computes the
+//! ratio with an anytime-valid interval. There is no correction for the number of claims, so that intervals begin with the
+//! third session, as with the third block. An early start costs most at the small levels of multiple comparisons.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duels::Duels;
+use crate::duels::{self, Duels};
 use crate::generator;
 use crate::load;
 use crate::metrics;
 use crate::verdicts::{baseline_among, groups};
 use netdyno_lab_manifest::{Metric, Workload};
 use netdyno_lab_store::Side;
-use netdyno_lab_store::code_lines::CodeLines;
-use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, TrialRecord};
+use netdyno_lab_store::{CellRecord, CellStatus, Run};
 use netdyno_stats::{Interval, Unit, confidence_sequence};
 
-/// What a metric that is no metric of the workload begins with: lines of code.
+/// Prefix of metrics that count lines of code.
 pub const CODE: &str = "code.";
 
-/// The first interval, of blocks and of sessions.
+/// Unit whose minimum count of observations applies to the intervals of claims, for blocks and sessions.
 pub(super) const FROM: Unit = Unit::Block;
 
-/// A ratio and where it comes from.
+/// A ratio and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Measured {
-    /// The first side by the second.
+    /// First side / second side.
     pub ratio: f64,
-    /// Lower end of its interval; null: unbounded.
+    /// Lower end of the interval; null: unbounded.
     pub low: Option<f64>,
     /// Upper end; null: unbounded.
     pub high: Option<f64>,
-    /// The first side's figure.
+    /// Value of the first side.
     pub a: Option<f64>,
-    /// The second's.
+    /// Value of the second side.
     pub b: Option<f64>,
-    /// Their unit.
+    /// Unit of the values.
     pub unit: String,
     /// `12 sessions`, `3 blocks`, `counted`.
     pub of: String,
-    /// What the reader should know: a rate that was not held, a generator that was the limit.
+    /// Remarks: a load that was not held, a generator that was the limit.
     pub notes: Vec<String>,
 }
 
-/// The ratio of two sides of a run, and the logarithms that it is made of: none where it was counted.
+/// The ratio of two sides of a run, and its log ratios. Counted lines have no log ratios.
 ///
 /// # Errors
-/// In words: why there is none.
+/// The reason why there is no ratio.
 pub(super) fn measured(
     run: &Run,
     workload: &Workload,
@@ -76,22 +75,22 @@ pub(super) fn measured(
         return Ok((measured, Vec::new()));
     }
     let metric = workload.metric(metric).map_err(|e| e.to_string())?;
-    let duels = Duels::of(run, workload);
+    let duels = Duels::new(run, workload);
     let pair = Pair { run, duels: &duels, metric };
     let (logs, unit) = pair.logs(cell_a, cell_b.ok_or(b.figure.unwrap_or(f64::NAN)))?;
     let interval =
         interval(&logs, run.header.settings.alpha).map_err(|why| format!("{}: {why}", metric.label))?;
-    let pool = |cell: usize| metrics::Pool::of(&duels.counted(cell));
+    let pool = |cell: usize| metrics::Pool::new(&duels.counted(cell));
     let value = |cell: usize| pool(cell).figure(metric, &run.cells[cell].params).value;
-    let bounded = |log: f64| log.is_finite().then(|| log.exp());
+    let (ratio, low, high) = interval.ratios();
     let count = u32::try_from(logs.len()).unwrap_or(u32::MAX);
     let both = [Some((cell_a, a)), cell_b.map(|cell| (cell, b))];
     let notes =
         both.into_iter().flatten().filter_map(|(cell, side)| limit(workload, run, &duels, cell, side));
     let measured = Measured {
-        ratio: interval.estimate.exp(),
-        low: bounded(interval.low),
-        high: bounded(interval.high),
+        ratio,
+        low,
+        high,
         a: value(cell_a),
         b: cell_b.map_or(b.figure, value),
         unit: metric.unit.clone(),
@@ -115,12 +114,12 @@ fn cell_of(run: &Run, side: &Side) -> Result<usize, String> {
     }
 }
 
-/// What makes the figures of a cell another's: it did not hold its rate, or the generator was the limit.
+/// Why the values of a cell do not represent its contender: it did not hold its load, or the generator was the limit.
 fn limit(workload: &Workload, run: &Run, duels: &Duels<'_>, cell: usize, side: &Side) -> Option<String> {
     let trials = duels.counted(cell);
     let load = load::of_cell(workload, &run.cells[cell].params, &trials);
     if load.as_ref().is_some_and(load::Load::is_missed) {
-        return Some(format!("{} did not hold its rate", side.label()));
+        return Some(format!("{} did not hold the offered load", side.label()));
     }
     generator::limit(workload, load.as_ref(), &trials).map(|why| format!("{}: {why}", side.label()))
 }
@@ -128,14 +127,14 @@ fn limit(workload: &Workload, run: &Run, duels: &Duels<'_>, cell: usize, side: &
 fn lines_of(cell: &CellRecord, side: &Side, part: &str) -> Result<f64, String> {
     let name = side.contender.as_ref().or_else(|| side.roles.values().next());
     let build = name.and_then(|name| cell.builds.get(name));
-    let lines: &CodeLines = &build.ok_or_else(|| format!("{}: no build is recorded", side.label()))?.lines;
+    let lines = &build.ok_or_else(|| format!("{}: no build is recorded", side.label()))?.lines;
     let counted = lines.parts().into_iter().find(|(name, _)| *name == part).map(|(_, count)| count);
-    let counted = counted.ok_or_else(|| format!("lines of code have no part \"{part}\""))?;
+    let counted = counted.ok_or_else(|| format!("unknown kind of lines of code: \"{part}\""))?;
     let why = || format!("{}: lines not counted: {}", side.label(), counted.source);
     counted.lines.filter(|lines| *lines > 0).map(|lines| lines as f64).ok_or_else(why)
 }
 
-/// What pairs are made of.
+/// A metric of two cells of a run.
 pub(super) struct Pair<'a> {
     pub(super) run: &'a Run,
     pub(super) duels: &'a Duels<'a>,
@@ -143,29 +142,30 @@ pub(super) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The logs of a cell's ratios to another one, or to a figure: by duels where they were held between the two, or of each with
-    /// the baseline; else by blocks.
+    /// Log ratios of a cell to another one, or to a figure: from their duels, or from the duels of each with the baseline; else
+    /// from blocks.
     ///
     /// # Errors
-    /// In words: why the two cannot be compared in this run.
+    /// Why the two cannot be compared in this run.
     pub(super) fn logs(&self, a: usize, b: Result<usize, f64>) -> Result<(Vec<f64>, Unit), String> {
+        let values = |cell: usize| duels::values(self.run, self.metric, cell, self.duels.counted(cell));
         let in_turns = |cell: usize| self.duels.counted(cell).iter().any(|t| t.turns.is_some());
         let b = match b {
             Ok(b) => b,
-            // A figure is not paired with anything: the machine's drift is in it.
+            // A figure cannot be paired: the ratio includes the machine's drift.
             Err(figure) => {
                 let unit = if in_turns(a) { Unit::Session } else { Unit::Block };
-                return Ok((self.values(a).map(|(_, value)| (value / figure).ln()).collect(), unit));
+                return Ok((values(a).into_values().map(|value| (value / figure).ln()).collect(), unit));
             }
         };
         if !(in_turns(a) || in_turns(b)) {
-            return Ok((self.by_blocks(a, b), Unit::Block));
+            return Ok((duels::log_ratios(&values(a), &values(b)).into_values().collect(), Unit::Block));
         }
         let cells = &self.run.cells;
         let group = groups(self.run).into_iter().find(|(_, members)| members.contains(&a));
         let baseline = group.and_then(|(_, members)| baseline_among(self.run, &members));
         let Some(baseline) = baseline.filter(|_| cells[a].params == cells[b].params) else {
-            return Err("duels compare at one set of parameters alone: add --blocks to the method".to_owned());
+            return Err("duels compare cells with equal parameters only: add --blocks to the method".to_owned());
         };
         let to_baseline = |cell: usize| -> BTreeMap<u32, f64> {
             let sessions = self.duels.by_session(self.metric, cell, baseline).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Pair<'_> {
         let logs = match (a == baseline, b == baseline) {
             (_, true) => to_baseline(a).into_values().collect(),
             (true, false) => to_baseline(b).into_values().map(|log| -log).collect(),
-            // In one session the baseline's part goes away; in two of one round both have their own. Either is one draw of the ratio.
+            // In a common session, the baseline cancels. In two sessions of one round, each has its own baseline.
             (false, false) => {
                 let base = to_baseline(b);
                 to_baseline(a).into_iter().filter_map(|(round, log)| Some(log - base.get(&round)?)).collect()
@@ -182,28 +182,14 @@ impl Pair<'_> {
         };
         Ok((logs, Unit::Session))
     }
-
-    fn by_blocks(&self, a: usize, b: usize) -> Vec<f64> {
-        let of = |cell: usize| -> BTreeMap<u32, f64> {
-            self.values(cell).map(|(t, value)| (t.block, value)).collect()
-        };
-        let base = of(b);
-        of(a).into_iter().filter_map(|(block, value)| Some((value / base.get(&block)?).ln())).collect()
-    }
-
-    fn values(&self, cell: usize) -> impl Iterator<Item = (&TrialRecord, f64)> {
-        let good = self.duels.counted(cell).into_iter().filter(|t| t.outcome == Outcome::Ok);
-        let params = &self.run.cells[cell].params;
-        good.filter_map(move |t| Some((t, metrics::of_trial(self.metric, params, t).value?)))
-    }
 }
 
-/// The interval of a claim about these; unbounded, as long as there is one value.
+/// Confidence interval of a claim's log ratios; unbounded for a single value.
 pub(super) fn interval(logs: &[f64], alpha: f64) -> Result<Interval, &'static str> {
     match logs {
-        [] => Err("nothing was measured of both at the same time"),
-        _ if logs.iter().any(|log| !log.is_finite()) => Err("a figure is 0, which has no ratio"),
-        [one] => Ok(Interval { estimate: *one, low: f64::NEG_INFINITY, high: f64::INFINITY }),
+        [] => Err("no block or session has values of both sides"),
+        _ if logs.iter().any(|log| !log.is_finite()) => Err("a value is 0, which has no ratio"),
+        [single] => Ok(Interval::unbounded(*single)),
         _ => confidence_sequence(logs, FROM, alpha).ok_or("no interval"),
     }
 }
@@ -259,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn why_there_is_none_is_told() {
+    fn a_missing_ratio_has_a_reason() {
         let run = run(&[
             ("one", CellStatus::Ok, &[2000; 3]),
             ("ill", CellStatus::Failed, &[1]),
@@ -274,7 +260,7 @@ mod tests {
             (named("ill"), "ill failed: the sink"),
             (named("absent"), "absent cannot run here"),
             (named("nobody"), "nobody is not in run"),
-            (named("idle"), "nothing was measured of both"),
+            (named("idle"), "no block or session has values of both"),
             (at(7), "one at rate=7 is not in run"),
         ] {
             let error = check(&run, &named("one"), &side).unwrap_err();

@@ -1,12 +1,12 @@
-//! Published comparisons, put to the test: what an article claims, as data, and what runs say of it.
+//! Tests of published comparisons: claims of an article as data, and their verdicts from stored runs.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read and validate `claims/*.toml` and files of others' | run anything: `netdyno replicate` does |
-//! | take each claim's ratio from stored runs, with its interval | know an article or a contender by name |
-//! | give a verdict by a pure function of what was claimed and two intervals | correct for the number of claims |
+//! | read and validate `claims/*.toml` and other files of claims | run contenders: `netdyno replicate` does |
+//! | compute the ratio of each claim and its interval from stored runs | know an article or a contender by name |
+//! | derive a verdict from the claim and two intervals, as a pure function | correct for the number of claims |
 //!
-//! `docs/CLAIMS.md` says how such a file is written.
+//! `docs/CLAIMS.md` describes the file format.
 
 mod article;
 mod judged;
@@ -16,18 +16,18 @@ mod question;
 mod region;
 #[cfg(test)]
 mod simulated;
-mod turn;
+mod schedule;
 
 use std::path::{Path, PathBuf};
 
-pub use article::{Article, Claim, Experiment, Method, Published, Test, folder};
+pub use article::{Article, ArticleClaim, Experiment, Method, Published, Test, folder};
 pub use judged::{
     Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge,
 };
 pub use measured::{CODE, Measured};
 pub use question::{Asked, Standing, keep_asked, next, questions, standings, wanted};
-pub use region::{Finding, Region, Verdict};
-pub use turn::{FIRST_ROUNDS, Turn, soonest};
+pub use region::{Finding, Region, ClaimVerdict};
+pub use schedule::{FIRST_ROUNDS, Continuation, soonest};
 
 use limits::ARTICLES_MAX;
 use netdyno_lab_manifest::ManifestError;
@@ -36,16 +36,16 @@ use netdyno_lab_manifest::read::read_text;
 /// A file of claims.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// Where it is.
+    /// Path of the file.
     pub file: PathBuf,
-    /// As it is written.
+    /// Its text.
     pub text: String,
-    /// What it says.
+    /// The parsed article.
     pub article: Article,
 }
 
 impl Method {
-    /// The command that repeats it, as a shell takes it; how long it measures is left to that command.
+    /// Shell command that repeats the method, without a budget.
     #[must_use]
     pub fn command(&self) -> String {
         let env: String = self.env.iter().map(|(name, value)| format!("{name}={value} ")).collect();
@@ -56,7 +56,7 @@ impl Method {
 /// Reads one file.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Every defect of the file.
 pub fn load(file: &Path) -> Result<Loaded, ManifestError> {
     let text = read_text(Path::new(""), file)?;
     match Article::parse(file, &text) {
@@ -66,10 +66,10 @@ pub fn load(file: &Path) -> Result<Loaded, ManifestError> {
     }
 }
 
-/// Reads the claims of a repository, in the order of their files; none where it has no such folder.
+/// Reads the claims of a repository, in the order of their files; empty without the folder.
 ///
 /// # Errors
-/// Everything that is wrong with the first broken one, or two of one id.
+/// Every defect of the first invalid file, or two articles with one id.
 pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
     let folder = folder(root);
     let mut files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
@@ -85,7 +85,7 @@ pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
     for file in files {
         let loaded = load(&file)?;
         if let Some(other) = all.iter().find(|l| l.article.id == loaded.article.id) {
-            let rule = format!("\"{}\" is the id of {}, too", loaded.article.id, other.file.display());
+            let rule = format!("\"{}\" is also the id of {}", loaded.article.id, other.file.display());
             return Err(ManifestError::Invalid {
                 file,
                 line: None,
@@ -99,15 +99,15 @@ pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
     Ok(all)
 }
 
-/// The claims of an article that are named: all, that of this id, or those whose id begins with it and a `-`.
+/// The claims of an article that are selected: all, the one with this id, or those whose id begins with it and `-`.
 ///
 /// # Errors
-/// When there is none, with the nearest.
-pub fn named<'a>(article: &'a Article, wanted: Option<&str>) -> Result<Vec<&'a Claim>, ManifestError> {
+/// If no claim matches, with the nearest id.
+pub fn named<'a>(article: &'a Article, wanted: Option<&str>) -> Result<Vec<&'a ArticleClaim>, ManifestError> {
     let Some(wanted) = wanted else { return Ok(article.claims.iter().collect()) };
     let is_named =
         |id: &str| id == wanted || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('-'));
-    let found: Vec<&Claim> = article.claims.iter().filter(|c| is_named(&c.id)).collect();
+    let found: Vec<&ArticleClaim> = article.claims.iter().filter(|c| is_named(&c.id)).collect();
     if found.is_empty() {
         return Err(ManifestError::unknown("claim", wanted, article.claims.iter().map(|c| &c.id)));
     }

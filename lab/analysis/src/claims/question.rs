@@ -1,16 +1,13 @@
-//! What a run is to find out for its claims, and what of that is still open.
+//! Questions that a run answers for its claims: which are open, how many rounds they need, and which come next.
 //!
-//! Does: say of each question of a run whether its interval says something, and how many more rounds it is likely to take; choose
-//! those that the next round brings nearest to their end. Does not: judge claims; a question that is answered may be so either way.
-//!
-//! Which question has the next round depends on what was measured, and so does when it has no more. Each interval is valid at any such
-//! time (docs/METHOD.md), so that the choice costs speed where it is bad, and never truth.
+//! A question is closed when its interval decides it either way. The order and the number of rounds depend on measured values.
+//! Every interval is valid at any stopping time (docs/METHOD.md), so that a bad order costs time but no accuracy.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::article::{Article, Claim, Experiment};
+use super::article::{Article, ArticleClaim, Experiment};
 use super::judged::JudgedClaim;
 use super::measured::{CODE, Pair};
 use super::region::{Finding, Region};
@@ -21,46 +18,45 @@ use netdyno_lab_store::PlannedCell;
 use netdyno_lab_store::{CellStatus, Run};
 use netdyno_lab_store::{Question, Side};
 
-/// What is asked of a run from outside.
+/// Questions passed to a run by another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// All that it is to find out.
+    /// The questions.
     pub questions: Vec<Question>,
-    /// In so many rounds at the most.
+    /// Maximum number of rounds.
     pub rounds: u32,
 }
 
-/// How far a question is from its end.
+/// Progress of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Its interval says something, or there can be none.
+    /// Its interval decides it, or there can be none.
     Closed,
-    /// About so many more rounds, if noise and ratio stay as they are. A forecast that is taken too seriously, since one session was
-    /// disturbed, costs less than one that is not (`simulated`).
+    /// Estimated number of further rounds, if noise and ratio stay the same.
     Open(u32),
 }
 
 impl Standing {
-    /// Of a question with these logarithms by now.
+    /// Progress of a question with these log ratios so far.
     #[must_use]
-    pub(super) fn of(region: Region, logs: &[f64], alpha: f64) -> Standing {
-        if region.is_told(logs, alpha) {
+    pub(super) fn new(region: Region, logs: &[f64], alpha: f64) -> Standing {
+        if region.is_decided(logs, alpha) {
             return Standing::Closed;
         }
         Standing::Open(region.needs(logs, alpha).unwrap_or(u32::MAX))
     }
 }
 
-/// Where both sides are treated alike, first: alone it decides between most verdicts.
+/// Rank of the fair method, which decides between most verdicts.
 const FAIR: u8 = 0;
-/// The article's own method, and what may show the condition that makes it so.
+/// Rank of the article's own method, and of experiments about the responsible condition.
 const OWN: u8 = 1;
-/// What changes no verdict.
+/// Rank of tests that change no verdict.
 const ASIDE: u8 = 2;
 
-/// What a method is still to find out for these claims; with what is known of them by now, if anything is.
+/// Questions of a method for these claims, given their results so far.
 #[must_use]
-pub fn questions(claims: &[(&Claim, Option<&JudgedClaim>)], method: &str) -> Vec<Question> {
+pub fn questions(claims: &[(&ArticleClaim, Option<&JudgedClaim>)], method: &str) -> Vec<Question> {
     let mut all: Vec<Question> = Vec::new();
     for (claim, known) in claims.iter().filter(|(claim, _)| claim.untested.is_none()) {
         for question in of_claim(claim, *known, method) {
@@ -73,10 +69,11 @@ pub fn questions(claims: &[(&Claim, Option<&JudgedClaim>)], method: &str) -> Vec
     all
 }
 
-fn of_claim(claim: &Claim, known: Option<&JudgedClaim>, method: &str) -> Vec<Question> {
-    let finding = |tested: fn(&JudgedClaim) -> Finding| known.map(tested);
+fn of_claim(claim: &ArticleClaim, known: Option<&JudgedClaim>, method: &str) -> Vec<Question> {
+    let finding = |finding: fn(&JudgedClaim) -> Finding| known.map(finding);
     let (fair, own) = (finding(|k| k.fair.finding), finding(|k| k.article.finding));
-    // Shown fairly it holds, whatever the article's method says; and only what that one shows has a condition to be found.
+    // A claim confirmed by the fair method holds in any case. Otherwise, a condition can only explain a claim that the article's
+    // method confirms.
     let is_fair = fair == Some(Finding::Shown);
     let has_condition = !is_fair && own != Some(Finding::Refuted);
     let tests = [(&claim.article, if is_fair { ASIDE } else { OWN }), (&claim.fair, FAIR)];
@@ -97,7 +94,7 @@ fn of_claim(claim: &Claim, known: Option<&JudgedClaim>, method: &str) -> Vec<Que
         .collect()
 }
 
-/// The cells that somebody asks for, and the baseline of those that are compared with one.
+/// Keeps the cells that questions refer to, and the baselines of those that are compared in duels.
 pub fn keep_asked(
     cells: &mut Vec<PlannedCell>,
     questions: &[Question],
@@ -113,14 +110,14 @@ pub fn keep_asked(
     cells.retain(|cell| asked.contains(cell) || is_baseline(cell) && in_duels(cell) && has_rival(cell));
 }
 
-/// How each question of a run stands.
+/// Progress of each question of a run.
 #[must_use]
 pub fn standings(run: &Run, workload: &Workload, questions: &[Question]) -> Vec<Standing> {
-    let duels = Duels::of(run, workload);
+    let duels = Duels::new(run, workload);
     questions.iter().map(|q| standing(run, workload, &duels, q).unwrap_or(Standing::Closed)).collect()
 }
 
-/// None where there can be no answer.
+/// `None` if there can be no answer.
 fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Question) -> Option<Standing> {
     let cells = sides(run, question)?;
     let alive = |&i: &usize| matches!(run.cells[i].status, CellStatus::Planned | CellStatus::Ok);
@@ -135,26 +132,26 @@ fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Questi
     let metric = workload.metric(&question.metric).ok()?;
     let (logs, _) = Pair { run, duels, metric }.logs(a, b).ok()?;
     let alpha = run.header.settings.alpha;
-    let region = Region::of(&question.says).ok()?;
+    let region = Region::new(&question.says).ok()?;
     if logs.iter().any(|log| !log.is_finite()) {
         return None;
     }
     let is_in_doubt =
         |&cell: &usize| duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt());
-    match Standing::of(region, &logs, alpha) {
+    match Standing::new(region, &logs, alpha) {
         Standing::Closed if cells.iter().any(is_in_doubt) => Some(Standing::Open(1)),
         standing => Some(standing),
     }
 }
 
-/// The cells of its sides: one where the other is a figure.
+/// The cells of both sides; a single cell if the other side is a figure.
 fn sides(run: &Run, question: &Question) -> Option<Vec<usize>> {
     let second = if question.b.figure.is_some() { None } else { Some(run.cell_of(&question.b)?) };
     Some([Some(run.cell_of(&question.a)?), second].into_iter().flatten().collect())
 }
 
-/// The questions that the next round is for: those that are nearest to their end, and those up to twice as far. With each their rank
-/// counts as distance.
+/// Indices of the questions of the next round: those with the fewest estimated rounds, and those with up to twice as many. Each
+/// rank doubles the rounds.
 #[must_use]
 pub fn next(questions: &[(u8, Standing)]) -> BTreeSet<usize> {
     let far = |&(rank, standing): &(u8, Standing)| match standing {
@@ -166,8 +163,7 @@ pub fn next(questions: &[(u8, Standing)]) -> BTreeSet<usize> {
     questions.iter().enumerate().filter(|(_, q)| far(q).is_some_and(is_next)).map(|(i, _)| i).collect()
 }
 
-/// The cells that the next round of a run is for; none when all its questions are closed. The baseline of a duel takes part in any
-/// case, and is not among them.
+/// The cells of the next round; empty if all questions are closed. Baselines of duels take part in any case and are not included.
 #[must_use]
 pub fn wanted(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     let questions = &run.header.settings.questions;
@@ -175,7 +171,7 @@ pub fn wanted(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     let ranked: Vec<(u8, Standing)> = questions.iter().map(|q| q.rank).zip(standings).collect();
     let asked = next(&ranked).into_iter().filter_map(|i| sides(run, &questions[i]));
     let mut wanted: BTreeSet<usize> = asked.flatten().collect();
-    let duels = Duels::of(run, workload);
+    let duels = Duels::new(run, workload);
     for (_, members) in groups(run) {
         let baseline = baseline_among(run, &members);
         let rivals: Vec<usize> = members
@@ -193,14 +189,14 @@ pub fn wanted(run: &Run, workload: &Workload) -> BTreeSet<usize> {
 }
 
 impl Article {
-    /// The claims with what is known of them, as [`questions`] takes them.
+    /// Pairs claims with their results, for [`questions`].
     #[must_use]
     pub fn with<'a>(
         &self,
-        claims: &[&'a Claim],
+        claims: &[&'a ArticleClaim],
         known: &'a [JudgedClaim],
-    ) -> Vec<(&'a Claim, Option<&'a JudgedClaim>)> {
-        let of = |claim: &Claim| known.iter().find(|k| k.id == format!("{}.{}", self.id, claim.id));
-        claims.iter().map(|claim| (*claim, of(claim))).collect()
+    ) -> Vec<(&'a ArticleClaim, Option<&'a JudgedClaim>)> {
+        let result = |claim: &ArticleClaim| known.iter().find(|k| k.id == format!("{}.{}", self.id, claim.id));
+        claims.iter().map(|claim| (*claim, result(claim))).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What is claimed of a ratio, as a part of the axis, and what an interval says of it. Pure functions.
+//! A claim about a ratio as a range of values, and its comparison with an interval. Pure functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,35 +7,35 @@ use super::measured::{FROM, interval};
 use netdyno_lab_store::{Is, Relation};
 use netdyno_stats::needed;
 
-/// The ratios for which a claim is true. Both pairs of bounds are those of an interval.
+/// The ratios for which a claim is true.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Region {
-    /// An interval between these shows it.
+    /// An interval within this range confirms the claim.
     shown: (f64, f64),
-    /// One that is wholly below the first or above the second refutes it.
+    /// An interval outside of this range refutes the claim.
     possible: (f64, f64),
-    /// Up to this factor two are equal, where an order is claimed.
+    /// Factor within which two values are equal, for a claimed order.
     equal: Option<f64>,
 }
 
-/// What measuring says of a claim.
+/// Result of a test of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// The whole interval is where the claim is true.
+    /// The claim is true in the whole interval.
     Shown,
-    /// No part of it is.
+    /// The claim is false in the whole interval.
     Refuted,
-    /// Some part of it is: more measuring would tell.
+    /// The claim is true in a part of the interval; more measurements could decide.
     Open,
     /// There is no interval.
     Missing,
 }
 
 impl Finding {
-    /// Of the contrary.
+    /// Result for the opposite claim.
     #[must_use]
-    pub fn turned(self) -> Self {
+    pub fn negated(self) -> Self {
         match self {
             Self::Shown => Self::Refuted,
             Self::Refuted => Self::Shown,
@@ -44,35 +44,36 @@ impl Finding {
     }
 }
 
-/// What can be said of a claim.
+/// Verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Where both sides are treated alike, it is so.
+#[schemars(rename = "Verdict")]
+pub enum ClaimVerdict {
+    /// Confirmed by the fair method, which treats both sides alike.
     Holds,
-    /// It is so by the article's own method, and not where both sides are treated alike.
+    /// Confirmed by the article's own method, but refuted by the fair method.
     OnlyAsPublished,
-    /// It is not so where both sides are treated alike, nor shown by the article's own method.
+    /// Refuted by the fair method, and not confirmed by the article's own method.
     DoesNotHold,
-    /// The intervals are too wide to tell.
+    /// The interval is too wide.
     Undecided,
-    /// Nothing was measured fairly.
+    /// There is no result of the fair method.
     NotTested,
 }
 
-/// Ratios closer to 1 than this are no order: as for the verdicts of a run ...
+/// Ratios within this factor of 1 are equal, as in the verdicts of a run ...
 const EQUAL_LEAST: f64 = 1.02;
-/// ... and closer than the published ratio to this power, since who says threefold does not mean a hundredth ...
+/// ... and so are ratios within the published ratio to this power, because a claim of "three times" does not mean 1 % ...
 const EQUAL_POWER: f64 = 0.1;
-/// ... up to this.
+/// ... up to this factor.
 const EQUAL_MOST: f64 = 1.1;
 
 impl Region {
-    /// The ratios for which a relation holds.
+    /// The range of a relation.
     ///
     /// # Errors
-    /// The rule that is broken.
-    pub fn of(relation: &Relation) -> Result<Region, String> {
+    /// The violated rule.
+    pub fn new(relation: &Relation) -> Result<Region, String> {
         let sensible = |value: f64| value.is_finite() && (1.0 / RATIO_MAX..=RATIO_MAX).contains(&value);
         let ratio = relation.ratio.filter(|r| sensible(*r));
         match (relation.is, relation.within) {
@@ -83,13 +84,11 @@ impl Region {
                 None => Err(format!("needs a `ratio` up to {RATIO_MAX}, or `published` to have one")),
             },
             (Is::About, _) => Err("needs `within`, a factor above 1: within = 1.25".to_owned()),
-            (_, Some(_)) => Err("`within` goes with \"about\"; the others are orders".to_owned()),
+            (_, Some(_)) => Err("`within` is only valid with \"about\"".to_owned()),
         }
     }
-}
 
-impl Region {
-    /// More than 1. What is sure but about equal, for a claim of this ratio, is no difference that matters.
+    /// More than 1. A significant ratio that counts as equal for the claimed ratio refutes the claim.
     #[must_use]
     pub fn more(claimed: Option<f64>) -> Self {
         let equal = about_equal(claimed);
@@ -110,7 +109,7 @@ impl Region {
         Self { shown: ends, possible: ends, equal: None }
     }
 
-    /// What an interval says; an end that is none is unbounded.
+    /// Compares an interval with the range. An end of `None` is unbounded.
     #[must_use]
     pub fn finding(self, low: Option<f64>, high: Option<f64>) -> Finding {
         let (low, high) = (low.unwrap_or(f64::MIN_POSITIVE), high.unwrap_or(f64::MAX));
@@ -123,7 +122,7 @@ impl Region {
         }
     }
 
-    /// How far an interval about a ratio may reach, as a logarithm, and still say something; not above 0 where no interval would.
+    /// Maximum half-width, as a logarithm, of an interval around a ratio that decides the claim; at most 0 if none does.
     #[must_use]
     pub fn reach(self, ratio: f64) -> f64 {
         let (log, ln) = (ratio.ln(), |(low, high): (f64, f64)| (low.ln(), high.ln()));
@@ -133,13 +132,13 @@ impl Region {
         inside.max(outside)
     }
 
-    /// Whether the interval of these says something.
-    pub(super) fn is_told(self, logs: &[f64], alpha: f64) -> bool {
+    /// Whether the interval of these log ratios decides the claim.
+    pub(super) fn is_decided(self, logs: &[f64], alpha: f64) -> bool {
         let bounded = |log: f64| log.is_finite().then(|| log.exp());
         interval(logs, alpha).is_ok_and(|i| self.finding(bounded(i.low), bounded(i.high)) != Finding::Open)
     }
 
-    /// About how many more it takes until their interval says something; none where more than anybody would wait for.
+    /// Estimated number of further values until their interval decides the claim; `None` if too many.
     pub(super) fn needs(self, logs: &[f64], alpha: f64) -> Option<u32> {
         let missing = FROM.first().saturating_sub(logs.len());
         match interval(logs, alpha) {
@@ -149,7 +148,7 @@ impl Region {
         }
     }
 
-    /// The factor up to which two are equal, where the interval lies within it.
+    /// The factor within which two values are equal, if the interval lies within it.
     #[must_use]
     pub fn equal(self, low: Option<f64>, high: Option<f64>) -> Option<f64> {
         let (low, high) = low.zip(high)?;
@@ -157,21 +156,21 @@ impl Region {
     }
 }
 
-/// Up to which factor two are equal, where an order of this size is claimed.
+/// Factor within which two values are equal, for a claimed ratio.
 fn about_equal(claimed: Option<f64>) -> f64 {
     let size = claimed.map_or(1.0, |ratio| ratio.max(1.0 / ratio));
     size.powf(EQUAL_POWER).clamp(EQUAL_LEAST, EQUAL_MOST)
 }
 
-/// The verdict on a claim from what its two methods say.
+/// Verdict on a claim from the results of both methods.
 #[must_use]
-pub(super) fn verdict(article: Finding, fair: Finding) -> Verdict {
+pub(super) fn verdict(article: Finding, fair: Finding) -> ClaimVerdict {
     match (fair, article) {
-        (Finding::Shown, _) => Verdict::Holds,
-        (Finding::Refuted, Finding::Shown) => Verdict::OnlyAsPublished,
-        (Finding::Refuted, _) => Verdict::DoesNotHold,
-        (Finding::Open, _) => Verdict::Undecided,
-        (Finding::Missing, _) => Verdict::NotTested,
+        (Finding::Shown, _) => ClaimVerdict::Holds,
+        (Finding::Refuted, Finding::Shown) => ClaimVerdict::OnlyAsPublished,
+        (Finding::Refuted, _) => ClaimVerdict::DoesNotHold,
+        (Finding::Open, _) => ClaimVerdict::Undecided,
+        (Finding::Missing, _) => ClaimVerdict::NotTested,
     }
 }
 
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_intervals_say() {
+    fn intervals_decide_claims() {
         use Finding::{Open, Refuted, Shown};
         let about = Region::about(2.0, 1.25);
         let (more, less) = (Region::more(None), Region::less(None));
@@ -188,7 +187,7 @@ mod tests {
             (more, Some(1.5), Some(1.7), Shown),
             (more, Some(1.5), None, Shown),
             (more, Some(1.001), Some(1.4), Shown),
-            // Sure, but within the margin.
+            // Significant, but within the margin.
             (more, Some(1.001), Some(1.015), Refuted),
             (more, Some(0.6), Some(0.9), Refuted),
             (more, Some(0.9), Some(1.2), Open),
@@ -213,7 +212,7 @@ mod tests {
         }
     }
 
-    /// An interval that reaches a little less far decides, one that reaches a little farther does not.
+    /// A slightly narrower interval decides, a slightly wider one does not.
     #[test]
     fn an_interval_within_reach_decides() {
         for region in
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_equal_is_told_with_its_factor() {
+    fn equality_is_reported_with_its_factor() {
         let region = Region::more(Some(3.0));
         assert_eq!(region.equal(Some(0.95), Some(1.05)), Some(1.1));
         assert_eq!(region.equal(Some(0.85), Some(1.05)), None);
@@ -243,7 +242,7 @@ mod tests {
     /// Published order and the two intervals, to the verdict.
     #[test]
     fn verdicts() {
-        use Verdict::{DoesNotHold, Holds, NotTested, OnlyAsPublished, Undecided};
+        use ClaimVerdict::{DoesNotHold, Holds, NotTested, OnlyAsPublished, Undecided};
         let of = |interval: Option<(f64, f64)>| {
             interval.map_or(Finding::Missing, |(low, high)| Region::more(None).finding(Some(low), Some(high)))
         };

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Claimed, Comparison, Row, SCHEMA_VERSION, Side, worst};
+use super::{Claimed, Comparison, ComparisonRow, SCHEMA_VERSION, ComparisonSide, worst};
 use crate::report;
 use crate::report::{Cell, Report, differing};
 use netdyno_lab_manifest::{Better, Metric, Workload};
 use netdyno_lab_store::Host;
 use netdyno_lab_store::VerdictKind;
 use netdyno_lab_store::{CellStatus, Run, StoreError};
-use netdyno_stats::Claim;
+use netdyno_stats::RegressionClaim;
 
 /// Why two runs are not compared.
 #[derive(Debug, thiserror::Error)]
@@ -83,15 +83,15 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
             if let Some(limit) = limit.filter(|_| metric.primary) {
                 let (to, from) = (format!("{} in {}", row.contender, to.header.id), from.header.id.clone());
                 let ends = (row.ratio, row.low, row.high);
-                let mut claim = Claimed::of(metric, (&to, &format!("in {from}")), ends, limit);
+                let mut claim = Claimed::new(metric, (&to, &format!("in {from}")), ends, limit);
                 if !(alike && same_build) {
-                    claim.claim = Claim::Undecided;
+                    claim.claim = RegressionClaim::Undecided;
                 }
                 claimed.push(claim);
             }
             let of = differing(&params, &row.params);
             let of = if several { format!("{} {of}", row.contender).trim_end().to_owned() } else { of };
-            rows.push(Row { of, ..row });
+            rows.push(ComparisonRow { of, ..row });
         }
     }
     if rows.is_empty() {
@@ -120,7 +120,7 @@ fn row(
     (from, before): (&Report, usize),
     (to, now): (&Report, usize),
     margin: f64,
-) -> Option<(Row, bool)> {
+) -> Option<(ComparisonRow, bool)> {
     let cell = &to.cells[now];
     let between = between(metric, (from, before), (to, now));
     // What lies between the others has nothing to be held against.
@@ -129,7 +129,7 @@ fn row(
     }
     let change = between.as_ref().map(|(_, change, _)| *change);
     let (by, same_build) = between.map_or((String::new(), false), |(by, _, same_build)| (by, same_build));
-    let row = Row {
+    let row = ComparisonRow {
         contender: cell.label.clone(),
         params: cell.params.clone(),
         of: String::new(),
@@ -159,8 +159,8 @@ fn nothing_in_common(from: &Report, to: &Report) -> Refused {
     Refused::NothingInCommon { from: from.run.id.clone(), theirs, to: to.run.id.clone(), ours }
 }
 
-fn side(report: &Report) -> Side {
-    Side {
+fn side(report: &Report) -> ComparisonSide {
+    ComparisonSide {
         label: report.run.id.clone(),
         run: report.run.id.clone(),
         state: String::new(),

@@ -20,7 +20,7 @@ pub use within::{claims, unchanged, within};
 use crate::verdicts::direction;
 use netdyno_lab_manifest::Metric;
 use netdyno_lab_store::VerdictKind;
-use netdyno_stats::{Claim, Loss};
+use netdyno_stats::{RegressionClaim, Loss};
 
 /// Version of the schema of [`Comparison`]. Fields are added within a version, never changed.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -35,15 +35,15 @@ pub struct Comparison {
     /// What was measured, in one line.
     pub headline: String,
     /// What it is held against.
-    pub from: Side,
+    pub from: ComparisonSide,
     /// What is judged.
-    pub to: Side,
+    pub to: ComparisonSide,
     /// What changed, the primary metric first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
     /// The regression that is put up with, relative, where one was named.
     pub limit: Option<f64>,
     /// What is claimed of the primary metric, where a limit was named: of all rows the worst.
-    pub claim: Option<Claim>,
+    pub claim: Option<RegressionClaim>,
     /// The claim in words, a line for each contender and set of parameters.
     pub claims: Vec<String>,
     /// What the reader should know.
@@ -52,7 +52,8 @@ pub struct Comparison {
 
 /// One of the two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Side {
+#[schemars(rename = "Side")]
+pub struct ComparisonSide {
     /// The contender at a revision, or a run's id.
     pub label: String,
     /// The run that measured it; empty where nothing had to be measured.
@@ -67,7 +68,8 @@ pub struct Side {
 
 /// One metric of one contender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
+#[schemars(rename = "Row")]
+pub struct ComparisonRow {
     /// The contender.
     pub contender: String,
     /// Its parameters.
@@ -100,7 +102,7 @@ pub struct Row {
     pub verdict: Option<VerdictKind>,
 }
 
-impl Row {
+impl ComparisonRow {
     /// Whether a reader learns something: of a metric that was not asked for there is nothing, but for the one that is claimed of.
     fn says_something(&self) -> bool {
         self.primary || self.from.is_some() || self.to.is_some()
@@ -125,19 +127,19 @@ pub struct Claimed {
     /// How much worse it is.
     pub loss: Loss,
     /// The claim.
-    pub claim: Claim,
+    pub claim: RegressionClaim,
 }
 
 impl Claimed {
     /// Of a ratio, to by from, and its ends; none where they are not known.
-    fn of(
+    fn new(
         metric: &Metric,
         (to, from): (&str, &str),
         (ratio, low, high): (Option<f64>, Option<f64>, Option<f64>),
         limit: f64,
     ) -> Claimed {
         let ends = (ratio.unwrap_or(f64::NAN), low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
-        let loss = Loss::of(ends, direction(metric));
+        let loss = Loss::new(ends, direction(metric));
         Claimed {
             metric: metric.label.clone(),
             to: to.to_owned(),
@@ -152,9 +154,9 @@ impl Claimed {
     pub fn sentence(&self, limit: f64) -> String {
         let Claimed { metric, to, from, loss, claim } = self;
         let claim = match claim {
-            Claim::Regression => "a regression",
-            Claim::NoRegression => "no regression",
-            Claim::Undecided => "undecided",
+            RegressionClaim::Regression => "a regression",
+            RegressionClaim::NoRegression => "no regression",
+            RegressionClaim::Undecided => "undecided",
         };
         if !loss.estimate.is_finite() {
             return format!("{metric} of {to} was not compared with that of {from}: {claim}");
@@ -175,12 +177,12 @@ impl Claimed {
 
 /// What several claims come to.
 #[must_use]
-pub fn worst(claims: &[Claimed]) -> Claim {
-    let all = |wanted: Claim| claims.iter().all(|c| c.claim == wanted);
-    match claims.iter().any(|c| c.claim == Claim::Regression) {
-        true => Claim::Regression,
-        false if all(Claim::NoRegression) && !claims.is_empty() => Claim::NoRegression,
-        false => Claim::Undecided,
+pub fn worst(claims: &[Claimed]) -> RegressionClaim {
+    let all = |wanted: RegressionClaim| claims.iter().all(|c| c.claim == wanted);
+    match claims.iter().any(|c| c.claim == RegressionClaim::Regression) {
+        true => RegressionClaim::Regression,
+        false if all(RegressionClaim::NoRegression) && !claims.is_empty() => RegressionClaim::NoRegression,
+        false => RegressionClaim::Undecided,
     }
 }
 
@@ -210,9 +212,9 @@ mod tests {
             let sentence = claimed.sentence(0.03);
             assert!(sentence.contains(part), "{sentence}");
         }
-        assert_eq!(worst(&[same.clone(), unknown.clone(), slower]), Claim::Regression);
-        assert_eq!(worst(&[same.clone(), unknown]), Claim::Undecided);
-        assert_eq!(worst(&[same]), Claim::NoRegression);
-        assert_eq!(worst(&[]), Claim::Undecided);
+        assert_eq!(worst(&[same.clone(), unknown.clone(), slower]), RegressionClaim::Regression);
+        assert_eq!(worst(&[same.clone(), unknown]), RegressionClaim::Undecided);
+        assert_eq!(worst(&[same]), RegressionClaim::NoRegression);
+        assert_eq!(worst(&[]), RegressionClaim::Undecided);
     }
 }

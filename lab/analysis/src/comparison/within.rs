@@ -1,10 +1,10 @@
 //! Contenders of one run against its baseline.
 
-use super::{Claimed, Comparison, Row, SCHEMA_VERSION, Side, worst};
+use super::{Claimed, Comparison, ComparisonRow, SCHEMA_VERSION, ComparisonSide, worst};
 use crate::report::{Report, differing};
 use netdyno_lab_manifest::{Contender, Metric};
 use netdyno_lab_store::Verdict;
-use netdyno_stats::Claim;
+use netdyno_stats::RegressionClaim;
 
 /// What is claimed of each contender's primary metric against the baseline, where up to `limit` is put up with.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn claims(report: &Report, metrics: &[Metric], limit: f64) -> Vec<Claimed> {
     let Some(primary) = metrics.iter().find(|m| m.primary) else { return Vec::new() };
     let of_primary = report.verdicts.iter().filter(|v| v.metric == primary.name);
     of_primary
-        .map(|v| Claimed::of(primary, (&v.contender, &v.baseline), (v.ratio, v.low, v.high), limit))
+        .map(|v| Claimed::new(primary, (&v.contender, &v.baseline), (v.ratio, v.low, v.high), limit))
         .collect()
 }
 
@@ -24,7 +24,7 @@ pub fn within(
     (from, to): (&str, &str),
     limit: Option<f64>,
 ) -> Comparison {
-    let side = |label: &str| Side {
+    let side = |label: &str| ComparisonSide {
         label: label.to_owned(),
         run: report.run.id.clone(),
         state: state(report, label),
@@ -35,7 +35,7 @@ pub fn within(
     let row = |metric: &Metric, v: &Verdict| {
         let cell = &report.cells[v.cell];
         let before = report.cells.iter().find(|c| c.label == v.baseline && c.params == cell.params);
-        Row {
+        ComparisonRow {
             contender: v.contender.clone(),
             params: cell.params.clone(),
             of: differing(&all, &cell.params),
@@ -53,7 +53,7 @@ pub fn within(
             verdict: Some(v.verdict),
         }
     };
-    let of = |metric: &Metric| -> Vec<Row> {
+    let of = |metric: &Metric| -> Vec<ComparisonRow> {
         report.verdicts.iter().filter(|v| v.metric == metric.name).map(|v| row(metric, v)).collect()
     };
     let (primary, others): (Vec<&Metric>, Vec<&Metric>) = metrics.iter().partition(|m| m.primary);
@@ -66,7 +66,7 @@ pub fn within(
         headline: report.run.headline.clone(),
         from: side(from),
         to: side(to),
-        rows: primary.into_iter().chain(others).flat_map(of).filter(Row::says_something).collect(),
+        rows: primary.into_iter().chain(others).flat_map(of).filter(ComparisonRow::says_something).collect(),
         limit,
         claim: claimed.as_deref().map(worst),
         claims: limit
@@ -85,7 +85,7 @@ pub fn unchanged(
     (from_label, to_label): (&str, &str),
     limit: Option<f64>,
 ) -> Comparison {
-    let side = |contender: &Contender, label: &str| Side {
+    let side = |contender: &Contender, label: &str| ComparisonSide {
         label: label.to_owned(),
         run: String::new(),
         state: contender.revision.clone().unwrap_or_default(),
@@ -103,7 +103,7 @@ pub fn unchanged(
         to: side(to, to_label),
         rows: Vec::new(),
         limit,
-        claim: limit.map(|_| Claim::NoRegression),
+        claim: limit.map(|_| RegressionClaim::NoRegression),
         claims: vec![told],
         notes: Vec::new(),
     }

@@ -1,13 +1,13 @@
-//! By how much a gap closes when one thing is made equal. Pure functions.
+//! Share of a gap that closes when one property is equalised.
 
 use super::model::Closes;
 use netdyno_stats::Interval;
 
-/// The share of a gap that closes, from the log ratio as it is and with one thing equal. Each interval is to be at half the level, so
-/// that the range holds both at once. None where the gap itself is not sure.
+/// Computes the share of a gap that closes from the original and the equalised log ratio. Each interval must have half the
+/// error level, so that both are simultaneous. `None` if the gap itself is not significant.
 #[must_use]
 pub fn closes(before: Interval, after: Interval) -> Option<Closes> {
-    // With the gap on the positive side the ends are in order.
+    // A positive gap keeps the ends in order.
     let turned = |i: Interval| Interval { estimate: -i.estimate, low: -i.high, high: -i.low };
     let (before, after) = match () {
         () if before.low > 0.0 => (before, after),
@@ -15,7 +15,7 @@ pub fn closes(before: Interval, after: Interval) -> Option<Closes> {
         () => return None,
     };
     let left = |after: f64, before: f64| after / before;
-    // What is left of the gap is least where it is small and was large: which end of `before` that is depends on the sign.
+    // Which end of `before` gives the minimum depends on the sign.
     let ends = [after.low, after.high].map(|a| [left(a, before.low), left(a, before.high)]);
     let least = ends[0].into_iter().fold(f64::INFINITY, f64::min);
     let most = ends[1].into_iter().fold(f64::NEG_INFINITY, f64::max);
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_turns_round_closes_by_more_than_all() {
+    fn a_reversed_gap_closes_by_more_than_its_size() {
         let over = closes(interval(0.4, 0.3, 0.5), interval(-0.1, -0.2, 0.0)).unwrap();
         assert!(over.share > 1.0 && over.low == Some(1.0) && over.high.unwrap() > 1.6, "{over:?}");
         let wider = closes(interval(0.4, 0.3, 0.5), interval(0.6, 0.5, 0.7)).unwrap();
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sure_is_not_told() {
+    fn an_insignificant_gap_has_no_share() {
         assert_eq!(closes(interval(0.1, -0.1, 0.3), interval(0.0, -0.1, 0.1)), None);
         let open = closes(interval(0.1, 0.05, 0.3), interval(0.0, f64::NEG_INFINITY, f64::INFINITY)).unwrap();
         assert_eq!((open.low, open.high), (None, None));

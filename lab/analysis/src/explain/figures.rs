@@ -1,11 +1,11 @@
-//! What a stored run says of two cells by the unit of work, role by role. Pure functions over the store's rows.
+//! Values of two cells of a stored run per unit of work, by role. Pure functions over stored rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::duels::Duels;
+use crate::duels::{self, Duels};
 use crate::metrics::{self, median};
 use netdyno_lab_manifest::{Better, Metric, Source, Workload};
 use netdyno_lab_store::probe::{Found, Probe, ProbeKind};
@@ -13,30 +13,30 @@ use netdyno_lab_store::samples::CPUS_ALLOWED;
 use netdyno_lab_store::{Outcome, Run, SampleKind, TrialRecord};
 use netdyno_stats::{Interval, Unit as Compared, confidence_sequence};
 
-/// The name of the sum of all calls.
+/// Name of the sum of all system calls.
 pub const SYSTEM_CALLS: &str = "system calls";
 
-/// The workload's own unit of work: what its CPU time is told by.
+/// The workload's unit of work, to which its CPU time refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit {
+pub struct WorkUnit {
     /// `msg`, `op`, `frame`.
     pub name: String,
-    /// Whose counter counts it.
+    /// Role whose counter counts it.
     pub role: String,
-    /// Which counter.
+    /// The counter.
     pub counter: String,
-    /// How many increments are one.
+    /// Increments per unit.
     pub increments: u32,
 }
 
-impl Unit {
-    /// That of a workload: its metrics tell CPU time by it.
+impl WorkUnit {
+    /// The unit of the workload's metric of CPU time.
     ///
     /// # Errors
-    /// In words: it has no such metric.
-    pub fn of(workload: &Workload) -> Result<Unit, String> {
+    /// If the workload has no such metric.
+    pub fn new(workload: &Workload) -> Result<WorkUnit, String> {
         let unit = workload.metrics.iter().find_map(|metric| match &metric.from {
-            Source::CpuPer { role, counter, increments, .. } => Some(Unit {
+            Source::CpuPer { role, counter, increments, .. } => Some(WorkUnit {
                 name: metric.label.rsplit_once('/').map_or("message", |(_, name)| name).to_owned(),
                 role: role.clone(),
                 counter: counter.clone(),
@@ -44,18 +44,18 @@ impl Unit {
             }),
             _ => None,
         });
-        unit.ok_or_else(|| format!("{} has no metric of CPU time by a unit of work (cpu_per)", workload.name))
+        unit.ok_or_else(|| format!("{} has no metric of CPU time per unit of work (cpu_per)", workload.name))
     }
 
-    /// Units a second.
+    /// Units per second.
     #[must_use]
     pub fn rate(&self) -> Metric {
-        let Unit { role, counter, increments, .. } = self.clone();
+        let WorkUnit { role, counter, increments, .. } = self.clone();
         metric(Source::Rate { role, counter, increments })
     }
 
     fn meter(&self, field: &str, of: &str) -> Metric {
-        let Unit { role, counter, increments, .. } = self.clone();
+        let WorkUnit { role, counter, increments, .. } = self.clone();
         metric(Source::MeterPer {
             field: field.to_owned(),
             role,
@@ -66,7 +66,7 @@ impl Unit {
     }
 
     fn wire(&self, field: &str) -> Metric {
-        let Unit { role, counter, increments, .. } = self.clone();
+        let WorkUnit { role, counter, increments, .. } = self.clone();
         metric(Source::WirePer { field: field.to_owned(), role, counter, increments })
     }
 }
@@ -77,7 +77,7 @@ fn metric(from: Source) -> Metric {
     Metric { name, label, unit, better: Better::Lower, primary, decides, column, headline, from }
 }
 
-/// A pair of cells of a stored run: from the first to the second.
+/// Two cells of a stored run, which are compared as second - first.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair<'a> {
     /// The run.
@@ -88,44 +88,45 @@ pub struct Pair<'a> {
     pub cells: [usize; 2],
 }
 
-/// Time of one role by the unit of work, in ns.
+/// Time of one role per unit of work, in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Time {
-    /// From one unit to the next, on each CPU that the role may use.
+    /// Wall-clock time per unit, times the CPUs that the role may use.
     pub whole: f64,
-    /// On a CPU.
+    /// CPU time.
     pub cpu: f64,
-    /// Of it in its own code; none where the kernel does not tell the parts.
+    /// CPU time in user mode; `None` if the kernel does not report the parts.
     pub user: Option<f64>,
 }
 
 impl Time {
-    /// On no CPU.
+    /// Time without a CPU.
     #[must_use]
     pub fn waiting(&self) -> f64 {
         self.whole - self.cpu
     }
 }
 
-/// One figure of both sides.
+/// A value of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
-    /// Whose; of all roles together where there is none.
+#[schemars(rename = "Row")]
+pub struct FigureRow {
+    /// The role; `None` for all roles together.
     pub role: Option<String>,
     /// Its name.
     pub name: String,
-    /// `ns`, `B`, or `1` for a count; each by the unit of work.
+    /// `ns`, `B`, or `1` for a count; each per unit of work.
     pub unit: String,
-    /// Of the first.
+    /// Value of the first side.
     pub a: Option<f64>,
-    /// Of the second.
+    /// Value of the second side.
     pub b: Option<f64>,
-    /// Who says so, or why there is none.
+    /// Source, or reason why there is no value.
     pub source: String,
 }
 
-impl Row {
-    /// Second less first.
+impl FigureRow {
+    /// Second - first.
     #[must_use]
     pub fn difference(&self) -> Option<f64> {
         Some(self.b? - self.a?)
@@ -133,90 +134,81 @@ impl Row {
 }
 
 impl<'a> Pair<'a> {
-    /// The good trials that a cell's figures are of.
+    /// The successful trials that the values of a cell are based on.
     fn trials(&self, side: usize) -> Vec<&'a TrialRecord> {
-        let counted = Duels::of(self.run, self.workload).counted(self.cells[side]);
+        let counted = Duels::new(self.run, self.workload).counted(self.cells[side]);
         counted.into_iter().filter(|t| t.outcome == Outcome::Ok).collect()
     }
 
     fn figure(&self, metric: &Metric, side: usize) -> metrics::Figure {
         let params = &self.run.cells[self.cells[side]].params;
-        metrics::Pool::of(&self.trials(side)).figure(metric, params)
+        metrics::Pool::new(&self.trials(side)).figure(metric, params)
     }
 
-    /// A metric of the first and the second.
+    /// Values of a metric on both sides.
     #[must_use]
     pub fn values(&self, metric: &Metric) -> [Option<f64>; 2] {
         [0, 1].map(|side| self.figure(metric, side).value)
     }
 
-    /// Units a second of the first and the second.
+    /// Units per second on both sides.
     #[must_use]
-    pub fn rates(&self, unit: &Unit) -> [Option<f64>; 2] {
+    pub fn rates(&self, unit: &WorkUnit) -> [Option<f64>; 2] {
         self.values(&unit.rate())
     }
 
-    /// Packets by the unit, of the first and the second.
+    /// Packets per unit on both sides.
     #[must_use]
-    pub fn packets(&self, unit: &Unit) -> [Option<f64>; 2] {
+    pub fn packets(&self, unit: &WorkUnit) -> [Option<f64>; 2] {
         self.values(&unit.wire("packets"))
     }
 
-    /// A role's time by the unit, of one side; none where it was not measured.
+    /// Time of a role per unit on one side; `None` if not measured.
     #[must_use]
-    pub fn time(&self, unit: &Unit, role: &str, side: usize) -> Option<Time> {
+    pub fn time(&self, unit: &WorkUnit, role: &str, side: usize) -> Option<Time> {
         let value = |metric: &Metric| self.figure(metric, side).value;
         let cpus = self.trials(side).first()?.samples.iter().find_map(|s| {
             (s.kind == SampleKind::Meter && s.role == role && s.name == CPUS_ALLOWED).then_some(s.value)?
         })?;
         let cpu = value(&unit.meter("cpu_ns", role))?;
-        // The parts are told by clock ticks and need not add up: their shares are taken, and the whole is exact.
+        // The parts are counted in clock ticks and need not add up to the exact total: only their shares are used.
         let parts = value(&unit.meter("cpu_user_ns", role)).zip(value(&unit.meter("cpu_system_ns", role)));
         let user = parts.filter(|(u, s)| u + s > 0.0).map(|(user, system)| cpu * user / (user + system));
         Some(Time { whole: cpus as f64 * 1e9 / value(&unit.rate())?, cpu, user })
     }
 
-    /// The second by the first in one metric, as the log of the ratio, within sessions or blocks that had both; and of how many.
+    /// Log ratio of a metric, second / first, from the sessions or blocks that have both, and the number of these.
     #[must_use]
     pub fn ratio(&self, metric: &Metric) -> Option<(Interval, Compared, usize)> {
-        let of = |side: usize| -> BTreeMap<(u32, u32), f64> {
-            let params = &self.run.cells[self.cells[side]].params;
-            let value = |t: &&TrialRecord| {
-                let place = if t.turns.is_some() { t.position } else { 0 };
-                Some(((t.block, place), metrics::of_trial(metric, params, t).value?))
-            };
-            self.trials(side).iter().filter_map(value).collect()
-        };
+        let values = |side: usize| duels::values(self.run, metric, self.cells[side], self.trials(side));
         let in_turns = self.trials(0).iter().any(|t| t.turns.is_some());
-        let compared = if in_turns { Compared::Session } else { Compared::Block };
-        let (a, b) = (of(0), of(1));
-        let mut logs: Vec<f64> = b.iter().filter_map(|(at, b)| Some((b / a.get(at)?).ln())).collect();
+        let unit = if in_turns { Compared::Session } else { Compared::Block };
+        let (a, b) = (values(0), values(1));
+        let mut logs: Vec<f64> = duels::log_ratios(&b, &a).into_values().collect();
         if logs.is_empty() {
-            // Neither is the other's baseline: they were in different sessions of the same round.
-            let by_round = |all: &BTreeMap<(u32, u32), f64>| {
+            // Neither is the other's baseline: they took part in different sessions of a round.
+            let by_round = |all: duels::Values| {
                 let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-                all.iter().for_each(|((round, _), value)| rounds.entry(*round).or_default().push(*value));
+                all.into_iter().for_each(|((round, _), value)| rounds.entry(round).or_default().push(value));
                 rounds.into_iter().filter_map(|(r, v)| Some((r, median(&v)?))).collect::<BTreeMap<_, _>>()
             };
-            let (a, b) = (by_round(&a), by_round(&b));
-            logs = b.iter().filter_map(|(at, b)| Some((b / a.get(at)?).ln())).collect();
+            logs = duels::log_ratios(&by_round(b), &by_round(a)).into_values().collect();
         }
-        let alpha = self.run.header.settings.alpha;
         let estimate = *logs.first().filter(|_| logs.iter().all(|log| log.is_finite()))?;
-        let unbounded = Interval { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
-        Some((confidence_sequence(&logs, compared, alpha).unwrap_or(unbounded), compared, logs.len()))
+        let interval = confidence_sequence(&logs, unit, self.run.header.settings.alpha);
+        Some((interval.unwrap_or(Interval::unbounded(estimate)), unit, logs.len()))
     }
 
-    /// Every figure by the unit, role by role, then of the network.
+    /// All values per unit, by role, then those of the network.
     #[must_use]
-    pub fn rows(&self, unit: &Unit, probes: &Probes) -> Vec<Row> {
+    pub fn rows(&self, unit: &WorkUnit, probes: &Probes) -> Vec<FigureRow> {
         let mut rows = Vec::new();
         for role in &self.workload.roles {
             let times = [0, 1].map(|side| self.time(unit, role, side));
-            let each = |of: &dyn Fn(Time) -> Option<f64>| times.map(|time| time.and_then(of));
+            let each = |part: &dyn Fn(Time) -> Option<f64>| times.map(|time| time.and_then(part));
             let mut add = |name: &str, unit: &str, [a, b]: [Option<f64>; 2], source: &str| {
                 let (role, name, unit) = (Some(role.clone()), name.to_owned(), unit.to_owned());
-                rows.push(Row { role, name, unit, a, b, source: source.to_owned() });
+                rows.push(FigureRow { role, name, unit, a, b, source: source.to_owned() });
             };
             let ticks = "the kernel's clock ticks, as shares of the CPU time";
             add(
@@ -228,7 +220,7 @@ impl<'a> Pair<'a> {
             add("on CPU", "ns", each(&|t| Some(t.cpu)), &self.source(&unit.meter("cpu_ns", role)));
             add("user", "ns", each(&|t| t.user), ticks);
             add("system", "ns", each(&|t| Some(t.cpu - t.user?)), ticks);
-            add("waiting", "ns", each(&|t| Some(t.waiting())), "time less CPU time");
+            add("waiting", "ns", each(&|t| Some(t.waiting())), "time - CPU time");
             let switches = unit.meter("context_switches", role);
             add("context switches", "1", self.values(&switches), &self.source(&switches));
             rows.extend(probes.rows(role));
@@ -241,7 +233,7 @@ impl<'a> Pair<'a> {
         ] {
             let metric = unit.wire(field);
             let ([a, b], source) = (self.values(&metric), self.source(&metric));
-            rows.push(Row { role: None, name: name.to_owned(), unit: shown.to_owned(), a, b, source });
+            rows.push(FigureRow { role: None, name: name.to_owned(), unit: shown.to_owned(), a, b, source });
         }
         rows
     }
@@ -251,35 +243,35 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What was found by looking, of both sides, by role and kind.
+/// Results of the probes of both sides, by role and kind.
 #[derive(Debug, Clone, Default)]
 pub struct Probes {
-    /// Of the first and of the second.
+    /// First and second side.
     pub sides: [BTreeMap<(String, ProbeKind), Probe>; 2],
 }
 
 impl Probes {
-    /// A probe of each side.
+    /// The probe of each side.
     #[must_use]
-    pub fn of(&self, role: &str, kind: ProbeKind) -> [Option<&Probe>; 2] {
+    pub fn both_sides(&self, role: &str, kind: ProbeKind) -> [Option<&Probe>; 2] {
         [0, 1].map(|side: usize| self.sides[side].get(&(role.to_owned(), kind)))
     }
 
-    /// A count of what was found, by the unit of work, on each side.
+    /// A count of the probes per unit of work, on each side.
     #[must_use]
     pub fn counts(
         &self,
         role: &str,
         kind: ProbeKind,
-        of: impl Fn(&Found) -> Option<f64>,
+        count: impl Fn(&Found) -> Option<f64>,
     ) -> [Option<f64>; 2] {
-        self.of(role, kind).map(|probe| {
+        self.both_sides(role, kind).map(|probe| {
             let probe = probe.filter(|probe| probe.units > 0.0)?;
-            Some(of(probe.found.as_ref().ok()?)? / probe.units)
+            Some(count(probe.found.as_ref().ok()?)? / probe.units)
         })
     }
 
-    /// Calls by name on both sides, by the unit of work: none where they were not counted.
+    /// Number of calls of a system call per unit of work on both sides; `None` if not counted.
     #[must_use]
     pub fn calls(&self, role: &str, name: &str) -> [Option<f64>; 2] {
         self.counts(role, ProbeKind::Syscalls, |found| match found {
@@ -288,11 +280,11 @@ impl Probes {
         })
     }
 
-    /// Names of the system calls that either side makes.
+    /// Names of the system calls of both sides.
     #[must_use]
     pub fn call_names(&self, role: &str) -> Vec<String> {
         let mut names = BTreeSet::new();
-        for probe in self.of(role, ProbeKind::Syscalls).into_iter().flatten() {
+        for probe in self.both_sides(role, ProbeKind::Syscalls).into_iter().flatten() {
             if let Ok(Found::Syscalls { calls, .. }) = &probe.found {
                 names.extend(calls.keys().cloned());
             }
@@ -300,10 +292,10 @@ impl Probes {
         names.into_iter().collect()
     }
 
-    fn rows(&self, role: &str) -> Vec<Row> {
+    fn rows(&self, role: &str) -> Vec<FigureRow> {
         let mut rows = Vec::new();
         let mut add = |kind: ProbeKind, name: &str, unit: &str, [a, b]: [Option<f64>; 2]| {
-            let source = self.of(role, kind).into_iter().flatten().map(|p| match &p.found {
+            let source = self.both_sides(role, kind).into_iter().flatten().map(|p| match &p.found {
                 Ok(_) => p.source.clone(),
                 Err(why) => why.clone(),
             });
@@ -311,7 +303,7 @@ impl Probes {
             source.dedup();
             if !source.is_empty() {
                 let (role, name, unit) = (Some(role.to_owned()), name.to_owned(), unit.to_owned());
-                rows.push(Row { role, name, unit, a, b, source: source.join("; ") });
+                rows.push(FigureRow { role, name, unit, a, b, source: source.join("; ") });
             }
         };
         type OfKernel = fn(&netdyno_lab_store::probe::KernelCounts) -> u64;

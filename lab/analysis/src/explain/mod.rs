@@ -1,13 +1,12 @@
-//! Where a difference comes from: figures of two cells by the unit of work, role by role, ranked by what each contributes.
+//! Explains the difference between two cells by their resource use per unit of work, ranked by contribution.
 //!
 //! | does | does not |
 //! |---|---|
-//! | compute all that it prints from the store: trials, and what probes found | take a probe's trial for a measurement |
-//! | look from outside, by tools of the system | build a contender anew, or ask it for anything |
-//! | say what could not be looked at, and why | guess: a difference that chance may make is no cause |
+//! | compute everything from the store: trials and results of probes | use probed trials as measurements |
+//! | use tools of the system from outside | rebuild or instrument contenders |
+//! | report what could not be probed, and why | report differences that are within the sampling error |
 //!
-//! [`figures`], [`profile`], [`rank`], [`summary`], [`text`] and [`flame`] are pure; [`probe`] runs trials; [`parse`] reads what
-//! tools print; [`equalise`] says by how much a gap closes.
+//! [`parse`] reads the output of the tools; [`equalise`] computes how much of a gap closes.
 
 pub mod equalise;
 pub mod figures;
@@ -17,7 +16,7 @@ pub mod profile;
 pub mod rank;
 mod summary;
 
-use figures::{Pair, Probes, Unit};
+use figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::probe::Found;
 use netdyno_lab_store::{CellStatus, Run};
@@ -29,41 +28,41 @@ pub use model::{
     SCHEMA_VERSION,
 };
 
-/// The cells of two contenders, in the first group of parameters that has good trials of both.
+/// The cells of two contenders at the first parameter setting with successful trials of both.
 ///
 /// # Errors
-/// In words: who is not there, or was never measured.
+/// If a contender is not in the run or was not measured.
 pub fn pair<'a>(run: &'a Run, workload: &'a Workload, names: [&str; 2]) -> Result<Pair<'a>, String> {
     let label = |index: usize| run.cells[index].label(&workload.roles);
     let good = |index: &usize| run.cells[*index].status == CellStatus::Ok;
-    let of = |name: &str| (0..run.cells.len()).filter(|i| label(*i) == name).collect::<Vec<_>>();
-    let [a, b] = names.map(of);
+    let with_label = |name: &str| (0..run.cells.len()).filter(|i| label(*i) == name).collect::<Vec<_>>();
+    let [a, b] = names.map(with_label);
     for (name, cells) in names.iter().zip([&a, &b]) {
         if cells.is_empty() {
             let mut all: Vec<String> = (0..run.cells.len()).map(label).collect();
             all.dedup();
-            return Err(format!("no {name} in run {}; it has {}", run.header.id, all.join(", ")));
+            return Err(format!("no {name} in run {}; known: {}", run.header.id, all.join(", ")));
         }
         if !cells.iter().any(good) {
             let why = &run.cells[cells[0]].reason;
-            return Err(format!("{name} has no good trial in run {}: {why}", run.header.id));
+            return Err(format!("{name} has no successful trial in run {}: {why}", run.header.id));
         }
     }
     let same =
         |i: &usize| b.iter().copied().filter(good).find(|j| run.cells[*i].params == run.cells[*j].params);
     let found = a.iter().filter(|i| good(i)).find_map(|i| Some([*i, same(i)?]));
-    let cells = found.ok_or("these two have good trials at different parameters only")?;
+    let cells = found.ok_or("the two have no parameter setting in common at which both were measured")?;
     Ok(Pair { run, workload, cells })
 }
 
-/// The explanation of a pair: from the store's rows alone.
+/// Explains a pair, from stored rows alone.
 ///
 /// # Errors
-/// In words: the workload has no unit of work.
+/// If the workload has no unit of work.
 pub fn explain(pair: &Pair<'_>, probes: &Probes) -> Result<Explanation, String> {
     let workload = pair.workload;
-    let unit = Unit::of(workload)?;
-    let basis = Basis::of(pair, &unit);
+    let unit = WorkUnit::new(workload)?;
+    let basis = Basis::new(pair, &unit);
     let (causes, difference_ns) = rank::causes(pair, &unit, probes, &basis);
     let [a, b] = pair.cells.map(|cell| pair.run.cells[cell].label(&workload.roles));
     let metric = workload.primary().ok_or("the workload has no primary metric")?;
@@ -73,7 +72,7 @@ pub fn explain(pair: &Pair<'_>, probes: &Probes) -> Result<Explanation, String> 
         unit: metric.unit.clone(),
         a: first,
         b: second,
-        ratio: pair.ratio(metric).map(|(interval, of, count)| ratio(interval, of, count)),
+        ratio: pair.ratio(metric).map(|(interval, unit, count)| ratio(interval, unit, count)),
     };
     let params = workload.params.iter().filter(|(_, spec)| spec.headline).filter_map(|(name, _)| {
         Some(format!("{name} {}", pair.run.cells[pair.cells[0]].params.0.get(name)?))
@@ -101,21 +100,21 @@ pub fn explain(pair: &Pair<'_>, probes: &Probes) -> Result<Explanation, String> 
     Ok(explanation)
 }
 
-/// A ratio with its interval, from logarithms.
+/// Converts a log ratio to a ratio with its interval.
 #[must_use]
-pub fn ratio(interval: Interval, of: Compared, count: usize) -> Ratio {
+pub fn ratio(interval: Interval, unit: Compared, count: usize) -> Ratio {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     Ratio {
         value: interval.estimate.exp(),
         low: interval.low.exp(),
         high: Some(interval.high.exp()).filter(|high| high.is_finite()),
-        of: format!("{count} {}", of.noun(count)),
+        of: format!("{count} {}", unit.noun(count)),
     }
 }
 
 fn looks(explanation: &Explanation, probes: &Probes) -> Vec<Look> {
     let names = [&explanation.a, &explanation.b];
-    let of = |side: usize| {
+    let looks = |side: usize| {
         probes.sides[side].values().zip(probes.sides[side].keys()).map(move |(probe, (role, kind))| Look {
             contender: names[side].clone(),
             role: role.clone(),
@@ -131,5 +130,5 @@ fn looks(explanation: &Explanation, probes: &Probes) -> Vec<Look> {
             },
         })
     };
-    [0, 1].into_iter().flat_map(of).collect()
+    [0, 1].into_iter().flat_map(looks).collect()
 }

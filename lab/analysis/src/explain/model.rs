@@ -1,55 +1,55 @@
-//! An explanation as data: what `explain --format json` prints.
+//! An explanation as data, printed by `explain --format json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::figures::Row;
+use super::figures::FigureRow;
 
-/// Version of the form. Fields are added within a version, never changed.
+/// Version of the schema. Fields are added within a version, never changed.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Where the difference between two cells comes from. All differences are the second's less the first's.
+/// Explanation of the difference between two cells. All differences are second - first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// Version of this form.
+    /// Version of this schema.
     pub schema_version: u32,
     /// The run's id.
     pub run: String,
     /// Its workload.
     pub workload: String,
-    /// The parameters of both cells, in words.
+    /// The parameters of both cells.
     pub params: String,
-    /// The unit of work that figures are by: `msg`.
+    /// The unit of work: `msg`.
     pub unit: String,
-    /// The first.
+    /// The first contender.
     pub a: String,
-    /// The second.
+    /// The second contender.
     pub b: String,
-    /// What the run is about.
+    /// The primary metric.
     pub primary: Primary,
-    /// Whose time is broken down, and why so.
+    /// The time that is broken down, and the reason.
     pub basis: String,
-    /// What there is to be explained, in ns a unit; none where it was not measured.
+    /// The difference to be explained, in ns per unit; null: not measured.
     pub difference_ns: Option<f64>,
-    /// In a few sentences.
+    /// Summary in sentences.
     pub summary: Vec<String>,
-    /// What the difference consists of, the greatest part first; then what is beside it.
+    /// Parts of the difference, greatest first; then concurrent differences.
     pub causes: Vec<Cause>,
-    /// All figures by the unit, role by role.
-    pub rows: Vec<Row>,
-    /// What was looked at, by whom, and what that cost; or why not.
+    /// All values per unit, by role.
+    pub rows: Vec<FigureRow>,
+    /// The probes with their cost, or the reason for failure.
     pub looks: Vec<Look>,
-    /// What making one thing equal changes.
+    /// Effect of equalising one property.
     #[serde(default)]
     pub equalised: Vec<Equalised>,
-    /// What the reader should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
-/// The metric that verdicts are of.
+/// The primary metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Primary {
-    /// In words.
+    /// Its label.
     pub label: String,
     /// Its unit.
     pub unit: String,
@@ -57,18 +57,18 @@ pub struct Primary {
     pub a: Option<f64>,
     /// Of the second.
     pub b: Option<f64>,
-    /// Second by first; none where they were never measured together.
+    /// Second / first; null: never measured together.
     pub ratio: Option<Ratio>,
 }
 
-/// A ratio with an interval that holds at whatever moment the run stopped.
+/// A ratio with an anytime-valid interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// Second by first.
+    /// Second / first.
     pub value: f64,
     /// The lower end; 0 if unbounded.
     pub low: f64,
-    /// The upper end; none if unbounded.
+    /// The upper end; null: unbounded.
     pub high: Option<f64>,
     /// `12 sessions`, `5 blocks`.
     pub of: String,
@@ -77,105 +77,105 @@ pub struct Ratio {
 /// One part of the difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
-    /// Whose; of nobody where time passes while no role works.
+    /// The role; null for time in which no role works.
     pub role: Option<String>,
-    /// A system call's name, `own code`, `interrupts`, `waiting` ...
+    /// Name of a system call, `own code`, `interrupts`, `waiting` ...
     pub name: String,
-    /// Time of the first in it, in ns a unit.
+    /// Time of the first side, in ns per unit.
     pub a_ns: f64,
-    /// Of the second.
+    /// Time of the second side.
     pub b_ns: f64,
-    /// Standard error of the difference from sampling, in ns; none where nothing was sampled.
+    /// Standard error of the difference from sampling, in ns; null: not sampled.
     pub error_ns: Option<f64>,
-    /// Share of the difference that is explained; none for what is beside it.
+    /// Share of the difference; null: concurrent.
     pub share: Option<f64>,
-    /// System calls that belong to it, those that differ most first.
+    /// Its system calls, greatest difference first.
     pub calls: Vec<CallDifference>,
-    /// Functions that belong to it, those that differ most first.
+    /// Its functions, greatest difference first.
     pub functions: Vec<FunctionDifference>,
 }
 
 impl Cause {
-    /// Second less first, in ns a unit.
+    /// Second - first, in ns per unit.
     #[must_use]
     pub fn difference_ns(&self) -> f64 {
         self.b_ns - self.a_ns
     }
 
-    /// Whether it is more than what sampling by chance may show.
+    /// Whether the difference exceeds the sampling error.
     #[must_use]
     pub fn is_sure(&self) -> bool {
         self.difference_ns().abs() > 2.0 * self.error_ns.unwrap_or(0.0)
     }
 }
 
-/// A system call on both sides, by the unit.
+/// A system call on both sides, per unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallDifference {
     /// Its name.
     pub name: String,
-    /// Calls of the first.
+    /// Calls of the first side.
     pub a: f64,
-    /// Calls of the second.
+    /// Calls of the second side.
     pub b: f64,
-    /// Time inside the call, waiting included, in ns, of the first while it was looked at.
+    /// Time inside the call, including waiting, in ns, of the first side while it was probed.
     pub a_inside_ns: f64,
-    /// Of the second.
+    /// The same of the second side.
     pub b_inside_ns: f64,
 }
 
-/// A function on both sides: its own time, without what it calls, by the unit.
+/// Self time of a function on both sides, without callees, per unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionDifference {
-    /// Its name, as symbols tell.
+    /// Symbol name.
     pub name: String,
-    /// Of the first, in ns.
+    /// First side, in ns.
     pub a_ns: f64,
-    /// Of the second, in ns.
+    /// Second side, in ns.
     pub b_ns: f64,
 }
 
-/// One look at a role.
+/// One probe of a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
-    /// The side: the contender's name.
+    /// The contender.
     pub contender: String,
     /// The role.
     pub role: String,
     /// `kernel`, `syscalls`, `allocations`, `profile`.
     pub kind: String,
-    /// Who says so.
+    /// The tool.
     pub source: String,
-    /// The rate meanwhile by the undisturbed rate.
+    /// Rate while probed / undisturbed rate.
     pub speed: Option<f64>,
-    /// Why there is nothing, or what is wrong with it.
+    /// Reason for failure, or a problem of the result.
     pub problem: Option<String>,
 }
 
-/// What making one thing equal for both changes.
+/// Effect of equalising one property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Equalised {
-    /// What was made equal.
+    /// The property.
     pub what: String,
-    /// How, and how that it acted was seen; or why it cannot be.
+    /// How it was equalised and verified, or why it cannot be.
     pub how: String,
-    /// The ratio as it is.
+    /// The original ratio.
     pub before: Option<Ratio>,
-    /// The ratio with it equal.
+    /// The ratio with the property equalised.
     pub after: Option<Ratio>,
-    /// Share of the gap that closes; none where there is no gap, or nothing was measured.
+    /// Share of the gap that closes; null without a gap or measurement.
     pub closes: Option<Closes>,
-    /// The runs that were measured: as it is, and equal.
+    /// The runs: original and equalised.
     pub runs: Vec<String>,
 }
 
-/// A share of a gap: 1 is all of it; below 0 it opens further.
+/// A share of a gap: 1 closes it; a negative share widens it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Closes {
-    /// By the two ratios.
+    /// Estimate from the two ratios.
     pub share: f64,
-    /// The least that both intervals allow.
+    /// Minimum that both intervals allow.
     pub low: Option<f64>,
-    /// The most.
+    /// Maximum.
     pub high: Option<f64>,
 }

@@ -1,25 +1,24 @@
-//! Reads what the tools print: `perf script`, `perf trace --summary`, `strace -c`. Pure functions over texts.
-//!
-//! Does: keep to limits, whatever stands in the text: names of functions are a contender's. Does not: run anything.
+//! Parses the output of `perf script`, `perf trace --summary` and `strace -c`, within limits: names of functions are foreign
+//! text.
 
 use std::collections::BTreeMap;
 
 use netdyno_lab_store::probe::Calls;
 
-/// Frames of a stack that are kept, the innermost.
+/// Maximum depth of a stack; the innermost frames are kept.
 pub const FRAMES_MAX: usize = 96;
-/// Characters of a function's name that are kept.
+/// Maximum length of a function name.
 pub const NAME_CHARS_MAX: usize = 160;
-/// Different stacks that are kept; samples of others count as [`OTHER`].
+/// Maximum number of different stacks; samples of others count as [`OTHER`].
 pub const STACKS_MAX: usize = 20_000;
-/// Names of system calls that are kept. Linux has some 400.
+/// Maximum number of names of system calls. Linux has about 400.
 const CALLS_MAX: usize = 1000;
-/// Ends the name of a function of the kernel.
+/// Suffix of kernel functions.
 pub const KERNEL: &str = "_[k]";
-/// The stack of samples that have no place of their own.
+/// Stack of the samples beyond [`STACKS_MAX`].
 pub const OTHER: &str = "(other stacks)";
 
-/// Folds the stacks that `perf script -F ip,sym,dso` prints: a line `address name (file)` a frame, the innermost first, and an
+/// Folds the stacks printed by `perf script -F ip,sym,dso`: one line `address name (file)` per frame, innermost first, and an
 /// empty line after each sample.
 #[must_use]
 pub fn folded(text: &str) -> BTreeMap<String, u64> {
@@ -51,7 +50,7 @@ fn frame(line: &str) -> Option<String> {
     let file = file.strip_suffix(')')?;
     let in_kernel = file.starts_with("[kernel") || file.starts_with("[guest.kernel") || file.ends_with(".ko");
     let name = match name.trim() {
-        // Perf writes the offset of a function only where it is asked to, and no name where it has none.
+        // perf prints no offset by default, and `[unknown]` without a symbol.
         "[unknown]" | "" => format!("[{}]", file.rsplit('/').next().unwrap_or(file).trim_matches(['[', ']'])),
         name => demangled(name),
     };
@@ -60,7 +59,7 @@ fn frame(line: &str) -> Option<String> {
     Some(if in_kernel { format!("{short}{KERNEL}") } else { short })
 }
 
-/// A Rust name without its hash, others as they are: perf has turned C++ names already.
+/// Demangles Rust names without their hash. perf demangles C++ names itself.
 fn demangled(name: &str) -> String {
     match rustc_demangle::try_demangle(name) {
         Ok(rust) => format!("{rust:#}"),
@@ -68,7 +67,7 @@ fn demangled(name: &str) -> String {
     }
 }
 
-/// Rust's older names end in `::h` and 16 digits.
+/// Removes the hash of a legacy Rust name: `::h` and 16 digits.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => path,
@@ -76,7 +75,7 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// The tables that `perf trace --summary` prints, one a thread, added up; and how many events were lost.
+/// Sums the tables of `perf trace --summary`, one per thread, and the number of lost events.
 #[must_use]
 pub fn perf_trace(text: &str) -> (BTreeMap<String, Calls>, u64) {
     let mut all = BTreeMap::new();
@@ -96,8 +95,7 @@ pub fn perf_trace(text: &str) -> (BTreeMap<String, Calls>, u64) {
     (all, lost)
 }
 
-/// The table that `strace -c -w` prints: `% time, seconds, usecs/call, calls, errors, syscall`, where a column of errors may be
-/// empty.
+/// Parses the table of `strace -c -w`: `% time, seconds, usecs/call, calls, errors, syscall`, where errors may be empty.
 #[must_use]
 pub fn strace(text: &str) -> BTreeMap<String, Calls> {
     let mut all = BTreeMap::new();

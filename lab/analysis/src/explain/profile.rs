@@ -1,26 +1,26 @@
-//! What a profile says: where a role's CPU time goes, by what the kernel was asked for and by function. Pure functions.
+//! Breakdown of a role's CPU time by system call and by function, from a profile. Pure functions.
 
 use std::collections::BTreeMap;
 
 use super::parse::KERNEL;
 
-/// Where CPU time goes. Each sample is in exactly one place.
+/// Place of CPU time. Each sample is in exactly one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The program's own code, and its libraries'.
+    /// Code of the program and its libraries.
     User,
     /// A system call, by name.
     Call(String),
-    /// Getting memory at the first touch.
+    /// Page faults.
     Fault,
-    /// Interrupts: the network's work for others, timers.
+    /// Interrupts: softirqs of the network, timers.
     Interrupt,
-    /// The kernel, on whose behalf does not show.
+    /// Other kernel code.
     Kernel,
 }
 
 impl Place {
-    /// In words.
+    /// Display name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -33,11 +33,11 @@ impl Place {
     }
 }
 
-/// Where a stack is, and the function that it is in.
+/// Place and innermost function of a stack.
 #[must_use]
 pub fn place(stack: &str) -> (Place, &str) {
     let function = stack.rsplit(';').next().unwrap_or(stack);
-    // What the kernel does within a system call is the call's, interrupts and faults included.
+    // Interrupts and faults within a system call belong to the call.
     let mut in_call = false;
     for frame in stack.split(';') {
         let Some(name) = frame.strip_suffix(KERNEL) else { continue };
@@ -56,12 +56,12 @@ pub fn place(stack: &str) -> (Place, &str) {
     if function.ends_with(KERNEL) { (Place::Kernel, function) } else { (Place::User, function) }
 }
 
-/// Parts of the names of functions by which an interrupt is taken, and what it leaves to be done right after it.
+/// Parts of the names of interrupt handlers and softirqs.
 const INTERRUPTS: [&str; 7] =
     ["sysvec", "common_interrupt", "__irq", "irq_exit", "do_softirq", "el0_irq", "el1_irq"];
 
-/// The system call that a function of the kernel is the entry of: `__x64_sys_sendto`, `__arm64_sys_recvfrom`, or what stands in its place
-/// where that is the last thing the entry does, and leaves no frame: `ksys_write`, `__sys_sendmmsg`, `do_epoll_wait`.
+/// System call of a kernel entry function, such as `__x64_sys_sendto` or `__arm64_sys_recvfrom`. A tail call in the entry
+/// function leaves no frame; then the called function is recognised: `ksys_write`, `__sys_sendmmsg`, `do_epoll_wait`.
 fn call(name: &str) -> Option<&str> {
     const DIRECT: [(&str, &str); 6] = [
         ("do_epoll_wait", "epoll_wait"),
@@ -79,21 +79,21 @@ fn call(name: &str) -> Option<&str> {
     machine().or_else(|| name.strip_prefix("ksys_").or_else(|| name.strip_prefix("__sys_"))).or_else(direct)
 }
 
-/// Samples by place, and by function of the program's own code.
+/// Samples by place, and by function of user code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     /// All samples.
     pub samples: u64,
     /// By place.
     pub places: BTreeMap<Place, u64>,
-    /// Of the program's own code, by the innermost function.
+    /// Samples of user code, by innermost function.
     pub functions: BTreeMap<String, u64>,
 }
 
 impl Places {
-    /// Those of a profile.
+    /// Counts the samples of a profile.
     #[must_use]
-    pub fn of(stacks: &BTreeMap<String, u64>) -> Places {
+    pub fn new(stacks: &BTreeMap<String, u64>) -> Places {
         let mut all = Places::default();
         for (stack, count) in stacks {
             let (place, function) = place(stack);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn places_add_up() {
         let stacks = [("a;f", 3), ("b;f", 2), ("a;__x64_sys_read_[k]", 5)].map(|(s, n)| (s.to_owned(), n));
-        let places = Places::of(&stacks.into());
+        let places = Places::new(&stacks.into());
         assert_eq!((places.samples, places.functions["f"]), (10, 5));
         assert_eq!(places.places.values().sum::<u64>(), 10);
         assert_eq!(places.places[&Place::Call("read".to_owned())], 5);

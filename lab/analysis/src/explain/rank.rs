@@ -1,41 +1,41 @@
-//! What a difference consists of, ranked. Pure functions over figures and what probes found.
+//! Breakdown of a difference into ranked causes. Pure functions over values and results of probes.
 //!
-//! Time is broken down where it adds up. Two roles that work by turns, as in a request and its echo: their CPU times, and the time in
-//! which neither works. Roles that work at once: the time of the busier one, on a CPU and not. At a set rate time is the
-//! schedule's, and CPU time is broken down.
+//! If the roles work alternately, as in request and reply, the CPU times of both and the time in which neither works add up to
+//! the whole. If they work concurrently, the CPU time and the waiting time of the busier role do. At an offered load, the
+//! schedule determines the time, and CPU time is broken down.
 
-use super::figures::{Pair, Probes, Time, Unit};
+use super::figures::{Pair, Probes, Time, WorkUnit};
 use super::model::{CallDifference, Cause, FunctionDifference};
 use super::profile::{Place, Places};
 use netdyno_lab_manifest::Source;
 use netdyno_lab_store::probe::{Found, ProbeKind};
 
-/// Roles whose CPU times together are up to this of the time work by turns: a little overlaps, and clocks are read a little apart.
+/// Maximum sum of the CPU utilisations of roles that work alternately. Slight overlaps and clock errors are tolerated.
 const IN_TURN_MOST: f64 = 1.05;
-/// Functions and calls that a cause names.
+/// Number of functions and calls of a cause.
 const NAMED: usize = 5;
-/// Calls by the unit below which a call is not worth naming.
+/// Minimum difference in calls per unit of a named call.
 const CALLS_LEAST: f64 = 0.01;
-/// Share of a difference in waiting that time inside a call must have to be named.
+/// Minimum share of a difference in waiting of a named call.
 const INSIDE_LEAST: f64 = 0.2;
-/// The name of time on no CPU.
+/// Name of time without a CPU.
 pub const WAITING: &str = "waiting";
 
-/// Whose time adds up to what there is to be explained.
+/// The times that add up to the difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Basis {
-    /// All roles', and the time in which none works.
+    /// CPU times of all roles, and the time in which none works.
     InTurn,
-    /// This role's, on a CPU and not.
+    /// CPU time and waiting time of this role.
     Busiest(String),
     /// CPU time of these roles.
     Cpu(Vec<String>),
 }
 
 impl Basis {
-    /// The one that suits this pair.
+    /// Chooses the basis for a pair.
     #[must_use]
-    pub fn of(pair: &Pair<'_>, unit: &Unit) -> Basis {
+    pub fn new(pair: &Pair<'_>, unit: &WorkUnit) -> Basis {
         let workload = pair.workload;
         let compared = || workload.compared().cloned().collect::<Vec<_>>();
         match workload.primary().map(|metric| &metric.from) {
@@ -56,24 +56,24 @@ impl Basis {
         if share(0).max(share(1)) <= IN_TURN_MOST {
             return Basis::InTurn;
         }
-        let of_both = |role: &&String| busy(role, 0) + busy(role, 1);
-        let busiest = workload.roles.iter().max_by(|a, b| of_both(a).total_cmp(&of_both(b)));
+        let utilisation = |role: &&String| busy(role, 0) + busy(role, 1);
+        let busiest = workload.roles.iter().max_by(|a, b| utilisation(a).total_cmp(&utilisation(b)));
         Basis::Busiest(busiest.cloned().unwrap_or_default())
     }
 
-    /// In words.
+    /// Description of the basis.
     #[must_use]
     pub fn about(&self) -> String {
         match self {
             Basis::InTurn => {
-                "the roles work by turns: the CPU time of each, and the time in which none works".to_owned()
+                "the roles work alternately: the CPU time of each, and the time in which none works".to_owned()
             }
             Basis::Busiest(role) => {
-                format!("the roles work at once: the time of the {role}, which is the busier one")
+                format!("the roles work concurrently: the time of the {role}, which is the busier one")
             }
             Basis::Cpu(roles) => {
                 format!(
-                    "CPU time of the {}: the workload is about that, or its load is set",
+                    "CPU time of the {}: the primary metric is CPU time, or the load is offered",
                     roles.join(" and the ")
                 )
             }
@@ -83,18 +83,18 @@ impl Basis {
     fn has(&self, role: &str) -> bool {
         match self {
             Basis::InTurn => true,
-            Basis::Busiest(one) => one == role,
+            Basis::Busiest(busiest) => busiest == role,
             Basis::Cpu(roles) => roles.iter().any(|r| r == role),
         }
     }
 }
 
-/// The causes, the greatest first, and what they are parts of, in ns a unit: none where times were not measured.
+/// The causes, greatest first, and the difference that they are parts of, in ns per unit; `None` if not measured.
 #[must_use]
-pub fn causes(pair: &Pair<'_>, unit: &Unit, probes: &Probes, basis: &Basis) -> (Vec<Cause>, Option<f64>) {
+pub fn causes(pair: &Pair<'_>, unit: &WorkUnit, probes: &Probes, basis: &Basis) -> (Vec<Cause>, Option<f64>) {
     let mut on_path = Vec::new();
     let mut beside = Vec::new();
-    // The time from one unit to the next, whoever works.
+    // Wall-clock time per unit.
     let mut whole: Option<[f64; 2]> = None;
     let mut cpu = [0.0; 2];
     for role in &pair.workload.roles {
@@ -135,10 +135,10 @@ pub fn causes(pair: &Pair<'_>, unit: &Unit, probes: &Probes, basis: &Basis) -> (
     (on_path, total)
 }
 
-/// CPU time of a role: by places where it was sampled on both sides, else by user and system.
+/// CPU time of a role: by place if both sides were profiled, else by user and system mode.
 fn on_cpu(role: &str, times: [Time; 2], probes: &Probes) -> Vec<Cause> {
-    let places = probes.of(role, ProbeKind::Profile).map(|probe| match probe.map(|p| &p.found) {
-        Some(Ok(Found::Profile { stacks, .. })) => Some(Places::of(stacks)),
+    let places = probes.both_sides(role, ProbeKind::Profile).map(|probe| match probe.map(|p| &p.found) {
+        Some(Ok(Found::Profile { stacks, .. })) => Some(Places::new(stacks)),
         _ => None,
     });
     let cause = |name: &str, [a_ns, b_ns]: [f64; 2]| Cause {
@@ -180,13 +180,13 @@ fn on_cpu(role: &str, times: [Time; 2], probes: &Probes) -> Vec<Cause> {
     names.iter().map(of_place).collect()
 }
 
-/// Samples of both sides as ns of the whole CPU time, and the standard error of their difference. A count of samples is binomial.
+/// Converts samples of both sides to ns, with the standard error of the difference. Counts of samples are binomial.
 fn scaled(counts: [u64; 2], of: [&Places; 2], times: [Time; 2]) -> ([f64; 2], f64) {
     let mut variance = 0.0;
     let ns = [0, 1].map(|side: usize| {
         let all = of[side].samples.max(1) as f64;
         let share = counts[side] as f64 / all;
-        // Of none seen nothing is known but that there are few: as if half a sample had been.
+        // A count of 0 is treated as half a sample.
         let at_least = share.max(0.5 / all).min(1.0);
         variance += times[side].cpu.powi(2) * at_least * (1.0 - at_least) / all;
         times[side].cpu * share
@@ -211,7 +211,7 @@ fn functions(both: [&Places; 2], times: [Time; 2]) -> Vec<FunctionDifference> {
     all
 }
 
-/// A system call on both sides, where it was counted on both.
+/// A system call that was counted on both sides.
 fn call(role: &str, name: &str, probes: &Probes) -> Option<CallDifference> {
     let [Some(a), Some(b)] = probes.calls(role, name) else { return None };
     let inside = probes.counts(role, ProbeKind::Syscalls, |found| match found {
@@ -222,7 +222,7 @@ fn call(role: &str, name: &str, probes: &Probes) -> Option<CallDifference> {
     Some(CallDifference { name: name.to_owned(), a, b, a_inside_ns, b_inside_ns })
 }
 
-/// The calls whose number differs most.
+/// The calls with the greatest difference in number.
 fn differing(role: &str, probes: &Probes) -> Vec<CallDifference> {
     let mut all: Vec<CallDifference> =
         probes.call_names(role).iter().filter_map(|name| call(role, name, probes)).collect();
@@ -232,7 +232,7 @@ fn differing(role: &str, probes: &Probes) -> Vec<CallDifference> {
     all
 }
 
-/// Time on no CPU, with the calls that more of it is spent in.
+/// Time without a CPU, with the calls that account for the difference.
 fn waiting(role: Option<&String>, [a_ns, b_ns]: [f64; 2], probes: &Probes) -> Cause {
     let difference = b_ns - a_ns;
     let mut calls: Vec<CallDifference> = Vec::new();

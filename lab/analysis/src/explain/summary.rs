@@ -1,33 +1,33 @@
-//! The difference in a few sentences.
+//! Summary of an explanation in sentences.
 
 use super::figures::SYSTEM_CALLS;
 use super::model::{CallDifference, Cause, Explanation};
 use super::rank::WAITING;
 use crate::report::value;
 
-/// Causes that are named.
+/// Number of named causes.
 const NAMED: usize = 4;
-/// A cause is worth a sentence from this share of the greatest one, or of the whole, whichever is more.
+/// Minimum size of a named cause, as a share of the greatest cause or of the whole difference.
 const WORTH: f64 = 0.1;
-/// A share of the whole is told up to here: where parts cancel out, each is more than the whole.
+/// Greater shares are not printed: if parts cancel, each may exceed the whole.
 const SHARE_MOST: f64 = 1.2;
-/// Counts that differ by less than this factor are alike ...
+/// Counts that differ by less than this factor are equal ...
 const ALIKE: f64 = 1.2;
-/// ... and those that differ by less than this, by the unit of work, are few.
+/// ... as are those that differ by less than this per unit of work.
 const FEW: f64 = 0.1;
-/// Counts that are named beside the causes.
+/// Number of named counts.
 const COUNTS_NAMED: usize = 4;
 
-/// What there is to say: the whole, its greatest parts, and counts that differ.
+/// The whole difference, its greatest parts, and counts that differ.
 pub(super) fn sentences(e: &Explanation) -> Vec<String> {
     let mut all = Vec::new();
     match e.difference_ns {
-        None => all.push("Time was not measured on both sides: there is nothing to break down.".to_owned()),
+        None => all.push("Time was not measured on both sides, so there is no breakdown.".to_owned()),
         Some(ns) => {
             let more = if ns >= 0.0 { "more" } else { "less" };
-            let doubt = if is_sure(e) { "" } else { ", which the run is not sure of" };
+            let doubt = if is_sure(e) { "" } else { " (not significant in this run)" };
             all.push(format!(
-                "{} takes {} {more} a {} than {}{doubt}.",
+                "{} takes {} {more} per {} than {}{doubt}.",
                 e.b,
                 value(ns.abs(), "ns"),
                 e.unit,
@@ -35,7 +35,7 @@ pub(super) fn sentences(e: &Explanation) -> Vec<String> {
             ));
             let parts: Vec<String> = named(e, ns).map(|cause| part(e, cause)).collect();
             match parts.is_empty() {
-                true => all.push("No single part of it is beyond what chance may show.".to_owned()),
+                true => all.push("No single part exceeds the sampling error.".to_owned()),
                 false => all.extend(parts),
             }
         }
@@ -44,12 +44,12 @@ pub(super) fn sentences(e: &Explanation) -> Vec<String> {
     all
 }
 
-/// The run's interval does not hold 1.
+/// Whether the run's interval excludes 1.
 fn is_sure(e: &Explanation) -> bool {
     e.primary.ratio.as_ref().is_some_and(|r| r.low > 1.0 || r.high.is_some_and(|high| high < 1.0))
 }
 
-/// The greatest causes that are more than chance, whichever way they go: some cancel each other out.
+/// The greatest significant causes, in both directions, because some cancel each other.
 fn named(e: &Explanation, whole_ns: f64) -> impl Iterator<Item = &Cause> {
     let on_path = || e.causes.iter().filter(|cause| cause.share.is_some());
     let greatest = on_path().map(|cause| cause.difference_ns().abs()).fold(whole_ns.abs(), f64::max);
@@ -78,13 +78,13 @@ fn part(e: &Explanation, cause: &Cause) -> String {
 
 fn place(cause: &Cause) -> String {
     match &cause.role {
-        None => "time in which no role works (waking up, timers, the wire)".to_owned(),
+        None => "time in which no role works (wake-ups, timers, the wire)".to_owned(),
         Some(role) if cause.name == WAITING => format!("the {role} waits"),
         Some(role) => format!("{} of the {role}", cause.name),
     }
 }
 
-/// How often a call is made on both sides; of waiting, in which one it is spent.
+/// Number of calls on both sides; for waiting, the time inside the call.
 fn called(e: &Explanation, cause: &Cause, call: &CallDifference) -> String {
     let name = if call.name == cause.name { String::new() } else { format!("{} ", call.name) };
     let inside = if cause.name == WAITING {
@@ -94,15 +94,15 @@ fn called(e: &Explanation, cause: &Cause, call: &CallDifference) -> String {
         String::new()
     };
     let count = match (call.a, call.b) {
-        (a, b) if a < 0.005 => format!("{b:.2} calls a {}, {} makes none", e.unit, e.a),
-        (a, b) if b < 0.005 => format!("no calls, {} makes {a:.2} a {}", e.a, e.unit),
-        (a, b) if (b / a).max(a / b) < 1.05 => format!("{b:.2} calls a {} in both", e.unit),
-        (a, b) => format!("{b:.2} calls a {} instead of {a:.2}", e.unit),
+        (a, b) if a < 0.005 => format!("{b:.2} calls per {}, {} makes none", e.unit, e.a),
+        (a, b) if b < 0.005 => format!("no calls, {} makes {a:.2} per {}", e.a, e.unit),
+        (a, b) if (b / a).max(a / b) < 1.05 => format!("{b:.2} calls per {} in both", e.unit),
+        (a, b) => format!("{b:.2} calls per {} instead of {a:.2}", e.unit),
     };
     format!("{name}{count}{inside}")
 }
 
-/// Counts that differ most, in a sentence.
+/// Sentence about the counts that differ most.
 fn counts(e: &Explanation) -> Option<String> {
     let differs = |unit: &str, a: f64, b: f64| {
         let few = if unit == "B" { 1.0 } else { FEW };
@@ -112,7 +112,7 @@ fn counts(e: &Explanation) -> Option<String> {
     let mut rows: Vec<(f64, String)> = e
         .rows
         .iter()
-        // Each call stands for itself.
+        // System calls are compared individually.
         .filter(|row| row.unit != "ns" && row.name != SYSTEM_CALLS)
         .filter_map(|row| {
             let (a, b) = (row.a?, row.b?);
@@ -124,5 +124,5 @@ fn counts(e: &Explanation) -> Option<String> {
         .collect();
     rows.sort_by(|x, y| y.0.total_cmp(&x.0));
     let texts: Vec<String> = rows.into_iter().take(COUNTS_NAMED).map(|(_, text)| text).collect();
-    (!texts.is_empty()).then(|| format!("Counts that differ, a {}: {}.", e.unit, texts.join("; ")))
+    (!texts.is_empty()).then(|| format!("Counts that differ, per {}: {}.", e.unit, texts.join("; ")))
 }

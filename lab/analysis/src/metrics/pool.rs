@@ -1,4 +1,4 @@
-//! Figures of a cell: of all its good trials together. Latencies are pooled, which takes each histogram to be decoded; that is done once.
+//! Values of a cell, from all its successful trials together. Latencies are pooled; each histogram is decoded once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,51 +11,52 @@ use netdyno_lab_store::{Outcome, SampleKind, TrialRecord};
 use netdyno_stats::Encoded;
 use netdyno_stats::histogram::{HistogramError, Latencies};
 
-/// Quantiles above this are not told of a trial in turns: a request that is under way when its turn ends has the pause
-/// in its latency.
-const QUANTILE_IN_TURNS_MOST: f64 = 0.99;
-/// Such requests are this share, at the most, of those beyond a quantile that is told.
-const INTERRUPTED_MOST: f64 = 0.5;
-const PAUSE_IN_IT: &str = "a request under way when its turn ends has the pause in it: measure with --blocks";
+/// Greatest quantile that is reported for trials in turns. The latency of a request in flight at the end of a turn includes
+/// the pause.
+const QUANTILE_IN_TURNS_MAX: f64 = 0.99;
+/// Maximum share of such requests among those beyond a reported quantile.
+const INTERRUPTED_MAX: f64 = 0.5;
+const PAUSE_INCLUDED: &str =
+    "latencies of requests in flight at the end of a turn include the pause: measure with --blocks";
 
-/// How far a quantile's neighbours are, as a share of all values ...
+/// Distance of a quantile's neighbours, as a share of all values ...
 const NEIGHBOUR: f64 = 0.05;
-/// ... and the ratio from which the quantile lies between two groups. One group's are 1.02 to 1.1 apart.
+/// ... and their ratio from which the quantile lies between two groups. Within one group, it is 1.02 to 1.1.
 const GROUPS_APART: f64 = 1.3;
 
-/// A pooled histogram's curve, as [`Latencies::curve`] gives it.
+/// Curve of a pooled histogram; see [`Latencies::curve`].
 pub type Curve = Vec<(f64, u64)>;
 
 type Merged = Result<Option<Latencies>, HistogramError>;
 
-/// The good trials of a cell.
+/// The successful trials of a cell.
 #[derive(Debug)]
 pub struct Pool<'a> {
     good: Vec<&'a TrialRecord>,
-    /// By role and name, as they are asked for.
+    /// Merged histograms by role and name, computed on demand.
     merged: RefCell<BTreeMap<(String, String), Rc<Merged>>>,
 }
 
 impl<'a> Pool<'a> {
-    /// The good ones of these.
+    /// The successful ones of these trials.
     #[must_use]
-    pub fn of(trials: &[&'a TrialRecord]) -> Pool<'a> {
+    pub fn new(trials: &[&'a TrialRecord]) -> Pool<'a> {
         let good = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
         Pool { good, merged: RefCell::default() }
     }
 
-    /// A metric of a cell with these parameters: quantiles are taken of the pooled values, counts are added up, everything
-    /// else is the median of the trials' figures. Percentiles are never averaged.
+    /// Value of a metric: quantiles are taken from the pooled values, counts are summed, everything else is the median of the
+    /// trials. Percentiles are never averaged.
     #[must_use]
     pub fn figure(&self, metric: &Metric, params: &Params) -> Figure {
         if self.good.is_empty() {
-            return Figure::none("no good trial");
+            return Figure::none("no successful trial");
         }
         let each = || self.good.iter().map(|t| of_trial(metric, params, t)).collect::<Vec<_>>();
         match &metric.from {
             Source::SetupQuantile { role, quantile } => setup_quantile(&self.good, role, *quantile),
             Source::HistogramQuantile { role, histogram, quantile } => {
-                let found = at(&self.merged(role, histogram), *quantile);
+                let found = quantile_of(&self.merged(role, histogram), *quantile);
                 figure(&self.good, role, histogram, *quantile, found)
             }
             Source::Count { .. } => sum_of(&each()),
@@ -63,14 +64,14 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// A metric of each good trial that has one, in their order.
+    /// Values of a metric in the trials, in their order.
     #[must_use]
     pub fn samples(&self, metric: &Metric, params: &Params) -> Vec<f64> {
         self.good.iter().filter_map(|t| of_trial(metric, params, t).value).collect()
     }
 
-    /// A quantile's neighbours, a twentieth of all values below and above it, where they are so far apart that it lies between two
-    /// groups of values: it says little of either, and leaps from one to the other where their shares change a little.
+    /// The values at 5 % below and above a quantile, if they differ so much that the quantile lies between two groups of
+    /// values. Such a quantile represents neither group, and jumps when their shares change slightly.
     #[must_use]
     pub fn between_groups(&self, metric: &Metric) -> Option<(u64, u64)> {
         let Source::HistogramQuantile { role, histogram, quantile } = &metric.from else { return None };
@@ -80,8 +81,8 @@ impl<'a> Pool<'a> {
         (above as f64 >= GROUPS_APART * below as f64).then_some((below, above))
     }
 
-    /// The curves of the histograms by role and name, up to where freezes begin to show. One that does not decode has none; its
-    /// metric says why.
+    /// Curves of the histograms by role and name, up to the quantile that freezing distorts. A histogram that cannot be
+    /// decoded has no curve; its metric gives the reason.
     #[must_use]
     pub fn curves(&self) -> BTreeMap<(String, String), Curve> {
         let all = self.good.iter().flat_map(|t| &t.histograms);
@@ -90,11 +91,11 @@ impl<'a> Pool<'a> {
             let merged = self.merged(role, name);
             let merged = (*merged).as_ref().ok()?.as_ref()?;
             let mut curve = merged.curve();
-            let pauses = Pauses::of(&self.good, role);
-            let is_free = |q: f64| pauses.leave(q, merged.count());
+            let pauses = Pauses::new(&self.good, role);
+            let is_free = |q: f64| pauses.allow(q, merged.count());
             curve.retain(|(q, _)| is_free(*q));
-            if !is_free(1.0) && is_free(QUANTILE_IN_TURNS_MOST) {
-                curve.extend(merged.quantile(QUANTILE_IN_TURNS_MOST).map(|v| (QUANTILE_IN_TURNS_MOST, v)));
+            if !is_free(1.0) && is_free(QUANTILE_IN_TURNS_MAX) {
+                curve.extend(merged.quantile(QUANTILE_IN_TURNS_MAX).map(|v| (QUANTILE_IN_TURNS_MAX, v)));
             }
             (!curve.is_empty()).then(|| ((role.clone(), name.clone()), curve))
         };
@@ -111,8 +112,8 @@ impl<'a> Pool<'a> {
 /// A quantile of one trial.
 pub(super) fn of_trial_quantile(trial: &TrialRecord, role: &str, name: &str, q: f64) -> Figure {
     let found = match histograms(&[trial], role, name).as_slice() {
-        [one] => one.quantile(q),
-        all => at(&merge(all), q),
+        [single] => single.quantile(q),
+        all => quantile_of(&merge(all), q),
     };
     figure(&[trial], role, name, q, found)
 }
@@ -127,8 +128,8 @@ fn merge(all: &[&Encoded]) -> Merged {
     Latencies::merge(&decoded)
 }
 
-/// A quantile, and the number of values.
-fn at(merged: &Merged, q: f64) -> Result<Option<(u64, u64)>, HistogramError> {
+/// A quantile and the number of values.
+fn quantile_of(merged: &Merged, q: f64) -> Result<Option<(u64, u64)>, HistogramError> {
     let merged = merged.as_ref().map_err(Clone::clone)?;
     Ok(merged.as_ref().and_then(|m| Some((m.quantile(q)?, m.count()))))
 }
@@ -142,35 +143,35 @@ fn figure(
 ) -> Figure {
     match found {
         Err(e) => Figure::none(format!("histogram {name} of the {role}: {e}")),
-        Ok(Some((_, count))) if !Pauses::of(trials, role).leave(q, count) => Figure::none(PAUSE_IN_IT),
+        Ok(Some((_, count))) if !Pauses::new(trials, role).allow(q, count) => Figure::none(PAUSE_INCLUDED),
         Ok(Some((v, count))) => Figure::some(v as f64, format!("{count} values, by the {role}")),
         Ok(None) => Figure::none(format!("the {role} gave no histogram {name}, or an empty one")),
     }
 }
 
-/// What freezes may have done to latencies.
+/// Possible effect of freezing on latencies.
 struct Pauses {
     in_turns: bool,
-    /// Requests that a freeze may have met under way since the measured phase began: as many a freeze as the workload says, or one a
-    /// connection.
+    /// Maximum number of requests in flight during a freeze since the measured phase began: as many per freeze as the workload
+    /// specifies, else one per connection.
     interrupted: f64,
 }
 
 impl Pauses {
-    fn of(trials: &[&TrialRecord], role: &str) -> Pauses {
-        let of = |trial: &&TrialRecord| {
+    fn new(trials: &[&TrialRecord], role: &str) -> Pauses {
+        let interrupted = |trial: &&TrialRecord| {
             let Some(turns) = &trial.turns else { return 0.0 };
             let freezes = 1 + turns.count + u32::from(turns.stretch);
             let connections = || series(&trial.samples, SampleKind::Setup, role, "setup_ns").len() as u64;
             f64::from(freezes) * turns.under_way.unwrap_or_else(connections) as f64
         };
         let in_turns = trials.iter().any(|t| t.turns.is_some());
-        Pauses { in_turns, interrupted: trials.iter().map(of).sum() }
+        Pauses { in_turns, interrupted: trials.iter().map(interrupted).sum() }
     }
 
-    /// Whether a quantile of so many values says what it would without freezes.
-    fn leave(&self, q: f64, count: u64) -> bool {
-        !(self.in_turns && q > QUANTILE_IN_TURNS_MOST)
-            && self.interrupted <= INTERRUPTED_MOST * (1.0 - q) * count as f64
+    /// Whether a quantile of this number of values is unaffected by freezing.
+    fn allow(&self, q: f64, count: u64) -> bool {
+        !(self.in_turns && q > QUANTILE_IN_TURNS_MAX)
+            && self.interrupted <= INTERRUPTED_MAX * (1.0 - q) * count as f64
     }
 }

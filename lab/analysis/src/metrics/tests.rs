@@ -21,7 +21,7 @@ fn a_stall_names_the_window_and_the_remedy() {
         source: "contender".to_owned(),
     };
     let samples = [reading(0, 1), reading(1, 700_000_001)];
-    let figure = rate(&Window::of(&samples, None), "answerer", "bytes", 1);
+    let figure = rate(&Window::new(&samples, None), "answerer", "bytes", 1);
     assert_eq!(figure.value, None);
     assert!(
         figure.source.contains("bytes of the answerer did not move in the window of 0.7 s"),
@@ -74,7 +74,7 @@ fn a_quantile_between_two_groups_is_seen() {
         histogram.record_n(8000, fast).unwrap();
         histogram.record_n(17_000, slow).unwrap();
         trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
-        assert_eq!(Pool::of(&[&trial]).between_groups(&metric).is_some(), seen, "{fast} {slow}");
+        assert_eq!(Pool::new(&[&trial]).between_groups(&metric).is_some(), seen, "{fast} {slow}");
     }
 }
 
@@ -130,7 +130,7 @@ fn a_curve_in_turns_ends_where_pauses_begin() {
     histogram.record_n(1_000_000, 5).unwrap();
     trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
     let last = |trial: &TrialRecord| {
-        let all = Pool::of(&[trial]).curves();
+        let all = Pool::new(&[trial]).curves();
         *all[&("sink".to_owned(), "latency".to_owned())].last().unwrap()
     };
     trial.turns = None;
@@ -181,7 +181,7 @@ fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
     let growth =
         |of: &str, least| Source::MeterGrowth { field: field(), of: of.to_owned(), each: each(), least };
     assert_eq!(told(growth("sink", 40)).value, Some(100.0));
-    assert!(told(growth("sink", 41)).source.contains("of 40 nothing can be told"));
+    assert!(told(growth("sink", 41)).source.contains("growth by 40 cannot be measured"));
     assert_eq!(told(growth("source", 1)).value, None);
 }
 

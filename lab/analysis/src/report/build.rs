@@ -1,10 +1,10 @@
-//! From a stored run to its report. Nothing is measured here and nothing remembered: the store is all it reads.
+//! Builds the report of a stored run, from the store alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::format;
 use super::in_turns::{self, Compared};
-use super::model::{Cell, CurvePoint, Effect, Effects, MetricValue, Report, RunInfo, SCHEMA_VERSION};
+use super::model::{Cell, CurvePoint, MetricValue, Report, RunInfo, SCHEMA_VERSION};
 use crate::duels::Duels;
 use crate::effects::matrices;
 use crate::generator::{self, SATURATED};
@@ -13,15 +13,15 @@ use crate::metrics::{self, Pool};
 use crate::verdicts::{self, Judge};
 use netdyno_lab_manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
 use netdyno_lab_store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
-use netdyno_lab_store::{Verdict, VerdictKind};
+use netdyno_lab_store::Verdict;
 
-/// Makes the report of a run.
+/// Builds the report of a run.
 ///
 /// # Errors
-/// When the manifest stored with the run cannot be read: the store is damaged, or of a later netdyno.
+/// If the manifest stored with the run cannot be read: the store is damaged, or was written by a later netdyno.
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
-    let judge = Judge::of(run, &workload);
+    let judge = Judge::new(run, &workload);
     let (cells, between): (Vec<Cell>, Vec<_>) =
         (0..run.cells.len()).map(|i| cell(run, &workload, &judge.duels, i)).unzip();
     let verdicts = workload.metrics.iter().flat_map(|m| verdicts_of(&judge, m, &cells)).collect();
@@ -33,7 +33,7 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
         host: run.header.host.clone(),
         cells: with_ceiling(run, &workload, &judge, cells),
         verdicts,
-        effects: effects(run, &workload, &judge),
+        effects: workload.primary().map_or_else(Vec::new, |m| matrices(run, &judge, &workload.roles, m)),
         warnings: warnings.chain(between).collect(),
     })
 }
@@ -41,7 +41,7 @@ pub fn build(run: &Run) -> Result<Report, StoreError> {
 fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
     let header = &run.header;
     let settings = &header.settings;
-    let compared = Compared::of(run, workload, duels);
+    let compared = Compared::new(run, workload, duels);
     let blocks = compared.fewest(run);
     RunInfo {
         id: header.id.clone(),
@@ -51,7 +51,7 @@ fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
         status: run.status,
         stopped_because: run.stopped_because.clone(),
         blocks,
-        compared_by: compared.how().to_owned(),
+        compared_by: compared.method().to_owned(),
         no_duels: compared.no_duels.clone(),
         lab_version: header.lab_version.clone(),
         command: header.command.clone(),
@@ -89,7 +89,7 @@ fn headline(run: &Run, workload: &Workload, compared: &Compared) -> String {
             }
         }
     }
-    parts.extend(how(run));
+    parts.extend(conditions(run));
     let effort = compared.effort(run);
     parts.push(match run.stopped_because.as_str() {
         "" => format!("{effort} so far"),
@@ -98,20 +98,20 @@ fn headline(run: &Run, workload: &Workload, compared: &Compared) -> String {
     parts.join(" · ")
 }
 
-/// What was run with these parameters, without the effort: `10 pairs`, `1 KiB`, `loopback namespace`.
+/// Parameters and conditions of a run, without the effort: `10 pairs`, `1 KiB`, `loopback namespace`.
 pub fn described(run: &Run, workload: &Workload, params: &Params) -> Vec<String> {
     let shown = workload.params.iter().filter(|(_, spec)| spec.headline);
     let shown = shown.filter_map(|(name, spec)| Some(param(name, params.get(name)?, spec)));
-    shown.chain(how(run)).collect()
+    shown.chain(conditions(run)).collect()
 }
 
-fn how(run: &Run) -> Vec<String> {
+fn conditions(run: &Run) -> Vec<String> {
     let settings = &run.header.settings;
     let awake = settings.awake.then(|| "CPUs kept awake".to_owned());
     [settings.net.to_string(), placement(settings.placement).1.to_owned()].into_iter().chain(awake).collect()
 }
 
-/// A parameter for people: `10 connections`, `1 KiB`, `ordered`, `not ordered`.
+/// Display text of a parameter: `10 connections`, `1 KiB`, `ordered`, `not ordered`.
 fn param(name: &str, value: &ParamValue, spec: &ParamSpec) -> String {
     match (value, spec.unit.as_deref()) {
         (ParamValue::Integer(0), _) if spec.zero.is_some() => spec.zero.clone().unwrap_or_default(),
@@ -125,25 +125,26 @@ fn param(name: &str, value: &ParamValue, spec: &ParamSpec) -> String {
     }
 }
 
-/// The parameters in which the groups of a run differ, of one group: `message_bytes=64`.
+/// The parameters of one group in which the groups of a run differ: `message_bytes=64`.
 pub fn differing(
     all: &[&BTreeMap<String, serde_json::Value>],
-    one: &BTreeMap<String, serde_json::Value>,
+    params: &BTreeMap<String, serde_json::Value>,
 ) -> String {
-    one.iter()
+    params
+        .iter()
         .filter(|(name, value)| all.iter().any(|other| other.get(*name) != Some(value)))
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-/// The same, of a cell of a report.
+/// The parameters of a cell in which the cells of a report differ.
 pub fn differing_params(report: &Report, cell: &Cell) -> String {
     let all: Vec<_> = report.cells.iter().map(|c| &c.params).collect();
     differing(&all, &cell.params)
 }
 
-/// A cell, and what is to be warned of.
+/// A cell of the report, and a warning about it.
 fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cell, Option<String>) {
     let record = &run.cells[index];
     let trials: Vec<&TrialRecord> = run.trials.iter().filter(|t| t.cell == index).collect();
@@ -152,7 +153,7 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cel
     notes.sort();
     notes.dedup();
     let counted = duels.counted(index);
-    let pool = Pool::of(&counted);
+    let pool = Pool::new(&counted);
     let load = load::of_cell(workload, &record.params, &counted);
     let metrics: BTreeMap<String, MetricValue> =
         workload.metrics.iter().map(|m| (m.name.clone(), metric_value(m, &record.params, &pool))).collect();
@@ -185,27 +186,27 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cel
     (cell, between)
 }
 
-/// What does not stand for the release that its version names.
+/// Warnings about local builds, which do not represent the release of their version.
 fn local_builds(run: &Run) -> BTreeSet<String> {
     let builds = run.cells.iter().flat_map(|cell| &cell.builds);
     builds
         .filter_map(|(name, build)| {
-            Some(format!("{name} is local, not the release {}: {}", build.version, build.local.as_ref()?))
+            Some(format!("{name} is a local build, not the release {}: {}", build.version, build.local.as_ref()?))
         })
         .collect()
 }
 
-/// Where the primary metric is a quantile that lies between two groups of values.
+/// Warning if the primary metric is a quantile that lies between two groups of values.
 fn between_groups(label: &str, primary: &Metric, pool: &Pool<'_>) -> Option<String> {
     let (below, above) = pool.between_groups(primary)?;
     let [below, above] = [below, above].map(|v| format::value(v as f64, &primary.unit));
     Some(format!(
-        "{label}: its {} lies between two groups of values, up to {below} and from {above}, and leaps where their shares change",
+        "{label}: {} lies between two groups of values, up to {below} and from {above}, and is sensitive to their shares",
         primary.label
     ))
 }
 
-/// What the role at fault printed, of the trial that ended the cell.
+/// stderr of the role at fault, from the trial that ended the cell.
 fn stderr(trials: &[&TrialRecord]) -> String {
     let failed = trials.iter().rev().find_map(|t| match &t.outcome {
         Outcome::Failed { stderr, .. } => Some(stderr.clone()),
@@ -214,7 +215,7 @@ fn stderr(trials: &[&TrialRecord]) -> String {
     failed.unwrap_or_default()
 }
 
-/// What happened in spite of all: counts that nobody wants and that have no column of their own, where there were any.
+/// Counts above 0 of undesired events that have no column.
 fn events(workload: &Workload, metrics: &BTreeMap<String, MetricValue>) -> String {
     let unwanted =
         |m: &&Metric| matches!(m.from, Source::Count { .. }) && !m.column && m.better == Better::Lower;
@@ -243,8 +244,8 @@ fn metric_value(metric: &Metric, params: &Params, pool: &Pool<'_>) -> MetricValu
     }
 }
 
-/// The share of the ceiling of the same parameters, of the primary metric: of the ratios to the baseline where both have one
-/// from duels, else of the figures.
+/// Adds the share of the ceiling in the primary metric at the same parameters: from the ratios to the baseline if both were
+/// compared in duels, else from the values.
 fn with_ceiling(run: &Run, workload: &Workload, judge: &Judge<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
     let Some(primary) = workload.primary() else { return cells };
     let judged = judge.verdicts(primary);
@@ -277,9 +278,9 @@ fn curves(pool: &Pool<'_>) -> BTreeMap<String, Vec<CurvePoint>> {
     pool.curves().into_iter().map(|((role, name), curve)| (format!("{role}.{name}"), points(curve))).collect()
 }
 
-/// Says whether a load that was asked for was held, and what held the cell back.
+/// Whether the offered load was held, and the bottleneck of the cell.
 fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>, shared: bool) -> String {
-    // What paces a load is busy with that: it is no sign of who was slow, unless it could not keep up.
+    // A role that paces a load is always busy. It is the bottleneck only if the load was not held.
     let paced = load.is_some_and(|l| !l.is_missed());
     let pacing = workload.offered.as_ref().filter(|_| paced).map(|o| o.role.as_str());
     let limit = generator::limit(workload, load, trials);
@@ -288,7 +289,7 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
         None => busy,
         Some(load) if load.held == Some(true) => {
             let share = load.achieved / load.offered;
-            // Held but for a short stall or what was under way at a mark: the cell says how exactly.
+            // Held within the tolerance for stalls and requests in flight: print the exact share.
             let to = if (share - 1.0).abs() > load::TOLERANCE {
                 format!(" to {:.1} %", 100.0 * share)
             } else {
@@ -296,7 +297,7 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
             };
             format!("rate held{to}, {busy}")
         }
-        Some(Load { held: None, .. }) => format!("window too short to tell the rate, {busy}"),
+        Some(Load { held: None, .. }) => format!("window too short to verify the rate, {busy}"),
         Some(load) => format!(
             "rate not held: {:.2} % of {}, {busy}",
             100.0 * load.achieved / load.offered,
@@ -305,10 +306,10 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
     }
 }
 
-/// Names the saturated role and what was dropped at a full socket; where none is, says how busy each was. A role that
-/// paces a load is left out.
+/// The saturated role and the datagrams dropped at full sockets, else the utilisation of each role. A role that paces a load
+/// is omitted.
 fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, shared: bool) -> String {
-    let all = generator::busy(workload, trials);
+    let all = generator::utilisation(workload, trials);
     let sum: f64 = all.iter().map(|(_, s)| s).sum();
     let shares: Vec<(String, f64)> =
         all.into_iter().filter(|(r, _)| pacing != Some(r.as_str()) || workload.roles.len() == 1).collect();
@@ -317,8 +318,8 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     }
     let drops = metrics::median(&trials.iter().filter_map(|t| metrics::udp_drops(t)).collect::<Vec<_>>());
     let drops = drops.filter(|d| *d >= 1.0).map_or(String::new(), |d| format!(", {d:.0} UDP drops"));
-    let busy = generator::told(&shares);
-    // Roles that share all CPUs can only fill them together.
+    let busy = generator::utilisation_text(&shares);
+    // Roles that share all CPUs can only saturate them together.
     if shared && sum >= SATURATED {
         return format!("all CPUs ({busy}){drops}");
     }
@@ -330,31 +331,6 @@ fn busiest(workload: &Workload, trials: &[&TrialRecord], pacing: Option<&str>, s
     format!("waiting ({busy}){drops}")
 }
 
-/// The effects in a run.
-fn effects(run: &Run, workload: &Workload, judge: &Judge<'_>) -> Vec<Effects> {
-    let Some(primary) = workload.primary() else { return Vec::new() };
-    let bounded = |log: f64| log.is_finite().then(|| log.exp());
-    let matrices = matrices(run, judge, &workload.roles, primary).into_iter();
-    matrices
-        .map(|matrix| Effects {
-            params: params_json(&matrix.params),
-            unit: matrix.unit.noun(1).to_owned(),
-            count: u32::try_from(matrix.count).unwrap_or(u32::MAX),
-            left_out: matrix.left_out.into_iter().collect(),
-            effects: matrix
-                .effects
-                .into_iter()
-                .map(|effect| Effect {
-                    of: effect.of,
-                    ratio: effect.log.estimate.exp(),
-                    low: bounded(effect.log.low),
-                    high: bounded(effect.log.high),
-                })
-                .collect(),
-        })
-        .collect()
-}
-
 fn verdicts_of(judge: &Judge<'_>, metric: &Metric, cells: &[Cell]) -> Vec<Verdict> {
     let finite = |v: f64| v.is_finite().then_some(v);
     judge
@@ -363,14 +339,6 @@ fn verdicts_of(judge: &Judge<'_>, metric: &Metric, cells: &[Cell]) -> Vec<Verdic
         .flat_map(|group| {
             let ranked = group.judgements.into_iter().filter(|(index, _)| !cells[*index].ceiling);
             ranked.map(move |(index, j)| {
-                let (verdict, needs_blocks) = match j.verdict {
-                    netdyno_stats::Verdict::Better => (VerdictKind::Better, None),
-                    netdyno_stats::Verdict::Worse => (VerdictKind::Worse, None),
-                    netdyno_stats::Verdict::NoDifference => (VerdictKind::NoDifference, None),
-                    netdyno_stats::Verdict::Undecided { needs_blocks } => {
-                        (VerdictKind::Undecided, needs_blocks)
-                    }
-                };
                 Verdict {
                     metric: group.metric.clone(),
                     contender: cells[index].label.clone(),
@@ -382,8 +350,8 @@ fn verdicts_of(judge: &Judge<'_>, metric: &Metric, cells: &[Cell]) -> Vec<Verdic
                     unit: j.unit.noun(1).to_owned(),
                     blocks: j.blocks,
                     p_adjusted: j.p_adjusted,
-                    verdict,
-                    needs_blocks,
+                    verdict: j.verdict,
+                    needs_blocks: j.needs_blocks,
                 }
             })
         })

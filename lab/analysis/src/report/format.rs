@@ -1,6 +1,6 @@
-//! Numbers with their units, for people.
+//! Display of numbers with units.
 
-/// A value of a metric in a readable size: `B/s` as MB/s, `ns` as us or ms, `B` as MB (10^6 bytes).
+/// Formats the value of a metric with an SI prefix: `B/s` as MB/s, `ns` as us or ms, `B` as MB (10^6 bytes).
 #[must_use]
 pub fn value(value: f64, unit: &str) -> String {
     match unit {
@@ -13,7 +13,7 @@ pub fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// The parts of a sum without a unit of their own, in the scale of `whole`: `12 + 30`.
+/// Formats the parts of a sum without unit, in the scale of `whole`: `12 + 30`.
 #[must_use]
 pub fn parts(parts: &[f64], unit: &str, whole: f64) -> String {
     let steps: &[f64] = match unit {
@@ -25,7 +25,7 @@ pub fn parts(parts: &[f64], unit: &str, whole: f64) -> String {
     parts.iter().map(|p| digits(p / step)).collect::<Vec<_>>().join(" + ")
 }
 
-/// Two values in the scale of the greater: `118 - 131 MB/s`.
+/// Formats a range in the scale of its greater value: `118 - 131 MB/s`.
 #[must_use]
 pub fn range(low: f64, high: f64, unit: &str) -> String {
     let high_text = value(high, unit);
@@ -35,7 +35,7 @@ pub fn range(low: f64, high: f64, unit: &str) -> String {
     }
 }
 
-/// A number of bytes as a parameter: `64 B`, `1 KiB`.
+/// Formats a number of bytes as a parameter: `64 B`, `1 KiB`.
 #[must_use]
 pub fn bytes(n: u64) -> String {
     match n {
@@ -61,7 +61,7 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// A count, its thousands set apart: `73,120`.
+/// Formats a count with separators: `73,120`.
 pub fn whole(n: u64) -> String {
     let digits = n.to_string();
     let parts: Vec<&str> =
@@ -69,7 +69,7 @@ pub fn whole(n: u64) -> String {
     parts.join(",")
 }
 
-/// A ratio with enough digits that its interval shows: `4.12`, `0.98`, `0.0033`.
+/// Formats a ratio with enough digits to resolve its interval: `4.12`, `0.98`, `0.0033`.
 pub fn ratio(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
@@ -81,12 +81,12 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// Without the control characters by which a contender could write elsewhere on the terminal, and without those that turn the
-/// direction of what follows: a text would read otherwise than it is. A tab is a space.
+/// Removes control characters, which could move the cursor of a terminal, and characters that change the text direction, which
+/// could misrepresent the text. A tab becomes a space.
 #[must_use]
 pub fn plain(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let kept = text.chars().filter(|c| !c.is_control() && !turns(*c) || matches!(c, '\n' | '\t'));
+    let changes_direction = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept = text.chars().filter(|c| !c.is_control() && !changes_direction(*c) || matches!(c, '\n' | '\t'));
     kept.map(|c| if c == '\t' { ' ' } else { c }).collect()
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated() {
         for (n, text) in
             [(0, "0"), (999, "999"), (1000, "1,000"), (73_120, "73,120"), (1_000_001, "1,000,001")]
         {

@@ -1,4 +1,4 @@
-//! What a report says of duels: how contenders were compared, with how much, and what turns did to them.
+//! Remarks of a report on duels: how contenders were compared, with how many observations, and the effect of freezing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use netdyno_stats::Unit;
 
 /// How the contenders of a run were compared.
 pub(super) struct Compared {
-    /// Cells that a duel compared, or was to.
+    /// Cells that are compared in duels.
     by_duels: Vec<usize>,
-    /// Cells that blocks compared.
+    /// Cells that are compared in blocks.
     by_blocks: Vec<usize>,
-    /// Why not by duels.
+    /// Reasons for blocks.
     pub(super) no_duels: Vec<String>,
 }
 
 impl Compared {
-    pub(super) fn of(run: &Run, workload: &Workload, duels: &Duels<'_>) -> Compared {
+    pub(super) fn new(run: &Run, workload: &Workload, duels: &Duels<'_>) -> Compared {
         let mut compared = Compared { by_duels: Vec::new(), by_blocks: Vec::new(), no_duels: Vec::new() };
         for (params, members) in verdicts::groups(run) {
-            let why = duels::turns(&run.header.settings, workload, &params).err();
-            compared.no_duels.extend(why.filter(|why| !compared.no_duels.contains(why)));
+            let reason = duels::turns(&run.header.settings, workload, &params).err();
+            compared.no_duels.extend(reason.filter(|reason| !compared.no_duels.contains(reason)));
             let alive: Vec<usize> =
                 members.into_iter().filter(|&i| run.cells[i].status == CellStatus::Ok).collect();
             let baseline = verdicts::baseline_among(run, &alive);
@@ -39,7 +39,8 @@ impl Compared {
         compared
     }
 
-    pub(super) fn how(&self) -> &'static str {
+    /// `duels`, `blocks`, or both.
+    pub(super) fn method(&self) -> &'static str {
         match (self.by_duels.is_empty(), self.by_blocks.is_empty()) {
             (false, true) => "duels",
             (false, false) => "duels and blocks",
@@ -47,14 +48,12 @@ impl Compared {
         }
     }
 
-    /// The least of what the cells that still ran have.
+    /// Minimum number of observations of the cells without failure.
     pub(super) fn fewest(&self, run: &Run) -> u32 {
         let counts = self.by_duels.iter().map(|&i| good(run, i, true));
         let counts = counts.chain(self.by_blocks.iter().map(|&i| good(run, i, false)));
-        counts.min().unwrap_or_else(|| {
-            // One contender, and nothing to compare it with.
-            (0..run.cells.len()).map(|i| good(run, i, false)).max().unwrap_or(0)
-        })
+        // A single contender is not compared.
+        counts.min().unwrap_or_else(|| (0..run.cells.len()).map(|i| good(run, i, false)).max().unwrap_or(0))
     }
 
     /// `6 to 9 sessions of 7 turns of 100 ms`, `4 blocks`.
@@ -81,13 +80,14 @@ impl Compared {
     }
 }
 
-/// Good trials of a cell, in turns or not.
+/// Successful trials of a cell, in turns or not.
 fn good(run: &Run, cell: usize, in_turns: bool) -> u32 {
-    let is = |t: &&TrialRecord| t.cell == cell && t.turns.is_some() == in_turns && t.outcome == Outcome::Ok;
-    u32::try_from(run.trials.iter().filter(is).count()).unwrap_or(u32::MAX)
+    let is_counted =
+        |t: &&TrialRecord| t.cell == cell && t.turns.is_some() == in_turns && t.outcome == Outcome::Ok;
+    u32::try_from(run.trials.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
 }
 
-/// A cell in its turns, if it took any; their length is that of the trials that its figures are of.
+/// Turns of a cell, if it was in a duel. Their length is that of the trials that its values are based on.
 pub(super) fn of_cell(
     run: &Run,
     workload: &Workload,
@@ -96,54 +96,55 @@ pub(super) fn of_cell(
 ) -> Option<InTurns> {
     let turns = trials.iter().find_map(|t| t.turns.as_ref())?;
     let disturbance = duels::disturbance(run, workload, cell);
-    let bounded = |log: f64| log.is_finite().then(|| log.exp());
+    let ratios = disturbance.map(|d| d.interval.ratios());
     Some(InTurns {
         sessions: good(run, cell, true),
         turns: turns.count,
         turn_ns: turns.turn_ns,
         lead_ns: turns.lead_ns,
         freezer: turns.freezer.clone(),
-        of_undisturbed: disturbance.map(|d| d.interval.estimate.exp()),
-        low: disturbance.and_then(|d| bounded(d.interval.low)),
-        high: disturbance.and_then(|d| bounded(d.interval.high)),
+        of_undisturbed: ratios.map(|r| r.0),
+        low: ratios.and_then(|r| r.1),
+        high: ratios.and_then(|r| r.2),
         stretches: disturbance.map_or(0, |d| u32::try_from(d.sessions).unwrap_or(u32::MAX)),
         disturbed: disturbance.is_some_and(|d| d.beyond_margin),
     })
 }
 
-/// What stands below the tables, in a few lines: how contenders were frozen, what turns did to them, and why they were
-/// compared by blocks though the workload has turns.
+/// Lines below the tables: the freezer, the effect of freezing, and the reasons for blocks if the workload has turns.
 pub fn lines(report: &Report) -> Vec<String> {
     let mut freezers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut disturbed: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let mut calm = Vec::new();
+    let mut undisturbed = Vec::new();
     for (cell, turns) in report.cells.iter().filter_map(|c| Some((c, c.turns.as_ref()?))) {
         freezers.entry(&turns.freezer).or_default().insert(&cell.label);
         match turns.of_undisturbed {
             Some(share) if turns.disturbed => disturbed.entry(&cell.label).or_default().push(share),
-            Some(share) if turns.low.is_some() && turns.high.is_some() => calm.push(share),
+            Some(share) if turns.low.is_some() && turns.high.is_some() => undisturbed.push(share),
             _ => {}
         }
     }
     freezers.remove("");
-    let alike = freezers.len() == 1;
-    let frozen = freezers.into_iter().map(|(by, who)| match alike {
-        true => by.to_owned(),
-        false => format!("{by} ({})", who.into_iter().collect::<Vec<_>>().join(", ")),
+    let is_single = freezers.len() == 1;
+    let freezers = freezers.into_iter().map(|(freezer, labels)| match is_single {
+        true => freezer.to_owned(),
+        false => format!("{freezer} ({})", labels.into_iter().collect::<Vec<_>>().join(", ")),
     });
-    let frozen: Vec<String> = frozen.collect();
+    let freezers: Vec<String> = freezers.collect();
     let mut lines = Vec::new();
-    if !frozen.is_empty() {
-        let who = if disturbed.is_empty() { "nobody" } else { "nobody else" };
-        let calm = shares(&calm)
-            .map_or(String::new(), |s| format!("; {who} is surely disturbed ({s} of the undisturbed rate)"));
-        lines.push(format!("turns: frozen by {}{calm}", frozen.join(", ")));
+    if !freezers.is_empty() {
+        let contenders = if disturbed.is_empty() { "the" } else { "the other" };
+        let effect = shares(&undisturbed).map_or(String::new(), |s| {
+            format!(". Freezing had no significant effect on {contenders} contenders ({s} of the undisturbed rate)")
+        });
+        lines.push(format!("Duels: frozen by {}{effect}", freezers.join(", ")));
     }
-    lines.extend(disturbed.iter().filter_map(|(label, of)| {
-        Some(format!("{label}: {} of its undisturbed rate in turns: compared in long ones", shares(of)?))
+    lines.extend(disturbed.iter().filter_map(|(label, ratios)| {
+        let shares = shares(ratios)?;
+        Some(format!("{label}: {shares} of the undisturbed rate in turns; compared in long turns"))
     }));
-    let why = report.run.no_duels.iter().filter(|why| *why != duels::NO_TURNS);
-    lines.extend(why.map(|why| format!("by blocks, not duels: {why}")));
+    let reasons = report.run.no_duels.iter().filter(|reason| *reason != duels::NO_TURNS);
+    lines.extend(reasons.map(|reason| format!("Compared in blocks instead of duels: {reason}")));
     lines
 }
 
@@ -154,24 +155,24 @@ fn shares(all: &[f64]) -> Option<String> {
     Some(if least == most { least } else { format!("{least} - {most}") })
 }
 
-/// A share and its ends; an end that is not known is none.
+/// A share and the ends of its interval.
 type Share = (f64, Option<f64>, Option<f64>);
 
-/// The share of the ceiling that a cell of these verdicts has, where both are compared with the baseline by duels. The
-/// ends are those of both intervals, which hold together.
+/// Share of the ceiling of a cell, if both were compared with the baseline in duels. The ends combine both intervals, which are
+/// simultaneous.
 pub(super) fn share(verdicts: &Verdicts, cell: usize, ceiling: usize, higher: bool) -> Option<Share> {
-    let of = |cell: usize| {
+    let ratio = |cell: usize| {
         if cell == verdicts.baseline {
             return Some((1.0, 1.0, 1.0));
         }
         let (_, j) = verdicts.judgements.iter().find(|(i, j)| *i == cell && j.unit == Unit::Session)?;
         j.ratio.is_finite().then_some((j.low, j.ratio, j.high))
     };
-    let (mine, bound) = (of(cell)?, of(ceiling)?);
+    let (contender, bound) = (ratio(cell)?, ratio(ceiling)?);
     if cell == ceiling {
         return Some((1.0, Some(1.0), Some(1.0)));
     }
-    let (over, under) = if higher { (mine, bound) } else { (bound, mine) };
+    let (over, under) = if higher { (contender, bound) } else { (bound, contender) };
     let end = |share: f64| (share.is_finite() && share > 0.0).then_some(share);
     Some((over.1 / under.1, end(over.0 / under.2), end(over.2 / under.0)))
 }

@@ -8,7 +8,8 @@ mod model;
 pub use build::{build, described, differing, differing_params};
 pub use format::{bytes, plain, ratio, value, whole};
 pub use in_turns::lines as turn_notes;
-pub use model::{Cell, CurvePoint, Effect, Effects, InTurns, MetricValue, Report, RunInfo, SCHEMA_VERSION};
+pub use crate::effects::{Effect, Effects};
+pub use model::{Cell, CurvePoint, InTurns, MetricValue, Report, RunInfo, SCHEMA_VERSION};
 
 /// The JSON Schema of a report.
 #[must_use]
@@ -16,10 +17,10 @@ pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Report)
 }
 
-/// A report as JSON, ending in a newline.
+/// Formats a report as JSON, ending in a newline.
 #[must_use]
 pub fn json(report: &Report) -> String {
-    let mut text = serde_json::to_string_pretty(report).expect("a report holds nothing that JSON cannot");
+    let mut text = serde_json::to_string_pretty(report).expect("a report is serialisable");
     text.push('\n');
     text
 }

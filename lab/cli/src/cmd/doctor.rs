@@ -22,7 +22,7 @@ use netdyno_lab_arena::ArenaSpec;
 use netdyno_lab_engine::build::install_all;
 use netdyno_lab_manifest::Net;
 use netdyno_lab_report::{columns, wrapped};
-use netdyno_stats::Verdict;
+use netdyno_stats::VerdictKind;
 
 /// Indent of continuation lines: the width of the grade.
 const INDENT: &str = "      ";
@@ -140,7 +140,7 @@ fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
     }
     good &= match self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel) {
         Ok(j) => verdict(
-            j.verdict == Verdict::NoDifference,
+            j.verdict == VerdictKind::NoDifference,
             "marks at 10 Hz",
             &format!(
                 "{:.4}x the count without marks ({:.4} - {:.4}), {} pairs (limit: {} %)",

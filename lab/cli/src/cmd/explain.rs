@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::progress::Progress;
 use super::{GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
 use crate::cli::{ExplainArgs, ExplainFormat};
-use netdyno_lab_analysis::explain::figures::{Pair, Probes, Unit};
+use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_analysis::explain::{explain, pair};
 use netdyno_lab_arena::{Arena, Awake, Topology};
 use netdyno_lab_engine::build::Builder;
@@ -135,7 +135,7 @@ impl Looker<'_> {
     /// Runs the profiling trials, each kind for both sides in turn, and stores the results.
     fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Result<(), String> {
         let run = self.pair.run;
-        let unit = Unit::of(self.pair.workload)?;
+        let unit = WorkUnit::new(self.pair.workload)?;
         let rates = self.pair.rates(&unit);
         let progress = Progress::new();
         let settings = &run.header.settings;

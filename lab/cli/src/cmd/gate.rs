@@ -2,7 +2,7 @@
 
 use super::{GOOD, REGRESSION};
 use crate::cli::FailOn;
-use netdyno_stats::Claim;
+use netdyno_stats::RegressionClaim;
 
 /// The conditions of `--fail-on`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -33,11 +33,11 @@ impl Gate {
         }
     }
 
-    pub(super) fn code(self, claim: Claim) -> u8 {
+    pub(super) fn code(self, claim: RegressionClaim) -> u8 {
         match claim {
-            Claim::Regression => REGRESSION,
-            Claim::Undecided if self.undecided => REGRESSION,
-            Claim::Undecided | Claim::NoRegression => GOOD,
+            RegressionClaim::Regression => REGRESSION,
+            RegressionClaim::Undecided if self.undecided => REGRESSION,
+            RegressionClaim::Undecided | RegressionClaim::NoRegression => GOOD,
         }
     }
 }
@@ -51,9 +51,9 @@ mod tests {
         let lenient = Gate::of(&[FailOn::Regression(0.03)]).unwrap();
         let strict = Gate::of(&[FailOn::Undecided, FailOn::Regression(0.03)]).unwrap();
         for (claim, codes) in [
-            (Claim::Regression, [REGRESSION, REGRESSION]),
-            (Claim::Undecided, [GOOD, REGRESSION]),
-            (Claim::NoRegression, [GOOD, GOOD]),
+            (RegressionClaim::Regression, [REGRESSION, REGRESSION]),
+            (RegressionClaim::Undecided, [GOOD, REGRESSION]),
+            (RegressionClaim::NoRegression, [GOOD, GOOD]),
         ] {
             assert_eq!([lenient.code(claim), strict.code(claim)], codes, "{claim:?}");
         }

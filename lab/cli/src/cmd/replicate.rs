@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 
 use super::{CELL_FAILED, GOOD, INTERRUPTED, Outcome, cancel_on_signal, print, quiet_catalog};
 use crate::cli::{Format, ReplicateArgs};
-use netdyno_lab_analysis::claims::{self, Claim, Loaded, Replication, SCHEMA_VERSION};
+use netdyno_lab_analysis::claims::{self, ArticleClaim, Loaded, Replication, SCHEMA_VERSION};
 use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_manifest::{Catalog, ManifestError};
 use netdyno_lab_report::{columns, grid, plot, wrapped};
@@ -27,7 +27,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn claims(&self) -> Vec<&Claim> {
+    fn claims(&self) -> Vec<&ArticleClaim> {
         self.loaded.article.claims.iter().filter(|c| self.claims.contains(&c.id)).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 
 use super::{GOOD, Outcome, print, studies};
 use crate::cli::ServeArgs;
-use netdyno_lab_report::serve::{Server, Settings, Token};
+use netdyno_lab_report::serve::{Server, ServerSettings, Token};
 use netdyno_lab_store::Store;
 
 /// Serves the pages of the store until Ctrl-C.
@@ -38,7 +38,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         print("connections are not encrypted: on untrusted networks, listen on loopback and use `ssh -L`\n");
     }
     let settings =
-        Settings { store, studies: studies(args.studies.as_deref()), token, names: args.name.clone() };
+        ServerSettings { store, studies: studies(args.studies.as_deref()), token, names: args.name.clone() };
     server.run(settings, stop)?;
     Ok(GOOD)
 }

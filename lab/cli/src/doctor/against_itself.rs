@@ -12,7 +12,7 @@ use netdyno_lab_engine::run::{Request, Resolved, RunError};
 use netdyno_lab_manifest::{Catalog, Workload};
 use netdyno_lab_store::PlannedCell;
 use netdyno_lab_store::{CellRecord, Run, RunStatus, StoreError};
-use netdyno_stats::{Judgement, Unit, Verdict};
+use netdyno_stats::{Judgement, Unit, VerdictKind};
 
 /// Sessions of a duel: the least number for a verdict.
 pub const SESSIONS: u32 = 6;
@@ -80,7 +80,7 @@ pub fn is_done(run: &Run, duel: &Resolved) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub struct Duel {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: VerdictKind,
     /// Ratio of the second copy to the first.
     pub ratio: f64,
     /// Lower end of the interval.
@@ -133,7 +133,7 @@ impl Duel {
     /// Whether the verdict is wrong, since both sides are equal.
     #[must_use]
     pub fn is_wrong(&self) -> bool {
-        matches!(self.verdict, Verdict::Better | Verdict::Worse)
+        matches!(self.verdict, VerdictKind::Better | VerdictKind::Worse)
     }
 }
 
@@ -166,8 +166,8 @@ impl Tally {
         let variance = duels.iter().map(|d| d.variance).sum::<f64>() / duels.len() as f64;
         Tally {
             duels: duels.len(),
-            better: count(&|d| d.verdict == Verdict::Better),
-            worse: count(&|d| d.verdict == Verdict::Worse),
+            better: count(&|d| d.verdict == VerdictKind::Better),
+            worse: count(&|d| d.verdict == VerdictKind::Worse),
             failed: all.len() - duels.len(),
             ratio: median(&ratios),
             deviation: variance.is_finite().then(|| variance.sqrt()),
@@ -189,8 +189,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn duel(verdict: Verdict, ratio: f64) -> Option<Duel> {
-        let width = if verdict == Verdict::NoDifference { 0.015 } else { 0.01 };
+    fn duel(verdict: VerdictKind, ratio: f64) -> Option<Duel> {
+        let width = if verdict == VerdictKind::NoDifference { 0.015 } else { 0.01 };
         let (low, high) = (ratio - width, ratio + width);
         Some(Duel { verdict, ratio, low, high, sessions: 6, variance: 0.0004 })
     }
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn duels_are_counted() {
         let all = [
-            duel(Verdict::Better, 1.1),
+            duel(VerdictKind::Better, 1.1),
             None,
-            duel(Verdict::NoDifference, 1.0),
-            duel(Verdict::Worse, 0.8),
-            duel(Verdict::NoDifference, 1.01),
+            duel(VerdictKind::NoDifference, 1.0),
+            duel(VerdictKind::Worse, 0.8),
+            duel(VerdictKind::NoDifference, 1.01),
         ];
         let tally = Tally::of(&all);
         assert_eq!((tally.duels, tally.better, tally.worse, tally.failed, tally.hold_one), (4, 1, 1, 1, 2));

@@ -238,7 +238,7 @@ impl From<Resolution> for Told {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netdyno_stats::{Judgement, Unit, Verdict};
+    use netdyno_stats::{Judgement, Unit, VerdictKind};
 
     /// A duel with this interval.
     fn found(loss: u32, (low, high): (f64, f64)) -> Found {
@@ -250,7 +250,8 @@ mod tests {
             unit: Unit::Session,
             blocks: 9,
             p_adjusted: 1.0,
-            verdict: Verdict::Undecided { needs_blocks: None },
+            verdict: VerdictKind::Undecided,
+            needs_blocks: None,
         };
         let duel = Some(Duel::new(&judgement, &[0.0; 9]));
         Found { loss, run: "r".to_owned(), duel, warnings: Vec::new() }

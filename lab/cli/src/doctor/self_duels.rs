@@ -13,7 +13,7 @@ use netdyno_lab_engine::trial::{Progress, TrialReport, TrialSpec};
 use netdyno_lab_manifest::Net;
 use netdyno_lab_manifest::dummy::workload;
 use netdyno_lab_store::Outcome;
-use netdyno_stats::{Comparison, Direction, Rules, Unit, judge};
+use netdyno_stats::{PairedRatios, Direction, Rules, Unit, judge};
 
 /// The shortest possible turns, for as many duels as possible.
 const SHORT: TurnPlan = TurnPlan {
@@ -55,7 +55,7 @@ pub fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Result<Vec<Option
         let session = |i| session(&TurnPlan { seed: seed(i), ..SHORT }, &arenas, cancel, &mut |_| {});
         let log_ratios = (0..sessions).map(session).collect::<Result<Vec<f64>, String>>()?;
         let contender = "dummy".to_owned();
-        let comparison = Comparison { contender, unit: Unit::Session, log_ratios: log_ratios.clone() };
+        let comparison = PairedRatios { contender, unit: Unit::Session, log_ratios: log_ratios.clone() };
         let judged = judge(&[comparison], Direction::Higher, &Rules::default());
         Ok(judged.first().map(|judgement| Duel::new(judgement, &log_ratios)))
     };

@@ -19,7 +19,7 @@ use netdyno_lab_manifest::dummy::workload;
 use netdyno_lab_manifest::{ParamValue, Params, Placement, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::{Outcome, SampleKind};
-use netdyno_stats::{Comparison, Direction, Judgement, Rules, Unit, judge};
+use netdyno_stats::{PairedRatios, Direction, Judgement, Rules, Unit, judge};
 
 /// Share of one CPU that the lab may use while measuring.
 pub const COST_MOST: f64 = 0.01;
@@ -174,7 +174,7 @@ pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, 
     for done in 1.. {
         logs.extend(log_ratios_of_marks(pairs, cancel)?);
         let contender = "marks at 10 Hz".to_owned();
-        let comparison = Comparison { contender, unit: Unit::Block, log_ratios: logs.clone() };
+        let comparison = PairedRatios { contender, unit: Unit::Block, log_ratios: logs.clone() };
         let judged = judge(&[comparison], Direction::Higher, &rules);
         let judgement = judged.into_iter().next().ok_or("nothing to judge")?;
         if done >= trials || netdyno_stats::decided(std::slice::from_ref(&judgement), &rules) {

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::trial::{self, Progress, TrialSpec, Watch};
-use netdyno_lab_analysis::explain::figures::Unit;
+use netdyno_lab_analysis::explain::figures::WorkUnit;
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_arena::Arena;
 use netdyno_lab_manifest::Params;
@@ -55,7 +55,7 @@ pub struct Bench<'a> {
     /// The language of each role's program, which determines how stacks are unwound.
     pub languages: &'a BTreeMap<String, String>,
     /// The unit of work.
-    pub unit: &'a Unit,
+    pub unit: &'a WorkUnit,
     /// The equalised property of a trial that checks it.
     pub equal: Option<&'a Equal>,
     /// Units per second in undisturbed trials.
@@ -123,7 +123,7 @@ impl Bench<'_> {
 }
 
 /// Units per second.
-fn rate(trial: &TrialRecord, unit: &Unit) -> Option<f64> {
+fn rate(trial: &TrialRecord, unit: &WorkUnit) -> Option<f64> {
     metrics::of_trial(&unit.rate(), &Params::default(), trial).value
 }
 

@@ -340,7 +340,7 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
         let wanted = claims::wanted(run, workload);
         settled = (0..run.cells.len()).filter(|cell| !wanted.contains(cell)).collect();
     }
-    let duels = Duels::of(run, workload);
+    let duels = Duels::new(run, workload);
     let is_done = |cell: usize, pace: Option<Pace>| {
         let mut here = run.trials.iter().filter(|t| t.block == round && t.cell == cell);
         here.any(|t| duels.pace_of(t) == pace && t.outcome == Outcome::Ok)

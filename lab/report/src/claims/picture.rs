@@ -1,7 +1,7 @@
 //! A replication as a picture: published and measured ratios on one axis.
 
 use super::terminal::{figure, published};
-use crate::plot::{Kind, Ranking, Row};
+use crate::plot::{Kind, Ranking, RankingRow};
 use netdyno_lab_analysis::claims::Finding;
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Tested};
 
@@ -10,7 +10,7 @@ use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Tested};
 /// # Errors
 /// If no claim was measured.
 pub fn picture(article: &Judged) -> Result<Ranking, String> {
-    let rows: Vec<Row> = article.claims.iter().flat_map(rows).collect();
+    let rows: Vec<RankingRow> = article.claims.iter().flat_map(rows).collect();
     if rows.is_empty() {
         return Err(format!("{}: no claim was measured", article.id));
     }
@@ -35,7 +35,7 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
     })
 }
 
-fn rows(claim: &JudgedClaim) -> Vec<Row> {
+fn rows(claim: &JudgedClaim) -> Vec<RankingRow> {
     let row = |name: &str, tested: &Tested| {
         let measured = tested.measured.as_ref()?;
         let (kind, word) = match tested.finding {
@@ -43,7 +43,7 @@ fn rows(claim: &JudgedClaim) -> Vec<Row> {
             Finding::Refuted => (Kind::Worse, "refuted"),
             Finding::Open | Finding::Missing => (Kind::Open, "undecided"),
         };
-        Some(Row {
+        Some(RankingRow {
             label: claim.id.clone(),
             more: name.to_owned(),
             value: published(claim),

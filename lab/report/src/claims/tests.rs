@@ -135,7 +135,7 @@ fn judged(article_ratio: u64, fair_ratio: u64, release: Result<u64, &str>) -> Re
         ("release".to_owned(), release.map(run).map_err(str::to_owned)),
     ]
     .into();
-    let claims: Vec<&Claim> = article.claims.iter().collect();
+    let claims: Vec<&ArticleClaim> = article.claims.iter().collect();
     let articles = vec![judge(&article, &claims, &runs).unwrap()];
     Replication { schema_version: SCHEMA_VERSION, articles }
 }
@@ -145,7 +145,7 @@ fn the_condition_that_causes_the_result_is_named() {
     // Article's method 1.5, fair method 0.5; optimised 0.5, 1.5, or not measured.
     let first_claim = |release| judged(3, 1, release).articles[0].claims[0].clone();
     let isolated = first_claim(Ok(1));
-    assert_eq!(isolated.verdict, Verdict::OnlyAsPublished);
+    assert_eq!(isolated.verdict, ClaimVerdict::OnlyAsPublished);
     assert_eq!(isolated.sentence, "holds only under the article's conditions: a debug build");
     assert_eq!((isolated.published_ratio, isolated.id.as_str()), (Some(1.5), "X.rate"));
     assert_eq!(
@@ -182,7 +182,7 @@ fn a_claim_without_a_run_is_not_tested() {
         [("article".to_owned(), Ok(run(3))), ("fair".to_owned(), Err("interrupted".to_owned()))].into();
     let judged = judge(&article, &[&article.claims[0]], &runs).unwrap();
     let claim = &judged.claims[0];
-    assert_eq!(claim.verdict, Verdict::NotTested);
+    assert_eq!(claim.verdict, ClaimVerdict::NotTested);
     assert_eq!(claim.sentence, "not tested: interrupted; shown by the article's own method");
     assert!(claim.experiments[0].tested.why.contains("no run of the method release"));
 }
@@ -223,7 +223,7 @@ fn every_format_has_the_verdict() {
 fn text_of_a_file_is_escaped() {
     let hostile = FILE.replace("one counts", "<script>alert(1)</script> | `x`");
     let article = Article::parse(Path::new("x.toml"), &hostile).unwrap();
-    let claims: Vec<&Claim> = article.claims.iter().collect();
+    let claims: Vec<&ArticleClaim> = article.claims.iter().collect();
     let runs: Runs =
         [("article", 3), ("fair", 1)].map(|(name, ratio)| (name.to_owned(), Ok(run(ratio)))).into();
     let judged = judge(&article, &claims, &runs).unwrap();

@@ -6,7 +6,7 @@ mod tests;
 mod text;
 
 use netdyno_lab_analysis::explain::Explanation;
-use netdyno_lab_analysis::explain::figures::{Pair, Probes, Unit};
+use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_store::probe::{Found, ProbeKind};
 
 pub use text::text;
@@ -14,7 +14,7 @@ pub use text::text;
 /// The flame graph of an explanation, if both sides have a profile.
 #[must_use]
 pub fn picture(pair: &Pair<'_>, probes: &Probes, explanation: &Explanation) -> Option<String> {
-    let unit = Unit::of(pair.workload).ok()?;
+    let unit = WorkUnit::new(pair.workload).ok()?;
     let profile = |role: &'_ String, side: usize| match &probes.sides[side]
         .get(&(role.clone(), ProbeKind::Profile))?
         .found

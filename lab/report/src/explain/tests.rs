@@ -87,9 +87,9 @@ fn an_extra_system_call_is_named_with_its_count() {
     assert_eq!((first.role.as_deref(), first.name.as_str()), (Some("sink"), "epoll_wait"));
     assert!((first.share.unwrap() - 1.0).abs() < 0.01 && first.is_sure(), "{first:?}");
     assert_eq!((first.calls[0].a, first.calls[0].b), (0.0, 1.0));
-    assert!(e.summary[0].contains("rival takes 250 ns more a msg than base"), "{:?}", e.summary);
+    assert!(e.summary[0].contains("rival takes 250 ns more per msg than base"), "{:?}", e.summary);
     assert!(
-        e.summary[1].contains("epoll_wait of the sink, 1.00 calls a msg, base makes none"),
+        e.summary[1].contains("epoll_wait of the sink, 1.00 calls per msg, base makes none"),
         "{:?}",
         e.summary
     );
@@ -117,7 +117,7 @@ fn an_insignificant_difference_has_no_shares() {
     let found = [vec![profile(&[("run", 5000)])], vec![profile(&[("run", 2500), ("run;checksum", 2500)])]];
     let e = explained(&run, &workload(), &probes(found));
     assert!(
-        e.summary[0].contains("250 ns more a msg than base, which the run is not sure of"),
+        e.summary[0].contains("250 ns more per msg than base (not significant in this run)"),
         "{:?}",
         e.summary
     );

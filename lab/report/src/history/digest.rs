@@ -59,12 +59,12 @@ pub struct Figures {
     /// Version and build of each contender of the cell.
     pub facts: BTreeMap<String, String>,
     /// Figures, by metric.
-    pub metrics: BTreeMap<String, Figure>,
+    pub metrics: BTreeMap<String, RatioFigure>,
 }
 
 /// One figure, as ratios within its run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Figure {
+pub struct RatioFigure {
     /// Ratio to the baseline.
     pub versus: Option<Within>,
     /// Share of the ceiling.
@@ -150,7 +150,7 @@ fn figures(report: &Report, index: usize, cell: &Cell) -> Figures {
         let verdict = report.verdicts.iter().find(|v| v.cell == index && v.metric == *name);
         let versus = verdict.and_then(|v| Some(Within { ratio: v.ratio?, low: v.low, high: v.high }));
         let share = |ratio| Within { ratio, low: value.of_ceiling_low, high: value.of_ceiling_high };
-        (name.clone(), Figure { versus, of_ceiling: value.of_ceiling.filter(|s| *s > 0.0).map(share) })
+        (name.clone(), RatioFigure { versus, of_ceiling: value.of_ceiling.filter(|s| *s > 0.0).map(share) })
     });
     Figures {
         label: cell.label.clone(),

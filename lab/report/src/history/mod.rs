@@ -12,8 +12,8 @@
 mod digest;
 mod series;
 
-pub use digest::{Digest, Figure, Figures, Group, MetricInfo, VERSION, Within};
-pub use series::{Conditions, Course, History, Line, Point, Series, Shift, history};
+pub use digest::{Digest, RatioFigure, Figures, Group, MetricInfo, VERSION, Within};
+pub use series::{Conditions, MetricHistory, History, Line, HistoryPoint, RatioSeries, Shift, history};
 
 use netdyno_lab_analysis::report;
 use netdyno_lab_analysis::report::Report;

@@ -29,12 +29,12 @@ pub struct Conditions {
     /// Ids of the runs, oldest first.
     pub runs: Vec<String>,
     /// Ratios by metric, the primary metric first.
-    pub courses: Vec<Course>,
+    pub courses: Vec<MetricHistory>,
 }
 
 /// Ratios of one metric over the runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Course {
+pub struct MetricHistory {
     /// The metric.
     pub metric: MetricInfo,
     /// One line per contender.
@@ -47,23 +47,23 @@ pub struct Line {
     /// Its label.
     pub label: String,
     /// Ratios to the baseline; empty for the baseline.
-    pub versus: Series,
+    pub versus: RatioSeries,
     /// Shares of the ceiling; empty without a ceiling, and for metrics other than the primary one.
-    pub of_ceiling: Series,
+    pub of_ceiling: RatioSeries,
 }
 
 /// Ratios over time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
+pub struct RatioSeries {
     /// Points in order of the runs. Runs without the figure have none.
-    pub points: Vec<Point>,
+    pub points: Vec<HistoryPoint>,
     /// Changes.
     pub shifts: Vec<Shift>,
 }
 
 /// The ratio of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct HistoryPoint {
     /// Index of the run.
     pub run: usize,
     /// The ratio, with its interval.
@@ -85,7 +85,7 @@ pub struct Shift {
     pub meanwhile: Vec<String>,
 }
 
-impl Series {
+impl RatioSeries {
     /// Mean ratio of each segment between changes, with the range of its points (end exclusive).
     #[must_use]
     pub fn levels(&self) -> Vec<(usize, usize, f64)> {
@@ -132,17 +132,17 @@ fn conditions(runs: &[(&Listed, &Digest, &Group)]) -> Conditions {
     }
 }
 
-fn course(metric: &MetricInfo, groups: &[&Group]) -> Course {
+fn course(metric: &MetricInfo, groups: &[&Group]) -> MetricHistory {
     let mut labels: Vec<&str> = Vec::new();
     for cell in groups.iter().flat_map(|g| &g.cells).filter(|c| !c.ceiling) {
         if !labels.contains(&cell.label.as_str()) {
             labels.push(&cell.label);
         }
     }
-    let points = |label: &str, ratio: &dyn Fn(&Figures) -> Option<Within>| -> Vec<Point> {
+    let points = |label: &str, ratio: &dyn Fn(&Figures) -> Option<Within>| -> Vec<HistoryPoint> {
         let point = |(run, group): (usize, &&Group)| {
             let cell = group.cells.iter().find(|cell| cell.label == label && !cell.ceiling)?;
-            Some(Point { run, within: ratio(cell).filter(|w| w.ratio > 0.0 && w.ratio.is_finite())? })
+            Some(HistoryPoint { run, within: ratio(cell).filter(|w| w.ratio > 0.0 && w.ratio.is_finite())? })
         };
         groups.iter().enumerate().filter_map(point).collect()
     };
@@ -150,27 +150,27 @@ fn course(metric: &MetricInfo, groups: &[&Group]) -> Course {
     // An unbounded interval means that there were too few blocks.
     let versus = |cell: &Figures| figure(cell).versus.filter(|w| w.low.is_some() && w.high.is_some());
     let of_ceiling = |cell: &Figures| figure(cell).of_ceiling;
-    let lines: Vec<(&str, Vec<Point>, Vec<Point>)> =
+    let lines: Vec<(&str, Vec<HistoryPoint>, Vec<HistoryPoint>)> =
         labels.iter().map(|l| (*l, points(l, &versus), points(l, &of_ceiling))).collect();
     let count = lines.iter().flat_map(|(_, a, b)| [a, b]).filter(|p| !p.is_empty()).count();
     let rules = Rules::default();
     // Bonferroni correction over all series of the course.
     let alpha = rules.alpha / count.max(1) as f64;
     let lines = lines.into_iter().map(|(label, versus, of_ceiling)| {
-        let series = |points: Vec<Point>, higher: bool| {
+        let series = |points: Vec<HistoryPoint>, higher: bool| {
             let shifts = shifts(&points, groups, label, higher, (alpha, rules.margin.ln_1p()));
-            Series { points, shifts }
+            RatioSeries { points, shifts }
         };
         // A higher share of the ceiling is always better.
         let (versus, of_ceiling) = (series(versus, metric.higher), series(of_ceiling, true));
         Line { label: label.to_owned(), versus, of_ceiling }
     });
     let lines = lines.filter(|l| !(l.versus.points.is_empty() && l.of_ceiling.points.is_empty()));
-    Course { metric: metric.clone(), lines: lines.collect() }
+    MetricHistory { metric: metric.clone(), lines: lines.collect() }
 }
 
 fn shifts(
-    points: &[Point],
+    points: &[HistoryPoint],
     groups: &[&Group],
     label: &str,
     higher: bool,

@@ -154,7 +154,7 @@ fn invalid_ratios_in_digests_are_skipped() {
                 label: "a".into(),
                 ceiling: false,
                 facts: BTreeMap::new(),
-                metrics: [("m".to_owned(), Figure { versus: within(ratio), of_ceiling: within(ratio) })]
+                metrics: [("m".to_owned(), RatioFigure { versus: within(ratio), of_ceiling: within(ratio) })]
                     .into(),
             }],
         }],

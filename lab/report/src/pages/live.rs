@@ -7,8 +7,8 @@
 use serde::Serialize;
 
 use super::PageError;
-use super::course::counted;
-use crate::plot::course::{Course, Dot, course_svg};
+use super::history_view::counted;
+use crate::plot::ratio_chart::{Dot, RatioChart, ratio_chart_svg};
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_analysis::verdicts::Judge;
 use netdyno_lab_manifest::Workload;
@@ -130,7 +130,7 @@ impl Following {
         let mut blocks = known + stride;
         while blocks <= complete {
             let later = self.run.trials.split_off(self.run.trials.partition_point(|t| t.block < blocks));
-            let verdicts = Judge::of(&self.run, &self.workload).verdicts(primary);
+            let verdicts = Judge::new(&self.run, &self.workload).verdicts(primary);
             self.run.trials.extend(later);
             let judged = verdicts.into_iter().flat_map(|v| v.judgements);
             let bound = |end: f64| (end > 0.0 && end.is_finite()).then_some(end);
@@ -249,7 +249,7 @@ impl Following {
             now.baseline,
             counted(now.blocks as usize, &now.unit)
         );
-        course_svg(&Course { title, places, dots, ..Course::default() }).inline()
+        ratio_chart_svg(&RatioChart { title, places, dots, ..RatioChart::default() }).inline()
     }
 }
 

@@ -7,7 +7,7 @@
 //! | escape foreign text | run scripts, except on the page of a running run |
 
 mod address;
-mod course;
+mod history_view;
 mod live;
 mod study;
 mod views;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::listed::{abbreviated, state};
 use netdyno_lab_store::{Listed, Run, RunStatus};
 
-pub(super) use super::course::history;
+pub(super) use super::history_view::history;
 use super::live::State;
 use super::{Address, PageError, is_name};
 

@@ -3,7 +3,7 @@
 
 mod bars;
 mod canvas;
-pub mod course;
+pub mod ratio_chart;
 pub(crate) mod ink;
 mod lines_svg;
 mod matrix;
@@ -28,7 +28,7 @@ pub use lines_svg::lines_svg;
 pub use matrix::{Matrix, Square, matrix, matrix_svg};
 #[cfg(feature = "png")]
 pub use png::png;
-pub use ranking::{Kind, Ranking, Row, ranking};
+pub use ranking::{Kind, Ranking, RankingRow, ranking};
 pub use ranking_svg::ranking_svg;
 
 /// Default width of plots, in px.

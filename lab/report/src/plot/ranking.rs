@@ -33,7 +33,7 @@ pub struct Ranking {
     /// Unit of the positions if they are values; none if they are ratios.
     pub unit: Option<String>,
     /// Rows, best first, the ceiling last.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RankingRow>,
     /// Position of the ceiling, if it was measured and is on the axis.
     pub ceiling: Option<f64>,
     /// Cells without results, and the machine.
@@ -42,7 +42,7 @@ pub struct Ranking {
 
 /// The row of a contender.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct RankingRow {
     /// Label of the contender.
     pub label: String,
     /// Version, and "(tuned)" or "(local)".
@@ -112,7 +112,7 @@ pub fn ranking(
         Some(baseline) => format!("{} relative to {baseline}", metric.label),
         None => metric.label.clone(),
     };
-    let rows: Vec<Row> = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
+    let rows: Vec<RankingRow> = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
     let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
     Ok(Ranking {
         title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
@@ -133,7 +133,7 @@ pub fn ranking(
 }
 
 /// Whether the contenders remain distinguishable on an axis that includes the ceiling.
-fn leaves_room(ceiling: f64, rows: &[Row]) -> bool {
+fn leaves_room(ceiling: f64, rows: &[RankingRow]) -> bool {
     const LEAST_SPAN: f64 = 3.0;
     let places = rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
     let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
@@ -168,7 +168,7 @@ fn missing(report: &Report, reference: &Cell) -> Option<String> {
     (!names.is_empty()).then(|| format!("Without results: {}", names.join(", ")))
 }
 
-fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ceiling: Option<f64>) -> Row {
+fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ceiling: Option<f64>) -> RankingRow {
     let figure = &cell.metrics[&metric.name];
     let value = figure.value.unwrap_or_default();
     let verdict = verdict_of(report, cell, &metric.name);
@@ -196,7 +196,7 @@ fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ce
     };
     let full = table::name(cell);
     let more = full.strip_prefix(cell.label.as_str()).unwrap_or_default().trim().to_owned();
-    Row {
+    RankingRow {
         label: cell.label.clone(),
         more,
         value: format::value(value, &figure.unit),

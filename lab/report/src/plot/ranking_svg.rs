@@ -2,7 +2,7 @@
 //! the marks.
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
-use super::ranking::{Kind, Ranking, Row};
+use super::ranking::{Kind, Ranking, RankingRow};
 use super::scale::Scale;
 use netdyno_lab_analysis::report::format;
 
@@ -108,7 +108,7 @@ fn vertical_line(canvas: &mut Canvas, class: &str, x: f64, layout: &Layout, rows
     }
 }
 
-fn row_text(canvas: &mut Canvas, row: &Row, layout: &Layout, width: f64, y: f64) {
+fn row_text(canvas: &mut Canvas, row: &RankingRow, layout: &Layout, width: f64, y: f64) {
     let class = class(row.kind);
     if layout.is_wide {
         let (y, available) = (y + 18.0, layout.left - 30.0);
@@ -130,7 +130,7 @@ fn row_text(canvas: &mut Canvas, row: &Row, layout: &Layout, width: f64, y: f64)
     canvas.text(&format!("small end {class}"), width - layout.pad, y + 33.0, detail.trim());
 }
 
-fn marks(canvas: &mut Canvas, row: &Row, scale: &Scale, y: f64) {
+fn marks(canvas: &mut Canvas, row: &RankingRow, scale: &Scale, y: f64) {
     let class = class(row.kind);
     if let Some((low, high)) = row.range {
         let ends = [low.map_or(scale.left, |v| scale.x(v)), high.map_or(scale.right, |v| scale.x(v))];
@@ -164,6 +164,6 @@ fn arrow(left: bool) -> &'static str {
     if left { "M5-4L0 0L5 4" } else { "M-5-4L0 0L-5 4" }
 }
 
-fn width_of(row: &Row) -> f64 {
+fn width_of(row: &RankingRow) -> f64 {
     BOLD_LETTER * row.label.chars().count() as f64 + SMALL_LETTER * (row.more.chars().count() + 1) as f64
 }

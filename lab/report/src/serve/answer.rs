@@ -12,7 +12,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::Semaphore;
 
 use super::follow::{Followed, events};
-use super::{Settings, guard, limits};
+use super::{ServerSettings, guard, limits};
 use crate::pages::{self, Address, PageError, Pages, Studies};
 use netdyno_lab_store::Store;
 
@@ -36,7 +36,7 @@ const SECURITY_HEADERS: [(header::HeaderName, &str); 6] = [
 
 /// Answers requests.
 pub(super) struct Responder {
-    settings: Settings,
+    settings: ServerSettings,
     /// Name of the cookie. It contains the port, because cookies are shared by all ports of a host.
     cookie: String,
     followers: Arc<Semaphore>,
@@ -44,7 +44,7 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    pub(super) fn new(settings: Settings, port: u16) -> Responder {
+    pub(super) fn new(settings: ServerSettings, port: u16) -> Responder {
         let followed = Followed::new(settings.store.clone());
         let followers = Arc::new(Semaphore::new(limits::FOLLOWERS_MAX));
         Responder { settings, cookie: format!("netdyno-{port}"), followers, followed }

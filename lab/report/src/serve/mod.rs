@@ -33,9 +33,9 @@ use crate::pages::Studies;
 use answer::Responder;
 pub use guard::Token;
 
-/// Settings of a server.
+/// ServerSettings of a server.
 #[derive(Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Path of the store.
     pub store: PathBuf,
     /// The folder of studies, if any.
@@ -75,7 +75,7 @@ impl Server {
     ///
     /// # Errors
     /// If the runtime cannot be created or the sockets cannot be registered.
-    pub fn run(self, settings: Settings, stop: std::os::unix::net::UnixStream) -> io::Result<()> {
+    pub fn run(self, settings: ServerSettings, stop: std::os::unix::net::UnixStream) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()

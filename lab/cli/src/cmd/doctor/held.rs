@@ -10,7 +10,6 @@ use netdyno_lab_engine::run::{Display, Ended, Engine, Position, Resolved};
 use netdyno_lab_engine::trial;
 use netdyno_lab_manifest::Catalog;
 use netdyno_lab_store::{Run, Store};
-use netdyno_stats::Verdict;
 
 /// Runs duels in the ordinary engine.
 pub(super) struct DuelRunner<'a> {
@@ -60,13 +59,7 @@ impl DuelRunner<'_> {
 }
 
 fn sentence(duel: Duel) -> String {
-    let word = match duel.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::NoDifference => "no difference",
-        Verdict::Undecided { .. } => "undecided",
-    };
-    format!("{word}, {:.3}x", duel.ratio)
+    format!("{}, {:.3}x", duel.verdict.word(), duel.ratio)
 }
 
 /// Progress of a run in a series: its position on a terminal, and warnings and failures.

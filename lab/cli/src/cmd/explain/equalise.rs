@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Looker;
 use crate::cli::Equalise;
 use netdyno_lab_analysis::explain::equalise::closes;
-use netdyno_lab_analysis::explain::figures::{Pair, Unit};
+use netdyno_lab_analysis::explain::figures::{Pair, WorkUnit};
 use netdyno_lab_analysis::explain::{Equalised, Ratio, ratio};
 use netdyno_lab_engine::probe::{Bench, Scratch, preload_library};
 use netdyno_lab_engine::run::{Display, Ended, Engine, Resolved};
@@ -151,7 +151,7 @@ fn library() -> Option<PathBuf> {
 /// How often the change took effect in one trial of each side, over all roles.
 fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Result<u64, String> {
     let pair = looker.pair;
-    let unit = Unit::of(pair.workload)?;
+    let unit = WorkUnit::new(pair.workload)?;
     let settings = Settings { equal: Some(equal.clone()), ..pair.run.header.settings.clone() };
     let mut all = 0;
     for cell in pair.cells {
@@ -221,7 +221,7 @@ fn measure(
     let measured = Pair { run: &run, workload: &workload, cells: [0, 1] };
     let metric = workload.primary().ok_or("the workload has no primary metric")?;
     let (interval, of, count) = measured.ratio(metric).ok_or_else(|| format!("run {id} has no ratio"))?;
-    let packets = measured.packets(&Unit::of(&workload)?);
+    let packets = measured.packets(&WorkUnit::new(&workload)?);
     Ok(Measured { id, interval, ratio: ratio(interval, of, count), packets })
 }
 

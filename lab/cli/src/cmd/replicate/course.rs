@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Asked, Found, runs};
-use netdyno_lab_analysis::claims::{self, FIRST_ROUNDS, JudgedClaim, Method, Runs, Turn};
+use netdyno_lab_analysis::claims::{self, FIRST_ROUNDS, JudgedClaim, Method, Runs, Continuation};
 use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_store::Question;
 use netdyno_lab_store::{Run, Store, StoreError};
@@ -50,7 +50,7 @@ pub(super) fn measured(
     let mut left_s = budget.map_or(usual, |budget| budget.as_secs_f64());
     while left_s > 0.0 && !cancel.load(Ordering::Relaxed) {
         let open = open(asked, &courses)?;
-        let turns: Vec<Option<Turn>> =
+        let turns: Vec<Option<Continuation>> =
             courses.iter().zip(&open).map(|(c, questions)| c.turn(questions)).collect();
         let Some((at, turn)) = claims::soonest(&turns).and_then(|at| Some((at, turns[at]?))) else { break };
         left_s -= courses[at].go_on(&open[at], &turn, left_s, cancel)?;
@@ -92,20 +92,20 @@ impl Course<'_> {
     }
 
     /// The next rounds of this method; `None` if it is over.
-    fn turn(&self, questions: &[Question]) -> Option<Turn> {
+    fn turn(&self, questions: &[Question]) -> Option<Continuation> {
         match &self.run {
             _ if self.is_over => None,
             Some(Err(_)) => None,
             None => {
                 let rank = questions.iter().map(|q| q.rank).min()?;
                 let seconds = self.guess_s() * f64::from(FIRST_ROUNDS);
-                Some(Turn { is_first: true, rank, rounds: FIRST_ROUNDS, seconds })
+                Some(Continuation { is_first: true, rank, rounds: FIRST_ROUNDS, seconds })
             }
             Some(Ok(run)) => {
                 let rounds = rounds(run);
                 let standings = claims::standings(run, &self.plan.workload, questions);
                 let ranked: Vec<_> = questions.iter().map(|q| q.rank).zip(standings).collect();
-                let turn = Turn::of(&ranked, rounds, run.elapsed_s() / f64::from(rounds.max(1)))?;
+                let turn = Continuation::new(&ranked, rounds, run.elapsed_s() / f64::from(rounds.max(1)))?;
                 (rounds < run.header.settings.max_blocks).then_some(turn)
             }
         }
@@ -122,7 +122,7 @@ impl Course<'_> {
     fn go_on(
         &mut self,
         questions: &[Question],
-        turn: &Turn,
+        turn: &Continuation,
         left_s: f64,
         cancel: &AtomicBool,
     ) -> Result<f64, Box<dyn std::error::Error>> {
@@ -149,7 +149,7 @@ impl Course<'_> {
         Ok(took_s)
     }
 
-    fn tell(&self, begun: Option<&str>, turn: &Turn, left_s: f64) {
+    fn tell(&self, begun: Option<&str>, turn: &Continuation, left_s: f64) {
         let (article, name) = (&self.of.loaded.article.id, self.name);
         let s = if turn.rounds == 1 { "" } else { "s" };
         let what = match begun {

@@ -26,7 +26,7 @@ pub struct Mark {
 
 /// Data of the picture.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Course {
+pub struct RatioChart {
     /// Title.
     pub title: String,
     /// Number of positions, with and without a dot.
@@ -52,7 +52,7 @@ const SPAN_LEAST: f64 = 1.1;
 
 /// Draws the picture, for embedding into a page.
 #[must_use]
-pub fn course_svg(course: &Course) -> Picture {
+pub fn ratio_chart_svg(course: &RatioChart) -> Picture {
     let mut canvas = Canvas::default();
     let axis = Axis::new(course);
     for value in [axis.high, (axis.low * axis.high).sqrt(), axis.low] {
@@ -98,7 +98,7 @@ struct Axis {
 }
 
 impl Axis {
-    fn new(course: &Course) -> Axis {
+    fn new(course: &RatioChart) -> Axis {
         let ratios = || course.dots.iter().map(|d| d.ratio).filter(|r| *r > 0.0 && r.is_finite());
         let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(f64::MIN_POSITIVE, f64::max));
         let (least, most) = if least <= most { (least, most) } else { (1.0, 1.0) };
@@ -138,8 +138,8 @@ mod tests {
         {
             let dots = vec![Dot { at: 0, ratio: value, low: None, high: None }];
             let course =
-                Course { title: String::new(), places: 1, dots, levels: Vec::new(), marks: Vec::new() };
-            let svg = course_svg(&course).inline();
+                RatioChart { title: String::new(), places: 1, dots, levels: Vec::new(), marks: Vec::new() };
+            let svg = ratio_chart_svg(&course).inline();
             assert!(labels.iter().all(|label| svg.contains(&format!(">{label}<"))), "{svg}");
         }
         assert_eq!([13.14, 131.4, 1314.0].map(label), ["13.1", "131", "1314"]);
@@ -158,7 +158,7 @@ mod tests {
             let marks = vec![Mark { at: places / 2, better: true }];
             let levels = vec![(0, places.max(1) - 1, 1.0)];
             let title = "</svg><script>\"&".to_owned();
-            let svg = course_svg(&Course { title, places, dots, levels, marks }).inline();
+            let svg = ratio_chart_svg(&RatioChart { title, places, dots, levels, marks }).inline();
             let inside = |v: &f64| v.is_finite() && (-1.0..=WIDTH + 1.0).contains(v);
             assert!(numbers(&svg).iter().all(inside), "{svg}");
             assert!(!svg.contains("<script"), "{svg}");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_greater_ratio_is_drawn_higher() {
         let dots = [2.0, 1.0].map(|ratio| Dot { at: 0, ratio, low: None, high: None }).to_vec();
-        let axis = Axis::new(&Course { places: 1, dots, ..Course::default() });
+        let axis = Axis::new(&RatioChart { places: 1, dots, ..RatioChart::default() });
         assert!(axis.y(2.0) < axis.y(1.0));
         assert!((axis.y(1.0) - BOTTOM).abs() < 1e-9 && (axis.y(2.0) - TOP).abs() < 1e-9);
     }

@@ -2,7 +2,7 @@
 //!
 //! Each test prints its seed and what it found (`cargo test claims::simulated -- --nocapture`). A method is some cells that are
 //! compared with each other in rounds, a round has a length, and the rules are those that runs go by: `question::next` within
-//! a run, `turn::soonest` between them. Beside it stands how it was before: the budget by shares, all cells in each round, and
+//! a run, `schedule::soonest` between them. Beside it stands how it was before: the budget by shares, all cells in each round, and
 //! intervals from session 6 on whose ends are added where neither side is the baseline.
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use super::measured::interval;
 use super::question::{Standing, next};
 use super::region::{Finding, Region};
-use super::turn::{Turn, soonest};
+use super::schedule::{Continuation, soonest};
 use netdyno_stats::{Unit, confidence_sequence};
 
 const ALPHA: f64 = 0.05;
@@ -50,7 +50,7 @@ impl Source {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    fn choose<T: Copy>(&mut self, all: &[T]) -> T {
         all[(self.uniform() * all.len() as f64) as usize]
     }
 }
@@ -58,24 +58,24 @@ impl Source {
 /// What articles claim and what is so: far off, somewhat, equal, and all kinds of noise.
 fn article(source: &mut Source, disturbed: f64) -> Vec<Method> {
     let method = |source: &mut Source| {
-        let count = source.of(&[2, 3, 4, 6]);
+        let count = source.choose(&[2, 3, 4, 6]);
         let cells: Vec<f64> =
-            (0..count).map(|_| source.of(&[0.0, 0.0, 0.05, -0.2, 0.4, -0.4, 1.1])).collect();
-        let claims = source.of(&[1, 2, 3]);
+            (0..count).map(|_| source.choose(&[0.0, 0.0, 0.05, -0.2, 0.4, -0.4, 1.1])).collect();
+        let claims = source.choose(&[1, 2, 3]);
         let case = |source: &mut Source| {
             let a = 1 + (source.uniform() * (count - 1) as f64) as usize;
-            let b = source.of(&[0, (a + 1) % count]);
+            let b = source.choose(&[0, (a + 1) % count]);
             let truth: f64 = cells[a] - cells[b];
-            let published = source.of(&[0.35f64, 0.8, 1.3, 2.0]);
-            let region = match source.of(&[0, 0, 1]) {
+            let published = source.choose(&[0.35f64, 0.8, 1.3, 2.0]);
+            let region = match source.choose(&[0, 0, 1]) {
                 0 if published > 1.0 => Region::more(Some(published)),
                 0 => Region::less(Some(published)),
-                _ => Region::about(source.of(&[1.0, published]), source.of(&[1.15, 1.3])),
+                _ => Region::about(source.choose(&[1.0, published]), source.choose(&[1.15, 1.3])),
             };
-            Case { a, b, region, truth, rank: source.of(&[0, 0, 1, 2]) }
+            Case { a, b, region, truth, rank: source.choose(&[0, 0, 1, 2]) }
         };
         let cases = (0..claims).map(|_| case(source)).collect();
-        let (deviation, seconds_a_cell) = (source.of(&[0.02, 0.05, 0.1, 0.25]), source.of(&[1.0, 2.0, 3.0]));
+        let (deviation, seconds_a_cell) = (source.choose(&[0.02, 0.05, 0.1, 0.25]), source.choose(&[1.0, 2.0, 3.0]));
         let rounds = vec![Vec::new(); count];
         Method { cells, deviation, disturbed, seconds_a_cell, cases, rounds, spent_s: 0.0 }
     };
@@ -123,18 +123,18 @@ impl Method {
     }
 
     fn ranked(&self) -> Vec<(u8, Standing)> {
-        let standing = |case: &Case| Standing::of(case.region, &self.logs(case), ALPHA);
+        let standing = |case: &Case| Standing::new(case.region, &self.logs(case), ALPHA);
         self.cases.iter().map(|case| (case.rank, standing(case))).collect()
     }
 
-    fn turn(&self) -> Option<Turn> {
+    fn turn(&self) -> Option<Continuation> {
         let rounds = self.rounds[0].len() as u32;
         let seconds = if rounds == 0 {
             self.seconds_a_cell * self.cells.len() as f64
         } else {
             self.spent_s / f64::from(rounds)
         };
-        Turn::of(&self.ranked(), rounds, seconds)
+        Continuation::new(&self.ranked(), rounds, seconds)
     }
 }
 
@@ -142,7 +142,7 @@ impl Method {
 fn now(methods: &mut [Method], budget_s: f64, source: &mut Source) {
     let left = |methods: &[Method]| budget_s - methods.iter().map(|m| m.spent_s).sum::<f64>();
     while left(methods) > 0.0 {
-        let turns: Vec<Option<Turn>> = methods.iter().map(Method::turn).collect();
+        let turns: Vec<Option<Continuation>> = methods.iter().map(Method::turn).collect();
         let Some(at) = soonest(&turns) else { return };
         for _ in 0..turns[at].unwrap().rounds {
             let method = &methods[at];
@@ -242,7 +242,7 @@ fn who_is_equal_is_seldom_called_different_whenever_it_is_stopped() {
         };
         let cases = vec![case(1, 0), case(2, 1), case(3, 0)];
         let (cells, rounds) = (vec![0.0; 4], vec![Vec::new(); 4]);
-        let deviation = source.of(&[0.05, 0.2]);
+        let deviation = source.choose(&[0.05, 0.2]);
         let mut methods =
             [Method { cells, deviation, disturbed: 0.0, seconds_a_cell: 1.0, cases, rounds, spent_s: 0.0 }];
         now(&mut methods, 400.0, &mut source);

@@ -1,9 +1,9 @@
 //! The stated rates of change points, on synthetic histories that are looked at after every run, up to 100 of them.
 //!
-//! Each test prints its seed and what it measured (`cargo test stats::synthetic_changes -- --nocapture`).
+//! Each test prints its seed and what it measured (`cargo test -p netdyno-stats -- --nocapture`).
 
-use super::changes::{Change, changes};
-use super::synthetic::{Noise, Source, rate};
+use crate::changes::{Change, changes};
+use super::blocks::{Noise, Source, rate};
 
 const RUNS: usize = 100;
 const ALPHA: f64 = 0.05;
@@ -73,7 +73,7 @@ fn a_step_of_ten_percent_is_found_where_it_is() {
             delays.extend(hit.map(|c| c.sure_after.saturating_sub(at) as u64));
             hit.is_some_and(|c| c.step.low <= 1.1f64.ln() && 1.1f64.ln() <= c.step.high)
         });
-        let [median, most] = [0.5, 0.9].map(|q| super::quantile(&delays, q));
+        let [median, most] = [0.5, 0.9].map(|q| crate::quantile(&delays, q));
         println!("a change after {at}: sure after {median:?} runs more, p90 {most:?}; alone {alone} of 500");
         assert!(found >= 0.95 && alone >= 475);
         assert!(most <= Some(12));

@@ -1,19 +1,19 @@
 //! The stated rates, on synthetic blocks: everything is looked at after every block, up to 30 of them.
 //!
-//! Each test prints its seed and what it measured (`cargo test stats::synthetic -- --nocapture`).
+//! Each test prints its seed and what it measured (`cargo test -p netdyno-stats -- --nocapture`).
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::sequence::{Summary, half_width};
-use super::*;
+use crate::sequence::{Summary, half_width};
+use crate::*;
 
 const BLOCKS_MAX: usize = 30;
 const ALPHA: f64 = 0.05;
 
 /// Noise of one measurement or one log ratio, scaled to variance 1.
 #[derive(Clone, Copy)]
-pub(super) enum Noise {
+pub(crate) enum Noise {
     Gaussian,
     /// Bounded: lighter tails than a Gaussian's, the hard case at three blocks.
     Uniform,
@@ -21,20 +21,20 @@ pub(super) enum Noise {
     Exponential,
 }
 
-pub(super) struct Source(Pcg64Mcg);
+pub(crate) struct Source(Pcg64Mcg);
 
 impl Source {
-    pub(super) fn seeded(seed: u64) -> Self {
+    pub(crate) fn seeded(seed: u64) -> Self {
         println!("seed {seed}");
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
     /// In (0, 1).
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    pub(super) fn draw(&mut self, noise: Noise) -> f64 {
+    pub(crate) fn draw(&mut self, noise: Noise) -> f64 {
         match noise {
             // Box and Muller's transform.
             Noise::Gaussian => {
@@ -54,25 +54,25 @@ impl Source {
 }
 
 /// The share of `runs` in which `event` holds, printed.
-pub(super) fn rate(what: &str, runs: u32, mut event: impl FnMut() -> bool) -> f64 {
+pub(crate) fn rate(what: &str, runs: u32, mut event: impl FnMut() -> bool) -> f64 {
     let rate = (0..runs).filter(|_| event()).count() as f64 / f64::from(runs);
     println!("{what}: {rate:.4} of {runs} runs");
     rate
 }
 
 /// Half-widths by count, in deviations.
-pub(super) fn half_widths(unit: Unit, most: usize, alpha: f64) -> Vec<f64> {
+pub(crate) fn half_widths(unit: Unit, most: usize, alpha: f64) -> Vec<f64> {
     (0..=most).map(|count| half_width(unit, count, 1.0, alpha)).collect()
 }
 
 /// Whether the interval of these values has the mean in it.
-pub(super) fn covers(values: &[f64], half_widths: &[f64], mean: f64) -> bool {
-    let summary = Summary::of(values, Unit::Block).unwrap();
+pub(crate) fn covers(values: &[f64], half_widths: &[f64], mean: f64) -> bool {
+    let summary = Summary::new(values, Unit::Block).unwrap();
     (summary.mean - mean).abs() <= half_widths[values.len()] * summary.deviation
 }
 
-fn comparison(log_ratios: Vec<f64>) -> Comparison {
-    Comparison { contender: String::new(), unit: Unit::Block, log_ratios }
+fn comparison(log_ratios: Vec<f64>) -> PairedRatios {
+    PairedRatios { contender: String::new(), unit: Unit::Block, log_ratios }
 }
 
 /// The run as the lab makes it: judged after every block from the third, stopped when decided.
@@ -135,7 +135,7 @@ fn a_difference_of_five_percent_under_three_percent_noise_is_found() {
     let found = rate("found", 2_000, || {
         let judgement = run(&source.log_ratios(1.05f64.ln(), 0.03, Noise::Gaussian), &Rules::default());
         blocks.push(u64::from(judgement.blocks));
-        judgement.verdict == Verdict::Better
+        judgement.verdict == VerdictKind::Better
     });
     println!("blocks: median {:?}, p90 {:?}", quantile(&blocks, 0.5), quantile(&blocks, 0.9));
     assert!(found >= 0.99);
@@ -147,7 +147,7 @@ fn four_times_is_decided_in_three_blocks() {
     let mut source = Source::seeded(14);
     let at_once = rate("alone, at three blocks", 2_000, || {
         let judgement = run(&source.log_ratios(4f64.ln(), 0.03, Noise::Gaussian), &Rules::default());
-        judgement.verdict == Verdict::Better && judgement.blocks == 3
+        judgement.verdict == VerdictKind::Better && judgement.blocks == 3
     });
     assert!(at_once >= 0.99);
     let at_once = rate("eight contenders, at three blocks", 500, || {
@@ -168,8 +168,8 @@ fn a_against_a_ends_as_no_difference() {
     let same = rate("no difference", runs, || {
         let judgement = run(&source.log_ratios(0.0, 0.01, Noise::Gaussian), &Rules::default());
         blocks.push(u64::from(judgement.blocks));
-        wrong += u32::from(matches!(judgement.verdict, Verdict::Better | Verdict::Worse));
-        judgement.verdict == Verdict::NoDifference
+        wrong += u32::from(matches!(judgement.verdict, VerdictKind::Better | VerdictKind::Worse));
+        judgement.verdict == VerdictKind::NoDifference
     });
     println!("blocks: median {:?}; wrong: {wrong} of {runs}", quantile(&blocks, 0.5));
     assert!(same >= 1.0 - ALPHA);
@@ -182,7 +182,7 @@ fn no_difference_is_not_claimed_beyond_the_margin() {
     let mut source = Source::seeded(16);
     let wrong = rate("no difference at 2.1 %", 4_000, || {
         let judgement = run(&source.log_ratios(1.021f64.ln(), 0.01, Noise::Gaussian), &Rules::default());
-        judgement.verdict == Verdict::NoDifference
+        judgement.verdict == VerdictKind::NoDifference
     });
     assert!(wrong <= ALPHA);
 }
@@ -196,14 +196,14 @@ fn holm_keeps_the_rate_over_eight_contenders() {
         let mut measure =
             || -> Vec<f64> { (0..BLOCKS_MAX).map(|_| 0.03 * source.draw(Noise::Gaussian)).collect() };
         let baseline = measure();
-        let mut comparisons: Vec<Comparison> = (0..8).map(|_| comparison(Vec::new())).collect();
+        let mut comparisons: Vec<PairedRatios> = (0..8).map(|_| comparison(Vec::new())).collect();
         let contenders: Vec<Vec<f64>> = (0..8).map(|_| measure()).collect();
         (0..BLOCKS_MAX).any(|block| {
             for (comparison, contender) in comparisons.iter_mut().zip(&contenders) {
                 comparison.log_ratios.push(contender[block] - baseline[block]);
             }
             let judged = judge(&comparisons, Direction::Lower, &rules);
-            judged.iter().any(|j| matches!(j.verdict, Verdict::Better | Verdict::Worse))
+            judged.iter().any(|j| matches!(j.verdict, VerdictKind::Better | VerdictKind::Worse))
         })
     });
     assert!(any_wrong <= ALPHA);
@@ -217,7 +217,8 @@ fn the_estimate_of_blocks_still_needed_is_near() {
         let values = source.log_ratios(1.05f64.ln(), 0.03, Noise::Gaussian);
         let early =
             judge(&[comparison(values[..5].to_vec())], Direction::Higher, &Rules::default()).remove(0);
-        if let Verdict::Undecided { needs_blocks } = early.verdict {
+        if early.verdict == VerdictKind::Undecided {
+            let needs_blocks = early.needs_blocks;
             let end = run(&values, &Rules::default());
             errors.push(u64::from((5 + needs_blocks.unwrap()).abs_diff(end.blocks)));
         }

@@ -1,10 +1,10 @@
 //! The stated rates, on synthetic duels: turns that are correlated, sessions that differ, a machine that drifts.
 //!
 //! A session is a pair of sums over turns, as [`netdyno_lab_analysis::metrics`] makes them of counters. Each test prints its seed and what it
-//! measured (`cargo test stats::synthetic -- --nocapture`).
+//! measured (`cargo test -p netdyno-stats -- --nocapture`).
 
-use super::synthetic::{Noise, Source, covers, half_widths, rate};
-use super::*;
+use super::blocks::{Noise, Source, covers, half_widths, rate};
+use crate::*;
 
 const SESSIONS_MAX: usize = 30;
 const TURNS: usize = 8;

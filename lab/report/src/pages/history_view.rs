@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::history::{Conditions, Course, History, Line, Series, Shift};
-use crate::plot::course::{self, Dot, Mark, course_svg};
+use crate::history::{Conditions, MetricHistory, History, Line, RatioSeries, Shift};
+use crate::plot::ratio_chart::{self, Dot, Mark, ratio_chart_svg};
 use netdyno_lab_analysis::report::ratio;
 
 /// Conditions with pictures, latest first. Others are only listed.
@@ -90,7 +90,7 @@ fn section<'a>(conditions: &'a Conditions, link: &impl Fn(&str) -> Option<String
 
 fn metric<'a>(
     conditions: &'a Conditions,
-    course: &'a Course,
+    course: &'a MetricHistory,
     link: &impl Fn(&str) -> Option<String>,
 ) -> MetricView<'a> {
     let lines: Vec<LineView<'_>> = course.lines.iter().map(|l| line(conditions, course, l, link)).collect();
@@ -100,7 +100,7 @@ fn metric<'a>(
 
 fn line<'a>(
     conditions: &'a Conditions,
-    course: &Course,
+    course: &MetricHistory,
     line: &'a Line,
     link: &impl Fn(&str) -> Option<String>,
 ) -> LineView<'a> {
@@ -116,7 +116,7 @@ fn view(
     conditions: &Conditions,
     label: &str,
     name: String,
-    series: &Series,
+    series: &RatioSeries,
     link: &impl Fn(&str) -> Option<String>,
 ) -> SeriesView {
     let run = |point: usize| series.points[point].run;
@@ -127,7 +127,7 @@ fn view(
         high: p.within.high,
     });
     let levels = series.levels();
-    let picture = course::Course {
+    let picture = ratio_chart::RatioChart {
         title: format!("{label}: {name}, {}", counted(series.points.len(), "run")),
         places: conditions.runs.len(),
         dots: dots.collect(),
@@ -155,7 +155,7 @@ fn view(
     SeriesView {
         summary: summary(series, &levels),
         name,
-        svg: course_svg(&picture).inline(),
+        svg: ratio_chart_svg(&picture).inline(),
         shifts: series.shifts.iter().map(shift).collect(),
         rows: rows.collect(),
     }
@@ -172,7 +172,7 @@ fn factor(shift: &Shift) -> String {
     format!("{}x the previous ratio{interval}", ratio(factor))
 }
 
-fn summary(series: &Series, levels: &[(usize, usize, f64)]) -> String {
+fn summary(series: &RatioSeries, levels: &[(usize, usize, f64)]) -> String {
     let runs = counted(series.points.len(), "run");
     let level = levels.last().map_or(String::new(), |(_, _, last)| ratio(*last));
     match series.shifts.len() {
