@@ -80,7 +80,8 @@ pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Distur
     let first = *logs.first()?;
     // From the third stretch on, as for blocks, and without correction for other cells: relevant effects are large, stretches
     // are few, and a false positive costs time but no accuracy.
-    let interval = confidence_sequence(&logs, Unit::Block, settings.alpha).unwrap_or(Interval::unbounded(first));
+    let interval =
+        confidence_sequence(&logs, Unit::Block, settings.alpha).unwrap_or(Interval::unbounded(first));
     let margin = settings.margin.ln_1p();
     let beyond_margin = interval.low > margin || interval.high < -margin;
     Some(Disturbance { interval, sessions: logs.len(), beyond_margin })
@@ -222,12 +223,12 @@ mod tests {
         workload
     }
 
-    /// A trial of a session, with one turn at this rate, and a stretch at that.
+    /// A trial of a session with one turn at `rate` and a stretch at the rate `stretch`.
     fn trial(cell: usize, session: (u32, u32), turn_ns: u64, rate: u64, stretch: Option<u64>) -> TrialRecord {
         let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
         let mut trial = fixture::run(&[only], None).trials.remove(0);
         (trial.cell, trial.block, trial.position) = (cell, session.0, session.1);
-        let (freezer, lead_ns, stretched) = ("made up".to_owned(), 1, stretch.is_some());
+        let (freezer, lead_ns, stretched) = ("synthetic".to_owned(), 1, stretch.is_some());
         trial.turns =
             Some(Turns { freezer, turn_ns, lead_ns, count: 1, stretch: stretched, under_way: None });
         let window = |at: u64, length: u64, rate: u64, mark: u64| {
@@ -243,13 +244,13 @@ mod tests {
                 at_ns,
                 name: "messages".to_owned(),
                 value: Some(value),
-                source: "made up".to_owned(),
+                source: "synthetic".to_owned(),
             })
             .collect();
         trial
     }
 
-    /// Four sessions of three cells, the last the baseline; in turns the second does half of what it does undisturbed.
+    /// Four sessions of three cells; the last cell is the baseline. Freezing halves the rate of the second cell.
     fn run() -> Run {
         let named = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
         let mut run = fixture::run(&[named("steady"), named("shy"), named("base")], None);
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_turns_disturb_is_compared_in_long_ones() {
+    fn disturbed_contenders_are_compared_in_long_turns() {
         let (mut run, workload) = (run(), workload());
         let metric = workload.primary().unwrap();
         run.trials.push(trial(1, (4, 0), STRETCH_NS, 1000, None));
@@ -275,12 +276,12 @@ mod tests {
         assert_eq!(duels.log_ratios(metric, 1, 2).unwrap(), [0.0]);
         assert_eq!(duels.counted(1).len(), 1);
         let steady = duels.log_ratios(metric, 0, 2).unwrap();
-        assert_eq!(steady.len(), 4, "the long session is not its own");
+        assert_eq!(steady.len(), 4, "the long session does not count");
         assert!(steady.iter().all(|log| (log - 2f64.ln()).abs() < 0.01), "{steady:?}");
     }
 
     #[test]
-    fn a_loss_that_is_put_in_is_no_disturbance() {
+    fn an_injected_stall_is_not_a_disturbance() {
         let (mut run, workload) = (run(), workload());
         run.cells[1].stalled = 500;
         assert_eq!(disturbance(&run, &workload, 1), None);
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_disturbed_is_in_doubt_until_it_is_sure_or_was_looked_at_for_long() {
+    fn a_large_disturbance_is_in_doubt_until_it_is_significant_or_measured_often() {
         let rows: [(f64, usize, bool, bool); 5] = [
             (0.5, 1, false, true),
             (1.5, 5, false, true),
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn until_there_is_a_long_one_the_short_ones_are_shown() {
+    fn short_turns_are_shown_until_there_is_a_long_one() {
         let (run, workload) = (run(), workload());
         let duels = Duels::new(&run, &workload);
         assert_eq!(duels.log_ratios(workload.primary().unwrap(), 1, 2).unwrap(), [0.0; 0]);
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disturbed_baseline_takes_long_turns_with_all() {
+    fn a_disturbed_baseline_is_compared_in_long_turns() {
         let (mut run, workload) = (run(), workload());
         run.header.settings.baseline = Some("shy".to_owned());
         let duels = Duels::new(&run, &workload);
@@ -320,9 +321,9 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_told_apart_by_block_and_place() {
+    fn sessions_are_identified_by_block_and_position() {
         let (mut run, workload) = (run(), workload());
-        // Two sessions of one round, at machine speeds that differ by half.
+        // Two sessions of one round, at machine speeds of 2 : 3.
         for (place, speed) in [(1, 2), (2, 3)] {
             run.trials.push(trial(0, (5, place), TURN_NS, 2000 * speed, None));
             run.trials.push(trial(2, (5, place), TURN_NS, 1000 * speed, None));

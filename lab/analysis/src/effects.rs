@@ -165,8 +165,7 @@ mod tests {
     use super::*;
     use netdyno_lab_store::fixture::{self, Contender};
 
-    /// A run of these pairs, each with a rate in each of three blocks: the rate of the sender by that of the receiver, twice that for
-    /// c > c.
+    /// A run of these pairs in three blocks. The rate of a pair is the product of both contenders' factors; twice that for c > c.
     fn matrix(pairs: &[(&str, &str)]) -> Run {
         let part = |name: &str| match name {
             "a" => 10,
@@ -190,7 +189,7 @@ mod tests {
         names.iter().flat_map(|a| names.iter().map(|b| (*a, *b))).collect()
     }
 
-    fn taken_apart(run: &Run) -> Vec<Effects> {
+    fn effects_of(run: &Run) -> Vec<Effects> {
         let workload = netdyno_lab_manifest::dummy::workload();
         let primary = workload.primary().unwrap();
         matrices(run, &Judge::new(run, &workload), &workload.roles, primary)
@@ -202,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn what_each_end_brings_is_found_whatever_the_machine_did() {
-        let found = taken_apart(&matrix(&all(&["a", "b"])));
+    fn effects_are_independent_of_drift() {
+        let found = effects_of(&matrix(&all(&["a", "b"])));
         let [found] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((found.count, found.unit.as_str(), found.effects.len()), (3, "block", 2 + 2 + 4));
         for (of, wanted) in [
@@ -214,32 +213,32 @@ mod tests {
         ] {
             assert!((ratio(found, &of) - wanted).abs() < 1e-6, "{of:?}: {}", ratio(found, &of));
         }
-        // Three equal blocks: as narrow as the floor of the deviation allows.
+        // Three equal blocks: the minimum deviation determines the width.
         assert!(found.effects.iter().all(|e| e.high.unwrap() / e.low.unwrap() < 1.2), "{found:?}");
     }
 
     #[test]
-    fn a_pair_that_does_better_than_its_ends_is_an_interaction() {
-        let found = &taken_apart(&matrix(&all(&["a", "b", "c"])))[0];
+    fn a_pair_that_exceeds_the_product_of_its_effects_has_an_interaction() {
+        let found = &effects_of(&matrix(&all(&["a", "b", "c"])))[0];
         let of_pair = ratio(found, &[("source", "c"), ("sink", "c")]);
-        // Of a factor 2 in one of nine cells 4/9 of the log is left: the rest goes to its row, its column and the mean.
+        // A factor of 2 in one of nine cells leaves 4/9 of its log; the rest is part of the row, the column and the mean.
         assert!((of_pair.ln() - 2_f64.ln() * 4.0 / 9.0).abs() < 1e-6, "{of_pair}");
     }
 
     #[test]
-    fn who_lacks_cells_is_left_out() {
+    fn contenders_with_missing_cells_are_left_out() {
         let mut pairs = all(&["a", "b", "c"]);
         pairs.retain(|pair| *pair != ("a", "c"));
-        let found = &taken_apart(&matrix(&pairs))[0];
+        let found = &effects_of(&matrix(&pairs))[0];
         assert_eq!(found.effects.len(), 2 + 3 + 6, "one row is gone: {found:?}");
         assert_eq!(found.left_out, ["a"]);
-        // Each with itself, and a row of a matrix, are none.
-        assert!(taken_apart(&matrix(&[("a", "a"), ("b", "b")])).is_empty());
-        assert!(taken_apart(&matrix(&[("a", "a"), ("a", "b"), ("a", "c")])).is_empty());
+        // A diagonal and a single row are not matrices.
+        assert!(effects_of(&matrix(&[("a", "a"), ("b", "b")])).is_empty());
+        assert!(effects_of(&matrix(&[("a", "a"), ("a", "b"), ("a", "c")])).is_empty());
     }
 
     #[test]
-    fn the_parts_of_a_matrix_add_up_to_it() {
+    fn the_parts_of_a_matrix_sum_to_its_logs() {
         let logs = [0.3, -1.0, 2.0, 0.7, 0.1, 5.0];
         let parts = parts(&logs, 2, 3);
         let all = logs.iter().sum::<f64>() / 6.0;

@@ -43,7 +43,11 @@ pub fn limit(workload: &Workload, load: Option<&Load>, trials: &[&TrialRecord]) 
     if saturated.is_empty() || compared.is_empty() || compared.iter().any(is_saturated) {
         return None;
     }
-    Some(format!("the {} is the limit (CPU: {})", saturated.join(" and the "), utilisation_text(&utilisation)))
+    Some(format!(
+        "the {} is the limit (CPU: {})",
+        saturated.join(" and the "),
+        utilisation_text(&utilisation)
+    ))
 }
 
 #[cfg(test)]
@@ -52,7 +56,7 @@ mod tests {
     use netdyno_lab_store::CellStatus;
     use netdyno_lab_store::fixture::{Contender, run};
 
-    /// The dummy's source uses half of its CPU, the sink what is asked for. `partner` is the role of the generator.
+    /// The dummy's source uses half of its CPU, the sink `sink_cpu_percent`. `partner` is the role of the generator.
     fn limit_of(sink_cpu_percent: u64, partner: Option<&str>, load: Option<bool>) -> Option<String> {
         let mut workload = netdyno_lab_manifest::dummy::workload();
         workload.partners.extend(partner.map(|role| (role.to_owned(), "standard".to_owned())));
@@ -64,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_generator_beside_one_that_waits_is_the_limit() {
+    fn a_saturated_generator_next_to_a_waiting_contender_is_the_limit() {
         let why = "the sink is the limit (CPU: source 50 %, sink 97 %)";
         assert_eq!(limit_of(97, Some("sink"), None).as_deref(), Some(why));
         for held in [true, false] {
-            assert_eq!(limit_of(97, Some("sink"), Some(held)), None, "a load was asked for");
+            assert_eq!(limit_of(97, Some("sink"), Some(held)), None, "a load is offered");
         }
-        assert_eq!(limit_of(80, Some("sink"), None), None, "neither is full");
-        assert_eq!(limit_of(97, Some("source"), None), None, "who is compared is full");
-        assert_eq!(limit_of(97, None, None), None, "nobody is a generator");
+        assert_eq!(limit_of(80, Some("sink"), None), None, "neither is saturated");
+        assert_eq!(limit_of(97, Some("source"), None), None, "a compared role is saturated");
+        assert_eq!(limit_of(97, None, None), None, "there is no generator");
     }
 }

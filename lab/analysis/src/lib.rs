@@ -1,13 +1,13 @@
-//! From stored samples to figures, verdicts and explanations.
+//! Values, verdicts and explanations, computed from stored samples.
 //!
 //! | does | does not |
 //! |---|---|
-//! | compute every figure that the lab prints, from the store's records alone | run a contender, or keep state between two calls |
-//! | judge contenders, revisions, published claims | print: `netdyno-lab-report` renders the values |
-//! | decide whether a run needs more measurements, by the functions that also print its verdicts | know a contender by name |
+//! | compute every printed value from stored records alone | run contenders, or keep state |
+//! | judge contenders, revisions and published claims | print: `netdyno-lab-report` renders the values |
+//! | decide when a run may stop, with the functions that compute the printed verdicts | know a contender by name |
 //!
-//! Everything is a pure function of stored runs. Modules, from the samples upwards: [`window`], [`metrics`], [`load`], [`generator`], [`duels`], [`verdicts`], [`effects`],
-//! [`report`]; then [`claims`], [`comparison`] and [`explain`], which build on them.
+//! All functions are pure functions of stored runs. Modules in order of dependency: [`window`], [`metrics`], [`load`],
+//! [`generator`], [`duels`], [`verdicts`], [`effects`], [`report`]; then [`claims`], [`comparison`] and [`explain`].
 
 pub mod claims;
 pub mod comparison;

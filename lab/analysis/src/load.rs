@@ -67,7 +67,7 @@ mod tests {
     use netdyno_lab_store::fixture::{Contender, run};
     use netdyno_lab_store::{CellStatus, Run};
 
-    /// A run of the dummy, whose sink is asked for 1,000 messages a second on 2 streams.
+    /// A run of the dummy with this offered load on 2 streams.
     fn loads(rates: &[u64], offered: i64) -> Option<Load> {
         let mut workload = netdyno_lab_manifest::dummy::workload();
         workload.offered = Some(netdyno_lab_manifest::Offered {
@@ -85,18 +85,18 @@ mod tests {
     }
 
     #[test]
-    fn held_is_within_a_thousandth_a_short_stall_or_what_is_under_way() {
+    fn a_load_is_held_within_the_tolerance_a_short_stall_or_the_requests_in_flight() {
         for (rates, offered, held) in [
             (&[100_000u64, 100_010, 99_990][..], 100_000, Some(true)),
             (&[99_000, 99_000, 98_999][..], 100_000, Some(true)),
             (&[98_990, 98_990, 100_000][..], 100_000, Some(false)),
-            // One bad trial of three is not the cell's.
+            // A single bad trial of three is tolerated.
             (&[50_000, 100_000, 100_000][..], 100_000, Some(true)),
-            // A queue from before that drains.
+            // A queue from before the window drains.
             (&[120_000, 120_000][..], 100_000, Some(true)),
             (&[98, 100][..], 100, Some(true)),
             (&[97, 97][..], 100, Some(false)),
-            // 2 of 10 may be under way: too few to tell.
+            // 2 of 10 may be in flight: the window is too short.
             (&[10, 10][..], 10, None),
         ] {
             assert_eq!(loads(rates, offered).unwrap().held, held, "{rates:?} of {offered}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_out_asks_for_nothing() {
+    fn without_an_offered_load_there_is_no_result() {
         assert_eq!(loads(&[1000], 0), None);
         assert_eq!(loads(&[], 1000), None);
     }

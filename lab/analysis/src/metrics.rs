@@ -203,7 +203,9 @@ fn meter(samples: &[Sample], field: &str, of: Option<&str>, moment: Option<Momen
 /// Growth of a field of a role between the two moments, per unit.
 fn meter_growth(samples: &[Sample], field: &str, of: &str, count: u64, least: u64) -> Figure {
     if count < least {
-        return Figure::none(format!("the growth by {count} cannot be measured: at least {least} are needed"));
+        return Figure::none(format!(
+            "the growth by {count} cannot be measured: at least {least} are needed"
+        ));
     }
     let at = |moment| meter(samples, field, Some(of), Some(moment));
     let (before, after) = (at(Moment::Connected), at(Moment::Verified));

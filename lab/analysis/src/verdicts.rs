@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn drift_of_the_machine_cancels() {
-        // Both halve from block to block: their ratio stays.
+        // Both rates halve from block to block; their ratio is constant.
         let run =
             run(&[contender("base", &[8000, 4000, 2000]), contender("rival", &[12000, 6000, 3000])], None);
         assert!(is_settled(&run, 1));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_baseline_the_first_by_name_is_one() {
+    fn without_a_baseline_the_first_by_name_is_used() {
         let mut run = run(&[contender("b", &[1000; 3]), contender("a", &[2000; 3])], None);
         assert_eq!(judged(&run)[0].baseline, 1);
         run.cells[1].status = CellStatus::Failed;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_was_missed_is_not_ranked() {
+    fn a_cell_that_missed_its_load_is_not_ranked() {
         let mut workload = netdyno_lab_manifest::dummy::workload();
         let (param, role, counter) = ("rate".to_owned(), "sink".to_owned(), "messages".to_owned());
         workload.offered = Some(netdyno_lab_manifest::Offered { param, role, counter });
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_generator_was_the_limit_is_not_ranked() {
+    fn a_cell_limited_by_its_generator_is_not_ranked() {
         let mut workload = netdyno_lab_manifest::dummy::workload();
         workload.partners.insert("sink".to_owned(), "base".to_owned());
         let with = |name, sink_cpu_percent| Contender { sink_cpu_percent, ..contender(name, &[1000; 3]) };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_never_compared_across() {
+    fn cells_with_different_parameters_are_not_compared() {
         let mut run = run(&[contender("base", &[1000; 3]), contender("base", &[9000; 3])], None);
         run.cells[1].params.0.insert("streams".into(), netdyno_lab_manifest::ParamValue::Integer(3));
         let verdicts = judged(&run);

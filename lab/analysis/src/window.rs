@@ -101,23 +101,23 @@ mod tests {
     use super::*;
 
     fn counter(mark: u64, at_ns: u64, value: u64) -> Sample {
-        let (role, name, source) = ("sink".to_owned(), "bytes".to_owned(), "made up".to_owned());
+        let (role, name, source) = ("sink".to_owned(), "bytes".to_owned(), "synthetic".to_owned());
         Sample { role, kind: SampleKind::Counter, mark, at_ns, name, value: Some(value), source }
     }
 
     fn turns(count: u32, stretch: bool) -> Turns {
-        Turns { freezer: "made up".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch, under_way: None }
+        Turns { freezer: "synthetic".to_owned(), turn_ns: 10, lead_ns: 2, count, stretch, under_way: None }
     }
 
     #[test]
-    fn one_window_is_from_the_first_mark_to_the_last() {
+    fn the_window_spans_the_first_to_the_last_mark() {
         let samples = [counter(0, 10, 100), counter(1, 20, 150), counter(2, 30, 300)];
         assert_eq!(Window::new(&samples, None).counter_delta("sink", "bytes"), Some((200.0, 20.0)));
         assert_eq!(Window::new(&samples, None).counter_delta("sink", "messages"), None);
     }
 
     #[test]
-    fn turns_are_added_up_and_what_is_between_them_is_not() {
+    fn turns_are_summed_without_the_time_between_them() {
         let samples = [
             counter(0, 10, 100),
             counter(1, 20, 150),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_falls_is_no_count() {
+    fn a_decreasing_counter_has_no_delta() {
         let samples = [counter(0, 10, 100), counter(1, 20, 90)];
         assert_eq!(Window::new(&samples, None).counter_delta("sink", "bytes"), None);
     }

@@ -45,7 +45,7 @@ under the same conditions, verifies that each did the work, and reports which is
   netdyno show last --format json             print the newest run as JSON
 
 Exit codes: 0 success, 1 a contender differs from itself (doctor) or a verdict from its stored one (replay), 2 usage or environment error, \
-3 a cell failed, 4 nothing could run, 5 a regression (--fail-on), 130 interrupted.
+3 a cell failed, 4 nothing could run, 5 a regression (--fail-on), 6 a limit of --fail-on could not be tested, 130 interrupted.
 Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (like --contenders, separated by `:`), \
 NETDYNO_CACHE (builds), NETDYNO_STORE (results), \
 NO_COLOR (disable colour), COLUMNS (width of tables and text), NETDYNO_LOG (log level: error, warn, info, debug, trace).")]

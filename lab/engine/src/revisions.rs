@@ -40,8 +40,8 @@ pub enum RevisionError {
     Name(String),
     /// There is no such commit.
     #[error(
-        "no revision {revision:?} in {}: {said}; in a shallow clone fetch it first: git fetch --depth 1 origin {revision}",
-        repository.display()
+        "no revision {revision:?} in {}: {said}; in a shallow clone, fetch it first: {}",
+        repository.display(), fetch_command(revision)
     )]
     Unknown {
         /// The name.
@@ -124,6 +124,16 @@ pub fn add(
             source: Box::new(source),
         }
     })
+}
+
+/// The command that fetches a revision into a shallow clone under its own name.
+fn fetch_command(revision: &str) -> String {
+    let refspec = match revision.strip_prefix("origin/") {
+        Some(branch) => format!("{branch}:refs/remotes/origin/{branch}"),
+        None if is_hash(revision) => revision.to_owned(),
+        None => format!("{revision}:{revision}"),
+    };
+    format!("git fetch --depth 1 origin {refspec}")
 }
 
 /// The suffix of the contender's name: of a complete hash, only the first digits.
@@ -265,6 +275,29 @@ mod tests {
         fs::remove_file(files.parent().unwrap().join("whole")).unwrap();
         exported(repository.0.path(), &first, cache.path()).unwrap();
         assert_eq!(fs::read_to_string(files.join("src/lib.rs")).unwrap(), "one");
+    }
+
+    #[test]
+    fn the_remedy_for_a_shallow_clone_fetches_the_revision() {
+        let origin = Repository::new();
+        origin.write("a", "a");
+        let first = origin.commit();
+        origin.git(&["tag", "v1"]);
+        origin.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+        origin.git(&["checkout", "-q", "-b", "feature"]);
+        origin.write("a", "b");
+        origin.commit();
+        let url = format!("file://{}", origin.0.path().display());
+        for revision in ["main", "origin/main", "v1", &first] {
+            let folder = tempfile::tempdir().unwrap();
+            let clone = folder.path().join("clone");
+            let to = clone.to_str().unwrap();
+            git(folder.path(), &["clone", "-q", "--depth", "1", "--branch", "feature", &url, to]).unwrap();
+            let error = commit(&clone, revision).unwrap_err().to_string();
+            let (_, remedy) = error.split_once("fetch it first: git ").unwrap();
+            git(&clone, &remedy.split(' ').collect::<Vec<_>>()).unwrap();
+            assert_eq!(commit(&clone, revision).unwrap(), first, "{revision}: {error}");
+        }
     }
 
     #[test]

@@ -105,10 +105,11 @@ impl BuildSpec {
         problems.entries("build.sources", self.sources.len());
         problems.entries("build.needs", self.needs.len());
         for (i, folder) in self.sources.iter().enumerate() {
-            if !folder.split('/').all(is_name) {
+            // `.` is the root of the repository.
+            if folder != "." && !folder.split('/').all(is_name) {
                 problems.push(
                     format!("build.sources[{i}]"),
-                    format!("\"{folder}\" is not a folder below the repository"),
+                    format!("\"{folder}\" is not a folder of the repository"),
                 );
             }
         }

@@ -55,6 +55,15 @@ impl Project {
         Ok(Some(Project { folder: folder.to_owned(), ..project }))
     }
 
+    /// File and line of a value, for errors.
+    #[must_use]
+    pub fn place_of(&self, value: &str) -> String {
+        let file = self.folder.join(FILE);
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let line = text.lines().position(|line| line.contains(value));
+        line.map_or(file.display().to_string(), |line| format!("{}:{}", file.display(), line + 1))
+    }
+
     /// The folders of contenders.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.contenders.iter().map(|folder| self.folder.join(folder))

@@ -24,6 +24,9 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
     for text in &comparison.claims {
         let _ = writeln!(out, "{}", wrapped(&plain(text), width, "", "  "));
     }
+    if !comparison.unchecked.is_empty() {
+        let _ = writeln!(out, "{}", wrapped(&plain(&unchecked(comparison)), width, "", "  "));
+    }
     for note in &comparison.notes {
         let _ = writeln!(out, "{}", wrapped(&format!("note: {}", plain(note)), width, "", "  "));
     }
@@ -36,13 +39,26 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
 pub fn markdown(comparison: &Comparison, details: &str) -> String {
     let mut out = vec![format!("### {}\n", escape(&title(comparison)))];
     let claims: Vec<String> = comparison.claims.iter().map(|text| escape(&plain(text))).collect();
-    match comparison.claim {
-        Some(RegressionClaim::Regression) => out.push(format!("**Regression**: {}\n", claims.join("; "))),
-        Some(RegressionClaim::NoRegression) => out.push(format!("**No regression**: {}\n", claims.join("; "))),
-        Some(RegressionClaim::Undecided) => out.push(format!("**Undecided**: {}\n", claims.join("; "))),
+    let conclusion = match comparison.claim {
+        Some(RegressionClaim::Regression) => Some("Regression"),
+        _ if comparison.is_missing => Some("Not compared"),
+        Some(RegressionClaim::NoRegression) => Some("No regression"),
+        Some(RegressionClaim::Undecided) => Some("Undecided"),
+        None => None,
+    };
+    match conclusion {
+        Some(word) if claims.is_empty() => out.push(format!("**{word}**: nothing was measured\n")),
+        Some(word) => out.push(format!("**{word}**: {}\n", claims.join("; "))),
         None => out.extend(claims.iter().map(|claim| format!("{claim}\n"))),
     }
+    if !comparison.unchecked.is_empty() {
+        out.push(format!("**{}**\n", escape(&plain(&unchecked(comparison)))));
+    }
     if comparison.rows.is_empty() {
+        out.extend(comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note)))));
+        if !details.is_empty() {
+            out.push(format!("\n{details}"));
+        }
         return out.join("\n");
     }
     let short: Vec<&ComparisonRow> = comparison.rows.iter().filter(|row| row.headline).collect();
@@ -59,6 +75,11 @@ pub fn markdown(comparison: &Comparison, details: &str) -> String {
     out.extend(comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note)))));
     out.push(format!("\n{details}\n</details>\n"));
     out.join("\n")
+}
+
+/// Changes for the worse that no limit covers.
+fn unchecked(comparison: &Comparison) -> String {
+    format!("Worse, but not covered by --fail-on: {}", comparison.unchecked.join("; "))
 }
 
 fn title(comparison: &Comparison) -> String {
@@ -89,7 +110,7 @@ fn table(comparison: &Comparison, rows: &[&ComparisonRow]) -> (Vec<String>, Vec<
         if has_links {
             cells.push(row.by.clone());
         }
-        cells.push(verdict(row).to_owned());
+        cells.push(row.verdict.map_or("not compared", VerdictKind::word).to_owned());
         cells
     };
     (head, rows.iter().map(|row| cells(row)).collect())
@@ -102,15 +123,5 @@ fn ratio(row: &ComparisonRow) -> String {
     match (row.low, row.high) {
         (None, None) => format!("{}x", report::ratio(ratio)),
         (low, high) => format!("{}x  ({} - {})", report::ratio(ratio), end(low, "0"), end(high, "any")),
-    }
-}
-
-fn verdict(row: &ComparisonRow) -> &'static str {
-    match row.verdict {
-        Some(VerdictKind::Better) => "better",
-        Some(VerdictKind::Worse) => "worse",
-        Some(VerdictKind::NoDifference) => "no difference",
-        Some(VerdictKind::Undecided) => "undecided",
-        None => "not compared",
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use netdyno_lab_analysis::report::{Effect, Effects, Report, differing, format};
 use netdyno_lab_manifest::Metric;
 
-use crate::table::bounds;
+use crate::table::{bounds, counted};
 
 /// A table of effects, and the notes below it.
 pub(super) struct EffectTable {
@@ -60,13 +60,12 @@ fn table(report: &Report, primary: &Metric, matrix: &Effects, at: &str) -> Effec
         let figures = roles.iter().map(|role| figure(role, name));
         std::iter::once((*name).clone()).chain(figures).collect()
     };
-    let (label, unit, count) = (&primary.label, &matrix.unit, matrix.count);
-    let plural = if count == 1 { "" } else { "s" };
+    let (label, count) = (&primary.label, counted(matrix.count as usize, &matrix.unit));
     let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
     let head = roles.iter().map(|role| format!("as {role}"));
     EffectTable {
         title: format!(
-            "{at}effect of each contender on {label}, relative to the mean of all pairs ({count} {unit}{plural})"
+            "{at}effect of each contender on {label}, relative to the mean of all pairs ({count})"
         ),
         head: std::iter::once(String::new()).chain(head).collect(),
         rows: names.iter().map(row).collect(),

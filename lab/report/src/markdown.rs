@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::table::{Table, caveats, partners, sentence, tables, uncounted, verdict_of};
+use super::table::{Table, caveats, partners, sentence, status, tables, uncounted, verdict_of};
 use crate::effects;
 use netdyno_lab_analysis::report::plain;
 use netdyno_lab_analysis::report::turn_notes;
@@ -76,7 +76,7 @@ fn verdicts(report: &Report, metrics: &[Metric], t: &Table<'_>) -> Vec<String> {
 
 /// A cell without results: status, reason and remedy, then the contender's output as a code block.
 fn missing(cell: &Cell) -> String {
-    let status = format!("{:?}", cell.status).to_lowercase();
+    let status = status(cell.status);
     let remedy = if cell.remedy.is_empty() { String::new() } else { format!("; remedy: `{}`", cell.remedy) };
     let reason = plain(&cell.reason);
     let (summary, printed) = reason.split_once('\n').unwrap_or((&reason, ""));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use netdyno_lab_analysis::report::differing;
+use netdyno_lab_analysis::report::differing_params;
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::{Better, Metric, Source};
@@ -31,17 +31,22 @@ pub(super) struct Table<'a> {
     pub(super) pending: Vec<&'a str>,
 }
 
-/// Tables of a report, one per parameter setting. `metrics` are the workload's.
-pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a>> {
-    let mut groups: Vec<(&BTreeMap<String, serde_json::Value>, Vec<&Cell>)> = Vec::new();
+/// Cells by parameter setting, in the order of the tables.
+pub(super) fn groups(report: &Report) -> Vec<Vec<&Cell>> {
+    let mut groups: Vec<Vec<&Cell>> = Vec::new();
     for cell in &report.cells {
-        match groups.iter_mut().find(|(params, _)| **params == cell.params) {
-            Some((_, cells)) => cells.push(cell),
-            None => groups.push((&cell.params, vec![cell])),
+        match groups.iter_mut().find(|cells| cells[0].params == cell.params) {
+            Some(cells) => cells.push(cell),
+            None => groups.push(vec![cell]),
         }
     }
-    let all: Vec<_> = groups.iter().map(|(params, _)| *params).collect();
-    groups.iter().map(|(params, cells)| table(report, metrics, differing(&all, params), cells)).collect()
+    groups
+}
+
+/// Tables of a report, one per parameter setting. `metrics` are the workload's.
+pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a>> {
+    let title = |cells: &[&Cell]| differing_params(report, cells[0]);
+    groups(report).iter().map(|cells| table(report, metrics, title(cells), cells)).collect()
 }
 
 /// Content of a column.
@@ -106,7 +111,7 @@ fn table<'a>(report: &'a Report, metrics: &[Metric], title: String, cells: &[&'a
 
 /// Depending on the parameters, a metric of growth may be unmeasurable for every cell: it then has no column.
 fn is_measurable(metric: &Metric, cells: &[&Cell]) -> bool {
-    let measured = |c: &&Cell| c.metrics.get(&metric.name).is_some_and(|m| m.value.is_some());
+    let measured = |c: &&Cell| c.value(&metric.name).is_some();
     !matches!(metric.from, Source::MeterGrowth { .. }) || cells.iter().any(measured)
 }
 
@@ -159,7 +164,7 @@ pub(super) fn uncounted(report: &Report) -> Vec<String> {
 
 /// Sorts cells by a metric: best first, the ceiling last.
 pub(super) fn sort(cells: &mut [&Cell], metric: &Metric) {
-    let key = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).unwrap_or(0.0);
+    let key = |c: &Cell| c.value(&metric.name).unwrap_or(0.0);
     cells.sort_by(|a, b| {
         let order = key(a).total_cmp(&key(b));
         a.ceiling.cmp(&b.ceiling).then(match metric.better {
@@ -229,15 +234,15 @@ fn head_of(metric: &Metric, roles: &[String]) -> String {
 }
 
 fn figure(cell: &Cell, metric: &Metric, roles: &[String]) -> String {
-    let Some(m) = cell.metrics.get(&metric.name) else { return String::new() };
-    let Some(value) = m.value else { return "not measured".to_owned() };
-    let text = format::value(value, &m.unit);
+    let text = cell.value_text(&metric.name);
     // Only memory is split by role: the split of other metrics adds little to a table.
-    if m.per_role.len() > 1 && m.unit == "B" {
-        let parts: Vec<f64> = roles.iter().filter_map(|r| m.per_role.get(r).copied()).collect();
-        return format!("{text} ({})", format::parts(&parts, &m.unit, value));
+    match cell.metrics.get(&metric.name).and_then(|m| Some((m, m.value?))) {
+        Some((m, value)) if m.per_role.len() > 1 && m.unit == "B" => {
+            let parts: Vec<f64> = roles.iter().filter_map(|r| m.per_role.get(r).copied()).collect();
+            format!("{text} ({})", format::parts(&parts, &m.unit, value))
+        }
+        _ => text,
     }
-    text
 }
 
 pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> Option<&'a Verdict> {
@@ -247,12 +252,9 @@ pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> O
 
 fn spread(cell: &Cell, metric: &str) -> String {
     let Some(m) = cell.metrics.get(metric) else { return String::new() };
-    let least = m.samples.iter().copied().reduce(f64::min);
-    let most = m.samples.iter().copied().reduce(f64::max);
-    match least.zip(most) {
-        Some((least, most)) => format!("{}, n = {}", format::range(least, most, &m.unit), m.samples.len()),
-        None => String::new(),
-    }
+    m.range().map_or(String::new(), |(least, most)| {
+        format!("{}, n = {}", format::range(least, most, &m.unit), m.samples.len())
+    })
 }
 
 fn of_ceiling(cell: &Cell, metric: &str) -> String {
@@ -277,7 +279,7 @@ fn versus(report: &Report, cell: &Cell, metric: &str, baseline: &str) -> String 
 }
 
 /// Intervals whose ends are further apart than this factor are not printed.
-const INTERVAL_FACTOR_MAX: f64 = 1e4;
+pub(super) const INTERVAL_FACTOR_MAX: f64 = 1e4;
 
 pub(super) fn interval(v: &Verdict) -> String {
     bounds(v.low, v.high)
@@ -305,13 +307,42 @@ pub fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
         }
         VerdictKind::Undecided => match v.needs_blocks {
             Some(n) => format!(
-                "{}: undecided, needs about {n} more {}{}; {comparison}",
+                "{}: undecided, needs about {} more {}; {comparison}",
                 v.contender,
-                v.unit,
-                if n == 1 { "" } else { "s" }
+                n,
+                plural(&v.unit, n as usize)
             ),
             None => format!("{}: undecided; {comparison}", v.contender),
         },
+    }
+}
+
+/// A noun in the plural unless `count` is 1.
+pub(super) fn plural(noun: &str, count: usize) -> String {
+    format!("{noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A count with its noun.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {}", plural(noun, count))
+}
+
+/// Status of a cell, in words.
+pub(super) fn status(status: CellStatus) -> &'static str {
+    match status {
+        CellStatus::Ok => "measured",
+        CellStatus::Failed => "failed",
+        CellStatus::Skipped => "skipped",
+        CellStatus::Planned => "not measured yet",
+    }
+}
+
+/// CSS class of a verdict.
+pub(super) fn verdict_class(verdict: Option<&Verdict>) -> &'static str {
+    match verdict.map(|v| v.verdict) {
+        Some(VerdictKind::Better) => "better",
+        Some(VerdictKind::Worse) => "worse",
+        _ => "",
     }
 }
 

@@ -94,7 +94,7 @@ fn figures(out: &mut String, t: &Table<'_>, width: usize) {
 /// One bar per cell, scaled to the greatest value.
 fn bars(out: &mut String, cells: &[&Cell], primary: &Metric, width: usize) {
     const FIGURE_COLUMNS: usize = 14;
-    let value = |c: &Cell| c.metrics.get(&primary.name).and_then(|m| m.value);
+    let value = |c: &Cell| c.value(&primary.name);
     let greatest = cells.iter().filter_map(|c| value(c)).fold(0.0, f64::max);
     if greatest <= 0.0 || cells.len() < 2 {
         return;
@@ -143,11 +143,9 @@ fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric
 /// output.
 fn missing(out: &mut String, cells: &[&Cell], width: usize) {
     for cell in cells {
-        let (word, style) = match cell.status {
-            CellStatus::Failed => ("failed", AnsiColor::Red.on_default()),
-            CellStatus::Skipped => ("skipped", AnsiColor::Yellow.on_default()),
-            CellStatus::Planned | CellStatus::Ok => ("not measured", AnsiColor::Yellow.on_default()),
-        };
+        let word = table::status(cell.status);
+        let colour = if cell.status == CellStatus::Failed { AnsiColor::Red } else { AnsiColor::Yellow };
+        let style = colour.on_default();
         let reason = plain(&cell.reason);
         let (summary, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
         let text = wrapped(&format!("{} {word}: {summary}", cell.label), width, "  ", "    ");

@@ -190,7 +190,7 @@ impl Split {
 mod tests {
     use super::*;
 
-    /// Small noise without chance: -1, 0, 1, -1, .. parts in a thousand.
+    /// Deterministic noise: -1, 0, 1, -1, .. parts in a thousand.
     fn steps(levels: &[(usize, f64)]) -> Vec<f64> {
         let each = |(count, level): &(usize, f64)| vec![*level; *count];
         let wobble = |(i, level): (usize, f64)| level + ((i * 7 % 3) as f64 - 1.0) * 1e-3;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_steps_are_found_where_they_are() {
+    fn steps_are_located() {
         let check = |levels: &[(usize, f64)], wanted: &[usize]| {
             let found = changes(&steps(levels), 0.05, 0.0);
             assert_eq!(found.iter().map(|c| c.at).collect::<Vec<_>>(), wanted, "{levels:?}: {found:?}");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_its_size_and_the_time_from_which_it_was_sure() {
+    fn a_step_has_its_size_and_the_time_of_its_significance() {
         let found = changes(&steps(&[(8, 0.0), (8, 0.1)]), 0.05, 0.0);
         let [change] = found[..] else { panic!("{found:?}") };
         assert!((change.step.estimate - 0.1).abs() < 1e-3, "{change:?}");
@@ -221,15 +221,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_the_margin_is_not_told() {
+    fn changes_within_the_margin_are_omitted() {
         let values = steps(&[(20, 0.0), (20, 0.01)]);
         assert_eq!(changes(&values, 0.05, 0.0).len(), 1);
         assert_eq!(changes(&values, 0.05, 0.02), []);
     }
 
     #[test]
-    fn odd_values_make_no_claim_and_no_panic() {
-        assert_eq!(changes(&[0.0; 50], 0.05, 0.0), [], "equal values have the floor as their noise");
+    fn invalid_values_give_no_change() {
+        assert_eq!(changes(&[0.0; 50], 0.05, 0.0), [], "equal values have the minimum deviation");
         assert_eq!(changes(&[0.0, 0.0, f64::NAN, 9.0, 9.0], 0.05, 0.0), []);
         assert_eq!(changes(&[f64::INFINITY; 9], 0.05, 0.0), []);
         let (low, high) = (steps(&[(3, 0.0)]), steps(&[(3, 700.0)]));
@@ -237,12 +237,12 @@ mod tests {
         assert!(changes(&[1.0, 2.0, 1.0, 2.0], 1e-9, 0.0).is_empty());
     }
 
-    /// The factor against its definition: the likelihoods of both models with mean and deviation integrated out, on a grid.
+    /// Compares the factor with its definition: the likelihoods of both models, integrated over mean and deviation on a grid.
     #[test]
-    fn the_factor_is_that_of_its_priors() {
+    fn the_factor_matches_its_definition() {
         let (before, after) = ([0.3, -0.2, 0.1], [1.1, 1.6]);
         let values = [&before[..], &after].concat();
-        // With the step a multiple of sigma, mean and sigma integrate in closed form up to a constant: SS^(-(n-1)/2).
+        // If the step is a multiple of sigma, the integral over mean and sigma is SS^(-(n-1)/2) up to a constant.
         let marginal = |delta_in_sigma: f64| {
             let mut total = 0.0;
             for i in 1..4000 {

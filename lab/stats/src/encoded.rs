@@ -104,9 +104,9 @@ mod tests {
         STANDARD.encode(bytes).into()
     }
 
-    /// Whatever is asked first, with whatever resolution: as of a merged one.
+    /// For any resolution and order of calls, quantiles equal those of a merged histogram.
     #[test]
-    fn what_is_kept_is_what_a_merged_one_says() {
+    fn cached_quantiles_equal_those_of_a_merged_histogram() {
         for (lowest, digits) in [(1, 3), (1, 2), (1000, 3), (7, 1)] {
             let mut histogram = Histogram::new_with_bounds(lowest, 60_000_000_000, digits).unwrap();
             (1..=5000u64).for_each(|i| histogram.record(i * i * 37 + 1000).unwrap());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_no_values_and_of_what_is_no_histogram_there_is_no_quantile() {
+    fn empty_and_invalid_histograms_have_no_quantile() {
         let empty = encoded(&Histogram::new(3).unwrap());
         let damaged = Encoded::from("AAAA");
         for q in [0.5, 0.7] {

@@ -35,7 +35,7 @@ pub const VALUE_MAX: u64 = i64::MAX as u64;
 pub const COUNT_MAX: u64 = 1 << 53;
 
 const V2_COOKIE: u32 = 0x1c84_9313;
-const V2_COMPRESSED_COOKIE: u32 = 0x1c84_9314;
+pub(crate) const V2_COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 const COMPRESSED_HEADER_BYTES: usize = 8;
 pub(crate) const HEADER_BYTES: usize = 40;
 /// Points of the curve for each halving of the remaining values.

@@ -40,6 +40,6 @@ pub use changes::{Change, changes};
 pub use encoded::Encoded;
 pub use holm::{adjust, p_value};
 pub use quantile::quantile;
-pub use regression::{RegressionClaim, Loss};
+pub use regression::{Loss, RegressionClaim};
 pub use sequence::{Interval, Unit, confidence_sequence};
-pub use verdict::{PairedRatios, Direction, Judgement, Rules, VerdictKind, decided, judge, needed};
+pub use verdict::{Direction, Judgement, PairedRatios, Rules, VerdictKind, decided, judge, needed};

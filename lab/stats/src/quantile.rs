@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_inputs_are_none() {
+    fn invalid_input_has_no_quantile() {
         assert_eq!(quantile(&[], 0.5), None);
         for q in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             assert_eq!(quantile(&[1, 2], q), None);

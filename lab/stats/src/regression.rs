@@ -67,9 +67,9 @@ impl Loss {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::tests::blocks::{Noise, Source, rate};
     use crate::{PairedRatios, Rules, Unit, judge, quantile};
-    use super::*;
 
     const LIMIT: f64 = 0.03;
 
@@ -93,13 +93,16 @@ mod tests {
         }
     }
 
-    /// The first claim of a run of so many sessions at the most, and the sessions that it took.
+    /// The first claim of a run of at most `most` sessions, and its number of sessions.
     fn run(source: &mut Source, slower: f64, deviation: f64, most: usize) -> (RegressionClaim, u64) {
         let mut log_ratios = Vec::new();
         for count in 1..=most {
             log_ratios.push(-slower.ln_1p() + deviation * source.draw(Noise::Gaussian));
-            let comparison =
-                PairedRatios { contender: String::new(), unit: Unit::Session, log_ratios: log_ratios.clone() };
+            let comparison = PairedRatios {
+                contender: String::new(),
+                unit: Unit::Session,
+                log_ratios: log_ratios.clone(),
+            };
             let judged = judge(&[comparison], Direction::Higher, &Rules::default()).remove(0);
             let loss = Loss::new((judged.ratio, judged.low, judged.high), Direction::Higher);
             let claim = loss.claim(LIMIT);
@@ -110,10 +113,10 @@ mod tests {
         (RegressionClaim::Undecided, most as u64)
     }
 
-    /// Sessions of a real duel take 1.5 to 2.5 s, so that a minute holds 24 and more; between them the log ratio of a program to
-    /// itself varied by 1.8 and 2.7 % in those that were measured (docs/METHOD.md).
+    /// Sessions of a real duel take 1.5 to 2.5 s, so that a minute contains at least 24. The deviations are those of a program
+    /// against itself (docs/METHOD.md).
     #[test]
-    fn five_percent_fails_within_a_minute_and_an_unchanged_one_passes() {
+    fn a_loss_of_five_percent_fails_within_a_minute_and_an_unchanged_program_passes() {
         let mut source = Source::seeded(41);
         for deviation in [0.005, 0.018, 0.027, 0.04] {
             let mut sessions = Vec::new();
@@ -131,9 +134,9 @@ mod tests {
         }
     }
 
-    /// A program that is slower by a little more than the limit is not waved through.
+    /// A program that is slightly slower than the limit rarely passes.
     #[test]
-    fn no_regression_is_seldom_said_of_one() {
+    fn a_loss_beyond_the_limit_rarely_passes() {
         let mut source = Source::seeded(42);
         let wrong = rate("no regression at 3.1 %", 2_000, || {
             run(&mut source, 0.031, 0.02, 40).0 == RegressionClaim::NoRegression

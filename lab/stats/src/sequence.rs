@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(half_width(Unit::Session, 5, 1.0, 0.05), f64::INFINITY);
     }
 
-    /// The closed form against the definition: alpha = 2 (1 - F(a)) + 2 a f(a) with two degrees of freedom.
+    /// Compares the closed form with the definition: alpha = 2 (1 - F(a)) + 2 a f(a) with two degrees of freedom.
     #[test]
     fn the_bound_at_three_blocks_matches_lai() {
         for alpha in [0.5, 0.05, 0.00625, 1e-6] {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_p_value_is_the_alpha_whose_interval_ends_there() {
+    fn the_p_value_is_the_alpha_of_the_interval_that_ends_there() {
         for (unit, count) in [
             (Unit::Block, 3),
             (Unit::Block, 4),

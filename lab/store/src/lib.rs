@@ -33,7 +33,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 pub use equal::Equal;
 pub use error::StoreError;
@@ -53,6 +53,8 @@ pub use samples::{Sample, SampleKind};
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Whether the file cannot be written. Caches are then not kept.
+    is_read_only: bool,
 }
 
 /// A lock on a run that this process measures.
@@ -83,6 +85,34 @@ impl Store {
 
     /// Opens the store, creating it if necessary.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
+        match Store::open_writable(path) {
+            // For example, on a read-only mount.
+            Err(error @ (StoreError::Sqlite { .. } | StoreError::Folder { .. })) if path.is_file() => {
+                Store::open_read_only(path).ok_or(error)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens a store for reading only, if it has the current format.
+    fn open_read_only(path: &Path) -> Option<Store> {
+        let text = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        // A write-ahead log can be read only if its index can be written. Without it, the file itself is complete.
+        let connection = ["", "?immutable=1"].into_iter().find_map(|option| {
+            let connection = Connection::open_with_flags(format!("file:{text}{option}"), flags).ok()?;
+            connection.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0)).ok()?;
+            Some(connection)
+        })?;
+        let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
+        (format == schema::FORMAT).then(|| Store {
+            connection,
+            path: path.to_owned(),
+            is_read_only: true,
+        })
+    }
+
+    fn open_writable(path: &Path) -> Result<Store, StoreError> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)
                 .map_err(|source| StoreError::Folder { path: folder.to_owned(), source })?;
@@ -94,7 +124,7 @@ impl Store {
         if found > schema::FORMAT {
             return Err(StoreError::Newer { path: path.to_owned(), found, known: schema::FORMAT });
         }
-        Ok(Store { connection, path: path.to_owned() })
+        Ok(Store { connection, path: path.to_owned(), is_read_only: false })
     }
 
     fn fail(&self, source: rusqlite::Error) -> StoreError {

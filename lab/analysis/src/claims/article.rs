@@ -173,13 +173,19 @@ impl Article {
 
     fn check(&self, problems: &mut Problems<'_>) {
         if !is_id(&self.id) {
-            problems
-                .push("id", format!("\"{}\" is not a valid id: use letters, digits and '-', starting with a letter", self.id));
+            problems.push(
+                "id",
+                format!(
+                    "\"{}\" is not a valid id: use letters, digits and '-', starting with a letter",
+                    self.id
+                ),
+            );
         }
         problems.not_empty("title", &self.title);
         problems.not_empty("about", &self.about);
         if self.methods.len() > METHODS_MAX {
-            problems.push("methods", format!("{} methods exceed the limit of {METHODS_MAX}", self.methods.len()));
+            problems
+                .push("methods", format!("{} methods exceed the limit of {METHODS_MAX}", self.methods.len()));
         }
         for (name, method) in &self.methods {
             problems.name(&format!("methods.{name}"), name);
@@ -190,13 +196,13 @@ impl Article {
                 );
             }
             for variable in method.env.keys().filter(|v| !v.starts_with(ENVIRONMENT)) {
-                let rule =
-                    format!("\"{variable}\" is not a permitted variable: {ENVIRONMENT}*");
+                let rule = format!("\"{variable}\" is not a permitted variable: {ENVIRONMENT}*");
                 problems.push(format!("methods.{name}.env"), rule);
             }
         }
         if self.claims.is_empty() || self.claims.len() > CLAIMS_MAX {
-            problems.push("claims", format!("1 to {CLAIMS_MAX} claims are allowed, not {}", self.claims.len()));
+            problems
+                .push("claims", format!("1 to {CLAIMS_MAX} claims are allowed, not {}", self.claims.len()));
         }
         for (i, claim) in self.claims.iter().enumerate() {
             let at = format!("claims[{i}]");
@@ -226,10 +232,14 @@ impl ArticleClaim {
             problems.push(format!("{at}.claim"), rule);
         }
         if self.fair.is_none() {
-            problems.push(format!("{at}.fair"), "must name the fair method, or give the reason in `untested`");
+            problems
+                .push(format!("{at}.fair"), "must name the fair method, or give the reason in `untested`");
         }
         if self.experiments.len() > EXPERIMENTS_MAX {
-            problems.push(format!("{at}.experiments"), format!("at most {EXPERIMENTS_MAX} experiments are allowed"));
+            problems.push(
+                format!("{at}.experiments"),
+                format!("at most {EXPERIMENTS_MAX} experiments are allowed"),
+            );
         }
         let known = |field: String, test: &Test, problems: &mut Problems<'_>| {
             if test.untested.is_none() {
@@ -245,10 +255,7 @@ impl ArticleClaim {
             let at = format!("{at}.experiments[{i}]");
             problems.not_empty(&format!("{at}.about"), &experiment.about);
             if experiment.with.is_some() && experiment.without.is_some() {
-                problems.push(
-                    format!("{at}.without"),
-                    "an experiment either adds or removes a condition",
-                );
+                problems.push(format!("{at}.without"), "an experiment either adds or removes a condition");
             }
             known(format!("{at}.method"), &experiment.test(), problems);
             self.check_sides(&at, &experiment.test(), problems);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::article::{Article, ArticleClaim, Published, Test};
 use super::measured::{Measured, measured};
-use super::region::{Finding, Region, ClaimVerdict, verdict};
+use super::region::{ClaimVerdict, Finding, Region, verdict};
 use crate::report;
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::Side;

@@ -165,7 +165,9 @@ impl Pair<'_> {
         let group = groups(self.run).into_iter().find(|(_, members)| members.contains(&a));
         let baseline = group.and_then(|(_, members)| baseline_among(self.run, &members));
         let Some(baseline) = baseline.filter(|_| cells[a].params == cells[b].params) else {
-            return Err("duels compare cells with equal parameters only: add --blocks to the method".to_owned());
+            return Err(
+                "duels compare cells with equal parameters only: add --blocks to the method".to_owned()
+            );
         };
         let to_baseline = |cell: usize| -> BTreeMap<u32, f64> {
             let sessions = self.duels.by_session(self.metric, cell, baseline).unwrap_or_default();
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn sides_are_paired_by_block() {
-        // The machine halves its speed from block to block; neither is the run's baseline.
+        // The machine halves its speed from block to block. Neither side is the baseline.
         let run = run(&[
             ("base", CellStatus::Ok, &[1, 1, 1]),
             ("one", CellStatus::Ok, &[8000, 4000, 2000]),
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_may_be_a_side() {
+    fn a_side_can_be_a_figure() {
         let run = run(&[("one", CellStatus::Ok, &[2000, 2100, 1900])]);
         let figure = Side { figure: Some(1000.0), ..Side::default() };
         let ratio = check(&run, &named("one"), &figure).unwrap();

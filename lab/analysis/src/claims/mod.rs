@@ -14,9 +14,9 @@ pub mod limits;
 mod measured;
 mod question;
 mod region;
-#[cfg(test)]
-mod simulated;
 mod schedule;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,8 @@ pub use judged::{
 };
 pub use measured::{CODE, Measured};
 pub use question::{Asked, Standing, keep_asked, next, questions, standings, wanted};
-pub use region::{Finding, Region, ClaimVerdict};
-pub use schedule::{FIRST_ROUNDS, Continuation, soonest};
+pub use region::{ClaimVerdict, Finding, Region};
+pub use schedule::{Continuation, FIRST_ROUNDS, soonest};
 
 use limits::ARTICLES_MAX;
 use netdyno_lab_manifest::ManifestError;

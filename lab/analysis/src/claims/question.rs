@@ -196,7 +196,8 @@ impl Article {
         claims: &[&'a ArticleClaim],
         known: &'a [JudgedClaim],
     ) -> Vec<(&'a ArticleClaim, Option<&'a JudgedClaim>)> {
-        let result = |claim: &ArticleClaim| known.iter().find(|k| k.id == format!("{}.{}", self.id, claim.id));
+        let result =
+            |claim: &ArticleClaim| known.iter().find(|k| k.id == format!("{}.{}", self.id, claim.id));
         claims.iter().map(|claim| (*claim, result(claim))).collect()
     }
 }

@@ -33,7 +33,12 @@ impl Continuation {
         let (needed, rank) = super::question::next(questions).into_iter().map(needed).min()?;
         if rounds < FIRST_ROUNDS {
             let rounds = FIRST_ROUNDS - rounds;
-            return Some(Continuation { is_first: true, rank, rounds, seconds: seconds_a_round * f64::from(rounds) });
+            return Some(Continuation {
+                is_first: true,
+                rank,
+                rounds,
+                seconds: seconds_a_round * f64::from(rounds),
+            });
         }
         // An estimate is limited to the number of rounds that it is based on.
         let rounds = (f64::from(needed) * SPARE).ceil().min(f64::from(rounds)) as u32;

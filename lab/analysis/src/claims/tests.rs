@@ -1,9 +1,9 @@
-//! Replications of made-up articles: as many claims decided as can be for a budget, and no more of them wrongly than stated.
+//! Simulated replications: within a budget, as many claims as possible are decided, at the nominal error rate.
 //!
-//! Each test prints its seed and what it found (`cargo test claims::simulated -- --nocapture`). A method is some cells that are
-//! compared with each other in rounds, a round has a length, and the rules are those that runs go by: `question::next` within
-//! a run, `schedule::soonest` between them. Beside it stands how it was before: the budget by shares, all cells in each round, and
-//! intervals from session 6 on whose ends are added where neither side is the baseline.
+//! Each test prints its seed and its counts (`cargo test claims::tests -- --nocapture`). A method is a set of cells that are compared
+//! in rounds of a given length. The simulation uses the rules of real runs: `question::next` within a run and `schedule::soonest`
+//! between runs. The reference strategy splits the budget into equal shares, measures all cells in each round, and uses intervals
+//! from session 6 on, whose ends are added if neither side is the baseline.
 #![allow(clippy::unwrap_used)]
 
 use rand_pcg::Pcg64Mcg;
@@ -26,15 +26,15 @@ struct Case {
     rank: u8,
 }
 
-/// A method: the log speeds of its cells, how much they vary from session to session, and what a cell takes of a round.
+/// A method: log speeds of its cells, their variation between sessions, and the time of a cell per round.
 struct Method {
     cells: Vec<f64>,
     deviation: f64,
-    /// How often a session is disturbed, by 50 % or so.
+    /// Probability that a session is disturbed, by about 50 %.
     disturbed: f64,
     seconds_a_cell: f64,
     cases: Vec<Case>,
-    /// By cell the log of its session with the baseline, by round.
+    /// Log ratio to the baseline, by cell and round.
     rounds: Vec<Vec<Option<f64>>>,
     spent_s: f64,
 }
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// What articles claim and what is so: far off, somewhat, equal, and all kinds of noise.
+/// Claims of various sizes, true and false, with various noise.
 fn article(source: &mut Source, disturbed: f64) -> Vec<Method> {
     let method = |source: &mut Source| {
         let count = source.choose(&[2, 3, 4, 6]);
@@ -75,7 +75,8 @@ fn article(source: &mut Source, disturbed: f64) -> Vec<Method> {
             Case { a, b, region, truth, rank: source.choose(&[0, 0, 1, 2]) }
         };
         let cases = (0..claims).map(|_| case(source)).collect();
-        let (deviation, seconds_a_cell) = (source.choose(&[0.02, 0.05, 0.1, 0.25]), source.choose(&[1.0, 2.0, 3.0]));
+        let (deviation, seconds_a_cell) =
+            (source.choose(&[0.02, 0.05, 0.1, 0.25]), source.choose(&[1.0, 2.0, 3.0]));
         let rounds = vec![Vec::new(); count];
         Method { cells, deviation, disturbed, seconds_a_cell, cases, rounds, spent_s: 0.0 }
     };
@@ -138,7 +139,7 @@ impl Method {
     }
 }
 
-/// As replications go on.
+/// The strategy of replications.
 fn now(methods: &mut [Method], budget_s: f64, source: &mut Source) {
     let left = |methods: &[Method]| budget_s - methods.iter().map(|m| m.spent_s).sum::<f64>();
     while left(methods) > 0.0 {
@@ -158,7 +159,7 @@ fn now(methods: &mut [Method], budget_s: f64, source: &mut Source) {
     }
 }
 
-/// As they went: each method its share, every cell in each round.
+/// The reference strategy: equal shares, every cell in each round.
 fn before(methods: &mut [Method], budget_s: f64, source: &mut Source) {
     let share = budget_s / methods.len() as f64;
     for method in methods {
@@ -185,7 +186,7 @@ impl Count {
             self.decided += u32::from(found != Finding::Open);
             self.without_interval += u32::from(method.logs(case).len() < first);
             let truth = case.truth.exp();
-            // A point is an interval of no width: what it says is true.
+            // The true ratio as an interval of zero width.
             let is = case.region.finding(Some(truth), Some(truth));
             let is_wrong = match found {
                 Finding::Shown => is == Finding::Refuted,
@@ -213,7 +214,7 @@ fn counts(budget_s: f64, disturbed: f64, articles: u64) -> [Count; 2] {
 }
 
 #[test]
-fn a_budget_decides_more_and_no_more_of_it_wrongly() {
+fn scheduling_decides_more_claims_without_more_errors() {
     for (budget_s, disturbed, more) in [
         (150.0, 0.0, 2.0),
         (150.0, 0.1, 2.0),
@@ -230,9 +231,9 @@ fn a_budget_decides_more_and_no_more_of_it_wrongly() {
     }
 }
 
-/// Equal contenders and claims that they are not: the worst that stopping at will can do.
+/// Equal contenders and claims of a difference: the worst case of optional stopping.
 #[test]
-fn who_is_equal_is_seldom_called_different_whenever_it_is_stopped() {
+fn equal_contenders_are_rarely_called_different_at_any_stopping_time() {
     let mut wrong = Count::default();
     for seed in 0..300 {
         let mut source = Source(Pcg64Mcg::seed_from_u64(seed));
@@ -250,5 +251,5 @@ fn who_is_equal_is_seldom_called_different_whenever_it_is_stopped() {
     }
     println!("{wrong:?}");
     assert!(f64::from(wrong.wrong) <= ALPHA * f64::from(wrong.claims), "{wrong:?}");
-    assert!(wrong.decided * 2 > wrong.claims, "most are said to be equal: {wrong:?}");
+    assert!(wrong.decided * 2 > wrong.claims, "most are decided as equal: {wrong:?}");
 }

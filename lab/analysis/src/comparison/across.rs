@@ -1,40 +1,44 @@
-//! Two stored runs: what each measured against a contender, or a bound, that both have.
+//! Comparison of two stored runs by ratios to a contender or ceiling that both contain.
 //!
-//! The interval is made of the ends of both runs' intervals, so that it holds wherever both do: at two levels of 95 %, in 90 %
-//! at the least. What lies between the runs, another hour, another host, is in neither.
+//! The interval combines the ends of both runs' intervals, so that it is valid if both are: with two levels of 95 %, the level
+//! is at least 90 %. Differences in time or host between the runs are not included.
 
 use std::collections::BTreeMap;
 
-use super::{Claimed, Comparison, ComparisonRow, SCHEMA_VERSION, ComparisonSide, worst};
+use super::{
+    Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, SCHEMA_VERSION, Tolerance, primary_first,
+    primary_limit, unchecked, worst,
+};
 use crate::report;
 use crate::report::{Cell, Report, differing};
 use netdyno_lab_manifest::{Better, Metric, Workload};
 use netdyno_lab_store::Host;
 use netdyno_lab_store::VerdictKind;
 use netdyno_lab_store::{CellStatus, Run, StoreError};
-use netdyno_stats::RegressionClaim;
 
-/// Why two runs are not compared.
+/// Two runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// They measured different things, or not in the same way.
-    #[error("runs {from} and {to} were not measured alike: {}; measure again with the same", .differences.join("; "))]
+    /// Workload, parameters or conditions differ.
+    #[error("runs {from} and {to} differ: {}; measure both under the same conditions", .differences.join("; "))]
     Unlike {
-        /// A run.
+        /// The reference run.
         from: String,
-        /// The other.
+        /// The run that is judged.
         to: String,
-        /// In what they differ.
+        /// The differences.
         differences: Vec<String>,
     },
-    /// Nothing is in both, but for what others are held against.
-    #[error("no contender is in both runs beside the baseline: {from} has {theirs}; {to} has {ours}")]
+    /// The runs have no contender in common except for the baseline.
+    #[error(
+        "the runs have no contender in common except for the baseline: {from} has {theirs}; {to} has {ours}"
+    )]
     NothingInCommon {
-        /// A run.
+        /// The reference run.
         from: String,
         /// Its contenders.
         theirs: String,
-        /// The other.
+        /// The run that is judged.
         to: String,
         /// Its contenders.
         ours: String,
@@ -44,14 +48,14 @@ pub enum Refused {
     Store(#[from] StoreError),
 }
 
-/// A ratio and its ends.
+/// A ratio and the ends of its interval.
 type Ratio = (f64, Option<f64>, Option<f64>);
 
-/// Compares what is in both runs.
+/// Compares the cells that both runs contain.
 ///
 /// # Errors
-/// When they were measured with other parameters or under other conditions, or have nothing in common.
-pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Refused> {
+/// If parameters or conditions differ, or the runs have nothing in common.
+pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparison, Refused> {
     let workloads = (from.header.parsed_workload()?, to.header.parsed_workload()?);
     let reports = (report::build(from)?, report::build(to)?);
     let differences = differences((from, &workloads.0, &reports.0), (to, &workloads.1, &reports.1));
@@ -63,58 +67,65 @@ pub fn across(from: &Run, to: &Run, limit: Option<f64>) -> Result<Comparison, Re
     let mut notes = notes(&reports.0, &reports.1);
     let alike = are_alike(&reports.0.host, &reports.1.host);
     let margin = to.header.settings.margin;
-    let shared: Vec<&Metric> =
-        workloads.1.metrics.iter().filter(|m| workloads.0.metrics.contains(m)).collect();
-    let (primary, others): (Vec<&Metric>, Vec<&Metric>) = shared.iter().copied().partition(|m| m.primary);
+    let shared = primary_first(workloads.1.metrics.iter().filter(|m| workloads.0.metrics.contains(m)));
     let (mut rows, mut claimed) = (Vec::new(), Vec::new());
     let params: Vec<_> = pairs.iter().map(|(_, now)| &reports.1.cells[*now].params).collect();
     let several = pairs.iter().any(|(_, i)| reports.1.cells[*i].label != reports.1.cells[pairs[0].1].label);
-    for metric in primary.into_iter().chain(others) {
+    for metric in shared {
         for &(before, now) in &pairs {
             let Some((row, same_build)) = row(metric, (&reports.0, before), (&reports.1, now), margin) else {
                 continue;
             };
             if !row.by.is_empty() && !same_build {
-                let note = format!("{} was not built from the same in both: a change may be its own", row.by);
+                let note =
+                    format!("the builds of {} differ between the runs: a change may be due to it", row.by);
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
             }
-            if let Some(limit) = limit.filter(|_| metric.primary) {
-                let (to, from) = (format!("{} in {}", row.contender, to.header.id), from.header.id.clone());
-                let ends = (row.ratio, row.low, row.high);
-                let mut claim = Claimed::new(metric, (&to, &format!("in {from}")), ends, limit);
-                if !(alike && same_build) {
-                    claim.claim = RegressionClaim::Undecided;
-                }
-                claimed.push(claim);
+            for tolerance in tolerances.iter().filter(|t| t.applies_to(metric)) {
+                let names =
+                    (format!("{} in {}", row.contender, to.header.id), format!("in {}", from.header.id));
+                let cells = (&reports.1.cells[now], &reports.0.cells[before]);
+                claimed.push(match tolerance.limit {
+                    Limit::Relative(limit) => {
+                        let ratio = (row.ratio, row.low, row.high);
+                        Claimed::relative(metric, (&names.0, &names.1), ratio, (limit, alike && same_build))
+                    }
+                    Limit::Absolute(most) => Claimed::absolute(metric, cells, most),
+                });
             }
-            let of = differing(&params, &row.params);
-            let of = if several { format!("{} {of}", row.contender).trim_end().to_owned() } else { of };
+            let setting = differing(&params, &row.params);
+            let of =
+                if several { format!("{} {setting}", row.contender).trim_end().to_owned() } else { setting };
             rows.push(ComparisonRow { of, ..row });
         }
     }
     if rows.is_empty() {
         return Err(nothing_in_common(&reports.0, &reports.1));
     }
-    if limit.is_some() && !alike {
-        notes.push("no regression is claimed across hosts: compare revisions on one (--rev)".to_owned());
+    if !tolerances.is_empty() && !alike {
+        notes.push(
+            "regressions are not reported across hosts: compare revisions on one host (--rev)".to_owned(),
+        );
     }
     Ok(Comparison {
         schema_version: SCHEMA_VERSION,
         workload: to.header.workload.clone(),
         headline: reports.1.run.headline.clone(),
-        from: side(&reports.0),
-        to: side(&reports.1),
-        rows,
-        limit,
-        claim: limit.map(|_| worst(&claimed)),
-        claims: limit.into_iter().flat_map(|l| claimed.iter().map(move |c| c.sentence(l))).collect(),
+        from: ComparisonSide::new(&reports.0, &from.header.id, String::new()),
+        to: ComparisonSide::new(&reports.1, &to.header.id, String::new()),
+        limit: primary_limit(tolerances),
+        claim: (!tolerances.is_empty()).then(|| worst(&claimed)),
+        is_missing: !tolerances.is_empty() && (claimed.is_empty() || claimed.iter().any(|c| c.is_missing)),
+        claims: claimed.into_iter().map(|c| c.sentence).collect(),
         notes,
+        unchecked: unchecked(&rows, &workloads.1.metrics, tolerances),
+        rows,
     })
 }
 
-/// What is known of a metric of two cells, and whether what lies between them is the same build; none where nothing is to be said.
+/// A metric of two cells, and whether the contender or ceiling that links the runs has the same build; `None` without content.
 fn row(
     metric: &Metric,
     (from, before): (&Report, usize),
@@ -123,57 +134,34 @@ fn row(
 ) -> Option<(ComparisonRow, bool)> {
     let cell = &to.cells[now];
     let between = between(metric, (from, before), (to, now));
-    // What lies between the others has nothing to be held against.
+    // The baseline has no reference.
     if between.is_none() && to.verdicts.iter().any(|v| v.baseline == cell.label) {
         return None;
     }
     let change = between.as_ref().map(|(_, change, _)| *change);
     let (by, same_build) = between.map_or((String::new(), false), |(by, _, same_build)| (by, same_build));
     let row = ComparisonRow {
-        contender: cell.label.clone(),
-        params: cell.params.clone(),
-        of: String::new(),
-        metric: metric.name.clone(),
-        label: metric.label.clone(),
-        unit: metric.unit.clone(),
-        primary: metric.primary,
-        headline: metric.primary || metric.headline,
-        from: value(&from.cells[before], metric),
-        to: value(cell, metric),
         ratio: change.map(|c| c.0),
         low: change.and_then(|c| c.1),
         high: change.and_then(|c| c.2),
         by,
         verdict: change.map(|change| verdict(change, metric.better, margin)),
+        ..ComparisonRow::new(metric, Some(&from.cells[before]), cell)
     };
-    row.says_something().then_some((row, same_build))
+    row.has_content().then_some((row, same_build))
 }
 
 fn nothing_in_common(from: &Report, to: &Report) -> Refused {
     let names = |report: &Report| {
         let good = report.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok);
         let labels: Vec<&str> = good.map(|c| c.label.as_str()).collect();
-        if labels.is_empty() { "none that ran".to_owned() } else { labels.join(", ") }
+        if labels.is_empty() { "no measured contender".to_owned() } else { labels.join(", ") }
     };
     let (theirs, ours) = (names(from), names(to));
     Refused::NothingInCommon { from: from.run.id.clone(), theirs, to: to.run.id.clone(), ours }
 }
 
-fn side(report: &Report) -> ComparisonSide {
-    ComparisonSide {
-        label: report.run.id.clone(),
-        run: report.run.id.clone(),
-        state: String::new(),
-        started_at: report.run.started_at.clone(),
-        host: report.host.headline(),
-    }
-}
-
-fn value(cell: &Cell, metric: &Metric) -> Option<f64> {
-    cell.metrics.get(&metric.name).and_then(|m| m.value)
-}
-
-/// In what two runs were not measured alike: the conditions, then the parameters where none are in both.
+/// Differences in conditions, then in parameters if the runs have no setting in common.
 fn differences(
     (from, before, were): (&Run, &Workload, &Report),
     (to, now, are): (&Run, &Workload, &Report),
@@ -199,12 +187,12 @@ fn differences(
     let primary = |workload: &Workload| workload.primary().cloned();
     if primary(before) != primary(now) {
         all.push(format!(
-            "the workload's file has another primary metric: {} and {}",
+            "the primary metric of the workload changed: {} and {}",
             were.run.primary, are.run.primary
         ));
     }
     if before.gate != now.gate {
-        all.push("the workload's file has another gate".to_owned());
+        all.push("the gate of the workload changed".to_owned());
     }
     let has = |report: &Report, params: &BTreeMap<String, serde_json::Value>| {
         report.cells.iter().any(|c| c.params == *params)
@@ -221,7 +209,7 @@ fn differences(
     all
 }
 
-/// The cells that are in both and were good, by their indices.
+/// Indices of the cells that were measured in both runs.
 fn pairs(from: &Report, to: &Report) -> Vec<(usize, usize)> {
     let good = |cell: &Cell| !cell.ceiling && cell.status == CellStatus::Ok;
     let same = |a: &Cell, b: &Cell| good(a) && a.label == b.label && a.params == b.params;
@@ -229,8 +217,7 @@ fn pairs(from: &Report, to: &Report) -> Vec<(usize, usize)> {
     now.filter_map(|(i, cell)| Some((from.cells.iter().position(|c| same(c, cell))?, i))).collect()
 }
 
-/// What lies between the two, the change by it, and whether it was the same build in both: the baseline of both, else the
-/// bound.
+/// The contender that links both runs (the baseline, else the ceiling), the ratio through it, and whether its build is the same.
 fn between(
     metric: &Metric,
     (from, before): (&Report, usize),
@@ -254,11 +241,11 @@ fn between(
     let bound = |report: &Report| report.cells.iter().find(|c| c.ceiling).map(|c| c.label.clone());
     let by = bound(from).filter(|name| bound(to).as_ref() == Some(name))?;
     let same = same_build(&by, from, to);
-    // Of what is better when lower, the share is the bound by the figure.
+    // If lower is better, the share is ceiling / value.
     Some((by, if metric.better == Better::Higher { quotient(b, a) } else { quotient(a, b) }, same))
 }
 
-/// One by the other; the ends hold where those of both do.
+/// Quotient of two ratios. The ends are valid if those of both are.
 fn quotient(a: Ratio, b: Ratio) -> Ratio {
     let end = |a: Option<f64>, b: Option<f64>| Some(a? / b.filter(|b| *b > 0.0)?);
     (a.0 / b.0, end(a.1, b.2), end(a.2, b.1))
@@ -287,18 +274,18 @@ fn verdict((ratio, low, high): Ratio, better: Better, margin: f64) -> VerdictKin
     }
 }
 
-/// Whether two hosts are told by the same words, but for what changes by the hour or with what is installed.
+/// Whether two hosts have the same description, except for variable load and installed toolchains.
 fn are_alike(a: &Host, b: &Host) -> bool {
     let lasting = |host: &Host| Host { steal_percent: 0.0, toolchains: BTreeMap::new(), ..host.clone() };
     lasting(a) == lasting(b)
 }
 
-/// What lies between the runs beside what is compared.
+/// Remarks on differences between the runs.
 fn notes(from: &Report, to: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if !are_alike(&from.host, &to.host) {
         notes.push(format!(
-            "other machines, or another state of one: {} in {}, {} in {}; ratios to what both have may differ by that alone",
+            "the machines differ: {} in {}, {} in {}; this alone may change ratios",
             from.host.headline(),
             from.run.id,
             to.host.headline(),
@@ -306,7 +293,7 @@ fn notes(from: &Report, to: &Report) -> Vec<String> {
         ));
     } else {
         notes.push(
-            "machines that look the same, at two times: figures drift, ratios to what both have much less"
+            "the machines look the same, but were measured at different times: values drift, ratios much less"
                 .to_owned(),
         );
     }
@@ -316,7 +303,7 @@ fn notes(from: &Report, to: &Report) -> Vec<String> {
     for cell in to.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok) {
         if same_build(&cell.label, from, to) && from.cells.iter().any(|c| c.label == cell.label) {
             notes.push(format!(
-                "{} is the same build in both: what changed of it is not the program",
+                "{} has the same build in both runs: its changes are not due to the program",
                 cell.label
             ));
         }

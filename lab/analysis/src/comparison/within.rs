@@ -1,115 +1,136 @@
-//! Contenders of one run against its baseline.
+//! Contenders of one run, compared with its baseline.
 
-use super::{Claimed, Comparison, ComparisonRow, SCHEMA_VERSION, ComparisonSide, worst};
-use crate::report::{Report, differing};
+use super::{
+    Claimed, Comparison, ComparisonRow, ComparisonSide, SCHEMA_VERSION, Tolerance, primary_first,
+    primary_limit, unchecked, worst,
+};
+use crate::report::{Cell, Report, differing};
 use netdyno_lab_manifest::{Contender, Metric};
 use netdyno_lab_store::Verdict;
 use netdyno_stats::RegressionClaim;
 
-/// What is claimed of each contender's primary metric against the baseline, where up to `limit` is put up with.
+/// Claims about each contender, relative to the baseline, one for each tolerance. A contender without comparable values has a
+/// claim that gives the reason.
 #[must_use]
-pub fn claims(report: &Report, metrics: &[Metric], limit: f64) -> Vec<Claimed> {
-    let Some(primary) = metrics.iter().find(|m| m.primary) else { return Vec::new() };
-    let of_primary = report.verdicts.iter().filter(|v| v.metric == primary.name);
-    of_primary
-        .map(|v| Claimed::new(primary, (&v.contender, &v.baseline), (v.ratio, v.low, v.high), limit))
-        .collect()
+pub fn claims(
+    report: &Report,
+    metrics: &[Metric],
+    baseline: Option<&str>,
+    tolerances: &[Tolerance],
+) -> Vec<Claimed> {
+    let baseline = baseline.or_else(|| report.verdicts.first().map(|v| v.baseline.as_str()));
+    let Some(baseline) = baseline else { return Vec::new() };
+    let is_tested = |cell: &&Cell| !cell.ceiling && cell.label != baseline;
+    let claims_of = |tolerance: &Tolerance| {
+        let metric = metrics.iter().find(|m| tolerance.applies_to(m));
+        let cells =
+            report.cells.iter().enumerate().filter(move |(_, cell)| metric.is_some() && is_tested(cell));
+        let claim = move |(index, to): (usize, &Cell)| {
+            let (metric, is_pair) = (metric?, |c: &&Cell| c.label == baseline && c.params == to.params);
+            let from = report.cells.iter().find(is_pair)?;
+            let verdict = report.verdicts.iter().find(|v| v.cell == index && v.metric == metric.name);
+            let ratio = verdict.map_or((None, None, None), |v| (v.ratio, v.low, v.high));
+            Some(Claimed::new(metric, (to, from), ratio, tolerance.limit))
+        };
+        cells.filter_map(claim).collect::<Vec<_>>()
+    };
+    tolerances.iter().flat_map(claims_of).collect()
 }
 
-/// A run of one contender at two revisions: `from` is the baseline. `states` are those of the repository, in words.
+/// Compares two revisions of a contender in one run. `from` is the baseline.
 #[must_use]
 pub fn within(
     report: &Report,
     metrics: &[Metric],
     (from, to): (&str, &str),
-    limit: Option<f64>,
+    tolerances: &[Tolerance],
 ) -> Comparison {
-    let side = |label: &str| ComparisonSide {
-        label: label.to_owned(),
-        run: report.run.id.clone(),
-        state: state(report, label),
-        started_at: report.run.started_at.clone(),
-        host: report.host.headline(),
-    };
+    let side = |label: &str| ComparisonSide::new(report, label, state(report, label));
     let all: Vec<_> = report.cells.iter().map(|c| &c.params).collect();
     let row = |metric: &Metric, v: &Verdict| {
         let cell = &report.cells[v.cell];
         let before = report.cells.iter().find(|c| c.label == v.baseline && c.params == cell.params);
+        let row = ComparisonRow::new(metric, before, cell);
         ComparisonRow {
-            contender: v.contender.clone(),
-            params: cell.params.clone(),
             of: differing(&all, &cell.params),
-            metric: metric.name.clone(),
-            label: metric.label.clone(),
-            unit: metric.unit.clone(),
-            primary: metric.primary,
-            headline: metric.primary || metric.headline,
-            from: before.and_then(|c| c.metrics.get(&metric.name)?.value),
-            to: cell.metrics.get(&metric.name).and_then(|m| m.value),
             ratio: v.ratio,
             low: v.low,
             high: v.high,
-            by: String::new(),
             verdict: Some(v.verdict),
+            headline: row.headline || tolerances.iter().any(|t| t.applies_to(metric)),
+            ..row
         }
     };
-    let of = |metric: &Metric| -> Vec<ComparisonRow> {
+    let rows = |metric: &Metric| -> Vec<ComparisonRow> {
         report.verdicts.iter().filter(|v| v.metric == metric.name).map(|v| row(metric, v)).collect()
     };
-    let (primary, others): (Vec<&Metric>, Vec<&Metric>) = metrics.iter().partition(|m| m.primary);
-    let claimed = limit.map(|limit| claims(report, metrics, limit));
-    let failed = report.cells.iter().filter(|c| !c.reason.is_empty());
-    let failed = failed.map(|c| format!("{}: {}", c.label, c.reason));
+    let rows: Vec<ComparisonRow> =
+        primary_first(metrics).into_iter().flat_map(rows).filter(ComparisonRow::has_content).collect();
+    let claimed = claims(report, metrics, Some(from), tolerances);
+    let without = report.cells.iter().filter(|c| !c.reason.is_empty());
+    let without = without.map(|c| format!("{}: {}", c.label, c.reason));
     Comparison {
         schema_version: SCHEMA_VERSION,
         workload: report.run.workload.clone(),
         headline: report.run.headline.clone(),
         from: side(from),
         to: side(to),
-        rows: primary.into_iter().chain(others).flat_map(of).filter(ComparisonRow::says_something).collect(),
-        limit,
-        claim: claimed.as_deref().map(worst),
-        claims: limit
-            .into_iter()
-            .flat_map(|l| claims(report, metrics, l).into_iter().map(move |c| c.sentence(l)))
-            .collect(),
-        notes: failed.chain(report.warnings.iter().cloned()).collect(),
+        limit: primary_limit(tolerances),
+        claim: (!tolerances.is_empty()).then(|| worst(&claimed)),
+        is_missing: !tolerances.is_empty() && (claimed.is_empty() || claimed.iter().any(|c| c.is_missing)),
+        claims: claimed.into_iter().map(|c| c.sentence).collect(),
+        notes: without.chain(report.warnings.iter().cloned()).collect(),
+        unchecked: unchecked(&rows, metrics, tolerances),
+        rows,
     }
 }
 
-/// Two revisions that came to the same build: nothing was measured.
-#[must_use]
-pub fn unchanged(
+/// Two revisions of a contender without a run.
+fn without_run(
     workload: &str,
-    (from, to): (&Contender, &Contender),
-    (from_label, to_label): (&str, &str),
-    limit: Option<f64>,
+    sides: [(&Contender, &str); 2],
+    claim: Option<RegressionClaim>,
+    text: String,
 ) -> Comparison {
-    let side = |contender: &Contender, label: &str| ComparisonSide {
+    let [from, to] = sides.map(|(contender, label)| ComparisonSide {
         label: label.to_owned(),
         run: String::new(),
         state: contender.revision.clone().unwrap_or_default(),
         started_at: String::new(),
         host: String::new(),
-    };
-    let told = format!(
-        "{from_label} and {to_label} come to the same build: nothing changed, and nothing was measured"
-    );
+    });
     Comparison {
         schema_version: SCHEMA_VERSION,
         workload: workload.to_owned(),
-        headline: told.clone(),
-        from: side(from, from_label),
-        to: side(to, to_label),
+        headline: text.clone(),
+        from,
+        to,
         rows: Vec::new(),
-        limit,
-        claim: limit.map(|_| RegressionClaim::NoRegression),
-        claims: vec![told],
+        limit: None,
+        claim,
+        claims: vec![text],
         notes: Vec::new(),
+        unchecked: Vec::new(),
+        is_missing: false,
     }
 }
 
-/// What is known of the state that a contender was built from.
+/// Result for two revisions with identical builds, without measurements.
+#[must_use]
+pub fn unchanged(workload: &str, sides: [(&Contender, &str); 2], tolerances: &[Tolerance]) -> Comparison {
+    let text = format!("{} and {} have identical builds: nothing was measured", sides[0].1, sides[1].1);
+    let claim = (!tolerances.is_empty()).then_some(RegressionClaim::NoRegression);
+    let limit = primary_limit(tolerances);
+    Comparison { limit, ..without_run(workload, sides, claim, text) }
+}
+
+/// Result for a revision that cannot be built.
+#[must_use]
+pub fn not_built(workload: &str, sides: [(&Contender, &str); 2], error: &str) -> Comparison {
+    Comparison { is_missing: true, ..without_run(workload, sides, None, error.to_owned()) }
+}
+
+/// State of the sources of a contender; empty if unknown.
 fn state(report: &Report, label: &str) -> String {
     let builds = report.cells.iter().find_map(|c| c.builds.get(label));
     builds.and_then(|build| build.local.clone()).unwrap_or_default()

@@ -146,7 +146,7 @@ mod tests {
 ";
 
     #[test]
-    fn stacks_are_folded_from_the_outside_in() {
+    fn stacks_are_folded_outermost_first() {
         let stacks = folded(SCRIPT);
         let expected = [
             ("[one];core::fmt::write", 2),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_make_a_frame_or_a_stack() {
+    fn a_name_cannot_inject_a_frame_or_a_stack() {
         let stacks = folded("\t401a2b a;b<script>(x) (/builds/one)\n\n not a frame\n");
         assert_eq!(stacks.into_keys().collect::<Vec<_>>(), ["a:b<script>(x)"]);
         let long = format!("\t401a2b {} (/one)\n", "x".repeat(1000)).repeat(200);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn summaries_of_threads_are_added_up() {
+    fn summaries_of_threads_are_summed() {
         let text = "\
  Summary of events:
 
@@ -191,7 +191,7 @@ LOST 17 events!
     }
 
     #[test]
-    fn a_table_of_strace_with_and_without_errors() {
+    fn strace_tables_are_parsed_with_and_without_errors() {
         let text = "\
 % time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ----------------

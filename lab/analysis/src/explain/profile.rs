@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_in_one_place() {
+    fn each_sample_has_one_place() {
         for (stack, place, function) in [
             ("main;run;checksum", Place::User, "checksum"),
             (
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn places_add_up() {
+    fn places_sum_to_the_samples() {
         let stacks = [("a;f", 3), ("b;f", 2), ("a;__x64_sys_read_[k]", 5)].map(|(s, n)| (s.to_owned(), n));
         let places = Places::new(&stacks.into());
         assert_eq!((places.samples, places.functions["f"]), (10, 5));

@@ -66,7 +66,8 @@ impl Basis {
     pub fn about(&self) -> String {
         match self {
             Basis::InTurn => {
-                "the roles work alternately: the CPU time of each, and the time in which none works".to_owned()
+                "the roles work alternately: the CPU time of each, and the time in which none works"
+                    .to_owned()
             }
             Basis::Busiest(role) => {
                 format!("the roles work concurrently: the time of the {role}, which is the busier one")

@@ -30,9 +30,9 @@ fn a_stall_names_the_window_and_the_remedy() {
     assert!(figure.source.contains("--set seconds=3"), "{figure:?}");
 }
 
-/// The marks of the undisturbed stretch have the greatest numbers, wherever among the turns it was.
+/// The marks of the stretch have the greatest numbers, at any position among the turns.
 #[test]
-fn totals_are_of_the_latest_reading_not_of_the_greatest_mark() {
+fn totals_use_the_latest_reading_not_the_greatest_mark() {
     let reading = |kind, mark, name: &str, value| Sample {
         role: "answerer".to_owned(),
         kind,
@@ -42,7 +42,7 @@ fn totals_are_of_the_latest_reading_not_of_the_greatest_mark() {
         value: Some(value),
         source: "contender".to_owned(),
     };
-    // The marks, in the order of time; two turns and the stretch (4, 5).
+    // Marks in chronological order: two turns and the stretch (4, 5).
     for marks in [[0, 1, 2, 3, 4, 5], [0, 1, 4, 5, 2, 3]] {
         let readings = marks.iter().zip(1..);
         let samples: Vec<Sample> = readings
@@ -60,13 +60,13 @@ fn totals_are_of_the_latest_reading_not_of_the_greatest_mark() {
 }
 
 #[test]
-fn a_quantile_between_two_groups_is_seen() {
+fn a_quantile_between_two_groups_is_detected() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let mut metric = netdyno_lab_manifest::dummy::workload().metrics.remove(0);
     metric.from =
         Source::HistogramQuantile { role: "sink".into(), histogram: "latency".into(), quantile: 0.5 };
-    // (values at 8,000, at 17,000) -> seen
+    // (values at 8,000, at 17,000) -> detected
     for (fast, slow, seen) in
         [(48, 52, true), (53, 47, true), (60, 40, false), (40, 60, false), (100, 0, false)]
     {
@@ -85,13 +85,13 @@ fn encoded(histogram: &Histogram<u64>) -> String {
 }
 
 #[test]
-fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
+fn quantiles_in_turns_need_few_interrupted_echoes() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
-    let told = |trial: &TrialRecord, q| pool::of_trial_quantile(trial, "sink", "latency", q).value;
-    // One connection, frozen five times: half of the 1 % beyond p99 of 1,000 echoes.
+    let value_of = |trial: &TrialRecord, q| pool::of_trial_quantile(trial, "sink", "latency", q).value;
+    // One connection, frozen five times: half of the 1 % of 1,000 echoes beyond p99.
     let turns = Turns {
-        freezer: "made up".to_owned(),
+        freezer: "synthetic".to_owned(),
         turn_ns: 10,
         lead_ns: 2,
         count: 3,
@@ -103,12 +103,12 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
         histogram.record_n(10, echoes).unwrap();
         trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
         trial.turns = None;
-        assert_eq!([0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some()), [true; 3]);
+        assert_eq!([0.5, 0.99, 0.999].map(|q| value_of(&trial, q).is_some()), [true; 3]);
         trial.turns = Some(turns.clone());
-        let in_turns = [0.5, 0.99, 0.999].map(|q| told(&trial, q).is_some());
+        let in_turns = [0.5, 0.99, 0.999].map(|q| value_of(&trial, q).is_some());
         assert_eq!(in_turns, [true, p99_in_turns, false], "{echoes}");
     }
-    // The same number of echoes where ten were under way at each freeze.
+    // The same number of echoes, with ten in flight at each freeze.
     if let Some(turns) = &mut trial.turns {
         turns.under_way = Some(10);
     }
@@ -116,13 +116,13 @@ fn a_quantile_is_told_in_turns_where_few_echoes_have_a_pause_in_them() {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         histogram.record_n(10, echoes).unwrap();
         trial.histograms = vec![("sink".into(), "latency".into(), encoded(&histogram).into())];
-        assert_eq!(told(&trial, 0.99).is_some(), p99, "{echoes}");
+        assert_eq!(value_of(&trial, 0.99).is_some(), p99, "{echoes}");
     }
 }
 
-/// A picture goes as far as the table: beyond it are the pauses.
+/// Curves end at the same quantile as tables.
 #[test]
-fn a_curve_in_turns_ends_where_pauses_begin() {
+fn a_curve_in_turns_ends_at_the_first_affected_quantile() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let mut histogram = Histogram::<u64>::new(3).unwrap();
@@ -136,14 +136,14 @@ fn a_curve_in_turns_ends_where_pauses_begin() {
     trial.turns = None;
     assert_eq!(last(&trial).0, 1.0);
     assert!(last(&trial).1 >= 1_000_000);
-    let freezer = "made up".to_owned();
+    let freezer = "synthetic".to_owned();
     trial.turns = Some(Turns { freezer, turn_ns: 10, lead_ns: 2, count: 3, stretch: true, under_way: None });
     let (quantile, value) = last(&trial);
     assert!((0.95..=0.99).contains(&quantile) && value < 1000, "{quantile} {value}");
 }
 
 #[test]
-fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
+fn meter_readings_at_a_moment_and_growth() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let reading = |role: &str, mark, value| Sample {
@@ -153,7 +153,7 @@ fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
         at_ns: 1,
         name: "rss_bytes".to_owned(),
         value,
-        source: "made up".to_owned(),
+        source: "synthetic".to_owned(),
     };
     trial.samples = vec![
         reading("sink", METER_CONNECTED, Some(1000)),
@@ -165,28 +165,28 @@ fn a_meter_is_read_of_one_role_at_a_moment_and_its_growth() {
     let mut metric = netdyno_lab_manifest::dummy::workload().metrics.remove(0);
     let mut params = Params::default();
     params.0.insert("keys".into(), netdyno_lab_manifest::ParamValue::Integer(40));
-    let mut told = |from: Source| {
+    let mut value_of = |from: Source| {
         metric.from = from;
         of_trial(&metric, &params, &trial)
     };
     let field = || "rss_bytes".to_owned();
     let of = |role: &str| Some(role.to_owned());
     let at = Some(Moment::Connected);
-    assert_eq!(told(Source::Meter { field: field(), of: None, at }).value, Some(1050.0));
-    assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at }).value, Some(1000.0));
-    assert_eq!(told(Source::Meter { field: field(), of: of("sink"), at: None }).value, Some(7000.0));
-    let unread = told(Source::Meter { field: field(), of: of("source"), at: Some(Moment::Verified) });
-    assert_eq!((unread.value, unread.source.as_str()), (None, "made up"));
+    assert_eq!(value_of(Source::Meter { field: field(), of: None, at }).value, Some(1050.0));
+    assert_eq!(value_of(Source::Meter { field: field(), of: of("sink"), at }).value, Some(1000.0));
+    assert_eq!(value_of(Source::Meter { field: field(), of: of("sink"), at: None }).value, Some(7000.0));
+    let unread = value_of(Source::Meter { field: field(), of: of("source"), at: Some(Moment::Verified) });
+    assert_eq!((unread.value, unread.source.as_str()), (None, "synthetic"));
     let each = || vec![vec!["keys".to_owned()], vec!["keys".to_owned(), "none".to_owned()]];
     let growth =
         |of: &str, least| Source::MeterGrowth { field: field(), of: of.to_owned(), each: each(), least };
-    assert_eq!(told(growth("sink", 40)).value, Some(100.0));
-    assert!(told(growth("sink", 41)).source.contains("growth by 40 cannot be measured"));
-    assert_eq!(told(growth("source", 1)).value, None);
+    assert_eq!(value_of(growth("sink", 40)).value, Some(100.0));
+    assert!(value_of(growth("sink", 41)).source.contains("growth by 40 cannot be measured"));
+    assert_eq!(value_of(growth("source", 1)).value, None);
 }
 
 #[test]
-fn a_figure_may_be_of_several_increments() {
+fn a_unit_can_have_several_increments() {
     let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1200], sink_cpu_percent: 10 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let parts = trial.samples.iter().filter(|s| s.role == "sink" && s.name == "cpu_ns");
@@ -194,19 +194,19 @@ fn a_figure_may_be_of_several_increments() {
     trial.samples.extend(parts);
     let mut metric = netdyno_lab_manifest::dummy::workload().metrics.remove(0);
     let (role, counter, of) = (|| "sink".to_owned(), || "messages".to_owned(), || Some("sink".to_owned()));
-    let mut told = |from: Source| {
+    let mut value_of = |from: Source| {
         metric.from = from;
         of_trial(&metric, &Params::default(), &trial)
     };
     for (increments, rate, cpu_ns) in [(1, 1200.0, 0.1e9 / 1200.0), (12, 100.0, 1e6)] {
-        let figure = told(Source::Rate { role: role(), counter: counter(), increments });
+        let figure = value_of(Source::Rate { role: role(), counter: counter(), increments });
         assert_eq!(figure.value, Some(rate));
         assert_eq!(figure.source.contains("in units of 12"), increments == 12, "{}", figure.source);
-        let each = told(Source::CpuPer { role: role(), counter: counter(), increments, of: of() });
+        let each = value_of(Source::CpuPer { role: role(), counter: counter(), increments, of: of() });
         assert!((each.value.unwrap() - cpu_ns).abs() < 1.0, "{each:?}");
         let field = || "cpu_user_ns".to_owned();
         let user =
             Source::MeterPer { field: field(), role: role(), counter: counter(), increments, of: of() };
-        assert_eq!(told(user).value, each.value);
+        assert_eq!(value_of(user).value, each.value);
     }
 }

@@ -12,8 +12,8 @@ use crate::load::{self, Load};
 use crate::metrics::{self, Pool};
 use crate::verdicts::{self, Judge};
 use netdyno_lab_manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
-use netdyno_lab_store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
 use netdyno_lab_store::Verdict;
+use netdyno_lab_store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
 
 /// Builds the report of a run.
 ///
@@ -191,7 +191,11 @@ fn local_builds(run: &Run) -> BTreeSet<String> {
     let builds = run.cells.iter().flat_map(|cell| &cell.builds);
     builds
         .filter_map(|(name, build)| {
-            Some(format!("{name} is a local build, not the release {}: {}", build.version, build.local.as_ref()?))
+            Some(format!(
+                "{name} is a local build, not the release {}: {}",
+                build.version,
+                build.local.as_ref()?
+            ))
         })
         .collect()
 }
@@ -338,21 +342,19 @@ fn verdicts_of(judge: &Judge<'_>, metric: &Metric, cells: &[Cell]) -> Vec<Verdic
         .into_iter()
         .flat_map(|group| {
             let ranked = group.judgements.into_iter().filter(|(index, _)| !cells[*index].ceiling);
-            ranked.map(move |(index, j)| {
-                Verdict {
-                    metric: group.metric.clone(),
-                    contender: cells[index].label.clone(),
-                    baseline: cells[group.baseline].label.clone(),
-                    cell: index,
-                    ratio: finite(j.ratio),
-                    low: finite(j.low).filter(|l| *l > 0.0),
-                    high: finite(j.high),
-                    unit: j.unit.noun(1).to_owned(),
-                    blocks: j.blocks,
-                    p_adjusted: j.p_adjusted,
-                    verdict: j.verdict,
-                    needs_blocks: j.needs_blocks,
-                }
+            ranked.map(move |(index, j)| Verdict {
+                metric: group.metric.clone(),
+                contender: cells[index].label.clone(),
+                baseline: cells[group.baseline].label.clone(),
+                cell: index,
+                ratio: finite(j.ratio),
+                low: finite(j.low).filter(|l| *l > 0.0),
+                high: finite(j.high),
+                unit: j.unit.noun(1).to_owned(),
+                blocks: j.blocks,
+                p_adjusted: j.p_adjusted,
+                verdict: j.verdict,
+                needs_blocks: j.needs_blocks,
             })
         })
         .collect()

@@ -5,10 +5,10 @@ pub mod format;
 mod in_turns;
 mod model;
 
+pub use crate::effects::{Effect, Effects};
 pub use build::{build, described, differing, differing_params};
 pub use format::{bytes, plain, ratio, value, whole};
 pub use in_turns::lines as turn_notes;
-pub use crate::effects::{Effect, Effects};
 pub use model::{Cell, CurvePoint, InTurns, MetricValue, Report, RunInfo, SCHEMA_VERSION};
 
 /// The JSON Schema of a report.

@@ -141,6 +141,21 @@ pub struct Cell {
     pub notes: Vec<String>,
 }
 
+impl MetricValue {
+    /// Minimum and maximum of the samples.
+    #[must_use]
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let samples = || self.samples.iter().copied();
+        samples().reduce(f64::min).zip(samples().reduce(f64::max))
+    }
+
+    /// Minimum and maximum of the samples and of `value`, which may be a pooled quantile.
+    #[must_use]
+    pub fn range_with(&self, value: f64) -> (f64, f64) {
+        self.range().map_or((value, value), |(low, high)| (low.min(value), high.max(value)))
+    }
+}
+
 impl Cell {
     /// Value of a metric, if it was measured.
     #[must_use]

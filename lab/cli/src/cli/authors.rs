@@ -29,7 +29,8 @@ pub struct CompareArgs {
     /// Git revision of the contender's repository, or `.` for the working tree; given once or twice [default of the second: .]
     #[arg(long = "rev", value_name = "REV")]
     pub revisions: Vec<String>,
-    /// Exit with 5 on `regression=3%`; repeat with `undecided` to fail on that too
+    /// Exit with 5 on `regression=3%` in the primary metric, `p99=5%` in another one, or `lost=0`, an increase by more than 0;
+    /// repeatable, also with `undecided`
     #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
     pub fail_on: Vec<FailOn>,
     /// Use a predefined set of parameters and limits [default: quick, if the workload has it]

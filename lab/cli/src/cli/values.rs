@@ -74,20 +74,31 @@ pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
 }
 
 /// A condition for exit code 5.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FailOn {
     /// A regression of more than this share.
     Regression(f64),
+    /// A relative loss in a metric of more than this share.
+    Loss(String, f64),
+    /// A change of a metric for the worse by more than this amount.
+    Change(String, f64),
     /// Undecided whether there is a regression.
     Undecided,
 }
 
-/// `regression=3%`, `undecided`.
+/// `regression=3%`, `p99=5%`, `lost=0`, `undecided`.
 pub fn parse_fail_on(text: &str) -> Result<FailOn, String> {
+    let amount = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     match text.split_once('=') {
         Some(("regression", share)) => parse_share(share).map(FailOn::Regression),
+        Some((metric, share)) if share.ends_with('%') => {
+            parse_share(share).map(|share| FailOn::Loss(metric.to_owned(), share))
+        }
+        Some((metric, text)) if !metric.is_empty() => amount(text)
+            .map(|amount| FailOn::Change(metric.to_owned(), amount))
+            .ok_or_else(|| format!("{metric}={text}: not a limit such as 3% or 0")),
         None if text == "undecided" => Ok(FailOn::Undecided),
-        _ => Err(format!("{text:?} is neither `regression=3%` nor `undecided`")),
+        _ => Err(format!("{text:?} is neither `regression=3%`, `METRIC=3%`, `METRIC=0` nor `undecided`")),
     }
 }
 
@@ -176,8 +187,12 @@ mod tests {
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
         assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::Regression(0.03)));
         assert_eq!(parse_fail_on("undecided"), Ok(FailOn::Undecided));
+        assert_eq!(parse_fail_on("p99=5%"), Ok(FailOn::Loss("p99".to_owned(), 0.05)));
+        assert_eq!(parse_fail_on("lost=0"), Ok(FailOn::Change("lost".to_owned(), 0.0)));
         assert!(
-            ["regression", "regression=", "regression=x", "slow"].iter().all(|t| parse_fail_on(t).is_err())
+            ["regression", "regression=", "regression=x", "slow", "=0", "lost=-1", "lost=x"]
+                .iter()
+                .all(|t| parse_fail_on(t).is_err())
         );
         assert_eq!(parse_assignment("a = b=c"), Ok(("a".into(), "b=c".into())));
         assert!(parse_assignment("a").is_err());

@@ -1,11 +1,11 @@
 //! `netdyno compare`: compares two revisions of a contender, or two stored runs.
 
-use super::gate::Gate;
+use super::fail_conditions::FailConditions;
 use super::place;
 use super::progress::Progress;
 use super::{
     CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed,
-    print, render, tell,
+    print, quiet_catalog, render, tell,
 };
 use crate::cli::{CompareArgs, Format, ReportFormat, parse_fail_on};
 use netdyno_lab_analysis::comparison::{self, Comparison};
@@ -13,7 +13,7 @@ use netdyno_lab_engine::build::{BuildError, Builder};
 use netdyno_lab_engine::revisions::{self, WORKING_TREE};
 use netdyno_lab_engine::run::{Display, Ended, Engine, Request};
 use netdyno_lab_manifest::Catalog;
-use netdyno_lab_store::Store;
+use netdyno_lab_store::{Store, StoreError};
 
 /// Default preset, if the workload has it.
 const PRESET: &str = "quick";
@@ -29,10 +29,14 @@ const SESSIONS_MAX: u32 = 1000;
 pub fn run(args: &CompareArgs) -> Outcome {
     let project = place::project()?.unwrap_or_default();
     let asked = match args.fail_on.as_slice() {
-        [] => project.fail_on.iter().map(|text| parse_fail_on(text)).collect::<Result<_, _>>()?,
+        [] => {
+            let parse =
+                |text: &String| parse_fail_on(text).map_err(|e| format!("{}: {e}", project.place_of(text)));
+            project.fail_on.iter().map(parse).collect::<Result<_, _>>()?
+        }
         typed => typed.to_vec(),
     };
-    let gate = Gate::of(&asked)?;
+    let gate = &FailConditions::new(&asked)?;
     if let ([], [from, to]) = (args.revisions.as_slice(), args.what.as_slice()) {
         return runs(args, gate, (from, to));
     }
@@ -60,14 +64,24 @@ pub fn run(args: &CompareArgs) -> Outcome {
 }
 
 /// Compares two stored runs.
-fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
+fn runs(args: &CompareArgs, gate: &FailConditions, (from, to): (&str, &str)) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let load = |wanted: &str| store.load(&store.find(wanted)?);
-    let (from, to) = (load(from)?, load(to)?);
+    let (from, to) = match (load(from), load(to)) {
+        (Err(StoreError::NoRun(_)), Err(StoreError::NoRun(_)))
+            if quiet_catalog().is_ok_and(|catalog| catalog.workload(from).is_ok()) =>
+        {
+            return Err(format!(
+                "{from} is a workload, not a run: to compare revisions, add --rev, as in netdyno compare {from} {to} --rev main"
+            )
+            .into());
+        }
+        (from, to) => (from?, to?),
+    };
     if from.header.id == to.header.id {
         return Err(format!("both are run {}: name two different runs", from.header.id).into());
     }
-    let comparison = comparison::across(&from, &to, gate.limit)?;
+    let comparison = comparison::across(&from, &to, &gate.tolerances)?;
     let details = match args.format {
         Format::Markdown => {
             [render(&from, ReportFormat::Markdown)?.1, render(&to, ReportFormat::Markdown)?.1].join("\n")
@@ -75,39 +89,44 @@ fn runs(args: &CompareArgs, gate: Gate, (from, to): (&str, &str)) -> Outcome {
         Format::Table | Format::Json => String::new(),
     };
     show(&comparison, args.format, &details)?;
-    Ok(comparison.claim.map_or(GOOD, |claim| gate.code(claim)))
+    Ok(comparison.claim.map_or(GOOD, |claim| gate.code(claim, comparison.is_missing)))
 }
 
 /// Compares two revisions of a contender in one run.
 fn duel(
     args: &CompareArgs,
-    gate: Gate,
+    gate: &FailConditions,
     (workload, contender): (&str, &str),
     (from, to): (&str, &str),
 ) -> Outcome {
     let mut catalog = catalog(&[workload, contender])?;
+    gate.check(catalog.workload(workload)?)?;
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
     let mut add = |revision| revisions::add(&mut catalog, builder.cache(), (workload, contender), revision);
     let (from, to) = (add(from)?, add(to)?);
+    let resolved = request(args, gate.regression(), &catalog, workload, [&from, &to])?.resolve(&catalog)?;
+    let both = [
+        (catalog.contender(workload, &from)?, from.as_str()),
+        (catalog.contender(workload, &to)?, to.as_str()),
+    ];
     let mut display = Progress::new();
     match are_identical(&catalog, &builder, workload, [&from, &to], &mut display) {
         Ok(false) => {}
         Ok(true) => {
             display.end();
-            let both = (catalog.contender(workload, &from)?, catalog.contender(workload, &to)?);
-            show(&comparison::unchanged(workload, both, (&from, &to), gate.limit), args.format, "")?;
+            show(&comparison::unchanged(workload, both, &gate.tolerances), args.format, "")?;
             return Ok(GOOD);
         }
         Err(BuildError::Cancelled { .. }) => return Ok(INTERRUPTED),
         Err(error) => {
             display.end();
             tell(&error.to_string());
+            show(&comparison::not_built(workload, both, &error.to_string()), args.format, "")?;
             return Ok(CELL_FAILED);
         }
     }
-    let resolved = request(args, gate.limit, &catalog, workload, [&from, &to])?.resolve(&catalog)?;
     let mut engine = Engine {
         catalog: &catalog,
         store: &mut store,
@@ -120,11 +139,11 @@ fn duel(
     let (report, details) = render(&run, ReportFormat::Markdown)?;
     keep_printed(&mut store, &report)?;
     let metrics = run.header.parsed_workload()?.metrics;
-    let comparison = comparison::within(&report, &metrics, (&from, &to), gate.limit);
+    let comparison = comparison::within(&report, &metrics, (&from, &to), &gate.tolerances);
     show(&comparison, args.format, &details)?;
     Ok(match (ended, code_of(&report), comparison.claim) {
         (Ended::Interrupted, _, _) => INTERRUPTED,
-        (Ended::Finished, GOOD, Some(claim)) => gate.code(claim),
+        (Ended::Finished, GOOD, Some(claim)) => gate.code(claim, comparison.is_missing),
         (Ended::Finished, code, _) => code,
     })
 }

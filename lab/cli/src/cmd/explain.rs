@@ -16,6 +16,7 @@ use netdyno_lab_arena::{Arena, Awake, Topology};
 use netdyno_lab_engine::build::Builder;
 use netdyno_lab_engine::plan;
 use netdyno_lab_engine::probe::{Bench, Scratch};
+use netdyno_lab_engine::revisions::{self, RevisionError};
 use netdyno_lab_engine::run::{Display, Ended, Engine, Request, arena_spec, roles};
 use netdyno_lab_engine::trial::TrialSpec;
 use netdyno_lab_manifest::{Catalog, Workload};
@@ -36,10 +37,13 @@ pub fn run(args: &ExplainArgs) -> Outcome {
         Ok(id) => id,
         // Not a run: a workload, or a misspelt name of either.
         Err(no_run) => {
-            let catalog = catalog(&[&args.of, &args.a, &args.b])?;
-            let workload = catalog.workload(&args.of);
-            let workload = workload.map_err(|no_workload| format!("{no_run}; {no_workload}"))?;
+            let mut catalog = catalog(&[&args.of, &args.a, &args.b])?;
+            if let Err(no_workload) = catalog.workload(&args.of) {
+                return Err(format!("{no_run}; {no_workload}").into());
+            }
             let builder = builder(&catalog, &cancel)?;
+            add_revisions(&mut catalog, &builder, &args.of, [&args.a, &args.b])?;
+            let workload = catalog.workload(&args.of)?;
             let mut display = Progress::new();
             let (display, store, cancel) = (&mut display as &mut dyn Display, &mut store, &*cancel);
             let mut engine = Engine { catalog: &catalog, store, builder: &builder, display, cancel };
@@ -56,10 +60,15 @@ pub fn run(args: &ExplainArgs) -> Outcome {
     let mut probes = stored(&store, &id, pair.cells)?;
     let (mut unseen, mut equalised) = (None, Vec::new());
     if !args.no_look {
-        let catalog = catalog(&[&run.header.workload])?;
-        let looker =
-            Looker { catalog: &catalog, builder: &builder(&catalog, &cancel)?, cancel: &cancel, pair };
-        unseen = looker.look(args.again, &mut store, &mut probes).err();
+        let mut catalog = catalog(&[&run.header.workload])?;
+        let builder = builder(&catalog, &cancel)?;
+        let compared = pair.cells.iter().flat_map(|cell| run.cells[*cell].contenders.values());
+        let added = add_revisions(&mut catalog, &builder, &run.header.workload, compared);
+        let looker = Looker { catalog: &catalog, builder: &builder, cancel: &cancel, pair };
+        unseen = match added {
+            Ok(()) => looker.look(args.again, &mut store, &mut probes).err(),
+            Err(error) => Some(error.to_string()),
+        };
         if !args.equalise.is_empty() {
             let (budget_s, mut display) = (args.budget.map(|b| b.as_secs_f64()), Progress::new());
             equalised = equalise::equalise(&looker, &args.equalise, budget_s, &mut store, &mut display)?;
@@ -81,6 +90,23 @@ pub fn run(args: &ExplainArgs) -> Outcome {
         let _ = writeln!(anstream::stderr(), "flame graph: {}", file.display());
     }
     Ok(GOOD)
+}
+
+/// Adds contenders at revisions, such as `my-lib@main`, to the catalogue.
+fn add_revisions<'a>(
+    catalog: &mut Catalog,
+    builder: &Builder,
+    workload: &str,
+    names: impl IntoIterator<Item = &'a String>,
+) -> Result<(), RevisionError> {
+    for name in names {
+        if let Some((contender, revision)) = name.split_once('@')
+            && catalog.contender(workload, name).is_err()
+        {
+            revisions::add(catalog, builder.cache(), (workload, contender), revision)?;
+        }
+    }
+    Ok(())
 }
 
 fn request(args: &ExplainArgs, workload: &Workload) -> Request {

@@ -7,7 +7,7 @@ pub mod completions;
 pub mod doctor;
 pub mod explain;
 pub mod export;
-mod gate;
+mod fail_conditions;
 pub mod history;
 pub mod holder;
 pub mod import;
@@ -52,6 +52,8 @@ pub const CELL_FAILED: u8 = 3;
 pub const NOTHING_RAN: u8 = 4;
 /// A regression beyond the limit of `--fail-on`.
 pub const REGRESSION: u8 = 5;
+/// A limit of `--fail-on` could not be tested, because values are missing.
+pub const MISSING: u8 = 6;
 /// Interrupted by Ctrl-C: 128 + SIGINT, the convention of shells.
 pub const INTERRUPTED: u8 = 130;
 

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use super::gate::Gate;
+use super::fail_conditions::FailConditions;
 use super::progress::Progress;
 use super::{
     GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
     render, tell,
 };
 use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
-use netdyno_lab_analysis::comparison;
+use netdyno_lab_analysis::comparison::{self, Limit, Tolerance};
 use netdyno_lab_engine::build::install_all;
 use netdyno_lab_engine::plan::Casting;
 use netdyno_lab_engine::run::{Ended, Engine, More, Request};
@@ -22,7 +22,7 @@ use netdyno_lab_store::Store;
 /// # Errors
 /// If the request is invalid, or the run cannot start.
 pub fn run(args: &RunArgs) -> Outcome {
-    let gate = Gate::of(&args.fail_on)?;
+    let conditions = FailConditions::new(&args.fail_on)?;
     let catalog = catalog(&named(args))?;
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
@@ -46,8 +46,9 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())?
         }
         None => {
-            let resolved =
-                request(args, gate.limit, place::project()?.unwrap_or_default())?.resolve(&catalog)?;
+            let resolved = request(args, conditions.regression(), place::project()?.unwrap_or_default())?
+                .resolve(&catalog)?;
+            conditions.check(&resolved.workload)?;
             engine.start(&resolved)?
         }
     };
@@ -76,12 +77,21 @@ pub fn run(args: &RunArgs) -> Outcome {
         return Ok(INTERRUPTED);
     }
     let code = code_of(&report);
-    let Some(limit) = run.header.settings.regression.filter(|_| code == GOOD) else { return Ok(code) };
-    let claims = comparison::claims(&report, &run.header.parsed_workload()?.metrics, limit);
-    for claimed in &claims {
-        tell(&claimed.sentence(limit));
+    let mut tolerances = conditions.tolerances.clone();
+    if let (None, Some(share)) = (conditions.regression(), run.header.settings.regression) {
+        // A resumed run keeps its limit.
+        tolerances.push(Tolerance { metric: None, limit: Limit::Relative(share) });
     }
-    Ok(gate.code(comparison::worst(&claims)))
+    if tolerances.is_empty() || code != GOOD {
+        return Ok(code);
+    }
+    let metrics = run.header.parsed_workload()?.metrics;
+    let baseline = run.header.settings.baseline.as_deref();
+    let claims = comparison::claims(&report, &metrics, baseline, &tolerances);
+    for claimed in &claims {
+        tell(&claimed.sentence);
+    }
+    Ok(conditions.code(comparison::worst(&claims), claims.iter().any(|c| c.is_missing)))
 }
 
 /// The names on the command line.

@@ -114,8 +114,8 @@ impl Duel {
     pub fn of(run: &Run) -> Result<Option<Duel>, StoreError> {
         let workload = run.header.parsed_workload()?;
         let Some(primary) = workload.primary() else { return Ok(None) };
-        let duels = Duels::of(run, &workload);
-        let verdicts = Judge::of(run, &workload).verdicts(primary);
+        let duels = Duels::new(run, &workload);
+        let verdicts = Judge::new(run, &workload).verdicts(primary);
         let judged = verdicts.iter().find_map(|v| {
             let (cell, j) =
                 v.judgements.iter().find(|(_, j)| j.unit == Unit::Session && j.ratio.is_finite())?;

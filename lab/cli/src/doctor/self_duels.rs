@@ -13,7 +13,7 @@ use netdyno_lab_engine::trial::{Progress, TrialReport, TrialSpec};
 use netdyno_lab_manifest::Net;
 use netdyno_lab_manifest::dummy::workload;
 use netdyno_lab_store::Outcome;
-use netdyno_stats::{PairedRatios, Direction, Rules, Unit, judge};
+use netdyno_stats::{Direction, PairedRatios, Rules, Unit, judge};
 
 /// The shortest possible turns, for as many duels as possible.
 const SHORT: TurnPlan = TurnPlan {

@@ -19,7 +19,7 @@ use netdyno_lab_manifest::dummy::workload;
 use netdyno_lab_manifest::{ParamValue, Params, Placement, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::{Outcome, SampleKind};
-use netdyno_stats::{PairedRatios, Direction, Judgement, Rules, Unit, judge};
+use netdyno_stats::{Direction, Judgement, PairedRatios, Rules, Unit, judge};
 
 /// Share of one CPU that the lab may use while measuring.
 pub const COST_MOST: f64 = 0.01;

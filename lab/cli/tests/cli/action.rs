@@ -147,6 +147,7 @@ fn a_regression_becomes_a_comment_and_an_exit_code() {
         ("inputs.head", "HEAD"),
         ("inputs.fail-on", "regression=3% undecided"),
         ("inputs.budget", "60s"),
+        ("inputs.set", "seconds=0.1 streams=2"),
     ];
     let seen = runner.step("Compare", &compared);
     assert_eq!((seen.code, runner.output("code").as_str()), (0, "5"), "{seen:?}");
@@ -191,13 +192,20 @@ fn input_values_are_never_executed() {
         runner.step("Compare", &[("inputs.base", "main"), ("inputs.head", odd), ("inputs.budget", "1s")]);
     assert!(seen.code == 0 && seen.stderr.contains("no contender named"), "{seen:?}");
     assert_eq!(runner.output("code"), "2");
-    for input in ["inputs.workload", "inputs.contender", "inputs.fail-on", "inputs.budget"] {
+    for input in [
+        "inputs.workload",
+        "inputs.contender",
+        "inputs.fail-on",
+        "inputs.budget",
+        "inputs.preset",
+        "inputs.set",
+    ] {
         let seen = runner.step("Compare", &[("inputs.base", "main"), (input, odd)]);
         assert!(seen.code == 0 && runner.output("code") == "2", "{input}: {seen:?}");
     }
-    // Nothing to compare: no comment.
-    let seen = runner.step("Comment", &[("steps.compare.outputs.report", &runner.output("report"))]);
-    assert!(seen.code == 0, "{seen:?}");
+    // Without a comparison, the report gives the reason.
+    let report = std::fs::read_to_string(runner.output("report")).unwrap();
+    assert!(report.starts_with("**Not compared** (exit code 2)") && report.contains("    error: "), "{report}");
     assert!(!runner.bench.path("owned").exists());
     for base in ["", "0000000000000000000000000000000000000000"] {
         let seen = runner.step("Compare", &[("github.event.before", base), ("inputs.head", "HEAD")]);

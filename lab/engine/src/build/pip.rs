@@ -2,6 +2,8 @@
 //! of the repository among its sources are built with the build tools of the lock file, and installed into the
 //! environment.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -119,6 +121,19 @@ fn of_the_repository(contender: &Contender) -> impl Iterator<Item = PathBuf> {
 /// Builds a package of the repository and installs it. Its build tools are already installed, by their hashes; all
 /// Rust code shares one target folder.
 fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
+    // Backends such as setuptools write into the folder of the package. Rust packages are built in place, because their path
+    // dependencies may be outside of it; Cargo writes into the target folder only.
+    let copy = job.entry.join("package");
+    let package = if package.join("Cargo.toml").is_file() {
+        package
+    } else {
+        match fs::remove_dir_all(&copy) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(BuildError::cache(&copy, e)),
+            _ => {}
+        }
+        job.copy(package, &copy)?;
+        &copy
+    };
     let programs = job.entry.join("venv/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));

@@ -430,13 +430,14 @@ fn pip_builds() {
 
 /// Creates a wheel of one module.
 const BACKEND: &str = r#"
-import zipfile
+import os, zipfile
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     name, about = "word-1.0-py3-none-any.whl", "word-1.0.dist-info"
     with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
         wheel.write("word.py")
         wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: word\nVersion: 1.0\n")
+        os.mkdir("build")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{about}/RECORD", "".join(f"{file},,\n" for file in ["word.py", *(f"{about}/{f}" for f in ("METADATA", "WHEEL", "RECORD"))]))
     return name
@@ -445,18 +446,29 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 #[test]
 fn pip_builds_and_installs_a_package_of_the_repository() {
     let files = [("requirements.txt", "# none\n"), ("main.py", "import word; print(word.WORD)")];
-    let build = "tool = \"pip\"\nsources = [\"lib/word\"]";
-    let repository = Repository::new(build, "[\"{python}\", \"{dir}/main.py\"]", &files);
-    repository.write("lib/word/word.py", "WORD = 'built'");
-    repository.write("lib/word/backend.py", BACKEND);
     let project = "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n";
-    repository.write("lib/word/pyproject.toml", project);
-    if !have(&repository, "python3 with venv") {
-        return;
+    // The package in a folder, and at the root of the repository.
+    for folder in ["lib/word", "."] {
+        let build = format!("tool = \"pip\"\nsources = [\"{folder}\"]");
+        let repository = Repository::new(&build, "[\"{python}\", \"{dir}/main.py\"]", &files);
+        let write = |file: &str, text: &str| repository.write(&format!("{folder}/{file}"), text);
+        write("word.py", "WORD = 'built'");
+        write("backend.py", BACKEND);
+        write("pyproject.toml", project);
+        if !have(&repository, "python3 with venv") {
+            return;
+        }
+        let cache = tempfile::tempdir().unwrap();
+        let build = || {
+            let builder = Builder::new(cache.path(), repository.dir.path(), Arc::default()).unwrap();
+            builder.build(&repository.contender, &mut |_| {}).unwrap()
+        };
+        assert_eq!(output(&build()), "built\n", "{folder}");
+        write("word.py", "WORD = 'changed'");
+        assert_eq!(output(&build()), "changed\n", "{folder}");
+        let written = repository.dir.path().join(folder).join("build");
+        assert!(!written.exists(), "{folder}: the backend wrote into the source");
     }
-    assert_eq!(output(&repository.build().unwrap()), "built\n");
-    repository.write("lib/word/word.py", "WORD = 'changed'");
-    assert_eq!(output(&repository.build().unwrap()), "changed\n");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A replication as Markdown, and its block in the document of a study.
 
-use super::terminal::{figure, outcome, published};
+use super::terminal::{figure, outcome, published, run, table};
 use crate::{escape, markdown_table};
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
 use netdyno_lab_analysis::report::plain;
@@ -17,8 +17,7 @@ pub fn markdown(replication: &Replication) -> String {
 }
 
 fn article(article: &Judged) -> String {
-    let head = ["claim", "published", "article's method", "fair method", "verdict"].map(str::to_owned);
-    let rows: Vec<Vec<String>> = article.claims.iter().map(row).collect();
+    let (head, rows) = table(article, row);
     let mut out = vec![format!("**{}: {}**\n", escape(&article.id), escape(&plain(&article.title)))];
     out.push(markdown_table(&head, &rows));
     out.push(
@@ -34,9 +33,8 @@ fn article(article: &Judged) -> String {
         out.push(format!("Differences from the article:\n\n{}\n", differs.collect::<Vec<_>>().join("\n")));
     }
     let runs = article.methods.iter().map(|ran| {
-        let run = if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) };
         let (about, headline) = (escape(&plain(&ran.about)), escape(&plain(&ran.headline)));
-        format!("- {}: {about}. `{}` ({run}, {headline})", escape(&ran.name), ran.command)
+        format!("- {}: {about}. `{}` ({}, {headline})", escape(&ran.name), ran.command, run(ran))
     });
     out.push(format!("Methods:\n\n{}\n", runs.collect::<Vec<_>>().join("\n")));
     let mut hosts: Vec<&str> =

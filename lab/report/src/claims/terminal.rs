@@ -1,8 +1,7 @@
 //! A replication for the terminal.
 
 use crate::{grid, wrapped};
-use netdyno_lab_analysis::claims::Finding;
-use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
+use netdyno_lab_analysis::claims::{Finding, Judged, JudgedClaim, Ran, Replication, Tested};
 use netdyno_lab_analysis::report::format::ratio;
 use netdyno_lab_analysis::report::plain;
 
@@ -23,16 +22,33 @@ fn article(article: &Judged, width: usize) -> String {
         }
     }
     out.push(String::new());
-    let head = ["claim", "published", "article's method", "fair method", "verdict"].map(str::to_owned);
-    let rows: Vec<Vec<String>> = article.claims.iter().map(row).collect();
+    let (head, rows) = table(article, row);
     out.push(grid(&head, &rows, width));
     out.push(String::new());
     for ran in &article.methods {
-        let run = if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) };
-        out.push(wrapped(&format!("{}: {run}, {}", ran.name, plain(&ran.headline)), width, "   ", "      "));
+        out.push(wrapped(
+            &format!("{}: {}, {}", ran.name, run(ran), plain(&ran.headline)),
+            width,
+            "   ",
+            "      ",
+        ));
     }
     out.push(String::new());
     out.join("\n")
+}
+
+/// Head and rows of the table of claims.
+pub(super) fn table(
+    article: &Judged,
+    row: impl Fn(&JudgedClaim) -> Vec<String>,
+) -> (Vec<String>, Vec<Vec<String>>) {
+    let head = ["claim", "published", "article's method", "fair method", "verdict"].map(str::to_owned);
+    (head.to_vec(), article.claims.iter().map(row).collect())
+}
+
+/// `run 20260131-120000-ab12`, or "no run".
+pub(super) fn run(ran: &Ran) -> String {
+    if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) }
 }
 
 fn row(claim: &JudgedClaim) -> Vec<String> {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::plot::escaped;
 use netdyno_lab_analysis::explain::parse::KERNEL;
 
 const WIDTH: f64 = 1200.0;
@@ -147,21 +148,6 @@ fn colour(share: f64) -> String {
     let fade = |full: f64| (228.0 + (full - 228.0) * strength).round() as u8;
     let [r, g, b] = if share > 0.0 { [235.0, 90.0, 70.0] } else { [90.0, 140.0, 235.0] };
     format!("#{:02x}{:02x}{:02x}", fade(r), fade(g), fade(b))
-}
-
-/// Escapes text for XML. Function names are not trusted.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| !c.is_control()) {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

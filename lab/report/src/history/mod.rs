@@ -12,8 +12,8 @@
 mod digest;
 mod series;
 
-pub use digest::{Digest, RatioFigure, Figures, Group, MetricInfo, VERSION, Within};
-pub use series::{Conditions, MetricHistory, History, Line, HistoryPoint, RatioSeries, Shift, history};
+pub use digest::{Digest, Figures, Group, MetricInfo, RatioFigure, VERSION, Within};
+pub use series::{Conditions, History, HistoryPoint, Line, MetricHistory, RatioSeries, Shift, history};
 
 use netdyno_lab_analysis::report;
 use netdyno_lab_analysis::report::Report;

@@ -81,7 +81,7 @@ impl<'a> Ranking<'a> {
     }
 
     fn value(&self, cell: &Cell) -> Option<f64> {
-        cell.metrics.get(&self.metric.name)?.value
+        cell.value(&self.metric.name)
     }
 
     fn verdict(&self, cell: &Cell) -> Option<&'a Verdict> {
@@ -107,14 +107,8 @@ impl<'a> Ranking<'a> {
         if measured.iter().any(|c| !c.ceiling) {
             return vec![text("No contender can be ranked. The table gives the bottleneck of each.")];
         }
-        let counts = [
-            (count(CellStatus::Failed), "failed"),
-            (count(CellStatus::Skipped), "skipped"),
-            (count(CellStatus::Planned), "not measured yet"),
-        ];
-        let counts: Vec<String> =
-            counts.iter().filter(|(n, _)| *n > 0).map(|(n, status)| format!("{n} {status}")).collect();
-        let counts = counts.join(", ");
+        let counts = [CellStatus::Failed, CellStatus::Skipped, CellStatus::Planned];
+        let counts = join_counts(counts.map(|status| (count(status), table::status(status))));
         let sentence = match (measured.is_empty(), counts.is_empty()) {
             (false, true) => "Only the ceiling was measured.".to_owned(),
             (false, false) => format!("Only the ceiling was measured: {counts}."),
@@ -167,10 +161,7 @@ impl<'a> Ranking<'a> {
             parts.push(text(format!(" lead in {metric}; the order among them is undecided.")));
             return (parts, None);
         }
-        let superlative = match self.metric.better {
-            Better::Higher => "highest",
-            Better::Lower => "lowest",
-        };
+        let superlative = superlative(self.metric);
         let mut parts = vec![name(&first.label), text(format!(" has the {superlative} {metric}"))];
         let (other, other_name) =
             if first.label == baseline { (ranked[1], &ranked[1].label) } else { (first, &first.label) };
@@ -213,24 +204,18 @@ impl<'a> Ranking<'a> {
     fn counts(&self, baseline: Option<&str>) -> Option<String> {
         let baseline = baseline?;
         let verdicts: Vec<&Verdict> = self.cells.iter().filter_map(|c| self.verdict(c)).collect();
-        let kinds = [
-            (VerdictKind::Better, "better"),
-            (VerdictKind::Worse, "worse"),
-            (VerdictKind::NoDifference, "with no difference"),
-            (VerdictKind::Undecided, "undecided"),
-        ];
+        let kinds =
+            [VerdictKind::Better, VerdictKind::Worse, VerdictKind::NoDifference, VerdictKind::Undecided];
         let count = |kind| verdicts.iter().filter(|v| v.verdict == kind).count();
-        let counts = kinds.iter().map(|(kind, word)| (count(*kind), word)).filter(|(n, _)| *n > 0);
-        let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
-        Some(format!("Compared with {baseline}: {}.", counts.join(", ")))
+        let counts = join_counts(kinds.map(|kind| (count(kind), kind.word())));
+        Some(format!("Compared with {baseline}: {counts}."))
     }
 
     /// Number of cells without results.
     fn missing(&self) -> Option<String> {
         let measured = self.cells.iter().any(|c| c.status == CellStatus::Ok);
         let missing = self.cells.iter().filter(|c| c.status != CellStatus::Ok).count();
-        let plural = if missing == 1 { "" } else { "s" };
-        (measured && missing > 0).then(|| format!("{missing} cell{plural} without results."))
+        (measured && missing > 0).then(|| format!("{} without results.", table::counted(missing, "cell")))
     }
 
     fn tiles(&self, first: Option<&Cell>) -> Vec<Tile> {
@@ -243,11 +228,7 @@ impl<'a> Ranking<'a> {
             "",
         )];
         if let Some((r, v)) = self.verdict(first).and_then(|v| Some((v.ratio?, v))) {
-            let class = match v.verdict {
-                VerdictKind::Better => "better",
-                VerdictKind::Worse => "worse",
-                _ => "",
-            };
+            let class = table::verdict_class(Some(v));
             tiles.push(tile(format!("{}x", ratio(r)), format!("of {} {}", v.baseline, interval(v)), class));
         }
         if let Some(share) = metric.of_ceiling {
@@ -280,10 +261,7 @@ pub(super) fn overall(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
         }
     }
     wins.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let superlative = match metric.better {
-        Better::Higher => "highest",
-        Better::Lower => "lowest",
-    };
+    let superlative = superlative(metric);
     let all = answers.len();
     let open = all - wins.iter().map(|(_, n)| n).sum::<usize>();
     let mut sentence = Vec::new();
@@ -305,6 +283,20 @@ pub(super) fn overall(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
     Answer { sentence, more: Vec::new(), tiles: Vec::new(), leader: None }
 }
 
+/// `highest` or `lowest`: the best value of a metric.
+pub(super) fn superlative(metric: &Metric) -> &'static str {
+    match metric.better {
+        Better::Higher => "highest",
+        Better::Lower => "lowest",
+    }
+}
+
+/// `3 better, 8 worse`, without zero counts.
+fn join_counts<const N: usize>(counts: [(usize, &str); N]) -> String {
+    let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 fn undecided(metric: &Metric, count: usize) -> Vec<TextPart> {
     vec![text(format!("Undecided: none of {count} contenders is significantly ahead in {}.", metric.label))]
 }
@@ -315,12 +307,10 @@ fn names(cells: &[&Cell]) -> Vec<TextPart> {
     let mut parts = Vec::new();
     for (i, cell) in cells[..named].iter().enumerate() {
         let last = i + 1 == named && named == cells.len();
-        parts.push(text(if i == 0 {
-            ""
-        } else if last {
-            " and "
-        } else {
-            ", "
+        parts.push(text(match (i, last) {
+            (0, _) => "",
+            (_, true) => " and ",
+            (_, false) => ", ",
         }));
         parts.push(name(&cell.label));
     }

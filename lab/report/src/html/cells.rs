@@ -3,47 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 
-use super::super::table::{counts_lines, name};
-use super::figures::{DataTable, figure_of, typed};
+use super::super::table::{counted, counts_lines, name, status};
+use super::figures::{DataTable, typed};
 use super::limits::{LOG_BYTES_MAX, LOGS_BYTES_MAX, NOTES_MAX, REASON_LINES_MAX, SAMPLES_MAX};
 use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::{Cell, InTurns, MetricValue, Report};
+use netdyno_lab_analysis::report::{Cell, InTurns, Report};
 use netdyno_lab_manifest::Metric;
 use netdyno_lab_store::{BuildRecord, CellStatus};
 
-/// Details of a cell.
-#[derive(Debug, Clone, Serialize)]
+/// Details of a cell: values of the template.
+#[derive(Debug, Clone)]
 pub(super) struct Details {
-    pub(super) id: usize,
-    pub(super) name: String,
-    pub(super) setting: String,
-    pub(super) status: &'static str,
-    /// Value of the primary metric; may be empty.
-    pub(super) value: String,
-    /// First line of the reason for failure.
-    pub(super) reason: String,
-    /// Remaining lines of the reason.
-    pub(super) reason_more: String,
-    pub(super) remedy: String,
-    /// Output before the failure, with a note of what was omitted.
-    pub(super) log: String,
-    pub(super) facts: Vec<(String, String)>,
-    pub(super) metrics: Vec<MetricRow>,
-    pub(super) notes: Vec<String>,
-}
-
-/// A metric of one cell.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct MetricRow {
-    label: String,
-    value: String,
-    parts: String,
-    spread: String,
-    count: usize,
-    samples: String,
-    source: String,
+    /// Whether the cell has no result.
+    pub(super) is_missing: bool,
+    pub(super) values: Value,
 }
 
 /// Bytes of logs that the page may still hold.
@@ -95,40 +71,23 @@ pub(super) fn details(
     let mut reason = cell.reason.lines().map(str::trim_end);
     let first: Vec<&str> = reason.by_ref().take(1).collect();
     let more: Vec<&str> = reason.take(REASON_LINES_MAX).collect();
-    Details {
-        id: index,
-        name: name(cell),
-        setting: setting.to_owned(),
-        status: status(cell.status),
-        value: if cell.status == CellStatus::Ok {
-            figure_of(cell, &report.run.primary)
-        } else {
-            String::new()
-        },
-        reason: first.concat(),
-        reason_more: more.join("\n"),
-        remedy: cell.remedy.clone(),
-        log: budget.cut(&cell.stderr),
-        facts: facts(report, cell),
-        metrics: metrics.iter().filter_map(|m| Some(figures(m, cell.metrics.get(&m.name)?))).collect(),
-        notes: cell
-            .notes
-            .iter()
-            .take(NOTES_MAX)
-            .cloned()
-            .chain(remainder(cell.notes.len(), NOTES_MAX))
-            .collect(),
-    }
-}
-
-/// Status of a cell, in words.
-pub(super) fn status(status: CellStatus) -> &'static str {
-    match status {
-        CellStatus::Ok => "measured",
-        CellStatus::Failed => "failed",
-        CellStatus::Skipped => "skipped",
-        CellStatus::Planned => "not measured yet",
-    }
+    let notes = cell.notes.iter().take(NOTES_MAX).cloned();
+    let values = context! {
+        id => index,
+        name => name(cell),
+        setting,
+        status => status(cell.status),
+        value => if cell.status == CellStatus::Ok { cell.value_text(&report.run.primary) } else { String::new() },
+        // First line and remaining lines of the reason for failure.
+        reason => first.concat(),
+        reason_more => more.join("\n"),
+        remedy => cell.remedy.as_str(),
+        log => budget.cut(&cell.stderr),
+        facts => Serde(facts(report, cell)),
+        metrics => metrics.iter().filter_map(|m| figures(m, cell)).collect::<Vec<_>>(),
+        notes => notes.chain(remainder(cell.notes.len(), NOTES_MAX)).collect::<Vec<_>>(),
+    };
+    Details { is_missing: !cell.reason.is_empty(), values }
 }
 
 fn remainder(all: usize, most: usize) -> Option<String> {
@@ -186,27 +145,27 @@ fn turns_text(turns: &InTurns) -> String {
         };
         format!("; {} of the undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
     });
-    let sessions = format!("{} session{}", turns.sessions, if turns.sessions == 1 { "" } else { "s" });
-    let count = format!("{} turn{}", turns.turns, if turns.turns == 1 { "" } else { "s" });
+    let sessions = counted(turns.sessions as usize, "session");
+    let count = counted(turns.turns as usize, "turn");
     format!("{sessions} of {count} of {turn} after a lead of {lead}, frozen by {}{share}", turns.freezer)
 }
 
-fn figures(metric: &Metric, m: &MetricValue) -> MetricRow {
-    let least = m.samples.iter().copied().reduce(f64::min);
-    let most = m.samples.iter().copied().reduce(f64::max);
-    let spread = least.zip(most).filter(|_| m.samples.len() > 1);
+/// A metric of a cell: values of the template.
+fn figures(metric: &Metric, cell: &Cell) -> Option<Value> {
+    let m = cell.metrics.get(&metric.name)?;
+    let spread = m.range().filter(|_| m.samples.len() > 1);
     let samples = m.samples.iter().take(SAMPLES_MAX).map(|s| format::value(*s, &m.unit));
     let samples: Vec<String> = samples.chain(remainder(m.samples.len(), SAMPLES_MAX)).collect();
     let parts = m.per_role.iter().map(|(role, v)| format!("{role} {}", format::value(*v, &m.unit)));
-    MetricRow {
-        label: metric.label.clone(),
-        value: m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit)),
-        parts: parts.collect::<Vec<_>>().join(", "),
-        spread: spread.map_or(String::new(), |(low, high)| format::range(low, high, &m.unit)),
-        count: m.samples.len(),
-        samples: samples.join(", "),
-        source: m.source.clone(),
-    }
+    Some(context! {
+        label => metric.label.as_str(),
+        value => cell.value_text(&metric.name),
+        parts => parts.collect::<Vec<_>>().join(", "),
+        spread => spread.map_or(String::new(), |(low, high)| format::range(low, high, &m.unit)),
+        count => m.samples.len(),
+        samples => samples.join(", "),
+        source => m.source.as_str(),
+    })
 }
 
 /// Build facts of each contender.

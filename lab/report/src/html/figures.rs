@@ -100,7 +100,7 @@ impl Drawing<'_> {
         let row = |cell: &&Cell| {
             let share = cell.metrics.get(&self.report.run.primary).and_then(|m| m.of_ceiling);
             let share = share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s));
-            let figures = metrics.iter().map(|(m, _)| figure_of(cell, &m.name));
+            let figures = metrics.iter().map(|(m, _)| cell.value_text(&m.name));
             [cell.label.clone()].into_iter().chain(figures).chain([share]).collect()
         };
         let heads = metrics.iter().map(|(m, _)| m.label.clone());
@@ -215,12 +215,6 @@ fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Params> {
 /// A value as on the command line.
 pub(super) fn typed(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// A figure of a cell, or "not measured".
-pub(super) fn figure_of(cell: &Cell, metric: &str) -> String {
-    let Some(m) = cell.metrics.get(metric) else { return String::new() };
-    m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit))
 }
 
 fn responsive(draw: impl Fn(f64) -> Picture, caption: String) -> Figure {

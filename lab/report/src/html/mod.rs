@@ -16,100 +16,23 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, ValueKind};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
-use serde::Serialize;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
 use sha2::{Digest, Sha256};
 
-use self::answer::{Answer, Ranking, TextPart};
-use self::figures::{Costs, DataTable, Drawing, Figure, typed};
+use self::answer::{Answer, Ranking};
+use self::figures::{DataTable, Drawing, Figure, typed};
 use super::plot::{Selection, ink};
-use super::table::{self, Table, tables, verdict_of};
+use super::table::{self, Table, groups, tables, verdict_of};
 use crate::effects;
 use netdyno_lab_analysis::report::differing;
 use netdyno_lab_analysis::report::plain;
 use netdyno_lab_analysis::report::turn_notes;
 use netdyno_lab_analysis::report::{Cell, Report};
-use netdyno_lab_manifest::{Better, Workload};
+use netdyno_lab_manifest::{Metric, Workload};
 use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::VerdictKind;
 
 const PAGE: &str = include_str!("page.html.j2");
 const PAGE_CSS: &str = include_str!("page.css");
-
-#[derive(Serialize)]
-struct Page<'a> {
-    policy: String,
-    style: String,
-    /// Links to other pages: address and text.
-    links: &'a [(String, &'a str)],
-    title: String,
-    workload: &'a str,
-    date: String,
-    running: bool,
-    answer: Answer,
-    stop: String,
-    headline: &'a str,
-    /// Whether the run has several parameter settings.
-    several: bool,
-    missing: Vec<cells::Details>,
-    warnings: &'a [String],
-    sweeps: Vec<Figure>,
-    sweeps_left_out: usize,
-    settings: Vec<SettingView>,
-    notes: Vec<String>,
-    cells: Vec<cells::Details>,
-    cells_left_out: usize,
-    builds: Vec<(String, Vec<(String, String)>)>,
-    code: Option<DataTable>,
-    machine: Vec<(&'static str, String)>,
-    run: Vec<(&'static str, String)>,
-    command: String,
-    id: &'a str,
-    level: String,
-    margin: String,
-}
-
-/// Results of one parameter setting.
-#[derive(Serialize)]
-struct SettingView {
-    id: usize,
-    title: String,
-    sentence: Vec<TextPart>,
-    more: Vec<String>,
-    /// Whether pictures are drawn; only the first settings have them.
-    drawn: bool,
-    ranking: Figure,
-    table: MainTable,
-    pending: String,
-    latency: Option<Figure>,
-    costs: Option<Costs>,
-    matrix: Option<Figure>,
-    effects: Option<MatrixEffects>,
-}
-
-/// Effects and interactions of the contenders of a matrix.
-#[derive(Serialize)]
-struct MatrixEffects {
-    table: DataTable,
-    lines: Vec<String>,
-}
-
-/// The main table: the terminal's table without the lines of code.
-#[derive(Serialize)]
-struct MainTable {
-    caption: String,
-    head: Vec<String>,
-    rows: Vec<Row>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    /// `better`, `worse`, `bound`, or empty.
-    class: &'static str,
-    /// Index of the cell whose details the row links to.
-    cell: usize,
-    texts: Vec<String>,
-}
 
 /// Renders the page of a report. `workload` is that of the run.
 #[must_use]
@@ -120,7 +43,7 @@ pub fn page(report: &Report, workload: &Workload) -> String {
 /// Renders the page of a report with links to other pages, each an address and a text.
 #[must_use]
 pub fn page_among(report: &Report, workload: &Workload, links: &[(String, &str)]) -> String {
-    let text = environment().render_str(PAGE, Serde(Page { links, ..context(report, workload) }));
+    let text = environment().render_str(PAGE, page_values(report, workload, links));
     text.expect("the template is compiled in and gets every value it names")
 }
 
@@ -170,7 +93,8 @@ fn overall(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
     }
 }
 
-fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
+/// Values of the template. `links` are addresses and texts.
+fn page_values(report: &Report, workload: &Workload, links: &[(String, &str)]) -> Value {
     let tables = tables(report, &workload.metrics);
     let mut settings = Vec::new();
     let mut answers = Vec::new();
@@ -189,7 +113,7 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
         .filter_map(|(t, cell)| Some((t, report.cells.iter().position(|c| std::ptr::eq(c, cell))?)))
         .map(|(t, index)| cells::details(report, &workload.metrics, index, &t.title, &mut budget))
         .collect();
-    let missing = details.iter().filter(|d| !d.reason.is_empty()).cloned().collect();
+    let missing: Vec<Value> = details.iter().filter(|d| d.is_missing).map(|d| d.values.clone()).collect();
     let cells_left_out = details.len().saturating_sub(limits::CELLS_MAX);
     details.truncate(limits::CELLS_MAX);
     let (sweeps, sweeps_left_out) = figures::sweeps(report, workload);
@@ -197,47 +121,35 @@ fn context<'a>(report: &'a Report, workload: &'a Workload) -> Page<'a> {
     let style = style();
     let run = &report.run;
     let sentence: String = answer.sentence.iter().map(|p| p.text.as_str()).collect();
-    Page {
-        policy: policy(&style),
+    context! {
+        policy => policy(&style),
         style,
-        links: &[],
-        title: format!("{}: {sentence}", run.workload),
-        workload: &run.title,
-        date: run.started_at.get(..10).unwrap_or(&run.started_at).to_owned(),
-        running: run.stopped_because.is_empty(),
-        answer,
-        stop: run.stopped_because.clone(),
-        headline: &run.headline,
+        links => Serde(links),
+        title => format!("{}: {sentence}", run.workload),
+        workload => run.title.as_str(),
+        date => run.started_at.get(..10).unwrap_or(&run.started_at),
+        running => run.stopped_because.is_empty(),
+        answer => Serde(answer),
+        stop => run.stopped_because.as_str(),
+        headline => run.headline.as_str(),
         several,
         missing,
-        warnings: &report.warnings,
-        sweeps,
+        warnings => Serde(&report.warnings),
+        sweeps => Serde(sweeps),
         sweeps_left_out,
         settings,
-        notes: notes.into_iter().flatten().collect(),
-        cells: details,
+        notes => notes.into_iter().flatten().collect::<Vec<_>>(),
+        cells => details.into_iter().map(|d| d.values).collect::<Vec<_>>(),
         cells_left_out,
-        builds: cells::builds(report),
-        code: cells::lines_of_code(report),
-        machine: machine(report),
-        run: run_facts(report),
-        command: run.command.join(" "),
-        id: &run.id,
-        level: format!("{:.0}", 100.0 * (1.0 - run.alpha)),
-        margin: format!("{:.0}", 100.0 * run.margin),
+        builds => Serde(cells::builds(report)),
+        code => Serde(cells::lines_of_code(report)),
+        machine => Serde(machine(report)),
+        run => Serde(run_facts(report)),
+        command => run.command.join(" "),
+        id => run.id.as_str(),
+        level => format!("{:.0}", 100.0 * (1.0 - run.alpha)),
+        margin => format!("{:.0}", 100.0 * run.margin),
     }
-}
-
-/// Cells of each setting, in the order of the tables.
-fn groups(report: &Report) -> Vec<Vec<&Cell>> {
-    let mut groups: Vec<Vec<&Cell>> = Vec::new();
-    for cell in &report.cells {
-        match groups.iter_mut().find(|g| g[0].params == cell.params) {
-            Some(group) => group.push(cell),
-            None => groups.push(vec![cell]),
-        }
-    }
-    groups
 }
 
 fn answer_of(report: &Report, workload: &Workload, cells: &[&Cell]) -> Answer {
@@ -247,6 +159,7 @@ fn answer_of(report: &Report, workload: &Workload, cells: &[&Cell]) -> Answer {
     }
 }
 
+/// Results of one parameter setting. Only the first settings have pictures.
 fn setting_view(
     report: &Report,
     workload: &Workload,
@@ -254,51 +167,51 @@ fn setting_view(
     t: &Table<'_>,
     cells: &[&Cell],
     answer: &Answer,
-) -> SettingView {
+) -> Value {
     let params: Vec<&BTreeMap<String, serde_json::Value>> = report.cells.iter().map(|c| &c.params).collect();
     let own = &cells[0].params;
     let only = own.iter().filter(|(name, value)| params.iter().any(|p| p.get(*name) != Some(*value)));
     let only = only.map(|(name, value)| (name.clone(), typed(value))).collect();
     let drawing = Drawing { report, workload, selection: Selection { only, contenders: Vec::new() }, cells };
     let drawn = id < limits::SETTINGS_DRAWN_MAX && !t.rows.is_empty();
-    SettingView {
+    let effects = effects::table_at(report, workload.primary(), own).map(|matrix| {
+        let table = DataTable { caption: matrix.title, head: matrix.head, rows: matrix.rows };
+        context! { table => Serde(table), lines => matrix.lines }
+    });
+    context! {
         id,
-        title: differing(&params, own),
-        sentence: answer.sentence.clone(),
-        more: answer.more.clone(),
+        title => differing(&params, own),
+        sentence => Serde(&answer.sentence),
+        more => Serde(&answer.more),
         drawn,
-        ranking: if drawn { drawing.ranking() } else { Figure::default() },
-        table: main_table(report, workload, t),
-        pending: t.pending.join(", "),
-        latency: drawn.then(|| drawing.latency()).flatten(),
-        costs: drawn.then(|| drawing.costs()),
-        matrix: drawn.then(|| drawing.matrix()).flatten(),
-        effects: effects::table_at(report, workload.primary(), own).map(|matrix| MatrixEffects {
-            table: DataTable { caption: matrix.title, head: matrix.head, rows: matrix.rows },
-            lines: matrix.lines,
-        }),
+        ranking => Serde(if drawn { drawing.ranking() } else { Figure::default() }),
+        table => main_table(report, workload, t),
+        pending => t.pending.join(", "),
+        latency => Serde(drawn.then(|| drawing.latency()).flatten()),
+        costs => Serde(drawn.then(|| drawing.costs())),
+        matrix => Serde(drawn.then(|| drawing.matrix()).flatten()),
+        effects,
     }
 }
 
 /// The terminal's table without the lines of code, which have a separate table.
-fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> MainTable {
+fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Value {
     let without_code = |row: &[String]| [&row[..t.code_columns.start], &row[t.code_columns.end..]].concat();
-    let rows = t.rows.iter().map(|(cell, texts)| Row {
-        class: match verdict_of(report, cell, &report.run.primary).map(|v| v.verdict) {
-            _ if cell.ceiling => "bound",
-            Some(VerdictKind::Better) => "better",
-            Some(VerdictKind::Worse) => "worse",
-            _ => "",
-        },
-        cell: report.cells.iter().position(|c| std::ptr::eq(c, *cell)).unwrap_or_default(),
-        texts: without_code(texts),
-    });
-    let order = match workload.primary() {
-        Some(m) if m.better == Better::Lower => format!("{}, lowest first", m.label),
-        Some(m) => format!("{}, highest first", m.label),
-        None => String::new(),
+    let row = |(cell, texts): &(&Cell, Vec<String>)| {
+        let class = match cell.ceiling {
+            true => "bound",
+            false => table::verdict_class(verdict_of(report, cell, &report.run.primary)),
+        };
+        // The row links to the details of the cell.
+        let index = report.cells.iter().position(|c| std::ptr::eq(c, *cell)).unwrap_or_default();
+        context! { class, cell => index, texts => without_code(texts) }
     };
-    MainTable { caption: order, head: without_code(&t.head), rows: rows.collect() }
+    let order = |m: &Metric| format!("{}, {} first", m.label, answer::superlative(m));
+    context! {
+        caption => workload.primary().map_or(String::new(), order),
+        head => without_code(&t.head),
+        rows => t.rows.iter().map(row).collect::<Vec<_>>(),
+    }
 }
 
 fn machine(report: &Report) -> Vec<(&'static str, String)> {

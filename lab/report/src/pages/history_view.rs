@@ -1,124 +1,68 @@
-//! Histories as pictures with summaries.
+//! Histories as pictures with summaries: values of the template.
 
-use serde::Serialize;
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 
-use crate::history::{Conditions, MetricHistory, History, Line, RatioSeries, Shift};
-use crate::plot::ratio_chart::{self, Dot, Mark, ratio_chart_svg};
+use crate::history::{Conditions, History, Line, MetricHistory, RatioSeries, Shift};
+use crate::plot::ratio_chart::{Dot, Mark, RatioChart, ratio_chart_svg};
+use crate::table::counted;
 use netdyno_lab_analysis::report::ratio;
 
 /// Conditions with pictures, latest first. Others are only listed.
 const CONDITIONS_DRAWN_MAX: usize = 12;
 
-/// Values of the page of a history.
-#[derive(Serialize)]
-pub(super) struct HistoryPage<'a> {
-    pub(super) workload: &'a str,
-    pub(super) sections: Vec<Section<'a>>,
-    pub(super) others: Vec<&'a str>,
-    pub(super) unreadable: &'a [String],
+/// Builds the page of a history. `link` returns the address of a run's page, if it has one.
+pub(super) fn history(history: &History, link: impl Fn(&str) -> Option<String>) -> Value {
+    let (drawn, others) = history.conditions.split_at(history.conditions.len().min(CONDITIONS_DRAWN_MAX));
+    context! {
+        workload => history.workload.as_str(),
+        sections => drawn.iter().map(|c| section(c, &link)).collect::<Vec<_>>(),
+        others => Serde(others.iter().map(|c| &c.title).collect::<Vec<_>>()),
+        unreadable => Serde(&history.unreadable),
+    }
 }
 
 /// Runs under the same conditions.
-#[derive(Serialize)]
-pub(super) struct Section<'a> {
-    title: &'a str,
-    baseline: Option<&'a str>,
-    all: Vec<(&'a str, &'a str)>,
-    runs: Vec<(&'a str, Option<String>)>,
-    metrics: Vec<MetricView<'a>>,
-}
-
-#[derive(Serialize)]
-struct MetricView<'a> {
-    label: &'a str,
-    primary: bool,
-    lines: Vec<LineView<'a>>,
-    changes: usize,
-}
-
-#[derive(Serialize)]
-struct LineView<'a> {
-    label: &'a str,
-    series: Vec<SeriesView>,
-}
-
-#[derive(Serialize)]
-struct SeriesView {
-    name: String,
-    svg: String,
-    summary: String,
-    shifts: Vec<ShiftView>,
-    /// Run, ratio, interval.
-    rows: Vec<(String, String, String)>,
-}
-
-#[derive(Serialize)]
-struct ShiftView {
-    class: &'static str,
-    text: String,
-    run: String,
-    link: Option<String>,
-    significant_at: String,
-    meanwhile: Vec<String>,
-}
-
-/// Builds the page of a history. `link` returns the address of a run's page, if it has one.
-pub(super) fn history(history: &History, link: impl Fn(&str) -> Option<String>) -> HistoryPage<'_> {
-    let drawn = history.conditions.iter().take(CONDITIONS_DRAWN_MAX);
-    HistoryPage {
-        workload: &history.workload,
-        sections: drawn.map(|c| section(c, &link)).collect(),
-        others: history.conditions.iter().skip(CONDITIONS_DRAWN_MAX).map(|c| c.title.as_str()).collect(),
-        unreadable: &history.unreadable,
+fn section(conditions: &Conditions, link: &impl Fn(&str) -> Option<String>) -> Value {
+    let all = conditions.all.iter().filter(|(_, value)| !value.is_empty()).collect::<Vec<_>>();
+    let runs = conditions.runs.iter().map(|id| (id, link(id))).collect::<Vec<_>>();
+    let metric = |course: &MetricHistory| {
+        let lines = course.lines.iter().map(|l| line(conditions, course, l, link)).collect::<Vec<_>>();
+        let shifts = |l: &Line| l.versus.shifts.len() + l.of_ceiling.shifts.len();
+        let changes: usize = course.lines.iter().map(shifts).sum();
+        context! { label => course.metric.label.as_str(), primary => course.metric.primary, lines, changes }
+    };
+    context! {
+        title => conditions.title.as_str(),
+        baseline => Serde(&conditions.baseline),
+        all => Serde(all),
+        runs => Serde(runs),
+        metrics => conditions.courses.iter().map(metric).collect::<Vec<_>>(),
     }
 }
 
-fn section<'a>(conditions: &'a Conditions, link: &impl Fn(&str) -> Option<String>) -> Section<'a> {
-    Section {
-        title: &conditions.title,
-        baseline: conditions.baseline.as_deref(),
-        all: conditions
-            .all
-            .iter()
-            .map(|(n, v)| (n.as_str(), v.as_str()))
-            .filter(|(_, v)| !v.is_empty())
-            .collect(),
-        runs: conditions.runs.iter().map(|id| (id.as_str(), link(id))).collect(),
-        metrics: conditions.courses.iter().map(|c| metric(conditions, c, link)).collect(),
-    }
-}
-
-fn metric<'a>(
-    conditions: &'a Conditions,
-    course: &'a MetricHistory,
-    link: &impl Fn(&str) -> Option<String>,
-) -> MetricView<'a> {
-    let lines: Vec<LineView<'_>> = course.lines.iter().map(|l| line(conditions, course, l, link)).collect();
-    let changes = lines.iter().flat_map(|l| &l.series).map(|s| s.shifts.len()).sum();
-    MetricView { label: &course.metric.label, primary: course.metric.primary, lines, changes }
-}
-
-fn line<'a>(
-    conditions: &'a Conditions,
+/// The series of a contender.
+fn line(
+    conditions: &Conditions,
     course: &MetricHistory,
-    line: &'a Line,
+    line: &Line,
     link: &impl Fn(&str) -> Option<String>,
-) -> LineView<'a> {
+) -> Value {
     let versus = conditions.baseline.as_deref().map(|b| format!("{} relative to {b}", course.metric.label));
     let candidates =
         [(versus.unwrap_or_default(), &line.versus), ("share of the ceiling".to_owned(), &line.of_ceiling)];
     let present = candidates.into_iter().filter(|(_, series)| !series.points.is_empty());
-    let series = present.map(|(name, series)| view(conditions, &line.label, name, series, link));
-    LineView { label: &line.label, series: series.collect() }
+    let series = present.map(|(name, s)| series(conditions, &line.label, &name, s, link));
+    context! { label => line.label.as_str(), series => series.collect::<Vec<_>>() }
 }
 
-fn view(
+fn series(
     conditions: &Conditions,
     label: &str,
-    name: String,
+    name: &str,
     series: &RatioSeries,
     link: &impl Fn(&str) -> Option<String>,
-) -> SeriesView {
+) -> Value {
     let run = |point: usize| series.points[point].run;
     let dots = series.points.iter().map(|p| Dot {
         at: p.run,
@@ -127,7 +71,7 @@ fn view(
         high: p.within.high,
     });
     let levels = series.levels();
-    let picture = ratio_chart::RatioChart {
+    let picture = RatioChart {
         title: format!("{label}: {name}, {}", counted(series.points.len(), "run")),
         places: conditions.runs.len(),
         dots: dots.collect(),
@@ -135,14 +79,14 @@ fn view(
         marks: series.shifts.iter().map(|s| Mark { at: run(s.at), better: s.better }).collect(),
     };
     let shift = |s: &Shift| {
-        let id = &conditions.runs[run(s.at)];
-        ShiftView {
-            class: if s.better { "better" } else { "worse" },
-            text: factor(s),
-            run: id.clone(),
-            link: link(id),
-            significant_at: conditions.runs[run(s.sure_at)].clone(),
-            meanwhile: s.meanwhile.clone(),
+        let id = conditions.runs[run(s.at)].as_str();
+        context! {
+            class => if s.better { "better" } else { "worse" },
+            text => factor(s),
+            run => id,
+            link => Serde(link(id)),
+            significant_at => conditions.runs[run(s.sure_at)].as_str(),
+            meanwhile => Serde(&s.meanwhile),
         }
     };
     let ends = |low: Option<f64>, high: Option<f64>| {
@@ -150,14 +94,14 @@ fn view(
     };
     let rows = series.points.iter().map(|p| {
         let within = &p.within;
-        (conditions.runs[p.run].clone(), ratio(within.ratio), ends(within.low, within.high))
+        (&conditions.runs[p.run], ratio(within.ratio), ends(within.low, within.high))
     });
-    SeriesView {
-        summary: summary(series, &levels),
+    context! {
         name,
-        svg: ratio_chart_svg(&picture).inline(),
-        shifts: series.shifts.iter().map(shift).collect(),
-        rows: rows.collect(),
+        summary => summary(series, &levels),
+        svg => ratio_chart_svg(&picture).inline(),
+        shifts => series.shifts.iter().map(shift).collect::<Vec<_>>(),
+        rows => Serde(rows.collect::<Vec<_>>()),
     }
 }
 
@@ -182,8 +126,4 @@ fn summary(series: &RatioSeries, levels: &[(usize, usize, f64)]) -> String {
         0 => format!("mean {level} over {runs}, no change"),
         n => format!("{level} since the last of {}; {runs}", counted(n, "change")),
     }
-}
-
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -4,11 +4,12 @@
 //! Each refresh reads the trials added since the last one and judges them with the functions that decide when
 //! to stop.
 
-use serde::Serialize;
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 
 use super::PageError;
-use super::history_view::counted;
 use crate::plot::ratio_chart::{Dot, RatioChart, ratio_chart_svg};
+use crate::table::{counted, status, verdict_class};
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_analysis::verdicts::Judge;
 use netdyno_lab_manifest::Workload;
@@ -37,45 +38,6 @@ pub struct Following {
     last: i64,
     rounds: Vec<Round>,
     is_measured: bool,
-}
-
-/// Values of the template.
-#[derive(Debug, Serialize)]
-pub(super) struct State {
-    headline: String,
-    /// Whether the run has ended, or the process that measured it.
-    is_over: bool,
-    begun: String,
-    done_s: u64,
-    budget_s: u64,
-    round: String,
-    decided: usize,
-    compared: usize,
-    cells: Vec<CellState>,
-    waiting: Vec<String>,
-    failed: Vec<Failed>,
-    warnings: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct CellState {
-    label: String,
-    setting: String,
-    value: String,
-    trials: u32,
-    summary: String,
-    class: &'static str,
-    svg: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Failed {
-    label: String,
-    setting: String,
-    status: &'static str,
-    reason: String,
-    printed: String,
-    remedy: String,
 }
 
 impl Following {
@@ -153,10 +115,11 @@ impl Following {
     /// # Errors
     /// If the report cannot be built or the state cannot be rendered.
     pub fn html(&self) -> Result<String, PageError> {
-        super::rendered("state.html", minijinja::context! { state => minijinja::value::Serde(self.state()?) })
+        super::rendered("state.html", context! { state => self.state()? })
     }
 
-    pub(super) fn state(&self) -> Result<State, PageError> {
+    /// Values of the template.
+    pub(super) fn state(&self) -> Result<Value, PageError> {
         let report = netdyno_lab_analysis::report::build(&self.run)?;
         let settings = &self.run.header.settings;
         let primary = &report.run.primary;
@@ -169,30 +132,30 @@ impl Following {
             .filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
         let cells = measured.map(|(index, cell)| self.cell(&report, &of_primary, index, cell, setting(cell)));
         let failed = report.cells.iter().filter_map(|cell| {
-            let status = match cell.status {
-                CellStatus::Failed => "failed",
-                CellStatus::Skipped => "skipped",
-                CellStatus::Planned | CellStatus::Ok => return None,
-            };
-            let (label, reason) = (cell.label.clone(), cell.reason.clone());
-            let (printed, remedy) = (cell.stderr.clone(), cell.remedy.clone());
-            Some(Failed { label, setting: setting(cell), status, reason, printed, remedy })
+            if !matches!(cell.status, CellStatus::Failed | CellStatus::Skipped) {
+                return None;
+            }
+            let status = status(cell.status);
+            let (label, reason) = (cell.label.as_str(), cell.reason.as_str());
+            let (printed, remedy) = (cell.stderr.as_str(), cell.remedy.as_str());
+            Some(context! { label, setting => setting(cell), status, reason, printed, remedy })
         });
         let waiting = report.cells.iter().filter(|c| c.status == CellStatus::Planned);
         let (block, unit) = (self.run.trials.last().map_or(0, |t| t.block + 1), unit(&of_primary));
-        Ok(State {
-            headline: report.run.headline.clone(),
-            is_over: self.is_over(),
-            begun: self.run.header.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-            done_s: self.run.elapsed_s().round() as u64,
-            budget_s: settings.budget_seconds.round() as u64,
-            round: format!("{unit} {block} of at most {}", settings.max_blocks),
-            decided: of_primary.iter().filter(|v| v.verdict != VerdictKind::Undecided).count(),
-            compared: of_primary.len(),
-            cells: cells.collect(),
-            waiting: waiting.map(|c| c.label.clone()).collect(),
-            failed: failed.collect(),
-            warnings: report.warnings.clone(),
+        let decided = of_primary.iter().filter(|v| v.verdict != VerdictKind::Undecided).count();
+        Ok(context! {
+            headline => report.run.headline.as_str(),
+            is_over => self.is_over(),
+            begun => self.run.header.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+            done_s => self.run.elapsed_s().round() as u64,
+            budget_s => settings.budget_seconds.round() as u64,
+            round => format!("{unit} {block} of at most {}", settings.max_blocks),
+            decided,
+            compared => of_primary.len(),
+            cells => cells.collect::<Vec<_>>(),
+            waiting => Serde(waiting.map(|c| &c.label).collect::<Vec<_>>()),
+            failed => failed.collect::<Vec<_>>(),
+            warnings => Serde(&report.warnings),
         })
     }
 
@@ -203,10 +166,8 @@ impl Following {
         index: usize,
         cell: &Cell,
         setting: String,
-    ) -> CellState {
+    ) -> Value {
         let primary = self.workload.primary();
-        let figure = primary.and_then(|m| cell.metrics.get(&m.name));
-        let value = figure.and_then(|f| Some(netdyno_lab_analysis::report::value(f.value?, &f.unit)));
         let verdict = verdicts.iter().find(|v| v.cell == index);
         let is_baseline =
             verdicts.iter().any(|v| v.baseline == cell.label && report.cells[v.cell].params == cell.params);
@@ -217,20 +178,15 @@ impl Following {
             None if cell.generator_limited => "not ranked: limited by its load generator".to_owned(),
             None => String::new(),
         };
-        CellState {
-            summary: summary
-                .strip_prefix(&format!("{}: ", cell.label))
-                .map_or(summary.clone(), str::to_owned),
-            label: cell.label.clone(),
+        let prefix = format!("{}: ", cell.label);
+        context! {
+            summary => summary.strip_prefix(&prefix).unwrap_or(&summary),
+            label => cell.label.as_str(),
             setting,
-            value: value.unwrap_or_else(|| "not measured".to_owned()),
-            trials: cell.trials,
-            class: match verdict.map(|v| v.verdict) {
-                Some(VerdictKind::Better) => "better",
-                Some(VerdictKind::Worse) => "worse",
-                _ => "",
-            },
-            svg: verdict.map(|v| self.convergence(index, v)),
+            value => primary.map_or(String::new(), |m| cell.value_text(&m.name)),
+            trials => cell.trials,
+            class => verdict_class(verdict.copied()),
+            svg => Serde(verdict.map(|v| self.convergence(index, v))),
         }
     }
 

@@ -16,8 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use minijinja::value::Serde;
-use minijinja::{Environment, context};
-use serde::Serialize;
+use minijinja::{Environment, Value, context};
 
 pub use address::{Address, is_name};
 pub use live::{Following, Round};
@@ -108,24 +107,23 @@ impl Pages<'_> {
         let workloads = self.store.workloads()?;
         let count: usize = workloads.iter().map(|(_, n)| n).sum();
         let rows = self.rows(&self.store.list(Listing::newest(NEWEST))?, "");
-        let workloads = workloads.into_iter().map(|(name, runs)| views::Workload {
-            link: is_name(&name).then(|| Address::History(name.clone()).path()),
-            name,
-            runs,
-        });
-        let studies = self.studies.map_or_else(Vec::new, |studies| {
+        let workload = |(name, runs): (String, usize)| {
+            let link = is_name(&name).then(|| Address::History(name.clone()).path());
+            context! { link => Serde(link), name, runs }
+        };
+        let studies: Vec<(String, String)> = self.studies.map_or_else(Vec::new, |studies| {
             let title = |name: String| Some((Address::Study(name.clone()).path(), studies.get(&name)?.title));
             studies.names().into_iter().filter_map(title).collect()
         });
-        let index = views::Index {
-            running: rows.iter().filter(|row| row.is_measured).cloned().collect(),
-            rows,
+        let index = context! {
+            running => Serde(rows.iter().filter(|row| row.is_measured).collect::<Vec<_>>()),
+            rows => Serde(&rows),
             count,
-            all: Address::Runs(1).path(),
-            workloads: workloads.collect(),
-            studies,
+            all => Address::Runs(1).path(),
+            workloads => workloads.into_iter().map(workload).collect::<Vec<_>>(),
+            studies => Serde(studies),
         };
-        self.render("index.html", &Address::Index, "Netdyno", &index)
+        self.render("index.html", &Address::Index, "Netdyno", index)
     }
 
     fn runs(&self, part: usize) -> Result<Option<String>, PageError> {
@@ -138,12 +136,12 @@ impl Pages<'_> {
         }
         let is_more = runs.len() > RUNS_A_PAGE;
         runs.truncate(RUNS_A_PAGE);
-        let page = views::Runs {
-            rows: self.rows(&runs, address.to_top()),
-            newer: (part > 1).then(|| Address::Runs(part - 1).path()),
-            older: is_more.then(|| Address::Runs(part + 1).path()),
+        let page = context! {
+            rows => Serde(self.rows(&runs, address.to_top())),
+            newer => Serde((part > 1).then(|| Address::Runs(part - 1).path())),
+            older => Serde(is_more.then(|| Address::Runs(part + 1).path())),
         };
-        self.render("runs.html", &address, "Runs", &page).map(Some)
+        self.render("runs.html", &address, "Runs", page).map(Some)
     }
 
     fn rows(&self, runs: &[Listed], to_top: &str) -> Vec<Row> {
@@ -174,8 +172,8 @@ impl Pages<'_> {
             following.refresh(self.store)?;
             let address = Address::Run(id.to_owned());
             let title = format!("{id} · {}", following.workload());
-            let page = views::Live { id, state: following.state()?, events: format!("{id}/events") };
-            return self.render("live.html", &address, &title, &page).map(Some);
+            let page = context! { state => following.state()?, events => format!("{id}/events") };
+            return self.render("live.html", &address, &title, page).map(Some);
         }
         views::run_page(&self.store.load(id)?).map(Some)
     }
@@ -184,17 +182,17 @@ impl Pages<'_> {
         let Some(history) = history::load(self.store, workload)? else { return Ok(None) };
         let address = Address::History(workload.to_owned());
         let title = format!("History of {workload}");
-        let page = views::history(&history, |id| {
+        let page = history_view::history(&history, |id| {
             let has_page = is_name(id) && self.with_page.is_none_or(|with| with.contains(id));
             has_page.then(|| format!("../{}", Address::Run(id.to_owned()).path()))
         });
-        self.render("history.html", &address, &title, &page).map(Some)
+        self.render("history.html", &address, &title, page).map(Some)
     }
 
     fn study(&self, name: &str) -> Result<Option<String>, PageError> {
         let Some(study) = self.studies.and_then(|s| s.get(name)) else { return Ok(None) };
-        let page = views::StudyPage { body: &study.body };
-        self.render("study.html", &Address::Study(name.to_owned()), &study.title, &page).map(Some)
+        let page = context! { body => study.body };
+        self.render("study.html", &Address::Study(name.to_owned()), &study.title, page).map(Some)
     }
 
     fn render(
@@ -202,21 +200,20 @@ impl Pages<'_> {
         template: &str,
         address: &Address,
         title: &str,
-        page: impl Serialize,
+        page: Value,
     ) -> Result<String, PageError> {
         render(template, title, address.to_top(), page)
     }
 }
 
 /// Renders a page with the layout of every page.
-fn render(template: &str, title: &str, to_top: &str, page: impl Serialize) -> Result<String, PageError> {
+fn render(template: &str, title: &str, to_top: &str, page: Value) -> Result<String, PageError> {
     let (style, policy) = &*STYLE;
-    let page = Serde(page);
     rendered(template, context! { style, policy, title, to_top, page })
 }
 
 /// Renders a template.
-fn rendered(template: &str, values: minijinja::Value) -> Result<String, PageError> {
+fn rendered(template: &str, values: Value) -> Result<String, PageError> {
     let template = ENVIRONMENT.get_template(template);
     template.and_then(|t| t.render(values)).map_err(|e| PageError::Page(e.to_string()))
 }

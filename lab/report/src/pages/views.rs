@@ -5,34 +5,7 @@ use serde::Serialize;
 use crate::listed::{abbreviated, state};
 use netdyno_lab_store::{Listed, Run, RunStatus};
 
-pub(super) use super::history_view::history;
-use super::live::State;
 use super::{Address, PageError, is_name};
-
-#[derive(Serialize)]
-pub(super) struct Index {
-    pub(super) running: Vec<Row>,
-    pub(super) rows: Vec<Row>,
-    pub(super) count: usize,
-    pub(super) all: String,
-    pub(super) workloads: Vec<Workload>,
-    /// Addresses and titles.
-    pub(super) studies: Vec<(String, String)>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Workload {
-    pub(super) name: String,
-    pub(super) runs: usize,
-    pub(super) link: Option<String>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Runs {
-    pub(super) rows: Vec<Row>,
-    pub(super) newer: Option<String>,
-    pub(super) older: Option<String>,
-}
 
 /// A row of a list of runs.
 #[derive(Clone, Serialize)]
@@ -66,18 +39,6 @@ impl Row {
             contenders: abbreviated(&run.contenders),
         }
     }
-}
-
-#[derive(Serialize)]
-pub(super) struct Live<'a> {
-    pub(super) id: &'a str,
-    pub(super) state: State,
-    pub(super) events: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct StudyPage<'a> {
-    pub(super) body: &'a str,
 }
 
 /// Renders the page of a run that is not running.

@@ -4,7 +4,6 @@
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
 use super::{PlotError, ROWS_MAX, Selection, direction, footer, of_one_setting};
-use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
 use netdyno_lab_manifest::{Metric, Source, Workload};
 
@@ -104,7 +103,7 @@ pub fn bars(
     let row = |(cell, m): &(&Cell, &MetricValue)| Bar {
         label: cell.label.clone(),
         value: m.value,
-        text: m.value.map_or_else(|| "not measured".to_owned(), |v| format::value(v, &m.unit)),
+        text: cell.value_text(&metric.name),
         parts: roles.iter().map(|r| m.per_role.get(r).copied().unwrap_or(0.0)).collect(),
         range: None,
         bound: cell.ceiling,

@@ -186,7 +186,7 @@ pub(super) fn px(value: f64) -> String {
 }
 
 /// Escapes text for XML and HTML, and removes control characters.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

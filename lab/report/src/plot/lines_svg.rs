@@ -3,7 +3,7 @@
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
-use super::scale::{decades, even};
+use super::scale::{Scale, decades, even};
 use super::{Plot, Point, Series};
 use netdyno_lab_analysis::report::format;
 
@@ -20,22 +20,21 @@ const PADDING: f64 = 0.2;
 /// Points closer than this to the line between their neighbours are omitted, in px.
 const TOLERANCE: f64 = 0.4;
 const RADIUS: f64 = 4.0;
+const TOP: f64 = 34.0;
 
 /// The plotting area and the ranges of its axes.
 struct Field {
     left: f64,
     right: f64,
-    top: f64,
     bottom: f64,
     x: (f64, f64),
-    y: (f64, f64),
+    y: Scale,
 }
 
 impl Field {
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let across = (x - self.x.0) / (self.x.1 - self.x.0);
-        let up = (y.max(self.y.0) / self.y.0).ln() / (self.y.1 / self.y.0).ln();
-        (self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top))
+        (self.left + across * (self.right - self.left), self.y.at(y))
     }
 }
 
@@ -44,20 +43,21 @@ impl Field {
 pub fn lines_svg(plot: &Plot, width: f64) -> Picture {
     let is_wide = width >= WIDE_MIN;
     let (first, last) = (plot.x_ticks.first().map_or(0.0, |t| t.0), plot.x_ticks.last().map_or(1.0, |t| t.0));
+    let bottom = TOP + FIELD[usize::from(!is_wide)];
+    let (low, high) = y_range(plot);
     let field = Field {
         left: if is_wide { 84.0 } else { 60.0 },
         right: if is_wide { width - NAMES_WIDTH } else { width - 8.0 },
-        top: 34.0,
-        bottom: 34.0 + FIELD[usize::from(!is_wide)],
+        bottom,
         x: (first - PADDING, last + PADDING),
-        y: y_range(plot),
+        y: Scale { low, high, begin: bottom, end: TOP },
     };
     let mut canvas = Canvas::default();
     axes(&mut canvas, plot, &field, is_wide);
     for (i, series) in plot.series.iter().enumerate() {
         draw(&mut canvas, series, i, &field);
     }
-    let mut bottom = field.bottom + 44.0;
+    let mut bottom = bottom + 44.0;
     if is_wide {
         names_at_ends(&mut canvas, plot, &field, width);
     } else {
@@ -79,7 +79,7 @@ fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, is_wide: bool) {
         &format!("{}, logarithmic scale", plot.y_label),
     );
     // A small range has equal steps instead of 1, 2 and 5.
-    let (low, high) = field.y;
+    let Scale { low, high, .. } = field.y;
     let values = if high / low < 5.0 { even(low, high) } else { decades(low, high) };
     for value in values {
         let (_, y) = field.at(0.0, value);
@@ -89,7 +89,7 @@ fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, is_wide: bool) {
     // Labels that would overlap the previous one are omitted.
     let mut free = f64::NEG_INFINITY;
     for (value, label) in &plot.x_ticks {
-        let (x, half) = (field.at(*value, field.y.0).0, SMALL_LETTER * label.chars().count() as f64 / 2.0);
+        let (x, half) = (field.at(*value, low).0, SMALL_LETTER * label.chars().count() as f64 / 2.0);
         canvas.line("grid", (x, field.bottom), (x, field.bottom + 4.0));
         if x - half >= free {
             canvas.text("small middle", x, field.bottom + 18.0, label);

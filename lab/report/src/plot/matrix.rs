@@ -2,7 +2,8 @@
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::HEAT_STEPS;
-use super::{PlotError, ROWS_MAX, Selection, check_other_parameters, chosen, direction, footer};
+use super::{PlotError, ROWS_MAX, Selection, check_parameters, chosen, direction, footer};
+use crate::table;
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::{Better, Workload};
@@ -60,7 +61,7 @@ pub fn matrix(
     let metric = workload.metric(metric)?;
     let mut cells = chosen(report, workload, selection)?;
     cells.retain(|c| !c.ceiling);
-    check_other_parameters(&cells, None)?;
+    check_parameters(&cells, None)?;
     let varying = |role: &&String| !report.run.partners.contains_key(*role);
     let roles: Vec<&String> = report.run.roles.iter().filter(varying).collect();
     let [down, across] = roles[..] else { return Err(PlotError::NoMatrix) };
@@ -80,10 +81,7 @@ pub fn matrix(
     if rows.len().max(columns.len()) > ROWS_MAX {
         return Err(PlotError::TooMany(rows.len().max(columns.len()), ROWS_MAX));
     }
-    let value = |c: &Cell| {
-        let figure = c.metrics.get(&metric.name).filter(|_| c.status == CellStatus::Ok);
-        figure.and_then(|m| m.value).filter(|v| *v > 0.0)
-    };
+    let value = |c: &Cell| c.value(&metric.name).filter(|v| c.status == CellStatus::Ok && *v > 0.0);
     let values = cells.iter().filter_map(|c| value(c));
     let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
     if high <= 0.0 {
@@ -100,7 +98,7 @@ pub fn matrix(
                 step: Some(step(v, (low, high), metric.better)),
             },
             None if cell.status == CellStatus::Ok => Square { text: "none".to_owned(), step: None },
-            None => Square { text: format!("{:?}", cell.status).to_lowercase(), step: None },
+            None => Square { text: table::status(cell.status).to_owned(), step: None },
         })
     };
     let squares = rows.iter().map(|r| columns.iter().map(|c| square(r, c)).collect()).collect();

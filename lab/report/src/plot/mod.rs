@@ -3,7 +3,6 @@
 
 mod bars;
 mod canvas;
-pub mod ratio_chart;
 pub(crate) mod ink;
 mod lines_svg;
 mod matrix;
@@ -11,6 +10,7 @@ mod matrix;
 mod png;
 mod ranking;
 mod ranking_svg;
+pub mod ratio_chart;
 mod scale;
 
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ use netdyno_lab_store::CellStatus;
 
 pub use bars::{Bar, Bars, bars, bars_svg, cost, costs, shares};
 pub use canvas::Picture;
+pub(crate) use canvas::escaped;
 pub use lines_svg::lines_svg;
 pub use matrix::{Matrix, Square, matrix, matrix_svg};
 #[cfg(feature = "png")]
@@ -98,11 +99,8 @@ pub enum PlotError {
     /// A parameter, metric or contender is unknown, or a value is out of range.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Cells of a contender differ in another parameter than that of the axis.
-    #[error("cells also differ in {0}: select one value with --where {0}=VALUE")]
-    Ambiguous(String),
-    /// Cells of a contender differ in a parameter, but the plot has one row per contender.
-    #[error("cells differ in {0}: plot against it with --x {0}, or select one value with --where {0}=VALUE")]
+    /// Cells of a contender differ in a parameter that is not on the axis.
+    #[error("cells differ in {0}: select one value with --where {0}=VALUE, or plot against it with --x {0}")]
     Several(String),
     /// No selected cell has a value.
     #[error(
@@ -148,7 +146,7 @@ pub fn against(
     let spec = workload.param(x)?;
     let metric = workload.metric(y)?;
     let cells = selected(report, workload, selection)?;
-    check_other_parameters(&cells, Some(x))?;
+    check_parameters(&cells, Some(x))?;
     let mut places: Vec<&Value> = Vec::new();
     for value in cells.iter().filter_map(|c| c.params.get(x)) {
         if !places.contains(&value) {
@@ -161,7 +159,7 @@ pub fn against(
     for cell in &cells {
         let Some((i, figure)) = place(cell).zip(cell.metrics.get(y)) else { continue };
         let Some(value) = figure.value.filter(|v| *v > 0.0) else { continue };
-        let range = figure.samples.iter().fold((value, value), |(a, b), s| (a.min(*s), b.max(*s)));
+        let range = figure.range_with(value);
         let points = series.entry(&cell.label).or_default();
         let x = i as f64;
         if points.iter().any(|p| p.x == x) {
@@ -198,7 +196,7 @@ pub fn curves(
     selection: &Selection,
 ) -> Result<Plot, PlotError> {
     let cells = selected(report, workload, selection)?;
-    check_other_parameters(&cells, None)?;
+    check_parameters(&cells, None)?;
     let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for cell in &cells {
         let points = curve(cell.curves.get(name).map_or(&[], Vec::as_slice), is_load_held(cell));
@@ -339,7 +337,11 @@ fn of_one_setting<'a>(
     selection: &Selection,
 ) -> Result<Vec<&'a Cell>, PlotError> {
     let mut cells = selected(report, workload, selection)?;
-    check_one_setting(&cells)?;
+    check_parameters(&cells, None)?;
+    let is_repeated = |(i, cell): (usize, &&Cell)| cells[..i].iter().any(|c| c.label == cell.label);
+    if cells.iter().enumerate().any(is_repeated) {
+        return Err(PlotError::Twice);
+    }
     if let Some(primary) = workload.primary() {
         table::sort(&mut cells, primary);
     }
@@ -371,24 +373,12 @@ fn chosen<'a>(
 }
 
 /// Checks that cells differ only in `x` and in the duration of measurement.
-fn check_other_parameters(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
-    other_difference(cells, x)?.map_or(Ok(()), |name| Err(PlotError::Ambiguous(name)))
-}
-
-/// Checks that cells have the same parameters and that each contender occurs once.
-fn check_one_setting(cells: &[&Cell]) -> Result<(), PlotError> {
-    if let Some(name) = other_difference(cells, None)? {
-        return Err(PlotError::Several(name));
-    }
-    let twice = |(i, cell): (usize, &&Cell)| cells[..i].iter().any(|c| c.label == cell.label);
-    if cells.iter().enumerate().any(twice) { Err(PlotError::Twice) } else { Ok(()) }
-}
-
-fn other_difference(cells: &[&Cell], x: Option<&str>) -> Result<Option<String>, PlotError> {
+fn check_parameters(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
     if cells.is_empty() {
         return Err(PlotError::Empty);
     }
-    Ok(differing(cells).into_iter().find(|name| Some(name.as_str()) != x))
+    let other = differing(cells).into_iter().find(|name| Some(name.as_str()) != x);
+    other.map_or(Ok(()), |name| Err(PlotError::Several(name)))
 }
 
 /// Parameters that cells differ in, except for the duration of measurement.

@@ -12,9 +12,6 @@ use netdyno_lab_store::{Verdict, VerdictKind};
 const AXIS_MOST: f64 = 2.5;
 /// Maximum length of the baseline's name in the column head.
 const HEAD_CHARS_MAX: usize = 32;
-/// Intervals whose ends are further apart than this factor are not printed.
-const INTERVAL_FACTOR_MAX: f64 = 1e4;
-
 /// Data of a ranking. All positions are above 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
@@ -89,7 +86,7 @@ pub fn ranking(
     selection: &Selection,
 ) -> Result<Ranking, PlotError> {
     let metric = workload.metric(metric)?;
-    let value = |c: &Cell| c.metrics.get(&metric.name).and_then(|m| m.value).filter(|v| *v > 0.0);
+    let value = |c: &Cell| c.value(&metric.name).filter(|v| *v > 0.0);
     let mut cells = of_one_setting(report, workload, selection)?;
     cells.retain(|c| value(c).is_some());
     match cells.iter().filter(|c| !c.ceiling).count() {
@@ -112,7 +109,8 @@ pub fn ranking(
         Some(baseline) => format!("{} relative to {baseline}", metric.label),
         None => metric.label.clone(),
     };
-    let rows: Vec<RankingRow> = cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
+    let rows: Vec<RankingRow> =
+        cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
     let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
     Ok(Ranking {
         title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
@@ -163,12 +161,18 @@ fn same_setting(a: &Cell, b: &Cell) -> bool {
 /// The names of the cells without results.
 fn missing(report: &Report, reference: &Cell) -> Option<String> {
     let without = report.cells.iter().filter(|c| same_setting(c, reference) && c.status != CellStatus::Ok);
-    let names = without.map(|c| format!("{} ({})", c.label, format!("{:?}", c.status).to_lowercase()));
+    let names = without.map(|c| format!("{} ({})", c.label, table::status(c.status)));
     let names: Vec<String> = names.collect();
     (!names.is_empty()).then(|| format!("Without results: {}", names.join(", ")))
 }
 
-fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ceiling: Option<f64>) -> RankingRow {
+fn row(
+    report: &Report,
+    cell: &Cell,
+    metric: &Metric,
+    baseline: Option<&str>,
+    ceiling: Option<f64>,
+) -> RankingRow {
     let figure = &cell.metrics[&metric.name];
     let value = figure.value.unwrap_or_default();
     let verdict = verdict_of(report, cell, &metric.name);
@@ -176,11 +180,11 @@ fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ce
     let (kind, word) = match verdict {
         _ if cell.ceiling => (Kind::Bound, "ceiling"),
         _ if is_baseline => (Kind::Baseline, "baseline"),
-        Some(v) => kind_of(v.verdict),
+        Some(v) => (kind_of(v.verdict), v.verdict.word()),
         None if !is_load_held(cell) => (Kind::Same, "load not held"),
         None => (Kind::Same, ""),
     };
-    let trials = figure.samples.iter().fold((value, value), |(a, b), s| (a.min(*s), b.max(*s)));
+    let trials = figure.range_with(value);
     let (at, range, detail) = match (baseline, verdict) {
         (None, _) => (
             Some(value),
@@ -208,12 +212,12 @@ fn row(report: &Report, cell: &Cell, metric: &Metric, baseline: Option<&str>, ce
     }
 }
 
-fn kind_of(verdict: VerdictKind) -> (Kind, &'static str) {
+fn kind_of(verdict: VerdictKind) -> Kind {
     match verdict {
-        VerdictKind::Better => (Kind::Better, "better"),
-        VerdictKind::Worse => (Kind::Worse, "worse"),
-        VerdictKind::NoDifference => (Kind::Same, "no difference"),
-        VerdictKind::Undecided => (Kind::Open, "undecided"),
+        VerdictKind::Better => Kind::Better,
+        VerdictKind::Worse => Kind::Worse,
+        VerdictKind::NoDifference => Kind::Same,
+        VerdictKind::Undecided => Kind::Open,
     }
 }
 
@@ -224,10 +228,7 @@ fn bounds(v: &Verdict) -> Option<(Option<f64>, Option<f64>)> {
 /// The ratio, with its interval unless that is too wide.
 fn detail(v: &Verdict) -> String {
     let Some(ratio) = v.ratio else { return String::new() };
-    match v.low.zip(v.high).filter(|(low, high)| *high <= INTERVAL_FACTOR_MAX * low) {
-        Some((low, high)) => {
-            format!("{}x ({} - {})", format::ratio(ratio), format::ratio(low), format::ratio(high))
-        }
-        None => format!("{}x", format::ratio(ratio)),
-    }
+    let is_narrow = v.low.zip(v.high).is_some_and(|(low, high)| high <= table::INTERVAL_FACTOR_MAX * low);
+    let interval = if is_narrow { format!(" {}", table::interval(v)) } else { String::new() };
+    format!("{}x{interval}", format::ratio(ratio))
 }

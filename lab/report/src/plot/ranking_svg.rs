@@ -74,7 +74,7 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
         canvas.line("rule", (pad, y), (width - pad, y));
     }
     for tick in scale.ticks() {
-        let x = scale.x(tick);
+        let x = scale.at(tick);
         vertical_line(canvas, "grid", x, layout, ranking.rows.len());
         let text = match &ranking.unit {
             Some(unit) => format::value(tick, unit),
@@ -86,10 +86,10 @@ fn axes(canvas: &mut Canvas, ranking: &Ranking, scale: &Scale, layout: &Layout, 
     let axis = fitted(&ranking.axis, 2.0 * middle.min(width - middle), SMALL_LETTER);
     canvas.text("small middle", middle, bottom + 34.0, &axis);
     if ranking.unit.is_none() {
-        vertical_line(canvas, "one", scale.x(1.0), layout, ranking.rows.len());
+        vertical_line(canvas, "one", scale.at(1.0), layout, ranking.rows.len());
     }
     if let Some(bound) = ranking.ceiling {
-        let x = scale.x(bound);
+        let x = scale.at(bound);
         vertical_line(canvas, "ceiling", x, layout, ranking.rows.len());
         // The label extends away from the nearer column head.
         let anchor = if x > f64::midpoint(layout.left, layout.right) { "end" } else { "start" };
@@ -133,7 +133,7 @@ fn row_text(canvas: &mut Canvas, row: &RankingRow, layout: &Layout, width: f64, 
 fn marks(canvas: &mut Canvas, row: &RankingRow, scale: &Scale, y: f64) {
     let class = class(row.kind);
     if let Some((low, high)) = row.range {
-        let ends = [low.map_or(scale.left, |v| scale.x(v)), high.map_or(scale.right, |v| scale.x(v))];
+        let ends = [low.map_or(scale.begin, |v| scale.at(v)), high.map_or(scale.end, |v| scale.at(v))];
         canvas.line(&format!("range {class}"), (ends[0], y), (ends[1], y));
         for ((end, x), left) in [low, high].into_iter().zip(ends).zip([true, false]) {
             // A stroke at an end, an arrow if the interval extends beyond the axis.
@@ -142,8 +142,8 @@ fn marks(canvas: &mut Canvas, row: &RankingRow, scale: &Scale, y: f64) {
         }
     }
     match row.at {
-        Some(at) if scale.contains(at) => canvas.circle(&format!("dot {class}"), (scale.x(at), y), 4.5),
-        Some(at) => canvas.mark(&format!("range {class}"), (scale.x(at), y), arrow(at < scale.low)),
+        Some(at) if scale.contains(at) => canvas.circle(&format!("dot {class}"), (scale.at(at), y), 4.5),
+        Some(at) => canvas.mark(&format!("range {class}"), (scale.at(at), y), arrow(at < scale.low)),
         None => {}
     }
 }

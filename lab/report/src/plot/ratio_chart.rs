@@ -1,6 +1,7 @@
 //! A ratio over runs or blocks: dots with intervals, mean levels, and changes.
 
 use super::canvas::{Canvas, Picture};
+use super::scale::Scale;
 
 /// A dot with its interval. Unbounded ends are none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,12 +56,13 @@ const SPAN_LEAST: f64 = 1.1;
 pub fn ratio_chart_svg(course: &RatioChart) -> Picture {
     let mut canvas = Canvas::default();
     let axis = Axis::new(course);
-    for value in [axis.high, (axis.low * axis.high).sqrt(), axis.low] {
+    let Scale { low, high, .. } = axis.ratios;
+    for value in [high, (low * high).sqrt(), low] {
         let y = axis.y(value);
         canvas.line("grid", (LEFT, y), (RIGHT, y));
         canvas.text("small tiny end", LEFT - 6.0, y + 4.0, &label(value));
     }
-    if axis.low < 1.0 && 1.0 < axis.high {
+    if low < 1.0 && 1.0 < high {
         canvas.line("one", (LEFT, axis.y(1.0)), (RIGHT, axis.y(1.0)));
     }
     for mark in &course.marks {
@@ -79,7 +81,7 @@ pub fn ratio_chart_svg(course: &RatioChart) -> Picture {
             let end = |end: Option<f64>, at: f64| end.map_or(at, |v| axis.y(v));
             canvas.line("whisker", (x, end(dot.low, BOTTOM)), (x, end(dot.high, TOP)));
         }
-        canvas.circle("dot base", (x, axis.y(dot.ratio)), axis.radius);
+        canvas.circle("dot base", (x, axis.y(dot.ratio)), (90.0 / axis.places).clamp(1.5, 3.5));
     }
     canvas.finish(WIDTH, HEIGHT, &course.title, "", Vec::new())
 }
@@ -91,10 +93,8 @@ fn label(value: f64) -> String {
 }
 
 struct Axis {
-    low: f64,
-    high: f64,
+    ratios: Scale,
     places: f64,
-    radius: f64,
 }
 
 impl Axis {
@@ -106,8 +106,8 @@ impl Axis {
         let low = ends(|d| d.low).fold(least, f64::min).max(least / REACH_MOST);
         let high = ends(|d| d.high).fold(most, f64::max).min(most * REACH_MOST);
         let wider = (SPAN_LEAST / (high / low)).max(1.0).sqrt();
-        let places = course.places.max(1) as f64;
-        Axis { low: low / wider, high: high * wider, places, radius: (90.0 / places).clamp(1.5, 3.5) }
+        let ratios = Scale { low: low / wider, high: high * wider, begin: BOTTOM, end: TOP };
+        Axis { ratios, places: course.places.max(1) as f64 }
     }
 
     fn x(&self, place: f64) -> f64 {
@@ -115,8 +115,7 @@ impl Axis {
     }
 
     fn y(&self, ratio: f64) -> f64 {
-        let share = (ratio / self.low).ln() / (self.high / self.low).ln();
-        BOTTOM - (BOTTOM - TOP) * share.clamp(0.0, 1.0)
+        self.ratios.at(ratio)
     }
 }
 

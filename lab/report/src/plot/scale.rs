@@ -7,16 +7,17 @@ const TICK_STEP: f64 = 42.0;
 /// Maximum factor by which intervals widen the axis on each side. Beyond it they end in arrows.
 const WIDEN_MOST: f64 = 2.5;
 
-/// Logarithmic axis of a ranking.
+/// Logarithmic axis from one position to another, which may be less.
 pub(super) struct Scale {
     pub(super) low: f64,
-    high: f64,
-    pub(super) left: f64,
-    pub(super) right: f64,
+    pub(super) high: f64,
+    pub(super) begin: f64,
+    pub(super) end: f64,
 }
 
 impl Scale {
-    pub(super) fn new(ranking: &Ranking, left: f64, right: f64) -> Scale {
+    /// Horizontal axis of a ranking.
+    pub(super) fn new(ranking: &Ranking, begin: f64, end: f64) -> Scale {
         let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
         let baseline = ranking.unit.is_none().then_some(1.0);
         let places = rows.chain(ranking.ceiling).chain(baseline);
@@ -26,12 +27,13 @@ impl Scale {
         let most = ranges().filter_map(|r| r.1).fold(high, f64::max).min(high * WIDEN_MOST);
         // Padding, and a minimum span so that noise is not magnified.
         let padding = (most / least).powf(0.04).max(1.05);
-        Scale { low: least / padding, high: most * padding, left, right }
+        Scale { low: least / padding, high: most * padding, begin, end }
     }
 
-    pub(super) fn x(&self, value: f64) -> f64 {
+    /// Position of a value, within the axis.
+    pub(super) fn at(&self, value: f64) -> f64 {
         let share = (value / self.low).ln() / (self.high / self.low).ln();
-        self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
+        self.begin + share.clamp(0.0, 1.0) * (self.end - self.begin)
     }
 
     pub(super) fn contains(&self, value: f64) -> bool {
@@ -49,7 +51,7 @@ impl Scale {
             let all = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
             all.filter(|v| self.contains(*v)).collect()
         };
-        let fits = |t: &Vec<f64>| t.windows(2).all(|w| self.x(w[1]) - self.x(w[0]) >= TICK_STEP);
+        let fits = |t: &Vec<f64>| t.windows(2).all(|w| self.at(w[1]) - self.at(w[0]) >= TICK_STEP);
         even.into_iter().chain(steps.map(values)).find(fits).unwrap_or_default()
     }
 }
@@ -98,7 +100,7 @@ mod tests {
             (0.97, 1.21, &[1.0, 1.1, 1.2]),
             (1e-4, 1e4, &[1e-4, 1e-2, 1.0, 100.0, 1e4]),
         ] {
-            let found = Scale { low, high, left: 250.0, right: 538.0 }.ticks();
+            let found = Scale { low, high, begin: 250.0, end: 538.0 }.ticks();
             assert_eq!(found.len(), wanted.len(), "{low} {high}: {found:?}");
             assert!(found.iter().zip(wanted).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{found:?}");
         }

@@ -1,6 +1,6 @@
-//! The stated rates, on synthetic blocks: everything is looked at after every block, up to 30 of them.
+//! Error rates on synthetic blocks, evaluated after every block, up to 30 of them.
 //!
-//! Each test prints its seed and what it measured (`cargo test -p netdyno-stats -- --nocapture`).
+//! Each test prints its seed and the measured rates (`cargo test -p netdyno-stats -- --nocapture`).
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -15,9 +15,9 @@ const ALPHA: f64 = 0.05;
 #[derive(Clone, Copy)]
 pub(crate) enum Noise {
     Gaussian,
-    /// Bounded: lighter tails than a Gaussian's, the hard case at three blocks.
+    /// Bounded, with lighter tails than a Gaussian: the hardest case at three blocks.
     Uniform,
-    /// Long tail to one side, as of a machine that is sometimes disturbed.
+    /// One-sided long tail, as on an occasionally disturbed machine.
     Exponential,
 }
 
@@ -46,14 +46,14 @@ impl Source {
         }
     }
 
-    /// Log ratios of two contenders, each with this noise on its own measurements.
+    /// Log ratios of two contenders whose measurements have independent noise.
     fn log_ratios(&mut self, mean: f64, deviation: f64, noise: Noise) -> Vec<f64> {
         let each = deviation / 2f64.sqrt();
         (0..BLOCKS_MAX).map(|_| mean + each * (self.draw(noise) - self.draw(noise))).collect()
     }
 }
 
-/// The share of `runs` in which `event` holds, printed.
+/// Prints and returns the share of `runs` in which `event` is true.
 pub(crate) fn rate(what: &str, runs: u32, mut event: impl FnMut() -> bool) -> f64 {
     let rate = (0..runs).filter(|_| event()).count() as f64 / f64::from(runs);
     println!("{what}: {rate:.4} of {runs} runs");
@@ -65,7 +65,7 @@ pub(crate) fn half_widths(unit: Unit, most: usize, alpha: f64) -> Vec<f64> {
     (0..=most).map(|count| half_width(unit, count, 1.0, alpha)).collect()
 }
 
-/// Whether the interval of these values has the mean in it.
+/// Whether the interval of these values contains the mean.
 pub(crate) fn covers(values: &[f64], half_widths: &[f64], mean: f64) -> bool {
     let summary = Summary::new(values, Unit::Block).unwrap();
     (summary.mean - mean).abs() <= half_widths[values.len()] * summary.deviation
@@ -75,7 +75,7 @@ fn comparison(log_ratios: Vec<f64>) -> PairedRatios {
     PairedRatios { contender: String::new(), unit: Unit::Block, log_ratios }
 }
 
-/// The run as the lab makes it: judged after every block from the third, stopped when decided.
+/// A run that is judged after every block from the third and stops when decided.
 fn run(values: &[f64], rules: &Rules) -> Judgement {
     let look = |count| judge(&[comparison(values[..count].to_vec())], Direction::Higher, rules).remove(0);
     let stopped =
@@ -84,7 +84,7 @@ fn run(values: &[f64], rules: &Rules) -> Judgement {
 }
 
 #[test]
-fn a_against_a_is_rejected_no_more_often_than_stated() {
+fn equal_contenders_are_rejected_at_the_nominal_rate() {
     let mut source = Source::seeded(11);
     let mut ever_rejected = |noise| {
         let values = source.log_ratios(0.0, 0.03, noise);
@@ -95,9 +95,9 @@ fn a_against_a_is_rejected_no_more_often_than_stated() {
     assert!(rate("uniform", 4_000, || ever_rejected(Noise::Uniform)) <= ALPHA);
 }
 
-/// Not a promise but its limit: the figures in the module's documentation.
+/// The rates in the documentation of the crate.
 #[test]
-fn outside_the_model_the_rate_is_not_kept() {
+fn the_nominal_rate_does_not_hold_outside_the_model() {
     let mut source = Source::seeded(19);
     let mut measure = |what, noise, correlation: f64| {
         rate(what, 2_000, || {
@@ -116,7 +116,7 @@ fn outside_the_model_the_rate_is_not_kept() {
 }
 
 #[test]
-fn the_interval_covers_the_ratio_at_all_block_counts_at_once() {
+fn the_interval_covers_the_ratio_at_all_block_counts_simultaneously() {
     let mut source = Source::seeded(12);
     for (mean, deviation) in [(4f64.ln(), 0.1), (-0.05, 0.01)] {
         let widths = half_widths(Unit::Block, BLOCKS_MAX, ALPHA);
@@ -129,7 +129,7 @@ fn the_interval_covers_the_ratio_at_all_block_counts_at_once() {
 }
 
 #[test]
-fn a_difference_of_five_percent_under_three_percent_noise_is_found() {
+fn a_difference_of_five_percent_is_detected_with_three_percent_noise() {
     let mut source = Source::seeded(13);
     let mut blocks = Vec::new();
     let found = rate("found", 2_000, || {
@@ -158,9 +158,9 @@ fn four_times_is_decided_in_three_blocks() {
     assert!(at_once >= 0.99);
 }
 
-/// The null control of the method: a contender against itself ends as no difference.
+/// Null control: a contender compared with itself results in no difference.
 #[test]
-fn a_against_a_ends_as_no_difference() {
+fn equal_contenders_result_in_no_difference() {
     let mut source = Source::seeded(15);
     let mut blocks = Vec::new();
     let mut wrong = 0;
@@ -176,7 +176,7 @@ fn a_against_a_ends_as_no_difference() {
     assert!(f64::from(wrong) <= ALPHA * f64::from(runs));
 }
 
-/// Just outside the margin, "no difference" is wrong and must be as rare as stated.
+/// Just outside the margin, "no difference" is wrong and must not exceed the nominal rate.
 #[test]
 fn no_difference_is_not_claimed_beyond_the_margin() {
     let mut source = Source::seeded(16);
@@ -189,7 +189,7 @@ fn no_difference_is_not_claimed_beyond_the_margin() {
 
 /// Eight equal contenders share one baseline, so that their ratios are correlated.
 #[test]
-fn holm_keeps_the_rate_over_eight_contenders() {
+fn holm_keeps_the_error_rate_of_eight_contenders() {
     let mut source = Source::seeded(17);
     let rules = Rules { margin: 0.0, ..Rules::default() };
     let any_wrong = rate("family-wise error", 1_000, || {
@@ -210,7 +210,7 @@ fn holm_keeps_the_rate_over_eight_contenders() {
 }
 
 #[test]
-fn the_estimate_of_blocks_still_needed_is_near() {
+fn the_estimated_number_of_blocks_is_accurate() {
     let mut source = Source::seeded(18);
     let mut errors = Vec::new();
     for _ in 0..1_000 {

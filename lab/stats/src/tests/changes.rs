@@ -1,13 +1,13 @@
-//! The stated rates of change points, on synthetic histories that are looked at after every run, up to 100 of them.
+//! Error rates of change points on synthetic histories, evaluated after every run, up to 100 of them.
 //!
-//! Each test prints its seed and what it measured (`cargo test -p netdyno-stats -- --nocapture`).
+//! Each test prints its seed and the measured rates (`cargo test -p netdyno-stats -- --nocapture`).
 
-use crate::changes::{Change, changes};
 use super::blocks::{Noise, Source, rate};
+use crate::changes::{Change, changes};
 
 const RUNS: usize = 100;
 const ALPHA: f64 = 0.05;
-/// As of verdicts: ln 1.02.
+/// The margin of verdicts: ln 1.02.
 const MARGIN: f64 = 0.0198;
 
 /// A history of log ratios with this deviation; from `at` on, `step` is added.
@@ -18,13 +18,13 @@ fn history(source: &mut Source, noise: Noise, deviation: f64, at: usize, step: f
     (0..RUNS).map(|i| value(i, source)).collect()
 }
 
-/// Whether anything is found: what was sure once stays so, so that the last look is all looks.
+/// Whether a change is found. Significant changes remain, so that the last evaluation covers all.
 fn is_alarmed(values: &[f64]) -> bool {
     !changes(values, ALPHA, 0.0).is_empty()
 }
 
 #[test]
-fn a_history_without_a_change_has_none_as_often_as_stated() {
+fn false_alarms_are_within_the_nominal_rate() {
     let mut source = Source::seeded(41);
     let mut alarmed =
         |what, noise| rate(what, 1_000, || is_alarmed(&history(&mut source, noise, 0.03, RUNS, 0.0)));
@@ -32,14 +32,14 @@ fn a_history_without_a_change_has_none_as_often_as_stated() {
     assert!(alarmed("uniform", Noise::Uniform) <= ALPHA);
 }
 
-/// Not a promise but its limit: the figures in docs/METHOD.md.
+/// The rates in docs/METHOD.md.
 #[test]
-fn outside_the_model_the_rate_is_not_kept() {
+fn the_nominal_rate_does_not_hold_outside_the_model() {
     let mut source = Source::seeded(42);
     let to_one_side = rate("long tail to one side", 500, || {
         is_alarmed(&history(&mut source, Noise::Exponential, 0.03, RUNS, 0.0))
     });
-    // Every third run was a short one, with three times the deviation.
+    // Every third run is short, with three times the deviation.
     let mixed = rate("runs of unlike precision", 500, || {
         let draw = |i: usize, source: &mut Source| {
             source.draw(Noise::Gaussian) * if i.is_multiple_of(3) { 0.09 } else { 0.03 }
@@ -59,7 +59,7 @@ fn outside_the_model_the_rate_is_not_kept() {
 
 /// Ten per cent under three per cent of noise, after 10 and after 60 runs.
 #[test]
-fn a_step_of_ten_percent_is_found_where_it_is() {
+fn a_step_of_ten_percent_is_located() {
     let mut source = Source::seeded(43);
     for at in [10, 60] {
         let mut delays = Vec::new();
@@ -80,9 +80,9 @@ fn a_step_of_ten_percent_is_found_where_it_is() {
     }
 }
 
-/// Twelve contenders, each with its ratio to the baseline: the level is divided among them, as for verdicts.
+/// Twelve contenders share the error level, as for verdicts.
 #[test]
-fn twelve_histories_together_keep_the_rate() {
+fn twelve_histories_keep_the_joint_error_rate() {
     let mut source = Source::seeded(44);
     let any = rate("any of twelve", 200, || {
         let baseline = history(&mut source, Noise::Gaussian, 0.02, RUNS, 0.0);

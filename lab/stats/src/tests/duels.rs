@@ -1,7 +1,6 @@
-//! The stated rates, on synthetic duels: turns that are correlated, sessions that differ, a machine that drifts.
+//! Error rates on synthetic duels with correlated turns, varying sessions and a drifting machine.
 //!
-//! A session is a pair of sums over turns, as [`netdyno_lab_analysis::metrics`] makes them of counters. Each test prints its seed and what it
-//! measured (`cargo test -p netdyno-stats -- --nocapture`).
+//! A session is a pair of sums over turns. Each test prints its seed and the measured rates (`cargo test -p netdyno-stats -- --nocapture`).
 
 use super::blocks::{Noise, Source, covers, half_widths, rate};
 use crate::*;
@@ -10,16 +9,16 @@ const SESSIONS_MAX: usize = 30;
 const TURNS: usize = 8;
 const ALPHA: f64 = 0.05;
 
-/// How a machine and two contenders misbehave. All are deviations of logarithms.
+/// Noise of a machine and two contenders. All values are standard deviations of logarithms.
 #[derive(Debug, Clone, Copy)]
 struct World {
-    /// Of a turn's rate, each side's own.
+    /// Of the rate in a turn, independent for each side.
     turn: f64,
-    /// Correlation of one turn's noise with that of the same side's turn before: AR(1).
+    /// Correlation between consecutive turns of a side: AR(1).
     correlation: f64,
-    /// Of a contender's rate from session to session: memory layout, hash seeds.
+    /// Of the rate between sessions: memory layout, hash seeds.
     session: f64,
-    /// By which the machine changes from turn to turn: a random walk, the same for both.
+    /// Of the machine between turns: a common random walk.
     drift: f64,
 }
 
@@ -60,7 +59,7 @@ fn worlds() -> Vec<World> {
 }
 
 #[test]
-fn a_against_a_is_rejected_no_more_often_than_stated_whatever_the_turns_do() {
+fn equal_contenders_are_rejected_at_the_nominal_rate_in_duels() {
     let mut source = Source::seeded(21);
     for world in worlds() {
         let rejected = rate(&format!("{world:?}"), 600, || {
@@ -72,7 +71,7 @@ fn a_against_a_is_rejected_no_more_often_than_stated_whatever_the_turns_do() {
 }
 
 #[test]
-fn the_interval_covers_the_ratio_at_all_counts_at_once() {
+fn the_interval_covers_the_ratio_at_all_counts_simultaneously() {
     let mut source = Source::seeded(22);
     let widths = half_widths(Unit::Session, SESSIONS_MAX, ALPHA);
     for world in worlds() {
@@ -84,9 +83,9 @@ fn the_interval_covers_the_ratio_at_all_counts_at_once() {
     }
 }
 
-/// Turns that are taken for independent observations claim what is not so: why a session is the unit.
+/// Treating turns as independent observations violates the error rate. Therefore a session is the unit.
 #[test]
-fn sessions_taken_for_many_independent_turns_would_break_the_promise() {
+fn turns_as_independent_observations_violate_the_rate() {
     let mut source = Source::seeded(23);
     let world = World { turn: 0.08, correlation: 0.7, session: 0.05, drift: 0.0 };
     let rejected = rate("turns as observations", 500, || {
@@ -101,9 +100,9 @@ fn sessions_taken_for_many_independent_turns_would_break_the_promise() {
     assert!(rejected > 2.0 * ALPHA, "{rejected}");
 }
 
-/// Eleven contenders, a session effect of 2 %, turns as noisy as they were measured.
+/// Eleven contenders, a session effect of 2 %, and measured noise of turns.
 #[test]
-fn ten_per_cent_is_reached_within_a_dozen_sessions_over_eleven_contenders() {
+fn ten_percent_is_reached_within_twelve_sessions_of_eleven_contenders() {
     let mut source = Source::seeded(24);
     let world = World { turn: 0.08, correlation: 0.3, session: 0.02, drift: 0.03 };
     let mut needed = Vec::new();

@@ -1,4 +1,4 @@
-//! Round trips through the library's own writers, and what is refused.
+//! Round trips through the encoders of the library, and rejected input.
 
 use std::io::Write;
 
@@ -12,7 +12,8 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
 use crate::histogram::{
-    COUNT_MAX, DIGITS_MAX, ENCODED_BYTES_MAX, HEADER_BYTES, HistogramError, Latencies, TEXT_BYTES_MAX, VALUE_MAX,
+    COUNT_MAX, ENCODED_BYTES_MAX, HEADER_BYTES, HistogramError, Latencies, TEXT_BYTES_MAX,
+    VALUE_MAX,
 };
 
 fn recorded(values: impl IntoIterator<Item = u64>) -> Histogram<u64> {
@@ -39,7 +40,7 @@ fn compressed(inner: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn both_encodings_come_back() {
+fn both_encodings_round_trip() {
     let histogram = recorded((1..=10_000).map(|i| i * 1_000));
     let mut deflated = Vec::new();
     V2DeflateSerializer::new().serialize(&histogram, &mut deflated).unwrap();
@@ -56,7 +57,7 @@ fn both_encodings_come_back() {
 /// 900 fast and 100 slow values in one trial, 1,000 slow in the other: the merged median is slow, the mean of
 /// the medians is neither.
 #[test]
-fn merging_adds_counts_whatever_the_bounds() {
+fn merging_adds_counts_with_different_bounds() {
     let mut fine = Histogram::new_with_bounds(1, 1_000_000, 2).unwrap();
     fine.record_n(100, 900).unwrap();
     fine.record_n(10_000, 100).unwrap();
@@ -65,7 +66,7 @@ fn merging_adds_counts_whatever_the_bounds() {
     let merged = Latencies::merge(&parts).unwrap().unwrap();
     assert_eq!(merged.count(), 2_000);
     assert_eq!(merged.quantile(0.45), Some(100));
-    // The coarser part knows the slow values to two digits only.
+    // The coarser part has a resolution of two digits.
     assert!(merged.quantile(0.5).unwrap().abs_diff(10_000) <= 100);
     assert_eq!(Latencies::merge([]).unwrap(), None);
 }
@@ -80,7 +81,7 @@ fn the_curve_rises_to_one() {
 }
 
 #[test]
-fn nothing_recorded_has_no_quantile() {
+fn an_empty_histogram_has_no_quantile() {
     let empty = decode_bytes(&plain(&recorded([]))).unwrap();
     assert_eq!((empty.quantile(0.5), empty.quantile(1.0)), (None, None));
     let one = decode_bytes(&plain(&recorded([5]))).unwrap();
@@ -103,7 +104,7 @@ fn the_largest_values_merge() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_encodings_are_rejected() {
     let good = plain(&recorded([1, 2, 3]));
     let with = |at: usize, bytes: &[u8]| {
         let mut changed = good.clone();
@@ -135,7 +136,7 @@ fn what_is_refused() {
     assert!(matches!(decode_bytes(&compressed(&good)[..30]), Err(HistogramError::CutShort { .. })));
 }
 
-/// Damaged and random encodings: any answer but a panic. What decodes must also merge and be read.
+/// Damaged and random encodings cause no panic. A decoded histogram can be merged and read.
 #[test]
 fn no_bytes_panic() {
     const SEED: u64 = 7;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Asked, Found, runs};
-use netdyno_lab_analysis::claims::{self, FIRST_ROUNDS, JudgedClaim, Method, Runs, Continuation};
+use netdyno_lab_analysis::claims::{self, Continuation, FIRST_ROUNDS, JudgedClaim, Method, Runs};
 use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_store::Question;
 use netdyno_lab_store::{Run, Store, StoreError};

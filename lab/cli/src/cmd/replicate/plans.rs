@@ -4,7 +4,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
-use netdyno_lab_analysis::claims::{self, CODE, ArticleClaim, JudgedClaim, Loaded, Method, Test};
+use netdyno_lab_analysis::claims::{self, ArticleClaim, CODE, JudgedClaim, Loaded, Method, Test};
 use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_manifest::project::Project;
 use netdyno_lab_manifest::read::Problems;
@@ -48,7 +48,8 @@ pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, 
 
 /// Restricts the plan to the cells that these claims need.
 pub(super) fn of_claims(mut plan: Resolved, claims: &[&ArticleClaim], method: &str) -> Resolved {
-    let asked: Vec<(&ArticleClaim, Option<&JudgedClaim>)> = claims.iter().map(|claim| (*claim, None)).collect();
+    let asked: Vec<(&ArticleClaim, Option<&JudgedClaim>)> =
+        claims.iter().map(|claim| (*claim, None)).collect();
     plan.ask(claims::questions(&asked, method));
     plan
 }

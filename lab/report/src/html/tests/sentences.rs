@@ -6,11 +6,6 @@ use super::synthetic::{contender, matrix, report_of};
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::fixture::{Contender, run};
 
-fn sentence(report: &Report, workload: &Workload) -> String {
-    let page = context(report, workload);
-    page.answer.sentence.iter().map(|p| p.text.as_str()).collect()
-}
-
 fn sentence_of(contenders: &[Contender<'_>], ceiling: Option<&str>) -> String {
     let (report, workload) = report_of(&run(contenders, ceiling));
     sentence(&report, &workload)

@@ -1,0 +1,98 @@
+//! `--fail-on`: converts claims to an exit code.
+
+use super::{GOOD, MISSING, REGRESSION};
+use crate::cli::FailOn;
+use netdyno_lab_analysis::comparison::{Limit, Tolerance};
+use netdyno_lab_manifest::{ManifestError, Workload};
+use netdyno_stats::RegressionClaim;
+
+/// The conditions of `--fail-on`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct FailConditions {
+    /// The tolerated losses.
+    pub(super) tolerances: Vec<Tolerance>,
+    undecided: bool,
+}
+
+impl FailConditions {
+    /// Combines the conditions.
+    ///
+    /// # Errors
+    /// If `undecided` is given without a limit.
+    pub(super) fn new(conditions: &[FailOn]) -> Result<FailConditions, String> {
+        let mut combined = FailConditions::default();
+        for condition in conditions {
+            let (metric, limit) = match condition {
+                FailOn::Regression(share) => (None, Limit::Relative(*share)),
+                FailOn::Loss(metric, share) => (Some(metric.clone()), Limit::Relative(*share)),
+                FailOn::Change(metric, most) => (Some(metric.clone()), Limit::Absolute(*most)),
+                FailOn::Undecided => {
+                    combined.undecided = true;
+                    continue;
+                }
+            };
+            combined.tolerances.retain(|t| t.metric != metric);
+            combined.tolerances.push(Tolerance { metric, limit });
+        }
+        if combined.undecided && combined.tolerances.is_empty() {
+            return Err("--fail-on undecided needs a limit: add --fail-on regression=3%".to_owned());
+        }
+        Ok(combined)
+    }
+
+    /// The relative limit of the primary metric, which also decides when a run may stop.
+    pub(super) fn regression(&self) -> Option<f64> {
+        self.tolerances.iter().find_map(|t| match t {
+            Tolerance { metric: None, limit: Limit::Relative(share) } => Some(*share),
+            _ => None,
+        })
+    }
+
+    /// Checks that the workload has the metrics.
+    ///
+    /// # Errors
+    /// If a metric is unknown, with the nearest name.
+    pub(super) fn check(&self, workload: &Workload) -> Result<(), ManifestError> {
+        self.tolerances
+            .iter()
+            .filter_map(|t| t.metric.as_ref())
+            .try_for_each(|name| workload.metric(name).map(drop))
+    }
+
+    /// The exit code. A regression precedes missing values.
+    pub(super) fn code(&self, claim: RegressionClaim, is_missing: bool) -> u8 {
+        match claim {
+            RegressionClaim::Regression => REGRESSION,
+            _ if is_missing => MISSING,
+            RegressionClaim::Undecided if self.undecided => REGRESSION,
+            RegressionClaim::Undecided | RegressionClaim::NoRegression => GOOD,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undecided_fails_only_on_request_and_missing_values_always() {
+        let lenient = FailConditions::new(&[FailOn::Regression(0.03)]).unwrap();
+        let strict = FailConditions::new(&[FailOn::Undecided, FailOn::Regression(0.03)]).unwrap();
+        for (claim, is_missing, codes) in [
+            (RegressionClaim::Regression, false, [REGRESSION, REGRESSION]),
+            (RegressionClaim::Regression, true, [REGRESSION, REGRESSION]),
+            (RegressionClaim::Undecided, false, [GOOD, REGRESSION]),
+            (RegressionClaim::Undecided, true, [MISSING, MISSING]),
+            (RegressionClaim::NoRegression, false, [GOOD, GOOD]),
+            (RegressionClaim::NoRegression, true, [MISSING, MISSING]),
+        ] {
+            let found = [lenient.code(claim, is_missing), strict.code(claim, is_missing)];
+            assert_eq!(found, codes, "{claim:?} {is_missing}");
+        }
+        let error = FailConditions::new(&[FailOn::Undecided]).unwrap_err();
+        assert!(error.contains("add --fail-on regression=3%"), "{error}");
+        assert_eq!(FailConditions::new(&[]).unwrap(), FailConditions::default());
+        let last = FailConditions::new(&[FailOn::Regression(0.03), FailOn::Regression(0.05)]).unwrap();
+        assert_eq!(last.regression(), Some(0.05));
+    }
+}
