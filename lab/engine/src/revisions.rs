@@ -126,6 +126,47 @@ pub fn add(
     })
 }
 
+/// Extensions of source code.
+const CODE: [&str; 22] = [
+    "c", "cc", "cpp", "cs", "cxx", "go", "h", "hpp", "java", "js", "kt", "mjs", "php", "py", "pyi", "pyx",
+    "rb", "rs", "swift", "ts", "whl", "zig",
+];
+/// Folders whose code is not part of a library.
+const OTHER_CODE: [&str; 8] = ["bench", "benches", "docs", "examples", "test", "tests", ".ci", ".github"];
+
+/// The files that differ between two revisions of a contender's repository, and whether code of the library is among them.
+///
+/// # Errors
+/// If the contender is unknown, or git fails.
+pub fn changed_files(
+    catalog: &Catalog,
+    (workload, name): (&str, &str),
+    [from, to]: [&str; 2],
+) -> Result<(Vec<String>, bool), RevisionError> {
+    let folder = &catalog.contender(workload, name)?.dir;
+    let failed = |said| RevisionError::Git { step: "diff", said };
+    let top = PathBuf::from(git(folder, &["rev-parse", "--show-toplevel"]).map_err(failed)?);
+    let mut arguments = vec!["diff", "--name-only", "--no-renames"];
+    arguments.extend([from, to].into_iter().filter(|revision| *revision != WORKING_TREE));
+    let mut text = git(&top, &[&arguments[..], &["--"]].concat()).map_err(failed)?;
+    if [from, to].contains(&WORKING_TREE) {
+        let untracked = git(&top, &["ls-files", "--others", "--exclude-standard"]).map_err(failed)?;
+        text = format!("{text}\n{untracked}");
+    }
+    let files: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let has_code = files.iter().any(|file| is_library_code(Path::new(file)));
+    Ok((files, has_code))
+}
+
+fn is_library_code(file: &Path) -> bool {
+    let is_code = file.extension().and_then(|e| e.to_str()).is_some_and(|e| CODE.contains(&e));
+    let stem = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+    let is_test = stem.starts_with("test_") || stem.ends_with("_test");
+    let is_other =
+        |part: std::path::Component<'_>| part.as_os_str().to_str().is_some_and(|p| OTHER_CODE.contains(&p));
+    is_code && !is_test && !file.components().any(is_other)
+}
+
 /// The command that fetches a revision into a shallow clone under its own name.
 fn fetch_command(revision: &str) -> String {
     let refspec = match revision.strip_prefix("origin/") {
@@ -275,6 +316,22 @@ mod tests {
         fs::remove_file(files.parent().unwrap().join("whole")).unwrap();
         exported(repository.0.path(), &first, cache.path()).unwrap();
         assert_eq!(fs::read_to_string(files.join("src/lib.rs")).unwrap(), "one");
+    }
+
+    #[test]
+    fn code_outside_of_tests_and_documents_is_the_librarys() {
+        for (file, is_code) in [
+            ("src/lib.rs", true),
+            ("word.py", true),
+            ("netdyno/w/one/word-1.0.whl", true),
+            ("README.md", false),
+            ("tests/a.rs", false),
+            ("pkg/a_test.go", false),
+            ("test_a.py", false),
+            (".github/workflows/ci.yml", false),
+        ] {
+            assert_eq!(is_library_code(Path::new(file)), is_code, "{file}");
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub enum HistogramError {
 /// Latencies of one trial, or of several merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latencies {
-    counts: Histogram<u64>,
+    pub(crate) counts: Histogram<u64>,
 }
 
 impl Latencies {

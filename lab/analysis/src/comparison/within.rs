@@ -115,13 +115,30 @@ fn without_run(
     }
 }
 
-/// Result for two revisions with identical builds, without measurements.
+/// Changed files that are named.
+const CHANGED_NAMED: usize = 5;
+
+/// Result for two revisions with identical builds, without measurements. `changed` are the files that differ, and whether code
+/// of the library is among them, which the comparison then misses.
 #[must_use]
-pub fn unchanged(workload: &str, sides: [(&Contender, &str); 2], tolerances: &[Tolerance]) -> Comparison {
-    let text = format!("{} and {} have identical builds: nothing was measured", sides[0].1, sides[1].1);
-    let claim = (!tolerances.is_empty()).then_some(RegressionClaim::NoRegression);
+pub fn unchanged(
+    workload: &str,
+    sides: [(&Contender, &str); 2],
+    tolerances: &[Tolerance],
+    (changed, has_code): (&[String], bool),
+) -> Comparison {
+    let mut text = format!("{} and {} have identical builds: nothing was measured", sides[0].1, sides[1].1);
+    if !changed.is_empty() {
+        let named = &changed[..changed.len().min(CHANGED_NAMED)];
+        text.push_str(&format!("; changed files that are in no build: {}", named.join(", ")));
+        if changed.len() > named.len() {
+            text.push_str(&format!(" and {} more", changed.len() - named.len()));
+        }
+    }
+    let claim = if has_code { RegressionClaim::Undecided } else { RegressionClaim::NoRegression };
+    let claim = (!tolerances.is_empty()).then_some(claim);
     let limit = primary_limit(tolerances);
-    Comparison { limit, ..without_run(workload, sides, claim, text) }
+    Comparison { limit, is_missing: has_code, ..without_run(workload, sides, claim, text) }
 }
 
 /// Result for a revision that cannot be built.
@@ -134,4 +151,94 @@ pub fn not_built(workload: &str, sides: [(&Contender, &str); 2], error: &str) ->
 fn state(report: &Report, label: &str) -> String {
     let builds = report.cells.iter().find_map(|c| c.builds.get(label));
     builds.and_then(|build| build.local.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::Limit;
+    use crate::load::Load;
+    use crate::report::build;
+    use netdyno_lab_store::CellStatus;
+    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_stats::RegressionClaim::{NoRegression, Regression, Undecided};
+
+    fn report(from: &[u64], to: &[u64]) -> Report {
+        let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+        build(&fixture::run(&[contender("base", from), contender("head", to)], None)).unwrap()
+    }
+
+    fn compared(report: &Report, tolerance: Tolerance) -> Comparison {
+        let metrics = netdyno_lab_manifest::dummy::workload().metrics;
+        within(report, &metrics, ("base", "head"), &[tolerance])
+    }
+
+    const RATES: [u64; 3] = [1000, 1001, 999];
+
+    /// Every way in which values can be missing: none is a silent success.
+    #[test]
+    fn missing_values_fail_or_are_named() {
+        let skip = |report: &mut Report, cell: usize| {
+            report.cells[cell].status = CellStatus::Skipped;
+            report.cells[cell].reason = "the workload needs what it has not".to_owned();
+        };
+        let miss = |report: &mut Report, cell: usize| {
+            report.cells[cell].load = Some(Load { offered: 1000.0, achieved: 187.0, held: Some(false) });
+        };
+        let forget = |report: &mut Report| report.verdicts.clear();
+        type Change<'a> = &'a dyn Fn(&mut Report);
+        let rows: [(&str, Change<'_>, _, bool, &str); 12] = [
+            ("failed", &|r| r.cells[1].status = CellStatus::Failed, Regression, false, "head: failed"),
+            ("skipped", &|r| skip(r, 1), Regression, false, "head: cannot run: the workload needs"),
+            ("a fix", &|r| skip(r, 0), NoRegression, false, "base: cannot run: the workload needs"),
+            ("both skipped", &|r| [0, 1].into_iter().for_each(|i| skip(r, i)), Undecided, true, "could not"),
+            ("not held", &|r| miss(r, 1), Regression, false, "the offered load was not held, unlike base"),
+            ("held now", &|r| miss(r, 0), NoRegression, false, "base: the offered load was not held"),
+            ("none held", &|r| [0, 1].into_iter().for_each(|i| miss(r, i)), Undecided, true, "could not"),
+            ("generator", &|r| r.cells[1].generator_limited = true, Undecided, true, "load generator"),
+            ("generator before", &|r| r.cells[0].generator_limited = true, Undecided, true, "load generator"),
+            ("no session", &|r| r.cells[1].trials = 0, Regression, false, "head: not measured"),
+            (
+                "no session of either",
+                &|r| r.cells.iter_mut().for_each(|c| c.trials = 0),
+                Undecided,
+                true,
+                "could not",
+            ),
+            ("nothing in common", &forget, Undecided, true, "no session or block has values of both"),
+        ];
+        for (what, change, claim, is_missing, part) in rows {
+            let mut report = report(&RATES, &RATES);
+            change(&mut report);
+            let found = compared(&report, Tolerance { metric: None, limit: Limit::Relative(0.03) });
+            assert_eq!((found.claim, found.is_missing), (Some(claim), is_missing), "{what}: {found:?}");
+            assert!(found.claims.iter().any(|text| text.contains(part)), "{what}: {found:?}");
+        }
+        let one_block = compared(
+            &report(&RATES[..1], &RATES[..1]),
+            Tolerance { metric: None, limit: Limit::Relative(0.03) },
+        );
+        assert_eq!((one_block.claim, one_block.is_missing), (Some(Undecided), false));
+        assert!(one_block.claims[0].contains("undecided"), "{one_block:?}");
+    }
+
+    #[test]
+    fn any_metric_can_have_a_limit_and_others_are_named_if_worse() {
+        let report = report(&RATES, &[500, 501, 499]);
+        let primary = netdyno_lab_manifest::dummy::workload().primary().unwrap().name.clone();
+        let tolerance = |limit| Tolerance { metric: Some(primary.clone()), limit };
+        for (limit, claim) in [
+            (Limit::Relative(0.03), Regression),
+            (Limit::Relative(2.0), NoRegression),
+            (Limit::Absolute(1.0), Regression),
+            (Limit::Absolute(600.0), NoRegression),
+        ] {
+            let found = compared(&report, tolerance(limit));
+            assert_eq!((found.claim, found.is_missing), (Some(claim), false), "{limit:?}: {found:?}");
+            assert!(found.rows.iter().any(|r| r.metric == primary && r.headline));
+        }
+        let elsewhere = Tolerance { metric: Some("another".to_owned()), limit: Limit::Absolute(0.0) };
+        let found = compared(&report, elsewhere);
+        assert!(found.is_missing && found.unchecked.iter().any(|text| text.contains(" -> ")), "{found:?}");
+    }
 }

@@ -97,7 +97,7 @@ fn duel(
     args: &CompareArgs,
     gate: &FailConditions,
     (workload, contender): (&str, &str),
-    (from, to): (&str, &str),
+    revisions: (&str, &str),
 ) -> Outcome {
     let mut catalog = catalog(&[workload, contender])?;
     gate.check(catalog.workload(workload)?)?;
@@ -105,7 +105,7 @@ fn duel(
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
     let mut add = |revision| revisions::add(&mut catalog, builder.cache(), (workload, contender), revision);
-    let (from, to) = (add(from)?, add(to)?);
+    let (from, to) = (add(revisions.0)?, add(revisions.1)?);
     let resolved = request(args, gate.regression(), &catalog, workload, [&from, &to])?.resolve(&catalog)?;
     let both = [
         (catalog.contender(workload, &from)?, from.as_str()),
@@ -116,8 +116,12 @@ fn duel(
         Ok(false) => {}
         Ok(true) => {
             display.end();
-            show(&comparison::unchanged(workload, both, &gate.tolerances), args.format, "")?;
-            return Ok(GOOD);
+            let revisions = [revisions.0, revisions.1];
+            let (changed, has_code) =
+                revisions::changed_files(&catalog, (workload, contender), revisions).unwrap_or_default();
+            let unchanged = comparison::unchanged(workload, both, &gate.tolerances, (&changed, has_code));
+            show(&unchanged, args.format, "")?;
+            return Ok(unchanged.claim.map_or(GOOD, |claim| gate.code(claim, has_code)));
         }
         Err(BuildError::Cancelled { .. }) => return Ok(INTERRUPTED),
         Err(error) => {

@@ -91,7 +91,11 @@ pub fn run(args: &RunArgs) -> Outcome {
     for claimed in &claims {
         tell(&claimed.sentence);
     }
-    Ok(conditions.code(comparison::worst(&claims), claims.iter().any(|c| c.is_missing)))
+    if claims.is_empty() {
+        tell("--fail-on could not be tested: no contender was compared with a baseline");
+    }
+    let is_missing = claims.is_empty() || claims.iter().any(|c| c.is_missing);
+    Ok(conditions.code(comparison::worst(&claims), is_missing))
 }
 
 /// The names on the command line.

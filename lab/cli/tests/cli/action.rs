@@ -205,7 +205,10 @@ fn input_values_are_never_executed() {
     }
     // Without a comparison, the report gives the reason.
     let report = std::fs::read_to_string(runner.output("report")).unwrap();
-    assert!(report.starts_with("**Not compared** (exit code 2)") && report.contains("    error: "), "{report}");
+    assert!(
+        report.starts_with("**Not compared** (exit code 2)") && report.contains("    error: "),
+        "{report}"
+    );
     assert!(!runner.bench.path("owned").exists());
     for base in ["", "0000000000000000000000000000000000000000"] {
         let seen = runner.step("Compare", &[("github.event.before", base), ("inputs.head", "HEAD")]);

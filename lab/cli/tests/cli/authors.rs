@@ -99,6 +99,17 @@ fn equal_builds_are_not_measured() {
     let comparison: Value = serde_json::from_str(&seen.stdout).unwrap();
     assert_eq!(comparison["rows"].as_array().map(Vec::len), Some(0), "{comparison}");
     assert_eq!(bench.netdyno(&["history"]).stdout, "no runs yet: netdyno run WORKLOAD\n");
+    // Code of the library that is in no build is not compared.
+    bench.write("lib/word.py", "slow");
+    commit(&bench);
+    let seen = compare(
+        &bench,
+        &["--rev", "HEAD~1", "--rev", "HEAD", "--fail-on", "regression=3%", "--format", "markdown"],
+    );
+    assert!(
+        seen.code == 6 && seen.stdout.contains("**Not compared**") && seen.stdout.contains("lib/word.py"),
+        "{seen:?}"
+    );
 }
 
 #[test]

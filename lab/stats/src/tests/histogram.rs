@@ -13,7 +13,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 use crate::histogram::{
     COUNT_MAX, ENCODED_BYTES_MAX, HEADER_BYTES, HistogramError, Latencies, TEXT_BYTES_MAX,
-    VALUE_MAX,
+    V2_COMPRESSED_COOKIE, VALUE_MAX,
 };
 
 fn recorded(values: impl IntoIterator<Item = u64>) -> Histogram<u64> {
