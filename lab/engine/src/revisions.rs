@@ -81,7 +81,7 @@ pub enum RevisionError {
         said: String,
     },
     /// The cache cannot be written.
-    #[error("the cache {}: {source}. Set NETDYNO_CACHE to a folder that can be written", path.display())]
+    #[error("the cache {}: {source}; {}", path.display(), crate::build::cache_remedy(source))]
     Cache {
         /// The file or folder.
         path: PathBuf,

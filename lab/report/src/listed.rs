@@ -1,13 +1,14 @@
 //! Text for lists of runs.
 
-use netdyno_lab_store::Listed;
+use netdyno_lab_store::{Listed, RunStatus};
 
 /// Contenders named in full; the rest are counted.
 const NAMED: usize = 4;
 
-/// Status of a run, and the reason it stopped.
-pub fn state(run: &Listed) -> String {
+/// Status of a run, and the reason it stopped. `is_measured` tells whether a process measures it.
+pub fn state(run: &Listed, is_measured: bool) -> String {
     match run.stopped_because.as_str() {
+        _ if run.status == RunStatus::Running && !is_measured => "not finished".to_owned(),
         "" => run.status.as_str().to_owned(),
         reason => format!("{}: {reason}", run.status.as_str()),
     }

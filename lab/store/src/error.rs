@@ -56,7 +56,9 @@ pub enum StoreError {
 fn remedy(error: &rusqlite::Error) -> &'static str {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "The disk is full: make room, then `netdyno run --resume`",
+        Some(ErrorCode::DiskFull) => {
+            "The disk is full: make room, then repeat the command, or continue a run with `netdyno run --resume`"
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "Another netdyno is writing to it: wait for it to end"
         }

@@ -105,11 +105,7 @@ impl Store {
             Some(connection)
         })?;
         let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
-        (format == schema::FORMAT).then(|| Store {
-            connection,
-            path: path.to_owned(),
-            is_read_only: true,
-        })
+        (format == schema::FORMAT).then(|| Store { connection, path: path.to_owned(), is_read_only: true })
     }
 
     fn open_writable(path: &Path) -> Result<Store, StoreError> {

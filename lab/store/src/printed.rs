@@ -109,7 +109,7 @@ fn name(v: &Verdict) -> String {
 /// `better, 1.2 (1.1 - 1.3), 6 sessions`, with all digits, since only the last may differ.
 fn claim(v: &Verdict) -> String {
     let figure = |value: Option<f64>| value.map_or("none".to_owned(), |v| v.to_string());
-    let verdict = format!("{:?}", v.verdict).to_lowercase();
+    let verdict = v.verdict.word();
     let (ratio, low, high) = (figure(v.ratio), figure(v.low), figure(v.high));
     format!("{verdict}, {ratio} ({low} - {high}), {} {}s", v.blocks, v.unit)
 }

@@ -15,33 +15,36 @@ use netdyno_lab_store::{Listed, Listing, Store};
 pub fn run(args: &HistoryArgs) -> Outcome {
     let store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(args.most))?;
+    // A run whose process was killed remains marked as running.
+    let state_of = |run: &Listed| state(run, store.is_measured(&run.id));
     let head = ["run", "workload", "preset", "state", "contenders"].map(str::to_owned);
     match args.format {
         Format::Json => {
-            let list: Vec<serde_json::Value> = runs.iter().map(as_json).collect();
+            let list: Vec<serde_json::Value> = runs.iter().map(|run| as_json(run, &state_of(run))).collect();
             print(&format!("{}\n", serde_json::to_string_pretty(&list)?));
         }
         Format::Table | Format::Markdown if runs.is_empty() => print("no runs yet: netdyno run WORKLOAD\n"),
         Format::Table => {
             let command = |run: &Listed| format!("{}\n{}", abbreviated(&run.contenders), command(run));
-            let rows: Vec<_> = runs.iter().map(|run| row(run, command(run))).collect();
+            let rows: Vec<_> = runs.iter().map(|run| row(run, state_of(run), command(run))).collect();
             print(&format!("{}\n", grid(&head, &rows, columns())));
         }
         Format::Markdown => {
-            let rows: Vec<_> = runs.iter().map(|run| row(run, abbreviated(&run.contenders))).collect();
+            let rows: Vec<_> =
+                runs.iter().map(|run| row(run, state_of(run), abbreviated(&run.contenders))).collect();
             print(&markdown_table(&head, &rows));
         }
     }
     Ok(GOOD)
 }
 
-fn row(run: &Listed, last: String) -> Vec<String> {
-    vec![run.id.clone(), run.workload.clone(), run.preset.clone(), state(run), last]
+fn row(run: &Listed, state: String, last: String) -> Vec<String> {
+    vec![run.id.clone(), run.workload.clone(), run.preset.clone(), state, last]
 }
 
-fn as_json(run: &Listed) -> serde_json::Value {
+fn as_json(run: &Listed, state: &str) -> serde_json::Value {
     json!({
-        "run": run.id, "workload": run.workload, "preset": run.preset, "state": state(run),
+        "run": run.id, "workload": run.workload, "preset": run.preset, "state": state,
         "contenders": run.contenders, "command": run.command.join(" "),
     })
 }

@@ -31,6 +31,10 @@ pub fn run(args: &NewArgs) -> Outcome {
     let home = place::home()?;
     let (Home::Checkout(contenders) | Home::Own { folder: contenders, .. }) = &home;
     let folder = contenders.join(&workload.name).join(&args.name);
+    if let Ok(other) = catalog.contender(&workload.name, &args.name) {
+        let at = other.dir.display();
+        return Err(format!("{}/{} exists in {at}: choose another name", workload.name, args.name).into());
+    }
     if folder.exists() {
         return Err(format!("{} exists: choose another name, or remove it", folder.display()).into());
     }

@@ -327,3 +327,29 @@ fn contenders_and_workloads_are_loaded_from_other_folders() {
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+/// On a read-only mount, stored runs can be listed and shown.
+#[test]
+fn a_store_on_a_read_only_mount_can_be_read() {
+    let bench = Bench::new(&[("one", None)]);
+    let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.05"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let store = bench.path("store");
+    let script = format!(
+        "mount --bind {0} {0} && mount -o remount,ro,bind {0} && {1} history && {1} show last",
+        store.display(),
+        env!("CARGO_BIN_EXE_netdyno")
+    );
+    let mut command = bench.command(&[]);
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).current_dir(bench.path(""));
+    for (name, value) in command.env("NO_COLOR", "1").get_envs() {
+        value.map(|value| unshare.env(name, value));
+    }
+    let output = match unshare.output() {
+        Ok(output) if !String::from_utf8_lossy(&output.stderr).contains("unshare") => output,
+        _ => return crate::bench::skip("no private mount namespace"),
+    };
+    let seen = Seen::of(&output);
+    assert!(seen.code == 0 && seen.stdout.contains("dummy") && seen.stdout.contains("counted"), "{seen:?}");
+}

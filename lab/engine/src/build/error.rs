@@ -160,7 +160,7 @@ pub(super) fn remedy_for(tail: &[String]) -> Option<&'static str> {
     KNOWN_CAUSES.iter().find(|(signs, _)| seen(signs)).map(|(_, remedy)| *remedy)
 }
 
-fn cache_remedy(error: &io::Error) -> &'static str {
+pub(crate) fn cache_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, or set NETDYNO_CACHE to a folder on another disk"

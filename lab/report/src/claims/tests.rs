@@ -69,14 +69,14 @@ fn errors(from: &str, to: &str) -> String {
 #[test]
 fn defects_are_reported_with_their_location() {
     for (from, to, parts) in [
-        ("id = \"X\"", "id = \"X.y\"", &["x.toml:2: id: ", "not an id"][..]),
-        ("id = \"pauses\"", "id = \"rate\"", &["claims[2].id", "of its own"]),
+        ("id = \"X\"", "id = \"X.y\"", &["x.toml:2: id: ", "not a valid id"][..]),
+        ("id = \"pauses\"", "id = \"rate\"", &["claims[2].id", "not a unique id"]),
         ("title = \"Fast, faster\"", "title = \" \"", &["title: must not be empty"]),
         ("statement = \"one", "statment = \"one", &["claims[0]", "statment", "did you mean statement?"]),
         ("metric = \"throughput\"\n", "", &["claims[0].metric"]),
         ("claim = { is = \"more\" }", "", &["claims[0].claim", "{ is = \"more\" }", "untested"]),
         ("is = \"more\"", "is = \"mroe\"", &["claims[0].claim.is", "did you mean more?"]),
-        ("is = \"more\"", "is = \"more\", within = 2", &["claims[0].claim", "goes with \"about\""]),
+        ("is = \"more\"", "is = \"more\", within = 2", &["claims[0].claim", "only valid with \"about\""]),
         ("within = 1.2", "within = 0.5", &["claims[1].claim", "a factor above 1"]),
         ("published = { a = 3, b = 2 }", "", &["claims[1].claim", "needs a `ratio`"]),
         (
@@ -100,7 +100,7 @@ fn defects_are_reported_with_their_location() {
         (
             "CARGO_PROFILE_RELEASE_OPT_LEVEL",
             "RUSTC_WRAPPER",
-            &["methods.release.env", "none of the variables"],
+            &["methods.release.env", "not a permitted variable"],
         ),
         ("seconds = 10", "seconds = 0", &["methods.article.seconds", "from 1 to"]),
     ] {
@@ -164,8 +164,8 @@ fn the_condition_that_causes_the_result_is_named() {
 fn verdict_sentences() {
     for (own, fair, rate, amount) in [
         (3, 3, "holds", "holds"),
-        (1, 3, "holds, though not by the article's own method here", "holds, though not"),
-        (1, 1, "does not hold, by the article's own method neither", "does not hold, by"),
+        (1, 3, "holds, but the article's own method refutes it here", "holds, but the"),
+        (1, 1, "does not hold; the article's own method also refutes it", "does not hold; the"),
         (3, 8, "holds", "holds only under the article's conditions (which"),
     ] {
         let claims = &judged(own, fair, Ok(1)).articles[0].claims;
@@ -183,7 +183,7 @@ fn a_claim_without_a_run_is_not_tested() {
     let judged = judge(&article, &[&article.claims[0]], &runs).unwrap();
     let claim = &judged.claims[0];
     assert_eq!(claim.verdict, ClaimVerdict::NotTested);
-    assert_eq!(claim.sentence, "not tested: interrupted; shown by the article's own method");
+    assert_eq!(claim.sentence, "not tested: interrupted; confirmed by the article's own method");
     assert!(claim.experiments[0].tested.why.contains("no run of the method release"));
 }
 

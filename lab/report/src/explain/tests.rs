@@ -173,11 +173,11 @@ fn a_pair_needs_valid_trials_at_the_same_parameters() {
     let workload = workload();
     let mut made = run([1000, 1000], [50, 50]);
     let error = |run: &Run, names| pair(run, &workload, names).map(|p| p.cells).unwrap_err();
-    assert!(error(&made, ["base", "nobody"]).contains("it has base, rival"));
+    assert!(error(&made, ["base", "nobody"]).contains("known: base, rival"));
     made.cells[1].params.0.insert("streams".into(), netdyno_lab_manifest::ParamValue::Integer(3));
-    assert!(error(&made, ["base", "rival"]).contains("different parameters"));
+    assert!(error(&made, ["base", "rival"]).contains("no parameter setting in common"));
     made.cells[1].status = CellStatus::Failed;
-    assert!(error(&made, ["base", "rival"]).contains("no good trial"));
+    assert!(error(&made, ["base", "rival"]).contains("no successful trial"));
 }
 
 #[test]

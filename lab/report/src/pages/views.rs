@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::listed::{abbreviated, state};
-use netdyno_lab_store::{Listed, Run, RunStatus};
+use netdyno_lab_store::{Listed, Run};
 
 use super::{Address, PageError, is_name};
 
@@ -29,11 +29,7 @@ impl Row {
             workload: run.workload.clone(),
             preset: run.preset.clone(),
             date: run.started_at.strftime("%Y-%m-%d %H:%M").to_string(),
-            state: match run.status {
-                RunStatus::Running if is_measured => "running".to_owned(),
-                RunStatus::Running => "not finished".to_owned(),
-                RunStatus::Finished | RunStatus::Interrupted => state(run),
-            },
+            state: state(run, is_measured),
             is_measured,
             outcome: run.outcome.clone().unwrap_or_default(),
             contenders: abbreviated(&run.contenders),
