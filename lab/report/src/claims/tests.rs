@@ -94,7 +94,7 @@ fn defects_are_reported_with_their_location() {
         (
             "method = \"release\"",
             "method = \"release\"\nwith = \"x\"",
-            &["experiments[0].without", "not both"],
+            &["experiments[0].without", "either adds or removes"],
         ),
         ("[methods.fair]", "[methods.alike]", &["claims[0].fair", "must name the fair method"]),
         (
@@ -166,7 +166,7 @@ fn verdict_sentences() {
         (3, 3, "holds", "holds"),
         (1, 3, "holds, but the article's own method refutes it here", "holds, but the"),
         (1, 1, "does not hold; the article's own method also refutes it", "does not hold; the"),
-        (3, 8, "holds", "holds only under the article's conditions (which"),
+        (3, 8, "holds", "holds only under the article's conditions (the responsible"),
     ] {
         let claims = &judged(own, fair, Ok(1)).articles[0].claims;
         assert_eq!(claims[0].sentence, rate);
