@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use netdyno_kv_core::{Config, Engine, Now, Outcome, SessionId};
+use netdyno_kv_core::{Config, Engine, Timestamp, Outcome, SessionId};
 use netdyno_resp::{Args, Progress, ReplyLimits, ReplyParser, RequestLimits, RequestParser};
 
 /// Names of commands and options, keys and values, from which most arguments are chosen.
@@ -41,7 +41,7 @@ fn is_whole(mut reply: &[u8]) -> bool {
 
 fn names() -> Vec<String> {
     let mut engine = Engine::new(Config::default(), 1);
-    let (now, mut out) = (Now::default(), Vec::new());
+    let (now, mut out) = (Timestamp::default(), Vec::new());
     let session = engine.open(now, "names");
     engine.execute(now, session, &[b"COMMAND", b"LIST"], &mut out);
     let text = String::from_utf8_lossy(&out).into_owned();
@@ -51,7 +51,7 @@ fn names() -> Vec<String> {
 fuzz_target!(|steps: Vec<Step<'_>>| {
     static NAMES: std::sync::LazyLock<Vec<String>> = std::sync::LazyLock::new(names);
     let mut engine = Engine::new(Config::default(), 7);
-    let mut now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+    let mut now = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
     let mut sessions: Vec<SessionId> = (0..3).map(|_| engine.open(now, "peer")).collect();
     let mut blocked = [false; 3];
     engine.record(true);
@@ -65,7 +65,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
         let args: Vec<&[u8]> = [name.as_bytes()].into_iter().chain(words).chain(step.other).collect();
         let mut out = Vec::new();
         if !blocked[at] {
-            let outcome = engine.turn(now, sessions[at]).execute(&args, &mut out);
+            let outcome = engine.batch(now, sessions[at]).execute(&args, &mut out);
             match outcome {
                 Outcome::Continue => assert!(is_whole(&out), "{}", String::from_utf8_lossy(&out)),
                 Outcome::Blocked => blocked[at] = true,
@@ -100,7 +100,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
     while let Ok(Progress::Complete(bytes)) = parser.parse(rest, &mut args) {
         let words: Vec<&[u8]> = args.iter(rest).collect();
         let mut out = Vec::new();
-        again.execute(Now { unix_ms: 0, monotonic_us: 0 }, session, &words, &mut out);
+        again.execute(Timestamp { unix_ms: 0, monotonic_us: 0 }, session, &words, &mut out);
         rest = &rest[bytes..];
     }
     engine.tick(now);

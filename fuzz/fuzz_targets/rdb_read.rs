@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_kv_core::{Config, Engine, Loader, Now, RdbError};
+use netdyno_kv_core::{Config, Engine, Loader, Timestamp, RdbError};
 
-const NOW: Now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+const NOW: Timestamp = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
 
 type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
 

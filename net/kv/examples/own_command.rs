@@ -15,7 +15,7 @@ fn greet(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let command = Command::new("greet", 2, Flags::WRITE, Keys::one(), Group::String, greet);
+    let command = Command::new("greet", 2, Flags::WRITE, Keys::single(), Group::String, greet);
     let server = Server::builder().bind(([127, 0, 0, 1], 7000)).command(command).start()?;
     println!("listening on {}", server.addresses()[0]);
     Ok(server.wait()?)

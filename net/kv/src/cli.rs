@@ -1,19 +1,22 @@
 //! Command-line arguments, and the server settings they resolve to.
 
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{ArgGroup, Parser, ValueEnum};
 use netdyno_kv::{
-    AofSettings, AuthClients, Backend, Builder, Fsync, Limits, Server, SnapshotSettings, TlsSettings, core,
+    AofSettings, AuthClients, Backend, Builder, Fsync, Limits, ReplicaTlsSettings, Server, SnapshotSettings,
+    TlsSettings, core,
 };
 
 /// A Redis-compatible server.
 ///
 /// Without options it listens on 127.0.0.1, port 6379, and keeps all data in memory.
 #[derive(Debug, Parser)]
-#[command(name = "netdyno-kv", version, after_help = EXAMPLES)]
+#[command(name = "netdyno-kv", version, after_help = EXAMPLES, group = ArgGroup::new("tls").multiple(true))]
 pub(crate) struct Cli {
     /// Listen on this address; repeat for several
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", num_args = 1..)]
@@ -24,24 +27,28 @@ pub(crate) struct Cli {
     port: u16,
 
     /// Accept TLS clients on this port; 0 picks a free port
-    #[arg(long, value_name = "PORT", requires_all = ["tls_cert_file", "tls_key_file"])]
+    #[arg(long, value_name = "PORT", group = "tls", requires_all = ["tls_cert_file", "tls_key_file"])]
     tls_port: Option<u16>,
 
     /// Read the server's certificate chain from this PEM file
-    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    #[arg(long, value_name = "FILE", requires_all = ["tls", "tls_key_file"])]
     tls_cert_file: Option<PathBuf>,
 
     /// Read the server's private key from this PEM file
-    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    #[arg(long, value_name = "FILE", requires_all = ["tls", "tls_cert_file"])]
     tls_key_file: Option<PathBuf>,
 
-    /// Verify client certificates against the CA certificates in this PEM file
-    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    /// Verify the certificates of clients and of the primary against the CA certificates in this PEM file
+    #[arg(long, value_name = "FILE", requires = "tls")]
     tls_ca_cert_file: Option<PathBuf>,
 
     /// Require a client certificate
     #[arg(long, value_enum, default_value_t = TlsAuth::Yes)]
     tls_auth_clients: TlsAuth,
+
+    /// Connect to the primary by TLS
+    #[arg(long, value_enum, group = "tls", requires_if("yes", "tls_ca_cert_file"), default_value_t = YesNo::No)]
+    tls_replication: YesNo,
 
     /// Use this many threads for I/O and parsing; commands execute one at a time
     #[arg(long, default_value_t = 1)]
@@ -63,9 +70,13 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = YesNo::Yes)]
     protected_mode: YesNo,
 
-    /// Require this password from clients
-    #[arg(long, value_name = "PASSWORD")]
+    /// Require this password from clients; other users can see it, so prefer --requirepass-file
+    #[arg(long, value_name = "PASSWORD", env = "NETDYNO_KV_REQUIREPASS", hide_env_values = true)]
     requirepass: Option<String>,
+
+    /// Read the password for clients from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "requirepass")]
+    requirepass_file: Option<PathBuf>,
 
     /// Set the number of databases
     #[arg(long, default_value_t = 16)]
@@ -103,13 +114,21 @@ pub(crate) struct Cli {
     #[arg(long, value_names = ["ADDRESS", "PORT"], num_args = 2)]
     replicaof: Vec<String>,
 
-    /// Authenticate to the primary with this password
-    #[arg(long, value_name = "PASSWORD")]
+    /// Authenticate to the primary with this password; other users can see it, so prefer --masterauth-file
+    #[arg(long, value_name = "PASSWORD", env = "NETDYNO_KV_MASTERAUTH", hide_env_values = true)]
     masterauth: Option<String>,
+
+    /// Read the password for the primary from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "masterauth")]
+    masterauth_file: Option<PathBuf>,
 
     /// Authenticate to the primary as this user instead of the default user
     #[arg(long, value_name = "USER")]
     masteruser: Option<String>,
+
+    /// Enable the DEBUG command
+    #[arg(long, value_enum, default_value_t = DebugCommand::No)]
+    enable_debug_command: DebugCommand,
 
     /// Allow CONFIG SET to change the directory and names of files
     #[arg(long, value_enum, default_value_t = YesNo::No)]
@@ -131,7 +150,7 @@ Examples:
   netdyno-kv --appendonly yes --dir /var/lib/kv               persist writes; a power failure loses at most about 1 s
   netdyno-kv --appendonly yes --appendfsync always            persist each write before replying
   netdyno-kv --save 3600 1 --save 60 10000 --dir /var/lib/kv  save snapshots periodically and on shutdown
-  netdyno-kv --bind 0.0.0.0 --requirepass secret              serve clients on other machines
+  netdyno-kv --bind 0.0.0.0 --requirepass-file password       serve clients on other machines
   netdyno-kv --port 0 --tls-port 6379 --tls-cert-file kv.crt --tls-key-file kv.key --tls-auth-clients no
                                                               accept TLS clients only
   netdyno-kv --threads 4                                      use four threads, for hundreds of busy clients
@@ -142,6 +161,14 @@ Then, from another terminal: redis-cli set greeting hello";
 enum YesNo {
     Yes,
     No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DebugCommand {
+    Yes,
+    No,
+    /// For clients on this machine
+    Local,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -178,6 +205,22 @@ fn memory(text: &str) -> Result<String, String> {
 fn policy(text: &str) -> Result<String, String> {
     let rule = "noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl";
     validated("maxmemory-policy", text, rule)
+}
+
+/// A password from an option or environment variable, or else from a file. Empty without either.
+fn secret(option: &str, value: &Option<String>, file: Option<&Path>) -> Result<String, core::Error> {
+    let Some(path) = file else { return Ok(value.clone().unwrap_or_default()) };
+    let invalid = |reason: &str| core::Error::new(format!("{option}: {}: {reason}", path.display()));
+    let metadata = fs::metadata(path).map_err(|error| invalid(&error.to_string()))?;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        return Err(invalid("other users have access to it; use chmod 600"));
+    }
+    let text = fs::read_to_string(path).map_err(|error| invalid(&error.to_string()))?;
+    let password = text.strip_suffix('\n').unwrap_or(&text);
+    if password.is_empty() || password.contains('\n') {
+        return Err(invalid("must contain one line, the password"));
+    }
+    Ok(password.to_owned())
 }
 
 /// Returns the text if the configuration accepts it.
@@ -221,6 +264,9 @@ impl Cli {
             };
             builder = builder.replica_of(primary.map_err(|_| wrong())?);
         }
+        if let Some(settings) = self.replica_tls() {
+            builder = builder.replica_tls(settings);
+        }
         for address in &self.bind {
             if self.port > 0 || self.tls_port.is_none() {
                 builder = builder.bind((*address, self.port));
@@ -246,6 +292,13 @@ impl Cli {
         Some(tls)
     }
 
+    fn replica_tls(&self) -> Option<ReplicaTlsSettings> {
+        let ca_cert_file = self.tls_ca_cert_file.as_ref().filter(|_| self.tls_replication == YesNo::Yes)?;
+        let mut tls = ReplicaTlsSettings::new(ca_cert_file);
+        tls.certificate = self.tls_cert_file.clone().zip(self.tls_key_file.clone());
+        Some(tls)
+    }
+
     fn aof(&self) -> AofSettings {
         let mut aof = AofSettings::new(&self.dir);
         aof.file_name.clone_from(&self.appendfilename);
@@ -266,6 +319,13 @@ impl Cli {
             Sync::Everysec => "everysec",
             Sync::No => "no",
         };
+        let requirepass = secret("--requirepass-file", &self.requirepass, self.requirepass_file.as_deref())?;
+        let masterauth = secret("--masterauth-file", &self.masterauth, self.masterauth_file.as_deref())?;
+        let debug = match self.enable_debug_command {
+            DebugCommand::Yes => "yes",
+            DebugCommand::No => "no",
+            DebugCommand::Local => "local",
+        };
         let bind = self.bind.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(" ");
         core::Config::default()
             .with("bind", &bind)?
@@ -274,7 +334,7 @@ impl Cli {
             .with("maxclients", &self.maxclients.to_string())?
             .with("timeout", &self.timeout.to_string())?
             .with("protected-mode", yes_no(self.protected_mode))?
-            .with("requirepass", self.requirepass.as_deref().unwrap_or_default())?
+            .with("requirepass", &requirepass)?
             .with("databases", &self.databases.to_string())?
             .with("maxmemory", &self.maxmemory)?
             .with("maxmemory-policy", &self.maxmemory_policy)?
@@ -282,7 +342,9 @@ impl Cli {
             .with("appendfilename", &self.appendfilename)?
             .with("appendfsync", fsync)?
             .with("replicaof", &self.replicaof.join(" "))?
-            .with("masterauth", self.masterauth.as_deref().unwrap_or_default())?
+            .with("masterauth", &masterauth)?
+            .with("tls-replication", yes_no(self.tls_replication))?
+            .with("enable-debug-command", debug)?
             .with("masteruser", self.masteruser.as_deref().unwrap_or_default())?
             .with("save", &self.save.join(" "))?
             .with("enable-protected-configs", yes_no(self.enable_protected_configs))?
@@ -300,9 +362,85 @@ mod tests {
             ("--maxmemory", "lots", "'--maxmemory <BYTES>': expected a number of bytes"),
             ("--maxmemory-policy", "lru", "'--maxmemory-policy <POLICY>': expected noeviction"),
         ] {
-            let told = Cli::try_parse_from(["netdyno-kv", option, value]).unwrap_err().to_string();
-            assert!(told.contains(part) && told.contains(value) && !told.contains("CONFIG"), "{told}");
+            let message = Cli::try_parse_from(["netdyno-kv", option, value]).unwrap_err().to_string();
+            assert!(
+                message.contains(part) && message.contains(value) && !message.contains("CONFIG"),
+                "{message}"
+            );
         }
         assert!(Cli::try_parse_from(["netdyno-kv", "--maxmemory", "100mb"]).is_ok());
+    }
+
+    fn parsed(arguments: &[&str]) -> Result<core::Config, String> {
+        let cli = Cli::try_parse_from([&["netdyno-kv"], arguments].concat()).map_err(|e| e.to_string())?;
+        cli.config().map_err(|error| error.text().to_owned())
+    }
+
+    #[test]
+    fn passwords_are_read_from_private_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("password");
+        let file = path.to_str().unwrap();
+        for (content, mode, expected) in [
+            ("secret\n", 0o600, Ok("secret")),
+            ("with space \"", 0o400, Ok("with space \"")),
+            ("secret\n", 0o640, Err("other users have access")),
+            ("secret\n", 0o604, Err("other users have access")),
+            ("", 0o600, Err("must contain one line")),
+            ("\n", 0o600, Err("must contain one line")),
+            ("a\nb\n", 0o600, Err("must contain one line")),
+        ] {
+            let _ = fs::remove_file(&path);
+            fs::write(&path, content).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            for (option, parameter) in
+                [("--requirepass-file", "requirepass"), ("--masterauth-file", "masterauth")]
+            {
+                match (parsed(&[option, file]), expected) {
+                    (Ok(config), Ok(password)) => assert_eq!(config.get(parameter), Some(password)),
+                    (Err(error), Err(part)) => {
+                        assert!(error.contains(part) && error.contains(option), "{error}")
+                    }
+                    (found, _) => panic!("{content:?} {mode:o}: {found:?}"),
+                }
+            }
+        }
+        let error = parsed(&["--requirepass", "x", "--requirepass-file", file]).unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+        fs::remove_file(&path).unwrap();
+        let error = parsed(&["--masterauth-file", file]).unwrap_err();
+        assert!(error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn tls_options_require_each_other() {
+        for (arguments, part) in [
+            (&["--tls-port", "1"][..], "--tls-cert-file"),
+            (&["--tls-replication", "yes"], "--tls-ca-cert-file"),
+            (&["--tls-cert-file", "a", "--tls-key-file", "b"], "--tls-port"),
+            (
+                &["--tls-replication", "yes", "--tls-ca-cert-file", "a", "--tls-cert-file", "a"],
+                "--tls-key-file",
+            ),
+        ] {
+            let error = parsed(arguments).unwrap_err();
+            assert!(error.contains(part), "{arguments:?}: {error}");
+        }
+        for arguments in [
+            &["--tls-replication", "no"][..],
+            &["--tls-replication", "yes", "--tls-ca-cert-file", "a"],
+            &[
+                "--tls-replication",
+                "yes",
+                "--tls-ca-cert-file",
+                "a",
+                "--tls-cert-file",
+                "a",
+                "--tls-key-file",
+                "b",
+            ],
+        ] {
+            parsed(arguments).unwrap();
+        }
     }
 }

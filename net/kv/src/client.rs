@@ -1,10 +1,12 @@
 //! One client: parses and executes its commands, and writes the replies.
 
 use netdyno_io::tcp::Key;
-use netdyno_kv_core::{Engine, Now, Outcome, SessionId};
+use netdyno_kv_core::{Engine, Outcome, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser, SHORT_ARGUMENTS};
 
-use crate::limits::{AHEAD_ARGUMENTS, AHEAD_COMMANDS, KEPT_WORDS, TURN_ANSWER_BYTES, TURN_COMMANDS};
+use crate::limits::{
+    AHEAD_ARGUMENTS, AHEAD_COMMANDS, COMMANDS_PER_ITERATION, KEPT_WORDS, REPLY_BYTES_PER_ITERATION,
+};
 
 /// The state of a client.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ pub(crate) struct Client {
     pub(crate) parser: RequestParser,
     /// Time of the last received data, on the server's clock.
     pub(crate) active_ms: u64,
-    /// Commands are left over from the last turn, and the client is queued for another.
+    /// Commands are left over from the last iteration, and the client is queued for another.
     pub(crate) queued: bool,
     /// The client does not read its replies, so its commands are not executed until it does.
     pub(crate) stalled: bool,
@@ -25,7 +27,7 @@ pub(crate) struct Client {
     /// The client has closed its sending side.
     pub(crate) ended: bool,
     /// The client has received a message that is not a reply, and therefore may be idle without a timeout.
-    pub(crate) told: bool,
+    pub(crate) receives_messages: bool,
     /// The size of its unread output is recorded, for CLIENT LIST.
     pub(crate) noted: bool,
     authenticated: bool,
@@ -40,12 +42,12 @@ pub(crate) struct Scratch {
     ahead: Args,
 }
 
-/// Why a client's turn ended.
+/// Why the processing of a client stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// All complete commands were executed.
     Hungry,
-    /// The limit of the turn was reached; more commands may be left.
+    /// The limit of the iteration was reached; more commands may be left.
     More,
     /// A blocking command waits.
     Blocked,
@@ -57,7 +59,8 @@ pub(crate) enum End {
 
 impl Client {
     pub(crate) fn new(key: Key, session: SessionId, parser: RequestParser, active_ms: u64) -> Self {
-        let (queued, stalled, paused, blocked, ended, told) = (false, false, false, false, false, false);
+        let (queued, stalled, paused, blocked, ended, receives_messages) =
+            (false, false, false, false, false, false);
         let (noted, authenticated) = (false, false);
         Self {
             key,
@@ -69,7 +72,7 @@ impl Client {
             paused,
             blocked,
             ended,
-            told,
+            receives_messages,
             noted,
             authenticated,
         }
@@ -77,41 +80,41 @@ impl Client {
 
     /// Lifts the limits for unauthenticated clients once the session is authenticated.
     #[inline]
-    fn look_who_it_is(&mut self, engine: &Engine) {
+    fn update_authentication(&mut self, engine: &Engine) {
         if !self.authenticated {
             self.authenticated = engine.is_authenticated(self.session);
             self.parser.set_authenticated(self.authenticated);
         }
     }
 
-    /// Executes commands from `input` and appends their replies to `output`, up to the limits of a turn.
+    /// Executes commands from `input` and appends their replies to `output`, up to the limits of an iteration.
     /// Returns the number of bytes consumed.
     pub(crate) fn serve(
         &mut self,
         engine: &mut Engine,
-        now: Now,
+        now: Timestamp,
         (input, output): (&[u8], &mut Vec<u8>),
         scratch: &mut Scratch,
     ) -> (usize, End) {
         let mut words = recycle(std::mem::take(&mut scratch.words));
         let mut short = [&b""[..]; SHORT_ARGUMENTS];
         let (mut at, start, mut end) = (0, output.len(), End::More);
-        self.look_who_it_is(engine);
-        let ahead = engine.wants_warmth(self.session);
-        let mut turn = engine.turn(now, self.session);
-        for command in 0..TURN_COMMANDS {
-            if output.len() - start > TURN_ANSWER_BYTES {
+        self.update_authentication(engine);
+        let ahead = engine.prefetch_pays(self.session);
+        let mut batch = engine.batch(now, self.session);
+        for command in 0..COMMANDS_PER_ITERATION {
+            if output.len() - start > REPLY_BYTES_PER_ITERATION {
                 break;
             }
             let rest = &input[at..];
             if ahead && command % AHEAD_COMMANDS == 0 && !self.parser.is_partial() {
-                announce(turn.engine(), self.session, rest, &mut scratch.ahead);
+                announce(batch.engine(), self.session, rest, &mut scratch.ahead);
             }
             let outcome = if let Some((bytes, count)) = self.parser.parse_short(rest, &mut short) {
                 at += bytes;
-                turn.execute(&short[..count], output)
+                batch.execute(&short[..count], output)
             } else {
-                self.look_who_it_is(turn.engine());
+                self.update_authentication(batch.engine());
                 match self.parser.parse(rest, &mut scratch.args) {
                     Ok(Progress::Complete(bytes)) => at += bytes,
                     Ok(Progress::Partial(_)) => {
@@ -119,7 +122,7 @@ impl Client {
                         break;
                     }
                     Err(error) => {
-                        Reply::new(output, turn.engine().protocol(self.session)).error_display(error);
+                        Reply::new(output, batch.engine().protocol(self.session)).error_display(error);
                         end = End::Close;
                         break;
                     }
@@ -130,14 +133,14 @@ impl Client {
                 if let Some(args) = scratch.args.in_input(rest) {
                     words.clear();
                     words.extend(args);
-                    turn.execute(&words, output)
+                    batch.execute(&words, output)
                 } else {
                     let words: Vec<_> = scratch.args.iter(rest).collect();
                     if is_http(words[0]) {
                         end = End::Abort;
                         break;
                     }
-                    turn.execute(&words, output)
+                    batch.execute(&words, output)
                 }
             };
             match outcome {
@@ -168,13 +171,13 @@ fn announce(engine: &Engine, session: SessionId, mut rest: &[u8], args: &mut Arg
         }
         let mut words = [&b""[..]; SHORT_ARGUMENTS];
         if let Some((bytes, count)) = parser.parse_short(rest, &mut words) {
-            words[1..count].iter().take(1).for_each(|key| engine.warm(session, key));
+            words[1..count].iter().take(1).for_each(|key| engine.prefetch(session, key));
             rest = &rest[bytes..];
             continue;
         }
         let Ok(Progress::Complete(bytes)) = parser.parse(rest, args) else { return };
         if args.len() > 1 {
-            engine.warm(session, args.get(rest, 1));
+            engine.prefetch(session, args.get(rest, 1));
         }
         rest = &rest[bytes..];
     }
@@ -198,8 +201,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_comes_can_be_looked_at() {
-        let now = Now { unix_ms: 1, monotonic_us: 0 };
+    fn announcing_accepts_any_input() {
+        let now = Timestamp { unix_ms: 1, monotonic_us: 0 };
         let mut engine = Engine::new(netdyno_kv_core::Config::default(), 1);
         let session = engine.open(now, "test");
         let mut args = Args::default();
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn room_for_words_is_kept() {
+    fn capacity_for_arguments_is_kept() {
         let mut words = Vec::with_capacity(20);
         words.push(&b"word"[..]);
         let place = words.as_ptr().addr();

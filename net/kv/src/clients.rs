@@ -10,7 +10,7 @@ use crate::client::Client;
 pub(crate) struct Clients {
     /// Indexed by the reactor's slot numbers.
     slots: Vec<Option<Box<Client>>>,
-    /// Clients with commands left over from the last turn.
+    /// Clients with commands left over from the last iteration.
     queued: Vec<Key>,
     /// Clients that do not read their replies.
     stalled: VecDeque<Key>,
@@ -43,7 +43,7 @@ impl Clients {
         self.slots.get(index)?.as_deref()
     }
 
-    /// Queues a client for another turn.
+    /// Queues a client for the next iteration.
     pub(crate) fn queue(&mut self, key: Key) {
         if let Some(client) = self.get_mut(key)
             && !std::mem::replace(&mut client.queued, true)

@@ -1,8 +1,8 @@
-//! The time, read once per turn.
+//! The time, read once per iteration.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use netdyno_kv_core::Now;
+use netdyno_kv_core::Timestamp;
 
 /// Shared by all threads of a server, so that they have one origin.
 #[derive(Debug, Clone, Copy)]
@@ -15,9 +15,9 @@ impl Clock {
         Self { start: Instant::now() }
     }
 
-    pub(crate) fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> Timestamp {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Both fit for several hundred thousand years.
-        Now { unix_ms: unix.as_millis() as u64, monotonic_us: self.start.elapsed().as_micros() as u64 }
+        Timestamp { unix_ms: unix.as_millis() as u64, monotonic_us: self.start.elapsed().as_micros() as u64 }
     }
 }

@@ -34,6 +34,11 @@ pub enum StartError {
     /// The kernel refused for another reason.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
+    /// The operating system provides no random numbers.
+    #[error(
+        "cannot draw random numbers: {0}. The kernel must provide getrandom(2), and a seccomp filter must permit it"
+    )]
+    Entropy(#[source] io::Error),
     /// A reactor or thread could not be created.
     #[error("cannot start a thread that serves clients: {0}")]
     Reactor(#[source] io::Error),

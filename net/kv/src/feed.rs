@@ -9,16 +9,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use netdyno_io::tcp::Key;
-use netdyno_kv_core::{Engine, Now, SessionId};
+use netdyno_kv_core::{Engine, SessionId, Timestamp};
 use netdyno_resp::write_command;
 
 use crate::limits::{
-    DUMPED_AT_ONCE_BYTES, FED_AT_ONCE_BYTES, FEED_TRIED_EACH_US, FOLLOWER_BEHIND_BYTES,
-    FOLLOWER_PENDING_BYTES, FOLLOWERS_LOOKED_AT_EACH_US, PING_EACH_US, SNAPSHOT_QUEUE_BYTES,
+    DUMP_PART_BYTES, FEED_PART_BYTES, FEED_RETRY_US, FOLLOWER_BEHIND_BYTES, FOLLOWER_CHECK_US,
+    FOLLOWER_PENDING_BYTES, PING_INTERVAL_US, SNAPSHOT_QUEUE_BYTES,
 };
 use crate::wire::Wire;
-
-const MARK_BYTES: usize = 40;
 
 /// The output of all threads to replicas. Accessed with the lock on the engine.
 #[derive(Default)]
@@ -30,15 +28,15 @@ pub(crate) struct Feed {
     /// Replicas of a history that has ended.
     cut: Vec<SessionId>,
     /// Other threads have data to send.
-    news: bool,
+    has_new_data: bool,
     /// A copy is wanted while another snapshot is in progress; the time of the next attempt.
     again_us: u64,
     history: String,
     backlog: VecDeque<u8>,
     /// Offset in the history at which the backlog starts.
     start: u64,
-    /// Bytes of this turn's log that are already in the backlog.
-    noted: usize,
+    /// Bytes of this iteration's log that are already in the backlog.
+    collected: usize,
     copy: Option<Copy>,
     followers: BTreeMap<SessionId, Follower>,
     ping_us: u64,
@@ -52,7 +50,7 @@ struct Copy {
     /// Bytes of the copy that every receiver has been sent.
     start: u64,
     whole: bool,
-    mark: [u8; MARK_BYTES],
+    mark: String,
 }
 
 struct Follower {
@@ -82,14 +80,14 @@ impl Feed {
     pub(crate) fn attach(
         &mut self,
         engine: &mut Engine,
-        now: Now,
+        now: Timestamp,
         session: SessionId,
         (thread, key): (usize, Key),
         asked: Option<(String, u64)>,
         output: &mut Vec<u8>,
     ) {
         self.begin(engine);
-        self.note(engine);
+        self.collect_log(engine);
         let wanted =
             asked.filter(|(history, _)| *history == self.history).map(|(_, next)| next.wrapping_sub(1));
         let phase = match wanted.filter(|at| (self.start..=self.end()).contains(at)) {
@@ -109,8 +107,8 @@ impl Feed {
             if self.owns_log {
                 engine.record_for_followers();
             }
-            // The log of this turn precedes the new history.
-            self.noted = engine.take_log().len();
+            // The log of this iteration precedes the new history.
+            self.collected = engine.take_log().len();
         }
         if self.history != engine.history() {
             // The keys were replaced, so no replica can resume from an earlier offset.
@@ -127,38 +125,38 @@ impl Feed {
     }
 
     /// Appends new log bytes to the backlog.
-    fn note(&mut self, engine: &mut Engine) {
+    fn collect_log(&mut self, engine: &mut Engine) {
         let log = engine.take_log();
-        let new = &log[self.noted.min(log.len())..];
-        self.news |= !new.is_empty();
+        let new = &log[self.collected.min(log.len())..];
+        self.has_new_data |= !new.is_empty();
         self.backlog.extend(new);
-        self.noted = log.len();
+        self.collected = log.len();
     }
 
-    /// Called at the end of a turn, before the log is written to the storage.
+    /// Called at the end of an iteration, before the log is written to the storage.
     pub(crate) fn finish_turn(&mut self, engine: &mut Engine) {
         if !self.active {
             return;
         }
-        self.note(engine);
+        self.collect_log(engine);
         if self.owns_log {
             engine.take_log().clear();
         }
-        self.noted = 0;
+        self.collected = 0;
         engine.set_log_base(self.end());
     }
 
     /// Work of the leading thread for all replicas. Returns the sessions to disconnect.
-    pub(crate) fn lead(&mut self, engine: &mut Engine, now: Now) -> Vec<SessionId> {
+    pub(crate) fn advance(&mut self, engine: &mut Engine, now: Timestamp) -> Vec<SessionId> {
         if !self.active {
             return Vec::new();
         }
         self.begin(engine);
-        self.note(engine);
+        self.collect_log(engine);
         self.advance_copy(engine, now);
         if !self.followers.is_empty() && now.monotonic_us >= self.ping_us {
-            self.ping_us = now.monotonic_us + PING_EACH_US;
-            self.say(engine, &[b"PING"]);
+            self.ping_us = now.monotonic_us + PING_INTERVAL_US;
+            self.append_command(engine, &[b"PING"]);
         }
         let mut lost = self.trim(engine);
         lost.append(&mut self.silent(engine, now));
@@ -168,42 +166,39 @@ impl Feed {
     }
 
     /// Requests an acknowledgement from all replicas.
-    pub(crate) fn ask(&mut self, engine: &mut Engine) {
+    pub(crate) fn request_acknowledgements(&mut self, engine: &mut Engine) {
         if self.active {
-            self.say(engine, &[b"REPLCONF", b"GETACK", b"*"]);
+            self.append_command(engine, &[b"REPLCONF", b"GETACK", b"*"]);
         }
     }
 
     /// Appends a command to the history that is not a change.
-    fn say(&mut self, engine: &mut Engine, words: &[&[u8]]) {
-        self.note(engine);
+    fn append_command(&mut self, engine: &mut Engine, words: &[&[u8]]) {
+        self.collect_log(engine);
         let mut out = Vec::new();
         write_command(&mut out, words);
         self.backlog.extend(&out);
-        self.news = true;
+        self.has_new_data = true;
     }
 
-    fn advance_copy(&mut self, engine: &mut Engine, now: Now) {
+    fn advance_copy(&mut self, engine: &mut Engine, now: Timestamp) {
         let waits = self.followers.values().any(|follower| follower.phase == Phase::Waits);
         if self.copy.is_none() && waits && now.monotonic_us >= self.again_us {
             if !engine.begin_feed(now) {
-                self.again_us = now.monotonic_us + FEED_TRIED_EACH_US;
+                self.again_us = now.monotonic_us + FEED_RETRY_US;
                 return;
             }
-            let mark = format!("{:0>40}", format!("{:x}{:x}", now.unix_ms, now.monotonic_us));
-            let mut bytes = [b'0'; MARK_BYTES];
-            bytes.copy_from_slice(&mark.as_bytes()[mark.len() - MARK_BYTES..]);
-            self.copy =
-                Some(Copy { base: self.end(), bytes: VecDeque::new(), start: 0, whole: false, mark: bytes });
+            let mark = engine.draw_end_mark();
+            self.copy = Some(Copy { base: self.end(), bytes: VecDeque::new(), start: 0, whole: false, mark });
             let copy = self.followers.values_mut().filter(|follower| follower.phase == Phase::Waits);
             copy.for_each(|follower| follower.phase = Phase::Copies(u64::MAX));
         }
         let Some(copy) = &mut self.copy else { return };
         if !copy.whole && copy.bytes.len() < SNAPSHOT_QUEUE_BYTES {
             let mut part = Vec::new();
-            copy.whole = engine.snapshot(DUMPED_AT_ONCE_BYTES, &mut part);
+            copy.whole = engine.snapshot(DUMP_PART_BYTES, &mut part);
             copy.bytes.extend(part);
-            self.news = true;
+            self.has_new_data = true;
         }
         let had = self.followers.values().filter_map(|follower| match follower.phase {
             Phase::Copies(u64::MAX) => Some(0),
@@ -225,7 +220,7 @@ impl Feed {
 
     /// Replicas without progress or acknowledgement for `repl-timeout`; a copy would otherwise wait for them
     /// forever.
-    fn silent(&mut self, engine: &Engine, now: Now) -> Vec<SessionId> {
+    fn silent(&mut self, engine: &Engine, now: Timestamp) -> Vec<SessionId> {
         let most_s = engine.config("repl-timeout").and_then(|text| text.parse::<u64>().ok()).unwrap_or(60);
         let most_us = most_s.saturating_mul(1_000_000);
         for (session, follower) in &mut self.followers {
@@ -262,7 +257,13 @@ impl Feed {
     }
 
     /// Sends pending data to the replicas of a thread. Returns the time of the next attempt if data remains.
-    pub(crate) fn send(&mut self, engine: &Engine, now: Now, thread: usize, wire: &mut Wire) -> Option<u64> {
+    pub(crate) fn send(
+        &mut self,
+        engine: &Engine,
+        now: Timestamp,
+        thread: usize,
+        wire: &mut Wire,
+    ) -> Option<u64> {
         let (start, end) = (self.start, self.end());
         let (mut more, mut later) = (false, false);
         for (session, follower) in self.followers.iter_mut().filter(|(_, follower)| follower.thread == thread)
@@ -277,7 +278,7 @@ impl Feed {
                     out.extend_from_slice(
                         format!("+FULLRESYNC {} {}\r\n$EOF:", self.history, copy.base).as_bytes(),
                     );
-                    out.extend_from_slice(&copy.mark);
+                    out.extend_from_slice(copy.mark.as_bytes());
                     out.extend_from_slice(b"\r\n");
                     0
                 } else {
@@ -290,7 +291,7 @@ impl Feed {
                 }
                 later = true;
                 if copy.whole && had == copy.start + copy.bytes.len() as u64 {
-                    out.extend_from_slice(&copy.mark);
+                    out.extend_from_slice(copy.mark.as_bytes());
                     follower.phase = Phase::Marked(copy.base, engine.follower_words(*session));
                 }
             }
@@ -306,7 +307,7 @@ impl Feed {
                 more |= at < end;
             }
         }
-        let soon = now.monotonic_us + FEED_TRIED_EACH_US;
+        let soon = now.monotonic_us + FEED_RETRY_US;
         more.then_some(now.monotonic_us).or(later.then_some(soon))
     }
 
@@ -315,14 +316,14 @@ impl Feed {
     }
 
     /// Threads that have new data to send.
-    pub(crate) fn take_news(&mut self) -> impl Iterator<Item = usize> {
-        let news = std::mem::take(&mut self.news);
-        self.followers.values().filter(move |_| news).map(|follower| follower.thread)
+    pub(crate) fn take_threads_with_data(&mut self) -> impl Iterator<Item = usize> {
+        let has_new_data = std::mem::take(&mut self.has_new_data);
+        self.followers.values().filter(move |_| has_new_data).map(|follower| follower.thread)
     }
 
     /// When the leading thread has work next, on the monotonic clock.
-    pub(crate) fn next_us(&self, now: Now) -> Option<u64> {
-        let soon = now.monotonic_us + FEED_TRIED_EACH_US;
+    pub(crate) fn next_us(&self, now: Timestamp) -> Option<u64> {
+        let soon = now.monotonic_us + FEED_RETRY_US;
         let copy = match &self.copy {
             Some(copy) if !copy.whole && copy.bytes.len() < SNAPSHOT_QUEUE_BYTES => Some(now.monotonic_us),
             Some(_) => Some(soon),
@@ -332,14 +333,14 @@ impl Feed {
             None => None,
         };
         // Liveness is checked once a second.
-        let look = self.ping_us.min(now.monotonic_us + FOLLOWERS_LOOKED_AT_EACH_US);
+        let look = self.ping_us.min(now.monotonic_us + FOLLOWER_CHECK_US);
         (!self.followers.is_empty()).then(|| copy.map_or(look, |at| at.min(look)))
     }
 }
 
 /// Appends bytes from `at`, up to the limit of one send. Returns their number.
 fn append(bytes: &VecDeque<u8>, at: usize, out: &mut Vec<u8>) -> usize {
-    let end = bytes.len().min(at + FED_AT_ONCE_BYTES);
+    let end = bytes.len().min(at + FEED_PART_BYTES);
     let (first, second) = bytes.as_slices();
     out.extend_from_slice(first.get(at..end.min(first.len())).unwrap_or_default());
     let (from, to) = (at.saturating_sub(first.len()), end.saturating_sub(first.len()));

@@ -11,7 +11,7 @@ machine. To serve others, either 1) set a password, with --requirepass at the st
 or 2) switch protected mode off, with --protected-mode no, if nobody but those you trust can reach this port.\r\n";
 
 /// Checks protected mode: without a password, only clients of this machine are accepted.
-pub(crate) fn enters(protected: bool, from: IpAddr) -> Result<(), &'static [u8]> {
+pub(crate) fn admit(protected: bool, from: IpAddr) -> Result<(), &'static [u8]> {
     if protected && !from.to_canonical().is_loopback() { Err(PROTECTED) } else { Ok(()) }
 }
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn protected_mode_serves_this_machine() {
+    fn protected_mode_admits_local_clients() {
         for (protected, from, enters_it) in [
             (true, "127.0.0.1", true),
             (true, "127.8.7.6", true),
@@ -31,7 +31,7 @@ mod tests {
             (true, "fe80::1", false),
             (false, "10.0.0.1", true),
         ] {
-            assert_eq!(enters(protected, from.parse().unwrap()).is_ok(), enters_it, "{from}");
+            assert_eq!(admit(protected, from.parse().unwrap()).is_ok(), enters_it, "{from}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use netdyno_io::tcp::{self, Backend, ListenOptions, Listener, TcpReactor};
-use netdyno_kv_core::{Config, Engine, Loaded};
+use netdyno_kv_core::{Config, Engine, Entropy, Loaded};
 
 use crate::clock::Clock;
 use crate::journal::Journal;
@@ -15,7 +15,7 @@ use crate::shared::{Post, Shared, SharedSettings};
 use crate::snapshots::{self, SnapshotSettings, Snapshots};
 use crate::wire::Wire;
 use crate::worker::Worker;
-use crate::{Replayed, RunError, StartError};
+use crate::{Replayed, RunError, StartError, entropy};
 
 /// A running server. It stops on [`stop`](Self::stop) or when dropped.
 pub struct Server {
@@ -55,8 +55,8 @@ impl Server {
     }
 
     fn start(mut builder: Builder) -> Result<Self, StartError> {
-        let encryption = Encryption::of(&builder)?;
-        let mut addresses = Addresses::of(&mut builder);
+        let encryption = Encryption::from_builder(&builder)?;
+        let mut addresses = Addresses::from_builder(&mut builder);
         // Listens first, since this is most likely to fail. Clients that connect meanwhile wait until the
         // file is loaded.
         if builder.threads > 1 {
@@ -70,9 +70,13 @@ impl Server {
             wakers.push(reactor.waker());
             wires.push(encryption.wire(reactor, listeners, input_bytes(&builder)));
         }
-        let config = with_place(std::mem::take(&mut builder.config), builder.snapshots.as_ref())?;
+        let config = with_snapshot_location(std::mem::take(&mut builder.config), builder.snapshots.as_ref())?;
         let clock = Clock::new();
-        let mut engine = Engine::new(config, builder.seed.unwrap_or_else(random));
+        let entropy = match builder.seed {
+            Some(seed) => Entropy::from(seed),
+            None => entropy::system().map_err(StartError::Entropy)?,
+        };
+        let mut engine = Engine::new(config, entropy);
         engine.set_clients_max(builder.limits.clients);
         engine.fix_config("appendonly", "start it with --appendonly yes or no");
         engine.set_stopwatch(crate::usage::stopwatch_us);
@@ -102,8 +106,8 @@ impl Server {
         let shared = Arc::new(Shared::new(settings, engine, wakers));
         let mut server =
             Self { shared, addresses, threads: Vec::new(), keeper: None, saver: None, replayed, loaded };
-        server.keep()?;
-        server.save()?;
+        server.start_storage_thread()?;
+        server.start_snapshot_thread()?;
         for (index, wire) in wires.into_iter().enumerate() {
             server.spawn(index, wire)?;
         }
@@ -161,7 +165,7 @@ impl Server {
         self.join()
     }
 
-    /// Accesses the engine between two turns, so that no command executes meanwhile. Returns `None` if a
+    /// Accesses the engine between two iterations, so that no command executes meanwhile. Returns `None` if a
     /// thread has panicked.
     pub fn with_engine<T>(&self, use_it: impl FnOnce(&mut Engine) -> T) -> Option<T> {
         let result = use_it(&mut self.shared.lock().ok()?.engine);
@@ -170,21 +174,21 @@ impl Server {
         Some(result)
     }
 
-    fn keep(&mut self) -> Result<(), StartError> {
+    fn start_storage_thread(&mut self) -> Result<(), StartError> {
         let shared = self.shared.clone();
         if shared.journal.is_none() {
             return Ok(());
         }
         let thread = std::thread::Builder::new().name("kv storage".into()).spawn(move || {
             if let Some(journal) = &shared.journal {
-                journal.keep(|| shared.posts[0].wake());
+                journal.maintain(|| shared.posts[0].wake());
             }
         });
         self.keeper = Some(thread.map_err(StartError::Reactor)?);
         Ok(())
     }
 
-    fn save(&mut self) -> Result<(), StartError> {
+    fn start_snapshot_thread(&mut self) -> Result<(), StartError> {
         let shared = self.shared.clone();
         if shared.snapshots.is_none() {
             return Ok(());
@@ -247,12 +251,14 @@ impl Server {
 }
 
 /// The configuration, with the location of snapshots.
-fn with_place(config: Config, snapshots: Option<&SnapshotSettings>) -> Result<Config, StartError> {
+fn with_snapshot_location(
+    config: Config,
+    snapshots: Option<&SnapshotSettings>,
+) -> Result<Config, StartError> {
     let Some(SnapshotSettings { directory, file_name }) = snapshots else { return Ok(config) };
     let config =
         config.with("dir", &directory.to_string_lossy()).and_then(|c| c.with("dbfilename", file_name));
-    config
-        .map_err(|_| StartError::Setting { field: "dbfilename", rule: "a file's name, without a directory" })
+    config.map_err(|_| StartError::Setting { field: "dbfilename", rule: "a file name without a directory" })
 }
 
 impl Drop for Server {
@@ -264,7 +270,7 @@ impl Drop for Server {
 }
 
 impl Stopper {
-    /// Requests a shutdown, which happens after the current turn.
+    /// Requests a shutdown, which happens after the current iteration.
     pub fn stop(&self) {
         self.shared.stop();
     }
@@ -281,12 +287,6 @@ impl Drop for StopAtEnd {
 /// Redis' default port.
 const DEFAULT_PORT: u16 = 6379;
 
-/// A number that others do not know, from what the standard library seeds its tables with.
-fn random() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one("seed")
-}
-
 /// The addresses of a server.
 #[derive(Clone)]
 struct Addresses {
@@ -295,7 +295,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    fn of(builder: &mut Builder) -> Self {
+    fn from_builder(builder: &mut Builder) -> Self {
         let mut plain = std::mem::take(&mut builder.addresses);
         #[cfg(feature = "tls")]
         let tls: Vec<_> = builder.tls.iter().map(|(address, _)| *address).collect();
@@ -308,19 +308,24 @@ impl Addresses {
     }
 }
 
-/// TLS configurations by listener; a listener without one accepts plain TCP.
+/// TLS configurations by listener (a listener without one accepts plain TCP), and that of the link to the primary.
 #[cfg(feature = "tls")]
-struct Encryption(Vec<Arc<rustls::ServerConfig>>);
+struct Encryption {
+    listeners: Vec<Arc<rustls::ServerConfig>>,
+    replica: Option<Arc<rustls::ClientConfig>>,
+}
 
 #[cfg(feature = "tls")]
 impl Encryption {
-    fn of(builder: &Builder) -> Result<Self, StartError> {
-        let configs: Result<_, _> = builder.tls.iter().map(|(_, settings)| settings.load()).collect();
-        Ok(Self(configs?))
+    fn from_builder(builder: &Builder) -> Result<Self, StartError> {
+        let listeners: Result<_, _> = builder.tls.iter().map(|(_, settings)| settings.load()).collect();
+        let replica = builder.replica_tls.as_ref().map(crate::ReplicaTlsSettings::load).transpose()?;
+        Ok(Self { listeners: listeners?, replica })
     }
 
     fn wire(&self, reactor: TcpReactor, listeners: Vec<Listener>, input_bytes: usize) -> Wire {
-        Wire::new(reactor, listeners.into_iter().zip(self.0.iter().cloned()).collect(), input_bytes)
+        let listeners = listeners.into_iter().zip(self.listeners.iter().cloned()).collect();
+        Wire::new(reactor, listeners, self.replica.clone(), input_bytes)
     }
 }
 
@@ -330,7 +335,7 @@ struct Encryption;
 
 #[cfg(not(feature = "tls"))]
 impl Encryption {
-    fn of(_builder: &Builder) -> Result<Self, StartError> {
+    fn from_builder(_builder: &Builder) -> Result<Self, StartError> {
         Ok(Self)
     }
 

@@ -31,6 +31,8 @@ pub struct Builder {
     pub(crate) storage: Option<Open>,
     pub(crate) snapshots: Option<SnapshotSettings>,
     pub(crate) primary: Option<SocketAddr>,
+    #[cfg(feature = "tls")]
+    pub(crate) replica_tls: Option<crate::ReplicaTlsSettings>,
 }
 
 impl Default for Builder {
@@ -50,6 +52,8 @@ impl Default for Builder {
             storage: None,
             snapshots: None,
             primary: None,
+            #[cfg(feature = "tls")]
+            replica_tls: None,
         }
     }
 }
@@ -154,8 +158,16 @@ impl Builder {
         self
     }
 
-    /// Seeds hashing and random draws. The default is random, so that clients cannot choose keys that
-    /// collide.
+    /// Connects to the primary by TLS, also after a later `REPLICAOF`.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn replica_tls(mut self, settings: crate::ReplicaTlsSettings) -> Self {
+        self.replica_tls = Some(settings);
+        self
+    }
+
+    /// Draws all secrets and random numbers from a seed, for tests: clients can predict them. The default is the
+    /// operating system's generator.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

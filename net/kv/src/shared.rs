@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::snapshots::Snapshots;
 
 pub(crate) struct Shared {
-    /// Locked once per turn, for all commands that have arrived.
+    /// Locked once per iteration, for all commands that have arrived.
     core: Mutex<Core>,
     /// One per thread.
     pub(crate) posts: Vec<Post>,
@@ -120,7 +120,7 @@ impl Shared {
         self.core.lock().map_err(|_| Poisoned)
     }
 
-    /// Stops all threads after their current turns.
+    /// Stops all threads after their current iterations.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.posts.iter().for_each(Post::wake);

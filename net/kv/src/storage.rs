@@ -1,7 +1,7 @@
 //! The interface of storages: the append-only file ([`crate::aof`]) or a custom one.
 //!
 //! The keys are in memory. A storage receives changes in one of two forms ([`Form`]): as commands that
-//! produce the same state when replayed, or as the changed keys with their new values. The changes of a turn
+//! produce the same state when replayed, or as the changed keys with their new values. The changes of an iteration
 //! are committed together before any of their replies is sent. One thread at a time uses a storage, so it
 //! needs no locks.
 //!
@@ -48,7 +48,7 @@
 use std::error::Error;
 use std::io;
 
-use netdyno_kv_core::{Engine, Now, SessionId};
+use netdyno_kv_core::{Engine, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, RequestLimits, RequestParser};
 
 /// The cause and the remedy; shown to clients and operators.
@@ -148,7 +148,7 @@ pub trait Rewrite {
     fn finish(&mut self) -> Result<(), StorageError>;
 
     /// Discards the new history, if one was begun.
-    fn give_up(&mut self);
+    fn cancel(&mut self);
 }
 
 /// When [`Storage::background`] is called.
@@ -189,7 +189,7 @@ pub struct Loader<'a> {
 }
 
 /// A fixed time, at which no key expires.
-const NOW: Now = Now { unix_ms: 0, monotonic_us: 0 };
+const NOW: Timestamp = Timestamp { unix_ms: 0, monotonic_us: 0 };
 
 impl<'a> Loader<'a> {
     /// Loads a storage into an engine.
@@ -221,7 +221,7 @@ impl<'a> Loader<'a> {
         self.found.bytes += all.at as u64;
         match changes.len() - all.at {
             0 => Ok(()),
-            _ => Err(format!("no whole command begins at byte {}: restore it from a copy", all.at).into()),
+            _ => Err(format!("no complete command at byte {}: restore it from a backup", all.at).into()),
         }
     }
 

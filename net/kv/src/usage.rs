@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_stand_behind_the_name() {
+    fn times_follow_the_name() {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 250 125 1 2 20 0 1 0 5 6 7";
         assert_eq!(times(stat), Some([2.5, 1.25, 0.01, 0.02]));
         for stat in ["", "7 (a) S 1 2", "7 (a S 1"] {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_used_something() {
+    fn cpu_time_of_this_process_is_reported() {
         assert_eq!(cpu_lines().lines().count(), 4);
         let before = stopwatch_us();
         assert!(stopwatch_us() >= before);

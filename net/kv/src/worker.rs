@@ -1,6 +1,6 @@
-//! A thread that serves clients in turns.
+//! A thread that serves clients in an event loop.
 //!
-//! A turn: wait for events; with the lock on the engine, open and close sessions, execute commands, and
+//! An iteration: wait for events; with the lock on the engine, open and close sessions, execute commands, and
 //! collect output for other threads and changes for the storage; without the lock, commit the changes; then
 //! send.
 
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netdyno_io::tcp::{Event, Key};
-use netdyno_kv_core::{Now, Output};
+use netdyno_kv_core::{Output, Timestamp};
 use netdyno_resp::RequestParser;
 
 use crate::RunError;
 use crate::client::{Client, End, Scratch};
 use crate::clients::Clients;
 use crate::journal::Journal;
-use crate::limits::{IDLE_LOOKED_AT, STALLED_INTERVAL, STALLED_LOOKED_AT, WAITING_INPUT_BYTES};
+use crate::limits::{IDLE_PER_ITERATION, STALLED_INTERVAL, STALLED_PER_ITERATION, UNEXECUTED_INPUT_BYTES};
 use crate::refusals;
 use crate::replica::Replica;
 use crate::shared::{Core, Owner, Shared};
@@ -33,12 +33,12 @@ pub(crate) struct Worker {
     wire: Wire,
     clients: Clients,
     scratch: Scratch,
-    happened: Happened,
+    events: Events,
     queued: Vec<Key>,
     letters: Vec<(Key, Output)>,
-    /// Threads that have received output in this turn.
+    /// Threads that have received output in this iteration.
     to_wake: Vec<bool>,
-    /// Clients with changes in this turn: their replies must wait for the commit.
+    /// Clients with changes in this iteration: their replies must wait for the commit.
     writers: Vec<Key>,
     /// Clients to close once their replies are sent, after the commit.
     leaving: Vec<Key>,
@@ -56,12 +56,12 @@ pub(crate) struct Worker {
     idle_at: usize,
 }
 
-/// The events of a turn.
+/// The events of an iteration.
 #[derive(Default)]
-struct Happened {
+struct Events {
     /// New connections, with their addresses, and closed ones. In order, since a slot can be reused within a
-    /// turn.
-    came_and_went: Vec<(Key, Option<SocketAddr>)>,
+    /// iteration.
+    opened_and_closed: Vec<(Key, Option<SocketAddr>)>,
     received: Vec<Key>,
     ended: Vec<Key>,
     woken: bool,
@@ -76,13 +76,13 @@ impl Worker {
             wire,
             clients: Clients::default(),
             scratch: Scratch::default(),
-            happened: Happened::default(),
+            events: Events::default(),
             queued: Vec::new(),
             letters: Vec::new(),
             to_wake,
             writers: Vec::new(),
             leaving: Vec::new(),
-            // The first turn runs immediately: there may be a primary to connect to.
+            // The first iteration runs immediately: there may be a primary to connect to.
             deadline_ms: Some(0),
             replica: Replica::default(),
             feed_us: None,
@@ -95,15 +95,15 @@ impl Worker {
     /// Serves clients until the server is stopped.
     pub(crate) fn run(mut self) -> Result<(), RunError> {
         while !self.shared.is_stopping() {
-            self.turn()?;
+            self.iterate()?;
         }
         Ok(())
     }
 
-    fn turn(&mut self) -> Result<(), RunError> {
+    fn iterate(&mut self) -> Result<(), RunError> {
         self.wire.wait(self.timeout())?;
         self.note_events();
-        self.look_at_stalled();
+        self.check_stalled();
         let now = self.shared.clock.now();
         if self.has_work(now) {
             let shared = self.shared.clone();
@@ -116,11 +116,11 @@ impl Worker {
             if let (Some(journal), Some(position)) = (&shared.journal, position)
                 && journal.commit(position).is_err()
             {
-                self.disown();
+                self.drop_unacknowledged();
             }
             self.writers.clear();
             self.leaving.drain(..).for_each(|key| self.wire.close(key, true));
-            self.happened.woken = false;
+            self.events.woken = false;
             self.wake_others();
         }
         self.wire.flush()?;
@@ -135,7 +135,7 @@ impl Worker {
         let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
         let engine = self.deadline_ms.map(until);
         let stalled = (self.clients.stalled() > 0).then_some(STALLED_INTERVAL);
-        if self.brings_forward() {
+        if self.has_background_work() {
             return Some(Duration::ZERO);
         }
         let idle = (self.shared.idle_timeout_ms() > 0).then_some(Duration::from_secs(1));
@@ -150,51 +150,55 @@ impl Worker {
     }
 
     fn note_events(&mut self) {
-        let happened = &mut self.happened;
+        let events = &mut self.events;
         while let Some(event) = self.wire.next_event() {
             match event {
-                Event::Accepted(key, peer) => happened.came_and_went.push((key, Some(peer))),
-                Event::Received(key) => happened.received.push(key),
+                Event::Accepted(key, peer) => events.opened_and_closed.push((key, Some(peer))),
+                Event::Received(key) => events.received.push(key),
                 Event::Ended(key) if self.replica.has(key) => self.wire.close(key, false),
-                Event::Ended(key) => happened.ended.push(key),
-                Event::Closed(key, _) => {
-                    self.replica.lost(key);
-                    happened.came_and_went.push((key, None));
+                Event::Ended(key) => events.ended.push(key),
+                Event::Closed(key, reason) => {
+                    #[cfg(feature = "tls")]
+                    let failure = self.wire.take_failure(key);
+                    #[cfg(not(feature = "tls"))]
+                    let failure = None;
+                    self.replica.handle_closed(key, reason, failure);
+                    events.opened_and_closed.push((key, None));
                 }
-                Event::Woken => happened.woken = true,
+                Event::Woken => events.woken = true,
                 Event::Connected(_) => {}
             }
         }
     }
 
-    fn has_work(&self, now: Now) -> bool {
-        let Happened { came_and_went, received, ended, woken } = &self.happened;
-        let events = *woken || !(received.is_empty() && came_and_went.is_empty() && ended.is_empty());
+    fn has_work(&self, now: Timestamp) -> bool {
+        let Events { opened_and_closed, received, ended, woken } = &self.events;
+        let events = *woken || !(received.is_empty() && opened_and_closed.is_empty() && ended.is_empty());
         let due = self.deadline_ms.is_some_and(|at| at <= now.unix_ms);
         let links = self.links_us().is_some_and(|at| at <= now.monotonic_us);
         events
             || due
             || links
-            || self.brings_forward()
+            || self.has_background_work()
             || self.clients.has_queued()
             || self.shared.idle_timeout_ms() > 0
     }
 
     /// Whether the leading thread has keys to copy to a file.
-    fn brings_forward(&self) -> bool {
+    fn has_background_work(&self) -> bool {
         let rewriting = || self.shared.journal.as_ref().is_some_and(Journal::is_dumping);
         let saving = || self.shared.snapshots.as_ref().is_some_and(Snapshots::is_wanted);
         self.index == 0 && (rewriting() || saving())
     }
 
-    fn with_lock(&mut self, core: &mut Core, now: Now) {
-        // Output from earlier turns precedes this turn's replies.
+    fn with_lock(&mut self, core: &mut Core, now: Timestamp) {
+        // Output from earlier iterations precedes this iteration's replies.
         if let Some(journal) = &self.shared.journal {
-            journal.tell(&mut core.engine);
+            journal.update_engine(&mut core.engine);
         }
         self.take_letters(core);
-        self.look_at_settings();
-        self.look_at_noted(core);
+        self.apply_socket_options();
+        self.update_output_sizes(core);
         self.open_and_close(core, now);
         let mut queued = std::mem::take(&mut self.queued);
         self.clients.take_queued(&mut queued);
@@ -202,17 +206,17 @@ impl Worker {
             self.serve(core, now, key);
         }
         self.queued = queued;
-        let mut received = std::mem::take(&mut self.happened.received);
+        let mut received = std::mem::take(&mut self.events.received);
         for key in received.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };
             client.active_ms = now.monotonic_us / 1000;
             if client.blocked {
-                self.hold_back(key);
+                self.limit_input(key);
             } else if !client.queued && !client.stalled {
                 self.serve(core, now, key);
             }
         }
-        self.happened.received = received;
+        self.events.received = received;
         let configured = core.engine.take_configured();
         if !configured.is_empty() {
             self.shared.configure(&core.engine, &configured);
@@ -220,8 +224,8 @@ impl Worker {
         self.close_ended(core);
         self.close_idle(core, now);
         core.engine.tick(now);
-        while let Some(wish) = core.engine.take_wish() {
-            self.fulfil(core, now, wish);
+        while let Some(request) = core.engine.take_request() {
+            self.handle_request(core, now, request);
         }
         if self.index == 0 {
             self.lead(core, now);
@@ -231,20 +235,20 @@ impl Worker {
         self.deadline_ms = core.engine.next_deadline();
     }
 
-    fn open_and_close(&mut self, core: &mut Core, now: Now) {
-        let mut came_and_went = std::mem::take(&mut self.happened.came_and_went);
-        for (key, peer) in came_and_went.drain(..) {
+    fn open_and_close(&mut self, core: &mut Core, now: Timestamp) {
+        let mut opened_and_closed = std::mem::take(&mut self.events.opened_and_closed);
+        for (key, peer) in opened_and_closed.drain(..) {
             match peer {
                 Some(peer) => self.open(core, now, key, peer),
                 None => self.forget(core, key),
             }
         }
-        self.happened.came_and_went = came_and_went;
+        self.events.opened_and_closed = opened_and_closed;
     }
 
-    fn open(&mut self, core: &mut Core, now: Now, key: Key, peer: SocketAddr) {
+    fn open(&mut self, core: &mut Core, now: Timestamp, key: Key, peer: SocketAddr) {
         let protected = self.shared.protected && core.engine.config("requirepass").is_none_or(str::is_empty);
-        let admitted = refusals::enters(protected, peer.ip());
+        let admitted = refusals::admit(protected, peer.ip());
         let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
         if let Err(refusal) = admitted {
             self.wire.output(key).extend_from_slice(refusal);
@@ -257,13 +261,13 @@ impl Worker {
         self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
     }
 
-    /// One client's turn.
-    fn serve(&mut self, core: &mut Core, now: Now, key: Key) {
+    /// Serves one client.
+    fn serve(&mut self, core: &mut Core, now: Timestamp, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         let unsent = self.wire.pending_output(key);
         core.engine.note_waiting(client.session, self.wire.input(key).len(), unsent);
         if unsent > 0 {
-            self.note(key);
+            self.track_output(key);
         }
         let Some(client) = self.clients.get_mut(key) else { return };
         if unsent > self.shared.limits.unread_answer_bytes {
@@ -277,14 +281,14 @@ impl Worker {
             self.writers.push(key);
         }
         match end {
-            End::Hungry => self.listen_again(key),
+            End::Hungry => self.resume_reading(key),
             End::More => {
                 self.clients.queue(key);
-                self.hold_back(key);
+                self.limit_input(key);
             }
             End::Blocked => {
                 client.blocked = true;
-                self.hold_back(key);
+                self.limit_input(key);
             }
             End::Close => self.close(core, key, true),
             End::Abort => self.close(core, key, false),
@@ -292,8 +296,8 @@ impl Worker {
     }
 
     /// Pauses reading from a client with too much unexecuted input.
-    fn hold_back(&mut self, key: Key) {
-        if self.wire.input(key).len() > WAITING_INPUT_BYTES
+    fn limit_input(&mut self, key: Key) {
+        if self.wire.input(key).len() > UNEXECUTED_INPUT_BYTES
             && let Some(client) = self.clients.get_mut(key)
             && !std::mem::replace(&mut client.paused, true)
         {
@@ -302,13 +306,13 @@ impl Worker {
     }
 
     /// Resumes reading after all commands were executed.
-    fn listen_again(&mut self, key: Key) {
+    fn resume_reading(&mut self, key: Key) {
         let Some(client) = self.clients.get_mut(key) else { return };
         if std::mem::take(&mut client.paused) {
             self.wire.resume(key);
         }
         if client.ended {
-            self.happened.ended.push(key);
+            self.events.ended.push(key);
         }
     }
 
@@ -322,8 +326,8 @@ impl Worker {
     }
 
     /// Resumes stalled clients that have read enough of their replies.
-    fn look_at_stalled(&mut self) {
-        for _ in 0..STALLED_LOOKED_AT.min(self.clients.stalled()) {
+    fn check_stalled(&mut self) {
+        for _ in 0..STALLED_PER_ITERATION.min(self.clients.stalled()) {
             let Some(key) = self.clients.next_stalled() else { return };
             if self.wire.pending_output(key) > self.shared.limits.unread_answer_bytes / 2 {
                 self.clients.stall(key);
@@ -334,7 +338,7 @@ impl Worker {
     }
 
     fn close_ended(&mut self, core: &mut Core) {
-        let mut ended = std::mem::take(&mut self.happened.ended);
+        let mut ended = std::mem::take(&mut self.events.ended);
         for key in ended.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };
             client.ended = true;
@@ -343,19 +347,19 @@ impl Worker {
                 self.close(core, key, true);
             }
         }
-        self.happened.ended = ended;
+        self.events.ended = ended;
     }
 
-    fn close_idle(&mut self, core: &mut Core, now: Now) {
+    fn close_idle(&mut self, core: &mut Core, now: Timestamp) {
         let timeout_ms = self.shared.idle_timeout_ms();
         if timeout_ms == 0 {
             return;
         }
-        for _ in 0..IDLE_LOOKED_AT.min(self.clients.slots()) {
+        for _ in 0..IDLE_PER_ITERATION.min(self.clients.slots()) {
             self.idle_at = (self.idle_at + 1) % self.clients.slots();
             let Some(client) = self.clients.at(self.idle_at) else { continue };
             let idle_ms = (now.monotonic_us / 1000).saturating_sub(client.active_ms);
-            if idle_ms > timeout_ms && !client.blocked && !client.told {
+            if idle_ms > timeout_ms && !client.blocked && !client.receives_messages {
                 let key = client.key;
                 self.close(core, key, false);
             }
@@ -411,8 +415,8 @@ impl Worker {
                     return self.close(core, key, false);
                 }
                 self.wire.output(key).extend_from_slice(&bytes);
-                client.told = true;
-                self.note(key);
+                client.receives_messages = true;
+                self.track_output(key);
             }
             Output::Resume(bytes) => {
                 client.blocked = false;
@@ -428,7 +432,7 @@ impl Worker {
 
     /// Disconnects clients whose changes could not be made durable. They receive no reply, since a reply
     /// would acknowledge the change.
-    fn disown(&mut self) {
+    fn drop_unacknowledged(&mut self) {
         for key in self.writers.drain(..) {
             self.wire.close(key, false);
         }

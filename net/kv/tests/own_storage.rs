@@ -36,7 +36,7 @@ impl Program {
     /// Starts this test program as a server.
     fn start(directory: &Path) -> Self {
         let mut program = Command::new(std::env::current_exe().unwrap());
-        program.args(["--exact", "a_server_to_be_killed", "--ignored", "--nocapture"]);
+        program.args(["--exact", "child_server", "--ignored", "--nocapture"]);
         let mut child = program.env(DIRECTORY, directory).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let address = lines.find_map(|line| Some(line.split_once("listening on ")?.1.to_owned())).unwrap();
@@ -57,7 +57,7 @@ impl Drop for Program {
 
 #[test]
 #[ignore = "others start it"]
-fn a_server_to_be_killed() {
+fn child_server() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let server = example::start(directory.into(), 0).unwrap();
     println!("listening on {}", server.addresses()[0]);
@@ -65,7 +65,7 @@ fn a_server_to_be_killed() {
 }
 
 #[test]
-fn what_was_answered_survives_kills() {
+fn acknowledged_changes_survive_kills() {
     let directory = tempfile::tempdir().unwrap();
     let long = format!("SET {} v", "k".repeat(300));
     let program = Program::start(directory.path());
@@ -144,7 +144,7 @@ impl Storage for Moody {
 }
 
 #[test]
-fn what_fails_is_told_and_tried_again() {
+fn failures_are_reported_and_retried() {
     let storage = Moody::default();
     let start = |storage: &Moody| support::start(support::with(Default::default()).storage(storage.clone()));
     let server = start(&storage);
@@ -174,7 +174,7 @@ fn what_fails_is_told_and_tried_again() {
 }
 
 #[test]
-fn what_cannot_be_loaded_stops_the_start() {
+fn a_load_error_prevents_startup() {
     let storage = Moody::default();
     storage.kept.lock().unwrap().extend_from_slice(b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI");
     let error =

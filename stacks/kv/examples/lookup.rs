@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use netdyno_kv_core::{Config, Engine, Now};
+use netdyno_kv_core::{Config, Engine, Timestamp};
 
 const OPERATIONS: usize = 1 << 20;
 
@@ -19,7 +19,7 @@ fn key(number: u64) -> [u8; 16] {
 fn main() {
     for keys in [1u64, 10_000, 100_000, 1_000_000] {
         let mut engine = Engine::new(Config::default(), 1);
-        let now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+        let now = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
         let session = engine.open(now, "example");
         let mut out = Vec::new();
         for number in 0..keys {
@@ -39,8 +39,8 @@ fn main() {
         {
             let begun = Instant::now();
             for batch in drawn.chunks(16) {
-                if warm && engine.wants_warmth(session) {
-                    batch.iter().for_each(|key| engine.warm(session, key));
+                if warm && engine.prefetch_pays(session) {
+                    batch.iter().for_each(|key| engine.prefetch(session, key));
                 }
                 for key in batch {
                     if set {

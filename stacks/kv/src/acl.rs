@@ -1,11 +1,13 @@
 //! ACL users: which commands, keys and channels each may use.
 
+mod denial;
 mod key_use;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
+pub(crate) use self::denial::Denial;
 use self::key_use::KeyUse;
 use crate::error::Error;
 use crate::glob;
@@ -47,7 +49,7 @@ fn digest(password: &[u8]) -> String {
 }
 
 /// Compares in constant time for texts of equal length.
-fn same(a: &str, b: &str) -> bool {
+fn constant_time_eq(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
@@ -80,10 +82,10 @@ impl User {
         })
     }
 
-    fn may_use_key(&self, key: &[u8], use_of: KeyUse) -> bool {
+    fn may_use_key(&self, key: &[u8], key_use: KeyUse) -> bool {
         self.keys.iter().any(|rule| {
-            (rule.read || !use_of.reads)
-                && (rule.write || !use_of.writes)
+            (rule.read || !key_use.reads)
+                && (rule.write || !key_use.writes)
                 && glob::matches(&rule.pattern, key)
         })
     }
@@ -262,7 +264,8 @@ impl Acl {
     pub(crate) fn accepts(&self, name: &str, password: &[u8]) -> bool {
         let Some(user) = self.users.get(name).filter(|user| user.on) else { return false };
         let hash = digest(password);
-        user.no_password || user.passwords.iter().fold(false, |found, other| found | same(other, &hash))
+        user.no_password
+            || user.passwords.iter().fold(false, |found, other| found | constant_time_eq(other, &hash))
     }
 
     /// Whether the user may do everything, so that checks can be skipped.
@@ -308,9 +311,9 @@ impl Acl {
     }
 
     /// Checks whether a user may run this command with these arguments.
-    pub(crate) fn check(&self, name: &str, _: usize, command: &Spec, args: &[&[u8]]) -> Result<(), Error> {
+    pub(crate) fn check(&self, name: &str, command: &Spec, args: &[&[u8]]) -> Result<(), Denial> {
         let Some(user) = self.users.get(name) else {
-            return Err(Error::fixed("NOPERM this user is gone"));
+            return Err(Denial::User);
         };
         if !user.allows(command, args) {
             let container = matches!(
@@ -323,15 +326,11 @@ impl Acl {
                 }
                 None => command.name.to_owned(),
             };
-            return Err(Error::new(format!(
-                "NOPERM this user has no permissions to run the '{full}' command"
-            )));
+            return Err(Denial::Command(full));
         }
-        let may = |at: usize| user.may_use_key(args[at], KeyUse::of(command, at, args));
+        let may = |at: usize| user.may_use_key(args[at], KeyUse::new(command, at, args));
         if !command.keys.positions(args).all(may) {
-            return Err(Error::fixed(
-                "NOPERM this user has no permissions to access one of the keys used as arguments",
-            ));
+            return Err(Denial::Key);
         }
         let channels: &[&[u8]] = match command.name {
             "publish" | "spublish" => &args[1..2],
@@ -345,9 +344,7 @@ impl Acl {
             })
         };
         if !channels.iter().all(may) {
-            return Err(Error::fixed(
-                "NOPERM this user has no permissions to access one of the channels used as arguments",
-            ));
+            return Err(Denial::Channel);
         }
         Ok(())
     }

@@ -85,12 +85,12 @@ impl Blocking {
     }
 
     /// All sessions that wait with a deadline.
-    pub(crate) fn held(&self) -> Vec<SessionId> {
+    pub(crate) fn with_deadline(&self) -> Vec<SessionId> {
         self.deadlines.iter().map(|(_, id)| *id).collect()
     }
 
     /// Ends the pause of a session with the next check of deadlines.
-    pub(crate) fn hasten(&mut self, sessions: &mut Sessions, id: SessionId) {
+    pub(crate) fn end_pause(&mut self, sessions: &mut Sessions, id: SessionId) {
         let blocked = sessions.get_mut(id).and_then(|session| session.blocked.as_mut());
         if let Some(blocked) = blocked.filter(|blocked| blocked.on_timeout == OnTimeout::Run)
             && let Some(at) = blocked.deadline.replace(0)

@@ -40,7 +40,7 @@ impl Context<'_> {
         let command = self.commands.get(index);
         if !self.world.monitors.is_empty() && self.waiting != Waiting::Again {
             let (now, who) = (self.keys.now, (self.id, self.keys.db));
-            self.world.monitors.tell(&mut self.world.sessions, now, who, &command.spec, args);
+            self.world.monitors.report(&mut self.world.sessions, now, who, &command.spec, args);
         }
         if self.keys.dump.is_some() && command.spec.flags.contains(Flags::WRITE) {
             command.spec.keys.positions(args).for_each(|at| self.keys.dump_early(args[at]));
@@ -80,7 +80,7 @@ impl Context<'_> {
 
 /// Retries a blocked command because `key` has a value; returns `false` if nothing is left for other
 /// sessions.
-pub(crate) fn try_again(
+pub(crate) fn retry(
     keys: &mut Keyspace,
     world: &mut World,
     commands: &Commands,

@@ -5,10 +5,10 @@ use netdyno_resp::Reply;
 
 use crate::args::{is, wrong_arguments};
 use crate::error::Error;
-use crate::keyspace::{Class, Deadline, Keyspace};
+use crate::fast::FastCommands;
+use crate::keyspace::{Deadline, EventClass, Keyspace};
 use crate::limits::{COMMAND_NAME_MAX, STRING_BYTES_MAX};
 use crate::number;
-use crate::quick::Quick;
 use crate::session::{Blocked, OnTimeout, Session, SessionId, owned};
 use crate::spec::{Flags, Group, Keys, Spec};
 use crate::world::World;
@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
             return Err(Error::TOO_LONG);
         }
         self.keys.set_string(key, value, Deadline::Clear);
-        self.keys.changed_by(Class::STRING, "set", key);
+        self.keys.changed_by(EventClass::STRING, "set", key);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn session(&mut self) -> Result<&mut Session, Error> {
-        self.world.sessions.get_mut(self.id).ok_or(Error::fixed("ERR the connection is gone"))
+        self.world.sessions.get_mut(self.id).ok_or(Error::fixed("ERR the connection was closed"))
     }
 
     /// Removes the session's watches.
@@ -204,7 +204,7 @@ pub(crate) struct Commands {
     list: Vec<Command>,
     /// Open addressing; 0 is empty, otherwise the command's index plus one.
     places: Vec<u16>,
-    quick: Quick<Run>,
+    fast: FastCommands<Run>,
 }
 
 impl std::fmt::Debug for Commands {
@@ -224,7 +224,7 @@ fn hash(name: &[u8]) -> usize {
 impl Commands {
     /// The commands of these tables.
     pub(crate) fn new(tables: &[&[Command]]) -> Self {
-        let mut commands = Self { list: Vec::new(), places: vec![0; 1024], quick: Quick::default() };
+        let mut commands = Self { list: Vec::new(), places: vec![0; 1024], fast: FastCommands::default() };
         for table in tables {
             table.iter().for_each(|command| commands.add(*command));
         }
@@ -250,7 +250,7 @@ impl Commands {
 
     fn add_quick(&mut self, command: &Command, index: usize) {
         let run = command.subcommands.is_empty().then_some(command.run);
-        self.quick.add(&command.spec, run, index);
+        self.fast.add(&command.spec, run, index);
     }
 
     fn enter(&mut self, index: usize) {
@@ -279,8 +279,8 @@ impl Commands {
 
     /// Finds a fast command that accesses only keys, by its short name and number of arguments.
     #[inline]
-    pub(crate) fn find_quick(&self, name: &[u8], args: usize) -> Option<(usize, Run)> {
-        self.quick.find(name, args)
+    pub(crate) fn find_fast(&self, name: &[u8], args: usize) -> Option<(usize, Run)> {
+        self.fast.find(name, args)
     }
 
     pub(crate) fn get(&self, index: usize) -> &Command {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::glob;
-use crate::keyspace::{Class, Keyspace, Policy, Small};
+use crate::keyspace::{EventClass, Keyspace, Policy, SmallLimits};
 use crate::limits::{DATABASES, DATABASES_MAX, SAVE_POINTS_MAX};
 
 /// The Redis version that is emulated; clients use it to detect features.
@@ -57,10 +57,10 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
     ("oom-score-adj", T, "no"), ("port", F, "6379"), ("proto-max-bulk-len", M, "536870912"), ("protected-mode", Y, "yes"), ("repl-diskless-sync", Y, "yes"),
     ("replicaof", F, ""), ("masterauth", T, ""), ("masteruser", T, ""), ("repl-timeout", N, "60"), ("repl-backlog-size", M, "1048576"), ("requirepass", T, ""), ("save", T, ""), ("set-max-intset-entries", N, "512"), ("slave-read-only", Y, "yes"),
     ("replica-read-only", Y, "yes"), ("slowlog-log-slower-than", N, "10000"), ("slowlog-max-len", N, "128"), ("set-proc-title", Y, "yes"),
-    ("stop-writes-on-bgsave-error", Y, "yes"), ("tcp-backlog", F, "511"), ("tcp-keepalive", N, "300"), ("timeout", N, "0"), ("tls-port", F, "0"),
+    ("stop-writes-on-bgsave-error", Y, "yes"), ("tcp-backlog", F, "511"), ("tcp-keepalive", N, "300"), ("timeout", N, "0"), ("tls-port", F, "0"), ("tls-replication", F, "no"),
     ("tracking-table-max-keys", N, "1000000"), ("unixsocket", F, ""), ("zset-max-listpack-entries", N, "128"), ("zset-max-listpack-value", M, "64"),
     ("zset-max-ziplist-entries", N, "128"), ("zset-max-ziplist-value", M, "64"), ("acl-pubsub-default", T, "resetchannels"), ("acllog-max-len", N, "128"),
-    ("close-on-replica-write", Y, "yes"), ("enable-debug-command", F, "yes"), ("jemalloc-bg-thread", Y, "yes"), ("stream-node-max-entries", N, "100"),
+    ("close-on-replica-write", Y, "yes"), ("enable-debug-command", F, "no"), ("jemalloc-bg-thread", Y, "yes"), ("stream-node-max-entries", N, "100"),
     ("stream-node-max-bytes", M, "4096"), ("rdbcompression", Y, "yes"), ("rdbchecksum", Y, "yes"), ("no-appendfsync-on-rewrite", Y, "no"),
     ("aof-timestamp-enabled", Y, "no"), ("dynamic-hz", Y, "yes"), ("crash-log-enabled", Y, "yes"), ("crash-memcheck-enabled", Y, "yes"), ("busy-reply-threshold", N, "5000"),
 ];
@@ -155,12 +155,12 @@ impl Config {
 
     fn check_room(&self, name: &str, value: &str) -> Result<(), Error> {
         if let Some(remedy) = self.fixed.get(name).filter(|_| self.get(name) != Some(value)) {
-            return Err(failed(name, &format!("It cannot be changed while the server runs: {remedy}")));
+            return Err(failed(name, &format!("It cannot be changed at runtime: {remedy}")));
         }
         match self.clients_max.filter(|_| name == "maxclients") {
             Some(most) if value.parse().is_ok_and(|wanted: usize| wanted > most) => {
                 let why = format!(
-                    "The server has made room for {most} clients: start it with --maxclients {value}"
+                    "The server was started for {most} clients: restart it with --maxclients {value}"
                 );
                 Err(failed(name, &why))
             }
@@ -171,7 +171,7 @@ impl Config {
     /// Applies the parameters of the keyspace.
     pub(crate) fn apply(&self, keys: &mut Keyspace) {
         keys.memory_max = self.number("maxmemory");
-        keys.small = Small {
+        keys.small = SmallLimits {
             hash_entries: self.number("hash-max-listpack-entries"),
             hash_bytes: self.number("hash-max-listpack-value"),
             set_integers: self.number("set-max-intset-entries"),
@@ -181,7 +181,7 @@ impl Config {
         keys.samples = self.number("maxmemory-samples").max(1);
         keys.policy = Policy::parse(self.get("maxmemory-policy").unwrap_or_default()).unwrap_or_default();
         let events = self.get("notify-keyspace-events").unwrap_or_default();
-        keys.notify = Class::parse(events.as_bytes()).unwrap_or_default();
+        keys.notify = EventClass::parse(events.as_bytes()).unwrap_or_default();
     }
 }
 
@@ -232,8 +232,8 @@ fn normal(name: &str, kind: Kind, value: &str) -> Result<String, String> {
             "appendfsync" if !matches!(value, "always" | "everysec" | "no") => {
                 Err("argument(s) must be one of the following: everysec, always, no".into())
             }
-            "notify-keyspace-events" => Class::parse(value.as_bytes())
-                .map(Class::text)
+            "notify-keyspace-events" => EventClass::parse(value.as_bytes())
+                .map(EventClass::text)
                 .ok_or_else(|| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
             _ => Ok(value.to_owned()),
         },

@@ -6,27 +6,27 @@ use netdyno_resp::{Protocol, Reply};
 
 use crate::acl::Acl;
 use crate::blocking::Blocking;
-use crate::call::{call, try_again};
+use crate::call::{call, retry};
 use crate::command::{Command, Commands};
 use crate::commands;
 use crate::config::Config;
+use crate::entropy::Entropy;
 use crate::error::Error;
 use crate::followers::Followers;
 use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::limits::{EXPIRED_PER_TICK, SERVE_ROUNDS_MAX};
 use crate::monitors::Monitors;
-use crate::now::Now;
 use crate::pubsub::PubSub;
-use crate::random::Random;
 use crate::replication::Replication;
-use crate::saves::Saves;
+use crate::saves::SaveState;
 use crate::session::{
     Blocked, OnTimeout, Outcome, Output, ReplyMode, Session, SessionId, Sessions, borrowed, owned,
 };
-use crate::slow::Slow;
+use crate::slow::SlowLog;
 use crate::spec::Flags;
-use crate::world::{Pause, Totals, World};
+use crate::timestamp::Timestamp;
+use crate::world::{ID_DIGITS, Pause, Totals, World};
 
 /// Keys, sessions, channels and users. Executes one command at a time; the caller provides the time and
 /// collects output for other sessions.
@@ -38,16 +38,15 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with an empty keyspace. The seed determines hashing and random draws; it should be a secret
-    /// of the process.
-    pub fn new(config: Config, seed: u64) -> Self {
-        let mut random = Random::new(!seed);
-        let run_id = format!("{:016x}{:016x}{:08x}", random.next(), random.next(), random.next() as u32);
-        let mut keys = Keyspace::new(config.databases(), seed);
+    /// An engine with an empty keyspace. Its secrets and random draws come from `entropy`: the host's generator
+    /// ([`Entropy::new`]), or a seed in tests.
+    pub fn new(config: Config, entropy: impl Into<Entropy>) -> Self {
+        let mut entropy = entropy.into();
+        let mut keys = Keyspace::new(config.databases(), &mut entropy);
         config.apply(&mut keys);
         let acl = Acl::new(config.get("requirepass").unwrap_or_default());
         let commands = commands::all();
-        let mut slow = Slow::default();
+        let mut slow = SlowLog::default();
         slow.configure(&config);
         let mut world = World {
             sessions: Sessions::default(),
@@ -59,15 +58,16 @@ impl Engine {
             pause: Pause::default(),
             monitors: Monitors::default(),
             host: Host::default(),
-            saves: Saves::default(),
+            saves: SaveState::default(),
             replication: Replication::default(),
             followers: Followers::default(),
-            history: run_id.clone(),
+            history: entropy.digits(ID_DIGITS),
             started_ms: 0,
             info: BTreeMap::new(),
             info_sources: BTreeMap::new(),
             slow,
-            run_id,
+            run_id: entropy.digits(ID_DIGITS),
+            entropy,
         };
         world.saves.points = world.config.save_points();
         Self { keys, world, commands }
@@ -79,7 +79,7 @@ impl Engine {
     }
 
     /// Opens a session for a connection.
-    pub fn open(&mut self, now: Now, peer: &str) -> SessionId {
+    pub fn open(&mut self, now: Timestamp, peer: &str) -> SessionId {
         if self.world.started_ms == 0 {
             self.world.started_ms = now.unix_ms;
         }
@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// Executes one command and appends its reply to `out`, in the session's protocol.
-    pub fn execute(&mut self, now: Now, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
+    pub fn execute(&mut self, now: Timestamp, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         self.keys.now = now;
         let start = out.len();
         let outcome = self.run(id, args, out);
@@ -145,7 +145,7 @@ impl Engine {
     }
 
     /// Expires keys and ends waits; the work per call is bounded.
-    pub fn tick(&mut self, now: Now) {
+    pub fn tick(&mut self, now: Timestamp) {
         self.keys.now = now;
         self.keys.expire_due(EXPIRED_PER_TICK);
         self.world.save_if_due(&mut self.keys);
@@ -197,20 +197,20 @@ impl Engine {
     /// Prefetches a key that this session will probably use soon. The cache misses of several keys overlap if
     /// they are announced before their commands execute. This affects only performance.
     #[inline]
-    pub fn warm(&self, id: SessionId, key: &[u8]) {
+    pub fn prefetch(&self, id: SessionId, key: &[u8]) {
         if let Some(session) = self.world.sessions.get(id) {
-            self.keys.warm(session.db, key);
+            self.keys.prefetch(session.db, key);
         }
     }
 
-    /// Whether there are enough keys for [`warm`](Self::warm) to be worthwhile.
+    /// Whether there are enough keys for [`prefetch`](Self::prefetch) to be worthwhile.
     #[inline]
-    pub fn wants_warmth(&self, id: SessionId) -> bool {
-        self.world.sessions.get(id).is_some_and(|session| self.keys.wants_warmth(session.db))
+    pub fn prefetch_pays(&self, id: SessionId) -> bool {
+        self.world.sessions.get(id).is_some_and(|session| self.keys.prefetch_pays(session.db))
     }
 
     /// Opens a session without restrictions, for example to replay an append-only file.
-    pub fn open_trusted(&mut self, now: Now) -> SessionId {
+    pub fn open_trusted(&mut self, now: Timestamp) -> SessionId {
         let id = self.open(now, "");
         if let Some(session) = self.world.sessions.get_mut(id) {
             (session.authenticated, session.unrestricted) = (true, true);
@@ -225,13 +225,13 @@ impl Engine {
     }
 
     /// Appends commands in RESP that recreate the value of a key; `false` if the key does not exist.
-    pub fn tell_key(&self, db: usize, key: &[u8], out: &mut Vec<u8>) -> bool {
-        self.keys.tell(db, key, out)
+    pub fn write_key(&self, db: usize, key: &[u8], out: &mut Vec<u8>) -> bool {
+        self.keys.write_key(db, key, out)
     }
 
     /// Visits all keys of a database, each with commands in RESP that recreate its value.
-    pub fn tell_database(&self, db: usize, visit: impl FnMut(&[u8], &[u8])) {
-        self.keys.tell_all(db, visit);
+    pub fn write_database(&self, db: usize, visit: impl FnMut(&[u8], &[u8])) {
+        self.keys.write_keys(db, visit);
     }
 
     /// Number of keys in all databases, including expired keys that are not removed yet.
@@ -250,7 +250,7 @@ impl Engine {
         let Some(&name) = args.first() else { return Outcome::Continue };
         if session.blocked.is_some() {
             // An error of the caller; executing the command out of order would be worse.
-            Reply::new(out, session.protocol).error("ERR the connection waits for another command");
+            Reply::new(out, session.protocol).error("ERR the connection is blocked by another command");
             return Outcome::Blocked;
         }
         session.active_ms = self.keys.now.unix_ms;
@@ -296,7 +296,7 @@ impl Engine {
             return Err(Error::fixed("NOAUTH Authentication required."));
         }
         if !session.unrestricted && !command.spec.flags.contains(Flags::NO_AUTH) {
-            self.world.acl.check(&session.user, index, &command.spec, args)?;
+            self.world.acl.check(&session.user, &command.spec, args).map_err(|denial| denial.error())?;
         }
         if session.is_primary {
             // The primary has executed the command, so it must run here too.
@@ -307,33 +307,15 @@ impl Engine {
                 _ => Ok(Admitted::Run),
             };
         }
-        if self.world.replication.restricts() {
-            self.world.replication.admit(&command.spec)?;
+        let queued = session.transaction.as_ref().filter(|_| command.spec.name == "exec");
+        let flags = queued.map_or(command.spec.flags, |queued| command.spec.flags.with(queued.flags));
+        let needs_data =
+            queued.map_or_else(|| Replication::needs_data(&command.spec), |queued| queued.needs_data);
+        let is_transaction = queued.is_some();
+        if let Err(error) = check_state(&mut self.keys, &self.world, flags, needs_data) {
+            return Err(if is_transaction { self.abort_transaction(id, &error) } else { error });
         }
-        if command.spec.flags.contains(Flags::WRITE)
-            && let Some(text) =
-                self.world.host.refusal.as_deref().or_else(|| self.world.saves.refusal(&self.world.config))
-        {
-            return Err(Error::new(text));
-        }
-        // A replica does not evict: its primary does.
-        if self.keys.memory_max > 0 && !self.world.replication.is_replica() {
-            let room = self.keys.make_room();
-            if !room && command.spec.flags.contains(Flags::DENY_OOM) {
-                return Err(Error::OUT_OF_MEMORY);
-            }
-            let queued = session.transaction.as_ref().is_some_and(|transaction| transaction.needs_memory);
-            if !room && queued && command.spec.name == "exec" {
-                session.transaction = None;
-                let watched = std::mem::take(&mut session.watched);
-                self.keys.watch.forget(id, &watched);
-                let why = Error::OUT_OF_MEMORY;
-                return Err(Error::new(format!(
-                    "EXECABORT Transaction discarded because of: {}",
-                    why.text()
-                )));
-            }
-        }
+        let Some(session) = self.world.sessions.get_mut(id) else { return Ok(Admitted::Run) };
         if session.only_listens() && !command.spec.flags.contains(Flags::LISTENER) {
             return Err(Error::new(format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
@@ -347,7 +329,8 @@ impl Engine {
             if command.spec.flags.contains(Flags::NO_MULTI) {
                 return Err(Error::fixed("ERR Command not allowed inside a transaction"));
             }
-            transaction.needs_memory |= command.spec.flags.contains(Flags::DENY_OOM);
+            transaction.flags = transaction.flags.with(command.spec.flags);
+            transaction.needs_data |= Replication::needs_data(&command.spec);
             return transaction.queue(args).map(|()| Admitted::Queued);
         }
         let pause = self.world.pause;
@@ -364,6 +347,16 @@ impl Engine {
             return Ok(Admitted::Held);
         }
         Ok(Admitted::Run)
+    }
+
+    /// Discards a transaction that EXEC may not run now.
+    fn abort_transaction(&mut self, id: SessionId, error: &Error) -> Error {
+        if let Some(session) = self.world.sessions.get_mut(id) {
+            session.transaction = None;
+            let watched = std::mem::take(&mut session.watched);
+            self.keys.watch.forget(id, &watched);
+        }
+        Error::new(format!("EXECABORT Transaction discarded because of: {}", error.text()))
     }
 
     /// Ends a wait that timed out.
@@ -395,7 +388,7 @@ impl Engine {
             }
             for key in std::mem::take(&mut self.keys.ready) {
                 for id in self.world.blocking.queue(&key) {
-                    if !try_again(&mut self.keys, &mut self.world, &self.commands, id, &key) {
+                    if !retry(&mut self.keys, &mut self.world, &self.commands, id, &key) {
                         break;
                     }
                 }
@@ -403,6 +396,25 @@ impl Engine {
             self.world.notify(&mut self.keys);
         }
     }
+}
+
+/// Checks whether the state of the server permits a command with these flags; for EXEC, those of all queued
+/// commands.
+fn check_state(keys: &mut Keyspace, world: &World, flags: Flags, needs_data: bool) -> Result<(), Error> {
+    if world.replication.restricts() {
+        world.replication.admit(flags, needs_data)?;
+    }
+    if flags.contains(Flags::WRITE)
+        && let Some(text) = world.host.refusal.as_deref().or_else(|| world.saves.refusal(&world.config))
+    {
+        return Err(Error::new(text));
+    }
+    // A replica does not evict: its primary does.
+    let has_room = keys.memory_max == 0 || world.replication.is_replica() || keys.make_room();
+    if !has_room && flags.contains(Flags::DENY_OOM) {
+        return Err(Error::OUT_OF_MEMORY);
+    }
+    Ok(())
 }
 
 enum Admitted {

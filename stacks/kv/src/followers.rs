@@ -81,7 +81,7 @@ impl Followers {
     }
 
     /// The lines of INFO.
-    pub(crate) fn tell(&self, now_ms: u64, text: &mut String) {
+    pub(crate) fn write_info(&self, now_ms: u64, text: &mut String) {
         let _ = write!(text, "connected_slaves:{}\r\n", self.iter().count());
         for (at, follower) in self.iter().enumerate() {
             let state = if follower.words > 0 { "online" } else { "send_bulk" };

@@ -2,7 +2,7 @@
 
 /// A request from a command to the host program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum HostRequest {
     /// `SHUTDOWN`: stop the server.
     Shutdown {
         /// Save a snapshot first. If that fails, the server keeps running and
@@ -17,9 +17,9 @@ pub enum Wish {
     /// `REPLICAOF`: the primary has changed ([`Engine::primary`](crate::Engine::primary)).
     Follow,
     /// `PSYNC`: a replica requests the changes ([`Engine::take_follower`](crate::Engine::take_follower)).
-    Feed,
+    ServeReplicas,
     /// `WAIT`: request acknowledgements from the replicas.
-    Ask,
+    Acknowledgements,
     /// `BGREWRITEAOF`: rewrite the append-only file.
     Rewrite,
 }
@@ -29,7 +29,7 @@ pub enum Wish {
 pub(crate) struct Host {
     /// The error for write commands, while they are refused.
     pub(crate) refusal: Option<Box<str>>,
-    wishes: Vec<Wish>,
+    requests: Vec<HostRequest>,
     /// Parameters that `CONFIG SET` has changed and the host has not collected.
     pub(crate) configured: Vec<String>,
     /// There is an append-only file.
@@ -39,19 +39,19 @@ pub(crate) struct Host {
 
 impl Host {
     /// Adds a request unless it is pending already.
-    pub(crate) fn wish(&mut self, wish: Wish) {
-        if !self.wishes.contains(&wish) {
-            self.wishes.push(wish);
+    pub(crate) fn request(&mut self, request: HostRequest) {
+        if !self.requests.contains(&request) {
+            self.requests.push(request);
         }
     }
 
-    pub(crate) fn wishes(&self, wish: Wish) -> bool {
-        self.wishes.contains(&wish)
+    pub(crate) fn is_requested(&self, request: HostRequest) -> bool {
+        self.requests.contains(&request)
     }
 
     /// Takes the oldest request.
     #[inline]
-    pub(crate) fn take_wish(&mut self) -> Option<Wish> {
-        if self.wishes.is_empty() { None } else { Some(self.wishes.remove(0)) }
+    pub(crate) fn take_request(&mut self) -> Option<HostRequest> {
+        if self.requests.is_empty() { None } else { Some(self.requests.remove(0)) }
     }
 }

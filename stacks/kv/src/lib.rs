@@ -13,10 +13,10 @@
 //! [`Engine::poll_output`].
 //!
 //! ```
-//! use netdyno_kv_core::{Config, Engine, Now, Outcome};
+//! use netdyno_kv_core::{Config, Engine, Timestamp, Outcome};
 //!
 //! let mut engine = Engine::new(Config::default(), 7);
-//! let now = Now { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
+//! let now = Timestamp { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
 //! let session = engine.open(now, "127.0.0.1:50000");
 //! let mut out = Vec::new();
 //! engine.execute(now, session, &[b"SET", b"key", b"value"], &mut out);
@@ -27,15 +27,15 @@
 //! A custom command is a row of properties and a function:
 //!
 //! ```
-//! use netdyno_kv_core::{Command, Config, Engine, Flags, Group, Keys, Now};
+//! use netdyno_kv_core::{Command, Config, Engine, Flags, Group, Keys, Timestamp};
 //!
 //! let mut engine = Engine::new(Config::default(), 7);
-//! engine.register(Command::new("shout", 2, Flags::READ_ONLY, Keys::one(), Group::String, |context, args| {
+//! engine.register(Command::new("shout", 2, Flags::READ_ONLY, Keys::single(), Group::String, |context, args| {
 //!     let text = context.string(args[1])?.unwrap_or_default().to_ascii_uppercase();
 //!     context.reply().bulk(&text);
 //!     Ok(())
 //! }));
-//! # let now = Now::default();
+//! # let now = Timestamp::default();
 //! # let session = engine.open(now, "test");
 //! # let mut out = Vec::new();
 //! # engine.execute(now, session, &[b"set", b"key", b"quiet"], &mut out);
@@ -46,47 +46,52 @@
 
 mod acl;
 mod args;
+mod batch;
 mod blocking;
 mod call;
 mod command;
 mod commands;
 mod config;
 mod engine;
+mod entropy;
 mod error;
+mod fast;
 mod followers;
 mod glob;
 mod host;
 mod keyspace;
 mod limits;
 mod monitors;
-mod now;
 mod number;
 mod primary;
+mod primary_stream;
 mod program;
 mod pubsub;
-mod quick;
 mod random;
 mod rdb;
 mod replica;
+mod replica_link;
 mod replication;
 mod saves;
 mod session;
 mod slow;
 mod snapshot;
 mod spec;
-mod turn;
+mod timestamp;
 mod world;
 
+pub use batch::Batch;
 pub use command::{Command, Context, Run};
 pub use config::Config;
 pub use engine::Engine;
+pub use entropy::Entropy;
 pub use error::Error;
-pub use host::Wish;
+pub use host::HostRequest;
 pub use keyspace::{Loaded, Policy};
-pub use now::Now;
 pub use rdb::{RdbError, RdbFault};
+pub use replica_link::{LinkAction, ReplicaLink};
 pub use replication::{LinkState, LinkStatus};
 pub use session::{Outcome, Output, SessionId};
 pub use snapshot::Loader;
 pub use spec::{Flags, Group, Keys};
-pub use turn::Turn;
+pub use timestamp::Timestamp;

@@ -9,7 +9,7 @@ pub(crate) const STRING_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Entries of a table's segment before it is split; an insertion moves at most half of them.
 pub(crate) const SEGMENT_ENTRIES_MAX: u32 = 1024;
 /// Keys from which prefetching pays off; smaller keyspaces fit into a core's cache.
-pub(crate) const WARM_KEYS_MIN: usize = 64 * 1024;
+pub(crate) const PREFETCH_KEYS_MIN: usize = 64 * 1024;
 /// Hash bits that a directory uses; beyond that, segments grow instead of splitting.
 pub(crate) const DIRECTORY_BITS_MAX: u32 = 22;
 /// Slots probed for a random element before the nearest one is taken.
@@ -57,8 +57,13 @@ pub(crate) const LCS_CELLS_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const USERS_MAX: usize = 10_000;
 /// Rules of one user.
 pub(crate) const USER_RULES_MAX: usize = 10_000;
-/// Steps of a glob match per byte of text before it is treated as a mismatch.
+/// Steps of a glob match per byte of text, and in total, before it is treated as a mismatch. One pass over pattern
+/// and text comes on top.
 pub(crate) const GLOB_STEPS_PER_BYTE: usize = 4096;
+pub(crate) const GLOB_STEPS_MAX: usize = 1 << 26;
+
+/// Bytes of the text of DEBUG STRINGMATCH-LEN.
+pub(crate) const STRINGMATCH_BYTES_MAX: usize = 1 << 20;
 /// Entries of SLOWLOG, regardless of `slowlog-max-len`.
 pub(crate) const SLOWLOG_MAX: usize = 10_000;
 /// Arguments of a SLOWLOG entry; the last one gives the number of omitted arguments.
@@ -69,3 +74,15 @@ pub(crate) const SLOWLOG_ARGUMENT_BYTES: usize = 128;
 pub(crate) const LATENCY_SAMPLES: usize = 160;
 /// Below this threshold all commands are timed; from it on only those that can take that long.
 pub(crate) const TIMED_ALL_BELOW_US: u64 = 1000;
+
+/// Bytes from a primary that are applied at once; the last command may exceed this.
+pub(crate) const LINK_PART_BYTES: usize = 1 << 20;
+
+/// Bytes of the longest line that a primary may send as a reply.
+pub(crate) const LINK_LINE_BYTES: usize = 16 << 10;
+
+/// Interval between a replica's acknowledgements, in microseconds.
+pub(crate) const ACKNOWLEDGEMENT_INTERVAL_US: u64 = 1_000_000;
+
+/// Interval between connection attempts to a primary, in microseconds.
+pub(crate) const LINK_RETRY_US: u64 = 1_000_000;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::now::Now;
 use crate::session::{SessionId, Sessions};
 use crate::slow::redacted;
 use crate::spec::{Flags, Spec};
+use crate::timestamp::Timestamp;
 
-/// The monitoring sessions. Costs one comparison per turn while there are none.
+/// The monitoring sessions. Costs one comparison per batch while there are none.
 #[derive(Debug, Default)]
 pub(crate) struct Monitors(Vec<SessionId>);
 
@@ -31,10 +31,10 @@ impl Monitors {
     }
 
     /// Reports a command of `id`. Administrative commands and passwords are omitted.
-    pub(crate) fn tell(
+    pub(crate) fn report(
         &self,
         sessions: &mut Sessions,
-        now: Now,
+        now: Timestamp,
         (id, db): (SessionId, usize),
         spec: &Spec,
         args: &[&[u8]],
@@ -51,7 +51,7 @@ impl Monitors {
 }
 
 /// The time in seconds, database and address, then each argument in quotes.
-fn line(now: Now, db: usize, peer: &str, args: &[&[u8]]) -> String {
+fn line(now: Timestamp, db: usize, peer: &str, args: &[&[u8]]) -> String {
     let (seconds, rest) = (now.unix_ms / 1000, now.unix_ms % 1000 * 1000);
     let mut line = format!("{seconds}.{rest:06} [{db} {peer}]");
     for arg in args {
@@ -80,8 +80,8 @@ mod tests {
     use crate::{Config, Engine, Output};
 
     #[test]
-    fn arguments_stand_in_quotes() {
-        let now = Now { unix_ms: 1_700_000_000_042, monotonic_us: 0 };
+    fn arguments_are_quoted() {
+        let now = Timestamp { unix_ms: 1_700_000_000_042, monotonic_us: 0 };
         assert_eq!(
             line(now, 3, "127.0.0.1:9", &[b"set", b"a\"\\\r\n\t\x07\x08", b"\x00\xff ~"]),
             r#"1700000000.042000 [3 127.0.0.1:9] "set" "a\"\\\r\n\t\a\b" "\x00\xff ~""#
@@ -89,24 +89,24 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_told_but_those_of_operators() {
-        let now = Now { unix_ms: 5000, monotonic_us: 0 };
+    fn administrative_commands_are_not_reported() {
+        let now = Timestamp { unix_ms: 5000, monotonic_us: 0 };
         let mut engine = Engine::new(Config::default(), 1);
         let (monitor, other) = (engine.open(now, "m"), engine.open(now, "o"));
         let run = |engine: &mut Engine, session, line: &str| {
             let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
             let mut out = Vec::new();
             engine.execute(now, session, &words, &mut out);
-            let mut told = String::new();
+            let mut reported = String::new();
             while let Some((to, Output::Bytes(bytes))) = engine.poll_output() {
                 assert_eq!(to, monitor);
-                told += &String::from_utf8(bytes).unwrap();
+                reported += &String::from_utf8(bytes).unwrap();
             }
-            told.replace("\r\n", "|")
+            reported.replace("\r\n", "|")
         };
         assert_eq!(run(&mut engine, other, "GET k"), "");
         assert_eq!(run(&mut engine, monitor, "MONITOR"), "");
-        for (line, told) in [
+        for (line, reported) in [
             ("GET k", r#"+5.000000 [0 o] "GET" "k"|"#),
             ("SELECT 2", r#"+5.000000 [0 o] "SELECT" "2"|"#),
             ("LPUSH k v", r#"+5.000000 [2 o] "LPUSH" "k" "v"|"#),
@@ -119,7 +119,7 @@ mod tests {
             ("CONFIG SET requirepass ", ""),
             ("NONESUCH", ""),
         ] {
-            assert_eq!(run(&mut engine, other, line), told, "{line}");
+            assert_eq!(run(&mut engine, other, line), reported, "{line}");
         }
         assert!(run(&mut engine, monitor, "RESET").starts_with("+5"));
         assert_eq!(run(&mut engine, other, "GET k"), "");

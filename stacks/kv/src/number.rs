@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_strict() {
+    fn only_canonical_integers_are_accepted() {
         for (text, value) in [
             ("0", Some(0)),
             ("-1", Some(-1)),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_add_without_dust() {
+    fn decimal_addition_is_exact() {
         for (a, b, sum) in [
             ("0.1", "0.2", "0.3"),
             ("5.0e3", "2.0e2", "5200"),

@@ -5,8 +5,9 @@
 //! ([`Engine::take_log`]), as bytes of one history.
 
 use crate::engine::Engine;
-use crate::now::Now;
 use crate::session::SessionId;
+use crate::timestamp::Timestamp;
+use crate::world::ID_DIGITS;
 
 impl Engine {
     /// Takes a request to follow, with the history and offset to resume from unless it wants a copy.
@@ -41,6 +42,11 @@ impl Engine {
         self.keys.log.record(true);
     }
 
+    /// Draws the end mark of a copy.
+    pub fn draw_end_mark(&mut self) -> String {
+        self.world.entropy.digits(ID_DIGITS)
+    }
+
     /// Discards the copy.
     pub fn drop_feed(&mut self) {
         if !self.world.saves.is_running() {
@@ -50,7 +56,7 @@ impl Engine {
 
     /// Starts a copy for replicas, to be collected with [`snapshot`](Self::snapshot); `false` if a snapshot
     /// is in progress.
-    pub fn begin_feed(&mut self, now: Now) -> bool {
+    pub fn begin_feed(&mut self, now: Timestamp) -> bool {
         self.keys.now = now;
         let free = self.keys.snapshot.is_none() && !self.world.saves.is_running();
         if free {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::engine::Engine;
-use crate::host::Wish;
+use crate::host::HostRequest;
 use crate::session::SessionId;
 
 impl Engine {
@@ -44,8 +44,8 @@ impl Engine {
 
     /// Takes a request from a command. Call after one or several commands.
     #[inline]
-    pub fn take_wish(&mut self) -> Option<Wish> {
-        self.world.host.take_wish()
+    pub fn take_request(&mut self) -> Option<HostRequest> {
+        self.world.host.take_request()
     }
 
     /// The parameters that `CONFIG SET` has changed since the last call.

@@ -11,15 +11,15 @@ type Listeners = BTreeMap<Box<[u8]>, BTreeSet<SessionId>>;
 
 /// The kinds of subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SubscriptionKind {
     Channel,
     Pattern,
     Shard,
 }
 
-impl Kind {
+impl SubscriptionKind {
     /// The message types for subscribing and unsubscribing.
-    pub(crate) fn words(self) -> (&'static [u8], &'static [u8]) {
+    pub(crate) fn message_types(self) -> (&'static [u8], &'static [u8]) {
         match self {
             Self::Channel => (b"subscribe", b"unsubscribe"),
             Self::Pattern => (b"psubscribe", b"punsubscribe"),
@@ -37,27 +37,27 @@ pub(crate) struct PubSub {
 }
 
 impl PubSub {
-    pub(crate) fn of(&self, kind: Kind) -> &Listeners {
+    pub(crate) fn subscribers(&self, kind: SubscriptionKind) -> &Listeners {
         match kind {
-            Kind::Channel => &self.channels,
-            Kind::Pattern => &self.patterns,
-            Kind::Shard => &self.shards,
+            SubscriptionKind::Channel => &self.channels,
+            SubscriptionKind::Pattern => &self.patterns,
+            SubscriptionKind::Shard => &self.shards,
         }
     }
 
-    fn of_mut(&mut self, kind: Kind) -> &mut Listeners {
+    fn of_mut(&mut self, kind: SubscriptionKind) -> &mut Listeners {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shards,
+            SubscriptionKind::Channel => &mut self.channels,
+            SubscriptionKind::Pattern => &mut self.patterns,
+            SubscriptionKind::Shard => &mut self.shards,
         }
     }
 
-    pub(crate) fn subscribe(&mut self, kind: Kind, id: SessionId, name: &[u8]) {
+    pub(crate) fn subscribe(&mut self, kind: SubscriptionKind, id: SessionId, name: &[u8]) {
         self.of_mut(kind).entry(name.into()).or_default().insert(id);
     }
 
-    pub(crate) fn unsubscribe(&mut self, kind: Kind, id: SessionId, name: &[u8]) {
+    pub(crate) fn unsubscribe(&mut self, kind: SubscriptionKind, id: SessionId, name: &[u8]) {
         let listeners = self.of_mut(kind);
         if let Some(sessions) = listeners.get_mut(name) {
             sessions.remove(&id);
@@ -73,7 +73,11 @@ impl PubSub {
         let channels = std::mem::take(&mut session.channels);
         let patterns = std::mem::take(&mut session.patterns);
         let shards = std::mem::take(&mut session.shard_channels);
-        for (kind, names) in [(Kind::Channel, channels), (Kind::Pattern, patterns), (Kind::Shard, shards)] {
+        for (kind, names) in [
+            (SubscriptionKind::Channel, channels),
+            (SubscriptionKind::Pattern, patterns),
+            (SubscriptionKind::Shard, shards),
+        ] {
             names.iter().for_each(|name| self.unsubscribe(kind, id, name));
         }
     }

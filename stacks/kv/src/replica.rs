@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 
 use crate::engine::Engine;
 use crate::keyspace::Expiry;
-use crate::now::Now;
 use crate::replication::LinkStatus;
 use crate::session::{Outcome, SessionId};
+use crate::timestamp::Timestamp;
 
 impl Engine {
     /// Changes the primary, or ends replication. The keys are kept until those of the primary arrive.
@@ -21,7 +21,7 @@ impl Engine {
 
     /// The primary, and a generation number that changes with it.
     pub fn primary(&self) -> (Option<SocketAddr>, u64) {
-        (self.world.replication.primary, self.world.replication.turns)
+        (self.world.replication.primary, self.world.replication.generation)
     }
 
     /// Sets the status of the link, for ROLE and INFO.
@@ -30,7 +30,7 @@ impl Engine {
     }
 
     /// Opens a session that applies the primary's changes.
-    pub fn open_primary(&mut self, now: Now) -> SessionId {
+    pub fn open_primary(&mut self, now: Timestamp) -> SessionId {
         let id = self.open_trusted(now);
         if let Some(session) = self.world.sessions.get_mut(id) {
             session.is_primary = true;
@@ -40,7 +40,7 @@ impl Engine {
 
     /// Empties the keyspace for a copy of the primary's keys. Clients cannot access keys until
     /// [`end_copy`](Self::end_copy).
-    pub fn begin_copy(&mut self, now: Now) {
+    pub fn begin_copy(&mut self, now: Timestamp) {
         self.keys.now = now;
         self.keys.flush(None);
         self.keys.dirty += 1;
@@ -57,7 +57,7 @@ impl Engine {
     }
 
     /// Executes a command of the primary. Its reply in `out` matters only if it is an error.
-    pub fn apply(&mut self, now: Now, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
+    pub fn apply(&mut self, now: Timestamp, id: SessionId, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         let before = std::mem::replace(&mut self.keys.expiry, Expiry::Ignore);
         let outcome = self.execute(now, id, args, out);
         self.keys.expiry = before;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use crate::error::Error;
-use crate::now::Now;
 use crate::spec::{Flags, Group, Spec};
+use crate::timestamp::Timestamp;
 
 /// The state of the link to the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,14 +41,14 @@ pub struct LinkStatus {
 pub(crate) struct Replication {
     pub(crate) primary: Option<SocketAddr>,
     /// Generation number of the primary.
-    pub(crate) turns: u64,
+    pub(crate) generation: u64,
     pub(crate) link: LinkStatus,
     /// A copy is being loaded, so clients cannot access keys.
     pub(crate) loading: bool,
 }
 
 impl LinkState {
-    /// The name that ROLE returns.
+    /// The name that ROLE regeneration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -72,26 +72,29 @@ impl Replication {
     /// Changes the primary.
     pub(crate) fn follow(&mut self, primary: Option<SocketAddr>) {
         // The link discards an incomplete copy.
-        *self = Self { primary, turns: self.turns + 1, loading: self.loading, ..Self::default() };
+        *self = Self { primary, generation: self.generation + 1, loading: self.loading, ..Self::default() };
+    }
+
+    /// Whether a command cannot run while a copy is loaded.
+    pub(crate) fn needs_data(spec: &Spec) -> bool {
+        let group =
+            matches!(spec.group, Group::Connection | Group::PubSub | Group::Transactions | Group::Server);
+        !group || matches!(spec.name, "ping" | "echo" | "save" | "bgsave" | "dbsize" | "debug")
     }
 
     /// Checks whether clients of a replica may run a command.
-    pub(crate) fn admit(&self, spec: &Spec) -> Result<(), Error> {
-        let group =
-            matches!(spec.group, Group::Connection | Group::PubSub | Group::Transactions | Group::Server);
-        if self.loading
-            && (!group || matches!(spec.name, "ping" | "echo" | "save" | "bgsave" | "dbsize" | "debug"))
-        {
+    pub(crate) fn admit(&self, flags: Flags, needs_data: bool) -> Result<(), Error> {
+        if self.loading && needs_data {
             return Err(Error::fixed("LOADING Redis is loading the dataset in memory"));
         }
-        if self.is_replica() && spec.flags.contains(Flags::WRITE) {
+        if self.is_replica() && flags.contains(Flags::WRITE) {
             return Err(Error::fixed("READONLY You can't write against a read only replica."));
         }
         Ok(())
     }
 
     /// The lines of INFO.
-    pub(crate) fn tell(&self, now: Now, text: &mut String) {
+    pub(crate) fn write_info(&self, now: Timestamp, text: &mut String) {
         let Some(primary) = self.primary else { return };
         let LinkStatus { state, history, offset, heard_ms, trouble } = &self.link;
         let up = *state == LinkState::Connected;

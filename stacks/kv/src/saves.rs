@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use crate::config::{Config, SavePoint};
 use crate::keyspace::Loaded;
 use crate::limits::SAVE_AGAIN_MS;
-use crate::now::Now;
 use crate::session::SessionId;
+use crate::timestamp::Timestamp;
 
 /// The state of snapshots.
 #[derive(Debug, Default)]
-pub(crate) struct Saves {
+pub(crate) struct SaveState {
     /// The host stores snapshots.
     pub(crate) kept: bool,
     /// The save points.
@@ -38,15 +38,15 @@ struct Running {
     changes: u64,
 }
 
-impl Saves {
+impl SaveState {
     /// Records the start of a snapshot at this number of changes.
-    pub(crate) fn begin(&mut self, now: Now, changes: u64) {
+    pub(crate) fn begin(&mut self, now: Timestamp, changes: u64) {
         self.tried_ms = now.unix_ms;
         self.running = Some(Running { began_ms: now.unix_ms, changes });
     }
 
     /// Records the end of a snapshot and returns the sessions that wait for it.
-    pub(crate) fn end(&mut self, now: Now, result: Result<(), &str>) -> Vec<SessionId> {
+    pub(crate) fn end(&mut self, now: Timestamp, result: Result<(), &str>) -> Vec<SessionId> {
         let Some(running) = self.running.take() else { return Vec::new() };
         self.failed = result.err().map(|why| {
             format!("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk: {why}").into()
@@ -95,7 +95,7 @@ impl Saves {
     }
 
     /// The lines of INFO.
-    pub(crate) fn tell(&self, changes: u64, now: Now, text: &mut String) {
+    pub(crate) fn write_info(&self, changes: u64, now: Timestamp, text: &mut String) {
         let seconds = |ms: Option<u64>| ms.map_or(-1, |ms| (ms / 1000) as i64);
         let _ = write!(
             text,

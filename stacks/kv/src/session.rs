@@ -7,7 +7,8 @@ use netdyno_resp::{Protocol, Reply};
 
 use crate::error::Error;
 use crate::limits::{PUSH_BYTES_MAX, SESSIONS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_COMMANDS_MAX};
-use crate::now::Now;
+use crate::spec::Flags;
+use crate::timestamp::Timestamp;
 
 /// Identifies a session; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,8 +44,10 @@ pub enum Output {
 pub(crate) struct Transaction {
     pub(crate) commands: Vec<Owned>,
     pub(crate) bytes: usize,
-    /// A queued command needs memory; EXEC is refused if there is none.
-    pub(crate) needs_memory: bool,
+    /// Flags of the queued commands, which EXEC checks again.
+    pub(crate) flags: Flags,
+    /// A queued command cannot run while a copy is loaded.
+    pub(crate) needs_data: bool,
     /// A queued command was refused, so EXEC will fail.
     pub(crate) spoiled: bool,
 }
@@ -179,7 +182,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn open(&mut self, now: Now, peer: &str) -> SessionId {
+    pub(crate) fn open(&mut self, now: Timestamp, peer: &str) -> SessionId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             (self.slots.len() - 1) as u32

@@ -30,7 +30,7 @@ pub(crate) struct SlowCommand {
 
 /// Samples of an event: Unix time in seconds, and milliseconds.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Event {
+pub(crate) struct LatencyEvent {
     pub(crate) samples: VecDeque<(u64, u64)>,
     pub(crate) most_ms: u64,
 }
@@ -46,7 +46,7 @@ enum Timed {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Slow {
+pub(crate) struct SlowLog {
     stopwatch: Option<fn() -> u64>,
     timed: Timed,
     /// `None` disables the log.
@@ -56,10 +56,10 @@ pub(crate) struct Slow {
     latency_ms: u64,
     pub(crate) log: VecDeque<SlowCommand>,
     numbers: u64,
-    pub(crate) events: BTreeMap<&'static str, Event>,
+    pub(crate) events: BTreeMap<&'static str, LatencyEvent>,
 }
 
-impl Slow {
+impl SlowLog {
     pub(crate) fn set_stopwatch(&mut self, stopwatch: fn() -> u64) {
         self.stopwatch = Some(stopwatch);
     }
@@ -88,7 +88,7 @@ impl Slow {
     pub(crate) fn begin(&self, command: &Spec) -> Option<u64> {
         let is_timed = match self.timed {
             Timed::None => false,
-            Timed::Long => !command.is_quick(),
+            Timed::Long => !command.is_fast(),
             Timed::All => true,
         };
         if is_timed { self.stopwatch.map(|now_us| now_us()) } else { None }
@@ -124,7 +124,7 @@ impl Slow {
     }
 }
 
-impl Event {
+impl LatencyEvent {
     /// Keeps the maximum per second.
     fn add(&mut self, unix_s: u64, ms: u64) {
         self.most_ms = self.most_ms.max(ms);
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_arguments_are_cut_and_many_counted() {
+    fn arguments_are_truncated_and_counted() {
         let long = [b'x'; 200];
         let cut = shortened(&[b"set", b"k", &long]);
         assert_eq!(cut[2], [&long[..128], b"... (72 more bytes)"].concat());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_left_out() {
+    fn passwords_are_redacted() {
         for (line, kept) in [
             ("auth secret", "auth (redacted)"),
             ("HELLO 3 AUTH ann secret", "HELLO 3 (redacted) (redacted) (redacted)"),
@@ -199,8 +199,8 @@ mod tests {
     }
 
     #[test]
-    fn a_seconds_longest_stands_for_it_and_few_are_kept() {
-        let mut event = Event::default();
+    fn latency_keeps_the_maximum_per_second() {
+        let mut event = LatencyEvent::default();
         for second in 0..LATENCY_SAMPLES as u64 + 5 {
             event.add(second, 3);
             event.add(second, second);

@@ -4,18 +4,18 @@
 //! it, and reports the result ([`Engine::snapshot_ended`]). A [`Loader`] loads a snapshot in parts.
 
 use crate::engine::Engine;
-use crate::keyspace::{Coming, Filling, Loaded};
-use crate::now::Now;
+use crate::keyspace::{KeyspaceSink, Loaded, PendingKey};
 use crate::rdb::{RdbError, Reader};
+use crate::timestamp::Timestamp;
 
 impl Engine {
     /// Enables SAVE and similar commands: the host stores snapshots.
-    pub fn keep_snapshots(&mut self, now: Now) {
+    pub fn keep_snapshots(&mut self, now: Timestamp) {
         (self.world.saves.kept, self.world.saves.last_ms) = (true, now.unix_ms);
     }
 
     /// Starts a snapshot for the shutdown, replacing one in progress.
-    pub fn begin_snapshot(&mut self, now: Now) {
+    pub fn begin_snapshot(&mut self, now: Timestamp) {
         self.keys.now = now;
         self.world.begin_save(&mut self.keys);
     }
@@ -29,18 +29,18 @@ impl Engine {
 
     /// Reports the result of a snapshot; an error starts with a lower-case letter. Replies to the sessions
     /// that wait for it.
-    pub fn snapshot_ended(&mut self, now: Now, result: Result<(), &str>) {
+    pub fn snapshot_ended(&mut self, now: Timestamp, result: Result<(), &str>) {
         self.keys.drop_snapshot();
         let error = result.err().map(|why| format!("ERR {why}"));
         for id in self.world.saves.end(now, result) {
-            self.world.answer(&mut self.keys, id, error.as_deref());
+            self.world.reply_to(&mut self.keys, id, error.as_deref());
         }
     }
 
     /// Replies to SHUTDOWN that the final snapshot failed.
     pub fn refuse_shutdown(&mut self) {
         for id in self.world.saves.ending() {
-            self.world.answer(&mut self.keys, id, Some("ERR Errors trying to SHUTDOWN. Check logs."));
+            self.world.reply_to(&mut self.keys, id, Some("ERR Errors trying to SHUTDOWN. Check logs."));
         }
     }
 
@@ -53,9 +53,9 @@ impl Engine {
 /// Loads a snapshot into an engine, in chunks of any size.
 ///
 /// ```
-/// use netdyno_kv_core::{Config, Engine, Loader, Now};
+/// use netdyno_kv_core::{Config, Engine, Loader, Timestamp};
 ///
-/// let now = Now { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
+/// let now = Timestamp { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
 /// let mut engine = Engine::new(Config::default(), 7);
 /// let mut loader = Loader::new();
 /// // An empty one, of Redis 2.4, which had no checksums.
@@ -67,7 +67,7 @@ impl Engine {
 #[derive(Debug)]
 pub struct Loader {
     reader: Reader,
-    coming: Coming,
+    coming: PendingKey,
     loaded: Loaded,
 }
 
@@ -80,7 +80,7 @@ impl Default for Loader {
 impl Loader {
     /// A loader for a complete snapshot.
     pub fn new() -> Self {
-        Self { reader: Reader::new(), coming: Coming::default(), loaded: Loaded::default() }
+        Self { reader: Reader::new(), coming: PendingKey::default(), loaded: Loaded::default() }
     }
 
     /// Loads a chunk. Returns the number of bytes that belong to the snapshot, which is smaller than the
@@ -89,10 +89,10 @@ impl Loader {
     /// # Errors
     ///
     /// The snapshot is damaged or contains unsupported data. Keys that were loaded before remain.
-    pub fn feed(&mut self, engine: &mut Engine, now: Now, bytes: &[u8]) -> Result<usize, RdbError> {
+    pub fn feed(&mut self, engine: &mut Engine, now: Timestamp, bytes: &[u8]) -> Result<usize, RdbError> {
         engine.keys.now = now;
         let mut filling =
-            Filling { keys: &mut engine.keys, coming: &mut self.coming, loaded: &mut self.loaded };
+            KeyspaceSink { keys: &mut engine.keys, coming: &mut self.coming, loaded: &mut self.loaded };
         self.reader.feed(bytes, &mut filling)
     }
 

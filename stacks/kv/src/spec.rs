@@ -71,7 +71,7 @@ pub enum Keys {
 
 impl Keys {
     /// The first argument is the only key.
-    pub const fn one() -> Self {
+    pub const fn single() -> Self {
         Self::range(1, 1, 1)
     }
 
@@ -103,14 +103,28 @@ impl Keys {
                 let last = i64::from(at).saturating_add(count.max(0));
                 ((also > 0).then_some(usize::from(also)), usize::from(at) + 1, last, 1, None)
             }
-            Self::Store => {
-                let store = (2..args.len().max(3) - 1).rev().find(|at| is(args[*at], "store"));
-                (None, 1, 1, 1, store.map(|at| at + 1))
-            }
+            Self::Store => (None, 1, 1, 1, stored_at(args)),
         };
         let end = usize::try_from(last + 1).unwrap_or(0).min(args.len());
         before.into_iter().chain((first..end.max(first)).step_by(step.max(1))).chain(after)
     }
+}
+
+/// The position of the last key after STORE. Arguments of other options of SORT are skipped, as in Redis.
+fn stored_at(args: &[&[u8]]) -> Option<usize> {
+    let (mut at, mut found) = (2, None);
+    while at < args.len() {
+        at += match args[at] {
+            word if is(word, "limit") => 3,
+            word if is(word, "by") || is(word, "get") => 2,
+            word if is(word, "store") && at + 1 < args.len() => {
+                found = Some(at + 1);
+                2
+            }
+            _ => 1,
+        };
+    }
+    found
 }
 
 /// The group of a command.
@@ -158,7 +172,7 @@ impl Spec {
     }
 
     /// Whether its time depends little on the data.
-    pub(crate) fn is_quick(&self) -> bool {
+    pub(crate) fn is_fast(&self) -> bool {
         self.flags.contains(Flags::FAST) || self.name == "set"
     }
 

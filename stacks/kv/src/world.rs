@@ -6,14 +6,18 @@ use std::net::SocketAddr;
 use crate::acl::Acl;
 use crate::blocking::Blocking;
 use crate::config::Config;
+use crate::entropy::Entropy;
 use crate::followers::Followers;
-use crate::host::Wish;
-use crate::keyspace::{Class, Expiry, Keyspace};
+use crate::host::HostRequest;
+use crate::keyspace::{EventClass, Expiry, Keyspace};
 use crate::monitors::Monitors;
 use crate::pubsub::PubSub;
 use crate::replication::Replication;
-use crate::saves::Saves;
+use crate::saves::SaveState;
 use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
+
+/// Hexadecimal digits of a run ID or replication ID.
+pub(crate) const ID_DIGITS: usize = 40;
 
 /// Numbers of commands and errors.
 #[derive(Debug, Default, Clone)]
@@ -43,7 +47,7 @@ pub(crate) struct World {
     pub(crate) pause: Pause,
     pub(crate) monitors: Monitors,
     pub(crate) host: crate::host::Host,
-    pub(crate) saves: Saves,
+    pub(crate) saves: SaveState,
     pub(crate) replication: Replication,
     pub(crate) followers: Followers,
     /// The replication ID of the log: 40 hexadecimal digits. Changes with the primary.
@@ -53,21 +57,22 @@ pub(crate) struct World {
     pub(crate) info: BTreeMap<String, String>,
     /// Functions that generate lines of INFO.
     pub(crate) info_sources: BTreeMap<String, fn() -> String>,
-    pub(crate) slow: crate::slow::Slow,
+    pub(crate) slow: crate::slow::SlowLog,
     /// The run ID: 40 hexadecimal digits.
     pub(crate) run_id: String,
+    pub(crate) entropy: Entropy,
 }
 
 impl World {
     /// Publishes keyspace events.
     pub(crate) fn notify(&mut self, keys: &mut Keyspace) {
         for event in std::mem::take(&mut keys.events) {
-            if keys.notify.contains(Class::KEYSPACE) {
+            if keys.notify.contains(EventClass::KEYSPACE) {
                 let mut channel = format!("__keyspace@{}__:", event.db).into_bytes();
                 channel.extend_from_slice(&event.key);
                 self.pubsub.publish(&mut self.sessions, false, &channel, event.name.as_bytes(), None);
             }
-            if keys.notify.contains(Class::KEYEVENT) {
+            if keys.notify.contains(EventClass::KEYEVENT) {
                 let channel = format!("__keyevent@{}__:{}", event.db, event.name);
                 self.pubsub.publish(&mut self.sessions, false, channel.as_bytes(), &event.key, None);
             }
@@ -134,12 +139,7 @@ impl World {
     /// Changes the primary, or ends replication.
     pub(crate) fn follow(&mut self, keys: &mut Keyspace, primary: Option<SocketAddr>) {
         self.replication.follow(primary);
-        self.history = format!(
-            "{:016x}{:016x}{:08x}",
-            keys.random.next(),
-            keys.random.next(),
-            keys.random.next() as u32
-        );
+        self.history = self.entropy.digits(ID_DIGITS);
         keys.expiry = if primary.is_some() { Expiry::Hide } else { Expiry::Remove };
     }
 
@@ -150,12 +150,12 @@ impl World {
         }
         if self.saves.due_ms(keys.dirty).is_some_and(|at| at <= keys.now.unix_ms) {
             self.begin_save(keys);
-            self.host.wish(Wish::Snapshot);
+            self.host.request(HostRequest::Snapshot);
         }
     }
 
     /// Replies to a session that waits for the host.
-    pub(crate) fn answer(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) {
+    pub(crate) fn reply_to(&mut self, keys: &mut Keyspace, id: SessionId, error: Option<&str>) {
         let waits = |blocked: &Blocked| blocked.on_timeout == OnTimeout::Never;
         if !self.sessions.get(id).and_then(|s| s.blocked.as_deref()).is_some_and(waits) {
             return;

@@ -1,14 +1,14 @@
 //! Eviction, users and blocking, which the model test does not cover.
 #![allow(missing_docs)]
 
-use netdyno_kv_core::{Config, Engine, Now, Outcome, Output, SessionId};
+use netdyno_kv_core::{Config, Engine, Outcome, Output, SessionId, Timestamp};
 
-const START: Now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+const START: Timestamp = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
 
 fn run(engine: &mut Engine, session: SessionId, now_ms: u64, line: &str) -> (Outcome, String) {
     let (words, mut out) = (line.split(' ').map(str::as_bytes).collect::<Vec<_>>(), Vec::new());
-    let now = Now { unix_ms: START.unix_ms + now_ms, monotonic_us: now_ms * 1000 };
-    let outcome = engine.turn(now, session).execute(&words, &mut out);
+    let now = Timestamp { unix_ms: START.unix_ms + now_ms, monotonic_us: now_ms * 1000 };
+    let outcome = engine.batch(now, session).execute(&words, &mut out);
     (outcome, String::from_utf8_lossy(&out).into_owned())
 }
 
@@ -48,7 +48,7 @@ fn every_policy_keeps_memory_within_its_limit() {
 }
 
 #[test]
-fn users_may_do_what_their_rules_say() {
+fn acl_rules_are_enforced() {
     let mut engine = Engine::new(Config::default(), 3);
     let (admin, guest) = (engine.open(START, "a"), engine.open(START, "b"));
     let (_, reply) = run(&mut engine, admin, 0, "ACL SETUSER ann on >secret ~ann:* +@read +set -keys &news");
@@ -76,7 +76,7 @@ fn users_may_do_what_their_rules_say() {
 }
 
 #[test]
-fn a_user_reads_and_writes_only_what_is_his() {
+fn read_and_write_permissions_are_separate() {
     let mut engine = Engine::new(Config::default(), 3);
     let (admin, guest) = (engine.open(START, "a"), engine.open(START, "b"));
     run(&mut engine, admin, 0, "ACL SETUSER ann on nopass %R~r* %W~w* +@all");
@@ -119,7 +119,7 @@ fn a_user_reads_and_writes_only_what_is_his() {
 }
 
 #[test]
-fn as_redis_has_it() {
+fn replies_match_redis() {
     let mut engine = Engine::new(Config::default(), 3);
     let session = engine.open(START, "a");
     for (line, expected) in [
@@ -138,12 +138,12 @@ fn as_redis_has_it() {
         assert_eq!(run(&mut engine, session, 0, line).1, expected, "{line}");
     }
     assert_eq!(run(&mut engine, session, 0, "BLMOVE none other LEFT LEFT 1").0, Outcome::Blocked);
-    engine.tick(Now { unix_ms: START.unix_ms + 1000, monotonic_us: 0 });
+    engine.tick(Timestamp { unix_ms: START.unix_ms + 1000, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((session, Output::Resume(b"*-1\r\n".to_vec()))));
 }
 
 #[test]
-fn who_waited_first_is_served_first_and_time_ends_it() {
+fn blocked_sessions_are_served_in_order_or_time_out() {
     let mut engine = Engine::new(Config::default(), 3);
     let [first, second, third, giver] = [0; 4].map(|_| engine.open(START, "x"));
     for (session, line) in [(first, "BLPOP q 0"), (second, "BLPOP q 0"), (third, "BLPOP q 1")] {
@@ -157,30 +157,30 @@ fn who_waited_first_is_served_first_and_time_ends_it() {
         assert_eq!(engine.poll_output(), Some((session, Output::Resume(expected))));
     }
     assert_eq!(engine.next_deadline(), Some(START.unix_ms + 1000));
-    engine.tick(Now { unix_ms: START.unix_ms + 1000, monotonic_us: 0 });
+    engine.tick(Timestamp { unix_ms: START.unix_ms + 1000, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((third, Output::Resume(b"*-1\r\n".to_vec()))));
     run(&mut engine, giver, 2000, "CLIENT PAUSE 500 WRITE");
     assert_eq!(run(&mut engine, first, 2000, "SET a b").0, Outcome::Blocked);
     assert_eq!(run(&mut engine, second, 2000, "GET a").1, "$-1\r\n");
-    engine.tick(Now { unix_ms: START.unix_ms + 2500, monotonic_us: 0 });
+    engine.tick(Timestamp { unix_ms: START.unix_ms + 2500, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((first, Output::Resume(b"+OK\r\n".to_vec()))));
     assert_eq!(engine.poll_output(), None);
     // Applies to a delayed QUIT too.
     run(&mut engine, giver, 3000, "CLIENT PAUSE 500 ALL");
     assert_eq!(run(&mut engine, first, 3000, "QUIT").0, Outcome::Blocked);
-    engine.tick(Now { unix_ms: START.unix_ms + 3500, monotonic_us: 0 });
+    engine.tick(Timestamp { unix_ms: START.unix_ms + 3500, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((first, Output::Close(b"+OK\r\n".to_vec()))));
 }
 
 /// With this many keys, some share a 32-bit hash for any seed; all have the same deadline.
 #[test]
-fn keys_that_share_a_hash_expire_without_being_asked_for() {
+fn keys_with_equal_hashes_expire_in_the_background() {
     let mut engine = Engine::new(Config::default(), 3);
     let session = engine.open(START, "a");
     for at in 0..300_000 {
         run(&mut engine, session, 0, &format!("SET {at} x PX 1000"));
     }
-    let now = Now { unix_ms: START.unix_ms + 1000, monotonic_us: 0 };
+    let now = Timestamp { unix_ms: START.unix_ms + 1000, monotonic_us: 0 };
     while engine.next_deadline().is_some_and(|at| at <= now.unix_ms) {
         engine.tick(now);
     }
@@ -188,7 +188,7 @@ fn keys_that_share_a_hash_expire_without_being_asked_for() {
 }
 
 #[test]
-fn a_client_that_wants_no_replies_has_none_of_what_it_waited_for() {
+fn client_reply_off_applies_to_blocked_commands() {
     for (mode, first, second) in
         [("ON", "*2\r\n$1\r\na\r\n$1\r\n1\r\n", ":0\r\n"), ("SKIP", "", ":0\r\n"), ("OFF", "", "")]
     {
@@ -202,7 +202,7 @@ fn a_client_that_wants_no_replies_has_none_of_what_it_waited_for() {
         // The wait has timed out.
         run(&mut engine, waiting, 3, &format!("CLIENT REPLY {mode}"));
         run(&mut engine, waiting, 3, "BLPOP a 1");
-        engine.tick(Now { unix_ms: START.unix_ms + 5000, monotonic_us: 5_000_000 });
+        engine.tick(Timestamp { unix_ms: START.unix_ms + 5000, monotonic_us: 5_000_000 });
         let nothing = if mode == "ON" { "*-1\r\n" } else { "" };
         assert_eq!(engine.poll_output(), Some((waiting, Output::Resume(nothing.into()))), "{mode}");
     }
@@ -220,7 +220,7 @@ fn stopwatch() -> u64 {
 }
 
 #[test]
-fn commands_that_take_long_are_told() {
+fn slow_commands_are_recorded() {
     let mut engine = Engine::new(Config::default(), 3);
     engine.set_stopwatch(stopwatch);
     let session = engine.open(START, "1.2.3.4:5");
@@ -258,7 +258,7 @@ fn commands_that_take_long_are_told() {
 }
 
 #[test]
-fn the_program_is_told_what_was_set_and_says_what_info_shows() {
+fn the_host_receives_parameters_and_extends_info() {
     let mut engine = Engine::new(Config::default(), 3);
     engine.set_clients_max(100);
     engine.fix_config("appendonly", "ask somebody");

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netdyno_kv_core::{Config, Engine, Now, Outcome, SessionId};
+use netdyno_kv_core::{Config, Engine, Outcome, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, Protocol, Reply, RequestLimits, RequestParser};
 use proptest::prelude::*;
 
@@ -329,13 +329,13 @@ struct Server {
 impl Server {
     fn new(seed: u64) -> Self {
         let mut engine = Engine::new(Config::default(), seed);
-        let session = engine.open(Now::default(), "test");
+        let session = engine.open(Timestamp::default(), "test");
         Self { engine, session }
     }
 
     fn run(&mut self, now: u64, args: &[&[u8]]) -> Vec<u8> {
-        let (mut out, now) = (Vec::new(), Now { unix_ms: now, monotonic_us: now * 1000 });
-        assert_eq!(self.engine.turn(now, self.session).execute(args, &mut out), Outcome::Continue);
+        let (mut out, now) = (Vec::new(), Timestamp { unix_ms: now, monotonic_us: now * 1000 });
+        assert_eq!(self.engine.batch(now, self.session).execute(args, &mut out), Outcome::Continue);
         out
     }
 
@@ -353,27 +353,27 @@ impl Server {
     }
 
     /// The complete contents in an order that is independent of the seed: replies of read commands.
-    fn picture(&mut self, now: u64) -> Vec<Vec<u8>> {
-        let mut picture = Vec::new();
+    fn contents(&mut self, now: u64) -> Vec<Vec<u8>> {
+        let mut contents = Vec::new();
         for key in (0..6).map(key_name) {
             for read in [&b"TYPE"[..], b"PEXPIRETIME", b"GET", b"HLEN", b"SCARD"] {
-                picture.push(self.run(now, &[read, &key]));
+                contents.push(self.run(now, &[read, &key]));
             }
-            picture.push(self.run(now, &[b"LRANGE", &key, b"0", b"-1"]));
-            picture.push(self.run(now, &[b"ZRANGE", &key, b"0", b"-1", b"WITHSCORES"]));
+            contents.push(self.run(now, &[b"LRANGE", &key, b"0", b"-1"]));
+            contents.push(self.run(now, &[b"ZRANGE", &key, b"0", b"-1", b"WITHSCORES"]));
             for member in (0..40).map(member_name) {
-                picture.push(self.run(now, &[b"HGET", &key, &member]));
-                picture.push(self.run(now, &[b"SISMEMBER", &key, &member]));
+                contents.push(self.run(now, &[b"HGET", &key, &member]));
+                contents.push(self.run(now, &[b"SISMEMBER", &key, &member]));
             }
         }
-        picture
+        contents
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
-    fn as_a_plain_model(
+    fn behaves_like_the_model(
         steps in proptest::collection::vec(step(), 1..400),
         resp3 in any::<bool>(),
         seed in any::<u64>(),
@@ -390,7 +390,7 @@ proptest! {
             if let Step::Wait(ms) = step {
                 model.now += u64::from(*ms);
                 model.settle();
-                server.engine.tick(Now { unix_ms: model.now, monotonic_us: 0 });
+                server.engine.tick(Timestamp { unix_ms: model.now, monotonic_us: 0 });
             }
             let words = command(step, model.now);
             let words: Vec<&[u8]> = words.iter().map(|word| &word[..]).collect();
@@ -417,14 +417,14 @@ proptest! {
         }
         server.engine.record(false);
         server.run(model.now, &[b"HELLO", b"2"]);
-        let picture = server.picture(model.now);
+        let contents = server.contents(model.now);
         let mut again = Server::new(!seed);
         again.replay(0, &log);
-        prop_assert!(again.picture(model.now) == picture, "the log gives another keyspace");
+        prop_assert!(again.contents(model.now) == contents, "the log gives another keyspace");
         if dump_at < steps.len() {
             let mut again = Server::new(seed ^ 1);
             again.replay(0, &file);
-            prop_assert!(again.picture(model.now) == picture, "the dump gives another keyspace");
+            prop_assert!(again.contents(model.now) == contents, "the dump gives another keyspace");
         }
         let empty = Server::new(seed).engine.memory_bytes();
         for key in 0..6 {

@@ -3,7 +3,7 @@
 
 mod table;
 
-use netdyno_kv_core::{Config, Engine, Now, SessionId};
+use netdyno_kv_core::{Config, Engine, SessionId, Timestamp};
 
 struct Fixture {
     engine: Engine,
@@ -13,14 +13,14 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let mut engine = Engine::new(Config::default(), 5);
-        let session = engine.open(Now::default(), "test");
+        let session = engine.open(Timestamp::default(), "test");
         Self { engine, session }
     }
 
     fn ask(&mut self, words: &[String]) -> Vec<String> {
         let words: Vec<_> = words.iter().map(String::as_bytes).collect();
         let mut out = Vec::new();
-        self.engine.execute(Now::default(), self.session, &words, &mut out);
+        self.engine.execute(Timestamp::default(), self.session, &words, &mut out);
         table::elements(&String::from_utf8(out).unwrap())
     }
 
@@ -30,7 +30,7 @@ impl Fixture {
 }
 
 #[test]
-fn as_redis_tells_it() {
+fn order_matches_redis() {
     let mut fixture = Fixture::new();
     for (command, answer) in table::rows(include_str!("order.txt")) {
         assert_eq!(fixture.ask(&table::words(command)), table::words(answer), "{command}");
@@ -39,7 +39,7 @@ fn as_redis_tells_it() {
 
 /// As in Redis since 7.2; in 7.0 these sets are unordered.
 #[test]
-fn small_sets_of_texts_keep_their_order() {
+fn small_sets_of_texts_are_ordered() {
     let mut fixture = Fixture::new();
     fixture.line("SADD s 7 3 pear fig apple");
     assert_eq!(fixture.line("SMEMBERS s"), ["3", "7", "pear", "fig", "apple"]);
@@ -62,7 +62,7 @@ fn small_sets_of_texts_keep_their_order() {
 
 /// A rewritten append-only file reproduces the order.
 #[test]
-fn a_dump_keeps_the_order() {
+fn a_dump_preserves_the_order() {
     let mut fixture = Fixture::new();
     for line in ["HSET h f{1..200}:v", "HDEL h f{3..90}", "SADD i 5 -3 100", "SADD s pear fig 1 apple"] {
         fixture.line(line);

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use netdyno_kv_core::{Config, Engine, Loader, Now, Outcome, Output, RdbFault, SessionId, Wish};
+use netdyno_kv_core::{Config, Engine, HostRequest, Loader, Outcome, Output, RdbFault, SessionId, Timestamp};
 
-const START: Now = Now { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
+const START: Timestamp = Timestamp { unix_ms: 1_700_000_000_000, monotonic_us: 0 };
 const SEED: u64 = 11;
 
 /// A linear congruential generator.
@@ -21,7 +21,7 @@ impl Numbers {
 struct Peer {
     engine: Engine,
     session: SessionId,
-    now: Now,
+    now: Timestamp,
 }
 
 impl Peer {
@@ -140,7 +140,7 @@ fn change(numbers: &mut Numbers, empties: bool) -> String {
 }
 
 #[test]
-fn who_reads_it_has_the_same_however_it_is_cut() {
+fn a_snapshot_round_trips_in_chunks_of_any_size() {
     for seed in 0..6 {
         let mut numbers = Numbers(seed);
         let mut peer = Peer::new(Config::default());
@@ -160,7 +160,7 @@ fn who_reads_it_has_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn it_has_the_keys_as_they_were_when_it_began() {
+fn a_snapshot_has_the_keys_as_of_its_start() {
     for seed in 0..40 {
         let mut numbers = Numbers(seed);
         let mut peer = Peer::new(Config::default());
@@ -186,7 +186,7 @@ fn it_has_the_keys_as_they_were_when_it_began() {
 }
 
 #[test]
-fn what_is_damaged_is_told_and_never_more_than_that() {
+fn damage_is_an_error_and_nothing_else() {
     let mut numbers = Numbers(5);
     let mut peer = Peer::new(Config::default());
     (0..60).for_each(|_| drop(peer.line(&change(&mut numbers, false))));
@@ -206,7 +206,7 @@ fn what_is_damaged_is_told_and_never_more_than_that() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_named() {
+fn unsupported_data_is_named() {
     for (bytes, expected) in [
         (&b"REDIS0010\xfe\x00\x0f\x06stream"[..], "byte 11, key 'stream': a stream (type 15)"),
         (b"REDIS0009\x07\x01m", "byte 9, key 'm': a module's value (type 7)"),
@@ -226,7 +226,7 @@ fn what_cannot_be_kept_is_named() {
 }
 
 #[test]
-fn one_value_goes_from_key_to_key() {
+fn dump_and_restore_round_trip() {
     let mut peer = Peer::new(Config::default());
     peer.line("RPUSH list a 1 -70000 some-longer-text");
     let payload = peer.bulk(&[b"DUMP", b"list"]);
@@ -272,10 +272,10 @@ fn one_value_goes_from_key_to_key() {
 }
 
 #[test]
-fn who_waits_is_told_how_it_went() {
+fn waiting_sessions_receive_the_result() {
     let mut peer = Peer::new(Config::default());
     assert_eq!(peer.line("BGSAVE"), "+Background saving started\r\n");
-    assert_eq!(peer.engine.take_wish(), Some(Wish::Snapshot));
+    assert_eq!(peer.engine.take_request(), Some(HostRequest::Snapshot));
     assert_eq!(peer.line("BGSAVE SCHEDULE"), "-ERR Background save already in progress\r\n");
     assert!(peer.line("INFO persistence").contains("rdb_bgsave_in_progress:1\r\n"));
     peer.now.unix_ms += 3000;
@@ -295,8 +295,11 @@ fn who_waits_is_told_how_it_went() {
     peer.line("CONFIG SET stop-writes-on-bgsave-error no");
     assert_eq!(peer.line("SET a 1"), "+OK\r\n");
     assert_eq!(peer.run(&[b"SHUTDOWN"]).0, Outcome::Blocked);
-    while let Some(wish) = peer.engine.take_wish() {
-        assert!(matches!(wish, Wish::Snapshot | Wish::Shutdown { save: true, force: false }), "{wish:?}");
+    while let Some(request) = peer.engine.take_request() {
+        assert!(
+            matches!(request, HostRequest::Snapshot | HostRequest::Shutdown { save: true, force: false }),
+            "{request:?}"
+        );
     }
     peer.engine.refuse_shutdown();
     let refused = b"-ERR Errors trying to SHUTDOWN. Check logs.\r\n".to_vec();
@@ -305,7 +308,7 @@ fn who_waits_is_told_how_it_went() {
 }
 
 #[test]
-fn by_itself_after_so_many_changes_and_so_much_time() {
+fn save_points_trigger_snapshots() {
     let config = Config::default().with("save", "100 1  10 5").unwrap();
     let mut peer = Peer::new(config);
     assert!(peer.line("CONFIG GET save").contains("100 1 10 5"));
@@ -319,13 +322,13 @@ fn by_itself_after_so_many_changes_and_so_much_time() {
     assert_eq!(due(&mut peer), Some(10_000));
     peer.now.unix_ms += 10_000;
     peer.engine.tick(peer.now);
-    assert_eq!((peer.engine.take_wish(), due(&mut peer)), (Some(Wish::Snapshot), None));
+    assert_eq!((peer.engine.take_request(), due(&mut peer)), (Some(HostRequest::Snapshot), None));
     peer.line("INCR a");
     peer.engine.snapshot_ended(peer.now, Err("no room"));
     assert_eq!(due(&mut peer), Some(15_000), "not again at once");
     peer.now.unix_ms += 5000;
     peer.engine.tick(peer.now);
-    assert_eq!(peer.engine.take_wish(), Some(Wish::Snapshot));
+    assert_eq!(peer.engine.take_request(), Some(HostRequest::Snapshot));
     peer.engine.snapshot_ended(peer.now, Ok(()));
     assert_eq!(due(&mut peer), None, "all is in it");
     for wrong in ["1", "x 1", "0 1", "1 0", "-1 1"] {

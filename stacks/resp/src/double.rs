@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn laid_out_as_redis_does() {
+    fn formatted_as_in_redis() {
         for (value, expected) in [
             (0.0, "0"),
             (-0.0, "-0"),
@@ -134,7 +134,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn reads_as_the_same_double(bits: u64) {
+        fn doubles_round_trip(bits: u64) {
             let value = f64::from_bits(bits);
             proptest::prop_assume!(value.is_finite());
             assert_eq!(text(value).parse::<f64>().unwrap().to_bits(), value.to_bits());

@@ -49,27 +49,27 @@ fn shown(byte: u8) -> char {
 #[non_exhaustive]
 pub enum ReplyError {
     /// The type byte is unknown.
-    #[error("the server sent a value of an unknown kind, which begins with byte {0:#04x}")]
+    #[error("the server sent a value of unknown type {0:#04x}")]
     UnknownKind(u8),
     /// A length is not a number, or is negative.
-    #[error("the server sent a length that is none")]
+    #[error("the server sent an invalid length")]
     InvalidLength,
     /// A length exceeds the limit in `ReplyLimits`.
-    #[error("the server sent a length of {0}, more than the limit")]
+    #[error("the server sent a length of {0}, which exceeds the limit")]
     TooLong(u64),
     /// A line exceeds the limit, or its CR is not followed by LF.
-    #[error("the server sent a line that does not end as it must, or is longer than the limit")]
+    #[error("the server sent a line that is not terminated or exceeds the limit")]
     InvalidLine,
     /// An integer, double or boolean is invalid.
-    #[error("the server sent a number or boolean that is none")]
+    #[error("the server sent an invalid number or boolean")]
     InvalidNumber,
     /// A string is not followed by CR and LF.
-    #[error("the server sent a string that is longer than it said")]
+    #[error("the server sent a string that does not end with CRLF")]
     ExpectedLineEnd,
     /// A verbatim string lacks its three-letter format.
     #[error("the server sent a verbatim string without a format")]
     InvalidVerbatim,
     /// The nesting of aggregates exceeds the limit.
-    #[error("the server sent aggregates within aggregates beyond the limit")]
+    #[error("the server sent aggregates nested beyond the limit")]
     TooDeep,
 }

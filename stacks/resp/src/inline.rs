@@ -25,8 +25,8 @@ fn word<'a>(mut line: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], RequestEr
     loop {
         match line {
             [] => return Ok(line),
-            [b'"', rest @ ..] => return ended(double_quoted(rest, out)?),
-            [b'\'', rest @ ..] => return ended(single_quoted(rest, out)?),
+            [b'"', rest @ ..] => return check_word_end(double_quoted(rest, out)?),
+            [b'\'', rest @ ..] => return check_word_end(single_quoted(rest, out)?),
             [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => return Ok(rest),
             [byte, rest @ ..] => {
                 out.push(*byte);
@@ -37,7 +37,7 @@ fn word<'a>(mut line: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], RequestEr
 }
 
 /// A closing quote must be followed by a space or the end.
-fn ended(rest: &[u8]) -> Result<&[u8], RequestError> {
+fn check_word_end(rest: &[u8]) -> Result<&[u8], RequestError> {
     match rest.first() {
         Some(byte) if !is_space(*byte) => Err(RequestError::UnbalancedQuotes),
         _ => Ok(rest),

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_redis_reads_them() {
+    fn parses_as_redis() {
         for (text, expected) in [
             ("0", Some(0)),
             ("7", Some(7)),
@@ -58,7 +58,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn reads_what_is_written(value: i64) {
+        fn integers_round_trip(value: i64) {
             assert_eq!(parse_integer(value.to_string().as_bytes()), Some(value));
         }
     }

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind() {
+    fn every_type_of_value() {
         check(|reply| reply.ok(), "+OK\r\n", "+OK\r\n");
         check(|reply| reply.simple("a\r\nb"), "+a  b\r\n", "+a  b\r\n");
         check(|reply| reply.error("ERR '\r\n+OK'"), "-ERR '  +OK'\r\n", "-ERR '  +OK'\r\n");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_that_come_later() {
+    fn deferred_headers() {
         check(
             |reply| {
                 let outer = reply.later();

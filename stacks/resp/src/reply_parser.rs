@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn refused() {
+    fn invalid_replies() {
         check(b"\r\n", Err(ReplyError::UnknownKind(b'\r')));
         check(b"?\r\n", Err(ReplyError::UnknownKind(b'?')));
         check(b"+a\rb", Err(ReplyError::InvalidLine));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_reply_ends() {
+    fn end_of_a_reply() {
         let mut parser = ReplyParser::new(ReplyLimits::default());
         let mut input = &b"*2\r\n%1\r\n+k\r\n*0\r\n~1\r\n|1\r\n+a\r\n+b\r\n:1\r\n|0\r\n:2\r\n"[..];
         let mut whole = Vec::new();

@@ -73,14 +73,14 @@ fn commands() {
 }
 
 #[test]
-fn commands_of_nothing() {
+fn empty_commands() {
     check(b"\r\n", &[&[]], None);
     check(b"*0\r\n", &[&[]], None);
     check(b"*-1\r\n*-10\r\nPING\r\n", &[&[], &[], &[b"PING"]], None);
 }
 
 #[test]
-fn not_whole() {
+fn incomplete_commands() {
     check(b"*", &[], None);
     check(b"*2\r\n$4\r\nECHO\r\n", &[], None);
     check(b"*1\r\n$4\r\nPING\r", &[], None);
@@ -89,7 +89,7 @@ fn not_whole() {
 }
 
 #[test]
-fn broken() {
+fn invalid_commands() {
     use RequestError::*;
     check(b"*3000000000\r\n", &[], Some(InvalidMultibulkLength));
     check(b"*99999999999999999999\r\n", &[], Some(InvalidMultibulkLength));
@@ -106,7 +106,7 @@ fn broken() {
 }
 
 #[test]
-fn bounds() {
+fn limits_of_a_request() {
     use RequestError::*;
     let limits = RequestLimits {
         max_line_bytes: 20,
@@ -127,7 +127,7 @@ fn bounds() {
 }
 
 #[test]
-fn before_the_client_has_said_who_it_is() {
+fn limits_before_authentication() {
     use RequestError::*;
     let limits = RequestLimits::default();
     let check = |input: &[u8], error| check_with(limits, false, input, &[], error);
@@ -138,14 +138,14 @@ fn before_the_client_has_said_who_it_is() {
 }
 
 #[test]
-fn texts_are_those_of_redis() {
+fn error_texts_match_redis() {
     let text = RequestError::ExpectedDollar(b'f').to_string();
     assert_eq!(text, "ERR Protocol error: expected '$', got 'f'");
     assert!(RequestError::ExpectedDollar(b'\r').to_string().ends_with("got '?'"));
 }
 
 #[test]
-fn a_long_argument_costs_linear_time_byte_by_byte() {
+fn a_long_argument_takes_linear_time_byte_by_byte() {
     // Quadratic time would take minutes.
     let input = [
         &b"*1000\r\n"[..],
@@ -161,7 +161,7 @@ fn a_long_argument_costs_linear_time_byte_by_byte() {
 }
 
 #[test]
-fn room_for_arguments_stays_with_the_caller() {
+fn the_caller_keeps_the_capacity_for_arguments() {
     let (mut parser, mut args) = (RequestParser::new(RequestLimits::default()), Args::default());
     let input = b"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n";
     let _ = parser.parse(input, &mut args);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_the_parser_finds() {
+    fn the_fast_path_agrees_with_the_parser() {
         let long = format!("*2\r\n$1\r\nk\r\n$99\r\n{}\r\n", "x".repeat(99));
         for (text, is_short) in [
             ("*3\r\n$3\r\nSET\r\n$10\r\n0123456789\r\n$0\r\n\r\n", true),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept() {
+    fn limits_restrict_the_fast_path() {
         let limits = |change: fn(&mut RequestLimits)| {
             let mut limits = RequestLimits::default();
             change(&mut limits);

@@ -47,7 +47,7 @@ fn cuts(numbers: &[prop::sample::Index], length: usize) -> Vec<usize> {
 
 proptest! {
     #[test]
-    fn however_cut_the_commands_are_the_same(
+    fn commands_do_not_depend_on_chunks(
         commands in vec((vec(vec(any::<u8>(), 0..40), 1..6), any::<bool>()), 0..8),
         numbers in vec(any::<prop::sample::Index>(), 0..20),
     ) {
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn however_cut_any_bytes_have_the_same_end(
+    fn errors_do_not_depend_on_chunks(
         input in vec(prop::sample::select(&b"*$123-0\r\n\r\n\"' ax"[..]), 0..80),
         numbers in vec(any::<prop::sample::Index>(), 0..20),
     ) {
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_needed_at_least_is_not_too_much(
+    fn the_minimum_of_missing_bytes_is_a_lower_bound(
         command in vec(vec(any::<u8>(), 0..200), 1..6),
         number in any::<prop::sample::Index>(),
     ) {
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn replies_are_read_as_they_were_written(
+    fn replies_round_trip(
         values in vec(any_value(), 0..20),
         resp3 in any::<bool>(),
         numbers in vec(any::<prop::sample::Index>(), 0..20),

@@ -1,12 +1,12 @@
 //! The append-only file as a storage, and the rewritten file that replaces it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{AofSettings, Fsync, replay};
-use crate::AofError;
 use crate::storage::{Background, Loader, Occasion, Rewrite, Storage, StorageError};
+use crate::{AofError, files};
 
 #[derive(Debug)]
 pub(crate) struct LogFile {
@@ -40,16 +40,15 @@ impl LogFile {
     pub(crate) fn open(settings: AofSettings) -> Result<Self, AofError> {
         let path = settings.directory.join(&settings.file_name);
         let failed = |action, source| AofError::Io { action, path: path.clone(), source };
-        let file = options().open(&path).map_err(|source| failed("open", source))?;
+        let file = files::append(&path).map_err(|source| failed("open", source))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(AofError::InUse { path }),
             Err(TryLockError::Error(source)) => return Err(failed("lock", source)),
         }
-        // Left over from an interrupted rewrite.
-        let _ = fs::remove_file(new_path(&path));
-        let length = file.metadata().map_err(|source| failed("ask for the length of", source))?.len();
-        sync_directory(&path).map_err(|source| failed("sync the directory of", source))?;
+        files::remove_abandoned(&path);
+        let length = file.metadata().map_err(|source| failed("determine the length of", source))?.len();
+        files::sync_directory(&path).map_err(|source| failed("sync the directory of", source))?;
         Ok(Self {
             settings,
             file,
@@ -68,7 +67,7 @@ impl LogFile {
     /// Truncates the file after the last complete command.
     fn cut(&mut self, length: u64) -> Result<(), AofError> {
         let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
-        cut.map_err(|source| AofError::Io { action: "cut off the end of", path: self.path.clone(), source })?;
+        cut.map_err(|source| AofError::Io { action: "truncate", path: self.path.clone(), source })?;
         (self.length, self.base) = (length, length);
         Ok(())
     }
@@ -112,17 +111,17 @@ impl LogFile {
 
     /// The error, with its remedy.
     fn trouble(&self, error: &io::Error) -> StorageError {
-        let remedy =
-            if self.unknown { "restart the server" } else { "make room; it is tried again every second" };
+        let remedy = if self.unknown {
+            "restart the server"
+        } else {
+            "free disk space; the write is retried every second"
+        };
         format!("{error} ({}): {remedy}", self.path.display()).into()
     }
 
     fn begin_new(&mut self) -> io::Result<()> {
         if self.new.is_none() {
-            let path = new_path(&self.path);
-            let file = options().truncate(false).open(&path)?;
-            file.set_len(0)?;
-            file.try_lock().map_err(io::Error::from)?;
+            let (file, path) = files::create_beside(&self.path)?;
             self.new = Some(NewFile { file, path, length: 0 });
         }
         Ok(())
@@ -208,13 +207,13 @@ impl Rewrite for LogFile {
             (self.torn, self.unknown, self.unsynced, self.error) = (false, false, false, None);
         }
         // The file has its new name, but the rename may not survive a power failure.
-        if let Err(error) = sync_directory(&self.path) {
+        if let Err(error) = files::sync_directory(&self.path) {
             self.sync_failed(&error);
         }
         Ok(())
     }
 
-    fn give_up(&mut self) {
+    fn cancel(&mut self) {
         if let Some(new) = self.new.take() {
             let _ = fs::remove_file(new.path);
         }
@@ -226,24 +225,6 @@ impl Drop for LogFile {
         // Without an explicit unlock, a child process that was just forked would keep the lock.
         let _ = self.file.unlock();
     }
-}
-
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true);
-    options
-}
-
-fn new_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
-}
-
-/// Makes the file's directory entry durable.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
 }
 
 fn copy(error: &io::Error) -> io::Error {

@@ -7,7 +7,7 @@
 //! | a change that was acknowledged survives the end of the process, including `kill -9` | yes | yes | yes |
 //! | a change that was acknowledged survives a crash of the machine | yes | after at most two seconds | once the kernel has written it |
 //!
-//! - With `always`, all changes of a turn are synced together before any of their replies is sent: one sync
+//! - With `always`, all changes of an iteration are synced together before any of their replies is sent: one sync
 //!   serves any number of clients.
 //! - A failed write (for example on a full disk) never loses an acknowledged change and leaves no partial
 //!   command: the file is truncated to its previous length. The bytes are retained and written again with the

@@ -51,7 +51,7 @@ impl Replay<'_, '_> {
                     self.bytes += bytes as u64;
                 }
                 Progress::Partial(_) if zeros && rest.iter().any(|byte| *byte != 0) => {
-                    return Err(self.damaged("zeros, and something after them".into()));
+                    return Err(self.damaged("zeros followed by other data".into()));
                 }
                 Progress::Partial(_) => {
                     input.drain(..at);

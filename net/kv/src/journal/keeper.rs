@@ -9,7 +9,7 @@ use crate::storage::{Occasion, Storage, StorageError};
 
 impl<S: Storage + ?Sized> Journal<S> {
     /// Maintains the storage until [`stop`](Self::stop). `wake` wakes the leading thread.
-    pub(crate) fn keep(&self, wake: impl Fn()) {
+    pub(crate) fn maintain(&self, wake: impl Fn()) {
         loop {
             let (errands, changed) = &self.keeper;
             let nothing = lock(errands);
@@ -30,7 +30,7 @@ impl<S: Storage + ?Sized> Journal<S> {
             if stop {
                 return;
             }
-            if self.has_grown() && self.want_rewrite() {
+            if self.has_grown() && self.request_rewrite() {
                 wake();
             }
         }
@@ -44,7 +44,7 @@ impl<S: Storage + ?Sized> Journal<S> {
     /// Runs the storage's background work. Other threads can write meanwhile.
     fn background(&self, occasion: Occasion) -> Result<(), StorageError> {
         let mut stored = lock(&self.storage);
-        self.pass_on_settings(&mut stored);
+        self.apply_settings(&mut stored);
         let work = stored.storage.background(occasion);
         drop(stored);
         let Some(work) = work else { return Ok(()) };
@@ -76,10 +76,10 @@ impl<S: Storage + ?Sized> Journal<S> {
         drop(pending);
         let Some(new) = stored.storage.rewrite() else { return };
         if rewrite.failed {
-            return new.give_up();
+            return new.cancel();
         }
         if prepared.and_then(|()| new.write(&rewrite.bytes)).and_then(|()| new.finish()).is_err() {
-            return new.give_up();
+            return new.cancel();
         }
         stored.forget();
         self.kept.store(position, Ordering::Release);

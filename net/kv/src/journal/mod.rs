@@ -1,6 +1,6 @@
 //! The journal carries changes from the engine to the storage.
 //!
-//! Changes of a turn are appended with the lock on the engine and committed without it, so that commands
+//! Changes of an iteration are appended with the lock on the engine and committed without it, so that commands
 //! execute while another thread writes. A commit includes changes that other threads have appended. Failed
 //! writes are retained and retried; until they succeed, changes are refused.
 
@@ -14,7 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use netdyno_kv_core::Engine;
 
-use crate::limits::{DUMPED_AT_ONCE_BYTES, KEPT_LOG_BYTES};
+use crate::limits::{DUMP_PART_BYTES, KEPT_LOG_BYTES};
 use crate::storage::{Form, Loader, Replayed, Storage, StorageError};
 use values::Values;
 
@@ -111,7 +111,7 @@ impl<S: Storage + ?Sized> Journal<S> {
     }
 
     /// Updates whether the engine refuses changes. Call with the lock on the engine, before commands execute.
-    pub(crate) fn tell(&self, engine: &mut Engine) {
+    pub(crate) fn update_engine(&self, engine: &mut Engine) {
         engine.set_log_state(self.rewrites, self.rewriting.load(Ordering::Acquire));
         let failing = self.failing.load(Ordering::Acquire);
         if failing != self.refusing.swap(failing, Ordering::Relaxed) {
@@ -127,13 +127,13 @@ impl<S: Storage + ?Sized> Journal<S> {
         settings.push((parameter.to_owned(), value.to_owned()));
     }
 
-    fn pass_on_settings(&self, stored: &mut Stored<S>) {
+    fn apply_settings(&self, stored: &mut Stored<S>) {
         for (parameter, value) in lock(&self.settings).drain(..) {
             stored.storage.set(&parameter, &value);
         }
     }
 
-    /// Takes over the changes of a turn and returns the position to commit. Call with the lock on the engine,
+    /// Takes over the changes of an iteration and returns the position to commit. Call with the lock on the engine,
     /// so that changes stay in order.
     ///
     /// The leading thread (`leads`) also advances a rewrite.
@@ -169,15 +169,15 @@ impl<S: Storage + ?Sized> Journal<S> {
         self.write(&mut stored)
     }
 
-    /// Requests a rewrite, which starts with the leading thread's next turn. Returns false if one is in
+    /// Requests a rewrite, which starts with the leading thread's next iteration. Returns false if one is in
     /// progress.
-    pub(crate) fn want_rewrite(&self) -> bool {
+    pub(crate) fn request_rewrite(&self) -> bool {
         let free = !self.rewriting.swap(true, Ordering::AcqRel);
         self.rewrite_wanted.fetch_or(free, Ordering::AcqRel);
         free
     }
 
-    /// Whether a rewrite needs more turns of the leading thread.
+    /// Whether a rewrite needs more iterations of the leading thread.
     pub(crate) fn is_dumping(&self) -> bool {
         self.dumping.load(Ordering::Acquire) || self.rewrite_wanted.load(Ordering::Acquire)
     }
@@ -187,7 +187,7 @@ impl<S: Storage + ?Sized> Journal<S> {
     }
 
     fn write(&self, stored: &mut Stored<S>) -> Result<(), NotDurable> {
-        self.pass_on_settings(stored);
+        self.apply_settings(stored);
         let mut pending = lock(&self.pending);
         stored.take(&mut pending.bytes);
         let position = pending.position;
@@ -215,7 +215,7 @@ impl<S: Storage + ?Sized> Journal<S> {
             self.dumping.store(true, Ordering::Release);
         }
         let Some(rewrite) = pending.rewrite.as_mut().filter(|rewrite| !rewrite.dumped) else { return };
-        rewrite.dumped = engine.dump(DUMPED_AT_ONCE_BYTES, &mut rewrite.bytes);
+        rewrite.dumped = engine.dump(DUMP_PART_BYTES, &mut rewrite.bytes);
         if rewrite.failed {
             rewrite.bytes.clear();
         }
@@ -231,7 +231,7 @@ impl<S: Storage + ?Sized> Journal<S> {
         }
         let written = stored.storage.rewrite().is_some_and(|rewrite| rewrite.write(bytes).is_ok());
         if !written {
-            stored.give_up();
+            stored.cancel();
         }
         let mut pending = lock(&self.pending);
         let Some(rewrite) = &mut pending.rewrite else { return };
@@ -244,7 +244,7 @@ impl<S: Storage + ?Sized> Journal<S> {
         changed.notify_all();
     }
 
-    /// Changes are refused from the next turn.
+    /// Changes are refused from the next iteration.
     fn fail(&self, error: &StorageError) -> NotDurable {
         *lock(&self.trouble) = error.to_string();
         self.failing.store(true, Ordering::Release);
@@ -272,9 +272,9 @@ impl<S: Storage + ?Sized> Stored<S> {
         self.unwritten.shrink_to(KEPT_LOG_BYTES);
     }
 
-    fn give_up(&mut self) {
+    fn cancel(&mut self) {
         if let Some(rewrite) = self.storage.rewrite() {
-            rewrite.give_up();
+            rewrite.cancel();
         }
     }
 }

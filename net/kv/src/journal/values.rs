@@ -1,4 +1,4 @@
-//! For a storage that keeps values: determines which keys a turn has changed, and their new values.
+//! For a storage that keeps values: determines which keys an iteration has changed, and their new values.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(super) struct Values {
     db: usize,
 }
 
-/// The changed keys. Only the state after the turn matters.
+/// The changed keys. Only the state after the iteration matters.
 struct Changed<'a> {
     engine: &'a Engine,
     db: usize,
@@ -38,14 +38,14 @@ impl Values {
             emptied: BTreeSet::new(),
             swapped: BTreeSet::new(),
         };
-        commands(&log).for_each(|command| changed.note(&command));
+        commands(&log).for_each(|command| changed.record(&command));
         self.db = changed.db;
-        changed.tell()
+        changed.encode()
     }
 }
 
 impl Changed<'_> {
-    fn note(&mut self, command: &[&[u8]]) {
+    fn record(&mut self, command: &[&[u8]]) {
         let database = |at: usize| std::str::from_utf8(command.get(at)?).ok()?.parse::<usize>().ok();
         let Some(name) = command.first() else { return };
         match name.to_ascii_lowercase().as_slice() {
@@ -72,7 +72,7 @@ impl Changed<'_> {
         self.keys.extend(db.zip(key).map(|(db, key)| (db, Box::from(*key))));
     }
 
-    fn tell(&self) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8> {
         let (mut out, mut value) = (Vec::new(), Vec::new());
         if self.all_emptied {
             write_command(&mut out, &[EMPTIED]);
@@ -82,14 +82,14 @@ impl Changed<'_> {
         }
         for db in &self.swapped {
             let db_text = db.to_string();
-            self.engine.tell_database(*db, |key, value| {
+            self.engine.write_database(*db, |key, value| {
                 write_command(&mut out, &[db_text.as_bytes(), key, value]);
             });
         }
         for (db, key) in self.keys.iter().filter(|(db, _)| !self.swapped.contains(db)) {
             let db_text = db.to_string();
             value.clear();
-            if self.engine.tell_key(*db, key, &mut value) {
+            if self.engine.write_key(*db, key, &mut value) {
                 write_command(&mut out, &[db_text.as_bytes(), key, &value]);
             } else {
                 write_command(&mut out, &[db_text.as_bytes(), key]);
@@ -103,12 +103,12 @@ impl Changed<'_> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use netdyno_kv_core::{Config, Now};
+    use netdyno_kv_core::{Config, Timestamp};
 
     use super::*;
     use crate::storage::{Change, Loader, Storage, StorageError, changes};
 
-    const NOW: Now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+    const NOW: Timestamp = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
 
     /// The contents of a storage of values.
     #[derive(Default)]
@@ -135,10 +135,10 @@ mod tests {
     }
 
     /// All keys of an engine, in order.
-    fn told(engine: &Engine) -> BTreeMap<(usize, Vec<u8>), Vec<u8>> {
+    fn receives_messages(engine: &Engine) -> BTreeMap<(usize, Vec<u8>), Vec<u8>> {
         let mut all = BTreeMap::new();
         for db in 0..4 {
-            engine.tell_database(db, |key, value| drop(all.insert((db, key.to_vec()), value.to_vec())));
+            engine.write_database(db, |key, value| drop(all.insert((db, key.to_vec()), value.to_vec())));
         }
         all
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_what_there_is() {
+    fn stored_values_match_the_keyspace() {
         let lines = [
             "SET k1 a",
             "SET k2 b PX 99999",
@@ -202,12 +202,12 @@ mod tests {
                     engine.execute(NOW, session, &words, &mut Vec::new());
                 }
                 kept.commit(&values.take(&mut engine)).unwrap();
-                assert_eq!(kept.0, told(&engine), "seed {seed}");
+                assert_eq!(kept.0, receives_messages(&engine), "seed {seed}");
             }
             let mut again = Engine::new(Config::default(), 9);
             let replayed = Loader::run(&mut kept, &mut again).unwrap();
             assert_eq!(replayed.refused, 0);
-            let sorted = |engine: &Engine| told(engine).into_keys().collect::<Vec<_>>();
+            let sorted = |engine: &Engine| receives_messages(engine).into_keys().collect::<Vec<_>>();
             assert_eq!(sorted(&again), sorted(&engine));
         }
     }

@@ -1,13 +1,13 @@
 //! The file of a snapshot, and the new file that replaces it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use netdyno_kv_core::{Engine, Loaded, Loader, Now};
+use netdyno_kv_core::{Engine, Loaded, Loader, Timestamp};
 
-use crate::SnapshotError;
 use crate::limits::REPLAY_READ_BYTES;
+use crate::{SnapshotError, files};
 
 /// A file written next to its final path. Dropping this value removes the file unless it was moved there.
 #[derive(Debug)]
@@ -21,25 +21,8 @@ pub(super) struct NewFile {
 impl NewFile {
     /// Errors start with a lower-case letter and end with a remedy.
     pub(super) fn create(place: PathBuf) -> Result<Self, String> {
-        let mut name = place.clone().into_os_string();
-        name.push(".new");
-        let path = PathBuf::from(name);
-        // What is left of one that did not come to its end is written over; but not what another server writes.
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        let file = file.map_err(|error| failed(&path, &error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(format!(
-                    "{} is in use by another server: choose another directory (--dir)",
-                    path.display()
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(&path, &error)),
-        }
-        let new = Self { file, path, place, is_there: true };
-        new.file.set_len(0).map_err(|error| failed(&new.path, &error))?;
-        Ok(new)
+        let (file, path) = files::create_beside(&place).map_err(|error| failed(&place, &error))?;
+        Ok(Self { file, path, place, is_there: true })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -51,11 +34,7 @@ impl NewFile {
         self.file.sync_all().map_err(|error| failed(&self.path, &error))?;
         fs::rename(&self.path, &self.place).map_err(|error| failed(&self.place, &error))?;
         self.is_there = false;
-        // Makes the file's directory entry durable.
-        let directory = self.place.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let synced =
-            File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
-        synced.map_err(|error| failed(&self.place, &error))
+        files::sync_directory(&self.place).map_err(|error| failed(&self.place, &error))
     }
 }
 
@@ -69,17 +48,20 @@ impl Drop for NewFile {
 
 fn failed(path: &Path, error: &std::io::Error) -> String {
     format!(
-        "the snapshot could not be written: {error} ({}): its directory must exist, with room in it, and be this user's to write \
-         to",
+        "cannot write the snapshot: {error} ({}): its directory must exist, be writable and have free space",
         path.display()
     )
 }
 
 /// Loads the snapshot if there is one.
-pub(crate) fn load(path: &Path, engine: &mut Engine, now: Now) -> Result<Option<Loaded>, SnapshotError> {
+pub(crate) fn load(
+    path: &Path,
+    engine: &mut Engine,
+    now: Timestamp,
+) -> Result<Option<Loaded>, SnapshotError> {
     let failed = |action, source| SnapshotError::Io { action, path: path.to_owned(), source };
     let damaged = |source| SnapshotError::Damaged { path: path.to_owned(), source };
-    let mut file = match File::open(path) {
+    let mut file = match files::read(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed("open", error)),

@@ -22,9 +22,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use netdyno_kv_core::{Engine, Now};
+use netdyno_kv_core::{Engine, Timestamp};
 
-use crate::limits::{DUMPED_AT_ONCE_BYTES, SNAPSHOT_QUEUE_BYTES};
+use crate::limits::{DUMP_PART_BYTES, SNAPSHOT_QUEUE_BYTES};
 use file::NewFile;
 pub(crate) use file::load;
 
@@ -75,7 +75,7 @@ struct Job {
     active: bool,
     /// The engine has more parts.
     taking: bool,
-    given_up: bool,
+    cancelled: bool,
     result: Option<Result<(), String>>,
     stop: bool,
 }
@@ -96,21 +96,21 @@ impl Snapshots {
 
     /// Takes the next part, or reports the result to the engine. Called by the leading thread, with the lock
     /// on the engine.
-    pub(crate) fn advance(&self, engine: &mut Engine, now: Now) {
+    pub(crate) fn advance(&self, engine: &mut Engine, now: Timestamp) {
         if !self.is_wanted() {
             return;
         }
         let mut job = lock(&self.job);
         if let Some(result) = job.result.take() {
-            engine.snapshot_ended(now, told(&result));
+            engine.snapshot_ended(now, receives_messages(&result));
         } else if job.taking {
             let mut part = Vec::new();
-            job.taking = !engine.snapshot(DUMPED_AT_ONCE_BYTES, &mut part);
+            job.taking = !engine.snapshot(DUMP_PART_BYTES, &mut part);
             job.bytes += part.len();
             job.parts.push_back(part);
             self.changed.notify_all();
         }
-        self.want(&job);
+        self.set_wanted(&job);
     }
 
     /// Writes queued parts until [`stop`](Self::stop). `wake` wakes the leading thread.
@@ -118,13 +118,13 @@ impl Snapshots {
         let mut file = None;
         loop {
             let idle =
-                |job: &mut Job| job.parts.is_empty() && job.path.is_none() && !job.given_up && !job.stop;
+                |job: &mut Job| job.parts.is_empty() && job.path.is_none() && !job.cancelled && !job.stop;
             let waited = self.changed.wait_while(lock(&self.job), idle);
             let mut job = waited.unwrap_or_else(PoisonError::into_inner);
             if job.stop {
                 return;
             }
-            if job.given_up {
+            if job.cancelled {
                 file = None;
                 *job = Job::default();
                 self.changed.notify_all();
@@ -139,11 +139,11 @@ impl Snapshots {
             let bytes: usize = parts.iter().map(Vec::len).sum();
             let mut job = lock(&self.job);
             job.bytes = job.bytes.saturating_sub(bytes);
-            if !job.given_up && (last || written.is_err()) {
+            if !job.cancelled && (last || written.is_err()) {
                 file = None;
                 *job = Job { result: Some(written), stop: job.stop, ..Job::default() };
             }
-            if self.want(&job) {
+            if self.set_wanted(&job) {
                 wake();
             }
         }
@@ -156,19 +156,19 @@ impl Snapshots {
     }
 
     /// Saves a snapshot synchronously; one in progress is cancelled. Call with the lock on the engine.
-    pub(crate) fn save_now(&self, engine: &mut Engine, now: Now) -> Result<(), String> {
+    pub(crate) fn save_now(&self, engine: &mut Engine, now: Timestamp) -> Result<(), String> {
         let result = self.try_save_now(engine, now);
-        engine.snapshot_ended(now, told(&result));
+        engine.snapshot_ended(now, receives_messages(&result));
         result
     }
 
-    fn try_save_now(&self, engine: &mut Engine, now: Now) -> Result<(), String> {
-        self.give_up();
+    fn try_save_now(&self, engine: &mut Engine, now: Timestamp) -> Result<(), String> {
+        self.cancel();
         engine.begin_snapshot(now);
         let mut file = NewFile::create(path(engine))?;
         let mut part = Vec::new();
         loop {
-            let last = engine.snapshot(DUMPED_AT_ONCE_BYTES, &mut part);
+            let last = engine.snapshot(DUMP_PART_BYTES, &mut part);
             file.write(&part)?;
             part.clear();
             if last {
@@ -179,7 +179,7 @@ impl Snapshots {
 
     /// SHUTDOWN, with a snapshot if requested. Returns false if the snapshot failed and the server must keep
     /// running. Call with the lock on the engine.
-    pub(crate) fn end(&self, engine: &mut Engine, now: Now, save: bool, force: bool) -> bool {
+    pub(crate) fn end(&self, engine: &mut Engine, now: Timestamp, save: bool, force: bool) -> bool {
         let ends = !save || self.save_now(engine, now).is_ok() || force;
         self.ended.store(ends, Ordering::Release);
         ends
@@ -190,17 +190,17 @@ impl Snapshots {
     }
 
     /// Cancels the snapshot in progress and removes its file.
-    fn give_up(&self) {
+    fn cancel(&self) {
         let mut job = lock(&self.job);
-        job.given_up = job.active;
+        job.cancelled = job.active;
         self.changed.notify_all();
-        let waited = self.changed.wait_while(job, |job| !job.stop && job.given_up);
+        let waited = self.changed.wait_while(job, |job| !job.stop && job.cancelled);
         let mut job = waited.unwrap_or_else(PoisonError::into_inner);
         job.result = None;
-        self.want(&job);
+        self.set_wanted(&job);
     }
 
-    fn want(&self, job: &Job) -> bool {
+    fn set_wanted(&self, job: &Job) -> bool {
         let wanted = job.result.is_some() || job.taking && job.bytes < SNAPSHOT_QUEUE_BYTES;
         self.wanted.store(wanted, Ordering::Release);
         wanted
@@ -215,7 +215,7 @@ fn write(
     let mut new = match file.take() {
         Some(Ok(new)) => new,
         Some(Err(why)) => return Err(why),
-        None => return Err("the snapshot was given up".into()),
+        None => return Err("the snapshot was cancelled".into()),
     };
     parts.iter().try_for_each(|part| new.write(part))?;
     if last {
@@ -225,7 +225,7 @@ fn write(
     Ok(())
 }
 
-fn told(result: &Result<(), String>) -> Result<(), &str> {
+fn receives_messages(result: &Result<(), String>) -> Result<(), &str> {
     match result {
         Ok(()) => Ok(()),
         Err(why) => Err(why),

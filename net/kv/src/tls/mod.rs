@@ -11,7 +11,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 pub(crate) use wire::Wire;
 
@@ -47,7 +47,7 @@ pub enum AuthClients {
 #[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read.
-    #[error("cannot read {}: {source}: {option} needs a file in PEM that this user may read", path.display())]
+    #[error("cannot read {}: {source}: {option} requires a readable PEM file", path.display())]
     Read {
         /// The command-line option that names the file.
         option: &'static str,
@@ -57,7 +57,7 @@ pub enum TlsError {
         source: std::io::Error,
     },
     /// A file lacks a certificate or key.
-    #[error("{} has no {what} in PEM ({reason}): {option} needs one", path.display())]
+    #[error("{} contains no valid {what} in PEM format ({reason}), which {option} requires", path.display())]
     Content {
         /// The command-line option that names the file.
         option: &'static str,
@@ -69,7 +69,7 @@ pub enum TlsError {
         reason: String,
     },
     /// Certificate and key do not match, or are of an unsupported kind.
-    #[error("{} and {} cannot be used together: {reason}: give a certificate and the key that it was made for (--tls-cert-file, --tls-key-file)", cert_file.display(), key_file.display())]
+    #[error("{} and {} do not match: {reason}: use a certificate with its own key (--tls-cert-file, --tls-key-file)", cert_file.display(), key_file.display())]
     Pair {
         /// The certificate.
         cert_file: PathBuf,
@@ -80,7 +80,7 @@ pub enum TlsError {
     },
     /// Client certificates are required, but there is no CA certificate.
     #[error(
-        "clients have to show a certificate, and no authority is named: give --tls-ca-cert-file, or --tls-auth-clients no"
+        "client certificates are required, but there is no CA certificate: set --tls-ca-cert-file, or use --tls-auth-clients no"
     )]
     NoAuthority,
 }
@@ -99,8 +99,7 @@ impl TlsSettings {
 
     pub(crate) fn load(&self) -> Result<Arc<ServerConfig>, TlsError> {
         let chain = certificates(CERTIFICATE, &self.cert_file)?;
-        let key = PrivateKeyDer::from_pem_slice(&read(KEY.0, &self.key_file)?)
-            .map_err(|error| content(KEY, &self.key_file, &error))?;
+        let key = private_key(&self.key_file)?;
         let provider = Arc::new(aws_lc_rs::default_provider());
         let pair = |error: rustls::Error| TlsError::Pair {
             cert_file: self.cert_file.clone(),
@@ -122,6 +121,48 @@ impl TlsSettings {
         };
         Ok(Arc::new(builder.with_single_cert(chain, key).map_err(pair)?))
     }
+}
+
+/// TLS settings of the link to a primary; see [`Builder::replica_tls`](crate::Builder::replica_tls). The PEM files
+/// are read once, on startup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplicaTlsSettings {
+    /// CA certificates that verify the primary's certificate (`tls-ca-cert-file`).
+    pub ca_cert_file: PathBuf,
+    /// The replica's certificate chain and its private key (`tls-cert-file`, `tls-key-file`).
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl ReplicaTlsSettings {
+    /// Settings without a client certificate.
+    pub fn new(ca_cert_file: impl Into<PathBuf>) -> Self {
+        Self { ca_cert_file: ca_cert_file.into(), certificate: None }
+    }
+
+    pub(crate) fn load(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        let (cert_file, key_file) = self.certificate.clone().unwrap_or_default();
+        let pair = |error: rustls::Error| TlsError::Pair {
+            cert_file: cert_file.clone(),
+            key_file: key_file.clone(),
+            reason: error.to_string(),
+        };
+        let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(pair)?;
+        let builder = builder.with_root_certificates(roots(&self.ca_cert_file)?);
+        let config = match &self.certificate {
+            None => builder.with_no_client_auth(),
+            Some((cert_file, key_file)) => {
+                let chain = certificates(CERTIFICATE, cert_file)?;
+                builder.with_client_auth_cert(chain, private_key(key_file)?).map_err(pair)?
+            }
+        };
+        Ok(Arc::new(config))
+    }
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(&read(KEY.0, path)?).map_err(|error| content(KEY, path, &error))
 }
 
 fn roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {

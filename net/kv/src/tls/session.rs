@@ -1,20 +1,22 @@
 //! The TLS state of one client: decrypted input, and plaintext output that is encrypted at the end of the
-//! turn.
+//! iteration.
 
 use std::io::{BufRead, Write};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use netdyno_io::tcp::Key;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 
-use crate::limits::{ENCRYPTED_AT_ONCE, KEPT_CLEAR_BYTES};
+use crate::limits::{KEPT_CLEAR_BYTES, RECORD_BYTES};
 
 /// Type of the first record that a TLS client sends.
 const HANDSHAKE_RECORD: u8 = 22;
 
 /// The error for a client that does not use TLS.
 pub(super) const NOT_TLS: &[u8] =
-    b"-ERR this port speaks TLS: connect with it (redis-cli --tls), or to the port without\r\n";
+    b"-ERR this port requires TLS: connect with TLS (redis-cli --tls) or use the plain port\r\n";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -32,9 +34,9 @@ pub(super) struct Session {
     pub(super) phase: Phase,
     /// Close the connection after the handshake, when the error can be sent.
     pub(super) refused: bool,
-    /// Queued for encryption at the end of the turn.
+    /// Queued for encryption at the end of the iteration.
     pub(super) dirty: bool,
-    connection: ServerConnection,
+    connection: Connection,
     input: Vec<u8>,
     /// Consumed bytes of `input`.
     start: usize,
@@ -42,19 +44,29 @@ pub(super) struct Session {
 }
 
 /// The client violated the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Broken {
     NotTls,
-    Protocol,
+    Protocol(String),
 }
 
 impl Session {
-    pub(super) fn new(key: Key, config: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
-        let mut connection = ServerConnection::new(config)?;
-        connection.set_buffer_limit(Some(2 * ENCRYPTED_AT_ONCE));
+    /// The server side of an accepted connection.
+    pub(super) fn server(key: Key, config: Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+        Ok(Self::new(key, Phase::New, ServerConnection::new(config)?.into()))
+    }
+
+    /// The client side of a connection to a primary, whose certificate must be valid for its address.
+    pub(super) fn client(key: Key, config: Arc<ClientConfig>, peer: IpAddr) -> Result<Self, rustls::Error> {
+        let connection = ClientConnection::new(config, ServerName::IpAddress(peer.into()))?;
+        Ok(Self::new(key, Phase::Handshake, connection.into()))
+    }
+
+    fn new(key: Key, phase: Phase, mut connection: Connection) -> Self {
+        connection.set_buffer_limit(Some(2 * RECORD_BYTES));
         let (input, output) = (Vec::new(), Vec::new());
-        let (phase, refused, dirty, start) = (Phase::New, false, false, 0);
-        Ok(Self { key, phase, refused, dirty, connection, input, start, output })
+        let (refused, dirty, start) = (false, false, 0);
+        Self { key, phase, refused, dirty, connection, input, start, output }
     }
 
     /// Decrypted input.
@@ -97,8 +109,9 @@ impl Session {
         while !arrived.is_empty() && !ended {
             // rustls takes part of the bytes per call. The plaintext is drained after each call, so that its
             // buffer limit is never reached.
-            self.connection.read_tls(&mut arrived).map_err(|_| Broken::Protocol)?;
-            let state = self.connection.process_new_packets().map_err(|_| Broken::Protocol)?;
+            self.connection.read_tls(&mut arrived).map_err(|error| Broken::Protocol(error.to_string()))?;
+            let state =
+                self.connection.process_new_packets().map_err(|error| Broken::Protocol(error.to_string()))?;
             ended = state.peer_has_closed();
             if state.plaintext_bytes_to_read() > 0 {
                 take_clear(&mut self.connection, &mut self.input);
@@ -129,7 +142,7 @@ impl Session {
             return;
         }
         let output = std::mem::take(&mut self.output);
-        for part in output.chunks(ENCRYPTED_AT_ONCE) {
+        for part in output.chunks(RECORD_BYTES) {
             // The chunk is within the buffer limit, which is twice as large.
             if self.connection.writer().write_all(part).is_err() {
                 return;
@@ -155,7 +168,7 @@ impl Session {
     }
 }
 
-fn take_clear(connection: &mut ServerConnection, into: &mut Vec<u8>) {
+fn take_clear(connection: &mut Connection, into: &mut Vec<u8>) {
     let mut reader = connection.reader();
     while let Ok(part) = reader.fill_buf()
         && !part.is_empty()

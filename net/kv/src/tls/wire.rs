@@ -1,6 +1,6 @@
 //! A reactor in which some connections use TLS, with the methods of a reactor.
 //!
-//! Input is decrypted when its event is taken, and output is encrypted when the turn is flushed. The limits
+//! Input is decrypted when its event is taken, and output is encrypted when the iteration is flushed. The limits
 //! of plain connections apply: to the decrypted input, and to output by [`Wire::pending_output`]. In addition
 //! there is at most one incomplete record, and the handshake has a deadline.
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netdyno_io::tcp::{Event, Key, Listener, TcpReactor};
-use rustls::ServerConfig;
+use rustls::{ClientConfig, ServerConfig};
 
 use super::session::{Broken, NOT_TLS, Phase, Session};
 use crate::limits::HANDSHAKE_TIME;
@@ -24,6 +24,10 @@ pub(crate) struct Wire {
 
 struct Tls {
     listeners: Vec<(Listener, Arc<ServerConfig>)>,
+    /// For connections that this server opens.
+    client: Option<Arc<ClientConfig>>,
+    /// The last failure of such a connection.
+    failure: Option<(Key, String)>,
     /// Indexed by the reactor's slot numbers.
     sessions: Vec<Option<Box<Session>>>,
     count: usize,
@@ -38,22 +42,42 @@ struct Tls {
 }
 
 impl Wire {
-    /// Connections of these listeners use TLS.
+    /// Connections of these listeners use TLS, and those that this server opens if there is a client
+    /// configuration.
     pub(crate) fn new(
         reactor: TcpReactor,
         listeners: Vec<(Listener, Arc<ServerConfig>)>,
+        client: Option<Arc<ClientConfig>>,
         input_bytes: usize,
     ) -> Self {
-        let tls = (!listeners.is_empty()).then(|| {
-            let (sessions, young, dirty) = (Vec::new(), VecDeque::new(), Vec::new());
-            Box::new(Tls { listeners, sessions, count: 0, young, dirty, event: None, input_bytes })
+        let tls = (client.is_some() || !listeners.is_empty()).then(|| {
+            Box::new(Tls {
+                listeners,
+                client,
+                failure: None,
+                sessions: Vec::new(),
+                count: 0,
+                young: VecDeque::new(),
+                dirty: Vec::new(),
+                event: None,
+                input_bytes,
+            })
         });
         Self { reactor, tls }
     }
 
-    /// Opens a connection without TLS.
+    /// Opens a connection.
     pub(crate) fn connect(&mut self, address: SocketAddr) -> io::Result<Key> {
-        self.reactor.connect(address)
+        let key = self.reactor.connect(address)?;
+        if let Some(tls) = &mut self.tls {
+            tls.connect(&mut self.reactor, key, address)?;
+        }
+        Ok(key)
+    }
+
+    /// Why a connection that this server opened has failed, if the cause is TLS.
+    pub(crate) fn take_failure(&mut self, key: Key) -> Option<String> {
+        self.tls.as_mut()?.failure.take_if(|(failed, _)| *failed == key).map(|(_, reason)| reason)
     }
 
     pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -71,7 +95,7 @@ impl Wire {
         }
         loop {
             let event = self.reactor.next_event()?;
-            if tls.passes(&mut self.reactor, event) {
+            if tls.handle_event(&mut self.reactor, event) {
                 return Some(event);
             }
             if let Some(event) = tls.event.take() {
@@ -185,7 +209,7 @@ impl Tls {
     }
 
     /// Processes an event for TLS. Returns whether to report it.
-    fn passes(&mut self, reactor: &mut TcpReactor, event: Event) -> bool {
+    fn handle_event(&mut self, reactor: &mut TcpReactor, event: Event) -> bool {
         match event {
             Event::Accepted(key, _) => self.open(reactor, key),
             Event::Received(key) if self.get(key).is_some() => self.receive(reactor, key),
@@ -213,10 +237,30 @@ impl Tls {
         let listener = reactor.listener(key);
         let config = self.listeners.iter().find(|(tls, _)| Some(*tls) == listener);
         let Some((_, config)) = config else { return true };
-        let Ok(session) = Session::new(key, config.clone()) else {
-            reactor.close(key, false);
-            return true;
-        };
+        match Session::server(key, config.clone()) {
+            Ok(session) => self.insert(session),
+            Err(_) => reactor.close(key, false),
+        }
+        true
+    }
+
+    fn connect(&mut self, reactor: &mut TcpReactor, key: Key, address: SocketAddr) -> io::Result<()> {
+        let Some(config) = self.client.clone() else { return Ok(()) };
+        match Session::client(key, config, address.ip()) {
+            Ok(session) => self.insert(session),
+            Err(error) => {
+                reactor.close(key, false);
+                return Err(io::Error::other(error));
+            }
+        }
+        if let Some(session) = self.get_mut(key) {
+            session.write_records(reactor.output(key));
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, session: Session) {
+        let key = session.key;
         let index = key.index();
         if index >= self.sessions.len() {
             self.sessions.resize_with(index + 1, || None);
@@ -229,7 +273,6 @@ impl Tls {
             self.young = young;
         }
         self.young.push_back((Instant::now() + HANDSHAKE_TIME, key));
-        true
     }
 
     /// Returns whether there is decrypted input.
@@ -257,6 +300,9 @@ impl Tls {
         if received.is_err() || session.refused && session.phase == Phase::Open {
             session.is_over();
             reactor.close(key, true);
+            if let Err(Broken::Protocol(reason)) = received {
+                self.failure = Some((key, reason));
+            }
             return false;
         }
         if session.input().len() > most {

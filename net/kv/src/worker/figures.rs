@@ -1,4 +1,4 @@
-//! Work that is done once per turn and does not depend on commands: socket options and the figures of CLIENT
+//! Work that is done once per iteration and does not depend on commands: socket options and the figures of CLIENT
 //! LIST.
 
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use netdyno_io::tcp::Key;
 
 use super::Worker;
-use crate::limits::NOTED_LOOKED_AT;
+use crate::limits::OUTPUT_SIZES_PER_ITERATION;
 use crate::shared::Core;
 
 impl Worker {
     /// Applies socket options that `CONFIG SET` has changed to the listeners.
-    pub(super) fn look_at_settings(&mut self) {
+    pub(super) fn apply_socket_options(&mut self) {
         let seconds = self.shared.keepalive_s();
         if self.keepalive_s.replace(seconds) != Some(seconds) {
             // The kernel accepts any interval. On failure the previous setting stays.
@@ -20,7 +20,7 @@ impl Worker {
     }
 
     /// Schedules updates of a client's unread output.
-    pub(super) fn note(&mut self, key: Key) {
+    pub(super) fn track_output(&mut self, key: Key) {
         if let Some(client) = self.clients.get_mut(key)
             && !std::mem::replace(&mut client.noted, true)
         {
@@ -29,8 +29,8 @@ impl Worker {
     }
 
     /// Updates the recorded size of unread output.
-    pub(super) fn look_at_noted(&mut self, core: &mut Core) {
-        for _ in 0..NOTED_LOOKED_AT.min(self.noted.len()) {
+    pub(super) fn update_output_sizes(&mut self, core: &mut Core) {
+        for _ in 0..OUTPUT_SIZES_PER_ITERATION.min(self.noted.len()) {
             let Some(key) = self.noted.pop_front() else { return };
             let Some(client) = self.clients.get_mut(key) else { continue };
             let unsent = self.wire.pending_output(key);

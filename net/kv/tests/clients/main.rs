@@ -39,7 +39,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Runs a command that must succeed.
-fn content(command: &mut Command) -> Option<String> {
+fn succeed(command: &mut Command) -> Option<String> {
     let output = run(command)?;
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     println!("{}", text(&output.stdout));
@@ -85,7 +85,7 @@ fn redis_py() {
     };
     let Some(folder) = installed("redis-py", "requirements.txt", "venv", install) else { return };
     let (_server, port) = server();
-    content(Command::new(folder.join("venv/bin/python")).arg(folder.join("smoke.py")).arg(port));
+    succeed(Command::new(folder.join("venv/bin/python")).arg(folder.join("smoke.py")).arg(port));
 }
 
 #[test]
@@ -96,19 +96,19 @@ fn ioredis() {
     };
     let Some(folder) = installed("ioredis", "package-lock.json", "node_modules", install) else { return };
     let (_server, port) = server();
-    content(Command::new("node").arg(folder.join("smoke.mjs")).arg(port));
+    succeed(Command::new("node").arg(folder.join("smoke.mjs")).arg(port));
 }
 
 #[test]
 fn go_redis() {
     let (_server, port) = server();
-    content(Command::new("go").args(["run", ".", &port]).current_dir(source("go-redis")));
+    succeed(Command::new("go").args(["run", ".", &port]).current_dir(source("go-redis")));
 }
 
 #[test]
 fn redis_cli() {
     let (_server, port) = server();
-    let cli = |words: &[&str]| content(Command::new("redis-cli").args(["-p", &port]).args(words));
+    let cli = |words: &[&str]| succeed(Command::new("redis-cli").args(["-p", &port]).args(words));
     // Input lines, and the output of redis-cli without a terminal.
     for (typed, printed) in [
         ("PING", "PONG\n"),
@@ -143,6 +143,6 @@ fn redis_cli() {
     fs::write(&file, mass).unwrap();
     let mut pipe = Command::new("redis-cli");
     pipe.args(["-p", &port, "--pipe"]).stdin(fs::File::open(&file).unwrap());
-    assert!(content(&mut pipe).unwrap().contains("errors: 0, replies: 1000"));
+    assert!(succeed(&mut pipe).unwrap().contains("errors: 0, replies: 1000"));
     assert!(cli(&["--bigkeys"]).unwrap().contains("Sampled 1004 keys"));
 }

@@ -42,7 +42,7 @@ fn connect(port: u16) -> TcpStream {
 }
 
 #[test]
-fn the_table_is_what_redis_answers() {
+fn the_table_matches_redis() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap().port();
     let Some(_redis) = redis(port) else { return skip("redis-server 7.0") };
     let mut stream = connect(port);

@@ -24,7 +24,7 @@ use super::{POLICIES, Program, ask, get, start};
 const HANDS: usize = 4;
 
 #[test]
-fn ten_kills_lose_nothing_that_was_answered() {
+fn ten_kills_lose_no_acknowledged_change() {
     kill_again_and_again(10);
 }
 
@@ -32,7 +32,7 @@ fn ten_kills_lose_nothing_that_was_answered() {
 /// `NETDYNO_SEED=7` selects another sequence.
 #[test]
 #[ignore = "takes a minute: run it by the command above"]
-fn two_hundred_kills_lose_nothing_that_was_answered() {
+fn two_hundred_kills_lose_no_acknowledged_change() {
     kill_again_and_again(200);
 }
 

@@ -15,7 +15,7 @@ struct Seen {
 }
 
 #[test]
-fn no_answer_leaves_before_the_sync() {
+fn no_reply_leaves_before_the_sync() {
     if !Command::new("strace").args(["-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success())
     {
         println!("skipped: needs strace, and the right to use it");
@@ -61,7 +61,7 @@ fn follow(calls: &str) -> Seen {
 }
 
 #[test]
-fn an_answer_before_the_sync_would_be_seen() {
+fn a_reply_before_the_sync_is_detected() {
     let write = "7 write(9</tmp/x/appendonly.aof>, \"*2\\r\\n$4\\r\\n\"..., 27) = 27\n";
     let sync = "7 fdatasync(9</tmp/x/appendonly.aof>) = 0\n";
     let answer = "7 sendto(11<socket:[99]>, \":1\\r\\n\", 4, MSG_NOSIGNAL, NULL, 0) = 4\n";

@@ -36,7 +36,7 @@ fn info(client: &mut Client, section: &str, name: &str) -> String {
 fn until(mut is_so: impl FnMut() -> bool, what: &str) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "a minute, and not yet: {what}");
+        assert!(begin.elapsed() < Duration::from_secs(60), "timeout after one minute: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -75,7 +75,7 @@ fn change(primary: &mut Client, round: u32) {
 }
 
 #[test]
-fn it_has_what_redis_has_by_every_way() {
+fn a_replica_of_redis_has_the_same_keys() {
     // Delimited by an end mark, and by the length.
     for diskless in ["yes", "no"] {
         let directory = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn it_has_what_redis_has_by_every_way() {
 }
 
 #[test]
-fn its_clients_read_until_it_follows_nobody() {
+fn clients_of_a_replica_read_until_it_is_promoted() {
     let directory = tempfile::tempdir().unwrap();
     let Some(redis) = Redis::start(directory.path(), &["--repl-diskless-sync-delay", "0"]) else { return };
     let mut primary = Client::connect(redis.address);
@@ -148,7 +148,7 @@ fn its_clients_read_until_it_follows_nobody() {
 }
 
 #[test]
-fn what_cannot_be_had_ends_it_and_is_told() {
+fn unsupported_data_ends_the_link_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let Some(redis) = Redis::start(directory.path(), &["--repl-diskless-sync-delay", "0"]) else { return };
     let mut primary = Client::connect(redis.address);
@@ -156,7 +156,7 @@ fn what_cannot_be_had_ends_it_and_is_told() {
     let (_server, mut replica) = start(Config::default());
     assert_eq!(
         replica.line("REPLICAOF nowhere.example 1"),
-        "-ERR give the primary's address in digits: names are not looked up"
+        "-ERR the primary must be an IP address: host names are not resolved"
     );
     assert_eq!(replica.line("REPLICAOF 127.0.0.1 x"), "-ERR value is not an integer or out of range");
     // No server listens on this port.
@@ -183,7 +183,7 @@ fn what_cannot_be_had_ends_it_and_is_told() {
 }
 
 #[test]
-fn what_was_copied_is_in_the_append_only_file() {
+fn the_copy_is_in_the_append_only_file() {
     let directory = tempfile::tempdir().unwrap();
     let Some(redis) = Redis::start(directory.path(), &["--repl-diskless-sync-delay", "0"]) else { return };
     let mut primary = Client::connect(redis.address);

@@ -13,7 +13,7 @@ fn up(replica: &mut Client) {
 }
 
 #[test]
-fn redis_has_what_ours_has() {
+fn redis_as_a_replica_has_the_same_keys() {
     let own = tempfile::tempdir().unwrap();
     for (threads, kept) in [(1, false), (3, true)] {
         let mut builder = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).threads(threads);
@@ -61,7 +61,7 @@ fn redis_has_what_ours_has() {
 }
 
 #[test]
-fn several_follow_at_once() {
+fn several_replicas_at_once() {
     let server = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).threads(2).start().unwrap();
     let mut primary = Client::connect(server.addresses()[0]);
     change(&mut primary, 1);
@@ -102,7 +102,7 @@ fn several_follow_at_once() {
 }
 
 #[test]
-fn who_takes_nothing_is_cut_off_and_keeps_nobody_waiting() {
+fn a_stalled_replica_is_disconnected() {
     let config = Config::default().with("repl-timeout", "1").unwrap();
     let server = Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).config(config).start().unwrap();
     let mut primary = Client::connect(server.addresses()[0]);

@@ -57,7 +57,7 @@ fn fail_over(sentinel: &mut Client, end: impl FnOnce(), replica: SocketAddr) {
 }
 
 #[test]
-fn a_replica_takes_the_place_of_a_primary_that_died() {
+fn a_replica_replaces_a_failed_redis() {
     let directory = tempfile::tempdir().unwrap();
     let Some(redis) = Redis::start(directory.path(), &["--repl-diskless-sync-delay", "0"]) else { return };
     let (_process, address) = ours(directory.path());
@@ -72,7 +72,7 @@ fn a_replica_takes_the_place_of_a_primary_that_died() {
 }
 
 #[test]
-fn a_replica_takes_the_place_of_ours() {
+fn redis_replaces_a_failed_primary() {
     let directory = tempfile::tempdir().unwrap();
     let Some(redis) = Redis::start(directory.path(), &[]) else { return };
     let (process, address) = ours(directory.path());

@@ -9,7 +9,7 @@ use netdyno_kv::{Backend, Limits, Server, core};
 use support::{Peer, backends, command, start, until, with};
 
 #[test]
-fn answers_in_the_order_of_the_commands() {
+fn replies_are_in_the_order_of_the_commands() {
     for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
@@ -20,7 +20,7 @@ fn answers_in_the_order_of_the_commands() {
 }
 
 #[test]
-fn a_frame_cut_at_every_byte() {
+fn a_frame_split_at_every_byte() {
     for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
@@ -35,7 +35,7 @@ fn a_frame_cut_at_every_byte() {
 }
 
 #[test]
-fn a_deep_pipeline_whose_sender_does_not_read() {
+fn a_deep_pipeline_with_unread_replies() {
     for backend in backends() {
         let server = start(with(backend));
         let value = vec![b'x'; 10_000];
@@ -74,7 +74,7 @@ fn a_deep_pipeline_of_small_commands() {
 }
 
 #[test]
-fn what_breaks_the_protocol_is_told_and_closed() {
+fn protocol_errors_are_reported_and_close_the_connection() {
     let server = start(with(Backend::Auto));
     for (sent, answer) in [
         (&b"*3000000000\r\n"[..], &b"-ERR Protocol error: invalid multibulk length\r\n"[..]),
@@ -96,7 +96,7 @@ fn what_breaks_the_protocol_is_told_and_closed() {
 }
 
 #[test]
-fn a_claimed_length_costs_nothing() {
+fn an_announced_length_allocates_nothing() {
     let server = start(with(Backend::Auto));
     let mut peers: Vec<_> = (0..200).map(|_| Peer::connect(&server)).collect();
     for peer in &mut peers {
@@ -108,7 +108,7 @@ fn a_claimed_length_costs_nothing() {
 }
 
 #[test]
-fn a_long_value_there_and_back() {
+fn a_long_value_round_trips() {
     for backend in backends() {
         let server = start(with(backend));
         let value: Vec<_> = (0..20_000_000_u32).map(|n| (n % 251) as u8).collect();
@@ -124,7 +124,7 @@ fn a_long_value_there_and_back() {
 }
 
 #[test]
-fn as_many_clients_as_may_be() {
+fn the_client_limit_is_enforced() {
     let mut limits = Limits::default();
     limits.clients = 3;
     let server = start(with(Backend::Auto).limits(limits));
@@ -144,7 +144,7 @@ fn as_many_clients_as_may_be() {
 }
 
 #[test]
-fn many_clients_on_several_threads_count_together() {
+fn the_client_limit_spans_threads() {
     for backend in backends() {
         let server = start(with(backend).threads(3));
         let peers: Vec<_> = (0..50).map(|_| Peer::connect(&server)).collect();
@@ -168,7 +168,7 @@ fn many_clients_on_several_threads_count_together() {
 }
 
 #[test]
-fn clients_that_die_in_the_middle_leave_nothing() {
+fn aborted_clients_leave_no_state() {
     for backend in backends() {
         let server = start(with(backend));
         for kind in 0..4 {
@@ -193,7 +193,7 @@ fn clients_that_die_in_the_middle_leave_nothing() {
 }
 
 #[test]
-fn who_sends_no_more_still_gets_its_answers() {
+fn replies_are_sent_after_a_half_close() {
     for backend in backends() {
         let server = start(with(backend));
         let mut peer = Peer::connect(&server);
@@ -222,7 +222,7 @@ fn messages_reach_clients_of_other_threads() {
 }
 
 #[test]
-fn who_has_not_said_who_it_is_is_held_short() {
+fn unauthenticated_clients_have_lower_limits() {
     let config = core::Config::default().with("requirepass", "secret").unwrap();
     let server = start(with(Backend::Auto).config(config));
     let long = vec![b'x'; 20_000];
@@ -243,7 +243,7 @@ fn who_has_not_said_who_it_is_is_held_short() {
 }
 
 #[test]
-fn who_waits_for_a_key_waits_with_all_its_commands() {
+fn commands_wait_behind_a_blocking_command() {
     for backend in backends() {
         let server = start(with(backend).threads(2));
         let mut waiting: Vec<_> = (0..8).map(|_| Peer::connect(&server)).collect();
@@ -261,7 +261,7 @@ fn who_waits_for_a_key_waits_with_all_its_commands() {
 }
 
 #[test]
-fn who_waits_and_goes_on_sending_is_not_read() {
+fn a_blocked_client_with_much_input_is_not_read() {
     let server = start(with(Backend::Auto));
     let mut peer = Peer::connect(&server);
     peer.send(b"BLPOP list 0\r\n");
@@ -281,7 +281,7 @@ fn who_waits_and_goes_on_sending_is_not_read() {
 }
 
 #[test]
-fn who_listens_and_does_not_read_is_closed() {
+fn a_subscriber_that_does_not_read_is_disconnected() {
     let mut limits = Limits::default();
     limits.unread_message_bytes = 1 << 20;
     let server = start(with(Backend::Auto).limits(limits));
@@ -301,13 +301,13 @@ fn who_listens_and_does_not_read_is_closed() {
 }
 
 #[test]
-fn a_program_uses_the_engine_beside_its_clients() {
+fn the_host_accesses_the_engine() {
     let server = start(with(Backend::Auto));
     let mut peer = Peer::connect(&server);
     peer.send(b"BLPOP list 0\r\n");
     std::thread::sleep(Duration::from_millis(20));
     server.with_engine(|engine| {
-        let now = core::Now { unix_ms: 1, monotonic_us: 1 };
+        let now = core::Timestamp { unix_ms: 1, monotonic_us: 1 };
         let session = engine.open(now, "here");
         engine.execute(now, session, &[b"RPUSH", b"list", b"x"], &mut Vec::new());
         engine.close(session);
@@ -316,7 +316,7 @@ fn a_program_uses_the_engine_beside_its_clients() {
 }
 
 #[test]
-fn silent_clients_are_closed_when_asked_for() {
+fn idle_clients_are_disconnected() {
     let server = start(with(Backend::Auto).idle_timeout(Some(Duration::from_millis(200))));
     let mut peer = Peer::connect(&server);
     peer.send(b"PING\r\n");
@@ -325,7 +325,7 @@ fn silent_clients_are_closed_when_asked_for() {
 }
 
 #[test]
-fn a_port_that_is_taken() {
+fn a_used_port_is_reported() {
     for threads in [1, 2] {
         let server = start(with(Backend::Auto).threads(threads));
         let address = server.addresses()[0];
@@ -335,7 +335,7 @@ fn a_port_that_is_taken() {
 }
 
 #[test]
-fn limits_are_changed_while_it_runs() {
+fn limits_change_at_runtime() {
     for backend in backends() {
         let mut limits = Limits::default();
         limits.clients = 3;
@@ -360,7 +360,7 @@ fn limits_are_changed_while_it_runs() {
 }
 
 #[test]
-fn slow_commands_and_used_time_are_told() {
+fn slow_commands_and_cpu_time_are_reported() {
     let server = start(with(Backend::Auto));
     let mut peer = Peer::connect(&server);
     peer.send(b"CONFIG SET slowlog-log-slower-than 0\r\nSLOWLOG RESET\r\nGET k\r\nSLOWLOG LEN\r\n");
@@ -376,7 +376,7 @@ fn slow_commands_and_used_time_are_told() {
 }
 
 #[test]
-fn connections_are_told_as_they_are() {
+fn client_list_describes_connections() {
     for backend in backends() {
         let server = start(with(backend));
         let (mut idle, mut peer) = (Peer::connect(&server), Peer::connect(&server));

@@ -103,7 +103,7 @@ impl Peer {
 pub(crate) fn until(is_so: impl Fn() -> bool, what: &str) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "a minute, and not yet: {what}");
+        assert!(begin.elapsed() < Duration::from_secs(60), "timeout after one minute: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

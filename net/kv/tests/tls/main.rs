@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netdyno_kv::{AuthClients, Limits, Server, TlsSettings};
+use netdyno_kv::{AuthClients, Limits, ReplicaTlsSettings, Server, TlsSettings};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
 };
@@ -92,7 +92,7 @@ fn expect(peer: &mut Secure, expected: &[u8]) {
 }
 
 #[test]
-fn a_pipeline_a_long_value_and_a_proper_end() {
+fn a_pipeline_a_long_value_and_close_notify() {
     let files = Files::new();
     for backend in backends() {
         let builder = with(backend).bind((Ipv4Addr::LOCALHOST, 0));
@@ -120,7 +120,7 @@ fn a_pipeline_a_long_value_and_a_proper_end() {
 }
 
 #[test]
-fn who_says_that_it_ends_gets_its_answers() {
+fn replies_are_sent_after_close_notify() {
     let files = Files::new();
     let server = files.start(AuthClients::No);
     let mut peer = files.connect(&server, false);
@@ -133,7 +133,7 @@ fn who_says_that_it_ends_gets_its_answers() {
 }
 
 #[test]
-fn certificates_of_clients() {
+fn client_certificates() {
     let files = Files::new();
     for (auth, with_certificate, served) in [
         (AuthClients::Yes, true, true),
@@ -151,7 +151,7 @@ fn certificates_of_clients() {
 }
 
 #[test]
-fn who_speaks_no_tls_is_told() {
+fn a_plaintext_client_receives_an_error() {
     let files = Files::new();
     let server = files.start(AuthClients::No);
     let mut peer = Peer::at(server.tls_addresses()[0]);
@@ -170,7 +170,7 @@ fn who_speaks_no_tls_is_told() {
 /// `cargo test -p netdyno-kv --test tls silent -- --ignored`
 #[test]
 #[ignore = "takes the ten seconds that it is about"]
-fn who_stays_silent_is_closed() {
+fn a_silent_handshake_is_closed() {
     let files = Files::new();
     let server = files.start(AuthClients::No);
     let begin = Instant::now();
@@ -182,7 +182,7 @@ fn who_stays_silent_is_closed() {
 }
 
 #[test]
-fn one_too_many_is_told_so_once_it_can_be() {
+fn the_client_limit_is_reported_after_the_handshake() {
     let files = Files::new();
     let mut limits = Limits::default();
     limits.clients = 1;
@@ -242,7 +242,7 @@ fn resident_bytes() -> u64 {
 }
 
 #[test]
-fn what_is_wrong_with_the_files_is_named() {
+fn errors_name_the_file_and_the_fault() {
     let files = Files::new();
     fs::write(files.path("empty"), "").unwrap();
     let settings = |cert: &str, key: &str| {
@@ -269,7 +269,7 @@ fn what_is_wrong_with_the_files_is_named() {
 }
 
 #[test]
-fn redis_cli_speaks_it() {
+fn redis_cli_connects_by_tls() {
     if Command::new("redis-cli").arg("--version").output().is_err() {
         println!("skipped: needs redis-cli");
         return;
@@ -284,4 +284,55 @@ fn redis_cli_speaks_it() {
     }
     let output = cli.args(["set", "greeting", "hello"]).output().unwrap();
     assert_eq!(output.stdout, b"OK\n", "{output:?}");
+}
+
+/// The value of one line of INFO.
+fn info(server: &Server, name: &str) -> String {
+    let mut peer = Peer::connect(server);
+    peer.send(b"INFO replication\r\n");
+    let length: usize = peer.line().trim_start_matches('$').trim_end().parse().unwrap();
+    let mut text = vec![0; length];
+    peer.stream.read_exact(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_replica_connects_by_tls() {
+    let (files, foreign) = (Files::new(), Files::new());
+    let primary = files.start(AuthClients::Yes);
+    primary.with_engine(|engine| {
+        let now = netdyno_kv::core::Timestamp { unix_ms: 1, monotonic_us: 1 };
+        let session = engine.open_trusted(now);
+        engine.execute(now, session, &[b"SET", b"a", &[b'x'; 100_000]], &mut Vec::new());
+        engine.close(session);
+    });
+    let settings = |ca: &Files, with_certificate: bool| {
+        let mut settings = ReplicaTlsSettings::new(ca.path("ca.crt"));
+        let pair = || (files.path("client.crt"), files.path("client.key"));
+        settings.certificate = with_certificate.then(pair);
+        settings
+    };
+    let replica = |settings: Option<ReplicaTlsSettings>| {
+        let mut builder = with(Default::default()).bind((Ipv4Addr::LOCALHOST, 0));
+        if let Some(settings) = settings {
+            builder = builder.replica_tls(settings);
+        }
+        builder.replica_of(primary.tls_addresses()[0]).start().unwrap()
+    };
+    let server = replica(Some(settings(&files, true)));
+    until(|| info(&server, "master_link_status") == "up", "the link is up");
+    let mut peer = Peer::connect(&server);
+    peer.send(b"STRLEN a\r\n");
+    peer.expect(b":100000\r\n");
+    for (what, settings, reason) in [
+        ("an unknown CA", Some(settings(&foreign, true)), "UnknownIssuer"),
+        ("no certificate", Some(settings(&files, false)), "CertificateRequired"),
+        ("no TLS", None, "this port requires TLS"),
+    ] {
+        let server = replica(settings);
+        until(|| info(&server, "master_link_trouble").contains(reason), what);
+        assert_eq!(info(&server, "master_link_status"), "down", "{what}");
+    }
 }

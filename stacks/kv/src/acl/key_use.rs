@@ -4,7 +4,7 @@ use crate::args::is;
 use crate::spec::{Flags, Spec};
 
 /// Write commands that return or move the previous value of a key.
-const TELLING: [&str; 33] = [
+const RETURNING: [&str; 33] = [
     "blmove",
     "blmpop",
     "blpop",
@@ -53,7 +53,7 @@ pub(super) struct KeyUse {
 
 impl KeyUse {
     /// How a command uses the key at position `at` of its arguments.
-    pub(super) fn of(command: &Spec, at: usize, args: &[&[u8]]) -> Self {
+    pub(super) fn new(command: &Spec, at: usize, args: &[&[u8]]) -> Self {
         let (reads, writes) = match command.name {
             _ if !command.flags.contains(Flags::WRITE) => (true, false),
             "copy" | "sort" if at == 1 => (true, false),
@@ -67,7 +67,7 @@ impl KeyUse {
                 let changes = args.iter().skip(2).any(|word| is(word, "set") || is(word, "incrby"));
                 (true, changes)
             }
-            name => (TELLING.contains(&name), true),
+            name => (RETURNING.contains(&name), true),
         };
         Self { reads, writes }
     }

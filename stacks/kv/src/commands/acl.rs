@@ -93,18 +93,17 @@ fn categories(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-fn password(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+fn generate_password(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let bits = args.get(2).map_or(Some(256), |text| crate::number::integer(text));
     let bits = bits.filter(|bits| (1..=4096).contains(bits)).ok_or(Error::fixed(
         "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096",
     ))?;
     let digits = usize::try_from((bits + 3) / 4).unwrap_or(64);
-    let text: String = (0..digits).map(|_| format!("{:x}", context.keys.random.below(16))).collect();
-    context.reply.bulk(text.as_bytes());
+    context.reply.bulk(context.world.entropy.digits(digits).as_bytes());
     Ok(())
 }
 
-fn try_out(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+fn dry_run(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let name = String::from_utf8_lossy(args[2]);
     if context.world.acl.user(&name).is_none() {
         return Err(Error::new(format!("ERR User '{name}' not found")));
@@ -116,10 +115,10 @@ fn try_out(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if !command.spec.takes(args.len() - 3) {
         return Err(wrong_arguments(command.spec.name));
     }
-    match context.world.acl.check(&name, index, &command.spec, &args[3..]) {
+    match context.world.acl.check(&name, &command.spec, &args[3..]) {
         Ok(()) => context.reply.ok(),
-        Err(error) => {
-            let text = error.text().trim_start_matches("NOPERM this").to_owned();
+        Err(denial) => {
+            let text = denial.error().text().trim_start_matches("NOPERM this").to_owned();
             context.reply.bulk(format!("This{text}").as_bytes());
         }
     }
@@ -148,8 +147,8 @@ const ACL_TABLE: &[Subcommand] = &[
     ("setuser", -3, set_user),
     ("deluser", -3, delete_users),
     ("cat", -2, categories),
-    ("genpass", -2, password),
-    ("dryrun", -4, try_out),
+    ("genpass", -2, generate_password),
+    ("dryrun", -4, dry_run),
     ("help", 2, |c, _| {
         help(
             c,

@@ -4,20 +4,25 @@ use super::string_range::write;
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::Class;
+use crate::keyspace::EventClass;
 use crate::limits::STRING_BYTES_MAX;
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("bitfield", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::one(), Group::Bitmap, |c, a| {
-        run(c, a, true)
-    }),
+    Command::new(
+        "bitfield",
+        -2,
+        Flags::WRITE.with(Flags::DENY_OOM),
+        Keys::single(),
+        Group::Bitmap,
+        |c, a| run(c, a, true),
+    ),
     Command::new(
         "bitfield_ro",
         -2,
         Flags::READ_ONLY.with(Flags::FAST),
-        Keys::one(),
+        Keys::single(),
         Group::Bitmap,
         |c, a| run(c, a, false),
     ),
@@ -107,7 +112,7 @@ fn kind(text: &[u8]) -> Result<(bool, u32), Error> {
 }
 
 /// Parses a bit offset; after `#` it is a multiple of the type's width.
-fn place(text: &[u8], width: u32) -> Result<usize, Error> {
+fn bit_offset(text: &[u8], width: u32) -> Result<usize, Error> {
     let invalid = Error::fixed("ERR bit offset is not an integer or out of range");
     let (scale, digits) = text.strip_prefix(b"#").map_or((1, text), |rest| (i64::from(width), rest));
     let offset =
@@ -137,7 +142,7 @@ fn parse(args: &[&[u8]]) -> Result<Vec<Step>, Error> {
             return Err(Error::SYNTAX);
         }
         let (signed, width) = kind(type_text)?;
-        let offset = place(offset_text, width)?;
+        let offset = bit_offset(offset_text, width)?;
         let (action, after) = match after {
             _ if get => (Action::Get, after),
             [value, after @ ..] if is(word, "set") => (Action::Set(integer(value)?), after),
@@ -190,7 +195,7 @@ fn run(context: &mut Context<'_>, args: &[&[u8]], may_write: bool) -> Result<(),
                 }
             })?;
             if changed {
-                context.keys.changed_by(Class::STRING, "setbit", args[1]);
+                context.keys.changed_by(EventClass::STRING, "setbit", args[1]);
             }
         }
     }

@@ -4,7 +4,7 @@ use super::string_range::write;
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Deadline};
+use crate::keyspace::{Deadline, EventClass};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
@@ -14,10 +14,10 @@ const W: Flags = Flags::WRITE.with(Flags::DENY_OOM);
 const B: Group = Group::Bitmap;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("setbit", 4, W, Keys::one(), B, set),
-    Command::new("getbit", 3, R.with(Flags::FAST), Keys::one(), B, get),
-    Command::new("bitcount", -2, R, Keys::one(), B, count),
-    Command::new("bitpos", -3, R, Keys::one(), B, position),
+    Command::new("setbit", 4, W, Keys::single(), B, set),
+    Command::new("getbit", 3, R.with(Flags::FAST), Keys::single(), B, get),
+    Command::new("bitcount", -2, R, Keys::single(), B, count),
+    Command::new("bitpos", -3, R, Keys::single(), B, position),
     Command::new("bitop", -4, W, Keys::range(2, -1, 1), B, operate),
 ];
 
@@ -45,7 +45,7 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         *byte = if on { *byte | mask } else { *byte & !mask };
     })?;
     if old != on || after > before {
-        context.keys.changed_by(Class::STRING, "setbit", args[1]);
+        context.keys.changed_by(EventClass::STRING, "setbit", args[1]);
     }
     context.reply.integer(i64::from(old));
     Ok(())
@@ -179,7 +179,7 @@ fn operate(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         context.keys.delete(args[2]);
     } else {
         context.keys.set_string(args[2], &result, Deadline::Clear);
-        context.keys.changed_by(Class::STRING, "set", args[2]);
+        context.keys.changed_by(EventClass::STRING, "set", args[2]);
     }
     context.reply.integer(length as i64);
     Ok(())

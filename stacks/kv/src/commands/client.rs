@@ -329,8 +329,8 @@ const CLIENT_TABLE: &[Subcommand] = &[
     ("pause", -3, pause),
     ("unpause", 2, |c, _| {
         c.world.pause = Pause::default();
-        for id in c.world.blocking.held() {
-            c.world.blocking.hasten(&mut c.world.sessions, id);
+        for id in c.world.blocking.with_deadline() {
+            c.world.blocking.end_pause(&mut c.world.sessions, id);
         }
         c.reply.ok();
         Ok(())

@@ -3,7 +3,7 @@
 use crate::args::integer;
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Deadline};
+use crate::keyspace::{Deadline, EventClass};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -11,11 +11,11 @@ const W: Flags = Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST);
 const S: Group = Group::String;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("incr", 2, W, Keys::one(), S, increment),
-    Command::new("decr", 2, W, Keys::one(), S, decrement),
-    Command::new("incrby", 3, W, Keys::one(), S, increment_by),
-    Command::new("decrby", 3, W, Keys::one(), S, decrement_by),
-    Command::new("incrbyfloat", 3, W, Keys::one(), S, increment_by_float),
+    Command::new("incr", 2, W, Keys::single(), S, increment),
+    Command::new("decr", 2, W, Keys::single(), S, decrement),
+    Command::new("incrby", 3, W, Keys::single(), S, increment_by),
+    Command::new("decrby", 3, W, Keys::single(), S, decrement_by),
+    Command::new("incrbyfloat", 3, W, Keys::single(), S, increment_by_float),
 ];
 
 fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -39,7 +39,7 @@ fn add(context: &mut Context<'_>, key: &[u8], by: i64, event: &'static str) -> R
     let old = context.keys.string(key)?.map_or(Ok(0), integer)?;
     let new = old.checked_add(by).ok_or(Error::OVERFLOW)?;
     context.keys.set_string(key, itoa::Buffer::new().format(new).as_bytes(), Deadline::Keep);
-    context.keys.changed_by(Class::STRING, event, key);
+    context.keys.changed_by(EventClass::STRING, event, key);
     context.reply.integer(new);
     Ok(())
 }
@@ -52,7 +52,7 @@ fn increment_by_float(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), E
     }
     let new = number::add_decimal(old, args[2]).ok_or(Error::NOT_FINITE)?;
     context.keys.set_string(key, new.as_bytes(), Deadline::Keep);
-    context.keys.changed_by(Class::STRING, "incrbyfloat", key);
+    context.keys.changed_by(EventClass::STRING, "incrbyfloat", key);
     context.log(&[b"SET", key, new.as_bytes(), b"KEEPTTL"]);
     context.reply.bulk(new.as_bytes());
     Ok(())

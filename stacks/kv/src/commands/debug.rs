@@ -1,8 +1,11 @@
 //! DEBUG: the part that Redis' test suite needs.
 
+use std::net::SocketAddr;
+
 use crate::args::integer;
 use crate::command::{Command, Context, Subcommand, subcommand};
 use crate::error::Error;
+use crate::limits::STRINGMATCH_BYTES_MAX;
 use crate::spec::{Flags, Group, Keys};
 
 const ADMIN: Flags = Flags::ADMIN.with(Flags::DANGEROUS);
@@ -11,7 +14,23 @@ pub(super) const COMMANDS: &[Command] =
     &[Command::new("debug", -2, ADMIN, Keys::None, Group::Server, debug).containing(DEBUG_TABLE)];
 
 fn debug(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
+    let allowed = match context.world.config.get("enable-debug-command") {
+        Some("yes") => true,
+        Some("local") => is_local(&context.session()?.peer),
+        _ => false,
+    };
+    if !allowed {
+        return Err(Error::fixed(
+            "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local \
+             connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+        ));
+    }
     subcommand(context, args, "debug", DEBUG_TABLE)
+}
+
+/// Whether a peer's address is of this machine.
+fn is_local(peer: &str) -> bool {
+    peer.parse::<SocketAddr>().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
 }
 
 fn object(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -48,7 +67,8 @@ const DEBUG_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("stringmatch-len", 4, |c, a| {
-        let length = usize::try_from(integer(a[2])?).unwrap_or(0).min(crate::limits::STRING_BYTES_MAX);
+        let length = usize::try_from(integer(a[2])?).ok().filter(|length| *length <= STRINGMATCH_BYTES_MAX);
+        let length = length.ok_or(Error::fixed("ERR value is out of range"))?;
         let found = crate::glob::matches(a[3], &vec![b'a'; length]);
         c.reply.integer(i64::from(found));
         Ok(())

@@ -3,26 +3,28 @@
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::Class;
-use crate::now::Now;
+use crate::keyspace::EventClass;
 use crate::spec::{Flags, Group, Keys};
+use crate::timestamp::Timestamp;
 
 const R: Flags = Flags::READ_ONLY.with(Flags::FAST);
 const W: Flags = Flags::WRITE.with(Flags::FAST);
 const G: Group = Group::Generic;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("expire", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Seconds, true, "expire")),
-    Command::new("pexpire", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Milliseconds, true, "pexpire")),
-    Command::new("expireat", -3, W, Keys::one(), G, |c, a| expire(c, a, Unit::Seconds, false, "expireat")),
-    Command::new("pexpireat", -3, W, Keys::one(), G, |c, a| {
+    Command::new("expire", -3, W, Keys::single(), G, |c, a| expire(c, a, Unit::Seconds, true, "expire")),
+    Command::new("pexpire", -3, W, Keys::single(), G, |c, a| {
+        expire(c, a, Unit::Milliseconds, true, "pexpire")
+    }),
+    Command::new("expireat", -3, W, Keys::single(), G, |c, a| expire(c, a, Unit::Seconds, false, "expireat")),
+    Command::new("pexpireat", -3, W, Keys::single(), G, |c, a| {
         expire(c, a, Unit::Milliseconds, false, "pexpireat")
     }),
-    Command::new("ttl", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Seconds, true)),
-    Command::new("pttl", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Milliseconds, true)),
-    Command::new("expiretime", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Seconds, false)),
-    Command::new("pexpiretime", 2, R, Keys::one(), G, |c, a| left(c, a, Unit::Milliseconds, false)),
-    Command::new("persist", 2, W, Keys::one(), G, persist),
+    Command::new("ttl", 2, R, Keys::single(), G, |c, a| left(c, a, Unit::Seconds, true)),
+    Command::new("pttl", 2, R, Keys::single(), G, |c, a| left(c, a, Unit::Milliseconds, true)),
+    Command::new("expiretime", 2, R, Keys::single(), G, |c, a| left(c, a, Unit::Seconds, false)),
+    Command::new("pexpiretime", 2, R, Keys::single(), G, |c, a| left(c, a, Unit::Milliseconds, false)),
+    Command::new("persist", 2, W, Keys::single(), G, persist),
 ];
 
 /// The unit of a time.
@@ -47,7 +49,7 @@ impl Unit {
 
 /// Converts a time to Unix milliseconds; times before 1970 become 0.
 pub(super) fn absolute(
-    now: Now,
+    now: Timestamp,
     text: &[u8],
     unit: Unit,
     from_now: bool,
@@ -66,7 +68,7 @@ pub(super) fn absolute(
 }
 
 /// Sets a deadline; if it has passed, the key is removed.
-pub(super) fn set(context: &mut Context<'_>, key: &[u8], at: u64, class: Class) {
+pub(super) fn set(context: &mut Context<'_>, key: &[u8], at: u64, class: EventClass) {
     if !context.keys.exists(key) {
         return;
     }
@@ -109,7 +111,7 @@ fn expire(c: &mut Context<'_>, args: &[&[u8]], unit: Unit, from_now: bool, name:
         Some(current) => !absent && (!greater || at > current) && (!less || at < current),
     };
     if allowed {
-        set(c, key, at, Class::GENERIC);
+        set(c, key, at, EventClass::GENERIC);
     }
     c.reply.integer(i64::from(allowed));
     Ok(())
@@ -137,7 +139,7 @@ fn persist(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let timed = context.keys.peek(args[1]).is_some_and(|entry| entry.deadline().is_some());
     if timed {
         context.keys.set_deadline(args[1], None);
-        context.keys.changed_by(Class::GENERIC, "persist", args[1]);
+        context.keys.changed_by(EventClass::GENERIC, "persist", args[1]);
     }
     context.reply.integer(i64::from(timed));
     Ok(())

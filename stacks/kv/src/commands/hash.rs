@@ -3,7 +3,7 @@
 use crate::args::{integer, wrong_arguments};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Hash};
+use crate::keyspace::{EventClass, Hash};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -12,20 +12,20 @@ const W: Flags = Flags::WRITE.with(Flags::DENY_OOM).with(Flags::FAST);
 const H: Group = Group::Hash;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("hset", -4, W, Keys::one(), H, |c, a| set(c, a, "hset")),
-    Command::new("hmset", -4, W, Keys::one(), H, |c, a| set(c, a, "hmset")),
-    Command::new("hsetnx", 4, W, Keys::one(), H, set_if_absent),
-    Command::new("hget", 3, R.with(Flags::FAST), Keys::one(), H, get),
-    Command::new("hmget", -3, R.with(Flags::FAST), Keys::one(), H, get_many),
-    Command::new("hdel", -3, Flags::WRITE.with(Flags::FAST), Keys::one(), H, delete),
-    Command::new("hlen", 2, R.with(Flags::FAST), Keys::one(), H, length),
-    Command::new("hstrlen", 3, R.with(Flags::FAST), Keys::one(), H, field_length),
-    Command::new("hexists", 3, R.with(Flags::FAST), Keys::one(), H, exists),
-    Command::new("hincrby", 4, W, Keys::one(), H, increment),
-    Command::new("hincrbyfloat", 4, W, Keys::one(), H, increment_float),
-    Command::new("hgetall", 2, R, Keys::one(), H, all),
-    Command::new("hkeys", 2, R, Keys::one(), H, fields),
-    Command::new("hvals", 2, R, Keys::one(), H, values),
+    Command::new("hset", -4, W, Keys::single(), H, |c, a| set(c, a, "hset")),
+    Command::new("hmset", -4, W, Keys::single(), H, |c, a| set(c, a, "hmset")),
+    Command::new("hsetnx", 4, W, Keys::single(), H, set_if_absent),
+    Command::new("hget", 3, R.with(Flags::FAST), Keys::single(), H, get),
+    Command::new("hmget", -3, R.with(Flags::FAST), Keys::single(), H, get_many),
+    Command::new("hdel", -3, Flags::WRITE.with(Flags::FAST), Keys::single(), H, delete),
+    Command::new("hlen", 2, R.with(Flags::FAST), Keys::single(), H, length),
+    Command::new("hstrlen", 3, R.with(Flags::FAST), Keys::single(), H, field_length),
+    Command::new("hexists", 3, R.with(Flags::FAST), Keys::single(), H, exists),
+    Command::new("hincrby", 4, W, Keys::single(), H, increment),
+    Command::new("hincrbyfloat", 4, W, Keys::single(), H, increment_float),
+    Command::new("hgetall", 2, R, Keys::single(), H, all),
+    Command::new("hkeys", 2, R, Keys::single(), H, fields),
+    Command::new("hvals", 2, R, Keys::single(), H, values),
 ];
 
 fn set(context: &mut Context<'_>, args: &[&[u8]], name: &'static str) -> Result<(), Error> {
@@ -36,7 +36,7 @@ fn set(context: &mut Context<'_>, args: &[&[u8]], name: &'static str) -> Result<
     let new = context.keys.edit(args[1], true, |hash: &mut Hash| {
         args[2..].chunks_exact(2).filter(|pair| hash.set(pair[0], pair[1], small)).count()
     })?;
-    context.keys.changed_by(Class::HASH, "hset", args[1]);
+    context.keys.changed_by(EventClass::HASH, "hset", args[1]);
     match name {
         "hset" => context.reply.integer(new.unwrap_or(0) as i64),
         _ => context.reply.ok(),
@@ -54,7 +54,7 @@ fn set_if_absent(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error>
         absent
     })?;
     if new == Some(true) {
-        context.keys.changed_by(Class::HASH, "hset", args[1]);
+        context.keys.changed_by(EventClass::HASH, "hset", args[1]);
     }
     context.reply.integer(i64::from(new == Some(true)));
     Ok(())
@@ -87,7 +87,7 @@ fn delete(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     })?;
     let deleted = deleted.unwrap_or(0);
     if deleted > 0 {
-        context.keys.changed_by(Class::HASH, "hdel", args[1]);
+        context.keys.changed_by(EventClass::HASH, "hdel", args[1]);
     }
     context.reply.integer(deleted as i64);
     Ok(())
@@ -128,7 +128,7 @@ fn increment(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let text = new.to_string();
     let small = context.keys.small;
     context.keys.edit(args[1], true, |hash: &mut Hash| hash.set(args[2], text.as_bytes(), small))?;
-    context.keys.changed_by(Class::HASH, "hincrby", args[1]);
+    context.keys.changed_by(EventClass::HASH, "hincrby", args[1]);
     context.reply.integer(new);
     Ok(())
 }
@@ -145,7 +145,7 @@ fn increment_float(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Erro
     let new = number::add_decimal(&old, args[3]).ok_or(Error::NOT_FINITE)?;
     let small = context.keys.small;
     context.keys.edit(args[1], true, |hash: &mut Hash| hash.set(args[2], new.as_bytes(), small))?;
-    context.keys.changed_by(Class::HASH, "hincrbyfloat", args[1]);
+    context.keys.changed_by(EventClass::HASH, "hincrbyfloat", args[1]);
     context.log(&[b"HSET", args[1], args[2], new.as_bytes()]);
     context.reply.bulk(new.as_bytes());
     Ok(())

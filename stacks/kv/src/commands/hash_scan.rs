@@ -13,21 +13,21 @@ use crate::spec::{Flags, Group, Keys};
 const R: Flags = Flags::READ_ONLY;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("hrandfield", -2, R, Keys::one(), Group::Hash, random_fields),
-    Command::new("hscan", -3, R, Keys::one(), Group::Hash, scan_hash),
-    Command::new("sscan", -3, R, Keys::one(), Group::Set, scan_set),
-    Command::new("zscan", -3, R, Keys::one(), Group::SortedSet, scan_zset),
+    Command::new("hrandfield", -2, R, Keys::single(), Group::Hash, random_fields),
+    Command::new("hscan", -3, R, Keys::single(), Group::Hash, scan_hash),
+    Command::new("sscan", -3, R, Keys::single(), Group::Set, scan_set),
+    Command::new("zscan", -3, R, Keys::single(), Group::SortedSet, scan_zset),
 ];
 
 /// Options of SCAN and similar commands.
-pub(super) struct Scan<'a> {
+pub(super) struct ScanOptions<'a> {
     pub(super) cursor: u64,
     pub(super) count: usize,
     pub(super) pattern: Option<&'a [u8]>,
     pub(super) kind: Option<&'a [u8]>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> ScanOptions<'a> {
     pub(super) fn parse(cursor: &[u8], args: &[&'a [u8]], typed: bool) -> Result<Self, Error> {
         let cursor = number::unsigned(cursor).ok_or(Error::CURSOR)?;
         let mut scan = Self { cursor, count: 10, pattern: None, kind: None };
@@ -45,7 +45,7 @@ impl<'a> Scan<'a> {
         Ok(scan)
     }
 
-    pub(super) fn wants(&self, key: &[u8]) -> bool {
+    pub(super) fn matches_key(&self, key: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob::matches(pattern, key))
     }
 }
@@ -59,11 +59,11 @@ fn reply(context: &mut Context<'_>, cursor: u64, items: &[Vec<u8>]) {
 }
 
 fn scan_hash(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let scan = Scan::parse(args[2], &args[3..], false)?;
+    let scan = ScanOptions::parse(args[2], &args[3..], false)?;
     let mut items = Vec::new();
     let cursor = context.keys.get::<Hash>(args[1])?.map_or(0, |hash| {
         hash.scan(scan.cursor, scan.count, |field| {
-            if scan.wants(field.name) {
+            if scan.matches_key(field.name) {
                 items.push(field.name.to_vec());
                 items.push(field.value.to_vec());
             }
@@ -74,11 +74,11 @@ fn scan_hash(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn scan_set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let scan = Scan::parse(args[2], &args[3..], false)?;
+    let scan = ScanOptions::parse(args[2], &args[3..], false)?;
     let mut items = Vec::new();
     let cursor = context.keys.get::<Set>(args[1])?.map_or(0, |set| {
         set.scan(scan.cursor, scan.count, |member| {
-            if scan.wants(member) {
+            if scan.matches_key(member) {
                 items.push(member.to_vec());
             }
         })
@@ -88,11 +88,11 @@ fn scan_set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn scan_zset(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let scan = Scan::parse(args[2], &args[3..], false)?;
+    let scan = ScanOptions::parse(args[2], &args[3..], false)?;
     let mut items = Vec::new();
     let cursor = context.keys.get::<Zset>(args[1])?.map_or(0, |zset| {
         zset.scan(scan.cursor, scan.count, |member, score| {
-            if scan.wants(member) {
+            if scan.matches_key(member) {
                 items.push(member.to_vec());
                 items.push(number::double(score));
             }
@@ -126,16 +126,16 @@ pub(super) fn draw_count(text: &[u8], limit: i64) -> Result<i64, Error> {
     Ok(count)
 }
 
-/// Draws random elements, of which `one` returns any: distinct ones if `count` is positive.
+/// Draws random elements, of which `element` returns any: distinct ones if `count` is positive.
 pub(super) fn draw_some<T: Ord + Copy>(
     random: &mut Random,
     count: i64,
     len: usize,
-    one: impl Fn(&mut Random) -> Option<T>,
+    element: impl Fn(&mut Random) -> Option<T>,
     all: impl FnOnce() -> Vec<T>,
 ) -> Vec<T> {
     if count < 0 {
-        return (0..count.unsigned_abs()).filter_map(|_| one(random)).collect();
+        return (0..count.unsigned_abs()).filter_map(|_| element(random)).collect();
     }
     let wanted = usize::try_from(count).unwrap_or(usize::MAX);
     if wanted >= len {
@@ -143,13 +143,13 @@ pub(super) fn draw_some<T: Ord + Copy>(
     }
     if wanted * 4 < len {
         // A few of many: duplicates are drawn again.
-        let mut seen = std::collections::BTreeSet::new();
+        let mut unique = std::collections::BTreeSet::new();
         let mut drawn = Vec::with_capacity(wanted);
         for _ in 0..wanted.saturating_mul(16) {
             if drawn.len() == wanted {
                 return drawn;
             }
-            drawn.extend(one(random).filter(|drawn| seen.insert(*drawn)));
+            drawn.extend(element(random).filter(|drawn| unique.insert(*drawn)));
         }
     }
     let all = all();

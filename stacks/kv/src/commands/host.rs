@@ -3,7 +3,7 @@
 use crate::args::is;
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::host::Wish;
+use crate::host::HostRequest;
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
@@ -19,10 +19,10 @@ fn rewrite(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
     if !host.has_log {
         return Err(Error::fixed("ERR there is no append-only file: start the server with --appendonly yes"));
     }
-    if host.rewriting || host.wishes(Wish::Rewrite) {
+    if host.rewriting || host.is_requested(HostRequest::Rewrite) {
         return Err(Error::fixed("ERR Background append only file rewriting already in progress"));
     }
-    host.wish(Wish::Rewrite);
+    host.request(HostRequest::Rewrite);
     context.reply.simple("Background append only file rewriting started");
     Ok(())
 }
@@ -36,7 +36,7 @@ fn shutdown(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let saves = &mut context.world.saves;
     let save = saves.kept && !word("nosave") && (word("save") || !saves.points.is_empty());
-    context.world.host.wish(Wish::Shutdown { save, force: word("force") });
+    context.world.host.request(HostRequest::Shutdown { save, force: word("force") });
     if save {
         saves.await_shutdown(context.id);
         context.wait(args, &[], None, OnTimeout::Never);

@@ -101,7 +101,7 @@ fn memory(context: &Context<'_>, text: &mut String) {
 fn persistence(context: &Context<'_>, text: &mut String) {
     *text += if context.world.replication.loading { "loading:1\r\n" } else { "loading:0\r\n" };
     *text += "async_loading:0\r\n";
-    context.world.saves.tell(context.keys.dirty, context.keys.now, text);
+    context.world.saves.write_info(context.keys.dirty, context.keys.now, text);
     let _ = write!(
         text,
         "aof_enabled:{}\r\naof_rewrite_in_progress:{}\r\n",
@@ -123,9 +123,9 @@ fn stats(context: &Context<'_>, text: &mut String) {
         counters.evicted,
         counters.hits,
         counters.misses,
-        context.world.pubsub.of(crate::pubsub::Kind::Channel).len(),
-        context.world.pubsub.of(crate::pubsub::Kind::Pattern).len(),
-        context.world.pubsub.of(crate::pubsub::Kind::Shard).len(),
+        context.world.pubsub.subscribers(crate::pubsub::SubscriptionKind::Channel).len(),
+        context.world.pubsub.subscribers(crate::pubsub::SubscriptionKind::Pattern).len(),
+        context.world.pubsub.subscribers(crate::pubsub::SubscriptionKind::Shard).len(),
         totals.errors,
     );
 }
@@ -133,10 +133,10 @@ fn stats(context: &Context<'_>, text: &mut String) {
 fn replication(context: &Context<'_>, text: &mut String) {
     let world = &context.world;
     if world.replication.is_replica() {
-        return world.replication.tell(context.keys.now, text);
+        return world.replication.write_info(context.keys.now, text);
     }
     *text += "role:master\r\n";
-    world.followers.tell(context.keys.now.unix_ms, text);
+    world.followers.write_info(context.keys.now.unix_ms, text);
     let offset = world.followers.base + context.keys.log.len() as u64;
     let _ = write!(text, "master_replid:{}\r\nmaster_repl_offset:{offset}\r\n", world.history);
 }

@@ -14,7 +14,7 @@ pub(super) const COMMANDS: &[Command] =
 fn command(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if args.len() == 1 {
         context.reply.array(context.commands.len());
-        context.commands.iter().for_each(|command| tell(&mut context.reply, command));
+        context.commands.iter().for_each(|command| describe(&mut context.reply, command));
         return Ok(());
     }
     subcommand(context, args, "command", COMMAND_TABLE)
@@ -31,7 +31,7 @@ const FLAG_NAMES: [(Flags, &str); 8] = [
     (Flags::NO_AUTH, "no_auth"),
 ];
 
-fn tell(reply: &mut Reply<'_>, command: &Command) {
+fn describe(reply: &mut Reply<'_>, command: &Command) {
     reply.array(10);
     reply.bulk(command.spec.name.as_bytes());
     reply.integer(i64::from(command.spec.arity));
@@ -149,7 +149,7 @@ const COMMAND_TABLE: &[Subcommand] = &[
         c.reply.array(a.len() - 2);
         for name in &a[2..] {
             match c.commands.find(name) {
-                Some(index) => tell(&mut c.reply, c.commands.get(index)),
+                Some(index) => describe(&mut c.reply, c.commands.get(index)),
                 None => c.reply.null_array(),
             }
         }

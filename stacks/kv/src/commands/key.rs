@@ -4,7 +4,7 @@ use super::connection::database;
 use crate::args::is;
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
-use crate::keyspace::{Class, Entry, Policy};
+use crate::keyspace::{Entry, EventClass, Policy};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -19,11 +19,11 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("unlink", -2, W.with(Flags::FAST), ALL, G, delete),
     Command::new("exists", -2, R, ALL, G, exists),
     Command::new("touch", -2, R, ALL, G, touch),
-    Command::new("type", 2, R, Keys::one(), G, kind),
+    Command::new("type", 2, R, Keys::single(), G, kind),
     Command::new("rename", 3, W, TWO, G, |c, a| rename(c, a, false)),
     Command::new("renamenx", 3, W.with(Flags::FAST), TWO, G, |c, a| rename(c, a, true)),
     Command::new("copy", -3, W.with(Flags::DENY_OOM), TWO, G, copy),
-    Command::new("move", 3, W.with(Flags::FAST), Keys::one(), G, move_to),
+    Command::new("move", 3, W.with(Flags::FAST), Keys::single(), G, move_to),
     Command::new("object", -2, Flags::READ_ONLY, Keys::range(2, 2, 1), G, object).containing(OBJECT_TABLE),
 ];
 
@@ -68,10 +68,10 @@ fn rename(context: &mut Context<'_>, args: &[&[u8]], only_new: bool) -> Result<(
         context.keys.take(to);
         if let Some(entry) = context.keys.take(from) {
             let hash = context.keys.table().hash(to);
-            context.keys.place(entry.renamed(hash, to));
+            context.keys.insert_entry(entry.renamed(hash, to));
         }
-        context.keys.changed_by(Class::GENERIC, "rename_from", from);
-        context.keys.changed_by(Class::GENERIC, "rename_to", to);
+        context.keys.changed_by(EventClass::GENERIC, "rename_from", from);
+        context.keys.changed_by(EventClass::GENERIC, "rename_to", to);
         context.keys.signal(to);
     }
     match only_new {
@@ -108,7 +108,7 @@ fn copy(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let free = replace || !context.keys.exists(to);
     if free {
         context.keys.take(to);
-        arrives(context, to, entry, "copy_to");
+        insert_and_signal(context, to, entry, "copy_to");
     }
     context.keys.db = own;
     context.reply.integer(i64::from(free));
@@ -127,9 +127,9 @@ fn move_to(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let entry = if taken { None } else { context.keys.take(key) };
     let moved = entry.is_some();
     if let Some(entry) = entry {
-        context.keys.changed_by(Class::GENERIC, "move_from", key);
+        context.keys.changed_by(EventClass::GENERIC, "move_from", key);
         context.keys.db = db;
-        arrives(context, key, entry, "move_to");
+        insert_and_signal(context, key, entry, "move_to");
         context.keys.db = own;
     }
     context.reply.integer(i64::from(moved));
@@ -137,9 +137,9 @@ fn move_to(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// Stores an entry under an unused key and signals blocked sessions and event subscribers.
-fn arrives(context: &mut Context<'_>, key: &[u8], entry: Entry, event: &'static str) {
-    context.keys.place(entry);
-    context.keys.changed_by(Class::GENERIC, event, key);
+fn insert_and_signal(context: &mut Context<'_>, key: &[u8], entry: Entry, event: &'static str) {
+    context.keys.insert_entry(entry);
+    context.keys.changed_by(EventClass::GENERIC, event, key);
     context.keys.signal(key);
 }
 
@@ -160,7 +160,7 @@ fn object(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 fn about(
     context: &mut Context<'_>,
     args: &[&[u8]],
-    tell: impl Fn(&mut netdyno_resp::Reply<'_>, &Entry, Policy, crate::now::Now),
+    tell: impl Fn(&mut netdyno_resp::Reply<'_>, &Entry, Policy, crate::timestamp::Timestamp),
 ) -> Result<(), Error> {
     let (policy, now) = (context.keys.policy, context.keys.now);
     match context.keys.peek(args[2]) {

@@ -1,7 +1,7 @@
 //! Keyspace commands: KEYS, SCAN, RANDOMKEY, FLUSHDB, FLUSHALL, SWAPDB.
 
 use super::connection::database;
-use super::hash_scan::Scan;
+use super::hash_scan::ScanOptions;
 use super::key::type_name;
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
@@ -42,13 +42,13 @@ fn keys(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 fn scan(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
-    let scan = Scan::parse(args[1], &args[2..], true)?;
+    let scan = ScanOptions::parse(args[1], &args[2..], true)?;
     let (mut found, mut over) = (Vec::<Box<[u8]>>::new(), Vec::<Box<[u8]>>::new());
     let now = context.keys.now.unix_ms;
     let cursor = context.keys.table().scan(scan.cursor, scan.count, |entry| {
         if entry.deadline().is_some_and(|at| at <= now) {
             over.push(entry.key().into());
-        } else if scan.wants(entry.key()) && scan.kind.is_none_or(|kind| is(kind, type_name(entry))) {
+        } else if scan.matches_key(entry.key()) && scan.kind.is_none_or(|kind| is(kind, type_name(entry))) {
             found.push(entry.key().into());
         }
     });

@@ -3,7 +3,7 @@
 use crate::args::{count, integer, is, range, wrong_arguments};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, List, Short};
+use crate::keyspace::{EventClass, List, ShortString};
 use crate::spec::{Flags, Group, Keys};
 
 const R: Flags = Flags::READ_ONLY;
@@ -12,20 +12,20 @@ const F: Flags = Flags::FAST;
 const L: Group = Group::List;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("lpush", -3, W.with(F), Keys::one(), L, |c, a| push(c, a, End::Left, true)),
-    Command::new("rpush", -3, W.with(F), Keys::one(), L, |c, a| push(c, a, End::Right, true)),
-    Command::new("lpushx", -3, W.with(F), Keys::one(), L, |c, a| push(c, a, End::Left, false)),
-    Command::new("rpushx", -3, W.with(F), Keys::one(), L, |c, a| push(c, a, End::Right, false)),
-    Command::new("lpop", -2, Flags::WRITE.with(F), Keys::one(), L, |c, a| pop(c, a, End::Left)),
-    Command::new("rpop", -2, Flags::WRITE.with(F), Keys::one(), L, |c, a| pop(c, a, End::Right)),
-    Command::new("llen", 2, R.with(F), Keys::one(), L, length),
-    Command::new("lindex", 3, R, Keys::one(), L, index),
-    Command::new("lrange", 4, R, Keys::one(), L, elements),
-    Command::new("lset", 4, W, Keys::one(), L, set),
-    Command::new("linsert", 5, W, Keys::one(), L, insert),
-    Command::new("lrem", 4, Flags::WRITE, Keys::one(), L, remove),
-    Command::new("ltrim", 4, Flags::WRITE, Keys::one(), L, trim),
-    Command::new("lpos", -3, R, Keys::one(), L, find),
+    Command::new("lpush", -3, W.with(F), Keys::single(), L, |c, a| push(c, a, End::Left, true)),
+    Command::new("rpush", -3, W.with(F), Keys::single(), L, |c, a| push(c, a, End::Right, true)),
+    Command::new("lpushx", -3, W.with(F), Keys::single(), L, |c, a| push(c, a, End::Left, false)),
+    Command::new("rpushx", -3, W.with(F), Keys::single(), L, |c, a| push(c, a, End::Right, false)),
+    Command::new("lpop", -2, Flags::WRITE.with(F), Keys::single(), L, |c, a| pop(c, a, End::Left)),
+    Command::new("rpop", -2, Flags::WRITE.with(F), Keys::single(), L, |c, a| pop(c, a, End::Right)),
+    Command::new("llen", 2, R.with(F), Keys::single(), L, length),
+    Command::new("lindex", 3, R, Keys::single(), L, index),
+    Command::new("lrange", 4, R, Keys::single(), L, elements),
+    Command::new("lset", 4, W, Keys::single(), L, set),
+    Command::new("linsert", 5, W, Keys::single(), L, insert),
+    Command::new("lrem", 4, Flags::WRITE, Keys::single(), L, remove),
+    Command::new("ltrim", 4, Flags::WRITE, Keys::single(), L, trim),
+    Command::new("lpos", -3, R, Keys::single(), L, find),
 ];
 
 /// An end of a list.
@@ -51,7 +51,7 @@ impl End {
         }
     }
 
-    pub(super) fn pop(self, list: &mut List) -> Option<Short> {
+    pub(super) fn pop(self, list: &mut List) -> Option<ShortString> {
         match self {
             Self::Left => list.pop_front(),
             Self::Right => list.pop_back(),
@@ -82,7 +82,7 @@ fn push(context: &mut Context<'_>, args: &[&[u8]], end: End, create: bool) -> Re
         list.len()
     })?;
     if length.is_some() {
-        context.keys.changed_by(Class::LIST, end.push_event(), key);
+        context.keys.changed_by(EventClass::LIST, end.push_event(), key);
         context.keys.signal(key);
     }
     context.reply.integer(length.unwrap_or(0) as i64);
@@ -116,7 +116,7 @@ pub(super) fn take(
     key: &[u8],
     end: End,
     most: usize,
-) -> Result<Vec<Short>, Error> {
+) -> Result<Vec<ShortString>, Error> {
     let mut popped = Vec::new();
     context.keys.edit(key, false, |list: &mut List| {
         while popped.len() < most
@@ -126,7 +126,7 @@ pub(super) fn take(
         }
     })?;
     if !popped.is_empty() {
-        context.keys.changed_by(Class::LIST, end.pop_event(), key);
+        context.keys.changed_by(EventClass::LIST, end.pop_event(), key);
     }
     Ok(popped)
 }
@@ -138,7 +138,7 @@ fn length(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// Resolves an index; a negative one counts from the end.
-fn place(index: i64, len: usize) -> Option<usize> {
+fn resolve_index(index: i64, len: usize) -> Option<usize> {
     let index = if index < 0 { index.checked_add(len as i64)? } else { index };
     usize::try_from(index).ok().filter(|index| *index < len)
 }
@@ -146,7 +146,7 @@ fn place(index: i64, len: usize) -> Option<usize> {
 fn index(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let list = context.keys.get::<List>(args[1])?;
     let at = match list {
-        Some(list) => place(integer(args[2])?, list.len()),
+        Some(list) => resolve_index(integer(args[2])?, list.len()),
         None => None,
     };
     match list.zip(at).and_then(|(list, at)| list.get(at)) {
@@ -172,9 +172,9 @@ fn elements(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 
 fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let list = context.keys.get::<List>(args[1])?.ok_or(Error::NO_SUCH_KEY)?;
-    let at = place(integer(args[2])?, list.len()).ok_or(Error::INDEX)?;
+    let at = resolve_index(integer(args[2])?, list.len()).ok_or(Error::INDEX)?;
     context.keys.edit(args[1], false, |list: &mut List| list.replace(at, args[3]))?;
-    context.keys.changed_by(Class::LIST, "lset", args[1]);
+    context.keys.changed_by(EventClass::LIST, "lset", args[1]);
     context.reply.ok();
     Ok(())
 }
@@ -194,7 +194,7 @@ fn insert(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     })?;
     let length = length.unwrap_or(0);
     if length > 0 {
-        context.keys.changed_by(Class::LIST, "linsert", args[1]);
+        context.keys.changed_by(EventClass::LIST, "linsert", args[1]);
     }
     context.reply.integer(length);
     Ok(())
@@ -239,7 +239,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        context.keys.changed_by(Class::LIST, "lrem", args[1]);
+        context.keys.changed_by(EventClass::LIST, "lrem", args[1]);
     }
     context.reply.integer(removed as i64);
     Ok(())
@@ -260,7 +260,7 @@ fn trim(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
             }
         })?;
     if trimmed.is_some() {
-        context.keys.changed_by(Class::LIST, "ltrim", args[1]);
+        context.keys.changed_by(EventClass::LIST, "ltrim", args[1]);
     }
     context.reply.ok();
     Ok(())

@@ -4,7 +4,7 @@ use super::list::{End, take};
 use crate::args::{Split, is, wrong_arguments};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, List};
+use crate::keyspace::{EventClass, List};
 use crate::number;
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
@@ -57,7 +57,7 @@ fn move_element(
     };
     context.reply.bulk(element.as_slice());
     context.keys.edit(to, true, |list: &mut List| ends[1].push(list, element.as_slice()))?;
-    context.keys.changed_by(Class::LIST, ends[1].push_event(), to);
+    context.keys.changed_by(EventClass::LIST, ends[1].push_event(), to);
     context.keys.signal(to);
     context.log(&[b"LMOVE", from, to, ends[0].word(), ends[1].word()]);
     Ok(())

@@ -97,29 +97,29 @@ mod tests {
         assert_eq!(commands.find(b"nonesuch"), None);
     }
     #[test]
-    fn quick_ones_are_found_by_their_short_names() {
-        use crate::quick::NAME_BYTES;
+    fn fast_commands_are_found_by_name() {
+        use crate::fast::NAME_BYTES;
         let commands = all();
         for command in commands.iter() {
             let spec = &command.spec;
             let index = commands.find(spec.name.as_bytes());
-            let quick = spec.is_quick() && spec.concerns_keys() && spec.name.len() <= NAME_BYTES;
+            let quick = spec.is_fast() && spec.concerns_keys() && spec.name.len() <= NAME_BYTES;
             for args in 0..6 {
                 let expected = index.filter(|_| quick && spec.takes(args));
                 for name in [spec.name.to_owned(), spec.name.to_uppercase()] {
-                    let found = commands.find_quick(name.as_bytes(), args).map(|found| found.0);
+                    let found = commands.find_fast(name.as_bytes(), args).map(|found| found.0);
                     assert_eq!(found, expected, "{name} of {args}");
                 }
             }
         }
-        assert!(commands.find_quick(b"gEt", 2).is_none());
+        assert!(commands.find_fast(b"gEt", 2).is_none());
     }
 
     #[test]
-    fn one_that_is_replaced_is_no_longer_quick() {
+    fn a_replaced_command_is_no_longer_fast() {
         let mut commands = all();
         let (flags, keys) = (crate::Flags::ADMIN, crate::Keys::None);
         commands.add(Command::new("get", 2, flags, keys, crate::Group::Server, |_, _| Ok(())));
-        assert!(commands.find_quick(b"GET", 2).is_none() && commands.find_quick(b"SET", 3).is_some());
+        assert!(commands.find_fast(b"GET", 2).is_none() && commands.find_fast(b"SET", 3).is_some());
     }
 }

@@ -4,7 +4,7 @@ use crate::args::wrong_arguments;
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
 use crate::glob;
-use crate::pubsub::Kind;
+use crate::pubsub::SubscriptionKind;
 use crate::spec::{Flags, Group, Keys};
 
 const P: Flags = Flags::PUBSUB.with(Flags::LISTENER);
@@ -12,33 +12,40 @@ const G: Group = Group::PubSub;
 const N: Keys = Keys::None;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("subscribe", -2, P, N, G, |c, a| subscribe(c, a, Kind::Channel)),
-    Command::new("psubscribe", -2, P, N, G, |c, a| subscribe(c, a, Kind::Pattern)),
-    Command::new("ssubscribe", -2, P, N, G, |c, a| subscribe(c, a, Kind::Shard)),
-    Command::new("unsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, Kind::Channel)),
-    Command::new("punsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, Kind::Pattern)),
-    Command::new("sunsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, Kind::Shard)),
+    Command::new("subscribe", -2, P, N, G, |c, a| subscribe(c, a, SubscriptionKind::Channel)),
+    Command::new("psubscribe", -2, P, N, G, |c, a| subscribe(c, a, SubscriptionKind::Pattern)),
+    Command::new("ssubscribe", -2, P, N, G, |c, a| subscribe(c, a, SubscriptionKind::Shard)),
+    Command::new("unsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, SubscriptionKind::Channel)),
+    Command::new("punsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, SubscriptionKind::Pattern)),
+    Command::new("sunsubscribe", -1, P, N, G, |c, a| unsubscribe(c, a, SubscriptionKind::Shard)),
     Command::new("publish", 3, Flags::PUBSUB.with(Flags::FAST), N, G, |c, a| publish(c, a, false)),
     Command::new("spublish", 3, Flags::PUBSUB.with(Flags::FAST), N, G, |c, a| publish(c, a, true)),
     Command::new("pubsub", -2, Flags::PUBSUB, N, G, pubsub).containing(PUBSUB_TABLE),
 ];
 
 impl Context<'_> {
-    fn subscriptions(&mut self, kind: Kind) -> Result<&mut std::collections::BTreeSet<Box<[u8]>>, Error> {
+    fn subscriptions(
+        &mut self,
+        kind: SubscriptionKind,
+    ) -> Result<&mut std::collections::BTreeSet<Box<[u8]>>, Error> {
         let session = self.session()?;
         Ok(match kind {
-            Kind::Channel => &mut session.channels,
-            Kind::Pattern => &mut session.patterns,
-            Kind::Shard => &mut session.shard_channels,
+            SubscriptionKind::Channel => &mut session.channels,
+            SubscriptionKind::Pattern => &mut session.patterns,
+            SubscriptionKind::Shard => &mut session.shard_channels,
         })
     }
 
-    fn count_of(&mut self, kind: Kind) -> Result<usize, Error> {
+    fn count_of(&mut self, kind: SubscriptionKind) -> Result<usize, Error> {
         let session = self.session()?;
-        Ok(if kind == Kind::Shard { session.shard_channels.len() } else { session.subscriptions() })
+        Ok(if kind == SubscriptionKind::Shard {
+            session.shard_channels.len()
+        } else {
+            session.subscriptions()
+        })
     }
 
-    fn tell(&mut self, word: &[u8], name: Option<&[u8]>, count: usize) {
+    fn confirm(&mut self, word: &[u8], name: Option<&[u8]>, count: usize) {
         self.reply.push(3);
         self.reply.bulk(word);
         match name {
@@ -49,31 +56,31 @@ impl Context<'_> {
     }
 }
 
-fn subscribe(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(), Error> {
+fn subscribe(context: &mut Context<'_>, args: &[&[u8]], kind: SubscriptionKind) -> Result<(), Error> {
     for name in &args[1..] {
         if context.subscriptions(kind)?.insert((*name).into()) {
             context.world.pubsub.subscribe(kind, context.id, name);
         }
         let count = context.count_of(kind)?;
-        context.tell(kind.words().0, Some(name), count);
+        context.confirm(kind.message_types().0, Some(name), count);
     }
     Ok(())
 }
 
-fn unsubscribe(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(), Error> {
+fn unsubscribe(context: &mut Context<'_>, args: &[&[u8]], kind: SubscriptionKind) -> Result<(), Error> {
     let names: Vec<Box<[u8]>> = match args.len() {
         1 => context.subscriptions(kind)?.iter().cloned().collect(),
         _ => args[1..].iter().map(|name| Box::from(*name)).collect(),
     };
     if names.is_empty() {
         let count = context.count_of(kind)?;
-        context.tell(kind.words().1, None, count);
+        context.confirm(kind.message_types().1, None, count);
     }
     for name in names {
         context.subscriptions(kind)?.remove(&name);
         context.world.pubsub.unsubscribe(kind, context.id, &name);
         let count = context.count_of(kind)?;
-        context.tell(kind.words().1, Some(&name), count);
+        context.confirm(kind.message_types().1, Some(&name), count);
     }
     Ok(())
 }
@@ -90,12 +97,12 @@ fn pubsub(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     subcommand(context, args, "pubsub", PUBSUB_TABLE)
 }
 
-fn channels(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(), Error> {
+fn channels(context: &mut Context<'_>, args: &[&[u8]], kind: SubscriptionKind) -> Result<(), Error> {
     let pattern = match args {
         [_, _] => &b"*"[..],
         [_, _, pattern] => pattern,
         _ => {
-            return Err(wrong_arguments(if kind == Kind::Shard {
+            return Err(wrong_arguments(if kind == SubscriptionKind::Shard {
                 "pubsub|shardchannels"
             } else {
                 "pubsub|channels"
@@ -104,7 +111,7 @@ fn channels(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(),
     };
     let later = context.reply.later();
     let mut count = 0;
-    for name in context.world.pubsub.of(kind).keys().filter(|name| glob::matches(pattern, name)) {
+    for name in context.world.pubsub.subscribers(kind).keys().filter(|name| glob::matches(pattern, name)) {
         count += 1;
         context.reply.bulk(name);
     }
@@ -112,23 +119,23 @@ fn channels(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(),
     Ok(())
 }
 
-fn numbers(context: &mut Context<'_>, args: &[&[u8]], kind: Kind) -> Result<(), Error> {
+fn numbers(context: &mut Context<'_>, args: &[&[u8]], kind: SubscriptionKind) -> Result<(), Error> {
     context.reply.array((args.len() - 2) * 2);
     for name in &args[2..] {
         context.reply.bulk(name);
-        let count = context.world.pubsub.of(kind).get(*name).map_or(0, |listeners| listeners.len());
+        let count = context.world.pubsub.subscribers(kind).get(*name).map_or(0, |listeners| listeners.len());
         context.reply.integer(count as i64);
     }
     Ok(())
 }
 
 const PUBSUB_TABLE: &[Subcommand] = &[
-    ("channels", -2, |c, a| channels(c, a, Kind::Channel)),
-    ("shardchannels", -2, |c, a| channels(c, a, Kind::Shard)),
-    ("numsub", -2, |c, a| numbers(c, a, Kind::Channel)),
-    ("shardnumsub", -2, |c, a| numbers(c, a, Kind::Shard)),
+    ("channels", -2, |c, a| channels(c, a, SubscriptionKind::Channel)),
+    ("shardchannels", -2, |c, a| channels(c, a, SubscriptionKind::Shard)),
+    ("numsub", -2, |c, a| numbers(c, a, SubscriptionKind::Channel)),
+    ("shardnumsub", -2, |c, a| numbers(c, a, SubscriptionKind::Shard)),
     ("numpat", 2, |c, _| {
-        let count = c.world.pubsub.of(Kind::Pattern).len();
+        let count = c.world.pubsub.subscribers(SubscriptionKind::Pattern).len();
         c.reply.integer(count as i64);
         Ok(())
     }),

@@ -6,7 +6,7 @@ use crate::args::{integer, is};
 use crate::command::{Command, Context, Waiting};
 use crate::error::Error;
 use crate::followers::Waiter;
-use crate::host::Wish;
+use crate::host::HostRequest;
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
@@ -31,7 +31,7 @@ fn follow(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     if primary.is_some() || context.world.replication.is_replica() {
         context.world.follow(context.keys, primary);
-        context.world.host.wish(Wish::Follow);
+        context.world.host.request(HostRequest::Follow);
     }
     context.reply.ok();
     Ok(())
@@ -43,7 +43,7 @@ fn address(host: &[u8], port: &[u8]) -> Result<SocketAddr, Error> {
     let port = port.ok_or(Error::fixed("ERR Invalid master port"))?;
     let text = std::str::from_utf8(host).unwrap_or_default();
     let ip = if is(host, "localhost") { Some(IpAddr::V4(Ipv4Addr::LOCALHOST)) } else { text.parse().ok() };
-    let ip = ip.ok_or(Error::fixed("ERR give the primary's address in digits: names are not looked up"))?;
+    let ip = ip.ok_or(Error::fixed("ERR the primary must be an IP address: host names are not resolved"))?;
     Ok(SocketAddr::new(ip, port))
 }
 
@@ -92,7 +92,7 @@ fn wait(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let deadline = (timeout > 0).then(|| context.keys.now.unix_ms.saturating_add(timeout));
     context.world.followers.waiters.push(Waiter { id: context.id, offset, wanted });
-    context.world.host.wish(Wish::Ask);
+    context.world.host.request(HostRequest::Acknowledgements);
     context.wait(args, &[], deadline, OnTimeout::Count);
     Ok(())
 }
@@ -146,7 +146,7 @@ fn synchronise(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         let next = crate::number::integer(args[2]).and_then(|next| u64::try_from(next).ok());
         let asked = next.map(|next| (String::from_utf8_lossy(args[1]).into_owned(), next));
         context.world.followers.asked.push((id, asked));
-        context.world.host.wish(Wish::Feed);
+        context.world.host.request(HostRequest::ServeReplicas);
     }
     Ok(())
 }

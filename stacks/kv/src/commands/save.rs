@@ -4,8 +4,8 @@ use super::expire::{Unit, absolute};
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::host::Wish;
-use crate::keyspace::{Class, payload};
+use crate::host::HostRequest;
+use crate::keyspace::{EventClass, payload};
 use crate::rdb::{Usage, check_payload};
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
@@ -17,8 +17,8 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("save", 1, ADMIN.with(Flags::NO_MULTI), Keys::None, Group::Server, save),
     Command::new("bgsave", -1, ADMIN, Keys::None, Group::Server, save_behind),
     Command::new("lastsave", 1, ADMIN.with(Flags::FAST), Keys::None, Group::Server, last_save),
-    Command::new("dump", 2, Flags::READ_ONLY, Keys::one(), Group::Generic, dump),
-    Command::new("restore", -4, W, Keys::one(), Group::Generic, restore),
+    Command::new("dump", 2, Flags::READ_ONLY, Keys::single(), Group::Generic, dump),
+    Command::new("restore", -4, W, Keys::single(), Group::Generic, restore),
 ];
 
 fn begin(context: &mut Context<'_>) -> Result<(), Error> {
@@ -32,7 +32,7 @@ fn begin(context: &mut Context<'_>) -> Result<(), Error> {
         return Err(Error::fixed("ERR Background save already in progress"));
     }
     context.world.begin_save(context.keys);
-    context.world.host.wish(Wish::Snapshot);
+    context.world.host.request(HostRequest::Snapshot);
     Ok(())
 }
 
@@ -123,16 +123,16 @@ fn restore(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let replaced = context.keys.take(key).is_some();
     if deadline.is_some_and(|at| at <= context.keys.judged_ms()) {
         if replaced {
-            context.keys.changed_by(Class::GENERIC, "del", key);
+            context.keys.changed_by(EventClass::GENERIC, "del", key);
             context.log(&[b"DEL", key]);
         }
         context.reply.ok();
         return Ok(());
     }
     entry.set_deadline(deadline);
-    context.keys.place(entry);
+    context.keys.insert_entry(entry);
     context.keys.set_usage(key, options.usage);
-    context.keys.changed_by(Class::GENERIC, "restore", key);
+    context.keys.changed_by(EventClass::GENERIC, "restore", key);
     context.keys.signal(key);
     let at = deadline.unwrap_or(0);
     context.log(&[

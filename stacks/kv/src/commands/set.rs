@@ -4,7 +4,7 @@ use super::hash_scan::{draw_count, draw_some};
 use crate::args::count;
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Member, Set};
+use crate::keyspace::{EventClass, Member, Set};
 use crate::random::Random;
 use crate::spec::{Flags, Group, Keys};
 
@@ -14,15 +14,15 @@ const F: Flags = Flags::FAST;
 const S: Group = Group::Set;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("sadd", -3, W.with(Flags::DENY_OOM), Keys::one(), S, add),
-    Command::new("srem", -3, W, Keys::one(), S, remove),
+    Command::new("sadd", -3, W.with(Flags::DENY_OOM), Keys::single(), S, add),
+    Command::new("srem", -3, W, Keys::single(), S, remove),
     Command::new("smove", 4, W, Keys::range(1, 2, 1), S, move_member),
-    Command::new("sismember", 3, R.with(F), Keys::one(), S, is_member),
-    Command::new("smismember", -3, R.with(F), Keys::one(), S, are_members),
-    Command::new("scard", 2, R.with(F), Keys::one(), S, length),
-    Command::new("smembers", 2, R, Keys::one(), S, members),
-    Command::new("spop", -2, W, Keys::one(), S, pop),
-    Command::new("srandmember", -2, R, Keys::one(), S, random),
+    Command::new("sismember", 3, R.with(F), Keys::single(), S, is_member),
+    Command::new("smismember", -3, R.with(F), Keys::single(), S, are_members),
+    Command::new("scard", 2, R.with(F), Keys::single(), S, length),
+    Command::new("smembers", 2, R, Keys::single(), S, members),
+    Command::new("spop", -2, W, Keys::single(), S, pop),
+    Command::new("srandmember", -2, R, Keys::single(), S, random),
 ];
 
 fn add(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -32,7 +32,7 @@ fn add(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     })?;
     let added = added.unwrap_or(0);
     if added > 0 {
-        context.keys.changed_by(Class::SET, "sadd", args[1]);
+        context.keys.changed_by(EventClass::SET, "sadd", args[1]);
     }
     context.reply.integer(added as i64);
     Ok(())
@@ -44,7 +44,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         .edit(args[1], false, |set: &mut Set| args[2..].iter().filter(|member| set.remove(member)).count())?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        context.keys.changed_by(Class::SET, "srem", args[1]);
+        context.keys.changed_by(EventClass::SET, "srem", args[1]);
     }
     context.reply.integer(removed as i64);
     Ok(())
@@ -61,11 +61,11 @@ fn move_member(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         return Ok(());
     }
     context.keys.edit(from, false, |set: &mut Set| set.remove(member))?;
-    context.keys.changed_by(Class::SET, "srem", from);
+    context.keys.changed_by(EventClass::SET, "srem", from);
     let small = context.keys.small;
     let new = context.keys.edit(to, true, |set: &mut Set| set.add(member, small))?;
     if new == Some(true) {
-        context.keys.changed_by(Class::SET, "sadd", to);
+        context.keys.changed_by(EventClass::SET, "sadd", to);
     }
     context.reply.integer(1);
     Ok(())
@@ -121,7 +121,7 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
                 set.remove(member);
             });
         })?;
-        context.keys.changed_by(Class::SET, "spop", key);
+        context.keys.changed_by(EventClass::SET, "spop", key);
         if context.keys.exists(key) {
             let words: Vec<&[u8]> =
                 [&b"SREM"[..], key].into_iter().chain(drawn.iter().map(|m| &**m)).collect();

@@ -3,7 +3,7 @@
 use crate::args::is;
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Set, Value};
+use crate::keyspace::{EventClass, Set, Value};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -13,9 +13,9 @@ const S: Group = Group::Set;
 const ALL: Keys = Keys::range(1, -1, 1);
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("sinter", -2, R, ALL, S, |c, a| answer(c, a, Operation::Inter)),
-    Command::new("sunion", -2, R, ALL, S, |c, a| answer(c, a, Operation::Union)),
-    Command::new("sdiff", -2, R, ALL, S, |c, a| answer(c, a, Operation::Diff)),
+    Command::new("sinter", -2, R, ALL, S, |c, a| reply_members(c, a, Operation::Inter)),
+    Command::new("sunion", -2, R, ALL, S, |c, a| reply_members(c, a, Operation::Union)),
+    Command::new("sdiff", -2, R, ALL, S, |c, a| reply_members(c, a, Operation::Diff)),
     Command::new("sinterstore", -3, W, ALL, S, |c, a| store(c, a, Operation::Inter)),
     Command::new("sunionstore", -3, W, ALL, S, |c, a| store(c, a, Operation::Union)),
     Command::new("sdiffstore", -3, W, ALL, S, |c, a| store(c, a, Operation::Diff)),
@@ -83,7 +83,7 @@ fn compute(
     Ok(result)
 }
 
-fn answer(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Result<(), Error> {
+fn reply_members(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Result<(), Error> {
     let result = compute(context, &args[1..], operation, usize::MAX)?;
     context.reply.set(result.len());
     result.each(|member| context.reply.bulk(member));
@@ -104,7 +104,7 @@ fn store(context: &mut Context<'_>, args: &[&[u8]], operation: Operation) -> Res
         context.keys.delete(args[1]);
     } else {
         context.keys.put(args[1], Value::Set(result));
-        context.keys.changed_by(Class::SET, event, args[1]);
+        context.keys.changed_by(EventClass::SET, event, args[1]);
     }
     context.reply.integer(length as i64);
     Ok(())
@@ -124,11 +124,11 @@ fn limited<'a, 'b>(args: &'a [&'b [u8]]) -> Result<(&'a [&'b [u8]], usize), Erro
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let too_many = Error::fixed("ERR Number of keys can't be greater than number of args");
     let (keys, rest) = args[2..].split_at_checked(count).ok_or(too_many)?;
-    Ok((keys, most(rest)?))
+    Ok((keys, parse_limit(rest)?))
 }
 
 /// The optional LIMIT of SINTERCARD and ZINTERCARD; 0 means no limit.
-pub(super) fn most(rest: &[&[u8]]) -> Result<usize, Error> {
+pub(super) fn parse_limit(rest: &[&[u8]]) -> Result<usize, Error> {
     match rest {
         [] => Ok(usize::MAX),
         [word, text] if is(word, "limit") => {

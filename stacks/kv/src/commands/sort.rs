@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::args::{integer, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Hash, List, Value};
+use crate::keyspace::{EventClass, Hash, List, Value};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -13,7 +13,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new("sort", -2, Flags::WRITE.with(Flags::DENY_OOM), Keys::Store, Group::Generic, |c, a| {
         sort(c, a, true)
     }),
-    Command::new("sort_ro", -2, Flags::READ_ONLY, Keys::one(), Group::Generic, |c, a| sort(c, a, false)),
+    Command::new("sort_ro", -2, Flags::READ_ONLY, Keys::single(), Group::Generic, |c, a| sort(c, a, false)),
 ];
 
 #[derive(Default)]
@@ -59,7 +59,7 @@ fn options<'a>(args: &[&'a [u8]], may_store: bool) -> Result<Options<'a>, Error>
 }
 
 /// Resolves a pattern: the element itself, a string key, or a field of a hash.
-fn look_up(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+fn resolve(context: &mut Context<'_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
     if pattern == b"#" {
         return Some(element.to_vec());
     }
@@ -104,7 +104,7 @@ fn order(
     let mut weighed = Vec::with_capacity(items.len());
     for item in items.drain(..) {
         let weight = match by {
-            Some(pattern) => look_up(context, pattern, &item),
+            Some(pattern) => resolve(context, pattern, &item),
             None => Some(item.clone()),
         };
         let score = match &weight {
@@ -164,7 +164,7 @@ fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<()
             continue;
         }
         for pattern in &options.get {
-            results.push(look_up(context, pattern, &item));
+            results.push(resolve(context, pattern, &item));
         }
     }
     let Some(to) = options.store else {
@@ -189,7 +189,7 @@ fn sort(context: &mut Context<'_>, args: &[&[u8]], may_store: bool) -> Result<()
         let texts = results.iter().map(|text| text.as_deref().unwrap_or_default());
         let words: Vec<&[u8]> = [&b"RPUSH"[..], to].into_iter().chain(texts).collect();
         context.log(&words);
-        context.keys.changed_by(Class::LIST, "sortstore", to);
+        context.keys.changed_by(EventClass::LIST, "sortstore", to);
         context.keys.signal(to);
     }
     context.reply.integer(length as i64);

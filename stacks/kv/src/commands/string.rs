@@ -4,7 +4,7 @@ use super::expire::{Unit, absolute};
 use crate::args::{is, wrong_arguments};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Deadline};
+use crate::keyspace::{Deadline, EventClass};
 use crate::limits::STRING_BYTES_MAX;
 use crate::spec::{Flags, Group, Keys};
 
@@ -14,18 +14,18 @@ const WF: Flags = W.with(Flags::FAST);
 const S: Group = Group::String;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("get", 2, R, Keys::one(), S, get),
-    Command::new("set", -3, W, Keys::one(), S, set),
-    Command::new("setnx", 3, WF, Keys::one(), S, set_if_absent),
-    Command::new("setex", 4, W, Keys::one(), S, set_seconds),
-    Command::new("psetex", 4, W, Keys::one(), S, set_milliseconds),
-    Command::new("getset", 3, WF, Keys::one(), S, get_and_set),
-    Command::new("getdel", 2, Flags::WRITE.with(Flags::FAST), Keys::one(), S, get_and_delete),
-    Command::new("getex", -2, Flags::WRITE.with(Flags::FAST), Keys::one(), S, get_and_expire),
+    Command::new("get", 2, R, Keys::single(), S, get),
+    Command::new("set", -3, W, Keys::single(), S, set),
+    Command::new("setnx", 3, WF, Keys::single(), S, set_if_absent),
+    Command::new("setex", 4, W, Keys::single(), S, set_seconds),
+    Command::new("psetex", 4, W, Keys::single(), S, set_milliseconds),
+    Command::new("getset", 3, WF, Keys::single(), S, get_and_set),
+    Command::new("getdel", 2, Flags::WRITE.with(Flags::FAST), Keys::single(), S, get_and_delete),
+    Command::new("getex", -2, Flags::WRITE.with(Flags::FAST), Keys::single(), S, get_and_expire),
     Command::new("mget", -2, R, Keys::range(1, -1, 1), S, get_many),
     Command::new("mset", -3, W, Keys::range(1, -1, 2), S, set_many),
     Command::new("msetnx", -3, W, Keys::range(1, -1, 2), S, set_many_if_absent),
-    Command::new("strlen", 2, R, Keys::one(), S, length),
+    Command::new("strlen", 2, R, Keys::single(), S, length),
 ];
 
 fn get(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -125,10 +125,10 @@ pub(super) fn store(
         return Err(Error::TOO_LONG);
     }
     context.keys.set_string(key, value, deadline);
-    context.keys.changed_by(Class::STRING, "set", key);
+    context.keys.changed_by(EventClass::STRING, "set", key);
     match deadline {
         Deadline::At(at) => {
-            context.keys.event(Class::GENERIC, "expire", key);
+            context.keys.event(EventClass::GENERIC, "expire", key);
             context.log(&[b"SET", key, value, b"PXAT", itoa::Buffer::new().format(at).as_bytes()]);
         }
         Deadline::Keep => context.log(&[b"SET", key, value, b"KEEPTTL"]),
@@ -179,10 +179,10 @@ fn get_and_expire(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error
     let options = options(context, &args[2..], false, "getex")?;
     get(context, args)?;
     if let Some(at) = options.deadline {
-        super::expire::set(context, key, at, Class::GENERIC);
+        super::expire::set(context, key, at, EventClass::GENERIC);
     } else if options.persist && context.keys.peek(key).is_some_and(|entry| entry.deadline().is_some()) {
         context.keys.set_deadline(key, None);
-        context.keys.changed_by(Class::GENERIC, "persist", key);
+        context.keys.changed_by(EventClass::GENERIC, "persist", key);
         context.log(&[b"PERSIST", key]);
     }
     Ok(())

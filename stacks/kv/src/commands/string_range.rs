@@ -3,7 +3,7 @@
 use crate::args::{integer, range};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Deadline};
+use crate::keyspace::{Deadline, EventClass};
 use crate::limits::STRING_BYTES_MAX;
 use crate::spec::{Flags, Group, Keys};
 
@@ -12,10 +12,10 @@ const W: Flags = Flags::WRITE.with(Flags::DENY_OOM);
 const S: Group = Group::String;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("append", 3, W.with(Flags::FAST), Keys::one(), S, append),
-    Command::new("getrange", 4, R, Keys::one(), S, part),
-    Command::new("substr", 4, R, Keys::one(), S, part),
-    Command::new("setrange", 4, W, Keys::one(), S, overwrite),
+    Command::new("append", 3, W.with(Flags::FAST), Keys::single(), S, append),
+    Command::new("getrange", 4, R, Keys::single(), S, part),
+    Command::new("substr", 4, R, Keys::single(), S, part),
+    Command::new("setrange", 4, W, Keys::single(), S, overwrite),
 ];
 
 fn append(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -43,7 +43,7 @@ fn append(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
             new
         }
     };
-    context.keys.changed_by(Class::STRING, "append", key);
+    context.keys.changed_by(EventClass::STRING, "append", key);
     context.reply.integer(length as i64);
     Ok(())
 }
@@ -77,7 +77,7 @@ fn overwrite(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     }
     let end = offset.checked_add(more.len()).filter(|end| *end <= STRING_BYTES_MAX).ok_or(Error::TOO_LONG)?;
     let length = write(context, key, end, |text| text[offset..end].copy_from_slice(more))?;
-    context.keys.changed_by(Class::STRING, "setrange", key);
+    context.keys.changed_by(EventClass::STRING, "setrange", key);
     context.reply.integer(length as i64);
     Ok(())
 }

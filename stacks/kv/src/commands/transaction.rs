@@ -2,6 +2,7 @@
 
 use netdyno_resp::Reply;
 
+use crate::acl::Denial;
 use crate::command::{Command, Context, Waiting};
 use crate::error::Error;
 use crate::session::borrowed;
@@ -54,9 +55,8 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
         let args = borrowed(args);
         let Some(index) = args.first().and_then(|name| context.commands.find(name)) else { continue };
         let command = context.commands.get(index);
-        let refused = refusal(context, index, command, &args)?;
-        if let Some(error) = refused {
-            context.reply.error(error.text());
+        if let Some(denial) = denial(context, command, &args)? {
+            context.reply.error(denial.error_in_exec().text());
             continue;
         }
         // Earlier commands of the transaction may have changed the database or protocol.
@@ -80,18 +80,13 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
 }
 
 /// Permissions can change between MULTI and EXEC, and within the transaction.
-fn refusal(
-    context: &mut Context<'_>,
-    index: usize,
-    command: &Command,
-    args: &[&[u8]],
-) -> Result<Option<Error>, Error> {
+fn denial(context: &mut Context<'_>, command: &Command, args: &[&[u8]]) -> Result<Option<Denial>, Error> {
     let session = context.session()?;
-    if session.unrestricted {
+    if session.unrestricted || command.spec.flags.contains(Flags::NO_AUTH) {
         return Ok(None);
     }
     let user = session.user.clone();
-    Ok(context.world.acl.check(&user, index, &command.spec, args).err())
+    Ok(context.world.acl.check(&user, &command.spec, args).err())
 }
 
 fn discard(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use super::hash_scan::{draw, draw_count};
 use crate::args::{float, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Small, Zset};
+use crate::keyspace::{EventClass, SmallLimits, Zset};
 use crate::random::Random;
 use crate::spec::{Flags, Group, Keys};
 
@@ -16,15 +16,15 @@ const F: Flags = Flags::FAST;
 const Z: Group = Group::SortedSet;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("zadd", -4, W.with(Flags::DENY_OOM), Keys::one(), Z, add),
-    Command::new("zincrby", 4, W.with(Flags::DENY_OOM), Keys::one(), Z, increment),
-    Command::new("zrem", -3, W, Keys::one(), Z, remove),
-    Command::new("zcard", 2, R.with(F), Keys::one(), Z, length),
-    Command::new("zscore", 3, R.with(F), Keys::one(), Z, score),
-    Command::new("zmscore", -3, R.with(F), Keys::one(), Z, scores),
-    Command::new("zrank", 3, R.with(F), Keys::one(), Z, |c, a| rank(c, a, false)),
-    Command::new("zrevrank", 3, R.with(F), Keys::one(), Z, |c, a| rank(c, a, true)),
-    Command::new("zrandmember", -2, R, Keys::one(), Z, random),
+    Command::new("zadd", -4, W.with(Flags::DENY_OOM), Keys::single(), Z, add),
+    Command::new("zincrby", 4, W.with(Flags::DENY_OOM), Keys::single(), Z, increment),
+    Command::new("zrem", -3, W, Keys::single(), Z, remove),
+    Command::new("zcard", 2, R.with(F), Keys::single(), Z, length),
+    Command::new("zscore", 3, R.with(F), Keys::single(), Z, score),
+    Command::new("zmscore", -3, R.with(F), Keys::single(), Z, scores),
+    Command::new("zrank", 3, R.with(F), Keys::single(), Z, |c, a| rank(c, a, false)),
+    Command::new("zrevrank", 3, R.with(F), Keys::single(), Z, |c, a| rank(c, a, true)),
+    Command::new("zrandmember", -2, R, Keys::single(), Z, random),
 ];
 
 /// Options of ZADD.
@@ -47,7 +47,13 @@ enum Done {
     Refused,
 }
 
-fn put(zset: &mut Zset, options: Options, member: &[u8], score: f64, small: Small) -> Result<Done, Error> {
+fn put(
+    zset: &mut Zset,
+    options: Options,
+    member: &[u8],
+    score: f64,
+    small: SmallLimits,
+) -> Result<Done, Error> {
     let Some(old) = zset.score(member) else {
         if options.present {
             return Ok(Done::Refused);
@@ -121,7 +127,7 @@ fn put_all(context: &mut Context<'_>, key: &[u8], options: Options, pairs: &[&[u
     let added = done.iter().filter(|done| matches!(done, Done::Added(_))).count();
     let updated = done.iter().filter(|done| matches!(done, Done::Updated(_))).count();
     if added + updated > 0 {
-        context.keys.changed_by(Class::ZSET, if options.increment { "zincr" } else { "zadd" }, key);
+        context.keys.changed_by(EventClass::ZSET, if options.increment { "zincr" } else { "zadd" }, key);
         context.keys.signal(key);
     }
     if !options.increment {
@@ -141,7 +147,7 @@ fn remove(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        context.keys.changed_by(Class::ZSET, "zrem", args[1]);
+        context.keys.changed_by(EventClass::ZSET, "zrem", args[1]);
     }
     context.reply.integer(removed as i64);
     Ok(())

@@ -1,13 +1,13 @@
 //! Sorted set operations: ZUNION, ZINTER, ZDIFF, their STORE variants, and ZINTERCARD. Members of plain sets
 //! have score 1.
 
-use super::set_algebra::{Operation, most};
+use super::set_algebra::{Operation, parse_limit};
 use super::zset::reply_members;
 use super::zset_range::save;
 use crate::args::{Split, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Set, Small, Value, Zset};
+use crate::keyspace::{Set, SmallLimits, Value, Zset};
 use crate::number;
 use crate::spec::{Flags, Group, Keys};
 
@@ -39,7 +39,7 @@ enum Aggregate {
 }
 
 impl Aggregate {
-    fn of(self, a: f64, b: f64) -> f64 {
+    fn apply(self, a: f64, b: f64) -> f64 {
         match self {
             // The sum of opposite infinities is 0.
             Self::Sum => Some(a + b).filter(|sum| !sum.is_nan()).unwrap_or(0.0),
@@ -118,14 +118,14 @@ fn compute(
     sources: &[Source<'_>],
     weights: &[f64],
     (aggregate, operation): (Aggregate, Operation),
-    small: Small,
+    small: SmallLimits,
 ) {
     match operation {
         Operation::Union => {
             for (source, weight) in sources.iter().zip(weights) {
                 source.each(|member, score| {
                     let score = weighted(score, *weight);
-                    let new = result.score(member).map_or(score, |old| aggregate.of(old, score));
+                    let new = result.score(member).map_or(score, |old| aggregate.apply(old, score));
                     result.insert(member, new, small);
                 });
             }
@@ -135,7 +135,7 @@ fn compute(
             sources[smallest].each(|member, _| {
                 let scores = sources.iter().zip(weights).map(|(s, w)| Some(weighted(s.score(member)?, *w)));
                 let Some(scores) = scores.collect::<Option<Vec<_>>>() else { return };
-                if let Some(score) = scores.into_iter().reduce(|a, b| aggregate.of(a, b)) {
+                if let Some(score) = scores.into_iter().reduce(|a, b| aggregate.apply(a, b)) {
                     result.insert(member, score, small);
                 }
             });
@@ -202,7 +202,7 @@ fn run(
 fn inter_card(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     let (keys, rest) = inputs(args, "zintercard")?;
     check_types(context, keys)?;
-    let most = most(rest)?;
+    let most = parse_limit(rest)?;
     let sources = sources(context, keys)?;
     let smallest = sources.iter().min_by_key(|source| source.len()).copied().unwrap_or(Source::Nothing);
     let mut count = 0;

@@ -7,7 +7,7 @@ use super::zset::reply_members;
 use crate::args::{count, is};
 use crate::command::{Command, Context};
 use crate::error::Error;
-use crate::keyspace::{Class, Ranked, Zset};
+use crate::keyspace::{EventClass, RankedMember, Zset};
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
@@ -17,8 +17,8 @@ const B: Flags = F.with(Flags::BLOCKING);
 const Z: Group = Group::SortedSet;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command::new("zpopmin", -2, F, Keys::one(), Z, |c, a| pop(c, a, End::Min)),
-    Command::new("zpopmax", -2, F, Keys::one(), Z, |c, a| pop(c, a, End::Max)),
+    Command::new("zpopmin", -2, F, Keys::single(), Z, |c, a| pop(c, a, End::Min)),
+    Command::new("zpopmax", -2, F, Keys::single(), Z, |c, a| pop(c, a, End::Max)),
     Command::new("bzpopmin", -3, B, Keys::range(1, -2, 1), Z, |c, a| pop_waiting(c, a, End::Min)),
     Command::new("bzpopmax", -3, B, Keys::range(1, -2, 1), Z, |c, a| pop_waiting(c, a, End::Max)),
     Command::new("zmpop", -4, W, Keys::Counted { at: 1, also: 0 }, Z, |c, a| pop_many(c, a, 1)),
@@ -33,7 +33,7 @@ enum End {
     Max,
 }
 
-fn take(context: &mut Context<'_>, key: &[u8], end: End, most: usize) -> Result<Vec<Ranked>, Error> {
+fn take(context: &mut Context<'_>, key: &[u8], end: End, most: usize) -> Result<Vec<RankedMember>, Error> {
     let popped = context.keys.edit(key, false, |zset: &mut Zset| {
         let take = most.min(zset.len());
         let at = |zset: &Zset| if end == End::Min { 0 } else { zset.len() - 1 };
@@ -41,7 +41,7 @@ fn take(context: &mut Context<'_>, key: &[u8], end: End, most: usize) -> Result<
     })?;
     let popped = popped.unwrap_or_default();
     if !popped.is_empty() {
-        context.keys.changed_by(Class::ZSET, if end == End::Min { "zpopmin" } else { "zpopmax" }, key);
+        context.keys.changed_by(EventClass::ZSET, if end == End::Min { "zpopmin" } else { "zpopmax" }, key);
         let name: &[u8] = if end == End::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
         context.log(&[name, key, popped.len().to_string().as_bytes()]);
     }
@@ -59,7 +59,7 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<(), Error>
     // Without a count, the RESP3 reply is one flat pair.
     if most.is_none() && context.reply.protocol() == Protocol::Resp3 {
         context.reply.array(popped.len() * 2);
-        for scored in popped.iter().map(Ranked::as_scored) {
+        for scored in popped.iter().map(RankedMember::as_scored) {
             context.reply.bulk(scored.member);
             context.reply.double(scored.score);
         }
@@ -67,7 +67,7 @@ fn pop(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<(), Error>
     }
     reply_members(
         &mut context.reply,
-        popped.iter().map(Ranked::as_scored).map(|s| (s.member, s.score)),
+        popped.iter().map(RankedMember::as_scored).map(|s| (s.member, s.score)),
         true,
     );
     Ok(())
@@ -83,7 +83,7 @@ fn pop_waiting(context: &mut Context<'_>, args: &[&[u8]], end: End) -> Result<()
         let popped = take(context, key, end, 1)?;
         context.reply.array(3);
         context.reply.bulk(key);
-        for scored in popped.iter().map(Ranked::as_scored) {
+        for scored in popped.iter().map(RankedMember::as_scored) {
             context.reply.bulk(scored.member);
             context.reply.double(scored.score);
         }
@@ -111,7 +111,7 @@ fn pop_many(context: &mut Context<'_>, args: &[&[u8]], at: usize) -> Result<(), 
         context.reply.array(2);
         context.reply.bulk(key);
         context.reply.array(popped.len());
-        for scored in popped.iter().map(Ranked::as_scored) {
+        for scored in popped.iter().map(RankedMember::as_scored) {
             context.reply.array(2);
             context.reply.bulk(scored.member);
             context.reply.double(scored.score);

@@ -1,9 +1,9 @@
 //! The time of the last access to a key, or its access frequency, in 24 bits; used for eviction.
 
 use super::value::Entry;
-use crate::now::Now;
 use crate::random::Random;
 use crate::rdb::Usage;
+use crate::timestamp::Timestamp;
 
 /// Which keys are evicted at the memory limit (`maxmemory-policy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,11 +46,11 @@ const CLOCK_MASK: u32 = 0xff_ffff;
 const MINUTES_MASK: u32 = 0xffff;
 
 /// Seconds modulo 2^24, which wrap after 194 days.
-fn seconds(now: Now) -> u32 {
+fn seconds(now: Timestamp) -> u32 {
     (now.unix_ms / 1000) as u32 & CLOCK_MASK
 }
 
-fn minutes(now: Now) -> u32 {
+fn minutes(now: Timestamp) -> u32 {
     (now.unix_ms / 60_000) as u32 & MINUTES_MASK
 }
 
@@ -74,12 +74,12 @@ impl Policy {
         matches!(self, Self::VolatileLru | Self::VolatileLfu | Self::VolatileRandom | Self::VolatileTtl)
     }
 
-    pub(crate) fn made(self, entry: &mut Entry, now: Now) {
+    pub(crate) fn made(self, entry: &mut Entry, now: Timestamp) {
         entry.set_access(if self.counts_uses() { minutes(now) << 8 | LFU_INITIAL } else { seconds(now) });
     }
 
     #[inline]
-    pub(crate) fn used(self, entry: &mut Entry, now: Now, random: &mut Random) {
+    pub(crate) fn used(self, entry: &mut Entry, now: Timestamp, random: &mut Random) {
         if !self.counts_uses() {
             return entry.set_access(seconds(now));
         }
@@ -94,13 +94,13 @@ impl Policy {
     }
 
     /// The logarithmic access counter, decremented once per idle minute.
-    pub(crate) fn uses(self, entry: &Entry, now: Now) -> u32 {
+    pub(crate) fn uses(self, entry: &Entry, now: Timestamp) -> u32 {
         let idle = minutes(now).wrapping_sub(entry.access() >> 8) & MINUTES_MASK;
         (entry.access() & 0xff).saturating_sub(idle)
     }
 
     /// The access information for a snapshot.
-    pub(crate) fn usage(self, entry: &Entry, now: Now) -> Usage {
+    pub(crate) fn usage(self, entry: &Entry, now: Timestamp) -> Usage {
         match self {
             Self::AllKeysLfu | Self::VolatileLfu => Usage::Uses(self.uses(entry, now) as u8),
             Self::AllKeysLru | Self::VolatileLru => Usage::Idle(u64::from(Self::idle_seconds(entry, now))),
@@ -109,7 +109,7 @@ impl Policy {
     }
 
     /// Restores access information, unless it is of the other kind.
-    pub(crate) fn restored(self, entry: &mut Entry, now: Now, usage: Usage) {
+    pub(crate) fn restored(self, entry: &mut Entry, now: Timestamp, usage: Usage) {
         match usage {
             Usage::Uses(uses) if self.counts_uses() => entry.set_access(minutes(now) << 8 | u32::from(uses)),
             Usage::Idle(idle) if !self.counts_uses() => {
@@ -120,12 +120,12 @@ impl Policy {
         }
     }
 
-    pub(crate) fn idle_seconds(entry: &Entry, now: Now) -> u32 {
+    pub(crate) fn idle_seconds(entry: &Entry, now: Timestamp) -> u32 {
         seconds(now).wrapping_sub(entry.access()) & CLOCK_MASK
     }
 
     /// Entries with a higher rank are evicted first.
-    pub(crate) fn rank(self, entry: &Entry, now: Now) -> u64 {
+    pub(crate) fn rank(self, entry: &Entry, now: Timestamp) -> u64 {
         match self {
             Self::AllKeysLfu | Self::VolatileLfu => u64::from(255 - self.uses(entry, now).min(255)),
             Self::VolatileTtl => u64::MAX - entry.deadline().unwrap_or(u64::MAX),

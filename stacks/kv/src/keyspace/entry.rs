@@ -3,7 +3,7 @@
 //! Short keys and values are stored inline, longer ones with the deadline in one allocation. Only lists,
 //! hashes, sets, sorted sets and growing strings are separate objects.
 
-use super::short::Short;
+use super::short::ShortString;
 use super::weight::{Weigh as _, allocation_bytes};
 
 /// Bytes of key and value that are stored inline.
@@ -16,8 +16,8 @@ const HAS_DEADLINE: u32 = 1 << 31;
 const GROWING_BYTES: usize = 64;
 
 /// Values other than short strings. A growing string is always one.
-pub(crate) trait Content: Clone {
-    fn of_text(text: Vec<u8>) -> Self;
+pub(crate) trait EntryValue: Clone {
+    fn from_text(text: Vec<u8>) -> Self;
     fn text(&self) -> Option<&[u8]>;
     fn text_mut(&mut self) -> Option<&mut Vec<u8>>;
     /// Bytes on the heap.
@@ -25,8 +25,8 @@ pub(crate) trait Content: Clone {
 }
 
 /// String values only.
-impl Content for Vec<u8> {
-    fn of_text(text: Vec<u8>) -> Self {
+impl EntryValue for Vec<u8> {
+    fn from_text(text: Vec<u8>) -> Self {
         text
     }
 
@@ -49,7 +49,7 @@ pub(crate) type TextEntry = Entry<Vec<u8>>;
 /// A value in its own allocation, with its key and deadline.
 #[derive(Debug)]
 struct Object<V> {
-    key: Short,
+    key: ShortString,
     deadline: Option<u64>,
     value: V,
 }
@@ -85,7 +85,7 @@ impl<V> Default for Entry<V> {
     }
 }
 
-impl<V: Content> Entry<V> {
+impl<V: EntryValue> Entry<V> {
     pub(crate) fn text(hash: u32, key: &[u8], value: &[u8]) -> Self {
         let mut entry = Self { hash, ..Self::default() };
         entry.pack(key, value, None);
@@ -93,7 +93,7 @@ impl<V: Content> Entry<V> {
     }
 
     pub(crate) fn object(hash: u32, key: &[u8], value: V) -> Self {
-        let body = Body::Object(Box::new(Object { key: Short::new(key), deadline: None, value }));
+        let body = Body::Object(Box::new(Object { key: ShortString::new(key), deadline: None, value }));
         Self { hash, body, ..Self::default() }
     }
 
@@ -102,7 +102,7 @@ impl<V: Content> Entry<V> {
         let (access, deadline) = (self.access, self.deadline());
         let mut entry = match self.body {
             Body::Object(mut object) => {
-                object.key = Short::new(key);
+                object.key = ShortString::new(key);
                 Self { hash, body: Body::Object(object), ..Self::default() }
             }
             _ => {
@@ -238,8 +238,8 @@ impl<V: Content> Entry<V> {
             if !matches!(self.body, Body::Object(_)) && self.key().len() + length > GROWING_BYTES {
                 let mut text = Vec::with_capacity(length);
                 text.extend_from_slice(self.string()?);
-                let (key, deadline) = (Short::new(self.key()), self.deadline());
-                self.body = Body::Object(Box::new(Object { key, deadline, value: V::of_text(text) }));
+                let (key, deadline) = (ShortString::new(self.key()), self.deadline());
+                self.body = Body::Object(Box::new(Object { key, deadline, value: V::from_text(text) }));
             }
             match &mut self.body {
                 Body::Object(object) => object.value.text_mut()?.resize(length, 0),
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thirty_two_bytes() {
+    fn an_entry_has_32_bytes() {
         assert_eq!(size_of::<TextEntry>(), 32);
         let entry = TextEntry::text(7, b"key:000000000001", b"abc");
         assert_eq!(
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_keeps_key_value_and_deadline() {
+    fn every_representation_preserves_key_value_and_deadline() {
         for key_len in [0, 1, 16, 22, 23, 300] {
             for lengths in [[0, 3, 22], [3, 100, 2], [70_000, 1, 5]] {
                 let key = vec![b'k'; key_len];

@@ -1,6 +1,6 @@
 //! Eviction of keys at the memory limit.
 
-use super::{Class, Database, Keyspace, Policy};
+use super::{Database, EventClass, Keyspace, Policy};
 use crate::limits::EVICTED_PER_COMMAND;
 use crate::random::Random;
 
@@ -48,7 +48,7 @@ impl Keyspace {
             self.counters.evicted += 1;
             self.watch.touch(db, &key);
             self.log.append(db, &[b"DEL", &key]);
-            self.event(Class::EVICTED, "evicted", &key);
+            self.event(EventClass::EVICTED, "evicted", &key);
         }
         self.db = before;
         true

@@ -10,7 +10,7 @@ use crate::random::Random;
 
 /// The configured limits of small collections. A collection that exceeds them is converted permanently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Small {
+pub(crate) struct SmallLimits {
     /// Fields of a hash.
     pub(crate) hash_entries: usize,
     /// Bytes of a field or its value.
@@ -22,7 +22,7 @@ pub(crate) struct Small {
     pub(crate) zset_bytes: usize,
 }
 
-impl Default for Small {
+impl Default for SmallLimits {
     /// Redis' defaults.
     fn default() -> Self {
         Self { hash_entries: 512, hash_bytes: 64, set_integers: 512, zset_entries: 128, zset_bytes: 64 }
@@ -45,7 +45,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn of(entry: &'a TextEntry) -> Self {
+    fn from_entry(entry: &'a TextEntry) -> Self {
         Self { name: entry.key(), value: entry.string().unwrap_or_default() }
     }
 }
@@ -89,7 +89,7 @@ impl Hash {
             Self::Small(fields, _) => {
                 unpacked(fields).find(|field| field.name == name).map(|field| field.value)
             }
-            Self::Large(fields) => fields.get(name).map(|entry| Field::of(entry).value),
+            Self::Large(fields) => fields.get(name).map(|entry| Field::from_entry(entry).value),
         }
     }
 
@@ -98,7 +98,7 @@ impl Hash {
     }
 
     /// Sets a field; `true` if it is new.
-    pub(crate) fn set(&mut self, name: &[u8], value: &[u8], small: Small) -> bool {
+    pub(crate) fn set(&mut self, name: &[u8], value: &[u8], small: SmallLimits) -> bool {
         if name.len().max(value.len()) > small.hash_bytes {
             self.grow();
         }
@@ -134,7 +134,7 @@ impl Hash {
             Self::Small(fields, _) => (Some(fields), None),
             Self::Large(fields) => (None, Some(fields)),
         };
-        let large = large.into_iter().flat_map(|fields| fields.iter()).map(Field::of);
+        let large = large.into_iter().flat_map(|fields| fields.iter()).map(Field::from_entry);
         small.into_iter().flat_map(unpacked).chain(large)
     }
 
@@ -142,7 +142,7 @@ impl Hash {
     pub(crate) fn each(&self, mut visit: impl FnMut(Field<'_>)) {
         match self {
             Self::Small(fields, _) => unpacked(fields).for_each(visit),
-            Self::Large(fields) => fields.iter().for_each(|entry| visit(Field::of(entry))),
+            Self::Large(fields) => fields.iter().for_each(|entry| visit(Field::from_entry(entry))),
         }
     }
 
@@ -150,7 +150,7 @@ impl Hash {
     pub(crate) fn random(&self, random: &mut Random) -> Option<Field<'_>> {
         match self {
             Self::Small(..) => self.iter().nth(random.below(self.len())),
-            Self::Large(fields) => fields.random(random).map(Field::of),
+            Self::Large(fields) => fields.random(random).map(Field::from_entry),
         }
     }
 
@@ -161,7 +161,7 @@ impl Hash {
                 unpacked(fields).for_each(visit);
                 0
             }
-            Self::Large(fields) => fields.scan(cursor, count, |entry| visit(Field::of(entry))),
+            Self::Large(fields) => fields.scan(cursor, count, |entry| visit(Field::from_entry(entry))),
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn as_a_list_of_pairs() {
+    fn behaves_like_a_list_of_pairs() {
         for (seed, fields) in [(1, 20), (2, 512), (3, 1400)] {
             let mut random = Random::new(seed);
             let mut hash = Hash::new(Hasher::new(&mut random));
@@ -198,7 +198,7 @@ mod tests {
                 let known = model.iter().position(|(other, _)| *other == name);
                 if random.below(10) < if step < 3000 { 7 } else { 2 } {
                     let value = vec![b'v'; random.below(60)];
-                    assert_eq!(hash.set(&name, &value, Small::default()), known.is_none());
+                    assert_eq!(hash.set(&name, &value, SmallLimits::default()), known.is_none());
                     match known {
                         Some(at) => model[at].1 = value,
                         None => model.push((name.clone(), value)),
@@ -211,13 +211,13 @@ mod tests {
                 assert_eq!(hash.get(&name), known.map(|(_, value)| value.as_slice()));
                 assert_eq!(hash.len(), model.len());
                 if step % 50 == 0 {
-                    let mut told = pairs(&hash);
+                    let mut found = pairs(&hash);
                     let mut expected = model.clone();
                     if !hash.is_small() {
-                        told.sort();
+                        found.sort();
                         expected.sort();
                     }
-                    assert_eq!(told, expected);
+                    assert_eq!(found, expected);
                     let drawn = hash.random(&mut random).map(|field| field.name.to_vec());
                     assert_eq!(drawn.is_none(), model.is_empty());
                     assert!(drawn.is_none_or(|drawn| model.iter().any(|(name, _)| *name == drawn)));
@@ -228,13 +228,15 @@ mod tests {
     }
 
     #[test]
-    fn small_ones_need_little() {
-        let (mut small, large) =
-            (Hash::new(Hasher::new(&mut Random::new(7))), Small { hash_bytes: 0, ..Small::default() });
+    fn small_hashes_have_little_overhead() {
+        let (mut small, large) = (
+            Hash::new(Hasher::new(&mut Random::new(7))),
+            SmallLimits { hash_bytes: 0, ..SmallLimits::default() },
+        );
         let mut table = small.clone();
         for n in 1..=512 {
             let name = format!("field:{n}");
-            small.set(name.as_bytes(), b"value", Small::default());
+            small.set(name.as_bytes(), b"value", SmallLimits::default());
             table.set(name.as_bytes(), b"value", large);
             assert!(small.memory_bytes() * 2 < table.memory_bytes(), "{n} fields");
         }

@@ -3,30 +3,31 @@
 use std::hash::{BuildHasher, Hasher as _};
 use std::sync::Arc;
 
-use crate::random::Random;
-
 /// Shared by all tables of an engine, so that small values hold only a pointer.
 #[derive(Debug, Clone)]
-pub(crate) struct Hasher(Arc<HasherAtHand>);
+pub(crate) struct Hasher(Arc<TableHasher>);
 
 impl Hasher {
-    pub(crate) fn new(random: &mut Random) -> Self {
-        let seeds = [(); 4].map(|()| random.next());
-        let state = ahash::RandomState::with_seeds(seeds[0], seeds[1], seeds[2], seeds[3]);
-        Self(Arc::new(HasherAtHand(state)))
+    pub(crate) fn with_keys([a, b, c, d]: [u64; 4]) -> Self {
+        Self(Arc::new(TableHasher(ahash::RandomState::with_seeds(a, b, c, d))))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn new(random: &mut crate::random::Random) -> Self {
+        Self::with_keys([(); 4].map(|()| random.next()))
     }
 
     /// A copy for a table, which avoids an indirection per key.
-    pub(crate) fn at_hand(&self) -> HasherAtHand {
+    pub(crate) fn for_table(&self) -> TableHasher {
         (*self.0).clone()
     }
 }
 
 /// The same hash function, in 32 bytes.
 #[derive(Clone)]
-pub(crate) struct HasherAtHand(ahash::RandomState);
+pub(crate) struct TableHasher(ahash::RandomState);
 
-impl HasherAtHand {
+impl TableHasher {
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u32 {
         let mut hasher = self.0.build_hasher();
@@ -35,9 +36,9 @@ impl HasherAtHand {
     }
 }
 
-impl std::fmt::Debug for HasherAtHand {
+impl std::fmt::Debug for TableHasher {
     /// The secret must not appear in logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HasherAtHand")
+        f.write_str("TableHasher")
     }
 }

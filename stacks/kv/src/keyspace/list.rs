@@ -2,7 +2,7 @@
 
 use super::packed::Packed;
 use super::sequence::{Chunk, Sequence};
-use super::short::Short;
+use super::short::ShortString;
 
 /// The elements of a list.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl List {
                 return chunk.insert(index, element);
             }
             let bytes = chunk.byte_len();
-            *self = Self::Large(Box::new(Sequence::of(std::mem::take(chunk), bytes)));
+            *self = Self::Large(Box::new(Sequence::from_chunk(std::mem::take(chunk), bytes)));
         }
         if let Self::Large(sequence) = self {
             sequence.insert(index, element);
@@ -66,18 +66,18 @@ impl List {
         }
     }
 
-    pub(crate) fn remove(&mut self, index: usize) -> Option<Short> {
+    pub(crate) fn remove(&mut self, index: usize) -> Option<ShortString> {
         match self {
             Self::Small(chunk) => chunk.take(index),
             Self::Large(sequence) => sequence.remove(index),
         }
     }
 
-    pub(crate) fn pop_front(&mut self) -> Option<Short> {
+    pub(crate) fn pop_front(&mut self) -> Option<ShortString> {
         self.remove(0)
     }
 
-    pub(crate) fn pop_back(&mut self) -> Option<Short> {
+    pub(crate) fn pop_back(&mut self) -> Option<ShortString> {
         self.remove(self.len().checked_sub(1)?)
     }
 
@@ -113,7 +113,7 @@ mod tests {
     use crate::limits::CHUNK_MAX;
 
     #[test]
-    fn grows_and_keeps_its_order() {
+    fn order_is_preserved_when_growing() {
         let mut list = List::new();
         let numbers = |list: &List| -> Vec<usize> {
             list.iter().map(|text| std::str::from_utf8(text).unwrap().parse().unwrap()).collect()

@@ -11,16 +11,16 @@ mod list;
 mod log;
 mod notify;
 mod packed;
+mod prefetch;
 mod segment;
 mod sequence;
 mod set;
 mod short;
+mod single;
 mod snapshot;
 mod stored;
 mod table;
-mod tell;
 mod value;
-mod warm;
 mod watch;
 mod weight;
 mod zset;
@@ -30,25 +30,26 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use access::Policy;
 pub(crate) use deadlines::Expiry;
 pub(crate) use dump::Dump;
-pub(crate) use hash::{Hash, Small};
+pub(crate) use hash::{Hash, SmallLimits};
 pub(crate) use hasher::Hasher;
 pub(crate) use list::List;
 pub(crate) use log::Log;
-pub(crate) use notify::{Class, Event};
+pub(crate) use notify::{Event, EventClass};
 pub(crate) use set::{Member, Set};
-pub(crate) use short::Short;
+pub(crate) use short::ShortString;
 pub(crate) use snapshot::Snapshot;
 pub use stored::Loaded;
-pub(crate) use stored::{Coming, Filling, payload};
+pub(crate) use stored::{KeyspaceSink, PendingKey, payload};
 pub(crate) use table::Position;
 use value::Table;
-pub(crate) use value::{Entry, Kind, Value};
+pub(crate) use value::{Entry, Value, ValueType};
 pub(crate) use watch::Watch;
-pub(crate) use zset::{Ranked, Scored, Zset};
+pub(crate) use zset::{RankedMember, ScoredMember, Zset};
 
+use crate::entropy::Entropy;
 use crate::error::Error;
-use crate::now::Now;
 use crate::random::Random;
+use crate::timestamp::Timestamp;
 
 /// Approximate memory of an entry in the set of deadlines.
 const DEADLINE_BYTES: usize = 24;
@@ -87,7 +88,7 @@ pub(crate) struct Counters {
 /// All databases, and the state that changes with them.
 #[derive(Debug)]
 pub(crate) struct Keyspace {
-    pub(crate) now: Now,
+    pub(crate) now: Timestamp,
     /// The database of the running command.
     pub(crate) db: usize,
     databases: Vec<Database>,
@@ -97,7 +98,7 @@ pub(crate) struct Keyspace {
     pub(crate) watch: Watch,
     pub(crate) events: Vec<Event>,
     /// The enabled event classes (`notify-keyspace-events`).
-    pub(crate) notify: Class,
+    pub(crate) notify: EventClass,
     /// Keys that sessions wait for, by database, with the number of sessions.
     pub(crate) awaited: BTreeMap<(usize, Box<[u8]>), usize>,
     /// Those of them that have received a value.
@@ -113,7 +114,7 @@ pub(crate) struct Keyspace {
     pub(crate) memory_max: usize,
     pub(crate) samples: usize,
     /// The limits of small collections.
-    pub(crate) small: Small,
+    pub(crate) small: SmallLimits,
     pub(crate) active_expiry: bool,
     pub(crate) expiry: Expiry,
     pub(crate) dump: Option<Dump>,
@@ -121,11 +122,11 @@ pub(crate) struct Keyspace {
 }
 
 impl Keyspace {
-    pub(crate) fn new(databases: usize, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let hasher = Hasher::new(&mut random);
+    pub(crate) fn new(databases: usize, entropy: &mut Entropy) -> Self {
+        let hasher = Hasher::with_keys([(); 4].map(|()| entropy.number()));
+        let random = Random::new(entropy.number());
         Self {
-            now: Now::default(),
+            now: Timestamp::default(),
             db: 0,
             databases: (0..databases).map(|_| Database::new(&hasher)).collect(),
             hasher,
@@ -133,7 +134,7 @@ impl Keyspace {
             log: Log::default(),
             watch: Watch::default(),
             events: Vec::new(),
-            notify: Class::NONE,
+            notify: EventClass::NONE,
             awaited: BTreeMap::new(),
             ready: Vec::new(),
             counters: Counters::default(),
@@ -143,7 +144,7 @@ impl Keyspace {
             policy: Policy::default(),
             memory_max: 0,
             samples: crate::limits::EVICTION_SAMPLES,
-            small: Small::default(),
+            small: SmallLimits::default(),
             active_expiry: true,
             expiry: Expiry::Remove,
             dump: None,
@@ -205,7 +206,7 @@ impl Keyspace {
     pub(crate) fn read(&mut self, key: &[u8]) -> Option<&Entry> {
         let Some(position) = self.position(key) else {
             self.counters.misses += 1;
-            self.event(Class::MISS, "keymiss", key);
+            self.event(EventClass::MISS, "keymiss", key);
             return None;
         };
         self.counters.hits += 1;
@@ -224,8 +225,8 @@ impl Keyspace {
     }
 
     /// A value of a given type that a command reads.
-    pub(crate) fn get<K: Kind>(&mut self, key: &[u8]) -> Result<Option<&K>, Error> {
-        self.read(key).map(|entry| entry.value().and_then(K::of).ok_or(Error::WRONG_TYPE)).transpose()
+    pub(crate) fn get<K: ValueType>(&mut self, key: &[u8]) -> Result<Option<&K>, Error> {
+        self.read(key).map(|entry| entry.value().and_then(K::from_value).ok_or(Error::WRONG_TYPE)).transpose()
     }
 
     /// Modifies a string; `None` if the key does not exist.
@@ -235,7 +236,7 @@ impl Keyspace {
         edit: impl FnOnce(&mut Entry) -> R,
     ) -> Result<Option<R>, Error> {
         let Some(position) = self.position(key) else { return Ok(None) };
-        self.keep(key);
+        self.write_early(key);
         let (policy, now) = (self.policy, self.now);
         let table = &mut self.databases[self.db].table;
         if table.at(position).string().is_none() {
@@ -247,13 +248,13 @@ impl Keyspace {
 
     /// Modifies a value of a given type. A missing key is created if `create` is set; an empty value is
     /// removed.
-    pub(crate) fn edit<K: Kind, R>(
+    pub(crate) fn edit<K: ValueType, R>(
         &mut self,
         key: &[u8],
         create: bool,
         edit: impl FnOnce(&mut K) -> R,
     ) -> Result<Option<R>, Error> {
-        self.keep(key);
+        self.write_early(key);
         let (policy, now) = (self.policy, self.now);
         let position = match self.position(key) {
             Some(position) => position,
@@ -263,7 +264,7 @@ impl Keyspace {
                 let mut entry = Entry::object(hash, key, K::empty(self.hasher.clone()));
                 policy.made(&mut entry, now);
                 table.insert(entry);
-                self.event(Class::NEW, "new", key);
+                self.event(EventClass::NEW, "new", key);
                 match self.position(key) {
                     Some(position) => position,
                     None => return Ok(None),
@@ -286,7 +287,7 @@ impl Keyspace {
 
     /// Sets a string, replacing any value.
     pub(crate) fn set_string(&mut self, key: &[u8], value: &[u8], deadline: Deadline) {
-        self.keep(key);
+        self.write_early(key);
         let (policy, now, db, judged) = (self.policy, self.now, self.db, self.judged_ms());
         let database = &mut self.databases[db];
         let hash = database.table.hash(key);
@@ -298,7 +299,7 @@ impl Keyspace {
             }
             policy.made(&mut entry, now);
             database.table.insert(entry);
-            return self.event(Class::NEW, "new", key);
+            return self.event(EventClass::NEW, "new", key);
         };
         if !matches!(deadline, Deadline::At(_)) {
             let entry = database.table.at_mut(position);
@@ -331,13 +332,13 @@ impl Keyspace {
         self.take(key);
         if !value.is_empty() {
             let entry = Entry::object(self.databases[self.db].table.hash(key), key, value);
-            self.place(entry);
+            self.insert_entry(entry);
         }
     }
 
     /// Inserts an entry whose key does not exist.
-    pub(crate) fn place(&mut self, mut entry: Entry) {
-        self.keep(entry.key());
+    pub(crate) fn insert_entry(&mut self, mut entry: Entry) {
+        self.write_early(entry.key());
         self.policy.made(&mut entry, self.now);
         let database = &mut self.databases[self.db];
         if let Some(at) = entry.deadline() {
@@ -357,7 +358,7 @@ impl Keyspace {
         let existed = self.take(key).is_some();
         if existed {
             self.changed(key);
-            self.event(Class::GENERIC, "del", key);
+            self.event(EventClass::GENERIC, "del", key);
         }
         existed
     }
@@ -365,7 +366,7 @@ impl Keyspace {
     fn take_at(&mut self, position: Position) -> Entry {
         if self.snapshot.is_some() {
             let key: Box<[u8]> = self.databases[self.db].table.at(position).key().into();
-            self.keep(&key);
+            self.write_early(&key);
         }
         let database = &mut self.databases[self.db];
         let entry = database.table.take(position);
@@ -378,7 +379,7 @@ impl Keyspace {
     /// Sets or removes a key's deadline; `false` if the key does not exist.
     pub(crate) fn set_deadline(&mut self, key: &[u8], deadline: Option<u64>) -> bool {
         let Some(position) = self.position(key) else { return false };
-        self.keep(key);
+        self.write_early(key);
         let database = &mut self.databases[self.db];
         let (hash, old) = (database.table.at(position).hash(), database.table.at(position).deadline());
         database.table.change(position, |entry| entry.set_deadline(deadline));
@@ -393,7 +394,7 @@ impl Keyspace {
         self.counters.expired += 1;
         self.watch.touch(db, entry.key());
         self.log.append(db, &[b"DEL", entry.key()]);
-        self.event(Class::EXPIRED, "expired", entry.key());
+        self.event(EventClass::EXPIRED, "expired", entry.key());
         self.db = before;
     }
 
@@ -406,7 +407,7 @@ impl Keyspace {
                 self.watch.touch_all(at, |key| database.table.contains(key));
                 removed += database.table.len();
                 let held = std::mem::replace(&mut self.databases[at], Database::new(&self.hasher));
-                self.keep_database(at, held);
+                self.retain_database(at, held);
             }
         }
         removed
@@ -419,7 +420,7 @@ impl Keyspace {
             self.watch.touch_all(at, |key| left.contains(key) || right.contains(key));
         }
         self.databases.swap(a, b);
-        self.keep_exchanged(a, b);
+        self.track_swap(a, b);
         if self.dump.is_some() {
             self.begin_dump();
         }

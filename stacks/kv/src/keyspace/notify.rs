@@ -3,7 +3,7 @@ use super::Keyspace;
 
 /// A set of event classes, as in `notify-keyspace-events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Class(u16);
+pub(crate) struct EventClass(u16);
 
 const LETTERS: [(char, u16); 14] = [
     ('g', 1 << 2),
@@ -24,7 +24,7 @@ const LETTERS: [(char, u16); 14] = [
 /// The classes that `A` includes.
 const ALL: u16 = 0b10_0111_1111_1100;
 
-impl Class {
+impl EventClass {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const KEYSPACE: Self = Self(1);
     pub(crate) const KEYEVENT: Self = Self(1 << 1);
@@ -94,7 +94,7 @@ impl Keyspace {
 
     /// Records an event if its class is enabled.
     #[inline]
-    pub(crate) fn event(&mut self, class: Class, name: &'static str, key: &[u8]) {
+    pub(crate) fn event(&mut self, class: EventClass, name: &'static str, key: &[u8]) {
         if self.notify.contains(class) {
             self.events.push(Event { db: self.db, name, key: key.into() });
         }
@@ -102,11 +102,11 @@ impl Keyspace {
 
     /// Records a change of a key and its event.
     #[inline]
-    pub(crate) fn changed_by(&mut self, class: Class, name: &'static str, key: &[u8]) {
+    pub(crate) fn changed_by(&mut self, class: EventClass, name: &'static str, key: &[u8]) {
         self.changed(key);
         self.event(class, name, key);
         if std::mem::take(&mut self.emptied) {
-            self.event(Class::GENERIC, "del", key);
+            self.event(EventClass::GENERIC, "del", key);
         }
     }
 }
@@ -116,12 +116,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters() {
+    fn event_class_letters() {
         for (text, printed) in
             [("KEA", "AKE"), ("", ""), ("Kg$lshzxetd", "AK"), ("El", "lE"), ("AKEm", "AKEm")]
         {
-            assert_eq!(Class::parse(text.as_bytes()).map(Class::text).as_deref(), Some(printed), "{text}");
+            assert_eq!(
+                EventClass::parse(text.as_bytes()).map(EventClass::text).as_deref(),
+                Some(printed),
+                "{text}"
+            );
         }
-        assert_eq!(Class::parse(b"Q"), None);
+        assert_eq!(EventClass::parse(b"Q"), None);
     }
 }

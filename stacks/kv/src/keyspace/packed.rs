@@ -5,7 +5,7 @@
 //! ends. The overhead is two bytes for strings shorter than 128 bytes. Access by position walks from the
 //! nearer end.
 
-use super::short::Short;
+use super::short::ShortString;
 use super::weight::allocation_bytes;
 
 /// Shorter lengths take one byte.
@@ -29,7 +29,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(length: usize) -> Self {
+    fn new(length: usize) -> Self {
         let mut bytes = [0; 5];
         let len = match length {
             _ if length < ONE_BYTE => {
@@ -74,7 +74,7 @@ impl Head {
 
 /// Bytes that a string occupies.
 pub(crate) fn packed_bytes(text: &[u8]) -> usize {
-    text.len() + 2 * Head::of(text.len()).len
+    text.len() + 2 * Head::new(text.len()).len
 }
 
 /// A double-ended iterator.
@@ -174,8 +174,8 @@ impl Packed {
         }
     }
 
-    pub(crate) fn take(&mut self, index: usize) -> Option<Short> {
-        let text = Short::new(self.get(index)?);
+    pub(crate) fn take(&mut self, index: usize) -> Option<ShortString> {
+        let text = ShortString::new(self.get(index)?);
         self.remove(index, 1);
         Some(text)
     }
@@ -213,7 +213,7 @@ impl Packed {
     /// Replaces a range of bytes by one string that is passed in parts.
     fn splice(&mut self, old: std::ops::Range<usize>, parts: &[&[u8]]) {
         let length = parts.iter().map(|part| part.len()).sum();
-        let head = Head::of(length);
+        let head = Head::new(length);
         let width = length + 2 * head.len;
         let (start, tail) = (old.start, self.bytes.len() - old.end);
         self.make_room(width.saturating_sub(old.len()));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn as_a_vector() {
+    fn behaves_like_a_vector() {
         let mut random = Random::new(11);
         let (mut packed, mut model) = (Packed::default(), Vec::<Vec<u8>>::new());
         for step in 0..20_000 {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn little_room_is_left_over() {
+    fn little_capacity_is_unused() {
         let mut packed = Packed::default();
         (0..1000).for_each(|_| packed.push(b"0123456789"));
         assert!(packed.memory_bytes() < packed.byte_len() * 5 / 4);

@@ -1,6 +1,6 @@
 //! A segment of a table: entries ordered by hash, with gaps.
 
-use super::entry::{Content, Entry};
+use super::entry::{Entry, EntryValue};
 
 /// Entries whose hashes share the first `depth` bits.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Segment<V> {
 /// Maximum number of used slots out of sixteen.
 const FULL_SIXTEENTHS: usize = 13;
 /// The distance in slots to the next cache line.
-const WARM_SLOTS: usize = 2;
+const CACHE_LINE_SLOTS: usize = 2;
 /// Slots of a segment with its first entries.
 const SLOTS_MIN: usize = 4;
 
@@ -23,7 +23,7 @@ impl<V> Default for Segment<V> {
     }
 }
 
-impl<V: Content> Segment<V> {
+impl<V: EntryValue> Segment<V> {
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
@@ -67,10 +67,10 @@ impl<V: Content> Segment<V> {
 
     /// Reads the slot where an entry with this hash probably is, and the next cache line, to load them into
     /// the cache.
-    pub(crate) fn warm(&self, hash: u32) -> u32 {
+    pub(crate) fn prefetch(&self, hash: u32) -> u32 {
         let home = self.lower_bound(hash);
         let at = |slot: usize| self.slots.get(slot).map_or(0, |entry| entry.hash());
-        at(home) ^ at(home + WARM_SLOTS)
+        at(home) ^ at(home + CACHE_LINE_SLOTS)
     }
 
     /// The first entry with this hash that satisfies a predicate.

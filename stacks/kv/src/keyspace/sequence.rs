@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::packed::{Packed, packed_bytes};
-use super::short::Short;
+use super::short::ShortString;
 use super::weight::Weigh;
 use crate::limits::{CHUNK_BYTES, CHUNK_MAX};
 
@@ -111,7 +111,7 @@ impl<T: Weigh> Chunk for VecDeque<T> {
 impl Chunk for Packed {
     type New<'a> = &'a [u8];
     type Element<'a> = &'a [u8];
-    type Taken = Short;
+    type Taken = ShortString;
 
     fn len(&self) -> usize {
         self.len()
@@ -131,7 +131,7 @@ impl Chunk for Packed {
         packed_bytes(element)
     }
 
-    fn weight_taken(element: &Short) -> usize {
+    fn weight_taken(element: &ShortString) -> usize {
         packed_bytes(element.as_slice())
     }
 
@@ -139,7 +139,7 @@ impl Chunk for Packed {
         self.insert(at, new);
     }
 
-    fn remove(&mut self, at: usize) -> Option<Short> {
+    fn remove(&mut self, at: usize) -> Option<ShortString> {
         self.take(at)
     }
 
@@ -191,7 +191,7 @@ impl<C: Chunk> Sequence<C> {
     }
 
     /// A sequence that starts with a chunk, whose elements use `weight` bytes.
-    pub(crate) fn of(chunk: C, weight: usize) -> Self {
+    pub(crate) fn from_chunk(chunk: C, weight: usize) -> Self {
         let len = chunk.len();
         Self { len, weight, blocks: VecDeque::from([Block { len, chunks: VecDeque::from([chunk]) }]) }
     }
@@ -392,21 +392,21 @@ mod tests {
     }
 
     #[test]
-    fn strings_as_a_vector() {
+    fn strings_behave_like_a_vector() {
         as_a_vector::<Packed>(|text| text, <[u8]>::to_vec, |taken| taken.as_slice().to_vec());
     }
 
     #[test]
-    fn elements_of_one_size_as_a_vector() {
-        as_a_vector::<VecDeque<Short>>(
-            Short::new,
+    fn fixed_size_elements_behave_like_a_vector() {
+        as_a_vector::<VecDeque<ShortString>>(
+            ShortString::new,
             |text| text.as_slice().to_vec(),
             |taken| taken.as_slice().to_vec(),
         );
     }
 
     #[test]
-    fn chunks_that_are_filled_at_an_end_are_full() {
+    fn chunks_filled_at_an_end_are_full() {
         for front in [true, false] {
             let mut sequence = Sequence::<Packed>::new();
             (0..10 * CHUNK_MAX).for_each(|n| sequence.insert(if front { 0 } else { n }, b"element"));

@@ -2,7 +2,7 @@
 //! Redis since 7.2; large sets are unordered.
 
 use super::entry::TextEntry;
-use super::hash::Small;
+use super::hash::SmallLimits;
 use super::hasher::Hasher;
 use super::packed::Packed;
 use super::table::TextTable;
@@ -83,7 +83,7 @@ impl Set {
     }
 
     /// Adds a member; `true` if it is new.
-    pub(crate) fn add(&mut self, member: &[u8], small: Small) -> bool {
+    pub(crate) fn add(&mut self, member: &[u8], small: SmallLimits) -> bool {
         let number = number::integer(member);
         if let (Self::Integers(sorted, _), Some(number)) = (&mut *self, number) {
             let Err(at) = sorted.binary_search(&number) else { return false };
@@ -204,8 +204,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn as_a_set_of_texts() {
-        let small = Small { set_integers: 40, ..Small::default() };
+    fn behaves_like_a_set_of_texts() {
+        let small = SmallLimits { set_integers: 40, ..SmallLimits::default() };
         for seed in 0..12 {
             let mut random = Random::new(seed);
             let mut set = Set::new(Hasher::new(&mut random));
@@ -227,8 +227,8 @@ mod tests {
                 assert_eq!(set.contains(&member), model.contains(&member));
                 assert_eq!(set.len(), model.len());
                 if step % 100 == 0 {
-                    let told: BTreeSet<_> = set.iter().map(|member| member.as_slice().to_vec()).collect();
-                    assert_eq!(told, model);
+                    let members: BTreeSet<_> = set.iter().map(|member| member.as_slice().to_vec()).collect();
+                    assert_eq!(members, model);
                     let drawn = set.random(&mut random).map(|member| member.as_slice().to_vec());
                     assert!(drawn.map_or(model.is_empty(), |drawn| model.contains(&drawn)));
                 }
@@ -237,17 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_as_redis_reads_them() {
+    fn only_canonical_integers_are_stored_as_integers() {
         let mut set = Set::new(Hasher::new(&mut Random::new(1)));
         for number in ["9223372036854775807", "-9223372036854775808", "0", "-1", "10"] {
-            assert!(set.add(number.as_bytes(), Small::default()));
+            assert!(set.add(number.as_bytes(), SmallLimits::default()));
         }
-        let told: Vec<_> = set.iter().map(|member| member.as_slice().to_vec()).collect();
+        let members: Vec<_> = set.iter().map(|member| member.as_slice().to_vec()).collect();
         let wanted = ["-9223372036854775808", "-1", "0", "10", "9223372036854775807"];
-        assert_eq!(told, wanted.map(|text| text.as_bytes().to_vec()));
+        assert_eq!(members, wanted.map(|text| text.as_bytes().to_vec()));
         for text in ["00", "+1", "-0", "", " 1", "9223372036854775808"] {
             assert!(!set.contains(text.as_bytes()) && !set.remove(text.as_bytes()));
         }
-        assert!(set.add(b"9223372036854775808", Small::default()) && !set.is_integers());
+        assert!(set.add(b"9223372036854775808", SmallLimits::default()) && !set.is_integers());
     }
 }

@@ -7,12 +7,12 @@ const INLINE_BYTES: usize = 22;
 
 /// Always 24 bytes in size.
 #[derive(Debug, Clone)]
-pub(crate) enum Short {
+pub(crate) enum ShortString {
     Inline { length: u8, bytes: [u8; INLINE_BYTES] },
     Boxed(Box<[u8]>),
 }
 
-impl Short {
+impl ShortString {
     pub(crate) fn new(text: &[u8]) -> Self {
         if text.len() > INLINE_BYTES {
             return Self::Boxed(text.into());
@@ -30,7 +30,7 @@ impl Short {
     }
 }
 
-impl Weigh for Short {
+impl Weigh for ShortString {
     fn heap_bytes(&self) -> usize {
         match self {
             Self::Inline { .. } => 0,
@@ -44,12 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_length_in_24_bytes() {
-        assert_eq!(size_of::<Short>(), 24);
+    fn any_length_takes_24_bytes() {
+        assert_eq!(size_of::<ShortString>(), 24);
         for length in [0, 1, 21, 22, 23, 300] {
             let text = vec![b'x'; length];
-            assert_eq!(Short::new(&text).as_slice(), text);
-            assert_eq!(Short::new(&text).heap_bytes() > 0, length > INLINE_BYTES);
+            assert_eq!(ShortString::new(&text).as_slice(), text);
+            assert_eq!(ShortString::new(&text).heap_bytes() > 0, length > INLINE_BYTES);
         }
     }
 }

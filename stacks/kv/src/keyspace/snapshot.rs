@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::stored::{kind, write_value};
 use super::value::Entry;
 use super::{Database, Keyspace};
-use crate::rdb::{About, Writer};
+use crate::rdb::{KeyAttributes, Writer};
 
 /// Entries between checks of the output size.
 const ENTRIES_PER_STEP: usize = 16;
@@ -40,7 +40,7 @@ enum Place {
 
 impl Snapshot {
     /// Whether an entry has to be written early; marks it as done.
-    fn keeps(&mut self, number: usize, hash: u32, key: &[u8]) -> bool {
+    fn claim_early(&mut self, number: usize, hash: u32, key: &[u8]) -> bool {
         let reached = number < self.db || number == self.db && u64::from(hash) < self.cursor;
         !reached && self.early.insert((number, hash, key.into()))
     }
@@ -50,7 +50,7 @@ impl Snapshot {
     }
 
     /// Forgets early entries that the snapshot has passed.
-    fn pass(&mut self) {
+    fn discard_passed(&mut self) {
         if !self.early.is_empty() {
             let next = u32::try_from(self.cursor).unwrap_or(u32::MAX);
             self.early = self.early.split_off(&(self.db, next, Box::default()));
@@ -102,7 +102,7 @@ impl Keyspace {
                 snapshot.places[snapshot.db] = Place::Live(usize::MAX);
                 snapshot.db += 1;
             }
-            snapshot.pass();
+            snapshot.discard_passed();
             // Each call makes progress, even with a small budget.
             if out.len() - start >= budget {
                 self.snapshot = Some(snapshot);
@@ -113,18 +113,18 @@ impl Keyspace {
 
     /// A key is about to change: writes it to the snapshot first.
     #[inline]
-    pub(super) fn keep(&mut self, key: &[u8]) {
+    pub(super) fn write_early(&mut self, key: &[u8]) {
         if self.snapshot.is_some() {
-            self.keep_now(key);
+            self.write_early_now(key);
         }
     }
 
-    fn keep_now(&mut self, key: &[u8]) {
+    fn write_early_now(&mut self, key: &[u8]) {
         let Some(snapshot) = self.snapshot.as_deref_mut() else { return };
         let Some(number) = snapshot.number_of(self.db) else { return };
         let table = &self.databases[self.db].table;
         let hash = table.hash(key);
-        if !snapshot.keeps(number, hash, key) {
+        if !snapshot.claim_early(number, hash, key) {
             return;
         }
         if let Some(position) = table.find(hash, key) {
@@ -135,7 +135,7 @@ impl Keyspace {
     }
 
     /// Retains the contents of a database that was emptied.
-    pub(super) fn keep_database(&mut self, db: usize, held: Database) {
+    pub(super) fn retain_database(&mut self, db: usize, held: Database) {
         if let Some(snapshot) = self.snapshot.as_deref_mut()
             && let Some(number) = snapshot.number_of(db)
         {
@@ -144,7 +144,7 @@ impl Keyspace {
     }
 
     /// Records a SWAPDB.
-    pub(super) fn keep_exchanged(&mut self, a: usize, b: usize) {
+    pub(super) fn track_swap(&mut self, a: usize, b: usize) {
         for place in self.snapshot.iter_mut().flat_map(|snapshot| &mut snapshot.places) {
             match place {
                 Place::Live(db) if *db == a => *db = b,
@@ -161,6 +161,6 @@ fn was_kept(early: &BTreeSet<(usize, u32, Box<[u8]>)>, number: usize, entry: &En
 }
 
 fn write_entry(writer: &mut Writer, db: usize, entry: &Entry, usage: crate::rdb::Usage, out: &mut Vec<u8>) {
-    let about = About { db, deadline: entry.deadline(), usage };
+    let about = KeyAttributes { db, deadline: entry.deadline(), usage };
     writer.entry(about, entry.key(), kind(entry), out, |to, out| write_value(entry, to, out));
 }

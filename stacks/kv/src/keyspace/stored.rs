@@ -1,14 +1,14 @@
 //! Conversion between entries and the RDB format.
 
 use super::Keyspace;
-use super::hash::{Hash, Small};
+use super::hash::{Hash, SmallLimits};
 use super::hasher::Hasher;
 use super::list::List;
 use super::set::Set;
-use super::value::{Entry, Kind as _, Value};
+use super::value::{Entry, Value, ValueType as _};
 use super::zset::Zset;
-use crate::now::Now;
-use crate::rdb::{Header, Kind, Part, RdbFault, Sink, ValueReader, ValueWriter, write_payload};
+use crate::rdb::{Header, Part, RdbFault, Sink, ValueKind, ValueReader, ValueWriter, write_payload};
+use crate::timestamp::Timestamp;
 
 /// The result of loading a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,13 +22,13 @@ pub struct Loaded {
 }
 
 /// The type of an entry's value.
-pub(super) fn kind(entry: &Entry) -> Kind {
+pub(super) fn kind(entry: &Entry) -> ValueKind {
     match entry.value() {
-        None | Some(Value::Text(_)) => Kind::String,
-        Some(Value::List(_)) => Kind::List,
-        Some(Value::Hash(_)) => Kind::Hash,
-        Some(Value::Set(_)) => Kind::Set,
-        Some(Value::Zset(_)) => Kind::Zset,
+        None | Some(Value::Text(_)) => ValueKind::String,
+        Some(Value::List(_)) => ValueKind::List,
+        Some(Value::Hash(_)) => ValueKind::Hash,
+        Some(Value::Set(_)) => ValueKind::Set,
+        Some(Value::Zset(_)) => ValueKind::Zset,
     }
 }
 
@@ -71,17 +71,17 @@ enum Growing {
 }
 
 impl Growing {
-    fn new(kind: Kind, hasher: &Hasher) -> Self {
+    fn new(kind: ValueKind, hasher: &Hasher) -> Self {
         Self::Value(match kind {
-            Kind::String => return Self::Text(Vec::new()),
-            Kind::List => List::empty(hasher.clone()),
-            Kind::Set => Set::empty(hasher.clone()),
-            Kind::Hash => Hash::empty(hasher.clone()),
-            Kind::Zset => Zset::empty(hasher.clone()),
+            ValueKind::String => return Self::Text(Vec::new()),
+            ValueKind::List => List::empty(hasher.clone()),
+            ValueKind::Set => Set::empty(hasher.clone()),
+            ValueKind::Hash => Hash::empty(hasher.clone()),
+            ValueKind::Zset => Zset::empty(hasher.clone()),
         })
     }
 
-    fn add(&mut self, part: Part<'_>, small: Small) -> Result<(), RdbFault> {
+    fn add(&mut self, part: Part<'_>, small: SmallLimits) -> Result<(), RdbFault> {
         let new = match (self, part) {
             (Self::Text(text), Part::Element(bytes)) => {
                 text.extend_from_slice(bytes);
@@ -96,7 +96,7 @@ impl Growing {
             (Self::Value(Value::Zset(zset)), Part::Scored(member, score)) => {
                 zset.insert(member, score, small).is_none()
             }
-            _ => return Err(RdbFault::Damaged("a part of another type of value")),
+            _ => return Err(RdbFault::Damaged("a part that does not match the type of the value")),
         };
         if new { Ok(()) } else { Err(RdbFault::Twice("a member or field")) }
     }
@@ -115,16 +115,16 @@ impl Growing {
 
 /// The key and value being received.
 #[derive(Debug, Default)]
-pub(crate) struct Coming(Option<(Header, Growing)>);
+pub(crate) struct PendingKey(Option<(Header, Growing)>);
 
 /// Inserts the contents of a snapshot into the databases.
-pub(crate) struct Filling<'a> {
+pub(crate) struct KeyspaceSink<'a> {
     pub(crate) keys: &'a mut Keyspace,
-    pub(crate) coming: &'a mut Coming,
+    pub(crate) coming: &'a mut PendingKey,
     pub(crate) loaded: &'a mut Loaded,
 }
 
-impl Sink for Filling<'_> {
+impl Sink for KeyspaceSink<'_> {
     fn begin(&mut self, header: Header) -> Result<(), RdbFault> {
         let databases = self.keys.databases();
         if header.db >= databases {
@@ -165,7 +165,7 @@ impl Sink for Filling<'_> {
             let at = digits.format(at).as_bytes();
             self.keys.log.append(header.db, &[b"RESTORE", &header.key, at, &payload, b"REPLACE", b"ABSTTL"]);
         }
-        self.keys.place(entry);
+        self.keys.insert_entry(entry);
         self.keys.set_usage(&header.key, header.usage);
         self.loaded.keys += 1;
         Ok(())
@@ -175,7 +175,7 @@ impl Sink for Filling<'_> {
 /// A single value without a key.
 struct Single<'a> {
     hasher: &'a Hasher,
-    small: Small,
+    small: SmallLimits,
     growing: Option<Growing>,
 }
 
@@ -192,7 +192,7 @@ impl Sink for Single<'_> {
 
     fn end(&mut self) -> Result<(), RdbFault> {
         let empty = self.growing.as_ref().is_none_or(Growing::is_empty);
-        if empty { Err(RdbFault::Damaged("a value with nothing in it")) } else { Ok(()) }
+        if empty { Err(RdbFault::Damaged("an empty value")) } else { Ok(()) }
     }
 }
 
@@ -207,7 +207,7 @@ impl Keyspace {
 
     /// Applies access information from a snapshot if the policy uses it.
     pub(crate) fn set_usage(&mut self, key: &[u8], usage: crate::rdb::Usage) {
-        let (policy, now): (_, Now) = (self.policy, self.now);
+        let (policy, now): (_, Timestamp) = (self.policy, self.now);
         let table = &mut self.databases[self.db].table;
         if let Some(position) = table.find(table.hash(key), key) {
             policy.restored(table.at_mut(position), now, usage);

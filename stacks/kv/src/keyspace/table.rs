@@ -5,8 +5,8 @@
 //! large the table is. Since the order never changes, a scan's cursor is a hash: a scan in steps visits every
 //! entry that is present throughout, even if the table grows or shrinks.
 
-use super::entry::{Content, Entry};
-use super::hasher::{Hasher, HasherAtHand};
+use super::entry::{Entry, EntryValue};
+use super::hasher::{Hasher, TableHasher};
 use super::segment::Segment;
 use crate::limits::{DIRECTORY_BITS_MAX, RANDOM_TRIES, SCAN_SLOTS_PER_ELEMENT, SEGMENT_ENTRIES_MAX};
 use crate::random::Random;
@@ -21,7 +21,7 @@ pub(crate) struct Position {
 /// Entries by their keys.
 #[derive(Debug)]
 pub(crate) struct Table<V> {
-    hasher: HasherAtHand,
+    hasher: TableHasher,
     len: usize,
     /// Heap memory of the entries, and the number of slots.
     heap: usize,
@@ -37,12 +37,12 @@ pub(crate) struct Table<V> {
 /// A table with string values.
 pub(crate) type TextTable = Table<Vec<u8>>;
 
-impl<V: Content> Table<V> {
+impl<V: EntryValue> Table<V> {
     pub(crate) fn new(hasher: &Hasher) -> Self {
-        Self::with(hasher.at_hand())
+        Self::with(hasher.for_table())
     }
 
-    fn with(hasher: HasherAtHand) -> Self {
+    fn with(hasher: TableHasher) -> Self {
         Self {
             hasher,
             len: 0,
@@ -77,9 +77,9 @@ impl<V: Content> Table<V> {
     }
 
     /// Prefetches the memory that [`find`](Self::find) will access. The result has no meaning.
-    pub(crate) fn warm(&self, key: &[u8]) -> u32 {
+    pub(crate) fn prefetch(&self, key: &[u8]) -> u32 {
         let hash = self.hash(key);
-        self.segments[self.segment_of(hash)].warm(hash)
+        self.segments[self.segment_of(hash)].prefetch(hash)
     }
 
     /// An entry with this hash that satisfies a predicate.
@@ -291,7 +291,7 @@ impl<V: Content> Table<V> {
     }
 }
 
-impl<V: Content> Clone for Table<V> {
+impl<V: EntryValue> Clone for Table<V> {
     fn clone(&self) -> Self {
         let mut copy = Self::with(self.hasher.clone());
         for entry in self.iter() {

@@ -15,7 +15,7 @@ fn check_books(table: &TextTable) {
 }
 
 #[test]
-fn as_a_map() {
+fn behaves_like_a_map() {
     for seed in 0..4 {
         let mut random = Random::new(seed);
         let (mut table, mut model) = (table(seed), BTreeMap::new());
@@ -46,7 +46,7 @@ fn as_a_map() {
 }
 
 #[test]
-fn a_scan_sees_all_that_stays() {
+fn a_scan_visits_every_entry_present_throughout() {
     for seed in 0..6 {
         let mut random = Random::new(seed);
         let mut table = table(seed);
@@ -54,10 +54,10 @@ fn a_scan_sees_all_that_stays() {
         stays.iter().for_each(|key| {
             table.set(key, b"");
         });
-        let (mut seen, mut cursor, mut made) = (BTreeSet::new(), 0, 0);
+        let (mut visited, mut cursor, mut made) = (BTreeSet::new(), 0, 0);
         loop {
             cursor = table.scan(cursor, 1 + random.below(30), |entry| {
-                seen.insert(entry.key().to_vec());
+                visited.insert(entry.key().to_vec());
             });
             if cursor == 0 {
                 break;
@@ -72,7 +72,7 @@ fn a_scan_sees_all_that_stays() {
                 }
             }
         }
-        assert!(seen.is_superset(&stays), "seed {seed}");
+        assert!(visited.is_superset(&stays), "seed {seed}");
         check_books(&table);
     }
 }
@@ -83,22 +83,22 @@ fn a_scan_is_bounded() {
     (0..50_000).for_each(|i: u32| {
         table.set(&i.to_le_bytes(), b"");
     });
-    let (mut cursor, mut steps, mut seen) = (0, 0, 0);
+    let (mut cursor, mut steps, mut total) = (0, 0, 0);
     loop {
         let mut visited = 0;
         cursor = table.scan(cursor, 10, |_| visited += 1);
         assert!(visited <= 12, "{visited}");
-        (steps, seen) = (steps + 1, seen + visited);
+        (steps, total) = (steps + 1, total + visited);
         if cursor == 0 {
             break;
         }
     }
-    assert_eq!(seen, 50_000);
+    assert_eq!(total, 50_000);
     assert!(steps <= 50_000 / 8);
 }
 
 #[test]
-fn random_entries_are_fair() {
+fn random_entries_are_uniform() {
     let mut random = Random::new(3);
     let mut table = table(3);
     (0..64u8).for_each(|i| {

@@ -1,6 +1,6 @@
 //! Values other than short strings.
 
-use super::entry::Content;
+use super::entry::EntryValue;
 use super::hash::Hash;
 use super::hasher::Hasher;
 use super::list::List;
@@ -60,8 +60,8 @@ impl Value {
     }
 }
 
-impl Content for Value {
-    fn of_text(text: Vec<u8>) -> Self {
+impl EntryValue for Value {
+    fn from_text(text: Vec<u8>) -> Self {
         Self::Text(text)
     }
 
@@ -85,20 +85,20 @@ impl Content for Value {
 }
 
 /// A type of value that commands operate on.
-pub(crate) trait Kind: Sized {
+pub(crate) trait ValueType: Sized {
     fn empty(hasher: Hasher) -> Value;
-    fn of(value: &Value) -> Option<&Self>;
+    fn from_value(value: &Value) -> Option<&Self>;
     fn of_mut(value: &mut Value) -> Option<&mut Self>;
 }
 
 macro_rules! kind {
     ($type:ty, $variant:ident, $empty:expr) => {
-        impl Kind for $type {
+        impl ValueType for $type {
             fn empty(hasher: Hasher) -> Value {
                 let empty: fn(Hasher) -> $type = $empty;
                 Value::$variant(empty(hasher))
             }
-            fn of(value: &Value) -> Option<&Self> {
+            fn from_value(value: &Value) -> Option<&Self> {
                 if let Value::$variant(inner) = value { Some(inner) } else { None }
             }
             fn of_mut(value: &mut Value) -> Option<&mut Self> {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_value_needs_little_beside_its_bytes() {
+    fn small_values_have_little_overhead() {
         assert!(size_of::<Value>() <= 48);
     }
 }

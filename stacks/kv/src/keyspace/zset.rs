@@ -4,11 +4,11 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use super::hash::Small;
+use super::hash::SmallLimits;
 use super::hasher::Hasher;
 use super::packed::Packed;
 use super::sequence::Sequence;
-use super::short::Short;
+use super::short::ShortString;
 use super::table::TextTable;
 use super::weight::Weigh;
 use crate::limits::SMALL_ENTRIES_MAX;
@@ -18,12 +18,12 @@ const SCORE_BYTES: usize = size_of::<f64>();
 
 /// A reference to a member with its score.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scored<'a> {
+pub(crate) struct ScoredMember<'a> {
     pub(crate) member: &'a [u8],
     pub(crate) score: f64,
 }
 
-impl<'a> Scored<'a> {
+impl<'a> ScoredMember<'a> {
     /// Decodes an element of a small set: the score, then the member.
     fn unpack(text: &'a [u8]) -> Self {
         let (score, member) = text.split_at(SCORE_BYTES.min(text.len()));
@@ -38,18 +38,18 @@ impl<'a> Scored<'a> {
 
 /// A member that was removed, or an element of a large set.
 #[derive(Debug, Clone)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedMember {
     pub(crate) score: f64,
-    text: Short,
+    text: ShortString,
 }
 
-impl Ranked {
-    pub(crate) fn as_scored(&self) -> Scored<'_> {
-        Scored { member: self.text.as_slice(), score: self.score }
+impl RankedMember {
+    pub(crate) fn as_scored(&self) -> ScoredMember<'_> {
+        ScoredMember { member: self.text.as_slice(), score: self.score }
     }
 }
 
-impl Weigh for Ranked {
+impl Weigh for RankedMember {
     fn heap_bytes(&self) -> usize {
         self.text.heap_bytes()
     }
@@ -65,7 +65,7 @@ pub(crate) enum Zset {
 #[derive(Debug, Clone)]
 pub(crate) struct Large {
     scores: TextTable,
-    order: Sequence<VecDeque<Ranked>>,
+    order: Sequence<VecDeque<RankedMember>>,
 }
 
 fn score_of(value: Option<&[u8]>) -> Option<f64> {
@@ -105,7 +105,7 @@ impl Zset {
     }
 
     /// Sets a member's score and returns the previous one.
-    pub(crate) fn insert(&mut self, member: &[u8], score: f64, small: Small) -> Option<f64> {
+    pub(crate) fn insert(&mut self, member: &[u8], score: f64, small: SmallLimits) -> Option<f64> {
         let old = self.rank(member);
         if let Some((_, same)) = old.filter(|(_, old)| *old == score) {
             return Some(same);
@@ -124,7 +124,7 @@ impl Zset {
         let at = self.position(score, member);
         match self {
             Self::Small(members, _) => members.insert_parts(at, &[&score.to_le_bytes(), member]),
-            Self::Large(large) => large.insert(at, Scored { member, score }),
+            Self::Large(large) => large.insert(at, ScoredMember { member, score }),
         }
         old.map(|(_, score)| score)
     }
@@ -136,11 +136,11 @@ impl Zset {
     }
 
     /// Removes the member at a rank.
-    pub(crate) fn remove_at(&mut self, rank: usize) -> Option<Ranked> {
+    pub(crate) fn remove_at(&mut self, rank: usize) -> Option<RankedMember> {
         match self {
             Self::Small(members, _) => {
-                let Scored { member, score } = members.get(rank).map(Scored::unpack)?;
-                let taken = Ranked { score, text: Short::new(member) };
+                let ScoredMember { member, score } = members.get(rank).map(ScoredMember::unpack)?;
+                let taken = RankedMember { score, text: ShortString::new(member) };
                 members.remove(rank, 1);
                 Some(taken)
             }
@@ -165,41 +165,43 @@ impl Zset {
         }
     }
 
-    pub(crate) fn at(&self, rank: usize) -> Option<Scored<'_>> {
+    pub(crate) fn at(&self, rank: usize) -> Option<ScoredMember<'_>> {
         match self {
-            Self::Small(members, _) => members.get(rank).map(Scored::unpack),
-            Self::Large(large) => large.order.get(rank).map(Ranked::as_scored),
+            Self::Small(members, _) => members.get(rank).map(ScoredMember::unpack),
+            Self::Large(large) => large.order.get(rank).map(RankedMember::as_scored),
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Scored<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ScoredMember<'_>> {
         self.iter_from(0)
     }
 
-    pub(crate) fn iter_from(&self, rank: usize) -> impl Iterator<Item = Scored<'_>> {
+    pub(crate) fn iter_from(&self, rank: usize) -> impl Iterator<Item = ScoredMember<'_>> {
         let (small, large) = self.parts();
-        let small = small.into_iter().flat_map(move |members| members.iter_from(rank)).map(Scored::unpack);
-        let large = large.into_iter().flat_map(move |order| order.iter_from(rank)).map(Ranked::as_scored);
+        let small =
+            small.into_iter().flat_map(move |members| members.iter_from(rank)).map(ScoredMember::unpack);
+        let large =
+            large.into_iter().flat_map(move |order| order.iter_from(rank)).map(RankedMember::as_scored);
         small.chain(large)
     }
 
     /// Members from a rank down to the lowest.
-    pub(crate) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = Scored<'_>> {
+    pub(crate) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = ScoredMember<'_>> {
         let (small, large) = self.parts();
         let small = small.into_iter().flat_map(move |members| members.iter_until(rank + 1).rev());
         let large = large.into_iter().flat_map(move |order| order.iter_back_from(rank));
-        small.map(Scored::unpack).chain(large.map(Ranked::as_scored))
+        small.map(ScoredMember::unpack).chain(large.map(RankedMember::as_scored))
     }
 
     /// The rank of the first member for which `before` is false.
-    pub(crate) fn partition_point(&self, before: impl Fn(Scored<'_>) -> bool) -> usize {
+    pub(crate) fn partition_point(&self, before: impl Fn(ScoredMember<'_>) -> bool) -> usize {
         match self {
             Self::Small(..) => self.iter().take_while(|scored| before(*scored)).count(),
             Self::Large(large) => large.order.partition_point(|member| before(member.as_scored())),
         }
     }
 
-    pub(crate) fn random(&self, random: &mut Random) -> Option<Scored<'_>> {
+    pub(crate) fn random(&self, random: &mut Random) -> Option<ScoredMember<'_>> {
         self.at(random.below(self.len()))
     }
 
@@ -219,7 +221,7 @@ impl Zset {
     fn grow(&mut self) {
         if let Self::Small(members, hasher) = self {
             let mut large = Large { scores: TextTable::new(hasher), order: Sequence::new() };
-            for scored in members.iter().map(Scored::unpack) {
+            for scored in members.iter().map(ScoredMember::unpack) {
                 large.insert(large.order.len(), scored);
             }
             *self = Self::Large(Box::new(large));
@@ -230,7 +232,7 @@ impl Zset {
         self.partition_point(|scored| scored.is_before(score, member))
     }
 
-    fn parts(&self) -> (Option<&Packed>, Option<&Sequence<VecDeque<Ranked>>>) {
+    fn parts(&self) -> (Option<&Packed>, Option<&Sequence<VecDeque<RankedMember>>>) {
         match self {
             Self::Small(members, _) => (Some(members), None),
             Self::Large(large) => (None, Some(&large.order)),
@@ -239,9 +241,9 @@ impl Zset {
 }
 
 impl Large {
-    fn insert(&mut self, rank: usize, scored: Scored<'_>) {
+    fn insert(&mut self, rank: usize, scored: ScoredMember<'_>) {
         self.scores.set(scored.member, &scored.score.to_le_bytes());
-        self.order.insert(rank, Ranked { score: scored.score, text: Short::new(scored.member) });
+        self.order.insert(rank, RankedMember { score: scored.score, text: ShortString::new(scored.member) });
     }
 }
 
@@ -251,8 +253,8 @@ mod tests {
 
     /// Random changes to small and large sets, compared with a sorted vector.
     #[test]
-    fn as_a_sorted_vector() {
-        let small = Small::default();
+    fn behaves_like_a_sorted_vector() {
+        let small = SmallLimits::default();
         for most in [20, small.zset_entries, 10 * small.zset_entries] {
             let mut random = Random::new(most as u64);
             let mut zset = Zset::new(Hasher::new(&mut random));
@@ -275,7 +277,7 @@ mod tests {
                 if step % 100 == 0 {
                     let at = random.below(model.len() + 1);
                     let expected = |(score, text): &(i64, Vec<u8>)| (*score as f64, text.clone());
-                    let found = |scored: Scored<'_>| (scored.score, scored.member.to_vec());
+                    let found = |scored: ScoredMember<'_>| (scored.score, scored.member.to_vec());
                     assert!(zset.iter_from(at).map(found).eq(model[at..].iter().map(expected)));
                     if at < model.len() {
                         let back = model[..=at].iter().rev().map(expected);
@@ -293,8 +295,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_is_what_the_configuration_says() {
-        let small = Small { zset_entries: 3, zset_bytes: 10, ..Small::default() };
+    fn the_configuration_limits_small_collections() {
+        let small = SmallLimits { zset_entries: 3, zset_bytes: 10, ..SmallLimits::default() };
         let fresh = || Zset::new(Hasher::new(&mut Random::new(1)));
         let mut zset = fresh();
         zset.insert(&[b'a'; 10], 1.0, small);
@@ -311,7 +313,7 @@ mod tests {
         zset.insert(b"d", 0.0, small);
         assert!(!zset.is_small() && zset.iter().map(|scored| scored.member[0]).eq(*b"dbca"));
         let mut zset = fresh();
-        zset.insert(b"a", 0.0, Small { zset_entries: 0, ..small });
+        zset.insert(b"a", 0.0, SmallLimits { zset_entries: 0, ..small });
         assert!(!zset.is_small());
     }
 }

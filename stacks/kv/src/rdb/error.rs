@@ -17,13 +17,13 @@ pub struct RdbError {
 #[non_exhaustive]
 pub enum RdbFault {
     /// The data is not a snapshot.
-    #[error("it does not begin as a snapshot does, with REDIS and four digits")]
+    #[error("it is not a snapshot: it does not start with REDIS and four digits")]
     NotRdb,
     /// The version is not supported.
-    #[error("version {0} of the format is not known; up to {max} is, which Redis 7.2 writes", max = super::VERSION_MAX)]
+    #[error("format version {0} is not supported; the newest supported one is {max} (Redis 7.2)", max = super::VERSION_MAX)]
     Version(u16),
     /// The type is not supported.
-    #[error("{0} (type {1}) cannot be kept here: delete the key before the snapshot is made")]
+    #[error("{0} (type {1}) is not supported: delete the key before saving the snapshot")]
     Unsupported(&'static str, u8),
     /// The type is unknown.
     #[error("type {0} is not known")]
@@ -38,25 +38,25 @@ pub enum RdbFault {
     #[error("{0} comes twice")]
     Twice(&'static str),
     /// The database does not exist here.
-    #[error("it is in database {0}, and there are {1}: start the server with more (--databases)")]
+    #[error("it is in database {0}, but there are only {1}: start the server with more (--databases)")]
     Database(u64, usize),
     /// The checksum does not match.
-    #[error("the checksum is wrong: the bytes are not those that were written")]
+    #[error("the checksum does not match")]
     Checksum,
     /// The data is incomplete.
-    #[error("it ends there, before its end")]
+    #[error("the data ends unexpectedly")]
     CutOff,
 }
 
 /// Why a parsing step stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StepError {
     /// More bytes are needed.
     Partial,
     Fault(RdbFault),
 }
 
-impl From<RdbFault> for Stop {
+impl From<RdbFault> for StepError {
     fn from(fault: RdbFault) -> Self {
         Self::Fault(fault)
     }

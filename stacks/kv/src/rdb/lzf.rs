@@ -64,8 +64,8 @@ impl Compressor {
         let (mut at, mut literal) = (0, 0);
         while at + 2 < input.len() && out.len() - start + (at - literal) + 4 < input.len() {
             let place = &mut self.table[hash(&input[at..at + 3], bits)];
-            let seen = std::mem::replace(place, at as u32 + 1) as usize;
-            let Some(from) = seen.checked_sub(1).filter(|from| at - from <= BACK_MAX) else {
+            let previous = std::mem::replace(place, at as u32 + 1) as usize;
+            let Some(from) = previous.checked_sub(1).filter(|from| at - from <= BACK_MAX) else {
                 at += 1;
                 continue;
             };
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_it_was() {
+    fn compression_round_trips() {
         let mut random = crate::random::Random::new(3);
         let mut compressor = Compressor::default();
         for length in [0, 1, 4, 20, 21, 264, 300, 5000, 40_000] {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_told() {
+    fn damage_is_an_error() {
         // A reference before the beginning; a truncated run; a reference without its second byte.
         for bytes in [&[0x20, 0][..], &[5, 1, 2], &[0, 1, 0x20], &[0, 1, 0xe0]] {
             assert_eq!(decompress(bytes, 100, &mut b"something before".to_vec()), None, "{bytes:?}");

@@ -22,7 +22,7 @@ mod write;
 pub use error::{RdbError, RdbFault};
 pub(crate) use read::{Reader, check_payload};
 pub(crate) use value::ValueReader;
-pub(crate) use write::{About, ValueWriter, Writer, write_payload};
+pub(crate) use write::{KeyAttributes, ValueWriter, Writer, write_payload};
 
 use crc::{CRC_64_REDIS, Crc, Table};
 
@@ -50,7 +50,7 @@ mod opcode {
 
 /// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     String,
     List,
     Set,
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
 pub(crate) struct Header {
     pub(crate) db: usize,
     pub(crate) key: Vec<u8>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     /// Deadline in Unix milliseconds.
     pub(crate) deadline: Option<u64>,
     pub(crate) usage: Usage,

@@ -50,7 +50,7 @@ type Entry<'a> = Result<Element<'a>, RdbFault>;
 
 impl<'a> Elements<'a> {
     pub(super) fn ziplist(blob: &'a [u8]) -> Result<Self, RdbFault> {
-        let damaged = RdbFault::Damaged("a ziplist that is damaged");
+        let damaged = RdbFault::Damaged("a damaged ziplist");
         // The length, the offset of the last entry, the count.
         let (head, rest) = blob.split_at_checked(10).ok_or(damaged)?;
         let count = u16::from_le_bytes([head[8], head[9]]);
@@ -58,7 +58,7 @@ impl<'a> Elements<'a> {
     }
 
     pub(super) fn listpack(blob: &'a [u8]) -> Result<Self, RdbFault> {
-        let damaged = RdbFault::Damaged("a listpack that is damaged");
+        let damaged = RdbFault::Damaged("a damaged listpack");
         let (head, rest) = blob.split_at_checked(6).ok_or(damaged)?;
         let count = u16::from_le_bytes([head[4], head[5]]);
         Self::list(blob.len(), head, rest, count, Form::Listpack).ok_or(damaged)
@@ -73,7 +73,7 @@ impl<'a> Elements<'a> {
     }
 
     pub(super) fn intset(blob: &'a [u8]) -> Result<Self, RdbFault> {
-        let damaged = RdbFault::Damaged("an intset that is damaged");
+        let damaged = RdbFault::Damaged("a damaged intset");
         let (head, rest) = blob.split_at_checked(8).ok_or(damaged)?;
         let bytes = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
         let count = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
@@ -83,7 +83,7 @@ impl<'a> Elements<'a> {
     }
 
     pub(super) fn zipmap(blob: &'a [u8]) -> Result<Self, RdbFault> {
-        let damaged = RdbFault::Damaged("a zipmap that is damaged");
+        let damaged = RdbFault::Damaged("a damaged zipmap");
         let (count, rest) = blob.split_first().ok_or(damaged)?;
         let (last, rest) = rest.split_last().ok_or(damaged)?;
         let left = (*count < 254).then_some(u64::from(*count) * 2);
@@ -94,10 +94,10 @@ impl<'a> Elements<'a> {
     /// The fault of this encoding.
     fn damaged(&self) -> RdbFault {
         RdbFault::Damaged(match self.form {
-            Form::Ziplist => "a ziplist that is damaged",
-            Form::Listpack => "a listpack that is damaged",
-            Form::Intset(_) => "an intset that is damaged",
-            Form::Zipmap { .. } => "a zipmap that is damaged",
+            Form::Ziplist => "a damaged ziplist",
+            Form::Listpack => "a damaged listpack",
+            Form::Intset(_) => "a damaged intset",
+            Form::Zipmap { .. } => "a damaged zipmap",
         })
     }
 
@@ -282,7 +282,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_in_them() {
+    fn decodes_every_encoding() {
         for (decode, blob, elements) in TABLE {
             let expected = elements.iter().map(|text| text.as_bytes().to_vec()).collect();
             assert_eq!(all(*decode, blob), Ok(expected), "{blob:?}");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_cut_or_changed_is_told_or_another_value() {
+    fn corruption_is_an_error_or_another_value() {
         for (decode, blob, _) in TABLE {
             for cut in 0..blob.len() {
                 assert!(all(*decode, &blob[..cut]).is_err(), "{cut} bytes of {blob:?}");

@@ -2,7 +2,7 @@
 
 use crc::{Digest, Table};
 
-use super::error::{RdbError, RdbFault, Stop};
+use super::error::{RdbError, RdbFault, StepError};
 use super::text::Cursor;
 use super::{CRC64, Header, Sink, Usage, VERSION_MAX, ValueReader, opcode};
 
@@ -103,8 +103,8 @@ impl Reader {
             let mut cursor = Cursor::new(&input[at..]);
             match self.step(&mut cursor, sink) {
                 Ok(()) => {}
-                Err(Stop::Partial) => break,
-                Err(Stop::Fault(fault)) => return Err(self.error(fault)),
+                Err(StepError::Partial) => break,
+                Err(StepError::Fault(fault)) => return Err(self.error(fault)),
             }
             let done = &input[at..at + cursor.at];
             if !self.is_done() {
@@ -117,7 +117,7 @@ impl Reader {
     }
 
     /// One step; without enough bytes, nothing changes.
-    fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<(), Stop> {
+    fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<(), StepError> {
         match &mut self.state {
             State::Start => {
                 self.version = version(cursor.array()?)?;
@@ -150,7 +150,7 @@ impl Reader {
         Ok(())
     }
 
-    fn opcode(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn opcode(&mut self, cursor: &mut Cursor<'_>) -> Result<(), StepError> {
         match cursor.byte()? {
             opcode::EXPIRES_MS => self.deadline = Some(deadline(i64::from_le_bytes(cursor.array()?))),
             opcode::EXPIRES_S => {
@@ -167,7 +167,7 @@ impl Reader {
             opcode::AUX => self.state = State::Skip(1),
             opcode::FUNCTION => self.state = State::Skip(0),
             code @ opcode::MODULE => {
-                return Err(RdbFault::Unsupported("what a module keeps beside keys", code).into());
+                return Err(RdbFault::Unsupported("auxiliary data of a module", code).into());
             }
             opcode::END if self.version <= UNCHECKED_VERSION_MAX => self.state = State::End,
             opcode::END => self.state = State::Checksum,
@@ -183,7 +183,7 @@ impl Reader {
         Ok(())
     }
 
-    fn key(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<(), Stop> {
+    fn key(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<(), StepError> {
         let key = cursor.string()?.into_owned();
         let State::Key(value) = std::mem::replace(&mut self.state, State::Opcode) else { return Ok(()) };
         self.key = Some(name(&key));
@@ -245,12 +245,12 @@ impl ValueReader {
             match reader.step(&mut cursor, sink) {
                 Ok(true) => break,
                 Ok(false) => {}
-                Err(Stop::Partial) => return Err(RdbFault::CutOff),
-                Err(Stop::Fault(fault)) => return Err(fault),
+                Err(StepError::Partial) => return Err(RdbFault::CutOff),
+                Err(StepError::Fault(fault)) => return Err(fault),
             }
         }
         if cursor.at != rest.len() {
-            return Err(RdbFault::Damaged("something behind the value"));
+            return Err(RdbFault::Damaged("trailing data after the value"));
         }
         sink.end()
     }

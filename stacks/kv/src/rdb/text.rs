@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::error::{RdbFault, Stop};
+use super::error::{RdbFault, StepError};
 use super::lzf::{self, Compressor};
 use crate::limits::STRING_BYTES_MAX;
 use crate::number;
@@ -37,24 +37,24 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Stop> {
-        let end = self.at.checked_add(count).ok_or(Stop::Partial)?;
-        let taken = self.bytes.get(self.at..end).ok_or(Stop::Partial)?;
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], StepError> {
+        let end = self.at.checked_add(count).ok_or(StepError::Partial)?;
+        let taken = self.bytes.get(self.at..end).ok_or(StepError::Partial)?;
         self.at = end;
         Ok(taken)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], StepError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Stop> {
+    pub(super) fn byte(&mut self) -> Result<u8, StepError> {
         Ok(self.array::<1>()?[0])
     }
 
-    fn length_or_special(&mut self) -> Result<Length, Stop> {
+    fn length_or_special(&mut self) -> Result<Length, StepError> {
         let first = self.byte()?;
         Ok(match first >> 6 {
             0b00 => Length::Bytes(u64::from(first)),
@@ -62,20 +62,20 @@ impl<'a> Cursor<'a> {
             SPECIAL => Length::Special(first & 0x3f),
             _ if first == BITS_32 => Length::Bytes(u64::from(u32::from_be_bytes(self.array()?))),
             _ if first == BITS_64 => Length::Bytes(u64::from_be_bytes(self.array()?)),
-            _ => return Err(RdbFault::Damaged("a length that means nothing").into()),
+            _ => return Err(RdbFault::Damaged("an invalid length").into()),
         })
     }
 
     /// Reads a length or count.
-    pub(super) fn length(&mut self) -> Result<u64, Stop> {
+    pub(super) fn length(&mut self) -> Result<u64, StepError> {
         match self.length_or_special()? {
             Length::Bytes(length) => Ok(length),
-            Length::Special(_) => Err(RdbFault::Damaged("a string where a number is to be").into()),
+            Length::Special(_) => Err(RdbFault::Damaged("a string instead of a number").into()),
         }
     }
 
     /// Reads a string; integers are converted to text.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, Stop> {
+    pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, StepError> {
         let integer = |value: i32| Cow::Owned(itoa::Buffer::new().format(value).as_bytes().to_vec());
         match self.length_or_special()? {
             Length::Bytes(length) => Ok(Cow::Borrowed(self.take(bounded(length)?)?)),
@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
             Length::Special(LZF) => {
                 let (compressed, length) = (bounded(self.length()?)?, bounded(self.length()?)?);
                 let input = self.take(compressed)?;
-                let damaged = RdbFault::Damaged("a compressed string that is damaged");
+                let damaged = RdbFault::Damaged("a damaged compressed string");
                 if length > lzf::longest(input.len()) {
                     return Err(damaged.into());
                 }
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
                 lzf::decompress(input, length, &mut out).ok_or(damaged)?;
                 Ok(Cow::Owned(out))
             }
-            Length::Special(_) => Err(RdbFault::Damaged("an encoding of a string that means nothing").into()),
+            Length::Special(_) => Err(RdbFault::Damaged("an invalid string encoding").into()),
         }
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_and_every_cut() {
+    fn every_encoding_in_chunks() {
         let texts: &[&[u8]] = &[
             b"",
             b"a",
@@ -178,7 +178,11 @@ mod tests {
                 let mut cursor = Cursor::new(&out);
                 assert_eq!((cursor.string().as_deref(), cursor.at), (Ok(*text), out.len()));
                 for cut in 0..out.len().min(80) {
-                    assert_eq!(Cursor::new(&out[..cut]).string(), Err(Stop::Partial), "{cut} of {out:?}");
+                    assert_eq!(
+                        Cursor::new(&out[..cut]).string(),
+                        Err(StepError::Partial),
+                        "{cut} of {out:?}"
+                    );
                 }
             }
         }
@@ -190,15 +194,15 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_checked_before_anything_is_kept() {
+    fn lengths_are_checked_before_allocating() {
         for (bytes, fault) in [
             (&[0x81, 0xff, 0, 0, 0, 0, 0, 0, 0][..], RdbFault::TooLong(0xff << 56)),
             (&[0x80, 0xff, 0, 0, 0], RdbFault::TooLong(0xff << 24)),
-            (&[0xc3, 1, 0x80, 0x10, 0, 0, 0, 0], RdbFault::Damaged("a compressed string that is damaged")),
-            (&[0xc4], RdbFault::Damaged("an encoding of a string that means nothing")),
-            (&[0x82], RdbFault::Damaged("a length that means nothing")),
+            (&[0xc3, 1, 0x80, 0x10, 0, 0, 0, 0], RdbFault::Damaged("a damaged compressed string")),
+            (&[0xc4], RdbFault::Damaged("an invalid string encoding")),
+            (&[0x82], RdbFault::Damaged("an invalid length")),
         ] {
-            assert_eq!(Cursor::new(bytes).string(), Err(Stop::Fault(fault)), "{bytes:?}");
+            assert_eq!(Cursor::new(bytes).string(), Err(StepError::Fault(fault)), "{bytes:?}");
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::error::{RdbFault, Stop};
+use super::error::{RdbFault, StepError};
 use super::packed::{Element, Elements};
 use super::text::Cursor;
-use super::{Kind, Part, Sink};
+use super::{Part, Sink, ValueKind};
 use crate::number;
 
 /// The encoding of a value.
@@ -37,7 +37,7 @@ enum Packed {
 /// Reads a value.
 #[derive(Debug)]
 pub(crate) struct ValueReader {
-    kind: Kind,
+    kind: ValueKind,
     form: Form,
     /// Remaining elements or nodes, once known.
     left: Option<u64>,
@@ -51,36 +51,36 @@ impl ValueReader {
     /// A reader for this type.
     pub(crate) fn new(code: u8) -> Result<Self, RdbFault> {
         let (kind, form) = match code {
-            0 => (Kind::String, Form::String),
-            1 => (Kind::List, Form::List),
-            2 => (Kind::Set, Form::Set),
-            3 => (Kind::Zset, Form::ZsetText),
-            4 => (Kind::Hash, Form::Hash),
-            5 => (Kind::Zset, Form::Zset),
+            0 => (ValueKind::String, Form::String),
+            1 => (ValueKind::List, Form::List),
+            2 => (ValueKind::Set, Form::Set),
+            3 => (ValueKind::Zset, Form::ZsetText),
+            4 => (ValueKind::Hash, Form::Hash),
+            5 => (ValueKind::Zset, Form::Zset),
             6 | 7 => return Err(RdbFault::Unsupported("a module's value", code)),
-            9 => (Kind::Hash, Form::Packed(Packed::Zipmap)),
-            10 => (Kind::List, Form::Packed(Packed::Ziplist)),
-            11 => (Kind::Set, Form::Packed(Packed::Intset)),
-            12 => (Kind::Zset, Form::Packed(Packed::Ziplist)),
-            13 => (Kind::Hash, Form::Packed(Packed::Ziplist)),
-            14 => (Kind::List, Form::Quicklist),
+            9 => (ValueKind::Hash, Form::Packed(Packed::Zipmap)),
+            10 => (ValueKind::List, Form::Packed(Packed::Ziplist)),
+            11 => (ValueKind::Set, Form::Packed(Packed::Intset)),
+            12 => (ValueKind::Zset, Form::Packed(Packed::Ziplist)),
+            13 => (ValueKind::Hash, Form::Packed(Packed::Ziplist)),
+            14 => (ValueKind::List, Form::Quicklist),
             15 | 19 | 21 => return Err(RdbFault::Unsupported("a stream", code)),
-            16 => (Kind::Hash, Form::Packed(Packed::Listpack)),
-            17 => (Kind::Zset, Form::Packed(Packed::Listpack)),
-            18 => (Kind::List, Form::Quicklist2),
-            20 => (Kind::Set, Form::Packed(Packed::Listpack)),
+            16 => (ValueKind::Hash, Form::Packed(Packed::Listpack)),
+            17 => (ValueKind::Zset, Form::Packed(Packed::Listpack)),
+            18 => (ValueKind::List, Form::Quicklist2),
+            20 => (ValueKind::Set, Form::Packed(Packed::Listpack)),
             _ => return Err(RdbFault::UnknownType(code)),
         };
         Ok(Self { kind, form, left: None, held: None, plain: None })
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ValueKind {
         self.kind
     }
 
     /// Reads the next string; `true` after the last one. Without enough bytes the cursor position is
     /// undefined, and the step must be repeated.
-    pub(super) fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+    pub(super) fn step(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, StepError> {
         match self.form {
             Form::String => {
                 sink.part(Part::Element(&cursor.string()?))?;
@@ -117,7 +117,7 @@ impl ValueReader {
         Ok(left == 0)
     }
 
-    fn field(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+    fn field(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, StepError> {
         let text = cursor.string()?;
         match self.held.take() {
             Some(field) => sink.part(Part::Field(&field, &text))?,
@@ -126,7 +126,7 @@ impl ValueReader {
         Ok(self.held.is_none())
     }
 
-    fn scored(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+    fn scored(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, StepError> {
         let Some(member) = &self.held else {
             self.held = Some(cursor.string()?.into_owned());
             return Ok(false);
@@ -141,18 +141,18 @@ impl ValueReader {
                 length => number::float(cursor.take(usize::from(length))?).unwrap_or(f64::NAN),
             }
         };
-        give_scored(member, score, sink)?;
+        push_scored(member, score, sink)?;
         self.held = None;
         Ok(true)
     }
 
-    fn node(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, Stop> {
+    fn node(&mut self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<bool, StepError> {
         let Some(plain) = self.plain else {
             self.plain = Some(match cursor.length()? {
                 1 => true,
                 2 => false,
                 _ => {
-                    return Err(RdbFault::Damaged("a node of a list that is neither plain nor packed").into());
+                    return Err(RdbFault::Damaged("an invalid type of list node").into());
                 }
             });
             return Ok(false);
@@ -175,28 +175,28 @@ impl ValueReader {
             Packed::Intset => Elements::intset(blob)?,
         };
         match self.kind {
-            Kind::Hash => elements.pairs().try_for_each(|pair| {
+            ValueKind::Hash => elements.pairs().try_for_each(|pair| {
                 let (field, value) = pair?;
                 field.text(|field| value.text(|value| sink.part(Part::Field(field, value))))
             }),
-            Kind::Zset => elements.pairs().try_for_each(|pair| {
+            ValueKind::Zset => elements.pairs().try_for_each(|pair| {
                 let (member, score) = pair?;
                 let score = match score {
                     Element::Integer(value) => value as f64,
                     Element::Text(text) => number::float(text).unwrap_or(f64::NAN),
                 };
-                member.text(|member| give_scored(member, score, sink))
+                member.text(|member| push_scored(member, score, sink))
             }),
-            Kind::String | Kind::List | Kind::Set => {
+            ValueKind::String | ValueKind::List | ValueKind::Set => {
                 elements.try_for_each(|element| element?.text(|text| sink.part(Part::Element(text))))
             }
         }
     }
 }
 
-fn give_scored(member: &[u8], score: f64, sink: &mut impl Sink) -> Result<(), RdbFault> {
+fn push_scored(member: &[u8], score: f64, sink: &mut impl Sink) -> Result<(), RdbFault> {
     if score.is_nan() {
-        return Err(RdbFault::Damaged("a score that is no number"));
+        return Err(RdbFault::Damaged("an invalid score"));
     }
     sink.part(Part::Scored(member, score))
 }

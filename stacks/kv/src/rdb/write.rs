@@ -4,7 +4,7 @@ use crc::{Digest, Table};
 
 use super::lzf::Compressor;
 use super::text::{write_length, write_string};
-use super::{CRC64, Kind, Part, Usage, VERSION, opcode};
+use super::{CRC64, Part, Usage, VERSION, ValueKind, opcode};
 
 /// Writes a snapshot. Its output must be stored in order.
 pub(crate) struct Writer {
@@ -27,7 +27,7 @@ pub(crate) struct ValueWriter {
 
 /// The attributes of a key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct About {
+pub(crate) struct KeyAttributes {
     pub(crate) db: usize,
     pub(crate) deadline: Option<u64>,
     pub(crate) usage: Usage,
@@ -63,9 +63,9 @@ impl Writer {
     /// Writes a key; `value` writes its value.
     pub(crate) fn entry(
         &mut self,
-        about: About,
+        about: KeyAttributes,
         key: &[u8],
-        kind: Kind,
+        kind: ValueKind,
         out: &mut Vec<u8>,
         value: impl FnOnce(&mut ValueWriter, &mut Vec<u8>),
     ) {
@@ -131,18 +131,18 @@ impl ValueWriter {
 }
 
 /// The type code of the plain encoding.
-fn code(kind: Kind) -> u8 {
+fn code(kind: ValueKind) -> u8 {
     match kind {
-        Kind::String => 0,
-        Kind::List => 1,
-        Kind::Set => 2,
-        Kind::Hash => 4,
-        Kind::Zset => 5,
+        ValueKind::String => 0,
+        ValueKind::List => 1,
+        ValueKind::Set => 2,
+        ValueKind::Hash => 4,
+        ValueKind::Zset => 5,
     }
 }
 
 /// The DUMP payload of a value.
-pub(crate) fn write_payload(kind: Kind, value: impl FnOnce(&mut ValueWriter, &mut Vec<u8>)) -> Vec<u8> {
+pub(crate) fn write_payload(kind: ValueKind, value: impl FnOnce(&mut ValueWriter, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![code(kind)];
     value(&mut ValueWriter::new(true), &mut out);
     out.extend(VERSION.to_le_bytes());

@@ -1,40 +1,40 @@
-//! A turn: several commands of one session, with shared checks.
+//! A batch: several commands of one session, with shared checks.
 //!
 //! Usually nothing restricts a command: no transaction, replica, memory limit or observer. This is checked at
-//! the start of a turn and after each command that could change it. In between, fast commands that only
+//! the start of a batch and after each command that could change it. In between, fast commands that only
 //! access keys run without further checks.
 
 use netdyno_resp::{Protocol, Reply};
 
 use crate::command::{Context, Waiting};
 use crate::engine::Engine;
-use crate::keyspace::Class;
-use crate::now::Now;
+use crate::keyspace::EventClass;
 use crate::session::{Outcome, ReplyMode, SessionId};
+use crate::timestamp::Timestamp;
 
 /// Executes consecutive commands of a session, with exclusive access to the engine.
 #[derive(Debug)]
-pub struct Turn<'a> {
+pub struct Batch<'a> {
     engine: &'a mut Engine,
-    now: Now,
+    now: Timestamp,
     id: SessionId,
     /// The protocol of the session if fast commands need no checks and its database is selected.
-    calm: Option<Protocol>,
+    fast_path: Option<Protocol>,
     /// Commands that are not recorded in the session yet, and the last of them.
     ran: u64,
     last: usize,
 }
 
 impl Engine {
-    /// Starts a turn of a session.
-    pub fn turn(&mut self, now: Now, id: SessionId) -> Turn<'_> {
+    /// Starts a batch of a session.
+    pub fn batch(&mut self, now: Timestamp, id: SessionId) -> Batch<'_> {
         self.keys.now = now;
-        let calm = self.calm(id);
-        Turn { engine: self, now, id, calm, ran: 0, last: 0 }
+        let fast_path = self.fast_path(id);
+        Batch { engine: self, now, id, fast_path, ran: 0, last: 0 }
     }
 
     /// Whether fast commands of this session need no checks and have no observers; then its protocol.
-    fn calm(&mut self, id: SessionId) -> Option<Protocol> {
+    fn fast_path(&mut self, id: SessionId) -> Option<Protocol> {
         let session = self.world.sessions.get(id)?;
         let free = session.authenticated
             && session.unrestricted
@@ -46,7 +46,7 @@ impl Engine {
             && session.reply_mode == ReplyMode::On
             && !session.only_listens();
         let (world, keys) = (&self.world, &self.keys);
-        let calm = free
+        let fast_path = free
             && !world.replication.restricts()
             && world.host.refusal.is_none()
             && world.saves.refusal(&world.config).is_none()
@@ -54,9 +54,9 @@ impl Engine {
             && !world.slow.times_all()
             && world.monitors.is_empty()
             && keys.memory_max == 0
-            && keys.notify == Class::NONE
+            && keys.notify == EventClass::NONE
             && keys.is_unheard();
-        if !calm {
+        if !fast_path {
             return None;
         }
         (self.keys.db, self.keys.touching) = (session.db, true);
@@ -64,14 +64,14 @@ impl Engine {
     }
 }
 
-impl Turn<'_> {
+impl Batch<'_> {
     /// Executes the next command, like [`Engine::execute`].
     #[inline]
     pub fn execute(&mut self, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
         let Engine { keys, world, commands } = &mut *self.engine;
-        if let Some(protocol) = self.calm
+        if let Some(protocol) = self.fast_path
             && let Some(name) = args.first()
-            && let Some((index, run)) = commands.find_quick(name, args.len())
+            && let Some((index, run)) = commands.find_fast(name, args.len())
         {
             (self.ran, self.last) = (self.ran + 1, index);
             let reply = Reply::new(out, protocol);
@@ -91,24 +91,24 @@ impl Turn<'_> {
 
     #[inline(never)]
     fn execute_any(&mut self, args: &[&[u8]], out: &mut Vec<u8>) -> Outcome {
-        self.settle();
+        self.record();
         let outcome = self.engine.execute(self.now, self.id, args, out);
-        self.calm = self.engine.calm(self.id);
+        self.fast_path = self.engine.fast_path(self.id);
         outcome
     }
 
     /// Serves sessions that wait for a key of the last command.
     #[cold]
     fn serve(&mut self) -> Outcome {
-        self.settle();
+        self.record();
         self.engine.serve();
-        self.calm = self.engine.calm(self.id);
+        self.fast_path = self.engine.fast_path(self.id);
         let closing = self.engine.world.sessions.get(self.id).is_none_or(|session| session.closing);
         if closing { Outcome::Close } else { Outcome::Continue }
     }
 
     /// Records the executed commands in the session.
-    fn settle(&mut self) {
+    fn record(&mut self) {
         let ran = std::mem::take(&mut self.ran);
         if ran > 0 {
             let world = &mut self.engine.world;
@@ -121,9 +121,9 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.settle();
+        self.record();
     }
 }
 
@@ -185,22 +185,22 @@ mod tests {
         "BLPOP l m 0.001",
     ];
 
-    /// Two engines receive the same commands: one in turns, the other one at a time.
+    /// Two engines receive the same commands: one in batches, the other one at a time.
     #[test]
-    fn a_turn_answers_as_commands_by_themselves() {
+    fn a_batch_replies_like_single_commands() {
         let mut answers = 0;
         for seed in 0..400 {
             let mut random = Random::new(seed);
             let mut engines = [(); 2].map(|()| Engine::new(Config::default(), 9));
-            let mut now = Now { unix_ms: 1_000_000, monotonic_us: 0 };
+            let mut now = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
             let sessions = engines.each_mut().map(|engine| [(); 3].map(|()| engine.open(now, "s")));
             engines.iter_mut().for_each(|engine| engine.record(true));
-            let [mut in_turns, mut by_themselves] = engines;
+            let [mut in_batches, mut one_by_one] = engines;
             let mut blocked = [false; 3];
             for _ in 0..80 {
                 let at = random.below(3);
                 let mut outs = [Vec::new(), Vec::new()];
-                let mut turn = in_turns.turn(now, sessions[0][at]);
+                let mut batch = in_batches.batch(now, sessions[0][at]);
                 for _ in 0..random.below(8) {
                     // Prefers the first entries of the list.
                     let last = if random.below(8) == 0 { LINES.len() } else { 20 };
@@ -208,21 +208,21 @@ mod tests {
                     if blocked[at] {
                         break;
                     }
-                    let outcome = turn.execute(&words, &mut outs[0]);
-                    let expected = by_themselves.execute(now, sessions[1][at], &words, &mut outs[1]);
+                    let outcome = batch.execute(&words, &mut outs[0]);
+                    let expected = one_by_one.execute(now, sessions[1][at], &words, &mut outs[1]);
                     assert_eq!((outcome, &outs[0]), (expected, &outs[1]), "{words:?}, seed {seed}");
                     blocked[at] = outcome == Outcome::Blocked;
                     answers += 1;
                 }
-                drop(turn);
+                drop(batch);
                 now.unix_ms += random.below(2) as u64;
-                let [told, expected] = [&mut in_turns, &mut by_themselves].map(|engine| {
+                let [output, expected] = [&mut in_batches, &mut one_by_one].map(|engine| {
                     engine.tick(now);
-                    let told: Vec<_> = std::iter::from_fn(|| engine.poll_output()).collect();
-                    (told, std::mem::take(engine.take_log()), engine.keys(), engine.memory_bytes())
+                    let output: Vec<_> = std::iter::from_fn(|| engine.poll_output()).collect();
+                    (output, std::mem::take(engine.take_log()), engine.keys(), engine.memory_bytes())
                 });
-                assert_eq!(told, expected, "seed {seed}");
-                for (id, output) in &told.0 {
+                assert_eq!(output, expected, "seed {seed}");
+                for (id, output) in &output.0 {
                     if matches!(output, crate::Output::Resume(_)) {
                         blocked[sessions[0].iter().position(|session| session == id).unwrap()] = false;
                     }
@@ -230,12 +230,12 @@ mod tests {
             }
             for line in ["INFO commandstats", "INFO stats", "CLIENT LIST"] {
                 let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-                let [told, expected] = [&mut in_turns, &mut by_themselves].map(|engine| {
+                let [output, expected] = [&mut in_batches, &mut one_by_one].map(|engine| {
                     let (id, mut out) = (engine.open_trusted(now), Vec::new());
                     engine.execute(now, id, &words, &mut out);
                     String::from_utf8(out).unwrap()
                 });
-                assert_eq!(told, expected, "seed {seed}");
+                assert_eq!(output, expected, "seed {seed}");
             }
         }
         assert!(answers > 50_000, "{answers}");

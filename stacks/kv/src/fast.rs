@@ -9,7 +9,7 @@ const PLACES: usize = 512;
 
 /// Fast commands that access only keys, with short names in upper or lower case. Other commands and mixed
 /// case use the general table. `R` is a command's function.
-pub(crate) struct Quick<R> {
+pub(crate) struct FastCommands<R> {
     /// Open addressing; a word of 0 is empty.
     places: Vec<Place<R>>,
     len: usize,
@@ -28,16 +28,16 @@ impl<R> Place<R> {
     const EMPTY: Self = Self { word: 0, run: None, index: 0, arity: 0 };
 }
 
-impl<R: Copy> Default for Quick<R> {
+impl<R: Copy> Default for FastCommands<R> {
     fn default() -> Self {
         Self { places: vec![Place::EMPTY; PLACES], len: 0 }
     }
 }
 
-impl<R: Copy> Quick<R> {
+impl<R: Copy> FastCommands<R> {
     /// Adds a command; without a function, removes its name.
     pub(crate) fn add(&mut self, spec: &Spec, run: Option<R>, index: usize) {
-        let run = run.filter(|_| spec.is_quick() && spec.concerns_keys());
+        let run = run.filter(|_| spec.is_fast() && spec.concerns_keys());
         let fits = run.is_some();
         let Ok(number) = u16::try_from(index) else { return };
         for name in [spec.name.to_ascii_lowercase(), spec.name.to_ascii_uppercase()] {
@@ -113,7 +113,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_word_for_each_short_name() {
+    fn short_names_have_unique_words() {
         let texts = ["", "g", "ge", "get", "gget", "gte", "gett", "setex", "expire", "hexists", "hexistss"];
         let words: BTreeSet<u64> = texts.iter().map(|text| word(text.as_bytes())).collect();
         // The first and last texts have no word.
