@@ -4,9 +4,7 @@ use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Outcome, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser, SHORT_ARGUMENTS};
 
-use crate::limits::{
-    AHEAD_ARGUMENTS, AHEAD_COMMANDS, COMMANDS_PER_ITERATION, KEPT_WORDS, REPLY_BYTES_PER_ITERATION,
-};
+use crate::limits::{AHEAD_ARGUMENTS, AHEAD_COMMANDS, KEPT_WORDS, REPLY_BYTES_PER_ITERATION};
 
 /// The state of a client.
 #[derive(Debug)]
@@ -88,21 +86,24 @@ impl Client {
     }
 
     /// Executes commands from `input` and appends their replies to `output`, up to the limits of an iteration.
-    /// Returns the number of bytes consumed.
+    /// Returns the number of bytes consumed and of commands executed.
     pub(crate) fn serve(
         &mut self,
         engine: &mut Engine,
         now: Timestamp,
         (input, output): (&[u8], &mut Vec<u8>),
         scratch: &mut Scratch,
-    ) -> (usize, End) {
+        most_commands: usize,
+    ) -> (usize, usize, End) {
         let mut words = recycle(std::mem::take(&mut scratch.words));
         let mut short = [&b""[..]; SHORT_ARGUMENTS];
         let (mut at, start, mut end) = (0, output.len(), End::More);
         self.update_authentication(engine);
         let ahead = engine.prefetch_pays(self.session);
         let mut batch = engine.batch(now, self.session);
-        for command in 0..COMMANDS_PER_ITERATION {
+        let mut commands = 0;
+        for command in 0..most_commands {
+            commands = command;
             if output.len() - start > REPLY_BYTES_PER_ITERATION {
                 break;
             }
@@ -156,7 +157,7 @@ impl Client {
             }
         }
         scratch.words = recycle(words);
-        (at, end)
+        (at, commands, end)
     }
 }
 

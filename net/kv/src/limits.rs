@@ -46,6 +46,17 @@ pub(crate) const KEPT_CLEAR_BYTES: usize = 1 << 10;
 /// Commands of one client per iteration.
 pub(crate) const COMMANDS_PER_ITERATION: usize = 1024;
 
+/// Commands of one client per iteration, and number of such clients, if they have more commands left over and
+/// clients with few commands are active. This bounds the latency of the latter.
+pub(crate) const COMMANDS_PER_SHARED_ITERATION: usize = 16;
+pub(crate) const SHARED_CLIENTS: usize = 1;
+
+/// Commands per iteration of a client that counts as one with few commands.
+pub(crate) const FEW_COMMANDS: usize = 64;
+
+/// Iterations in which such a client counts as active after its last command.
+pub(crate) const SHARED_ITERATIONS: u32 = 64;
+
 /// Commands of one client whose keys are prefetched before execution, and the maximum number of arguments of
 /// such a command.
 pub(crate) const AHEAD_COMMANDS: usize = 16;

@@ -20,7 +20,10 @@ use crate::RunError;
 use crate::client::{Client, End, Scratch};
 use crate::clients::Clients;
 use crate::journal::Journal;
-use crate::limits::{IDLE_PER_ITERATION, STALLED_INTERVAL, STALLED_PER_ITERATION, UNEXECUTED_INPUT_BYTES};
+use crate::limits::{
+    COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS, IDLE_PER_ITERATION, SHARED_CLIENTS,
+    SHARED_ITERATIONS, STALLED_INTERVAL, STALLED_PER_ITERATION, UNEXECUTED_INPUT_BYTES,
+};
 use crate::refusals;
 use crate::replica::Replica;
 use crate::shared::{Core, Owner, Shared};
@@ -52,6 +55,10 @@ pub(crate) struct Worker {
     keepalive_s: Option<u64>,
     /// When replicas need attention next, on the monotonic clock.
     feed_us: Option<u64>,
+    /// Clients have commands left over from the last iteration.
+    is_contended: bool,
+    /// Iterations in which clients with commands left over leave time for the others.
+    shared_iterations: u32,
     /// Where the search for idle clients continues.
     idle_at: usize,
 }
@@ -88,6 +95,8 @@ impl Worker {
             feed_us: None,
             noted: VecDeque::new(),
             keepalive_s: None,
+            is_contended: false,
+            shared_iterations: 0,
             idle_at: 0,
         }
     }
@@ -200,12 +209,9 @@ impl Worker {
         self.apply_socket_options();
         self.update_output_sizes(core);
         self.open_and_close(core, now);
-        let mut queued = std::mem::take(&mut self.queued);
-        self.clients.take_queued(&mut queued);
-        for key in queued.drain(..) {
-            self.serve(core, now, key);
-        }
-        self.queued = queued;
+        self.serve_queued(core, now);
+        let most_commands =
+            if self.shared_iterations > 0 { FEW_COMMANDS + 1 } else { COMMANDS_PER_ITERATION };
         let mut received = std::mem::take(&mut self.events.received);
         for key in received.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };
@@ -213,7 +219,7 @@ impl Worker {
             if client.blocked {
                 self.limit_input(key);
             } else if !client.queued && !client.stalled {
-                self.serve(core, now, key);
+                self.serve(core, now, key, most_commands);
             }
         }
         self.events.received = received;
@@ -261,8 +267,28 @@ impl Worker {
         self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
     }
 
+    /// Serves clients with commands left over. While clients with few commands are active, only some of them.
+    fn serve_queued(&mut self, core: &mut Core, now: Timestamp) {
+        let mut queued = std::mem::take(&mut self.queued);
+        self.clients.take_queued(&mut queued);
+        self.is_contended = !queued.is_empty();
+        self.shared_iterations = self.shared_iterations.saturating_sub(1);
+        let (most, commands) = match self.shared_iterations > 0 {
+            true => (SHARED_CLIENTS.min(queued.len()), COMMANDS_PER_SHARED_ITERATION),
+            false => (queued.len(), COMMANDS_PER_ITERATION),
+        };
+        let (served, postponed) = queued.split_at(most);
+        for key in postponed {
+            self.clients.queue(*key);
+            self.limit_input(*key);
+        }
+        served.iter().for_each(|key| self.serve(core, now, *key, commands));
+        queued.clear();
+        self.queued = queued;
+    }
+
     /// Serves one client.
-    fn serve(&mut self, core: &mut Core, now: Timestamp, key: Key) {
+    fn serve(&mut self, core: &mut Core, now: Timestamp, key: Key, most_commands: usize) {
         let Some(client) = self.clients.get_mut(key) else { return };
         let unsent = self.wire.pending_output(key);
         core.engine.note_waiting(client.session, self.wire.input(key).len(), unsent);
@@ -275,7 +301,11 @@ impl Worker {
         }
         let logged = core.engine.take_log().len();
         let (input, output) = self.wire.buffers(key);
-        let (consumed, end) = client.serve(&mut core.engine, now, (input, output), &mut self.scratch);
+        let (consumed, commands, end) =
+            client.serve(&mut core.engine, now, (input, output), &mut self.scratch, most_commands);
+        if self.is_contended && end == End::Hungry && (1..=FEW_COMMANDS).contains(&commands) {
+            self.shared_iterations = SHARED_ITERATIONS;
+        }
         self.wire.consume(key, consumed);
         if core.engine.take_log().len() > logged {
             self.writers.push(key);

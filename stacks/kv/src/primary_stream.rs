@@ -246,7 +246,7 @@ impl PrimaryStream {
             CopyEnd::After(digits.and_then(|digits| digits.parse().ok()).ok_or_else(invalid)?)
         };
         engine.begin_copy(now);
-        self.phase = Phase::Copy(Box::new(Loader::new()), end);
+        self.phase = Phase::Copy(Box::default(), end);
         Ok(())
     }
 

@@ -268,7 +268,7 @@ fn the_host_receives_parameters_and_extends_info() {
         ("CONFIG SET maxclients 100 timeout 7", "+OK"),
         (
             "CONFIG SET maxclients 101",
-            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The server has made room for 100",
+            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The server was started for 100 clients",
         ),
         (
             "CONFIG SET maxclients 0",
@@ -277,7 +277,7 @@ fn the_host_receives_parameters_and_extends_info() {
         ("CONFIG SET appendonly no", "+OK"),
         (
             "CONFIG SET appendonly yes",
-            "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - It cannot be changed while the server runs: ask somebody\r\n",
+            "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - It cannot be changed at runtime: ask somebody\r\n",
         ),
         ("CONFIG SET timeout -1", "-ERR CONFIG SET failed (possibly related to argument 'timeout')"),
         ("INFO cpu", "$25\r\n# Cpu\r\nused_cpu_sys:1.5\r\n"),

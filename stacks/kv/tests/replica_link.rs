@@ -1,5 +1,5 @@
 //! The link of a replica to its primary, without sockets: handshake, copy, changes, interruptions.
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -197,7 +197,8 @@ fn timeouts_and_retries() {
     assert_eq!(replica.link.next_deadline_us(), None);
     replica.step(time(retry + 100 * SECOND_US));
     assert!(!replica.connected);
-    // REPLICAOF starts over.
+    // Another REPLICAOF starts over.
+    replica.run("REPLICAOF NO ONE");
     replica.run("REPLICAOF 127.0.0.1 6379");
     assert_eq!(replica.engine.take_request(), Some(HostRequest::Follow));
     replica.step(time(retry + 101 * SECOND_US));

