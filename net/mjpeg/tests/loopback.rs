@@ -1,4 +1,4 @@
-//! Senders and receivers of the library, over loopback.
+//! Senders and receivers over loopback.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -29,7 +29,7 @@ fn send_all(sender: &mut Sender, pictures: &[Vec<u8>]) {
 }
 
 #[test]
-fn frames_arrive_bit_by_bit() {
+fn frames_arrive_unchanged() {
     for (packet_bytes, statics) in [(1400, None), (600, NonZeroU32::new(2)), (9000, None), (300, None)] {
         let (address, receiver) = receive("127.0.0.1:0", |_| {});
         assert_eq!(address.port() % 2, 0);
@@ -64,9 +64,9 @@ fn frames_arrive_bit_by_bit() {
     }
 }
 
-/// Flat out each system call takes what a datagram has room for, and none a rest.
+/// Without pacing, each system call sends the maximum number of packets.
 #[test]
-fn a_picture_goes_by_as_few_calls_as_can_be() {
+fn picture_needs_the_minimum_number_of_system_calls() {
     let here =
         netdyno_io::UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &SocketOptions::default()).unwrap();
     let mut sender = Sender::open(here.local_address(), &SenderConfig::default()).unwrap();
@@ -77,15 +77,15 @@ fn a_picture_goes_by_as_few_calls_as_can_be() {
     while runs.iter().sum::<usize>() < sent.packets {
         assert!(begin.elapsed() < Duration::from_secs(60), "{runs:?}");
         here.receive(&mut batch).unwrap();
-        // What one call sends is taken together.
+        // The packets of one call are received together.
         runs.extend(batch.iter().map(|received| received.datagrams.len().div_ceil(received.segment_bytes)));
     }
-    // 46 of 1,400 bytes are 64,400.
+    // 46 packets of 1,400 bytes are 64,400 bytes.
     assert_eq!(runs.len(), sent.packets.div_ceil(46), "{runs:?}");
 }
 
 #[test]
-fn sizes_that_packets_cannot_tell_come_from_the_description() {
+fn dimensions_beyond_the_header_come_from_sdp() {
     let picture = plain(2100, 500, 1);
     let mut pictures = Vec::new();
     for dimensions in [Some((2100, 500)), None] {
@@ -102,13 +102,13 @@ fn sizes_that_packets_cannot_tell_come_from_the_description() {
     assert_eq!((pictures[1].frames.len(), &pictures[1].lost[..]), (0, &[LostReason::Dimensions][..]));
 }
 
-/// The packets of a frame spread over its time; frames at their rate, as the receiver sees them.
+/// Packets are spread over the frame interval, and frames arrive at their rate.
 #[test]
 fn packets_are_paced() {
     const FRAMES: usize = 40;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clip.mjpeg");
-    // Longer and shorter ones.
+    // Frames of various lengths.
     let clip = [plain(1280, 720, 1), plain(1920, 1080, 2), plain(1600, 900, 3)].concat();
     std::fs::write(&file, clip).unwrap();
     let (address, receiver) = receive("127.0.0.1:0", |_| {});
@@ -124,7 +124,7 @@ fn packets_are_paced() {
     let elapsed = begin.elapsed();
     #[cfg(target_os = "linux")]
     assert_eq!(rustix::thread::current_timer_slack(), Ok(1), "waits are exact");
-    // The last frame's packets take 0.8 of its 20 ms.
+    // The packets of the last frame span 0.8 of its 20 ms.
     let least = Duration::from_millis(20 * FRAMES as u64 - 20 + 15);
     assert!(elapsed >= least && elapsed < least * 2, "{elapsed:?}");
     drop(stream);
@@ -136,17 +136,17 @@ fn packets_are_paced() {
         had.frames.windows(2).map(|two| two[1].info().last_arrived - two[0].info().last_arrived).collect();
     spreads.sort_unstable();
     intervals.sort_unstable();
-    // Medians: others may use this machine.
+    // Medians tolerate other load.
     let (spread, interval) = (spreads[FRAMES / 2], intervals[FRAMES / 2]);
     assert!(spread >= Duration::from_millis(12) && spread <= Duration::from_millis(20), "{spread:?}");
     assert!(interval.abs_diff(Duration::from_millis(20)) < Duration::from_millis(2), "{interval:?}");
-    // Timestamps are those of the rate, whatever the network does.
+    // Timestamps follow the frame rate exactly.
     let steps = had.frames.windows(2).map(|two| two[1].info().timestamp.since(two[0].info().timestamp));
     assert!(steps.filter(|step| *step == 1800).count() >= FRAMES * 9 / 10);
 }
 
 #[test]
-fn what_is_lost_is_told_and_the_rest_comes() {
+fn losses_are_reported_and_other_frames_arrive() {
     let (address, receiver) = receive("127.0.0.1:0", |_| {});
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut packetizer = Packetizer::new(PacketizerConfig::default(), Ssrc(9), Sequence(65_530)).unwrap();
@@ -157,7 +157,7 @@ fn what_is_lost_is_told_and_the_rest_comes() {
         for index in 0..frame.count() {
             let mut datagram = Vec::new();
             frame.append(index, &mut datagram);
-            // A middle one and a last one are lost; packets of one frame come in the wrong order.
+            // A middle packet and a last one are lost; the packets of one frame are reordered.
             let index = if number == 2 { index ^ 1 } else { index };
             if index < frame.count() && (number, index) != (1, 3) && (number, index + 1) != (3, frame.count())
             {
@@ -172,7 +172,7 @@ fn what_is_lost_is_told_and_the_rest_comes() {
     writer.receiver_report(Ssrc(9), &[]);
     writer.bye(&[Ssrc(9)], None);
     let bytes = writer.finish();
-    // On the port of RTP (RFC 5761): some senders have but one.
+    // On the RTP port (RFC 5761).
     socket.send_to(b"neither", address).unwrap();
     socket.send_to(&goodbye[..bytes], address).unwrap();
     let had = receiver.join().unwrap();
@@ -182,12 +182,12 @@ fn what_is_lost_is_told_and_the_rest_comes() {
 }
 
 #[test]
-fn reports_go_both_ways() {
+fn reports_are_exchanged() {
     exchange_reports(false);
 }
 
 #[test]
-fn reports_go_both_ways_on_one_port() {
+fn reports_are_exchanged_on_one_port() {
     exchange_reports(true);
 }
 
@@ -198,7 +198,7 @@ fn exchange_reports(is_muxed: bool) {
     let mut sender = Sender::open(address, &config).unwrap();
     let file = plain(320, 240, 1);
     let begin = Instant::now();
-    // The first reports come after 1 to 4 s (RFC 3550 section 6.3.1), the receiver's tells of the sender's.
+    // The first reports are due after 1 to 4 s (RFC 3550 section 6.3.1). The receiver's report refers to the sender's.
     while sender.stats().last_report.is_none_or(|report| report.round_trip.is_none()) {
         assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", sender.stats());
         sender.send(&file, Instant::now(), SPREAD).unwrap();
@@ -214,9 +214,9 @@ fn exchange_reports(is_muxed: bool) {
     assert!(had.stats.reception.unwrap().received > 0 && had.lost.is_empty());
 }
 
-/// Nobody to report to: the time for reports passes, and the receiver goes on sleeping.
+/// Without an address for reports, the receiver sleeps.
 #[test]
-fn a_source_without_reports_is_waited_for_asleep() {
+fn receiver_sleeps_without_sender_reports() {
     let mut receiver = Receiver::open("127.0.0.1:0".parse().unwrap(), &ReceiverConfig::default()).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut packetizer = Packetizer::new(PacketizerConfig::default(), Ssrc(9), Sequence(1)).unwrap();
@@ -226,26 +226,26 @@ fn a_source_without_reports_is_waited_for_asleep() {
     socket.send_to(&datagram, receiver.local_address()).unwrap();
     let cpu = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let before = cpu();
-    // The first report would be due after 3.1 s at the latest.
+    // The first report would be due within 3.1 s.
     assert_eq!(receiver.next(Instant::now() + Duration::from_millis(3_500)).unwrap(), None);
     assert_eq!(receiver.stats().frames.packets, 1);
     let spent = cpu() - before;
     assert!(spent < Duration::from_millis(200), "{spent:?}");
 }
 
-/// What a sender says of itself, and what it takes of others.
+/// A sender sends reports and BYE, and handles reports of receivers.
 #[test]
-fn a_sender_reports_and_says_goodbye() {
-    say_goodbye(false);
+fn sender_sends_reports_and_bye() {
+    check_sender_reports(false);
 }
 
-/// The same on one port, in both directions (RFC 5761).
+/// The same with RTCP multiplexing (RFC 5761).
 #[test]
-fn a_sender_reports_and_says_goodbye_on_one_port() {
-    say_goodbye(true);
+fn sender_sends_reports_and_bye_on_one_port() {
+    check_sender_reports(true);
 }
 
-fn say_goodbye(is_muxed: bool) {
+fn check_sender_reports(is_muxed: bool) {
     let (rtp, mut rtcp) = ports();
     let mut config = SenderConfig::default();
     config.rtcp_mux = is_muxed;
@@ -281,7 +281,7 @@ fn say_goodbye(is_muxed: bool) {
     assert_eq!(sdes.chunks().next().unwrap().items.next().unwrap().text, cname.as_bytes());
     assert_eq!(packets.len(), 2);
 
-    // Reports: one of another stream, one of this, and what is no report.
+    // A report on another stream, one on this stream, and an invalid datagram.
     let block = |ssrc, lost| ReportBlock {
         ssrc,
         fraction_lost: 128,
@@ -312,7 +312,7 @@ fn say_goodbye(is_muxed: bool) {
 }
 
 #[test]
-fn one_port_for_both_is_refused_where_it_cannot_be() {
+fn invalid_multiplexing_is_rejected() {
     let mut config = SenderConfig::default();
     config.rtcp_mux = true;
     let group = Sender::open("239.255.77.26:5004".parse().unwrap(), &config).unwrap_err();
@@ -325,7 +325,7 @@ fn one_port_for_both_is_refused_where_it_cannot_be() {
 }
 
 #[test]
-fn nobody_has_to_be_there() {
+fn receiver_is_optional() {
     let (rtp, rtcp) = ports();
     let address = rtp.local_addr().unwrap();
     drop((rtp, rtcp));
@@ -338,7 +338,7 @@ fn nobody_has_to_be_there() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_carried_is_refused_and_the_next_goes() {
+fn unsupported_picture_is_rejected_and_the_next_is_sent() {
     let (rtp, _rtcp) = ports();
     let mut sender = Sender::open(rtp.local_addr().unwrap(), &SenderConfig::default()).unwrap();
     let wrong = picture(320, 240, 1, SamplingFactor::R_4_4_4, None);
@@ -353,7 +353,7 @@ fn a_picture_that_cannot_be_carried_is_refused_and_the_next_goes() {
 }
 
 #[test]
-fn a_group_has_many_receivers() {
+fn multicast_reaches_several_receivers() {
     let lo = Interface::find("lo").unwrap();
     let address = "239.255.77.26:0";
     let (address, first) = receive(address, |config| config.interface = Some(lo.clone()));
@@ -371,7 +371,7 @@ fn a_group_has_many_receivers() {
     }
 }
 
-/// Sockets of the standard library, for RTP and RTCP.
+/// Plain sockets for RTP and RTCP.
 fn ports() -> (UdpSocket, UdpSocket) {
     for _ in 0..100 {
         let rtp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -383,7 +383,7 @@ fn ports() -> (UdpSocket, UdpSocket) {
     panic!("no two ports side by side");
 }
 
-/// Takes what is there, so that it is not in the way.
+/// Discards received datagrams.
 fn drop_later(socket: &UdpSocket) {
     socket.set_nonblocking(true).unwrap();
     let mut buffer = [0; 1500];

@@ -1,4 +1,4 @@
-//! Pictures of pipes, files and child processes.
+//! Sources: pipes, files and child processes.
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(feature = "pattern")]
 
@@ -14,31 +14,31 @@ use std::time::{Duration, Instant};
 use netdyno_mjpeg::source::{Files, Next, SOURCE_WAIT, Source, SourceError, StreamSource, Timing};
 use pictures::pictures;
 
-/// For what may take long on a busy machine: it only guards against hanging.
+/// Bounds a test if a source hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What it has, up to its end or an error.
+/// Reads all pictures up to the end or an error.
 #[track_caller]
 fn all(source: &mut dyn Source) -> (Vec<Vec<u8>>, Option<SourceError>) {
     let (mut pictures, mut picture, begin) = (Vec::new(), Vec::new(), Instant::now());
     loop {
         match source.next(&mut picture) {
             Ok(Next::Picture) => pictures.push(picture.clone()),
-            Ok(Next::Pending) => assert!(begin.elapsed() < TIMEOUT, "it does not end"),
+            Ok(Next::Pending) => assert!(begin.elapsed() < TIMEOUT, "the source does not end"),
             Ok(Next::End) => return (pictures, None),
             Err(error) => return (pictures, Some(error)),
         }
     }
 }
 
-/// The error in words; there must be no picture.
+/// The message of the error; there must be no picture.
 #[track_caller]
-fn refusal(source: &mut dyn Source) -> String {
+fn error_text(source: &mut dyn Source) -> String {
     let (pictures, error) = all(source);
     assert!(pictures.is_empty());
     let text = error.expect("it is refused").to_string();
     let mut picture = Vec::new();
-    assert_eq!(source.next(&mut picture).unwrap(), Next::End, "an error is told once");
+    assert_eq!(source.next(&mut picture).unwrap(), Next::End, "an error is reported once");
     text
 }
 
@@ -48,7 +48,7 @@ fn pipe() -> (OwnedFd, File) {
 }
 
 #[test]
-fn a_pipe_gives_pictures_as_they_come_and_says_when_there_is_none() {
+fn pipe_provides_pictures_on_arrival() {
     let expected = pictures(3);
     let (read, mut write) = pipe();
     let mut source = StreamSource::new("a pipe", read);
@@ -57,13 +57,13 @@ fn a_pipe_gives_pictures_as_they_come_and_says_when_there_is_none() {
     let begin = Instant::now();
     assert_eq!(source.next(&mut picture).unwrap(), Next::Pending);
     assert!(picture.is_empty() && begin.elapsed() >= SOURCE_WAIT);
-    // A picture in two pieces, with a wait between.
+    // A picture in two writes with a pause.
     write.write_all(&expected[0][..1000]).unwrap();
     assert_eq!(source.next(&mut picture).unwrap(), Next::Pending);
     write.write_all(&expected[0][1000..]).unwrap();
     assert_eq!(source.next(&mut picture).unwrap(), Next::Picture);
     assert_eq!(picture, expected[0]);
-    // Two at once, one of them behind the headers of a part.
+    // Two pictures at once, the second after multipart headers.
     let part = b"\r\n--it\r\nContent-Type: image/jpeg\r\n\r\n";
     write.write_all(&[part, &expected[1][..], &expected[2]].concat()).unwrap();
     drop(write);
@@ -73,13 +73,13 @@ fn a_pipe_gives_pictures_as_they_come_and_says_when_there_is_none() {
 }
 
 #[test]
-fn a_named_pipe_is_waited_for() {
+fn named_pipe_waits_for_a_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let mut source = StreamSource::open(&path).unwrap();
     let mut picture = Vec::new();
-    assert_eq!(source.next(&mut picture).unwrap(), Next::Pending, "nobody writes to it yet");
+    assert_eq!(source.next(&mut picture).unwrap(), Next::Pending, "no writer yet");
     let expected = pictures(2);
     let mut write = File::options().write(true).open(&path).unwrap();
     assert_eq!(source.next(&mut picture).unwrap(), Next::Pending);
@@ -89,25 +89,28 @@ fn a_named_pipe_is_waited_for() {
 }
 
 #[test]
-fn what_has_no_picture_is_told() {
+fn streams_without_pictures_are_reported() {
     let (read, mut write) = pipe();
     write.write_all(b"no picture at all").unwrap();
     drop(write);
-    let text = refusal(&mut StreamSource::new("a pipe", read));
-    assert_eq!(text, "a pipe: it ended without a JPEG picture");
+    let text = error_text(&mut StreamSource::new("a pipe", read));
+    assert_eq!(text, "a pipe: the stream ended without a JPEG picture");
 
     let mut source = StreamSource::open("/dev/zero".as_ref()).unwrap();
     let (pictures, error) = all(&mut source);
     assert!(pictures.is_empty());
-    assert_eq!(error.unwrap().to_string(), "/dev/zero: 64 MiB without a JPEG picture: is it motion JPEG?");
-    // It may be asked again, and each call ends in time.
+    assert_eq!(
+        error.unwrap().to_string(),
+        "/dev/zero: 64 MiB without a JPEG picture; check that the stream is Motion JPEG"
+    );
+    // Further calls are possible and return in time.
     let begin = Instant::now();
     assert!(!matches!(source.next(&mut Vec::new()), Ok(Next::Picture | Next::End)));
     assert!(begin.elapsed() < TIMEOUT);
 }
 
 #[test]
-fn a_command_gives_pictures() {
+fn command_provides_pictures() {
     let (folder, expected) = (tempfile::tempdir().unwrap(), pictures(3));
     let path = folder.path().join("three.mjpeg");
     fs::write(&path, expected.concat()).unwrap();
@@ -119,37 +122,37 @@ fn a_command_gives_pictures() {
 }
 
 #[test]
-fn a_command_that_fails_says_why() {
-    let text = refusal(&mut StreamSource::command("echo 'no such \x1b[31mcamera' >&2; exit 3").unwrap());
+fn failed_command_is_reported_with_its_stderr() {
+    let text = error_text(&mut StreamSource::command("echo 'no such \x1b[31mcamera' >&2; exit 3").unwrap());
     assert_eq!(
         text,
-        "exec:echo 'no such \x1b[31mcamera' >&2; exit 3: it failed with exit status: 3; it said:\nno such [31mcamera"
+        "exec:echo 'no such \x1b[31mcamera' >&2; exit 3: the command failed with exit status: 3; its stderr:\nno such [31mcamera"
     );
-    let text = refusal(&mut StreamSource::command("exec /nowhere/to/be/found").unwrap());
+    let text = error_text(&mut StreamSource::command("exec /nowhere/to/be/found").unwrap());
     assert!(text.contains("exit status: 127") && text.contains("not found"), "{text}");
-    // More on stderr than is kept or than a pipe holds, and all of it is taken.
-    let text = refusal(
+    // Stderr exceeds the stored length and the capacity of a pipe.
+    let text = error_text(
         &mut StreamSource::command("head -c 200000 /dev/zero | tr '\\0' x >&2; echo end >&2; kill -9 $$")
             .unwrap(),
     );
     assert!(text.contains("signal: 9") && text.ends_with("xxxend") && text.len() < 3000, "{text}");
-    // Its pictures come first.
+    // Pictures are delivered before the failure.
     let (folder, expected) = (tempfile::tempdir().unwrap(), pictures(1));
     fs::write(folder.path().join("one"), &expected[0]).unwrap();
     let mut source = StreamSource::command(&format!("cat {}/one; false", folder.path().display())).unwrap();
     let (found, error) = all(&mut source);
     assert_eq!(found, expected);
-    assert!(error.unwrap().to_string().ends_with("it failed with exit status: 1"));
+    assert!(error.unwrap().to_string().ends_with("the command failed with exit status: 1"));
 }
 
-/// Whether a process of this number is there and not only waits to be reaped.
+/// Whether a process exists and is not a zombie.
 fn is_alive(process: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
 #[test]
-fn a_command_ends_with_the_source() {
+fn command_ends_with_the_source() {
     for command in [
         "echo $$ > PATH; exec sleep 1000",
         "sleep 1000 & echo $! > PATH; wait",
@@ -170,14 +173,14 @@ fn a_command_ends_with_the_source() {
         assert!(is_alive(&process), "{command}");
         drop(source);
         while is_alive(&process) {
-            assert!(begin.elapsed() < TIMEOUT, "{command}: {process} is still there");
+            assert!(begin.elapsed() < TIMEOUT, "{command}: {process} is alive");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
 #[test]
-fn a_pipeline_of_gstreamer() {
+fn gstreamer_pipeline_provides_pictures() {
     let is_there =
         Command::new("gst-launch-1.0").arg("--version").output().is_ok_and(|out| out.status.success());
     if !is_there {
@@ -193,15 +196,16 @@ fn a_pipeline_of_gstreamer() {
         let jpeg = netdyno_mjpeg::core::Jpeg::parse(file).unwrap();
         assert_eq!((jpeg.width(), jpeg.height()), (320, 240));
     }
-    let text = refusal(&mut StreamSource::gstreamer("nosuchelement").unwrap());
+    let text = error_text(&mut StreamSource::gstreamer("nosuchelement").unwrap());
     assert!(
-        text.starts_with("gstreamer:nosuchelement: it failed with") && text.contains("nosuchelement\""),
+        text.starts_with("gstreamer:nosuchelement: the command failed with")
+            && text.contains("nosuchelement\""),
         "{text}"
     );
 }
 
 #[test]
-fn files_one_after_the_other_and_again() {
+fn files_are_read_in_order_and_repeated() {
     let (folder, expected) = (tempfile::tempdir().unwrap(), pictures(4));
     let path = |name: &str| folder.path().join(name);
     fs::write(path("b.jpg"), &expected[2]).unwrap();
@@ -212,7 +216,7 @@ fn files_one_after_the_other_and_again() {
     assert_eq!(files.timing(), Timing::OnDemand);
     assert_eq!(all(&mut files).0, expected);
 
-    // Again and again: of several files, and of one.
+    // Repetition of several files and of one file.
     for paths in [vec![folder.path().to_owned()], vec![path("a.mjpeg")]] {
         let (mut files, mut picture) = (Files::open(&paths, true).unwrap(), Vec::new());
         let count = if paths[0].is_dir() { 4 } else { 2 };
@@ -222,21 +226,23 @@ fn files_one_after_the_other_and_again() {
         }
     }
 
-    // What has none, or is not there any more, is told; the others come.
+    // Files without a picture or that no longer exist are reported; the others are read.
     let mut files = Files::open(&[path("d.txt"), path("c.JPEG"), path("b.jpg")], false).unwrap();
     fs::remove_file(path("c.JPEG")).unwrap();
     let (none, error) = all(&mut files);
     assert!(none.is_empty());
-    assert!(error.unwrap().to_string().ends_with("d.txt: no JPEG picture is in it: leave it out"));
+    assert!(
+        error.unwrap().to_string().ends_with("d.txt: contains no JPEG picture; remove it from the arguments")
+    );
     assert!(all(&mut files).1.unwrap().to_string().contains("c.JPEG: No such file"));
     assert_eq!(all(&mut files).0, expected[2..3]);
 }
 
 #[test]
-fn a_loop_without_pictures_ends() {
+fn repetition_without_pictures_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.jpg");
     fs::write(&path, "").unwrap();
     let mut files = Files::open(&[path], true).unwrap();
-    assert!(refusal(&mut files).ends_with("no JPEG picture is in it: leave it out"));
+    assert!(error_text(&mut files).ends_with("contains no JPEG picture; remove it from the arguments"));
 }

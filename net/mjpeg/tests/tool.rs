@@ -1,4 +1,4 @@
-//! The tool's sources, and its page, as people call them.
+//! The tool with its sources and the web page.
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(all(feature = "cli", feature = "pattern", target_os = "linux"))]
 
@@ -25,14 +25,14 @@ fn tool(arguments: &[&str]) -> Command {
     command
 }
 
-/// A receiver, and where it listens.
+/// A receiver and its address.
 fn receiver() -> (Receiver, String) {
     let receiver = Receiver::open("127.0.0.1:0".parse().unwrap(), &ReceiverConfig::default()).unwrap();
     let address = receiver.local_address().to_string();
     (receiver, address)
 }
 
-/// The next whole frame's scan.
+/// The scan of the next complete frame.
 fn scan(receiver: &mut Receiver) -> Vec<u8> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
@@ -43,14 +43,14 @@ fn scan(receiver: &mut Receiver) -> Vec<u8> {
     }
 }
 
-fn refused(arguments: &[&str]) -> String {
+fn failure(arguments: &[&str]) -> String {
     let Output { status, stderr, .. } = tool(arguments).output().unwrap();
     assert_eq!(status.code(), Some(1));
     String::from_utf8(stderr).unwrap()
 }
 
 #[test]
-fn pictures_through_stdin_and_a_command() {
+fn stdin_and_commands_are_sources() {
     let (folder, expected) = (tempfile::tempdir().unwrap(), pictures(3));
     let path = folder.path().join("three.mjpeg");
     fs::write(&path, expected.concat()).unwrap();
@@ -72,24 +72,24 @@ fn pictures_through_stdin_and_a_command() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn invalid_sources_are_reported() {
     let to = ["--to", "127.0.0.1:9"];
-    let text = refused(&["send", "exec:echo gone >&2; exit 4", to[0], to[1]]);
-    assert!(text.contains("it failed with exit status: 4; it said:\ngone"), "{text}");
-    let text = refused(&["send", "-", to[0], to[1]]);
-    assert!(text.contains("stdin: it ended without a JPEG picture"), "{text}");
+    let text = failure(&["send", "exec:echo gone >&2; exit 4", to[0], to[1]]);
+    assert!(text.contains("the command failed with exit status: 4; its stderr:\ngone"), "{text}");
+    let text = failure(&["send", "-", to[0], to[1]]);
+    assert!(text.contains("stdin: the stream ended without a JPEG picture"), "{text}");
     if cfg!(feature = "camera") {
-        let text = refused(&["send", "camera:/dev/no-camera", to[0], to[1]]);
-        assert!(text.contains("/dev/no-camera: there is no such camera; "), "{text}");
+        let text = failure(&["send", "camera:/dev/no-camera", to[0], to[1]]);
+        assert!(text.contains("/dev/no-camera: no such camera; "), "{text}");
     }
-    let text = refused(&["send", "no-such-file.jpg", to[0], to[1]]);
+    let text = failure(&["send", "no-such-file.jpg", to[0], to[1]]);
     assert!(text.contains("no-such-file.jpg: No such file"), "{text}");
     let wrong_size = tool(&["send", "pattern", "--size", "0x7", to[0], to[1]]).output().unwrap();
     assert_eq!(wrong_size.status.code(), Some(2));
 }
 
 #[test]
-fn a_command_ends_by_ctrl_c() {
+fn command_ends_on_ctrl_c() {
     for verb in [&["send", "--to", "127.0.0.1:9"], &["serve", "--listen", "127.0.0.1:0"]] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("process");
@@ -107,7 +107,7 @@ fn a_command_ends_by_ctrl_c() {
         };
         process.interrupt();
         assert_eq!(process.wait(), Some(0), "{verb:?}");
-        // Whoever inherits it may take a moment to notice.
+        // A new parent may need time to reap the process.
         while test_kill_process(sleeper).is_ok() && !is_waiting_for_its_end(sleeper) {
             assert!(begin.elapsed() < TIMEOUT, "{verb:?}: what the command began is still there");
             std::thread::sleep(Duration::from_millis(5));
@@ -121,8 +121,8 @@ fn is_waiting_for_its_end(process: Pid) -> bool {
 }
 
 #[test]
-fn a_server_says_where_it_is() {
-    // A small picture is soon there: who has none to describe says 503.
+fn server_prints_its_url() {
+    // The first picture of a small size is available soon; until then, DESCRIBE fails with 503.
     let arguments = ["--json", "serve", "pattern", "--size", "320x240", "--listen", "127.0.0.1:0"];
     let mut serve = Running(tool(&arguments).spawn().unwrap());
     let mut line = String::new();
@@ -147,7 +147,7 @@ fn a_server_says_where_it_is() {
 }
 
 #[test]
-fn a_page_beside_what_is_received() {
+fn web_page_shows_received_frames() {
     let arguments = ["--json", "receive", "--listen", "127.0.0.1:0", "--web", "0"];
     let mut receive = Running(tool(&arguments).spawn().unwrap());
     let mut out = BufReader::new(receive.0.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -156,7 +156,7 @@ fn a_page_beside_what_is_received() {
     let mut line = String::new();
     BufReader::new(receive.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let address =
-        line.trim().strip_prefix("netdyno-mjpeg: see http://").and_then(|rest| rest.strip_suffix('/'));
+        line.trim().strip_prefix("netdyno-mjpeg: web page: http://").and_then(|rest| rest.strip_suffix('/'));
     let address = address.unwrap_or_else(|| panic!("{line}"));
     let _send = Running(tool(&["send", "pattern", "--size", "320x240", "--to", listen]).spawn().unwrap());
 
@@ -169,7 +169,7 @@ fn a_page_beside_what_is_received() {
         serde_json::from_str(&line).unwrap()
     };
     let first = loop {
-        // The sender's name comes with its first report.
+        // The CNAME arrives with the first report.
         let told = told();
         if told["frames"].as_u64() > Some(0) && told["sender"] != "" {
             break told;

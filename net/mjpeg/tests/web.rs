@@ -1,4 +1,4 @@
-//! The page's server, asked by hand.
+//! The web server, with requests over plain sockets.
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(all(feature = "web", target_os = "linux"))]
 
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use netdyno_mjpeg::web::{Statistics, Web};
 
-/// For what may take long on a busy machine: it only guards against hanging.
+/// Bounds a test if the server hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn open() -> Web {
     Web::open("127.0.0.1:0".parse().unwrap()).unwrap()
 }
 
-fn ask(web: &Web, method: &str, path: &str, host: &str) -> BufReader<TcpStream> {
+fn request(web: &Web, method: &str, path: &str, host: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(web.address()).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
@@ -23,10 +23,10 @@ fn ask(web: &Web, method: &str, path: &str, host: &str) -> BufReader<TcpStream> 
 }
 
 fn get(web: &Web, path: &str) -> BufReader<TcpStream> {
-    ask(web, "GET", path, "127.0.0.1")
+    request(web, "GET", path, "127.0.0.1")
 }
 
-/// A head, up to the empty line.
+/// Reads the head of a response.
 fn head(from: &mut impl BufRead) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
@@ -39,7 +39,7 @@ fn head(from: &mut impl BufRead) -> Vec<String> {
     }
 }
 
-/// The picture that comes next in the stream, as long as it says.
+/// Reads the next picture of the stream.
 fn picture(from: &mut impl BufRead) -> Vec<u8> {
     let head = head(from);
     assert_eq!(head[0], "Content-Type: image/jpeg");
@@ -58,7 +58,7 @@ fn boundary(from: &mut impl BufRead) {
 }
 
 #[test]
-fn the_page_is_there_and_nobody_else_s() {
+fn page_is_served_and_foreign_hosts_are_rejected() {
     let web = open();
     for (path, kind) in [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")] {
         let mut answer = get(&web, path);
@@ -71,7 +71,7 @@ fn the_page_is_there_and_nobody_else_s() {
         assert!(head.contains(&format!("Content-Length: {}", text.len())));
 
         let mut only_head = String::new();
-        ask(&web, "HEAD", path, "localhost").read_to_string(&mut only_head).unwrap();
+        request(&web, "HEAD", path, "localhost").read_to_string(&mut only_head).unwrap();
         assert!(only_head.ends_with("\r\n\r\n"));
     }
     for (method, path, host, status) in [
@@ -81,13 +81,13 @@ fn the_page_is_there_and_nobody_else_s() {
         ("GET", "/nothing", "127.0.0.1", "404"),
     ] {
         let mut answer = String::new();
-        ask(&web, method, path, host).read_to_string(&mut answer).unwrap();
+        request(&web, method, path, host).read_to_string(&mut answer).unwrap();
         assert_eq!(answer.split(' ').nth(1), Some(status), "{answer}");
     }
 }
 
 #[test]
-fn pictures_come_as_they_are_shown() {
+fn pictures_are_streamed_in_order() {
     let web = open();
     web.show(b"before anyone looked");
     let mut stream = get(&web, "/pictures");
@@ -97,7 +97,7 @@ fn pictures_come_as_they_are_shown() {
     boundary(&mut stream);
     assert_eq!(picture(&mut stream), b"before anyone looked");
     for number in 0..100 {
-        // One after the other, so that none is left out.
+        // Wait for each picture, so that none is skipped.
         let sent = vec![number; 1 + 1000 * usize::from(number)];
         web.show(&sent);
         assert!(picture(&mut stream) == sent, "{number}");
@@ -105,7 +105,7 @@ fn pictures_come_as_they_are_shown() {
 }
 
 #[test]
-fn a_slow_one_misses_pictures_and_holds_up_nobody() {
+fn slow_viewer_skips_pictures_without_delaying_others() {
     let web = open();
     let mut slow = get(&web, "/pictures");
     head(&mut slow);
@@ -113,7 +113,7 @@ fn a_slow_one_misses_pictures_and_holds_up_nobody() {
     let mut quick = get(&web, "/pictures");
     head(&mut quick);
     boundary(&mut quick);
-    // Ten times more than sockets hold on their way.
+    // Ten times the capacity of the socket buffers.
     let count = 300_u16;
     for number in 0..count {
         let sent = vec![number as u8; 500_000];
@@ -129,7 +129,7 @@ fn a_slow_one_misses_pictures_and_holds_up_nobody() {
 }
 
 #[test]
-fn statistics_are_told() {
+fn statistics_are_streamed() {
     let web = open();
     let mut stream = get(&web, "/statistics");
     assert!(head(&mut stream).contains(&"Content-Type: text/event-stream".to_owned()));
@@ -137,7 +137,7 @@ fn statistics_are_told() {
     let mut statistics = Statistics::default();
     (statistics.frames, statistics.lost_packets, statistics.frames_per_s) = (17, 3, 29.97);
     statistics.sender = "camera@\"here\"\n<b>".to_owned();
-    web.tell(&statistics);
+    web.update(&statistics);
     let event = head(&mut stream);
     let told: serde_json::Value = serde_json::from_str(event[0].strip_prefix("data: ").unwrap()).unwrap();
     assert_eq!(event.len(), 1);
@@ -146,7 +146,7 @@ fn statistics_are_told() {
 }
 
 #[test]
-fn so_many_look_and_no_more() {
+fn viewers_are_limited() {
     let web = open();
     for path in ["/pictures", "/statistics"] {
         let mut lookers: Vec<_> = (0..16).map(|_| get(&web, path)).collect();
@@ -156,7 +156,7 @@ fn so_many_look_and_no_more() {
         let mut answer = String::new();
         get(&web, path).read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-        // One leaves, and there is room, as soon as that is known.
+        // After one viewer disconnects, another one is admitted.
         lookers.pop();
         while head(&mut get(&web, path))[0] != "HTTP/1.1 200 OK" {
             std::thread::yield_now();
@@ -165,11 +165,11 @@ fn so_many_look_and_no_more() {
 }
 
 #[test]
-fn a_request_without_end_is_ended() {
+fn endless_request_is_rejected() {
     let web = open();
     let mut stream = TcpStream::connect(web.address()).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-    // More than a request may be: it is refused or cut off, whichever is seen first.
+    // The server may respond or close the connection first.
     let _ = stream.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(1 << 20)).as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -177,7 +177,7 @@ fn a_request_without_end_is_ended() {
 }
 
 #[test]
-fn it_ends_with_its_owner() {
+fn server_stops_when_dropped() {
     let web = open();
     let mut stream = get(&web, "/pictures");
     head(&mut stream);

@@ -1,6 +1,8 @@
 //! Errors in pictures, session descriptions and settings.
 
-use crate::limits::{MAX_FRAME_PACKETS, MAX_PACKET_BYTES, MAX_SCAN_BYTES, MIN_PACKET_BYTES};
+use crate::limits::{
+    MAX_FRAME_PACKETS, MAX_HEADER_DIMENSION, MAX_PACKET_BYTES, MAX_SCAN_BYTES, MIN_PACKET_BYTES,
+};
 
 /// A picture cannot be sent. Later pictures are unaffected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -90,6 +92,36 @@ pub enum Unsupported {
 /// Formats the sampling factors of all components as encoders do in their settings.
 fn format_factors(factors: &[(u8, u8); 3]) -> String {
     factors.map(|(horizontal, vertical)| format!("{horizontal}x{vertical}")).join(",")
+}
+
+/// Dimensions that the headers of packets cannot represent (RFC 2435 sections 3.1.5 and 3.1.6). Only receivers that read
+/// `a=x-dimensions` from SDP, such as this crate and GStreamer, deliver the exact picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum InexactDimensions {
+    /// The width or the height is not a multiple of 8. Other receivers show padding at the right and bottom edges.
+    #[error(
+        "{0}x{1} pixels are not multiples of 8 (RFC 2435 section 3.1.5); receivers that ignore a=x-dimensions, such as \
+         FFmpeg, show padding at the edges; use multiples of 8"
+    )]
+    Rounded(u16, u16),
+    /// The width or the height exceeds 2,040. Other receivers cannot decode the stream.
+    #[error(
+        "{0}x{1} pixels exceed the limit of {MAX_HEADER_DIMENSION} (RFC 2435 section 3.1.5); receivers that ignore \
+         a=x-dimensions, such as FFmpeg, cannot decode the stream; use at most {MAX_HEADER_DIMENSION}x{MAX_HEADER_DIMENSION}"
+    )]
+    Omitted(u16, u16),
+}
+
+impl InexactDimensions {
+    /// Checks the dimensions of a picture; `None` if packets represent them exactly.
+    pub fn check(width: u16, height: u16) -> Option<Self> {
+        if width.max(height) > MAX_HEADER_DIMENSION {
+            return Some(Self::Omitted(width, height));
+        }
+        let is_exact = width.is_multiple_of(8) && height.is_multiple_of(8);
+        (!is_exact).then_some(Self::Rounded(width, height))
+    }
 }
 
 /// A frame cannot be packetized.

@@ -61,7 +61,7 @@ pub use depacketizer::{
     Depacketizer, DepacketizerConfig, DepacketizerStats, Event, Frame, FrameInfo, Lost, LostReason,
 };
 pub use description::Description;
-pub use error::{ConfigError, FrameError, JpegError, SdpError, Unsupported};
+pub use error::{ConfigError, FrameError, InexactDimensions, JpegError, SdpError, Unsupported};
 pub use headers::JpegHeaders;
 pub use jpeg::{Jpeg, Sampling, Split, Splitter};
 pub use limits::DepacketizerLimits;

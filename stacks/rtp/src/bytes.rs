@@ -1,4 +1,4 @@
-//! Numbers in network byte order. The offset must be within the bytes, which the caller has checked.
+//! Integers in network byte order. Callers check that offsets are in range.
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
@@ -12,7 +12,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
 }
 
-/// Writes from the front of a buffer; what does not fit is not written.
+/// A writer to a buffer. Data that do not fit are not written.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     out: &'a mut [u8],
@@ -24,12 +24,12 @@ impl<'a> Cursor<'a> {
         Self { out, length: 0 }
     }
 
-    /// Bytes written.
+    /// Number of bytes written.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// Writes bytes, or nothing if there is no room.
+    /// Writes bytes, or nothing if they do not fit.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         self.out.get_mut(self.length..)?.get_mut(..bytes.len())?.copy_from_slice(bytes);
         self.length += bytes.len();
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Zeros up to a multiple of four bytes from `start`.
+    /// Pads with zeros to a multiple of four bytes from `start`.
     pub(crate) fn align_from(&mut self, start: usize) -> Option<()> {
         let zeros = (self.length - start).next_multiple_of(4) - (self.length - start);
         self.bytes(&[0; 3][..zeros])

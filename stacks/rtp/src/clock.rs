@@ -1,10 +1,10 @@
-//! The clock of a stream's timestamps.
+//! The media clock of a stream.
 
 use std::time::{Duration, Instant};
 
 use crate::types::Timestamp;
 
-/// From times to timestamps: a start that belongs to a timestamp, and a rate. Without drift, however long it runs.
+/// Maps times to RTP timestamps without cumulative error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaClock {
     start: Instant,
@@ -13,34 +13,35 @@ pub struct MediaClock {
 }
 
 impl MediaClock {
-    /// A clock of `rate_hz` ticks a second that says `first` at `start`. `first` should be random (RFC 3550 section 5.1).
+    /// Creates a clock with `rate_hz` ticks per second and the timestamp `first` at `start`. `first` should be random (RFC 3550
+    /// section 5.1).
     pub fn new(start: Instant, first: Timestamp, rate_hz: u32) -> Self {
         Self { start, first, rate_hz }
     }
 
-    /// Ticks a second.
+    /// Ticks per second.
     pub fn rate_hz(&self) -> u32 {
         self.rate_hz
     }
 
-    /// The timestamp of a moment, rounded down; earlier than the start counts as the start.
+    /// The timestamp at a time, rounded down. Times before the start map to the start.
     pub fn at(&self, now: Instant) -> Timestamp {
         self.after(now.saturating_duration_since(self.start))
     }
 
-    /// The timestamp that far after the start, rounded down.
+    /// The timestamp at a time since the start, rounded down.
     pub fn after(&self, time: Duration) -> Timestamp {
         self.first.add(ticks(time, self.rate_hz) as u32)
     }
 }
 
-/// Whole ticks within a time. Wraps after 6,000 years at 90 kHz.
+/// Number of complete ticks in a duration. Wraps after 6,000 years at 90 kHz.
 pub(crate) fn ticks(time: Duration, rate_hz: u32) -> u64 {
     let rate = u64::from(rate_hz);
     time.as_secs().wrapping_mul(rate).wrapping_add(u64::from(time.subsec_nanos()) * rate / 1_000_000_000)
 }
 
-/// The time that this many ticks take, to a nanosecond; none if the rate is 0.
+/// The duration of a number of ticks in nanoseconds; 0 if the rate is 0.
 pub(crate) fn duration(ticks: u32, rate_hz: u32) -> Duration {
     let nanos = (u64::from(ticks) * 1_000_000_000).checked_div(u64::from(rate_hz));
     Duration::from_nanos(nanos.unwrap_or(0))

@@ -1,21 +1,22 @@
-//! RTP and RTCP on one port ([RFC 5761](https://www.rfc-editor.org/rfc/rfc5761)), beside DTLS and STUN (RFC 7983).
+//! Demultiplexing of RTP and RTCP on one port ([RFC 5761](https://www.rfc-editor.org/rfc/rfc5761)), also with DTLS and STUN
+//! (RFC 7983).
 
-/// What a datagram is, from its first two bytes.
+/// The kind of a datagram according to its first two bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An RTP packet.
     Rtp,
     /// RTCP packets.
     Rtcp,
-    /// Neither: its first byte is not within 128 to 191 (RFC 7983 section 7), or it has fewer than two.
+    /// Neither: its first byte is not 128 to 191 (RFC 7983 section 7), or it has fewer than two bytes.
     Other,
 }
 
-/// Tells what a datagram is.
+/// Classifies a datagram.
 ///
 /// > payload type values in the range 64-95 MUST NOT be used (RFC 5761 section 4)
 ///
-/// With the marker bit these are RTCP's packet types 192 to 223.
+/// With the marker bit, these equal the RTCP packet types 192 to 223.
 pub fn kind(datagram: &[u8]) -> Kind {
     match datagram {
         [128..=191, 192..=223, ..] => Kind::Rtcp,
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds() {
+    fn datagrams_are_classified() {
         for (bytes, expected) in [
             (&[0x80, 26][..], Kind::Rtp),
             (&[0x80, 26 | 0x80], Kind::Rtp),

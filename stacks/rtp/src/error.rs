@@ -1,13 +1,12 @@
-//! Errors: what a peer sent that cannot be, and what does not fit. None is fatal for a session: a malformed datagram is
-//! dropped whole (RFC 3550 section A.1), and the next one is looked at anew.
+//! Errors of parsing and writing. None is fatal for a session: a malformed datagram is dropped (RFC 3550 section A.1).
 
-/// A datagram breaks a rule of its format. The sender, or something on the way, is at fault; drop it.
+/// A malformed datagram. The peer or the network is at fault; drop the datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a malformed {what} from the peer: {rule}; drop the datagram")]
+#[error("malformed {what}: {rule}")]
 pub struct Malformed {
     /// The part of the datagram.
     pub what: &'static str,
-    /// The rule that it breaks.
+    /// The violated rule.
     pub rule: &'static str,
 }
 
@@ -17,26 +16,24 @@ impl Malformed {
     }
 }
 
-/// A packet could not be written; nothing of it is of use. The caller is at fault.
+/// A packet cannot be written because of an error of the caller. The buffer's contents are undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The buffer is too small.
-    #[error(
-        "the buffer of {given_bytes} bytes is too small for the packet: give one of {needed_bytes} bytes"
-    )]
+    #[error("the buffer of {given_bytes} bytes is too small for the packet; it needs {needed_bytes} bytes")]
     NoRoom {
-        /// Bytes that the packet takes.
+        /// Length of the packet.
         needed_bytes: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer.
         given_bytes: usize,
     },
-    /// More CSRCs than the field can tell.
-    #[error("{0} CSRCs, but a packet has at most 15: leave some out")]
+    /// Too many CSRCs for the field.
+    #[error("too many CSRCs ({0}); a packet has at most 15")]
     TooManyCsrcs(usize),
-    /// An extension element that neither form of RFC 8285 can carry.
+    /// An extension element that neither form of RFC 8285 can represent.
     #[error(
-        "extension element {id} of {bytes} bytes: the id must be 1 to 255 and the length at most 255 bytes"
+        "invalid extension element {id} of {bytes} bytes; the identifier must be 1 to 255 and the length at most 255 bytes"
     )]
     BadElement {
         /// Its identifier.
@@ -44,10 +41,10 @@ pub enum WriteError {
         /// Its length.
         bytes: usize,
     },
-    /// The extension is longer than its length field can tell.
-    #[error("the header extension has more than 65,535 words of 32 bits: leave elements out")]
+    /// The extension exceeds its length field.
+    #[error("the header extension exceeds 65,535 words of 32 bits; use fewer elements")]
     ExtensionTooLong,
-    /// A payload type of more than seven bits.
-    #[error("payload type {0}, but it must be at most 127 (RFC 3550 section 5.1)")]
+    /// The payload type exceeds seven bits.
+    #[error("invalid payload type {0}; it must be at most 127 (RFC 3550 section 5.1)")]
     BadPayloadType(u8),
 }

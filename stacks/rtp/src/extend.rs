@@ -1,44 +1,44 @@
-//! Numbers that wrap, made to numbers of 64 bits that do not.
+//! Extension of wrapping sequence numbers and timestamps to 64 bits.
 
 use crate::types::{Sequence, Timestamp};
 
-/// Makes sequence numbers of 16 bits to ones of 64. Each is taken for the one nearest to the highest so far, so that it
-/// is right within 32,767 packets. One operation a call.
+/// Extends sequence numbers to 64 bits. The result is the value nearest to the highest one so far, which is correct within
+/// 32,767 packets.
 #[derive(Debug, Clone, Default)]
 pub struct SequenceExtender {
     highest: Option<u64>,
 }
 
 impl SequenceExtender {
-    /// The number in 64 bits. The first is itself plus 2^16, so that packets from before it have numbers too.
+    /// Extends a sequence number. The first one is offset by 2^16, so that earlier packets have non-negative numbers.
     pub fn extend(&mut self, sequence: Sequence) -> u64 {
         let extended = self.peek(sequence);
         self.highest = self.highest.max(Some(extended));
         extended
     }
 
-    /// The same, without taking note of it.
+    /// Extends a sequence number without updating the highest one.
     pub fn peek(&self, sequence: Sequence) -> u64 {
         let Some(highest) = self.highest else { return (1 << 16) + u64::from(sequence.0) };
         let distance = sequence.since(Sequence(highest as u16));
         highest.saturating_add_signed(i64::from(distance))
     }
 
-    /// The highest so far.
+    /// The highest extended sequence number.
     pub fn highest(&self) -> Option<u64> {
         self.highest
     }
 }
 
-/// Makes timestamps of 32 bits to ones of 64. Each is taken for the one nearest to the latest so far: at 90 kHz right
-/// within 6.6 hours. One operation a call.
+/// Extends timestamps to 64 bits. The result is the value nearest to the latest one, which is correct within 6.6 hours at
+/// 90 kHz.
 #[derive(Debug, Clone, Default)]
 pub struct TimestampExtender {
     latest: Option<u64>,
 }
 
 impl TimestampExtender {
-    /// The timestamp in 64 bits. The first is itself plus 2^32, so that earlier ones have a value too.
+    /// Extends a timestamp. The first one is offset by 2^32, so that earlier ones have non-negative values.
     pub fn extend(&mut self, timestamp: Timestamp) -> u64 {
         let extended = match self.latest {
             None => (1 << 32) + u64::from(timestamp.0),
@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_walk_within_reach_is_followed(first: u16, steps in prop::collection::vec(-2000i64..30_000, 1..300)) {
+        fn sequence_numbers_within_range_are_extended(first: u16, steps in prop::collection::vec(-2000i64..30_000, 1..300)) {
             let mut extender = SequenceExtender::default();
             let mut at = (1u64 << 16) + u64::from(first);
             prop_assert_eq!(extender.extend(Sequence(first)), at);
@@ -74,7 +74,7 @@ mod tests {
         }
 
         #[test]
-        fn timestamps_too(first: u32, steps in prop::collection::vec(-90_000i64..0x7fff_ffff, 1..100)) {
+        fn timestamps_within_range_are_extended(first: u32, steps in prop::collection::vec(-90_000i64..0x7fff_ffff, 1..100)) {
             let mut extender = TimestampExtender::default();
             let mut highest = (1u64 << 32) + u64::from(first);
             prop_assert_eq!(extender.extend(Timestamp(first)), highest);

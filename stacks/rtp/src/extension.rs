@@ -13,24 +13,24 @@ use crate::bytes::Cursor;
 
 /// Profile of the one-byte form.
 const ONE_BYTE: u16 = 0xbede;
-/// Profile of the two-byte form; its lower four bits are for applications.
+/// Profile of the two-byte form; its low four bits are application-specific.
 const TWO_BYTE: u16 = 0x1000;
 /// The identifier that ends the elements of the one-byte form (section 4.2).
 const STOP: u8 = 15;
-/// Longest data of an element of the one-byte form.
+/// Maximum length of an element in the one-byte form.
 const ONE_BYTE_DATA_MAX: usize = 16;
 
-/// One element: what the session has agreed that `id` stands for (SDP `a=extmap`).
+/// An element. The session defines the meaning of `id` (SDP `a=extmap`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Element<'a> {
-    /// 1 to 14, in the two-byte form 1 to 255.
+    /// Identifier: 1 to 14, or 1 to 255 in the two-byte form.
     pub id: u8,
-    /// 1 to 16 bytes, in the two-byte form 0 to 255.
+    /// Data: 1 to 16 bytes, or 0 to 255 in the two-byte form.
     pub data: &'a [u8],
 }
 
-/// The elements of an extension. Ends early where an element is longer than what is there, and at identifier 15 of the
-/// one-byte form. An extension of another profile has none.
+/// The elements of an extension. Iteration ends at a truncated element and at identifier 15 of the one-byte form. Extensions
+/// of other profiles have no elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elements<'a> {
     form: Form,
@@ -46,7 +46,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// An element's identifier and length, and what comes after them; none at the end.
+    /// Identifier and length of the next element, and the bytes after them; `None` at the end.
     fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         match (self.form, self.rest) {
             (Form::OneByte, [head, rest @ ..]) if head >> 4 != STOP => {
@@ -62,12 +62,12 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Element<'a>;
 
     fn next(&mut self) -> Option<Element<'a>> {
-        // Padding bytes are zero, in both forms (section 4.1.2).
+        // Padding bytes are 0 in both forms (section 4.1.2).
         let padding = self.rest.iter().take_while(|byte| **byte == 0).count();
         self.rest = &self.rest[padding..];
         let next = self.head().and_then(|(id, length, rest)| {
             let (data, rest) = rest.split_at_checked(length)?;
-            // Identifier 0 with a length in the one-byte form: reserved, and not to be told (section 4.2).
+            // Identifier 0 with a length is reserved in the one-byte form and must be ignored (section 4.2).
             Some((Element { id, data }, rest)).filter(|_| id != 0)
         });
         let Some((element, rest)) = next else {
@@ -79,7 +79,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// How elements are written.
+/// The form in which elements are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     OneByte,
@@ -87,8 +87,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The shorter form, if it can carry all of them; none if there are no elements.
-    pub(crate) fn of(elements: &[Element<'_>]) -> Option<Self> {
+    /// Selects the shorter form that can represent all elements; `None` without elements.
+    pub(crate) fn select(elements: &[Element<'_>]) -> Option<Self> {
         let is_short = |element: &Element<'_>| {
             (1..STOP).contains(&element.id) && (1..=ONE_BYTE_DATA_MAX).contains(&element.data.len())
         };
@@ -106,7 +106,7 @@ impl Form {
         }
     }
 
-    /// Bytes of all elements, without padding.
+    /// Length of the elements without padding.
     pub(crate) fn length(self, elements: &[Element<'_>]) -> usize {
         let head = match self {
             Self::OneByte => 1,
@@ -115,7 +115,7 @@ impl Form {
         elements.iter().map(|element| head + element.data.len()).sum()
     }
 
-    /// Writes the elements, padded to words of 32 bits. Their lengths have been checked.
+    /// Writes the elements and pads them to words of 32 bits. The caller has checked their lengths.
     pub(crate) fn write(self, elements: &[Element<'_>], out: &mut Cursor<'_>) -> Option<()> {
         let start = out.length();
         for element in elements {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_of_any_bytes() {
+    fn elements_are_parsed_from_arbitrary_bytes() {
         for (profile, data, expected) in [
             (ONE_BYTE, &[0x10, 7, 0, 0][..], &[(1, &[7][..])][..]),
             (ONE_BYTE, &[0, 0x10, 7, 0], &[(1, &[7])]),

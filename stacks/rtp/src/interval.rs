@@ -1,21 +1,21 @@
-//! When the next RTCP packet is due ([RFC 3550 sections 6.2, 6.3 and A.7](https://www.rfc-editor.org/rfc/rfc3550#section-6.2)):
-//! as rarely as the session's size wants it, at random, so that members do not all speak at once.
+//! RTCP transmission intervals ([RFC 3550 sections 6.2, 6.3 and A.7](https://www.rfc-editor.org/rfc/rfc3550#section-6.2)). They
+//! scale with the size of the session and are randomised, so that members do not transmit simultaneously.
 
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a session wants of its reports.
+/// Settings of report intervals.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct IntervalConfig {
-    /// Bandwidth of RTCP for all members together, bytes a second, headers of UDP and IP counted: 5 % of the session's
+    /// Total RTCP bandwidth of all members in bytes per second, including UDP and IP headers: 5 % of the session bandwidth
     /// (section 6.2).
     pub rtcp_bytes_per_s: f64,
-    /// Least mean interval; 5 s by section 6.2, less by [`reduced_minimum`].
+    /// Minimum mean interval; 5 s (section 6.2) or a [reduced minimum](reduced_minimum).
     pub minimum: Duration,
-    /// Bytes of UDP and IP headers that count with each packet (section 6.2): 28 for IPv4, 48 for IPv6.
+    /// Length of UDP and IP headers (section 6.2): 28 for IPv4, 48 for IPv6.
     pub overhead_bytes: usize,
 }
 
@@ -30,17 +30,16 @@ impl Default for IntervalConfig {
 const MINIMUM: Duration = Duration::from_secs(5);
 /// > 360 divided by the session bandwidth in kilobits/second (section 6.2)
 const REDUCED_MINIMUM_SECONDS: f64 = 360.0;
-/// Senders get this part of the bandwidth, as long as they are no more than this part of the members (section 6.2).
+/// Share of the bandwidth for senders if they are at most this share of the members (section 6.2).
 const SENDER_SHARE: f64 = 0.25;
-/// e - 3/2: makes up for timer reconsideration, which would end below the bandwidth wanted (section 6.3.1).
+/// e - 3/2: compensates for timer reconsideration, which would otherwise stay below the intended bandwidth (section 6.3.1).
 const COMPENSATION: f64 = std::f64::consts::E - 1.5;
-/// The longest mean interval, so that no bandwidth, however small, makes times that cannot be.
+/// Maximum mean interval, which avoids an overflow for tiny bandwidths.
 const MAXIMUM_SECONDS: f64 = 86_400.0;
-/// Members from whose number on even a BYE waits for its turn (section 6.3.7).
+/// Number of members from which BYE is delayed (section 6.3.7).
 const BYE_BACKOFF_MEMBERS: usize = 50;
 
-/// The least mean interval that a session of so much bandwidth may take in place of 5 s (section 6.2). For bandwidths
-/// below 72 kbit/s it is longer than those.
+/// The reduced minimum interval for a session bandwidth (section 6.2). It exceeds 5 s for bandwidths below 72 kbit/s.
 pub fn reduced_minimum(session_bits_per_s: f64) -> Duration {
     let seconds = REDUCED_MINIMUM_SECONDS / (session_bits_per_s / 1000.0);
     Duration::from_secs_f64(if seconds.is_finite() {
@@ -50,30 +49,30 @@ pub fn reduced_minimum(session_bits_per_s: f64) -> Duration {
     })
 }
 
-/// When to send. One a session; all methods cost a few operations.
+/// The transmission timer of a session. All methods take constant time.
 ///
-/// Sleep until [`next_deadline`](Self::next_deadline), call [`handle_timeout`](Self::handle_timeout), and where it gives
-/// true send a report and call [`handle_sent`](Self::handle_sent). Tell it of members and of every RTCP datagram.
+/// At [`next_deadline`](Self::next_deadline), call [`handle_timeout`](Self::handle_timeout). If it returns true, send a report
+/// and call [`handle_sent`](Self::handle_sent). Pass in changes of membership and every received RTCP datagram.
 #[derive(Debug, Clone)]
 pub struct Interval {
     config: IntervalConfig,
     rng: ChaCha8Rng,
-    /// Time of the last transmission, and of the next (tp, tn).
+    /// Times of the last and the next transmission (tp, tn).
     last: Instant,
     next: Instant,
     members: usize,
-    /// Members when the next transmission was last computed (pmembers).
+    /// Number of members at the last computation of the next transmission (pmembers).
     members_before: usize,
     senders: usize,
     we_sent: bool,
     is_first: bool,
-    /// Mean size of RTCP datagrams, headers below counted (avg_rtcp_size).
+    /// Mean length of RTCP datagrams with UDP and IP headers (avg_rtcp_size).
     mean_bytes: f64,
     is_leaving: bool,
 }
 
 impl Interval {
-    /// A member that joins `now`. `first_bytes` is the probable size of its first datagram.
+    /// Creates the timer of a member that joins `now`. `first_bytes` is the expected length of its first datagram.
     pub fn new(now: Instant, config: IntervalConfig, first_bytes: usize, seed: [u8; 32]) -> Self {
         let mean_bytes = (first_bytes + config.overhead_bytes) as f64;
         let mut interval = Self {
@@ -93,13 +92,13 @@ impl Interval {
         interval
     }
 
-    /// When something is next due.
+    /// The time of the next transmission.
     pub fn next_deadline(&self) -> Instant {
         self.next
     }
 
-    /// How many members the session has, ourselves counted, and how many of them send; whether we do. Fewer members than
-    /// before bring the next report forward (section 6.3.4). While leaving it is not heard: see [`leave`](Self::leave).
+    /// Handles the number of members including this one, the number of senders, and whether this member sends. Fewer members
+    /// advance the next report (section 6.3.4). Ignored while [leaving](Self::leave).
     pub fn handle_members(&mut self, now: Instant, members: usize, senders: usize, we_sent: bool) {
         if self.is_leaving {
             return;
@@ -114,20 +113,20 @@ impl Interval {
         }
     }
 
-    /// An RTCP datagram of so many bytes came (section 6.3.3).
+    /// Handles the length of a received RTCP datagram (section 6.3.3).
     pub fn handle_received(&mut self, bytes: usize) {
         self.count(bytes);
     }
 
-    /// Another member's BYE came: while leaving, those are what counts (section 6.3.7).
+    /// Handles another member's BYE. While leaving, only these are counted (section 6.3.7).
     pub fn handle_bye(&mut self) {
         if self.is_leaving {
             self.members += 1;
         }
     }
 
-    /// Whether a report is to be sent now. Early calls do no harm. Timer reconsideration (section 6.3.6): if the session
-    /// has grown, the deadline moves instead.
+    /// Returns whether to send a report now. If the session has grown, the deadline moves instead (timer reconsideration, section
+    /// 6.3.6). Early calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if now < self.next {
             return false;
@@ -141,7 +140,7 @@ impl Interval {
         true
     }
 
-    /// A report, or the BYE, of so many bytes was sent (section 6.3.6).
+    /// Handles the length of a sent report or BYE (section 6.3.6).
     pub fn handle_sent(&mut self, now: Instant, bytes: usize) {
         self.count(bytes);
         self.last = now;
@@ -150,8 +149,8 @@ impl Interval {
         self.members_before = self.members;
     }
 
-    /// We leave, with a BYE of so many bytes. True: send it at once. False, in sessions of more than 50: it is due at the
-    /// deadline, as if all were joining (section 6.3.7). A member that never sent anything leaves without a word.
+    /// Starts to leave with a BYE of this length. Returns whether to send it at once. In sessions of more than 50 members, it is due
+    /// at the deadline instead (section 6.3.7). A member that never sent a packet sends no BYE.
     pub fn leave(&mut self, now: Instant, bytes: usize) -> bool {
         if self.members <= BYE_BACKOFF_MEMBERS {
             return true;
@@ -165,8 +164,7 @@ impl Interval {
         false
     }
 
-    /// The mean interval (Td, section 6.3.1), before it is made random: after five of them without a sign a member is
-    /// gone (section 6.3.5).
+    /// The deterministic interval (Td, section 6.3.1). Members time out after five of them (section 6.3.5).
     pub fn mean(&self) -> Duration {
         self.mean_of(self.is_first)
     }
@@ -184,13 +182,13 @@ impl Interval {
         Duration::from_secs_f64(seconds).max(minimum)
     }
 
-    /// An interval, drawn from half to one and a half of the mean.
+    /// Draws an interval between 0.5 and 1.5 times the mean.
     fn draw(&mut self) -> Duration {
         let random = f64::from(self.rng.next_u32()) / f64::from(u32::MAX) + 0.5;
         self.mean_of(self.is_first).mul_f64(random / COMPENSATION)
     }
 
-    /// Section 6.3.3: the mean moves by a sixteenth.
+    /// Updates the mean length with weight 1/16 (section 6.3.3).
     fn count(&mut self, bytes: usize) {
         let bytes = (bytes + self.config.overhead_bytes) as f64;
         self.mean_bytes += (bytes - self.mean_bytes) / 16.0;

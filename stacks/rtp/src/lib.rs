@@ -1,16 +1,16 @@
-//! RTP and RTCP (RFC 3550), as a core without I/O: packets, the books of senders and receivers, when to report, order.
+//! Sans-I/O core of RTP and RTCP (RFC 3550): packets, statistics of senders and receivers, report intervals, reordering.
 //!
 //! | does | does not |
 //! |---|---|
-//! | RTP packets with CSRCs, header extensions (RFC 8285) and padding: read as views, written into the caller's buffer | open sockets, read clocks, draw randomness, spawn, lock |
-//! | RTCP: SR, RR, SDES, BYE, APP, NACK and PLI (RFC 4585), FIR (RFC 5104), reduced size (RFC 5506) | other feedback: given as bytes; XR (RFC 3611): given as unknown |
-//! | RTP and RTCP told apart on one port (RFC 5761) | encrypt: SRTP is a layer of its own |
-//! | validation, loss and jitter of a source (sections A.1, A.3, A.8), sender reports, round trips, wall clock | collisions and loops of SSRCs (section 8): meant for sessions of two, or with signalling |
-//! | when RTCP is due (sections 6.2, 6.3, A.7), members and their end | RFC 4585's early feedback (section 3.5), SSRC sampling in large groups |
-//! | a bounded buffer that puts packets in order, and tells what is missing | payload formats |
+//! | RTP packets with CSRCs, header extensions (RFC 8285) and padding: parsed as views, written to the caller's buffer | open sockets, read clocks, draw random numbers, spawn threads, lock |
+//! | RTCP: SR, RR, SDES, BYE, APP, NACK and PLI (RFC 4585), FIR (RFC 5104), reduced size (RFC 5506) | parse other feedback (provided as bytes) and XR (RFC 3611; provided as unknown) |
+//! | distinguish RTP and RTCP on one port (RFC 5761) | encrypt (SRTP) |
+//! | validation, loss and jitter of a source (sections A.1, A.3, A.8), sender reports, round-trip time, wall clock | detect SSRC collisions and loops (section 8), which matter in large sessions without signalling |
+//! | RTCP intervals (sections 6.2, 6.3, A.7), membership and timeouts | early feedback (RFC 4585 section 3.5), SSRC sampling in large groups |
+//! | reorder packets in a bounded buffer and report missing ones | parse payload formats |
 //!
-//! Parts, not one session: a program takes those that it needs. Methods are getters, `handle_*`, which take what happened
-//! and when, and `poll`.
+//! The parts are independent; a program combines those that it needs. Their methods are getters, `handle_*` (events with their
+//! times) and `poll`.
 //!
 //! ```
 //! use std::time::Instant;
@@ -24,20 +24,20 @@
 //! header.sequence = header.sequence.next();
 //! let second = [&header.to_bytes()[..], b"two"].concat();
 //!
-//! // A receiver reads it, and keeps books.
+//! // A receiver parses it and updates its statistics.
 //! let now = Instant::now();
 //! assert_eq!(kind(&first), Kind::Rtp);
 //! let packet = Packet::parse(&first)?;
-//! let mut books = Reception::new(now, &packet.header, 90_000);
-//! assert!(matches!(books.handle_packet(now, &packet.header), Arrival::Probation(_)));
+//! let mut reception = Reception::new(now, &packet.header, 90_000);
+//! assert!(matches!(reception.handle_packet(now, &packet.header), Arrival::Probation(_)));
 //! let packet = Packet::parse(&second)?;
-//! assert!(matches!(books.handle_packet(now, &packet.header), Arrival::Valid(_)));
+//! assert!(matches!(reception.handle_packet(now, &packet.header), Arrival::Valid(_)));
 //! assert_eq!(packet.payload, b"two");
 //!
-//! // Now and then it says what it has received.
+//! // It reports periodically.
 //! let mut datagram = [0; 1200];
 //! let mut writer = CompoundWriter::new(&mut datagram);
-//! writer.receiver_report(Ssrc(8), books.report(now).as_slice());
+//! writer.receiver_report(Ssrc(8), reception.report(now).as_slice());
 //! let length = writer.finish();
 //! let compound = Compound::parse(&datagram[..length], Rule::Compound)?;
 //! let Some(RtcpPacket::ReceiverReport(mut report)) = compound.packets().next() else { panic!() };
@@ -45,7 +45,7 @@
 //! # Ok::<(), netdyno_rtp::Malformed>(())
 //! ```
 #![forbid(unsafe_code)]
-// Tests begin at some moment.
+// Tests need a start time.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod bytes;
@@ -74,7 +74,7 @@ pub use interval::{Interval, IntervalConfig, reduced_minimum};
 pub use members::Members;
 pub use packet::{Extension, HEADER_BYTES, Header, Outgoing, Packet};
 pub use reception::{Arrival, Reception, ReceptionStats};
-pub use reorder::{NotTaken, Ordered, ReorderBuffer, ReorderLimits};
+pub use reorder::{InsertError, Ordered, ReorderBuffer, ReorderLimits};
 pub use sending::{Sending, round_trip};
 pub use ssrcs::Ssrcs;
 pub use types::{NtpTime, Sequence, Ssrc, Timestamp};

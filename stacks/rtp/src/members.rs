@@ -1,5 +1,5 @@
-//! Who is in a session ([RFC 3550 sections 6.2.1 and 6.3.2 to 6.3.5](https://www.rfc-editor.org/rfc/rfc3550#section-6.2.1)):
-//! what [`Interval`](crate::Interval) is told.
+//! The members of a session ([RFC 3550 sections 6.2.1 and 6.3.2 to 6.3.5](https://www.rfc-editor.org/rfc/rfc3550#section-6.2.1)),
+//! as input of [`Interval`](crate::Interval).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use crate::limits::MAX_MEMBERS;
 use crate::types::Ssrc;
 
-/// Mean intervals without a sign after which a member is gone (section 6.3.5).
+/// Mean intervals without packets after which a member times out (section 6.3.5).
 const MEMBER_INTERVALS: u32 = 5;
-/// Mean intervals without RTP after which a member sends no more (section 6.3.5, two reports).
+/// Mean intervals without RTP after which a member is no longer a sender (section 6.3.5).
 const SENDER_INTERVALS: u32 = 2;
 
-/// The others of a session, at most [`MAX_MEMBERS`]. A packet costs a search among them; a clean-up one pass.
+/// The other members of a session, at most [`MAX_MEMBERS`]. A packet takes a search, a clean-up one pass.
 #[derive(Debug, Clone, Default)]
 pub struct Members {
     others: BTreeMap<Ssrc, Heard>,
@@ -25,23 +25,23 @@ struct Heard {
 }
 
 impl Members {
-    /// An RTP packet of a source that has proved itself came. False if there is no room for one more member.
+    /// Handles an RTP packet of a valid source. Returns false if the maximum number of members is reached.
     pub fn handle_rtp(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         self.hear(now, ssrc, Some(now))
     }
 
-    /// An RTCP packet of a member came, other than a BYE. False if there is no room for one more member.
+    /// Handles an RTCP packet other than BYE. Returns false if the maximum number of members is reached.
     pub fn handle_rtcp(&mut self, now: Instant, ssrc: Ssrc) -> bool {
         self.hear(now, ssrc, None)
     }
 
-    /// A member's BYE came. True if it was one.
+    /// Handles a BYE. Returns whether its source was a member.
     pub fn handle_bye(&mut self, ssrc: Ssrc) -> bool {
         self.others.remove(&ssrc).is_some()
     }
 
-    /// Takes out who was not heard of for five mean intervals ([`Interval::mean`](crate::Interval::mean), of receivers),
-    /// and counts as sender no more who sent nothing for two.
+    /// Removes members without packets for five mean intervals ([`Interval::mean`](crate::Interval::mean)), and demotes senders
+    /// without RTP for two.
     pub fn handle_timeout(&mut self, now: Instant, mean: Duration) {
         let is_within = |at: Instant, intervals| now.saturating_duration_since(at) <= mean * intervals;
         self.others.retain(|_, heard| is_within(heard.at, MEMBER_INTERVALS));
@@ -50,12 +50,12 @@ impl Members {
         }
     }
 
-    /// All members, ourselves counted.
+    /// Number of members including this one.
     pub fn count(&self) -> usize {
         self.others.len() + 1
     }
 
-    /// The others that send. One pass over all.
+    /// Number of other members that send. Linear in the number of members.
     pub fn senders(&self) -> usize {
         self.others.values().filter(|heard| heard.rtp_at.is_some()).count()
     }

@@ -27,29 +27,29 @@ use crate::limits::MAX_CSRCS;
 use crate::ssrcs::Ssrcs;
 use crate::types::{Sequence, Ssrc, Timestamp};
 
-/// Bytes of the header without CSRCs and extension.
+/// Length of the header without CSRCs and extension.
 pub const HEADER_BYTES: usize = 12;
 
-/// The highest payload type.
+/// Maximum payload type.
 const MAX_PAYLOAD_TYPE: u8 = 127;
 
-/// The fields that every packet has.
+/// The fixed header fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Header {
-    /// What the payload's format says it means: for video the last packet of a frame.
+    /// Marker bit; for video, the last packet of a frame.
     pub marker: bool,
-    /// The payload's format, 0 to 127.
+    /// Payload type, 0 to 127.
     pub payload_type: u8,
-    /// Number of the packet.
+    /// Sequence number.
     pub sequence: Sequence,
-    /// When the payload was sampled.
+    /// Timestamp of the payload.
     pub timestamp: Timestamp,
-    /// Whose packet it is.
+    /// Synchronisation source.
     pub ssrc: Ssrc,
 }
 
 impl Header {
-    /// The header of a packet without CSRCs, extension and padding. Of the payload type seven bits count.
+    /// Formats the header of a packet without CSRCs, extension and padding. Uses the low seven bits of the payload type.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
@@ -62,33 +62,33 @@ impl Header {
     }
 }
 
-/// A packet as received: views of the datagram, nothing copied.
+/// A received packet as views of its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The fields that every packet has.
+    /// The fixed header fields.
     pub header: Header,
-    /// Whose packets a mixer made this one of (CSRCs), at most 15.
+    /// Contributing sources (CSRCs), at most 15.
     pub csrcs: Ssrcs<'a>,
-    /// The header extension; empty if there is none.
+    /// The header extension; empty if absent.
     pub extension: Extension<'a>,
     /// The payload, without padding.
     pub payload: &'a [u8],
-    /// Bytes of padding after the payload, the one that counts them included; 0 if there is none.
+    /// Length of the padding including its count byte; 0 without padding.
     pub padding_bytes: u8,
 }
 
 impl<'a> Packet<'a> {
-    /// Parses a datagram. Costs nothing that grows with it.
+    /// Parses a datagram in constant time.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Some((fixed, rest)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
-            return Err(Malformed::new("RTP packet", "has a header of 12 bytes"));
+            return Err(Malformed::new("RTP packet", "the header of 12 bytes is truncated"));
         };
         if fixed[0] >> 6 != 2 {
-            return Err(Malformed::new("RTP packet", "has version 2"));
+            return Err(Malformed::new("RTP packet", "the version is not 2"));
         }
         let Some((csrcs, rest)) = Ssrcs::split(fixed[0] & 0x0f, rest) else {
-            return Err(Malformed::new("RTP packet", "has as many CSRCs as it counts"));
+            return Err(Malformed::new("RTP packet", "the CSRC list is truncated"));
         };
         let (extension, rest) = match fixed[0] & 0x10 {
             0 => (Extension::default(), rest),
@@ -114,13 +114,16 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The count of padding bytes, from the last byte.
+/// The number of padding bytes, from the last byte.
 fn padding(rest: &[u8]) -> Result<u8, Malformed> {
     let Some(&count) = rest.last() else {
-        return Err(Malformed::new("padding of an RTP packet", "counts itself"));
+        return Err(Malformed::new("padding of an RTP packet", "the padding count is missing"));
     };
     if count == 0 || usize::from(count) > rest.len() {
-        return Err(Malformed::new("padding of an RTP packet", "is 1 byte to all of the payload"));
+        return Err(Malformed::new(
+            "padding of an RTP packet",
+            "the padding count is 0 or exceeds the payload",
+        ));
     }
     Ok(count)
 }
@@ -128,55 +131,55 @@ fn padding(rest: &[u8]) -> Result<u8, Malformed> {
 /// A header extension (RFC 3550 section 5.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extension<'a> {
-    /// The field that the profile defines; 0 if there is no extension.
+    /// The profile-defined field; 0 without extension.
     pub profile: u16,
-    /// The extension's words.
+    /// The extension's data.
     pub data: &'a [u8],
 }
 
 impl<'a> Extension<'a> {
     fn split(rest: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
         let Some((head, rest)) = rest.split_first_chunk::<4>() else {
-            return Err(Malformed::new("RTP header extension", "has a header of 4 bytes"));
+            return Err(Malformed::new("RTP header extension", "the header of 4 bytes is truncated"));
         };
         let Some((data, rest)) = rest.split_at_checked(4 * usize::from(u16_at(head, 2))) else {
-            return Err(Malformed::new("RTP header extension", "is as long as it says"));
+            return Err(Malformed::new("RTP header extension", "the data are truncated"));
         };
         Ok((Self { profile: u16_at(head, 0), data }, rest))
     }
 
-    /// Its elements, if it is of a form that RFC 8285 knows; none otherwise.
+    /// Its elements, if it has a form of RFC 8285.
     pub fn elements(self) -> Elements<'a> {
         Elements::new(self.profile, self.data)
     }
 }
 
-/// A packet to be written whole. Where the payload is not to be copied, [`Header::to_bytes`] suffices.
+/// A packet to be written. [`Header::to_bytes`] avoids copying the payload.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outgoing<'a> {
-    /// The fields that every packet has.
+    /// The fixed header fields.
     pub header: Header,
-    /// Whose packets this one was made of, at most 15.
+    /// Contributing sources, at most 15.
     pub csrcs: &'a [Ssrc],
-    /// Elements of the header extension (RFC 8285); without any there is no extension.
+    /// Elements of the header extension (RFC 8285); if empty, there is no extension.
     pub elements: &'a [Element<'a>],
     /// The payload.
     pub payload: &'a [u8],
-    /// Bytes of padding, 1 to 255; 0 for none.
+    /// Length of the padding, 0 to 255.
     pub padding_bytes: u8,
 }
 
 impl Outgoing<'_> {
-    /// Bytes that the packet takes.
+    /// Length of the packet.
     pub fn length(&self) -> usize {
-        let extension = match Form::of(self.elements) {
+        let extension = match Form::select(self.elements) {
             Some(form) => 4 + form.length(self.elements).next_multiple_of(4),
             None => 0,
         };
         HEADER_BYTES + 4 * self.csrcs.len() + extension + self.payload.len() + usize::from(self.padding_bytes)
     }
 
-    /// Writes the packet to the front of a buffer, and gives its length. Copies the payload.
+    /// Writes the packet to the start of a buffer and returns its length.
     pub fn write(&self, out: &mut [u8]) -> Result<usize, WriteError> {
         let (needed_bytes, given_bytes) = (self.length(), out.len());
         if self.csrcs.len() > MAX_CSRCS {
@@ -185,7 +188,7 @@ impl Outgoing<'_> {
         if self.header.payload_type > MAX_PAYLOAD_TYPE {
             return Err(WriteError::BadPayloadType(self.header.payload_type));
         }
-        let form = Form::of(self.elements);
+        let form = Form::select(self.elements);
         let words = form.map_or(0, |form| form.length(self.elements).div_ceil(4));
         let words = u16::try_from(words).map_err(|_| WriteError::ExtensionTooLong)?;
         if let Some(bad) = self.elements.iter().find(|element| element.id == 0 || element.data.len() > 255) {

@@ -1,4 +1,4 @@
-//! What a source says about itself: counts, sender reports, round trips
+//! Counters, sender reports and round-trip times of a local source
 //! ([RFC 3550 section 6.4.1](https://www.rfc-editor.org/rfc/rfc3550#section-6.4.1)).
 
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::clock::MediaClock;
 use crate::rtcp::{ReportBlock, SenderInfo};
 use crate::types::{NtpTime, Ssrc, from_short_units};
 
-/// The books of a source of ours. A few operations a call.
+/// Counters of a local source.
 #[derive(Debug, Clone)]
 pub struct Sending {
     ssrc: Ssrc,
@@ -17,28 +17,28 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Books of a source whose timestamps are those of `clock`.
+    /// Creates the counters of a source with the timestamps of `clock`.
     pub fn new(ssrc: Ssrc, clock: MediaClock) -> Self {
         Self { ssrc, clock, packets: 0, octets: 0 }
     }
 
-    /// Takes note of packets sent, and of their payload, headers and padding left out.
+    /// Handles sent packets and the length of their payloads without headers and padding.
     pub fn handle_sent(&mut self, packets: u64, payload_bytes: u64) {
         self.packets += packets;
         self.octets += payload_bytes;
     }
 
-    /// Packets sent.
+    /// Number of sent packets.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Bytes of payload sent.
+    /// Number of sent payload bytes.
     pub fn octets(&self) -> u64 {
         self.octets
     }
 
-    /// The sender's part of a report of this moment, which both clocks name.
+    /// Creates the sender information of a report for one time on both clocks.
     pub fn report(&self, now: Instant, ntp: NtpTime) -> SenderInfo {
         SenderInfo {
             ssrc: self.ssrc,
@@ -50,19 +50,19 @@ impl Sending {
     }
 }
 
-/// The round trip that a report block tells of a source of ours, with `arrived` as the moment when the block came; none
-/// if the peer had no report of ours yet, or what it says cannot be.
+/// Computes the round-trip time from a report block on a local source that arrived at `arrived`. `None` if the peer has not
+/// received a sender report, or if the result is implausible.
 pub fn round_trip(arrived: NtpTime, block: &ReportBlock) -> Option<Duration> {
     if block.last_sr == 0 {
         return None;
     }
     let since_report = arrived.middle().wrapping_sub(block.last_sr);
-    // The peer's clock may run faster than ours, and clocks are read coarsely: a little below zero is zero.
+    // Clock drift and coarse clocks may yield a slightly negative value; treat it as 0.
     let units = since_report.wrapping_sub(block.delay_since_last_sr) as i32;
     (units > -COARSE_UNITS).then(|| from_short_units(units.max(0) as u32))
 }
 
-/// How much less than nothing a round trip may take before it is not believed: 10 ms in units of 1/65,536 s.
+/// Largest negative value that is treated as 0: 10 ms in units of 1/65,536 s.
 const COARSE_UNITS: i32 = 655;
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
     use crate::types::Timestamp;
 
     #[test]
-    fn a_report_names_one_moment_by_two_clocks() {
+    fn report_has_one_time_on_both_clocks() {
         let start = Instant::now();
         let mut sending = Sending::new(Ssrc(7), MediaClock::new(start, Timestamp(1_000), 90_000));
         sending.handle_sent(3, 4_000);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trips() {
+    fn round_trip_time_matches_the_example_of_the_rfc() {
         // The example of RFC 3550 section 6.4.1, figure 2.
         let block = |last_sr, delay_since_last_sr| ReportBlock {
             last_sr,

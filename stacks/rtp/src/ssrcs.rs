@@ -1,15 +1,15 @@
-//! Lists of SSRCs, as RTP and RTCP packets have them.
+//! Lists of SSRCs in RTP and RTCP packets.
 
 use crate::types::Ssrc;
 
-/// SSRCs one after the other: the CSRCs of a packet, or the sources of a BYE.
+/// A list of SSRCs: the CSRCs of a packet or the sources of a BYE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ssrcs<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Ssrcs<'a> {
-    /// The first `count` of these bytes, and what comes after them; none if there are fewer.
+    /// Splits `count` SSRCs from the input; `None` if it is too short.
     pub(crate) fn split(count: u8, bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (list, rest) = bytes.split_at_checked(4 * usize::from(count))?;
         Some((Self { rest: list }, rest))

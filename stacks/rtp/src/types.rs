@@ -1,83 +1,83 @@
-//! Protocol numbers. Each has its own type, and its wraparound with it.
+//! Protocol numbers. Each type implements its wraparound.
 
 use std::time::Duration;
 
-/// Synchronisation source identifier (RFC 3550 section 3): 32 bits drawn at random, one for each stream of a session.
+/// Synchronisation source identifier (RFC 3550 section 3): 32 random bits, unique for each stream of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ssrc(pub u32);
 
-/// Sequence number of a packet (RFC 3550 section 5.1): modulo 2^16, begins anywhere.
+/// Sequence number of a packet (RFC 3550 section 5.1): modulo 2^16, with a random start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Sequence(pub u16);
 
 impl Sequence {
-    /// The one after this.
+    /// The next sequence number.
     pub fn next(self) -> Self {
         self.add(1)
     }
 
-    /// `count` further on.
+    /// The sequence number after `count` packets.
     #[allow(clippy::should_implement_trait)]
     pub fn add(self, count: u16) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
-    /// How far this is after `other`; negative if before. Exact for distances below 2^15.
+    /// Distance from `other`, negative if before it. Correct for distances below 2^15.
     pub fn since(self, other: Self) -> i16 {
         self.0.wrapping_sub(other.0) as i16
     }
 }
 
-/// RTP timestamp, in ticks of the payload's clock (RFC 3550 section 5.1; video has 90,000 a second): modulo 2^32,
-/// begins anywhere.
+/// RTP timestamp in ticks of the media clock (RFC 3550 section 5.1; 90,000 per second for video): modulo 2^32, with a random
+/// start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Timestamp(pub u32);
 
 impl Timestamp {
-    /// `ticks` further on.
+    /// The timestamp after `ticks`.
     #[allow(clippy::should_implement_trait)]
     pub fn add(self, ticks: u32) -> Self {
         Self(self.0.wrapping_add(ticks))
     }
 
-    /// How far this is after `other`, in ticks; negative if before. Exact for distances below 2^31.
+    /// Distance from `other` in ticks, negative if before it. Correct for distances below 2^31.
     pub fn since(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
 }
 
-/// NTP time (RFC 3550 section 4): seconds since 1900 in the upper 32 bits, their fraction in the lower.
+/// NTP timestamp (RFC 3550 section 4): seconds since 1900 in the upper 32 bits, their fraction in the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NtpTime(pub u64);
 
-/// Seconds from 1900, where NTP's first era begins, to 1970.
+/// Seconds from 1900 to 1970.
 const UNIX_EPOCH_SECONDS: u64 = 2_208_988_800;
 
 impl NtpTime {
-    /// From the time since 1970, as `SystemTime::duration_since(UNIX_EPOCH)` gives it. Wraps in 2036, as the field does.
+    /// Converts a duration since 1970 (`SystemTime::duration_since(UNIX_EPOCH)`). Wraps in 2036.
     pub fn from_unix(since_1970: Duration) -> Self {
         let seconds = since_1970.as_secs().wrapping_add(UNIX_EPOCH_SECONDS);
         Self(seconds << 32 | fraction(since_1970.subsec_nanos()))
     }
 
-    /// The middle 32 bits, as reports have them: units of 1/65,536 s, wraps after 18 hours (RFC 3550 section 6.4.1).
+    /// The middle 32 bits in report blocks: units of 1/65,536 s, wrapping after 18 hours (RFC 3550 section 6.4.1).
     pub fn middle(self) -> u32 {
         (self.0 >> 16) as u32
     }
 
-    /// This much later.
+    /// This time plus a duration.
     #[allow(clippy::should_implement_trait)]
     pub fn add(self, time: Duration) -> Self {
         Self(self.0.wrapping_add(time.as_secs() << 32 | fraction(time.subsec_nanos())))
     }
 
-    /// This much earlier.
+    /// This time minus a duration.
     #[allow(clippy::should_implement_trait)]
     pub fn sub(self, time: Duration) -> Self {
         Self(self.0.wrapping_sub(time.as_secs() << 32 | fraction(time.subsec_nanos())))
     }
 
-    /// The time since 1970, for times from 1970 to 2036. Precise to a nanosecond.
+    /// The duration since 1970, for times from 1970 to 2036.
     pub fn to_unix(self) -> Option<Duration> {
         let seconds = (self.0 >> 32).checked_sub(UNIX_EPOCH_SECONDS)?;
         let nanos = ((self.0 & 0xffff_ffff) * 1_000_000_000 + (1 << 31)) >> 32;
@@ -85,18 +85,18 @@ impl NtpTime {
     }
 }
 
-/// Nanoseconds as a fraction of 2^32.
+/// Converts nanoseconds to units of 1/2^32 s.
 fn fraction(nanos: u32) -> u64 {
     (u64::from(nanos) << 32) / 1_000_000_000
 }
 
-/// Units of 1/65,536 s, as reports count delays.
+/// Converts a duration to units of 1/65,536 s.
 pub(crate) fn short_units(time: Duration) -> u32 {
     let units = time.as_nanos().saturating_mul(65_536) / 1_000_000_000;
     u32::try_from(units).unwrap_or(u32::MAX)
 }
 
-/// The time that many units of 1/65,536 s take.
+/// Converts units of 1/65,536 s to a duration.
 pub(crate) fn from_short_units(units: u32) -> Duration {
     Duration::from_nanos(u64::from(units) * 1_000_000_000 / 65_536)
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_wrap() {
+    fn numbers_wrap_around() {
         for (a, b, distance) in [(0, 0, 0), (5, 65_535, 6), (65_535, 5, -6), (0x8000, 1, 0x7fff)] {
             assert_eq!(Sequence(a).since(Sequence(b)), distance);
         }

@@ -1,7 +1,7 @@
 //! `receive`: receives frames and writes them to files or a stream.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,11 +62,13 @@ pub(crate) fn run(args: &ReceiveArgs, json: bool) -> Result<(), Failure> {
 
 fn read_description(file: &Path) -> Result<Description, Failure> {
     let failure = |cause: String| Failure::Message(format!("--sdp {}: {cause}", file.display()));
-    let length = fs::metadata(file).map_err(|error| failure(error.to_string()))?.len();
-    if length > MAX_SDP_BYTES as u64 {
+    let mut bytes = Vec::new();
+    let mut reader =
+        File::open(file).map_err(|error| failure(error.to_string()))?.take(MAX_SDP_BYTES as u64 + 1);
+    reader.read_to_end(&mut bytes).map_err(|error| failure(error.to_string()))?;
+    if bytes.len() > MAX_SDP_BYTES {
         return Err(failure(format!("longer than {MAX_SDP_BYTES} bytes; choose an SDP file")));
     }
-    let bytes = fs::read(file).map_err(|error| failure(error.to_string()))?;
     Description::parse(&bytes).map_err(|error| failure(error.to_string()))
 }
 
@@ -130,7 +132,7 @@ impl Page {
         if let Some(feed) = &mut self.0 {
             let now = Instant::now();
             if now >= feed.next_deadline() {
-                feed.tell(now, &receiver.stats(), receiver.source_name());
+                feed.update(now, &receiver.stats(), receiver.source_name());
             }
         }
     }
@@ -166,9 +168,10 @@ impl Sink {
     }
 }
 
-/// A folder of numbered JPEG files. A file is renamed to its final name when it is complete.
+/// A folder of numbered JPEG files. A file receives its final name when it is complete.
 struct Folder {
     path: PathBuf,
+    /// Path of incomplete files, with an unpredictable name.
     part: PathBuf,
     /// Number of the next file.
     next: u64,
@@ -186,16 +189,41 @@ impl Folder {
             let number = name.to_str().and_then(|name| name.strip_suffix(".jpg")?.parse::<u64>().ok());
             next = number.map_or(next, |number| next.max(number.saturating_add(1)));
         }
-        Ok(Self { part: path.join(".part"), path, next })
+        let mut suffix = [0; 8];
+        getrandom::fill(&mut suffix).map_err(|error| failure(io::Error::other(error)))?;
+        let part = path.join(format!(".{:016x}.part", u64::from_ne_bytes(suffix)));
+        Ok(Self { part, path, next })
     }
 
     fn write(&mut self, jpeg: &[u8]) -> Result<(), Failure> {
-        let name = self.path.join(format!("{:08}.jpg", self.next));
-        let failure = |error: io::Error| {
-            Failure::Message(format!("{}: {error}; free disk space or choose another folder", name.display()))
-        };
-        fs::write(&self.part, jpeg).and_then(|()| fs::rename(&self.part, &name)).map_err(failure)?;
-        self.next += 1;
-        Ok(())
+        loop {
+            let name = self.path.join(format!("{:08}.jpg", self.next));
+            self.next += 1;
+            match self.create(&name, jpeg) {
+                // Another receiver uses the same folder.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    let path = name.display();
+                    return Err(Failure::Message(format!(
+                        "{path}: {error}; free disk space or choose another folder"
+                    )));
+                }
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Creates a complete file without following links or replacing an existing file.
+    fn create(&self, name: &Path, jpeg: &[u8]) -> io::Result<()> {
+        let mut part = OpenOptions::new().write(true).create_new(true).open(&self.part)?;
+        let result = part.write_all(jpeg).and_then(|()| match fs::hard_link(&self.part, name) {
+            // The file system has no hard links.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !name.exists() => {
+                fs::rename(&self.part, name)
+            }
+            result => result,
+        });
+        let _ = fs::remove_file(&self.part);
+        result
     }
 }

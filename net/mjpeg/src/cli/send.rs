@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use netdyno_mjpeg::core::{CLOCK_RATE_HZ, Description};
+use netdyno_mjpeg::core::{CLOCK_RATE_HZ, Description, InexactDimensions};
 use netdyno_mjpeg::source::SourceError;
 use netdyno_mjpeg::{PeerReport, Sender, SenderConfig, Sent, Step, Stream};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ impl Send<'_> {
             match stream.step() {
                 Ok(Step::Sent(picture)) => {
                     (sent, errors) = (sent + 1, 0);
-                    self.describe(&stream, &picture)?;
+                    self.describe(&stream, &picture, &status)?;
                 }
                 Ok(Step::Skipped(error)) => self.skip(&status, &error.to_string()),
                 Ok(Step::Pending) => {}
@@ -75,18 +75,21 @@ impl Send<'_> {
         Ok(())
     }
 
-    /// Writes the SDP file when the dimensions become known or change.
-    fn describe(&mut self, stream: &Stream, picture: &Sent) -> Result<(), Failure> {
+    /// Writes the SDP file and reports inexact dimensions when the dimensions become known or change.
+    fn describe(&mut self, stream: &Stream, picture: &Sent, status: &Status) -> Result<(), Failure> {
         let dimensions = Some((picture.width, picture.height));
-        if let Some(file) = self.args.sdp.as_ref().filter(|_| self.description.dimensions != dimensions) {
-            self.description.dimensions = dimensions;
-            let text = self.description.write(stream.sender().ssrc().0);
-            let failure = |error| {
-                Failure::Message(format!("--sdp {}: {error}; choose a writable file", file.display()))
-            };
-            std::fs::write(file, text).map_err(failure)?;
+        if self.description.dimensions == dimensions {
+            return Ok(());
         }
-        Ok(())
+        self.description.dimensions = dimensions;
+        if let Some(inexact) = InexactDimensions::check(picture.width, picture.height) {
+            status.remark(&inexact.to_string());
+        }
+        let Some(file) = &self.args.sdp else { return Ok(()) };
+        let text = self.description.write(stream.sender().ssrc().0);
+        let failure =
+            |error| Failure::Message(format!("--sdp {}: {error}; choose a writable file", file.display()));
+        std::fs::write(file, text).map_err(failure)
     }
 
     /// Reports an error of the source. Too many consecutive ones end the program.

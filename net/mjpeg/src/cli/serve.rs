@@ -162,6 +162,7 @@ fn describe(event: &ServerEvent) -> Option<String> {
                 "{peer} {reason}: {frames} frames, {skipped_frames} skipped{lost} ({clients} clients)"
             ))
         }
+        ServerEvent::InexactDimensions(inexact) => Some(inexact.to_string()),
         ServerEvent::Rejected { peer, cause } => Some(format!("{peer} rejected: {cause}")),
         _ => None,
     }

@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use netdyno_io::tcp::{Backend, Limits, ListenOptions, TcpReactor};
 use netdyno_io::{SocketOptions, Waker};
-use netdyno_mjpeg_core::{ConfigError, Packetizer, PacketizerConfig};
+use netdyno_mjpeg_core::{ConfigError, InexactDimensions, Packetizer, PacketizerConfig};
 use netdyno_rtp::{Sequence, Ssrc};
 use netdyno_rtsp::SessionsConfig;
 
@@ -166,6 +166,8 @@ pub enum ServerEvent {
         /// Number of skipped pictures, including this one.
         count: u64,
     },
+    /// The dimensions of the pictures changed to values that not all clients support.
+    InexactDimensions(InexactDimensions),
     /// A connection was refused, throttled or closed because of its behaviour. At most 10 of these events are reported per
     /// second; [`ServerStats::rejections`] counts all of them.
     Rejected {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use netdyno_io::tcp::TcpReactor;
 use netdyno_io::{ReceiveBatch, enable_precise_waits};
-use netdyno_mjpeg_core::{CLOCK_RATE_HZ, Description};
+use netdyno_mjpeg_core::{CLOCK_RATE_HZ, Description, InexactDimensions};
 use netdyno_rtp::{MediaClock, Timestamp};
 use netdyno_rtsp::{SessionEvent, SessionId, Sessions, SessionsConfig, StreamState, Transport};
 use rand_chacha::ChaCha20Rng;
@@ -221,7 +221,7 @@ impl Network {
     ) -> Result<(), ServerError> {
         match event {
             FeederEvent::Frame(frame) => {
-                self.update_description(frame.dimensions);
+                self.update_description(frame.dimensions, on_event);
                 let unused = self.timeline.handle_frame(now, frame, !self.players.is_empty());
                 if let Some(frame) = unused {
                     self.feeder.request(frame.into_buffer());
@@ -249,9 +249,12 @@ impl Network {
     }
 
     /// Updates the SDP if the dimensions have changed.
-    fn update_description(&mut self, dimensions: (u16, u16)) {
+    fn update_description(&mut self, dimensions: (u16, u16), on_event: EventHandler<'_>) {
         if self.timeline.dimensions == Some(dimensions) {
             return;
+        }
+        if let Some(inexact) = InexactDimensions::check(dimensions.0, dimensions.1) {
+            on_event(ServerEvent::InexactDimensions(inexact));
         }
         // SETUP determines address and port (RFC 2326 section C.1.3).
         let mut description = Description::new(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));

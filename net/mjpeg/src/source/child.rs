@@ -1,4 +1,4 @@
-//! A command whose stdout is read, ended with whoever started it.
+//! Child processes whose stdout is read. They are ended with their source.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// How long a command whose output has ended may take to end itself, and one that was asked to end.
+/// Time for a command to exit after the end of its output, or after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
-/// How often it is looked whether it has.
-const LOOK: Duration = Duration::from_millis(5);
-/// Of what it wrote to stderr so much is kept, from the end.
-const HEARD_BYTES: usize = 2048;
+/// Interval of checks whether a command has exited.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
+/// Number of bytes kept from the end of stderr.
+const STDERR_BYTES: usize = 2048;
 
-/// A shell that runs a command, in a process group of its own. Ends all of it when dropped.
+/// A shell command in its own process group. Dropping it ends the group.
 #[derive(Debug)]
 pub(super) struct Child {
     process: process::Child,
     stderr: Option<ChildStderr>,
-    /// The last of what it wrote there.
-    heard: Vec<u8>,
-    /// Its number, and that of its group, are somebody else's by now.
-    is_over: bool,
+    /// The end of its stderr.
+    stderr_tail: Vec<u8>,
+    /// Whether it was reaped; its process ID may then be reused.
+    is_reaped: bool,
 }
 
 impl Child {
@@ -36,64 +36,64 @@ impl Child {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()?;
-        let stdout = process.stdout.take().expect("stdout was asked for");
+        let stdout = process.stdout.take().expect("stdout is piped");
         let stderr = process.stderr.take();
-        Ok((Self { process, stderr, heard: Vec::new(), is_over: false }, stdout))
+        Ok((Self { process, stderr, stderr_tail: Vec::new(), is_reaped: false }, stdout))
     }
 
-    /// To be waited for; `None` once it is closed.
+    /// Its stderr for polling; `None` after its end.
     pub(super) fn stderr(&self) -> Option<BorrowedFd<'_>> {
         self.stderr.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads from stderr once: does not wait if it was said to be ready.
-    pub(super) fn hear(&mut self) {
-        let mut bytes = [0; HEARD_BYTES];
+    /// Reads from stderr once. Does not block if it is ready.
+    pub(super) fn read_stderr(&mut self) {
+        let mut bytes = [0; STDERR_BYTES];
         let count = self.stderr.as_mut().and_then(|stderr| stderr.read(&mut bytes).ok()).unwrap_or(0);
         if count == 0 {
             self.stderr = None;
         }
-        self.heard.extend_from_slice(&bytes[..count]);
-        let surplus = self.heard.len().saturating_sub(HEARD_BYTES);
-        self.heard.drain(..surplus);
+        self.stderr_tail.extend_from_slice(&bytes[..count]);
+        let surplus = self.stderr_tail.len().saturating_sub(STDERR_BYTES);
+        self.stderr_tail.drain(..surplus);
     }
 
-    /// Its output has ended: how it failed, if it did, and the last of what it wrote to stderr.
+    /// Ends the command after the end of its output. Returns its failure, if any, and the end of its stderr.
     pub(super) fn end(mut self) -> (Option<String>, String) {
-        let by_itself = self.has_ended_within(GRACE);
+        let has_exited = self.exits_within(GRACE);
         while poll([self.stderr(), None], Duration::ZERO).is_ok_and(|[is_ready, _]| is_ready) {
-            self.hear();
+            self.read_stderr();
         }
         let status = self.kill();
-        let failed = status.ok().filter(|status| by_itself && !status.success());
-        // It may say anything, also what would do something to a terminal.
+        let failed = status.ok().filter(|status| has_exited && !status.success());
+        // Remove control characters, which could affect a terminal.
         let is_shown = |c: &char| *c == '\n' || !c.is_control();
-        let said = String::from_utf8_lossy(&self.heard).trim().chars().filter(is_shown).collect();
-        (failed.map(|status| format!("it failed with {status}")), said)
+        let stderr = String::from_utf8_lossy(&self.stderr_tail).trim().chars().filter(is_shown).collect();
+        (failed.map(|status| format!("the command failed with {status}")), stderr)
     }
 
-    /// Whether it is over. It is left as it is, so that its group keeps its number.
-    fn has_ended_within(&self, time: Duration) -> bool {
+    /// Whether it exits within a time. It is not reaped, so that its process group ID stays valid.
+    fn exits_within(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         while let Ok(None) = waitid(WaitId::Pid(self.group()), options) {
             if Instant::now() >= until {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
         true
     }
 
-    /// Ends it, and what is left of its group.
+    /// Ends the process group and reaps the command.
     fn kill(&mut self) -> io::Result<process::ExitStatus> {
-        if !self.has_ended_within(Duration::ZERO) {
-            // That there is nobody any more is fine.
+        if !self.exits_within(Duration::ZERO) {
+            // The group may have ended already.
             let _ = kill_process_group(self.group(), Signal::TERM);
-            self.has_ended_within(GRACE);
+            self.exits_within(GRACE);
         }
         let _ = kill_process_group(self.group(), Signal::KILL);
-        self.is_over = true;
+        self.is_reaped = true;
         self.process.wait()
     }
 
@@ -104,15 +104,15 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_reaped {
             let _ = self.kill();
         }
     }
 }
 
-/// Waits until one of two descriptors can be read, or has ended. Which.
+/// Waits until one of two descriptors is readable or at its end. Returns which.
 pub(super) fn poll(descriptors: [Option<BorrowedFd<'_>>; 2], time: Duration) -> io::Result<[bool; 2]> {
-    let time = Timespec::try_from(time).expect("so short a time has a form");
+    let time = Timespec::try_from(time).expect("the timeout is short");
     let mut list: Vec<PollFd<'_>> =
         descriptors.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     match rustix::event::poll(&mut list, Some(&time)) {

@@ -1,10 +1,10 @@
-//! JPEG files on a disk: one picture a file, or many one after the other in it.
+//! JPEG files on disk, each with one or more concatenated pictures.
 //!
 //! | does | does not |
 //! |---|---|
-//! | read as pictures are asked for, 256 KiB at a time | hold files in memory, or map them: that would count as the process' |
-//! | begin again at the end, if that is wanted | follow a file that grows, or see files that come into a folder later |
-//! | take what is in a folder by its name: `.jpg`, `.jpeg`, `.mjpg`, `.mjpeg` | go into folders within it |
+//! | read on demand, 256 KiB at a time | keep files in memory or map them |
+//! | repeat the files if requested | follow growing files or notice new files in a folder |
+//! | select files of a folder by extension: `.jpg`, `.jpeg`, `.mjpg`, `.mjpeg` | descend into subfolders |
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek};
@@ -14,16 +14,16 @@ use super::pictures::Pictures;
 use super::{Next, Source, SourceError, Timing};
 use crate::limits::MAX_FILES;
 
-/// Pictures of files, in the order of the files.
+/// A source that reads files in order.
 #[derive(Debug)]
 pub struct Files {
     files: Vec<PathBuf>,
-    /// Which file comes next, behind the one that is being read.
+    /// Index of the next file.
     next: usize,
     open: Option<Open>,
     pictures: Pictures,
     repeat: bool,
-    /// Whether there was a picture since the first file was begun with: to begin again without one would have no end.
+    /// Whether there was a picture since the first file; repeating without one would not terminate.
     had_picture: bool,
 }
 
@@ -35,10 +35,10 @@ struct Open {
 }
 
 impl Files {
-    /// Files and folders of them, in this order. `repeat`: the first comes again after the last.
+    /// Opens files and folders in this order. `repeat` restarts with the first after the last.
     ///
     /// # Errors
-    /// What is not there, or a folder without a JPEG file.
+    /// A path does not exist, or a folder has no JPEG file.
     pub fn open(paths: &[PathBuf], repeat: bool) -> Result<Self, SourceError> {
         let mut files = Vec::new();
         for path in paths {
@@ -49,22 +49,21 @@ impl Files {
                 files.push(path.clone());
             }
             if files.len() > MAX_FILES {
-                let reason =
-                    format!("more than {MAX_FILES} files: put pictures one after the other into one file");
+                let reason = format!("more than {MAX_FILES} files; concatenate pictures into fewer files");
                 return Err(SourceError::unusable(path.display(), reason));
             }
         }
         Ok(Self { files, next: 0, open: None, pictures: Pictures::new(), repeat, had_picture: false })
     }
 
-    /// Opens the next file, unless one is being read. False after the last.
-    fn begin(&mut self) -> Result<bool, SourceError> {
+    /// Opens the next file unless one is open. Returns `false` after the last.
+    fn open_next(&mut self) -> Result<bool, SourceError> {
         if self.open.is_none() {
             if self.next == self.files.len() && self.repeat && self.had_picture {
                 (self.next, self.had_picture) = (0, false);
             }
             let Some(path) = self.files.get(self.next) else { return Ok(false) };
-            // One that cannot be opened is passed over when the source is asked again.
+            // The next call skips a file that cannot be opened.
             self.next += 1;
             let name = path.display().to_string();
             let file = File::open(path).map_err(|error| SourceError::io(&name, error))?;
@@ -73,11 +72,11 @@ impl Files {
         Ok(true)
     }
 
-    /// The file at its end is closed, but the only one of a loop, which is read again.
+    /// Closes the file at its end. The only file of a loop is rewound.
     fn end_of_file(&mut self) -> Result<(), SourceError> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         if !open.had_picture {
-            let reason = "no JPEG picture is in it: leave it out";
+            let reason = "contains no JPEG picture; remove it from the arguments";
             return Err(SourceError::unusable(open.name, reason.to_owned()));
         }
         if self.files.len() == 1 && self.repeat {
@@ -92,7 +91,7 @@ impl Files {
 impl Source for Files {
     fn next(&mut self, into: &mut Vec<u8>) -> Result<Next, SourceError> {
         into.clear();
-        while self.begin()? {
+        while self.open_next()? {
             let Self { open: Some(open), pictures, .. } = self else { break };
             let is_picture = pictures.next(&open.name, into)?
                 || match pictures.read(&mut open.file) {
@@ -123,7 +122,7 @@ impl Source for Files {
     }
 }
 
-/// The JPEG files of a folder, by name.
+/// Appends the JPEG files of a folder, sorted by name.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {
     let failed = |error| SourceError::io(folder.display(), error);
     let before = files.len();
@@ -137,7 +136,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {
         }
     }
     if files.len() == before {
-        let reason = "a folder without a file named .jpg, .jpeg, .mjpg or .mjpeg: name another one";
+        let reason = "the folder contains no .jpg, .jpeg, .mjpg or .mjpeg file; choose another folder";
         return Err(SourceError::unusable(folder.display(), reason.to_owned()));
     }
     files[before..].sort_unstable();

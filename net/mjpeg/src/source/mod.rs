@@ -1,9 +1,9 @@
-//! Where pictures come from.
+//! Sources of pictures.
 //!
 //! | does | does not |
 //! |---|---|
-//! | give JPEG files one after the other, as they are | look into them: whoever sends them does |
-//! | say whether they come at a time of their own | pace: that is the sender's part |
+//! | provide JPEG files unchanged, one per call | validate them: the packetizer does |
+//! | state whether their pictures arrive on their own schedule | pace: the sender does |
 
 #[cfg(all(feature = "camera", target_os = "linux"))]
 mod camera;
@@ -23,60 +23,60 @@ pub use files::Files;
 pub use pattern::{Pattern, PatternSettings};
 pub use stream::StreamSource;
 
-/// For how long a source waits for the world before it says [`Next::Pending`], so that whoever asks can do something else, or stop.
+/// Maximum wait of a source before it returns [`Next::Pending`], so that the caller can handle other events.
 pub const SOURCE_WAIT: Duration = Duration::from_millis(200);
 
-/// Where pictures come from, one JPEG file after the other. Its calls block, for [`SOURCE_WAIT`] at most where the world is waited for.
+/// A source of JPEG files. Calls block for at most [`SOURCE_WAIT`] while waiting for external events.
 pub trait Source: Send {
-    /// Puts the next picture into `into`, which is cleared first.
+    /// Clears `into` and copies the next picture to it.
     ///
     /// # Errors
-    /// What cannot be read or is too large. A source that has failed may be asked again; it then fails again, or goes on behind what was wrong.
+    /// A picture cannot be read or is too large. Later calls may succeed.
     fn next(&mut self, into: &mut Vec<u8>) -> Result<Next, SourceError>;
 
-    /// When pictures come.
+    /// The timing of the pictures.
     fn timing(&self) -> Timing;
 }
 
-/// What a source had.
+/// Result of [`Source::next`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// A picture.
     Picture,
-    /// None yet: ask again.
+    /// No picture is available yet.
     Pending,
-    /// None any more.
+    /// The source has ended.
     End,
 }
 
-/// When a source's pictures come.
+/// The timing of a source's pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
-    /// At a time of their own, as a camera's do: each is sent as it comes.
+    /// Pictures arrive on their own schedule, as from a camera, and are sent on arrival.
     Live,
-    /// Whenever they are asked for: the sender's rate decides.
+    /// Pictures are read on demand, at the sender's rate.
     OnDemand,
 }
 
-/// Why there is no picture.
+/// An error of a source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// What was read from, and what the system said.
+    /// An operation of the system failed.
     #[error("{name}: {error}")]
     Io {
         /// The file, device or command.
         name: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: std::io::Error,
     },
-    /// What was read from, and what is wrong with it.
+    /// The source or its data cannot be used.
     #[error("{name}: {reason}")]
     Unusable {
         /// The file, device or command.
         name: String,
-        /// The cause, and what helps.
+        /// The cause and its remedy.
         reason: String,
     },
 }

@@ -1,10 +1,10 @@
-//! Pictures from a stream of bytes: a pipe, stdin, a file, a child process.
+//! Pictures from a stream of bytes: a pipe, stdin, a file or a child process.
 //!
 //! | does | does not |
 //! |---|---|
-//! | take JPEG files one after the other, and multipart/x-mixed-replace, from any descriptor that can be read | speak HTTP: `curl -sN URL` as a child process does |
-//! | go on behind what is damaged or no picture | wait longer than [`SOURCE_WAIT`] in one call |
-//! | run a command, end it with itself, and tell what it said when it failed | link GStreamer: see [`StreamSource::gstreamer`] |
+//! | read concatenated JPEG files and multipart/x-mixed-replace from any readable descriptor | implement HTTP: use `curl -sN URL` as a child process |
+//! | skip damaged pictures and other data | wait longer than [`SOURCE_WAIT`] in one call |
+//! | run a command, end it with the source, and report its stderr if it fails | link GStreamer: see [`StreamSource::gstreamer`] |
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal};
@@ -20,10 +20,10 @@ use super::pictures::Pictures;
 use super::{Next, SOURCE_WAIT, Source, SourceError, Timing};
 use crate::limits::MAX_PICTURE_BYTES;
 
-/// So many bytes without a picture are told.
-const MAX_LEFT_OUT_BYTES: u64 = 2 * MAX_PICTURE_BYTES as u64;
+/// Number of bytes without a picture that is an error.
+const MAX_SKIPPED_BYTES: u64 = 2 * MAX_PICTURE_BYTES as u64;
 
-/// Pictures of a stream. It ends when the stream does.
+/// A source that reads a stream until its end.
 #[derive(Debug)]
 pub struct StreamSource {
     name: String,
@@ -32,13 +32,13 @@ pub struct StreamSource {
     pictures: Pictures,
     has_ended: bool,
     had_picture: bool,
-    /// Bytes left out when that they are so many was last told, or the last picture found.
+    /// Number of skipped bytes at the last picture or error.
     skipped_bytes: u64,
     child: Option<Child>,
 }
 
 impl StreamSource {
-    /// Reads from a descriptor; `name` is for messages. Pictures come when they come ([`Timing::Live`]), but for a plain file.
+    /// Reads from a descriptor; `name` appears in messages. The timing is [`Timing::Live`], except for regular files.
     pub fn new(name: impl Into<String>, stream: impl Into<OwnedFd>) -> Self {
         let stream = File::from(stream.into());
         let is_file = stream.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -62,30 +62,29 @@ impl StreamSource {
         let name = "stdin";
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            let reason = "a terminal gives no pictures: send JPEG files into it by a pipe";
+            let reason = "stdin is a terminal; pipe JPEG files into it";
             return Err(SourceError::unusable(name, reason.to_owned()));
         }
         let stream = stdin.as_fd().try_clone_to_owned().map_err(|error| SourceError::io(name, error))?;
         Ok(Self::new(name, stream))
     }
 
-    /// Reads a file, or a named pipe, for whose writer is waited.
+    /// Reads a file or a named pipe. For a pipe, it waits for a writer.
     ///
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let name = path.display().to_string();
-        // Else opening a pipe would wait for its writer, and Ctrl-C not be heard.
+        // Without it, opening a pipe would block until there is a writer.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
         Ok(Self::new(&name, opened.map_err(|error| SourceError::io(&name, error))?))
     }
 
-    /// Reads what a command writes to its stdout; `sh` runs it. It is ended with this source, with all that it has started and
-    /// that has stayed in its process group: by SIGTERM, and SIGKILL half a second later.
+    /// Reads the stdout of a shell command. Dropping the source ends its process group by SIGTERM, and by SIGKILL half a second later.
     ///
     /// # Errors
-    /// It cannot be started. That it failed is told by [`next`](Source::next), with the end of what it wrote to stderr.
+    /// The command cannot be started. [`next`](Source::next) reports a later failure with the end of stderr.
     pub fn command(command: &str) -> Result<Self, SourceError> {
         let name = format!("exec:{command}");
         let (child, stdout) = Child::start(command).map_err(|error| SourceError::io(&name, error))?;
@@ -94,35 +93,35 @@ impl StreamSource {
         Ok(source)
     }
 
-    /// Reads what a GStreamer pipeline gives, such as `v4l2src ! image/jpeg,width=1280,height=720` or
-    /// `videotestsrc is-live=true ! video/x-raw,format=I420 ! jpegenc`, as typed to a shell. It is run by `gst-launch-1.0`, which has to be installed.
+    /// Reads the output of a GStreamer pipeline, such as `v4l2src ! image/jpeg,width=1280,height=720` or
+    /// `videotestsrc is-live=true ! video/x-raw,format=I420 ! jpegenc`, in shell syntax. `gst-launch-1.0` must be installed.
     ///
-    /// Why as a child process and not by its libraries: nothing is linked and nothing needs headers to be built, its memory
-    /// is its own, and a plugin that crashes takes nobody with it. What it costs is one copy of each JPEG file through a pipe.
+    /// GStreamer runs as a child process rather than as a library. Building needs no headers, its memory is separate, and a crash of a
+    /// plugin does not end this process. The cost is one copy of each JPEG file through a pipe.
     ///
     /// # Errors
-    /// As with [`command`](Self::command).
+    /// See [`command`](Self::command).
     pub fn gstreamer(pipeline: &str) -> Result<Self, SourceError> {
         let mut source = Self::command(&format!("exec gst-launch-1.0 -q {pipeline} ! fdsink fd=1"))?;
         source.name = format!("gstreamer:{pipeline}");
         Ok(source)
     }
 
-    /// Says when its pictures come, where it is known better.
+    /// Overrides the timing.
     #[must_use]
     pub fn with_timing(mut self, timing: Timing) -> Self {
         self.timing = timing;
         self
     }
 
-    /// Waits until there is something to read. Whether there is.
+    /// Waits until the stream is readable. Returns whether it is.
     fn wait(&mut self, until: Instant) -> io::Result<bool> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let stderr = self.child.as_ref().and_then(Child::stderr);
             let [is_stream_ready, is_stderr_ready] = poll([Some(self.stream.as_fd()), stderr], left)?;
             if is_stderr_ready && let Some(child) = &mut self.child {
-                child.hear();
+                child.read_stderr();
             }
             if is_stream_ready || left.is_zero() {
                 return Ok(is_stream_ready);
@@ -130,7 +129,7 @@ impl StreamSource {
         }
     }
 
-    /// Reads. False: nothing came.
+    /// Reads once. Returns `false` without data.
     fn read(&mut self, until: Instant) -> io::Result<bool> {
         if !self.wait(until)? {
             return Ok(false);
@@ -145,28 +144,31 @@ impl StreamSource {
         }
     }
 
-    /// How a stream without another picture has ended.
+    /// Handles the end of the stream.
     fn end(&mut self) -> Result<Next, SourceError> {
-        let (failure, said) = self.child.take().map_or((None, String::new()), Child::end);
+        let (failure, stderr) = self.child.take().map_or((None, String::new()), Child::end);
         let reason = match failure {
             Some(failure) => failure,
-            None if !self.had_picture => "it ended without a JPEG picture".to_owned(),
+            None if !self.had_picture => "the stream ended without a JPEG picture".to_owned(),
             None => return Ok(Next::End),
         };
-        let said = if said.is_empty() { said } else { format!("; it said:\n{said}") };
-        // It has been told, and is the end from now on.
+        let stderr = if stderr.is_empty() { stderr } else { format!("; its stderr:\n{stderr}") };
+        // Report the failure once; later calls return the end.
         self.had_picture = true;
-        Err(SourceError::unusable(&self.name, format!("{reason}{said}")))
+        Err(SourceError::unusable(&self.name, format!("{reason}{stderr}")))
     }
 
-    /// What is read endlessly and has no picture is told, once in so many bytes.
-    fn check_left_out(&mut self) -> Result<(), SourceError> {
+    /// Fails if the stream has no picture for too long.
+    fn check_skipped(&mut self) -> Result<(), SourceError> {
         let bytes = self.pictures.skipped_bytes();
-        if bytes - self.skipped_bytes <= MAX_LEFT_OUT_BYTES {
+        if bytes - self.skipped_bytes <= MAX_SKIPPED_BYTES {
             return Ok(());
         }
         self.skipped_bytes = bytes;
-        let reason = format!("{} MiB without a JPEG picture: is it motion JPEG?", MAX_LEFT_OUT_BYTES >> 20);
+        let reason = format!(
+            "{} MiB without a JPEG picture; check that the stream is Motion JPEG",
+            MAX_SKIPPED_BYTES >> 20
+        );
         Err(SourceError::unusable(&self.name, reason))
     }
 }
@@ -181,7 +183,7 @@ impl Source for StreamSource {
                 self.had_picture = true;
                 return Ok(Next::Picture);
             }
-            self.check_left_out()?;
+            self.check_skipped()?;
             if self.has_ended {
                 return self.end();
             }

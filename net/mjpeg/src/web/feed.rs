@@ -1,4 +1,4 @@
-//! From what a receiver has to what the page shows.
+//! Feeds a web page with the frames and counters of a receiver.
 
 use std::time::{Duration, Instant};
 
@@ -7,25 +7,25 @@ use netdyno_mjpeg_core::{CLOCK_RATE_HZ, Frame, FrameInfo};
 use super::{Statistics, Web};
 use crate::receiver::ReceiverStats;
 
-/// How often statistics are told.
-const EVERY: Duration = Duration::from_millis(500);
+/// Interval of statistics.
+const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Shows on a page what a receiver gives out, and twice a second how it comes. Has no clock: time is told to it.
+/// Shows the frames of a receiver on a page, and its statistics twice per second. Time is passed in by the caller.
 #[derive(Debug)]
 pub struct Feed {
     web: Web,
     intervals: Intervals,
     statistics: Statistics,
     due: Instant,
-    /// When the last were told, and with how many frames and bytes.
-    told: (Instant, u64, u64),
+    /// Time, frames and bytes at the last update.
+    last: (Instant, u64, u64),
 }
 
 impl Feed {
-    /// Feeds this page, from now on.
+    /// Creates a feed for a page.
     pub fn new(web: Web, now: Instant) -> Self {
         let (intervals, statistics) = (Intervals::default(), Statistics::default());
-        Self { web, intervals, statistics, due: now + EVERY, told: (now, 0, 0) }
+        Self { web, intervals, statistics, due: now + INTERVAL, last: (now, 0, 0) }
     }
 
     /// The page.
@@ -41,20 +41,20 @@ impl Feed {
         self.web.show(frame.jpeg());
     }
 
-    /// When statistics are to be told next.
+    /// Time of the next update of statistics.
     pub fn next_deadline(&self) -> Instant {
         self.due
     }
 
-    /// Tells how it comes, if it is time to. `sender`: what the sender calls itself.
-    pub fn tell(&mut self, now: Instant, stats: &ReceiverStats, sender: Option<&str>) {
+    /// Updates the statistics if they are due. `sender` is the CNAME of the sender.
+    pub fn update(&mut self, now: Instant, stats: &ReceiverStats, sender: Option<&str>) {
         if now < self.due {
             return;
         }
         let (at, frames, bytes) =
-            std::mem::replace(&mut self.told, (now, stats.frames.frames, stats.packet_bytes));
+            std::mem::replace(&mut self.last, (now, stats.frames.frames, stats.packet_bytes));
         let seconds = now.duration_since(at).as_secs_f64();
-        self.due = now + EVERY;
+        self.due = now + INTERVAL;
         self.statistics.frames = stats.frames.frames;
         self.statistics.dropped = stats.frames.lost_frames;
         self.statistics.packets = stats.frames.packets;
@@ -62,28 +62,28 @@ impl Feed {
         self.statistics.frames_per_s = (stats.frames.frames - frames) as f64 / seconds;
         self.statistics.bits_per_s = (stats.packet_bytes - bytes) as f64 * 8.0 / seconds;
         self.statistics.jitter_ms = stats.reception.unwrap_or_default().jitter.as_secs_f64() * 1e3;
-        self.statistics.interval_jitter_ms = std::mem::take(&mut self.intervals.most_ms);
+        self.statistics.interval_jitter_ms = std::mem::take(&mut self.intervals.max_ms);
         self.statistics.sender = sender.unwrap_or_default().to_owned();
-        self.web.tell(&self.statistics);
+        self.web.update(&self.statistics);
     }
 }
 
-/// How far intervals between frames are from what their timestamps say.
+/// Deviation of frame intervals from the differences of timestamps.
 #[derive(Debug, Default)]
 struct Intervals {
     last: Option<FrameInfo>,
-    most_ms: f64,
+    max_ms: f64,
 }
 
 impl Intervals {
-    /// A frame that is whole. Where its timestamp is none of a next frame, as of a sender that began anew, nothing is known.
+    /// Adds a complete frame. A timestamp that goes backwards, as after a restart of the sender, is ignored.
     fn add(&mut self, info: &FrameInfo) {
         let Some(last) = self.last.replace(*info) else { return };
         let ticks = info.timestamp.0.wrapping_sub(last.timestamp.0);
         if ticks < u32::MAX / 2 {
             let nominal = f64::from(ticks) / f64::from(CLOCK_RATE_HZ);
             let interval = info.last_arrived.saturating_duration_since(last.last_arrived).as_secs_f64();
-            self.most_ms = self.most_ms.max((interval - nominal).abs() * 1e3);
+            self.max_ms = self.max_ms.max((interval - nominal).abs() * 1e3);
         }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// Frames with these timestamps, each whole so many ms after the first.
+    /// Frames with these timestamps and arrival times in milliseconds.
     fn frames(start: Instant, times: &[(u32, u64)]) -> Vec<Frame> {
         let tables = QuantTables::computed(75).unwrap();
         let (mut file, mut datagram, mut frames) = (Vec::new(), Vec::new(), Vec::new());
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_interval_is_told_once() {
+    fn largest_deviation_is_reported_once() {
         let start = Instant::now();
         let frames = frames(start, &[(u32::MAX - 3000, 0), (5999, 107), (14_999, 200), (32_999, 400)]);
         assert_eq!(frames.len(), 4);
@@ -132,31 +132,31 @@ mod tests {
         for frame in &frames {
             intervals.add(frame.info());
         }
-        // 100 ms by the timestamps, over the wrap, 107 by the clock; then 93, and 200 both ways.
-        assert!((intervals.most_ms - 7.0).abs() < 0.1, "{}", intervals.most_ms);
-        let back = Intervals { last: Some(*frames[1].info()), most_ms: 0.0 };
+        // Expected and actual intervals: 100 and 107 ms across the wraparound, 100 and 93 ms, 200 and 200 ms.
+        assert!((intervals.max_ms - 7.0).abs() < 0.1, "{}", intervals.max_ms);
+        let back = Intervals { last: Some(*frames[1].info()), max_ms: 0.0 };
         let mut back = back;
         back.add(frames[0].info());
-        assert!(back.most_ms.abs() < f64::EPSILON, "a timestamp that goes back says nothing");
+        assert!(back.max_ms.abs() < f64::EPSILON, "a timestamp that goes backwards is ignored");
     }
 
     #[test]
-    fn what_is_told_is_of_the_time_since() {
+    fn statistics_cover_the_time_since_the_last_update() {
         let start = Instant::now();
         let web = Web::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut feed = Feed::new(web, start);
         let mut stats = ReceiverStats::default();
         (stats.frames.frames, stats.packet_bytes) = (10, 1_000_000);
-        feed.tell(start + EVERY / 2, &stats, None);
-        assert_eq!(feed.statistics, Statistics::default(), "it is not yet time");
-        feed.tell(start + EVERY, &stats, Some("me"));
+        feed.update(start + INTERVAL / 2, &stats, None);
+        assert_eq!(feed.statistics, Statistics::default(), "not due yet");
+        feed.update(start + INTERVAL, &stats, Some("me"));
         assert_eq!((feed.statistics.frames_per_s, feed.statistics.bits_per_s), (20.0, 16e6));
-        assert_eq!(feed.next_deadline(), start + 2 * EVERY);
+        assert_eq!(feed.next_deadline(), start + 2 * INTERVAL);
         (stats.frames.frames, stats.packet_bytes) = (15, 1_500_000);
         for frame in frames(start, &[(0, 0), (9000, 103)]) {
             feed.show(&frame);
         }
-        feed.tell(start + 3 * EVERY, &stats, Some("me"));
+        feed.update(start + 3 * INTERVAL, &stats, Some("me"));
         let statistics = &feed.statistics;
         assert_eq!((statistics.frames_per_s, statistics.bits_per_s), (5.0, 4e6));
         assert!((statistics.interval_jitter_ms - 3.0).abs() < 0.1);

@@ -1,32 +1,32 @@
-//! Requests, and the heads of answers (RFC 9112). No I/O.
+//! HTTP requests and response heads (RFC 9112), without I/O.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Header fields of a request; one with more is refused.
+/// Maximum number of header fields of a request.
 const MAX_FIELDS: usize = 64;
 
-/// What is asked for.
+/// The resource that a request selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// Something that is always the same.
+pub(super) enum Resource {
+    /// A static text.
     Text(&'static Text),
     /// The stream of pictures.
     Pictures,
     /// The stream of statistics.
     Statistics,
-    /// A request that is not answered as it wants: status, and why.
-    Refused(&'static str, &'static str),
+    /// An error: its status and its text.
+    Error(&'static str, &'static str),
 }
 
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) asked: Asked,
-    /// Only the head of the answer is wanted.
+    pub(super) resource: Resource,
+    /// Whether the method is HEAD.
     pub(super) is_head: bool,
 }
 
-/// A part of the page.
+/// A static part of the page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
     path: &'static str,
@@ -41,7 +41,7 @@ const TEXTS: [Text; 4] = [
     Text { path: "/icon.svg", kind: "image/svg+xml", text: include_str!("icon.svg") },
 ];
 
-/// What all answers have. The page gets nothing from elsewhere, and nothing elsewhere gets at it.
+/// Header fields of all responses. The page loads nothing from other sites, and other sites cannot embed it.
 const FIELDS: &str = "\
     Connection: close\r\n\
     Cache-Control: no-store\r\n\
@@ -52,41 +52,40 @@ const FIELDS: &str = "\
     Referrer-Policy: no-referrer\r\n\
     X-Content-Type-Options: nosniff\r\n";
 
-/// The request that the input begins with; `None` if more of it is to come.
+/// Parses the first request; `None` if it is incomplete.
 pub(super) fn parse(input: &[u8]) -> Option<Request> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
-    let asked = match request.parse(input) {
+    let resource = match request.parse(input) {
         Ok(httparse::Status::Partial) => return None,
-        Ok(httparse::Status::Complete(_)) => asked(&request),
-        Err(_) => Asked::Refused("400 Bad Request", "This is no HTTP request."),
+        Ok(httparse::Status::Complete(_)) => resource(&request),
+        Err(_) => Resource::Error("400 Bad Request", "Invalid HTTP request."),
     };
-    Some(Request { asked, is_head: request.method == Some("HEAD") })
+    Some(Request { resource, is_head: request.method == Some("HEAD") })
 }
 
-fn asked(request: &httparse::Request<'_, '_>) -> Asked {
+fn resource(request: &httparse::Request<'_, '_>) -> Resource {
     let mut hosts = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
     let host = hosts.next().and_then(|field| str::from_utf8(field.value).ok());
     if hosts.next().is_some() || !host.is_some_and(is_address) {
-        let reason = "This is shown by its address alone, such as http://127.0.0.1:8080/, not by a name: so no other site gets at it.";
-        return Asked::Refused("421 Misdirected Request", reason);
+        let reason = "Use an IP address or localhost as the host, for example http://127.0.0.1:8080/. Other names are rejected to prevent DNS rebinding.";
+        return Resource::Error("421 Misdirected Request", reason);
     }
     if !matches!(request.method, Some("GET" | "HEAD")) {
-        return Asked::Refused("405 Method Not Allowed", "There is nothing but GET and HEAD.");
+        return Resource::Error("405 Method Not Allowed", "Only GET and HEAD are supported.");
     }
     let path = request.path.unwrap_or_default().split('?').next().unwrap_or_default();
     match path {
-        "/pictures" => Asked::Pictures,
-        "/statistics" => Asked::Statistics,
+        "/pictures" => Resource::Pictures,
+        "/statistics" => Resource::Statistics,
         _ => match TEXTS.iter().find(|text| text.path == path) {
-            Some(text) => Asked::Text(text),
-            None => Asked::Refused("404 Not Found", "There is nothing by this name."),
+            Some(text) => Resource::Text(text),
+            None => Resource::Error("404 Not Found", "No such resource."),
         },
     }
 }
 
-/// Whether a host is given as an address or `localhost`, with or without a port: none of these can be made to lead here by
-/// somebody's name server.
+/// Whether a host is an IP address or `localhost`, with or without a port. A foreign name server cannot redirect these.
 fn is_address(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let unbracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -95,7 +94,7 @@ fn is_address(host: &str) -> bool {
         || name.eq_ignore_ascii_case("localhost")
 }
 
-/// Appends the head of an answer with a body of `length` bytes, or of as many as come until the connection ends.
+/// Appends the head of a response with a body of `length` bytes, or one that ends with the connection.
 pub(super) fn head(out: &mut Vec<u8>, status: &str, kind: &str, length: Option<usize>) {
     out.extend_from_slice(format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n").as_bytes());
     if let Some(length) = length {
@@ -109,33 +108,33 @@ pub(super) fn head(out: &mut Vec<u8>, status: &str, kind: &str, length: Option<u
 mod tests {
     use super::*;
 
-    fn get(path: &str, host: &str) -> Asked {
-        parse(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap().asked
+    fn get(path: &str, host: &str) -> Resource {
+        parse(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap().resource
     }
 
-    fn status(asked: Asked) -> &'static str {
-        match asked {
-            Asked::Refused(status, _) => &status[..3],
+    fn status(resource: Resource) -> &'static str {
+        match resource {
+            Resource::Error(status, _) => &status[..3],
             _ => "200",
         }
     }
 
     #[test]
-    fn what_is_there() {
+    fn resources_are_found_by_path() {
         assert!(
-            matches!(get("/", "127.0.0.1:8080"), Asked::Text(text) if text.text.contains("<!doctype html>"))
+            matches!(get("/", "127.0.0.1:8080"), Resource::Text(text) if text.text.contains("<!doctype html>"))
         );
         assert!(
-            matches!(get("/page.js?1", "127.0.0.1"), Asked::Text(text) if text.kind.contains("javascript"))
+            matches!(get("/page.js?1", "127.0.0.1"), Resource::Text(text) if text.kind.contains("javascript"))
         );
-        assert_eq!(get("/pictures?17", "localhost:1"), Asked::Pictures);
-        assert_eq!(get("/statistics", "[::1]:8080"), Asked::Statistics);
+        assert_eq!(get("/pictures?17", "localhost:1"), Resource::Pictures);
+        assert_eq!(get("/statistics", "[::1]:8080"), Resource::Statistics);
         assert_eq!(status(get("/favicon.ico", "127.0.0.1")), "404");
         assert_eq!(status(get("/../etc/passwd", "127.0.0.1")), "404");
     }
 
     #[test]
-    fn names_are_refused() {
+    fn host_names_are_rejected() {
         for host in [
             "127.0.0.1",
             "127.0.0.1:80",
@@ -158,34 +157,39 @@ mod tests {
         ] {
             assert_eq!(status(get("/", host)), "421", "{host}");
         }
-        let status_of = |text: &str| status(parse(text.as_bytes()).unwrap().asked);
-        assert_eq!(status_of("GET / HTTP/1.0\r\n\r\n"), "421", "none at all");
-        assert_eq!(status_of("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: example.com\r\n\r\n"), "421", "two");
+        let status_of = |text: &str| status(parse(text.as_bytes()).unwrap().resource);
+        assert_eq!(status_of("GET / HTTP/1.0\r\n\r\n"), "421", "no host");
+        assert_eq!(
+            status_of("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: example.com\r\n\r\n"),
+            "421",
+            "two hosts"
+        );
     }
 
     #[test]
-    fn other_requests() {
-        let whole = b"HEAD / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n";
-        for end in 0..whole.len() {
-            assert_eq!(parse(&whole[..end]), None);
+    fn incomplete_and_invalid_requests() {
+        let request = b"HEAD / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n";
+        for end in 0..request.len() {
+            assert_eq!(parse(&request[..end]), None);
         }
         assert!(
-            parse(whole).is_some_and(|request| request.is_head && matches!(request.asked, Asked::Text(_)))
+            parse(request)
+                .is_some_and(|request| request.is_head && matches!(request.resource, Resource::Text(_)))
         );
-        assert_eq!(status(parse(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap().asked), "405");
-        assert_eq!(status(parse(b"\x16\x03\x01\x02\x00").unwrap().asked), "400", "TLS");
+        assert_eq!(status(parse(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap().resource), "405");
+        assert_eq!(status(parse(b"\x16\x03\x01\x02\x00").unwrap().resource), "400", "TLS");
         let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS + 1));
-        assert_eq!(status(parse(many.as_bytes()).unwrap().asked), "400");
+        assert_eq!(status(parse(many.as_bytes()).unwrap().resource), "400");
     }
 
     #[test]
-    fn the_page_needs_nothing_from_elsewhere() {
+    fn page_loads_nothing_from_other_sites() {
         for Text { path, text, .. } in &TEXTS {
-            for outside in ["http:", "https:", "//cdn", "@import", "url("] {
-                let found = text.replace("http://www.w3.org/2000/svg", "").contains(outside);
-                assert!(!found, "{path} has {outside}");
+            for reference in ["http:", "https:", "//cdn", "@import", "url("] {
+                let found = text.replace("http://www.w3.org/2000/svg", "").contains(reference);
+                assert!(!found, "{path} has {reference}");
             }
-            // The policy forbids these.
+            // The Content-Security-Policy forbids inline styles and handlers.
             assert!(!text.contains("style=\"") && !text.contains("onclick"), "{path}");
         }
     }

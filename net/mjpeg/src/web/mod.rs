@@ -1,10 +1,10 @@
-//! A page in a browser that shows what is received, live: the picture, and how it comes.
+//! A web page with the received pictures and statistics.
 //!
 //! | does | does not |
 //! |---|---|
-//! | serve one page, the pictures as multipart/x-mixed-replace, statistics as server-sent events, from one thread of its own | encrypt, or ask who is there: keep it to an address that only those reach who may look |
-//! | leave out pictures for a browser that is slow; nobody waits for it | decode or change pictures |
-//! | refuse requests by another name than an address or `localhost`, so that no page elsewhere gets at it (DNS rebinding) | know names by which this host is known |
+//! | serve the page, pictures (multipart/x-mixed-replace) and statistics (server-sent events) from its own thread | encrypt or authenticate: bind an address that only trusted clients can reach |
+//! | skip pictures for a slow browser without delaying the receiver | decode or modify pictures |
+//! | reject hosts other than IP addresses and `localhost` (against DNS rebinding) | support host names |
 //!
 //! ```no_run
 //! use netdyno_mjpeg::web::{Statistics, Web};
@@ -12,12 +12,12 @@
 //! # fn main() -> std::io::Result<()> {
 //! # let jpeg: &[u8] = &[];
 //! let web = Web::open("127.0.0.1:8080".parse().unwrap())?;
-//! println!("see http://{}/", web.address());
-//! // For each picture, and now and then:
+//! println!("http://{}/", web.address());
+//! // Call show() for each picture and update() a few times per second.
 //! web.show(jpeg);
 //! let mut statistics = Statistics::default();
 //! statistics.frames = 1;
-//! web.tell(&statistics);
+//! web.update(&statistics);
 //! # Ok(())
 //! # }
 //! ```
@@ -38,34 +38,33 @@ use serde_json::json;
 pub use feed::Feed;
 use server::Server;
 
-/// How pictures come, as the page shows it.
+/// The statistics on the page.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Pictures that came whole.
+    /// Complete frames.
     pub frames: u64,
-    /// Pictures that did not.
+    /// Lost frames.
     pub dropped: u64,
-    /// Packets that came.
+    /// Received packets.
     pub packets: u64,
-    /// Packets that did not.
+    /// Lost packets.
     pub lost_packets: u64,
-    /// Pictures a second, of late.
+    /// Current frames per second.
     pub frames_per_s: f64,
-    /// Bits a second, of late.
+    /// Current bits per second.
     pub bits_per_s: f64,
-    /// Interarrival jitter of packets, ms (RFC 3550 section 6.4.1).
+    /// Interarrival jitter in milliseconds (RFC 3550 section 6.4.1).
     pub jitter_ms: f64,
-    /// By how much an interval between two pictures was longer or shorter than their timestamps say, ms, at the most since this
-    /// was last told.
+    /// Maximum deviation of a frame interval from the difference of timestamps since the last update, in milliseconds.
     pub interval_jitter_ms: f64,
-    /// Width and height of the picture, pixels.
+    /// Width and height in pixels.
     pub size: (u16, u16),
-    /// What the sender calls itself (SDES CNAME); empty if it does not.
+    /// CNAME of the sender; empty if unknown.
     pub sender: String,
 }
 
-/// The page's server. It ends when dropped.
+/// The web server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Web {
     shared: Arc<Shared>,
@@ -74,34 +73,35 @@ pub struct Web {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What both threads see.
+/// State shared by both threads.
 #[derive(Debug, Default)]
 struct Shared {
-    news: Mutex<News>,
-    /// How many look: with none, nobody has to be woken.
-    lookers: AtomicUsize,
-    ends: AtomicBool,
+    content: Mutex<Content>,
+    /// Number of viewers; without viewers, the server need not be woken.
+    viewers: AtomicUsize,
+    /// Whether the server must stop.
+    is_stopping: AtomicBool,
 }
 
-/// The last of everything, each with its number: 0 is none.
+/// The latest picture and statistics with their numbers; 0 means none.
 #[derive(Debug, Default, Clone)]
-struct News {
+struct Content {
     picture: (u64, Arc<Vec<u8>>),
     statistics: (u64, Arc<str>),
 }
 
 impl Shared {
-    /// A clone is of two pointers.
-    fn news(&self) -> News {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The latest content; cloning copies two pointers.
+    fn content(&self) -> Content {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Web {
-    /// Serves at an address; with port 0 the system chooses one. Only loopback (127.0.0.1) keeps others out.
+    /// Serves the page at an address. Port 0 selects a free port. Only a loopback address excludes other hosts.
     ///
     /// # Errors
-    /// The address cannot be had, or there can be no thread.
+    /// The address cannot be bound, or the thread cannot be started.
     pub fn open(address: SocketAddr) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (server, address, waker) = Server::open(address, shared.clone())?;
@@ -109,30 +109,30 @@ impl Web {
         Ok(Self { shared, waker, address, thread: Some(thread) })
     }
 
-    /// Where it is served.
+    /// The listening address with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Shows a JPEG file from now on. Does not wait; costs one copy.
+    /// Shows a JPEG file. Does not block; copies the file once.
     pub fn show(&self, jpeg: &[u8]) {
-        let mut news = self.shared.news.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, picture) = &mut news.picture;
+        let mut content = self.shared.content.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, picture) = &mut content.picture;
         *number += 1;
         match Arc::get_mut(picture) {
             Some(picture) => {
                 picture.clear();
                 picture.extend_from_slice(jpeg);
             }
-            // It is just being sent.
+            // The picture is being sent.
             None => *picture = Arc::new(jpeg.to_vec()),
         }
-        drop(news);
+        drop(content);
         self.wake();
     }
 
-    /// Tells statistics. A few times a second is enough.
-    pub fn tell(&self, statistics: &Statistics) {
+    /// Updates the statistics. A few times per second suffice.
+    pub fn update(&self, statistics: &Statistics) {
         let (width, height) = statistics.size;
         let json = json!({
             "frames": statistics.frames,
@@ -147,14 +147,14 @@ impl Web {
             "height": height,
             "sender": statistics.sender,
         });
-        let mut news = self.shared.news.lock().unwrap_or_else(PoisonError::into_inner);
-        news.statistics = (news.statistics.0 + 1, json.to_string().into());
-        drop(news);
+        let mut content = self.shared.content.lock().unwrap_or_else(PoisonError::into_inner);
+        content.statistics = (content.statistics.0 + 1, json.to_string().into());
+        drop(content);
         self.wake();
     }
 
     fn wake(&self) {
-        if self.shared.lookers.load(Ordering::Acquire) > 0 {
+        if self.shared.viewers.load(Ordering::Acquire) > 0 {
             self.waker.wake();
         }
     }
@@ -162,7 +162,7 @@ impl Web {
 
 impl Drop for Web {
     fn drop(&mut self) {
-        self.shared.ends.store(true, Ordering::Release);
+        self.shared.is_stopping.store(true, Ordering::Release);
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

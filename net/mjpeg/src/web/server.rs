@@ -1,4 +1,4 @@
-//! The thread that serves the page.
+//! The thread of the web server.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 use netdyno_io::Waker;
 use netdyno_io::tcp::{Backend, Event, Key, Limits, ListenOptions, TcpReactor};
 
-use super::http::{self, Asked, Request};
-use super::{News, Shared};
+use super::http::{self, Request, Resource};
+use super::{Content, Shared};
 
-/// Connections at a time; a browser has two for each open page, and some more while it loads. Others wait to be accepted.
+/// Maximum number of connections. A browser uses two per page and a few more while loading. Others wait in the backlog.
 const MAX_CONNECTIONS: usize = 64;
-/// Connections that look at pictures, and at statistics, at a time. Others are told so.
-const MAX_LOOKERS: usize = 16;
-/// Bytes of a request.
+/// Maximum number of viewers of pictures, and of statistics. Others receive an error.
+const MAX_VIEWERS: usize = 16;
+/// Maximum length of a request.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
-/// For how long a request may come in, and a browser take nothing of a picture.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How often it is looked whether time is over, and for what a browser that was slow has missed.
+/// Time for a request to arrive, and for a browser to accept a picture.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// Interval of checks of timeouts and slow browsers.
 const TICK: Duration = Duration::from_millis(250);
-/// Between the pictures. It is told right behind each: a browser shows a picture when it knows that it is over.
+/// Boundary between pictures. It is sent immediately after each picture, because a browser shows a picture after the boundary.
 const BOUNDARY: &[u8] = b"\r\n--netdyno\r\n";
 
-/// Connections, and what each is for.
+/// The server and its connections.
 pub(super) struct Server {
     reactor: TcpReactor,
     peers: HashMap<Key, Peer>,
@@ -36,15 +36,15 @@ pub(super) struct Server {
 /// A connection.
 #[derive(Debug)]
 struct Peer {
-    looks_at: Option<Looks>,
-    /// The number of what it has.
-    has: u64,
-    /// When it last took all that there was for it.
-    served: Instant,
+    view: Option<View>,
+    /// Number of the last content sent.
+    sent: u64,
+    /// Time at which its output was last empty.
+    last_idle: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Looks {
+enum View {
     Pictures,
     Statistics,
 }
@@ -54,8 +54,8 @@ impl Server {
         let mut limits = Limits::default();
         limits.connections = MAX_CONNECTIONS;
         limits.input_bytes = MAX_REQUEST_BYTES;
-        limits.flush_time = PATIENCE;
-        // Some connections do not need the rings of io_uring, which cost memory.
+        limits.flush_time = TIMEOUT;
+        // For few connections, epoll needs less memory than io_uring.
         let mut reactor = TcpReactor::new(Backend::Epoll, limits)?;
         let listener = reactor.listen(address, &ListenOptions::default())?;
         let (address, waker) = (reactor.local_address(listener), reactor.waker());
@@ -63,16 +63,16 @@ impl Server {
     }
 
     pub(super) fn run(mut self) {
-        while !self.shared.ends.load(Ordering::Acquire) {
-            // It fails when descriptors or memory have run out: the page has to wait, the receiver goes on.
+        while !self.shared.is_stopping.load(Ordering::Acquire) {
+            // Without descriptors or memory, the page waits while the receiver continues.
             if self.reactor.wait(Some(TICK)).is_err() {
                 std::thread::sleep(TICK);
             }
             while let Some(event) = self.reactor.next_event() {
                 self.handle(event);
             }
-            let news = self.shared.news();
-            self.serve(&news);
+            let content = self.shared.content();
+            self.serve(&content);
             if self.reactor.flush().is_err() {
                 std::thread::sleep(TICK);
             }
@@ -82,11 +82,11 @@ impl Server {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Accepted(key, _) => {
-                self.peers.insert(key, Peer { looks_at: None, has: 0, served: Instant::now() });
+                self.peers.insert(key, Peer { view: None, sent: 0, last_idle: Instant::now() });
             }
             Event::Received(key) => match self.peers.get(&key) {
-                Some(Peer { looks_at: None, .. }) => self.request(key),
-                // Whoever looks has nothing more to ask, and who is being closed neither.
+                Some(Peer { view: None, .. }) => self.request(key),
+                // Ignore further input of viewers and of connections that are being closed.
                 _ => self.reactor.consume(key, usize::MAX),
             },
             Event::Ended(key) => self.close(key, false),
@@ -96,31 +96,31 @@ impl Server {
     }
 
     fn request(&mut self, key: Key) {
-        let Some(Request { asked, is_head }) = http::parse(self.reactor.input(key)) else { return };
+        let Some(Request { resource, is_head }) = http::parse(self.reactor.input(key)) else { return };
         self.reactor.consume(key, usize::MAX);
-        let asked = match asked {
-            Asked::Pictures => self.admit(key, Looks::Pictures, is_head).unwrap_or(asked),
-            Asked::Statistics => self.admit(key, Looks::Statistics, is_head).unwrap_or(asked),
-            Asked::Text(_) | Asked::Refused(..) => asked,
+        let resource = match resource {
+            Resource::Pictures => self.admit(key, View::Pictures, is_head).unwrap_or(resource),
+            Resource::Statistics => self.admit(key, View::Statistics, is_head).unwrap_or(resource),
+            Resource::Text(_) | Resource::Error(..) => resource,
         };
         let out = self.reactor.output(key);
-        let text = match asked {
-            Asked::Pictures => {
+        let text = match resource {
+            Resource::Pictures => {
                 http::head(out, "200 OK", "multipart/x-mixed-replace; boundary=netdyno", None);
                 out.extend_from_slice(if is_head { b"" } else { BOUNDARY });
                 ""
             }
-            Asked::Statistics => {
+            Resource::Statistics => {
                 http::head(out, "200 OK", "text/event-stream", None);
-                // How soon a browser asks again when the connection is lost, ms.
+                // Reconnection delay of the browser in milliseconds.
                 out.extend_from_slice(if is_head { b"" } else { b"retry: 1000\n\n" });
                 ""
             }
-            Asked::Text(text) => {
+            Resource::Text(text) => {
                 http::head(out, "200 OK", text.kind, Some(text.text.len()));
                 text.text
             }
-            Asked::Refused(status, reason) => {
+            Resource::Error(status, reason) => {
                 http::head(out, status, "text/plain; charset=utf-8", Some(reason.len()));
                 reason
             }
@@ -128,46 +128,46 @@ impl Server {
         if !is_head {
             out.extend_from_slice(text.as_bytes());
         }
-        if self.peers.get(&key).is_none_or(|peer| peer.looks_at.is_none()) {
+        if self.peers.get(&key).is_none_or(|peer| peer.view.is_none()) {
             self.close(key, true);
         }
     }
 
-    /// Lets a connection look, or says why not.
-    fn admit(&mut self, key: Key, looks: Looks, is_head: bool) -> Option<Asked> {
+    /// Adds a viewer, or returns an error.
+    fn admit(&mut self, key: Key, view: View, is_head: bool) -> Option<Resource> {
         if is_head {
             return None;
         }
-        if self.peers.values().filter(|peer| peer.looks_at == Some(looks)).count() >= MAX_LOOKERS {
-            let reason = "16 others look already: close one of their pages.";
-            return Some(Asked::Refused("503 Service Unavailable", reason));
+        if self.peers.values().filter(|peer| peer.view == Some(view)).count() >= MAX_VIEWERS {
+            let reason = "Too many viewers (limit 16). Close another page.";
+            return Some(Resource::Error("503 Service Unavailable", reason));
         }
         let peer = self.peers.get_mut(&key)?;
-        peer.looks_at = Some(looks);
-        self.shared.lookers.fetch_add(1, Ordering::AcqRel);
+        peer.view = Some(view);
+        self.shared.viewers.fetch_add(1, Ordering::AcqRel);
         None
     }
 
-    /// Gives those who look what is new, and ends those whose time is over.
-    fn serve(&mut self, news: &News) {
+    /// Sends new content to viewers and closes connections that have timed out.
+    fn serve(&mut self, content: &Content) {
         let now = Instant::now();
-        let mut over = Vec::new();
+        let mut expired = Vec::new();
         for (key, peer) in &mut self.peers {
-            if peer.looks_at.is_some() && self.reactor.pending_output(*key) == 0 {
-                peer.served = now;
-                let number = match peer.looks_at {
-                    Some(Looks::Pictures) => news.picture.0,
-                    _ => news.statistics.0,
+            if peer.view.is_some() && self.reactor.pending_output(*key) == 0 {
+                peer.last_idle = now;
+                let number = match peer.view {
+                    Some(View::Pictures) => content.picture.0,
+                    _ => content.statistics.0,
                 };
-                if peer.has != number {
-                    peer.has = number;
-                    append(self.reactor.output(*key), peer.looks_at, news);
+                if peer.sent != number {
+                    peer.sent = number;
+                    append(self.reactor.output(*key), peer.view, content);
                 }
-            } else if now.duration_since(peer.served) > PATIENCE {
-                over.push(*key);
+            } else if now.duration_since(peer.last_idle) > TIMEOUT {
+                expired.push(*key);
             }
         }
-        for key in over {
+        for key in expired {
             self.close(key, false);
         }
     }
@@ -178,24 +178,24 @@ impl Server {
     }
 
     fn forget(&mut self, key: Key) {
-        if self.peers.remove(&key).is_some_and(|peer| peer.looks_at.is_some()) {
-            self.shared.lookers.fetch_sub(1, Ordering::AcqRel);
+        if self.peers.remove(&key).is_some_and(|peer| peer.view.is_some()) {
+            self.shared.viewers.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }
 
-fn append(out: &mut Vec<u8>, looks_at: Option<Looks>, news: &News) {
-    match looks_at {
-        Some(Looks::Pictures) => {
-            let picture = &*news.picture.1;
+fn append(out: &mut Vec<u8>, view: Option<View>, content: &Content) {
+    match view {
+        Some(View::Pictures) => {
+            let picture = &*content.picture.1;
             let head = format!("Content-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n", picture.len());
             out.extend_from_slice(head.as_bytes());
             out.extend_from_slice(picture);
             out.extend_from_slice(BOUNDARY);
         }
-        Some(Looks::Statistics) => {
+        Some(View::Statistics) => {
             out.extend_from_slice(b"data: ");
-            out.extend_from_slice(news.statistics.1.as_bytes());
+            out.extend_from_slice(content.statistics.1.as_bytes());
             out.extend_from_slice(b"\n\n");
         }
         None => {}

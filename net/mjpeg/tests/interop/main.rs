@@ -1,5 +1,5 @@
-//! With GStreamer and FFmpeg, both ways: what we send they decode to the same pixels as the file; what they send we hand over as the
-//! same file, but for its headers' form.
+//! Interoperability with GStreamer and FFmpeg: they decode sent pictures to the pixels of the file, and their pictures are received
+//! with the same scan.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -20,7 +20,7 @@ use netdyno_mjpeg::core::{Jpeg, Split, Splitter};
 use support::{picture, plain};
 use tool::{Running, TIMEOUT, free_port, receive, skip};
 
-/// What a raw picture of 4:2:0 takes at the size of the test pictures.
+/// Length of a raw 4:2:0 picture of the test size.
 const WIDTH: u16 = 640;
 const HEIGHT: u16 = 480;
 const RAW_BYTES: usize = WIDTH as usize * HEIGHT as usize * 3 / 2;
@@ -35,7 +35,7 @@ fn has(program: &str, argument: &str) -> bool {
     found
 }
 
-/// Runs a program to its end.
+/// Runs a program and requires success.
 fn run(program: &str, arguments: &[&str]) {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -46,7 +46,7 @@ fn start(program: &str, arguments: &[&str]) -> Running {
     Running(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
 }
 
-/// Until somebody listens there.
+/// Waits until the port is bound.
 fn await_bound(port: u16) {
     let begin = Instant::now();
     while UdpSocket::bind(("127.0.0.1", port)).is_ok() {
@@ -55,7 +55,7 @@ fn await_bound(port: u16) {
     }
 }
 
-/// Five pictures one after the other: with and without restart markers.
+/// A file of five pictures, with and without restart markers.
 fn clip(folder: &Path) -> String {
     let mut pictures: Vec<_> = (0..4).map(|seed| plain(WIDTH, HEIGHT, seed)).collect();
     pictures.push(picture(WIDTH, HEIGHT, 9, SamplingFactor::R_4_2_0, Some(16)));
@@ -64,8 +64,8 @@ fn clip(folder: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// What another one decoded of the stream are pictures of the clip, as the same one decodes them, in their order.
-fn is_decoded(stream: &[u8], clip: &[u8]) {
+/// Checks that decoded pictures are those that the same program decodes from the clip, in order.
+fn check_decoded(stream: &[u8], clip: &[u8]) {
     let clip: Vec<_> = clip.chunks_exact(RAW_BYTES).collect();
     assert_eq!((clip.len(), clip.iter().collect::<HashSet<_>>().len()), (5, 5));
     let of = |raw: &[u8]| clip.iter().position(|known| *known == raw);
@@ -77,7 +77,7 @@ fn is_decoded(stream: &[u8], clip: &[u8]) {
 }
 
 #[test]
-fn gstreamer_decodes_what_we_send() {
+fn gstreamer_decodes_sent_pictures() {
     if !has("gst-launch-1.0", "--version") {
         return;
     }
@@ -100,11 +100,11 @@ fn gstreamer_decodes_what_we_send() {
         "filesrc location={clip} ! jpegparse ! jpegdec ! video/x-raw,format=I420 ! filesink location={file}"
     );
     run("gst-launch-1.0", &[&["-q"], &whole.split(' ').collect::<Vec<_>>()[..]].concat());
-    is_decoded(&fs::read(stream).unwrap(), &fs::read(file).unwrap());
+    check_decoded(&fs::read(stream).unwrap(), &fs::read(file).unwrap());
 }
 
 #[test]
-fn ffmpeg_decodes_what_we_send() {
+fn ffmpeg_decodes_sent_pictures() {
     if !has("ffmpeg", "-version") {
         return;
     }
@@ -114,7 +114,7 @@ fn ffmpeg_decodes_what_we_send() {
         ["stream", "file", "x.sdp"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
     let port = free_port();
     let to = format!("127.0.0.1:{port}");
-    // The description is there as soon as the first picture is sent.
+    // The SDP file exists after the first picture.
     run(tool::TOOL, &["send", &clip, "--frames", "1", "--to", &to, "--sdp", &sdp]);
     let raw = ["-fps_mode", "passthrough", "-pix_fmt", "yuvj420p", "-f", "rawvideo", "-y"];
     let receive = ["-v", "error", "-protocol_whitelist", "file,udp,rtp", "-i", &sdp, "-frames:v", "20"];
@@ -123,10 +123,10 @@ fn ffmpeg_decodes_what_we_send() {
     let _send = Running::tool(&["send", &clip, "--loop", "--to", &to]);
     assert_eq!(them.wait(), Some(0));
     run("ffmpeg", &[&["-v", "error", "-i", &clip], &raw[..], &[&file]].concat());
-    is_decoded(&fs::read(stream).unwrap(), &fs::read(file).unwrap());
+    check_decoded(&fs::read(stream).unwrap(), &fs::read(file).unwrap());
 }
 
-/// The pictures of a file, one after the other.
+/// Splits a file into pictures.
 fn pictures(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (mut rest, mut all, mut picture) = (bytes, Vec::new(), Vec::new());
     let mut splitter = Splitter::new(32 << 20);
@@ -140,8 +140,8 @@ fn pixels(file: &[u8]) -> Vec<u8> {
     zune_jpeg::JpegDecoder::new(zune_jpeg::zune_core::bytestream::ZCursor::new(file)).decode().unwrap()
 }
 
-/// What we handed over are the pictures that another one made, from the first on.
-fn is_handed_over(folder: &Path, theirs: &[u8]) {
+/// Checks that the received files have the scans of the sent pictures.
+fn check_received(folder: &Path, theirs: &[u8]) {
     let theirs = pictures(theirs);
     assert_eq!(theirs.len(), FRAMES);
     for (number, theirs) in theirs.iter().enumerate() {
@@ -152,7 +152,7 @@ fn is_handed_over(folder: &Path, theirs: &[u8]) {
 }
 
 #[test]
-fn we_hand_over_what_gstreamer_sends() {
+fn pictures_of_gstreamer_are_received() {
     if !has("gst-launch-1.0", "--version") {
         return;
     }
@@ -167,11 +167,11 @@ fn we_hand_over_what_gstreamer_sends() {
     );
     run("gst-launch-1.0", &[&["-q"], &pipeline.split(' ').collect::<Vec<_>>()[..]].concat());
     assert_eq!(receiver.wait(), Some(0));
-    is_handed_over(&into, &fs::read(file).unwrap());
+    check_received(&into, &fs::read(file).unwrap());
 }
 
 #[test]
-fn we_hand_over_what_ffmpeg_sends() {
+fn pictures_of_ffmpeg_are_received() {
     if !has("ffmpeg", "-version") {
         return;
     }
@@ -185,5 +185,5 @@ fn we_hand_over_what_ffmpeg_sends() {
         ["-c:v", "mjpeg", "-huffman", "default", "-force_duplicated_matrix", "1", "-pix_fmt", "yuvj420p"];
     run("ffmpeg", &[&source[..], &encoder, &["-map", "0:v", "-f", "tee", &to]].concat());
     assert_eq!(receiver.wait(), Some(0));
-    is_handed_over(&into, &fs::read(file).unwrap());
+    check_received(&into, &fs::read(file).unwrap());
 }

@@ -1,4 +1,4 @@
-//! A headless Chromium, spoken to by its own protocol over two pipes: JSON texts, each ended by a zero byte.
+//! A headless Chromium, controlled by the DevTools protocol over two pipes: JSON messages terminated by a zero byte.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// For everything that a browser on a busy machine may take.
+/// Bounds a test if the browser hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Ends the browser when dropped.
+/// A browser process that is killed when dropped.
 pub(crate) struct Browser {
     process: Child,
     stdin: Option<ChildStdin>,
     messages: Receiver<Value>,
     session: Option<String>,
     calls: u64,
-    /// What the page complained of.
+    /// Errors reported by the page.
     pub(crate) complaints: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts one with an empty page; `None`, or a failed test if `NETDYNO_REQUIRE=all`, where there is none.
+    /// Starts a browser with an empty page. Without Chromium, it returns `None`, or panics with `NETDYNO_REQUIRE=all`.
     pub(crate) fn start() -> Option<Self> {
         if !Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success()) {
             assert!(std::env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "chromium is not installed");
@@ -31,7 +31,7 @@ impl Browser {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // It reads from descriptor 3 and writes to descriptor 4. Its sandbox does not work as root.
+        // Chromium reads from descriptor 3 and writes to descriptor 4. Its sandbox does not work as root.
         let line = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run --remote-debugging-pipe --user-data-dir=\"$1\" \
             about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1";
         let mut process = Command::new("sh")
@@ -62,12 +62,12 @@ impl Browser {
         Some(browser)
     }
 
-    /// Calls a method, and gives its result.
+    /// Calls a method and returns its result.
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.ask(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Calls a method, and gives its result or what the browser says against it.
+    /// Calls a method and returns its result or the browser's error.
     fn ask(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
@@ -97,7 +97,7 @@ impl Browser {
         }
     }
 
-    /// What an expression of JavaScript comes to.
+    /// Evaluates a JavaScript expression.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         self.value(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
@@ -110,11 +110,11 @@ impl Browser {
             .map_or_else(|| Ok(result["result"]["value"].clone()), |e| Err(e.clone()))
     }
 
-    /// Does something again and again until an expression is true.
+    /// Repeats an action until an expression is true.
     pub(crate) fn wait_until(&mut self, expression: &str, mut meanwhile: impl FnMut()) {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            // A page that is left for another has no answer, or no body.
+            // During navigation, the page may have no response or no body.
             let value = self.value(expression);
             if value == Ok(json!(true)) {
                 return;
@@ -127,7 +127,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends when its pipe does.
+        // The browser ends when its pipe closes.
         self.stdin = None;
         let deadline = Instant::now() + Duration::from_secs(5);
         while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {

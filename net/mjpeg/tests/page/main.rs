@@ -1,4 +1,4 @@
-//! The page in a real browser: the picture is shown and changes, statistics move, and it has room from narrow to wide.
+//! The web page in headless Chromium: pictures and statistics change, and the layout fits all widths.
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(all(feature = "web", feature = "pattern", target_os = "linux"))]
 
@@ -11,7 +11,7 @@ use netdyno_mjpeg::source::{Pattern, PatternSettings, Source};
 use netdyno_mjpeg::web::{Statistics, Web};
 use serde_json::{Value, json};
 
-/// What is shown, one after the other.
+/// The pictures and statistics to show.
 struct Show {
     web: Web,
     pattern: Pattern,
@@ -30,18 +30,18 @@ impl Show {
         Self { web, pattern: Pattern::new(settings).unwrap(), picture: Vec::new(), statistics }
     }
 
-    /// One more picture, and what is told with it.
+    /// Shows one more picture with statistics.
     fn next(&mut self) {
         self.pattern.next(&mut self.picture).unwrap();
         self.web.show(&self.picture);
         self.statistics.frames += 1;
         self.statistics.interval_jitter_ms = (self.statistics.frames * 7 % 11) as f64 / 4.0;
-        self.web.tell(&self.statistics);
+        self.web.update(&self.statistics);
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Something that is another when the picture is another: the sum of its pixels.
+/// A checksum of the displayed picture.
 const PIXELS: &str = "(() => {
     const picture = document.getElementById('picture')
     if (picture.naturalWidth === 0) return 0
@@ -59,7 +59,7 @@ fn text(browser: &mut Browser, id: &str) -> Value {
 }
 
 #[test]
-fn the_picture_moves_and_so_do_statistics() {
+fn picture_and_statistics_change() {
     let Some(mut browser) = Browser::start() else { return };
     let mut show = Show::new();
     browser.call("Page.navigate", json!({ "url": format!("http://{}/", show.web.address()) }));
@@ -87,9 +87,9 @@ fn the_picture_moves_and_so_do_statistics() {
     let points = "document.getElementById('line').points.numberOfItems";
     let before = browser.evaluate(points);
     browser.wait_until(&format!("{points} > {before}"), || show.next());
-    rooms(&mut browser, &mut show);
+    check_layout(&mut browser, &mut show);
 
-    // Nothing comes any more, then the receiver ends, and comes back at the same place.
+    // The stream stops, then the receiver stops and restarts at the same address.
     browser.wait_until("document.getElementById('state').textContent === 'no data from sender'", || {});
     let address = show.web.address();
     assert_eq!(browser.complaints, Vec::<String>::new());
@@ -101,8 +101,8 @@ fn the_picture_moves_and_so_do_statistics() {
     browser.wait_until(&format!("{PIXELS} !== {last}"), || show.next());
 }
 
-/// Nothing is cut off or overlaps at any width, light and dark. With `NETDYNO_SCREENSHOTS` pictures of it go to that folder.
-fn rooms(browser: &mut Browser, show: &mut Show) {
+/// Nothing is clipped or overlaps at any width, in light and dark. `NETDYNO_SCREENSHOTS` names a folder for screenshots.
+fn check_layout(browser: &mut Browser, show: &mut Show) {
     let dark = "matchMedia('(prefers-color-scheme: dark)').matches";
     for (width, height, scheme) in [
         (320, 640, "light"),
@@ -111,7 +111,7 @@ fn rooms(browser: &mut Browser, show: &mut Show) {
         (1920, 1080, "light"),
         (1920, 1080, "dark"),
     ] {
-        // Longer than most, so that there is room for the others.
+        // A long name.
         show.statistics.size = (7680, 4320);
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         browser.call("Emulation.setDeviceMetricsOverride", size);
@@ -127,7 +127,7 @@ fn rooms(browser: &mut Browser, show: &mut Show) {
             let name = format!("{width}-{scheme}.png.base64");
             std::fs::write(std::path::Path::new(&folder).join(name), shot["data"].as_str().unwrap()).unwrap();
         }
-        // What reaches beyond the window, and texts that are longer than their place.
+        // Elements beyond the window and clipped texts.
         let wrong = "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth \
             || getComputedStyle(e).display !== 'inline' && e.scrollWidth > e.clientWidth + 1).map(e => e.outerHTML)";
         assert_eq!(browser.evaluate(wrong), json!([]), "cut off at {width}");

@@ -11,7 +11,7 @@ fn interval(now: Instant, seed: u8, rtcp_bytes_per_s: f64) -> Interval {
 
 /// Mean intervals of section 6.3.1, computed by hand: datagrams of 100 bytes, RTCP at 100 bytes a second.
 #[test]
-fn means() {
+fn mean_intervals_match_the_rfc() {
     let now = Instant::now();
     for (members, senders, we_sent, mean) in [
         // The minimum.
@@ -36,14 +36,14 @@ fn means() {
 }
 
 #[test]
-fn minimum_by_bandwidth() {
+fn reduced_minimum_depends_on_bandwidth() {
     for (bits_per_s, expected) in [(72_000.0, 5.0), (720_000.0, 0.5), (36_000_000.0, 0.01), (0.0, 86_400.0)] {
         assert_eq!(reduced_minimum(bits_per_s), seconds(expected));
     }
 }
 
 #[test]
-fn intervals_are_random_around_the_mean_and_a_seed_decides_them() {
+fn intervals_are_randomised_and_reproducible() {
     let start = Instant::now();
     let run = |seed| {
         let mut interval = interval(start, seed, 1e6);
@@ -71,7 +71,7 @@ fn intervals_are_random_around_the_mean_and_a_seed_decides_them() {
 }
 
 #[test]
-fn a_growing_session_is_reconsidered_and_a_shrinking_one_too() {
+fn timer_is_reconsidered_when_membership_changes() {
     let start = Instant::now();
     let mut interval = interval(start, 5, 100.0);
     let first = interval.next_deadline();
@@ -87,7 +87,7 @@ fn a_growing_session_is_reconsidered_and_a_shrinking_one_too() {
 }
 
 #[test]
-fn leaving() {
+fn bye_is_delayed_in_large_sessions() {
     let start = Instant::now();
     for (members, at_once) in [(2, true), (50, true), (51, false)] {
         let mut interval = interval(start, 6, 100.0);

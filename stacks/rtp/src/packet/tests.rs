@@ -9,7 +9,7 @@ const FULL: [u8; 36] = [
 ];
 
 #[test]
-fn every_field_is_where_it_belongs() {
+fn fields_are_encoded_as_specified() {
     let packet = Packet::parse(&FULL).unwrap();
     let header = Header {
         marker: true,
@@ -37,18 +37,18 @@ fn every_field_is_where_it_belongs() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn malformed_packets_are_rejected() {
     let edit = |at: usize, value: u8| {
         let mut bytes = FULL;
         bytes[at] = value;
         Packet::parse(&bytes).map_err(|error| error.rule).err()
     };
     for (at, value, rule) in [
-        (0, 0x72, "has version 2"),
-        (0, 0xbf, "has as many CSRCs as it counts"),
-        (23, 4, "is as long as it says"),
-        (35, 0, "is 1 byte to all of the payload"),
-        (35, 9, "is 1 byte to all of the payload"),
+        (0, 0x72, "the version is not 2"),
+        (0, 0xbf, "the CSRC list is truncated"),
+        (23, 4, "the data are truncated"),
+        (35, 0, "the padding count is 0 or exceeds the payload"),
+        (35, 9, "the padding count is 0 or exceeds the payload"),
     ] {
         assert_eq!(edit(at, value), Some(rule), "byte {at} = {value:#x}");
     }
@@ -64,7 +64,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn what_does_not_fit_the_fields_is_not_written() {
+fn values_beyond_the_fields_are_rejected() {
     let mut out = vec![0; 300_000];
     let many = vec![Element { id: 16, data: &[0; 255] }; 1100];
     for (outgoing, error) in [

@@ -16,7 +16,7 @@ fn books(now: Instant, first: u16) -> Reception {
 }
 
 #[test]
-fn a_source_proves_itself() {
+fn source_is_valid_after_probation() {
     let now = Instant::now();
     use Arrival::{OutOfReach, Probation, Restarted, Valid};
     const A: u64 = 65_536;
@@ -77,7 +77,7 @@ fn a_source_proves_itself() {
 }
 
 #[test]
-fn loss_is_counted_from_report_to_report() {
+fn fraction_lost_covers_one_interval() {
     let now = Instant::now();
     let mut books = books(now, 99);
     assert_eq!(books.report(now), None);
@@ -102,7 +102,7 @@ fn loss_is_counted_from_report_to_report() {
 }
 
 #[test]
-fn jitter_is_that_of_the_rfc() {
+fn jitter_matches_the_rfc() {
     let start = Instant::now();
     let mut books = books(start, 0);
     books.handle_packet(start, &header(0, 0));
@@ -124,7 +124,7 @@ fn jitter_is_that_of_the_rfc() {
 }
 
 #[test]
-fn sender_reports_give_delays_and_wallclock() {
+fn sender_reports_provide_delay_and_wall_clock() {
     let start = Instant::now();
     let mut books = books(start, 0);
     books.handle_packet(start, &header(0, 0));

@@ -19,7 +19,7 @@ fn drain(buffer: &mut ReorderBuffer<()>, now: Instant) -> String {
 type Row = (&'static str, ReorderLimits, &'static [(u64, u64, &'static str)]);
 
 #[test]
-fn order_holes_and_their_end() {
+fn packets_are_reordered_and_gaps_are_reported() {
     let rows: [Row; 7] = [
         ("in order", limits(4, 10), &[(0, 7, "7"), (0, 8, "8"), (5, 9, "9")]),
         ("swapped", limits(4, 10), &[(0, 7, "7"), (1, 9, ""), (2, 8, "8 9")]),
@@ -49,8 +49,8 @@ fn order_holes_and_their_end() {
             let now = start + Duration::from_millis(*millis);
             let seen = match buffer.insert(now, *sequence, ()) {
                 Ok(()) => drain(&mut buffer, now),
-                Err(NotTaken::Late) => "late".into(),
-                Err(NotTaken::Duplicate) => "twice".into(),
+                Err(InsertError::Late) => "late".into(),
+                Err(InsertError::Duplicate) => "twice".into(),
             };
             if expected.ends_with('x') {
                 assert!(seen.starts_with("9 10+"), "{what}: {seen}");
@@ -62,7 +62,7 @@ fn order_holes_and_their_end() {
 }
 
 #[test]
-fn deadlines_flush_and_reset() {
+fn deadline_flush_and_reset_end_gaps() {
     let start = Instant::now();
     let mut buffer = ReorderBuffer::new(limits(4, 10));
     assert_eq!((buffer.next_deadline(), buffer.poll(start)), (None, None));

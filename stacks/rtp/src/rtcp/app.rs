@@ -1,4 +1,4 @@
-//! An application's own packet ([RFC 3550 section 6.7](https://www.rfc-editor.org/rfc/rfc3550#section-6.7)).
+//! Application-defined packets ([RFC 3550 section 6.7](https://www.rfc-editor.org/rfc/rfc3550#section-6.7)).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -19,16 +19,16 @@ use crate::bytes::{Cursor, u32_at};
 use crate::error::Malformed;
 use crate::types::Ssrc;
 
-/// An application's own packet.
+/// An application-defined packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct App<'a> {
-    /// 0 to 31.
+    /// Subtype, 0 to 31.
     pub subtype: u8,
-    /// Who sends it.
+    /// The SSRC of the sender.
     pub ssrc: Ssrc,
-    /// Whose format it is.
+    /// Name of the application.
     pub name: [u8; 4],
-    /// The data, whole words of 32 bits.
+    /// The data, a multiple of four bytes.
     pub data: &'a [u8],
 }
 
@@ -38,13 +38,13 @@ impl<'a> App<'a> {
 
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         let Some((&head, data)) = raw.body.split_first_chunk::<8>() else {
-            return Err(Malformed::new("RTCP APP", "has an SSRC and a name"));
+            return Err(Malformed::new("RTCP APP", "the SSRC or the name is missing"));
         };
         let [_, _, _, _, name @ ..] = head;
         Ok(Self { subtype: raw.count, ssrc: Ssrc(u32_at(&head, 0)), name, data })
     }
 
-    /// Writes the packet; none if it does not fit or its data are no whole words.
+    /// Writes the packet; `None` if it does not fit or its length is not a multiple of four bytes.
     pub(super) fn write(&self, out: &mut Cursor<'_>) -> Option<u8> {
         if self.subtype > 31 || !self.data.len().is_multiple_of(4) {
             return None;

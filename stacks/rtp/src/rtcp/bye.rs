@@ -19,12 +19,12 @@ use crate::limits::MAX_REPORT_BLOCKS;
 use crate::ssrcs::Ssrcs;
 use crate::types::Ssrc;
 
-/// Sources that leave, and why.
+/// Sources that leave, with an optional reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bye<'a> {
-    /// Who leaves, at most 31.
+    /// The sources, at most 31.
     pub sources: Ssrcs<'a>,
-    /// Why; UTF-8 if the peer keeps to the rules, at most 255 bytes.
+    /// The reason, at most 255 bytes; should be UTF-8.
     pub reason: Option<&'a [u8]>,
 }
 
@@ -34,20 +34,20 @@ impl<'a> Bye<'a> {
 
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         let Some((sources, rest)) = Ssrcs::split(raw.count, raw.body) else {
-            return Err(Malformed::new("RTCP BYE", "has as many sources as it counts"));
+            return Err(Malformed::new("RTCP BYE", "the list of sources is truncated"));
         };
         let reason = match rest {
             [] => None,
             [length, text @ ..] => {
                 let reason = text.get(..usize::from(*length));
-                Some(reason.ok_or(Malformed::new("reason of an RTCP BYE", "is as long as it says"))?)
+                Some(reason.ok_or(Malformed::new("reason of an RTCP BYE", "the text is truncated"))?)
             }
         };
         Ok(Self { sources, reason })
     }
 }
 
-/// Writes the sources and the reason; none if they do not fit.
+/// Writes the sources and the reason; `None` if they do not fit.
 pub(super) fn write(sources: &[Ssrc], reason: Option<&[u8]>, out: &mut Cursor<'_>) -> Option<u8> {
     if sources.len() > MAX_REPORT_BLOCKS {
         return None;

@@ -1,52 +1,52 @@
-//! Compound packets ([RFC 3550 section 6.1](https://www.rfc-editor.org/rfc/rfc3550#section-6.1), checked as section A.2
-//! does) and reduced-size ones ([RFC 5506](https://www.rfc-editor.org/rfc/rfc5506)).
+//! Compound packets ([RFC 3550 section 6.1](https://www.rfc-editor.org/rfc/rfc3550#section-6.1), validated as in section
+//! A.2) and reduced-size packets ([RFC 5506](https://www.rfc-editor.org/rfc/rfc5506)).
 
 use super::{HEADER_BYTES, RawPacket, ReceiverReport, RtcpPacket, SenderReport};
 use crate::bytes::u16_at;
 use crate::error::Malformed;
 use crate::limits::MAX_COMPOUND_PACKETS;
 
-/// What a datagram of RTCP must begin with.
+/// The rule for the first packet of an RTCP datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rule {
     /// A sender or receiver report (RFC 3550 section 6.1).
     #[default]
     Compound,
-    /// Anything: the session has agreed on `a=rtcp-rsize` (RFC 5506 section 5).
+    /// Any packet: the session uses `a=rtcp-rsize` (RFC 5506 section 5).
     ReducedSize,
 }
 
-/// The RTCP packets of a datagram, all of them well formed.
+/// The well-formed RTCP packets of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compound<'a> {
     datagram: &'a [u8],
 }
 
 impl<'a> Compound<'a> {
-    /// Checks a datagram whole: one that is wrong somewhere is of no use (RFC 3550 section A.2). One pass over the
-    /// headers, at most [`MAX_COMPOUND_PACKETS`], and over SDES texts.
+    /// Validates a complete datagram; any fault invalidates it (RFC 3550 section A.2). Takes one pass over at most
+    /// [`MAX_COMPOUND_PACKETS`] headers and over SDES items.
     pub fn parse(datagram: &'a [u8], rule: Rule) -> Result<Self, Malformed> {
         let (mut rest, mut count) = (datagram, 0);
         while !rest.is_empty() {
             let (raw, after) = split(rest)?;
             let is_report = matches!(raw.kind, SenderReport::KIND | ReceiverReport::KIND);
             if count == 0 && rule == Rule::Compound && !is_report {
-                return Err(Malformed::new("RTCP datagram", "begins with a report"));
+                return Err(Malformed::new("RTCP datagram", "the first packet is not a report"));
             }
             RtcpPacket::parse(raw)?;
             rest = after;
             count += 1;
             if count > MAX_COMPOUND_PACKETS {
-                return Err(Malformed::new("RTCP datagram", "has at most 64 packets"));
+                return Err(Malformed::new("RTCP datagram", "more than 64 packets"));
             }
         }
         if count == 0 {
-            return Err(Malformed::new("RTCP datagram", "has a packet"));
+            return Err(Malformed::new("RTCP datagram", "no packet"));
         }
         Ok(Self { datagram })
     }
 
-    /// The packets, in their order.
+    /// The packets in order.
     pub fn packets(self) -> Packets<'a> {
         Packets { rest: self.datagram }
     }
@@ -68,24 +68,24 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// The first packet, and what comes after it.
+/// Splits the first packet from the input.
 fn split(rest: &[u8]) -> Result<(RawPacket<'_>, &[u8]), Malformed> {
     let Some(head) = rest.first_chunk::<HEADER_BYTES>() else {
-        return Err(Malformed::new("RTCP packet", "has a header of 4 bytes"));
+        return Err(Malformed::new("RTCP packet", "the header of 4 bytes is truncated"));
     };
     if head[0] >> 6 != 2 {
-        return Err(Malformed::new("RTCP packet", "has version 2"));
+        return Err(Malformed::new("RTCP packet", "the version is not 2"));
     }
     let length = 4 * (usize::from(u16_at(head, 2)) + 1);
     let Some((packet, rest)) = rest.split_at_checked(length) else {
-        return Err(Malformed::new("RTCP packet", "is as long as it says"));
+        return Err(Malformed::new("RTCP packet", "the length exceeds the datagram"));
     };
     let mut body = &packet[HEADER_BYTES..];
     if head[0] & 0x20 != 0 {
         // > padding .. MUST only be .. on the last individual packet (RFC 3550 section 6.4.1)
         let count = body.last().map_or(0, |count| usize::from(*count));
         if !rest.is_empty() || count == 0 || count % 4 != 0 || count > body.len() {
-            let rule = "is of the last packet, of whole words, and within it";
+            let rule = "padding is not in the last packet, not a multiple of four bytes, or too long";
             return Err(Malformed::new("padding of an RTCP packet", rule));
         }
         body = &body[..body.len() - count];

@@ -1,4 +1,4 @@
-//! What all feedback has in common ([RFC 4585 section 6.1](https://www.rfc-editor.org/rfc/rfc4585#section-6.1)).
+//! The common format of feedback ([RFC 4585 section 6.1](https://www.rfc-editor.org/rfc/rfc4585#section-6.1)).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -19,30 +19,30 @@ use crate::bytes::u32_at;
 use crate::error::Malformed;
 use crate::types::Ssrc;
 
-/// Feedback, of any format.
+/// A feedback packet of any format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feedback<'a> {
     /// [`Feedback::TRANSPORT`] or [`Feedback::PAYLOAD`].
     pub kind: u8,
     /// Feedback message type (FMT), 0 to 31.
     pub format: u8,
-    /// Who sends it.
+    /// The SSRC of the sender.
     pub sender: Ssrc,
-    /// Whose stream it is about.
+    /// The SSRC of the media source.
     pub media: Ssrc,
-    /// What the format says: whole words.
+    /// The feedback control information, a multiple of four bytes.
     pub fci: &'a [u8],
 }
 
 impl<'a> Feedback<'a> {
-    /// Packet type of feedback about the transport.
+    /// Packet type of transport-layer feedback.
     pub const TRANSPORT: u8 = 205;
-    /// Packet type of feedback about the payload.
+    /// Packet type of payload-specific feedback.
     pub const PAYLOAD: u8 = 206;
 
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         let Some((head, fci)) = raw.body.split_first_chunk::<8>() else {
-            return Err(Malformed::new("RTCP feedback", "has two SSRCs"));
+            return Err(Malformed::new("RTCP feedback", "the SSRCs are missing"));
         };
         let (sender, media) = (Ssrc(u32_at(head, 0)), Ssrc(u32_at(head, 4)));
         Ok(Self { kind: raw.kind, format: raw.count, sender, media, fci })

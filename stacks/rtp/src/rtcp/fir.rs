@@ -15,23 +15,23 @@ use crate::bytes::{Cursor, u32_at};
 use crate::error::Malformed;
 use crate::types::Ssrc;
 
-/// Bytes of an entry.
+/// Length of an entry.
 const ENTRY_BYTES: usize = 8;
 
-/// Whole pictures that are asked for.
+/// A full intra request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fir<'a> {
-    /// Who asks.
+    /// The SSRC of the requester.
     pub sender: Ssrc,
     fci: &'a [u8],
 }
 
-/// A whole picture of one source.
+/// A request for one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirEntry {
-    /// The source.
+    /// The SSRC of the source.
     pub media: Ssrc,
-    /// Number of the request: the same number is the same request, said again.
+    /// Number of the request; a repetition has the same number.
     pub number: u8,
 }
 
@@ -42,19 +42,19 @@ impl<'a> Fir<'a> {
     pub(super) fn parse(feedback: Feedback<'a>) -> Result<Self, Malformed> {
         let Feedback { sender, fci, .. } = feedback;
         if fci.is_empty() || !fci.len().is_multiple_of(ENTRY_BYTES) {
-            return Err(Malformed::new("RTCP FIR", "has at least one entry, each of 8 bytes"));
+            return Err(Malformed::new("RTCP FIR", "the entries are missing or truncated"));
         }
         Ok(Self { sender, fci })
     }
 
-    /// Its entries.
+    /// The entries.
     pub fn entries(self) -> impl Iterator<Item = FirEntry> {
         let (entries, _) = self.fci.as_chunks::<ENTRY_BYTES>();
         entries.iter().map(|entry| FirEntry { media: Ssrc(u32_at(entry, 0)), number: entry[4] })
     }
 }
 
-/// Writes the entries; none if they do not fit, or there are none.
+/// Writes the entries; `None` if they do not fit or are empty.
 pub(super) fn write(entries: &[FirEntry], out: &mut Cursor<'_>) -> Option<()> {
     if entries.is_empty() {
         return None;

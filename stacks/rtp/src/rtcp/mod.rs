@@ -1,4 +1,4 @@
-//! RTCP packets, a kind a file ([RFC 3550 section 6](https://www.rfc-editor.org/rfc/rfc3550#section-6),
+//! RTCP packets, one file per type ([RFC 3550 section 6](https://www.rfc-editor.org/rfc/rfc3550#section-6),
 //! [RFC 4585](https://www.rfc-editor.org/rfc/rfc4585), [RFC 5104](https://www.rfc-editor.org/rfc/rfc5104)).
 //!
 //! ```text
@@ -33,48 +33,48 @@ pub use writer::CompoundWriter;
 
 use crate::error::Malformed;
 
-/// Bytes of the header of an RTCP packet.
+/// Length of the header of an RTCP packet.
 const HEADER_BYTES: usize = 4;
 
-/// An RTCP packet's header and what follows it, padding left out.
+/// The header and the body of an RTCP packet without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawPacket<'a> {
     /// Count or format: the lower five bits of the first byte.
     pub count: u8,
     /// Packet type.
     pub kind: u8,
-    /// What follows the header: whole words, but where padding was taken off.
+    /// The body: a multiple of four bytes, except after removal of padding.
     pub body: &'a [u8],
 }
 
-/// An RTCP packet, checked.
+/// A validated RTCP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RtcpPacket<'a> {
-    /// What a source has sent, and received.
+    /// Sender report.
     SenderReport(SenderReport<'a>),
-    /// What a member has received.
+    /// Receiver report.
     ReceiverReport(ReceiverReport<'a>),
-    /// Who a source is.
+    /// Source description.
     Sdes(Sdes<'a>),
-    /// Sources that leave.
+    /// Goodbye.
     Bye(Bye<'a>),
-    /// An application's own.
+    /// Application-defined packet.
     App(App<'a>),
-    /// Packets that are missing (RFC 4585 section 6.2.1).
+    /// Generic NACK (RFC 4585 section 6.2.1).
     Nack(Nack<'a>),
-    /// A picture that cannot be decoded (RFC 4585 section 6.3.1).
+    /// Picture loss indication (RFC 4585 section 6.3.1).
     Pli(Pli),
-    /// A whole picture is asked for (RFC 5104 section 4.3.1).
+    /// Full intra request (RFC 5104 section 4.3.1).
     Fir(Fir<'a>),
-    /// Feedback of another format.
+    /// Other feedback.
     Feedback(Feedback<'a>),
-    /// A packet type that we do not know: ignored (RFC 3550 section 6.1).
+    /// An unknown packet type, which is ignored (RFC 3550 section 6.1).
     Unknown(RawPacket<'a>),
 }
 
 impl<'a> RtcpPacket<'a> {
-    /// Checks a packet by its kind. Costs one pass over an SDES, a few operations for any other.
+    /// Validates a packet. Takes one pass over SDES and constant time for other types.
     pub fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         Ok(match raw.kind {
             SenderReport::KIND => Self::SenderReport(SenderReport::parse(raw)?),

@@ -13,27 +13,27 @@ use crate::bytes::{Cursor, u16_at};
 use crate::error::Malformed;
 use crate::types::{Sequence, Ssrc};
 
-/// Packets that are missing.
+/// A generic NACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nack<'a> {
-    /// Who misses them.
+    /// The SSRC of the receiver.
     pub sender: Ssrc,
-    /// Whose they are.
+    /// The SSRC of the missing packets.
     pub media: Ssrc,
     fci: &'a [u8],
 }
 
-/// One packet that is missing, and which of the sixteen after it are.
+/// A missing packet and a bitmask of the following 16 packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NackEntry {
-    /// The packet.
+    /// Sequence number of the packet.
     pub first: Sequence,
-    /// Bit `n` stands for the packet `n + 1` after it.
+    /// Bit `n` is set if packet `n + 1` after it is missing.
     pub following: u16,
 }
 
 impl NackEntry {
-    /// The packets, at most seventeen, in their order.
+    /// The missing packets, at most 17, in order.
     pub fn sequences(self) -> impl Iterator<Item = Sequence> {
         let following = (0..16u16).filter(move |bit| self.following & 1 << bit != 0);
         std::iter::once(self.first).chain(following.map(move |bit| self.first.add(bit + 1)))
@@ -47,12 +47,12 @@ impl<'a> Nack<'a> {
     pub(super) fn parse(feedback: Feedback<'a>) -> Result<Self, Malformed> {
         let Feedback { sender, media, fci, .. } = feedback;
         if fci.is_empty() || !fci.len().is_multiple_of(4) {
-            return Err(Malformed::new("RTCP NACK", "has at least one entry, each of 4 bytes"));
+            return Err(Malformed::new("RTCP NACK", "the entries are missing or truncated"));
         }
         Ok(Self { sender, media, fci })
     }
 
-    /// Its entries.
+    /// The entries.
     pub fn entries(self) -> impl Iterator<Item = NackEntry> {
         let (entries, _) = self.fci.as_chunks::<4>();
         entries
@@ -60,13 +60,13 @@ impl<'a> Nack<'a> {
             .map(|entry| NackEntry { first: Sequence(u16_at(entry, 0)), following: u16_at(entry, 2) })
     }
 
-    /// The packets that are missing, in the order told.
+    /// The missing packets in the order of the entries.
     pub fn sequences(self) -> impl Iterator<Item = Sequence> {
         self.entries().flat_map(NackEntry::sequences)
     }
 }
 
-/// Writes entries for sequence numbers in ascending order; none if they do not fit, or there are none.
+/// Writes entries for ascending sequence numbers; `None` if they do not fit or are empty.
 pub(super) fn write(missing: impl IntoIterator<Item = Sequence>, out: &mut Cursor<'_>) -> Option<()> {
     let mut missing = missing.into_iter();
     let mut entry = NackEntry { first: missing.next()?, following: 0 };

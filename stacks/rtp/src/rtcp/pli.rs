@@ -5,12 +5,12 @@ use super::Feedback;
 use crate::error::Malformed;
 use crate::types::Ssrc;
 
-/// A picture was lost: a whole one is asked for.
+/// A picture loss indication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pli {
-    /// Who asks.
+    /// The SSRC of the receiver.
     pub sender: Ssrc,
-    /// Whose picture.
+    /// The SSRC of the picture.
     pub media: Ssrc,
 }
 
@@ -20,7 +20,7 @@ impl Pli {
 
     pub(super) fn parse(feedback: Feedback<'_>) -> Result<Self, Malformed> {
         if !feedback.fci.is_empty() {
-            return Err(Malformed::new("RTCP PLI", "has no parameters"));
+            return Err(Malformed::new("RTCP PLI", "unexpected parameters"));
         }
         Ok(Self { sender: feedback.sender, media: feedback.media })
     }

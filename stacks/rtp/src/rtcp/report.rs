@@ -38,23 +38,23 @@ use crate::bytes::{Cursor, u32_at, u64_at};
 use crate::error::Malformed;
 use crate::types::{NtpTime, Ssrc, Timestamp};
 
-/// Bytes of a sender's part, its SSRC included.
+/// Length of the sender information with the SSRC.
 const SENDER_BYTES: usize = 24;
-/// Bytes of a report block.
+/// Length of a report block.
 const BLOCK_BYTES: usize = 24;
 
-/// What a source says about itself.
+/// The sender information of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderInfo {
     /// The source.
     pub ssrc: Ssrc,
-    /// The time of the report; 0 if the source has no such clock.
+    /// Wall-clock time of the report; 0 if unknown.
     pub ntp: NtpTime,
-    /// The same time as the stream's clock has it.
+    /// The same time on the media clock.
     pub rtp: Timestamp,
-    /// Packets sent since the start, modulo 2^32.
+    /// Sent packets modulo 2^32.
     pub packets: u32,
-    /// Bytes of payload sent since the start, headers and padding left out, modulo 2^32.
+    /// Sent payload bytes without headers and padding, modulo 2^32.
     pub octets: u32,
 }
 
@@ -78,26 +78,26 @@ impl SenderInfo {
     }
 }
 
-/// What a member has received of one source.
+/// A report block: the reception of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportBlock {
     /// The source.
     pub ssrc: Ssrc,
-    /// Part of the packets lost since the report before, in 1/256.
+    /// Fraction of packets lost since the previous report, in units of 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start, duplicates counted against it: 24 bits, signed.
+    /// Packets lost since the start minus duplicates, signed 24 bits.
     pub cumulative_lost: i32,
-    /// Highest sequence number received, its wraps in the upper 16 bits.
+    /// Highest received sequence number with the cycle count in the upper 16 bits.
     pub highest_sequence: u32,
-    /// Interarrival jitter, in ticks of the payload's clock.
+    /// Interarrival jitter in ticks.
     pub jitter_ticks: u32,
-    /// The middle of the last sender report's NTP time; 0 if there was none.
+    /// The middle 32 bits of the last sender report's NTP timestamp; 0 without one.
     pub last_sr: u32,
-    /// Delay since then, units of 1/65,536 s; 0 if there was none.
+    /// Delay since the last sender report in units of 1/65,536 s; 0 without one.
     pub delay_since_last_sr: u32,
 }
 
-/// What fits into the 24 bits of the cumulative loss.
+/// Range of the 24-bit cumulative loss.
 const CUMULATIVE_LOST_MAX: i32 = 0x7f_ffff;
 
 impl ReportBlock {
@@ -105,7 +105,7 @@ impl ReportBlock {
         Self {
             ssrc: Ssrc(u32_at(fields, 0)),
             fraction_lost: fields[4],
-            // Its sign is in bit 23.
+            // Bit 23 is the sign.
             cumulative_lost: (u32_at(fields, 4) << 8) as i32 >> 8,
             highest_sequence: u32_at(fields, 8),
             jitter_ticks: u32_at(fields, 12),
@@ -114,7 +114,7 @@ impl ReportBlock {
         }
     }
 
-    /// Writes the block; a loss beyond 24 bits is written as the nearest that fits (section A.3).
+    /// Writes the block; the cumulative loss is clamped to 24 bits (section A.3).
     pub(super) fn write(&self, out: &mut Cursor<'_>) -> Option<()> {
         let lost = self.cumulative_lost.clamp(-CUMULATIVE_LOST_MAX - 1, CUMULATIVE_LOST_MAX);
         out.u32(self.ssrc.0)?;
@@ -133,10 +133,10 @@ pub struct ReportBlocks<'a> {
 }
 
 impl<'a> ReportBlocks<'a> {
-    /// The blocks that `count` announces, and what comes after them.
+    /// Splits `count` blocks from the input.
     fn split(count: u8, rest: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
         let Some((blocks, rest)) = rest.split_at_checked(BLOCK_BYTES * usize::from(count)) else {
-            return Err(Malformed::new("RTCP report", "has as many blocks as it counts"));
+            return Err(Malformed::new("RTCP report", "the report blocks are truncated"));
         };
         Ok((Self { rest: blocks }, rest))
     }
@@ -157,9 +157,9 @@ impl Iterator for ReportBlocks<'_> {
 pub struct SenderReport<'a> {
     /// What the source says about itself.
     pub info: SenderInfo,
-    /// What it has received of others.
+    /// The report blocks.
     pub blocks: ReportBlocks<'a>,
-    /// Whatever a profile adds.
+    /// The profile-specific extension.
     pub extension: &'a [u8],
 }
 
@@ -169,7 +169,7 @@ impl<'a> SenderReport<'a> {
 
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         let Some((info, rest)) = raw.body.split_first_chunk::<SENDER_BYTES>() else {
-            return Err(Malformed::new("RTCP sender report", "has the sender's 24 bytes"));
+            return Err(Malformed::new("RTCP sender report", "the sender information is truncated"));
         };
         let (blocks, extension) = ReportBlocks::split(raw.count, rest)?;
         Ok(Self { info: SenderInfo::parse(info), blocks, extension })
@@ -179,11 +179,11 @@ impl<'a> SenderReport<'a> {
 /// A receiver report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverReport<'a> {
-    /// Who reports.
+    /// The SSRC of the reporter.
     pub ssrc: Ssrc,
-    /// What it has received of others.
+    /// The report blocks.
     pub blocks: ReportBlocks<'a>,
-    /// Whatever a profile adds.
+    /// The profile-specific extension.
     pub extension: &'a [u8],
 }
 
@@ -193,7 +193,7 @@ impl<'a> ReceiverReport<'a> {
 
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         let Some((ssrc, rest)) = raw.body.split_first_chunk::<4>() else {
-            return Err(Malformed::new("RTCP receiver report", "has an SSRC"));
+            return Err(Malformed::new("RTCP receiver report", "the SSRC is missing"));
         };
         let (blocks, extension) = ReportBlocks::split(raw.count, rest)?;
         Ok(Self { ssrc: Ssrc(u32::from_be_bytes(*ssrc)), blocks, extension })

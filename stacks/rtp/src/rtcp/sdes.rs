@@ -18,26 +18,26 @@ use crate::error::Malformed;
 use crate::limits::{MAX_REPORT_BLOCKS, MAX_TEXT_BYTES};
 use crate::types::Ssrc;
 
-/// What a text is.
+/// The type of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
-    /// The source's lasting name, `user@host` or random (section 6.5.1, RFC 7022). Every source must give it.
+    /// Canonical name: `user@host` or random (section 6.5.1, RFC 7022). Mandatory for every source.
     Cname,
     /// The user's name.
     Name,
-    /// An address for mail.
+    /// E-mail address.
     Email,
-    /// A telephone number.
+    /// Telephone number.
     Phone,
-    /// Where the user is.
+    /// Location of the user.
     Location,
-    /// The application.
+    /// Name of the application.
     Tool,
-    /// What the user does.
+    /// Status note.
     Note,
-    /// An extension of somebody's own.
+    /// Private extension.
     Private,
-    /// Another.
+    /// Another type.
     Other(u8),
 }
 
@@ -71,25 +71,25 @@ impl ItemKind {
     }
 }
 
-/// One text about a source.
+/// An item of a source description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// What it is.
+    /// Its type.
     pub kind: ItemKind,
-    /// The text, UTF-8 if the peer keeps to the rules; at most 255 bytes.
+    /// The text, at most 255 bytes; should be UTF-8.
     pub text: &'a [u8],
 }
 
-/// All texts about one source.
+/// The items of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// The source.
+    /// The SSRC.
     pub ssrc: Ssrc,
-    /// The texts.
+    /// The items.
     pub items: Items<'a>,
 }
 
-/// The texts of a chunk.
+/// The items of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Items<'a> {
     rest: &'a [u8],
@@ -124,7 +124,7 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-/// The first chunk, and what comes after it; none if it does not end.
+/// Splits the first chunk from the input; `None` if it is not terminated.
 fn split_chunk(bytes: &[u8]) -> Option<(Chunk<'_>, &[u8])> {
     let (ssrc, mut rest) = bytes.split_first_chunk::<4>()?;
     let items = rest;
@@ -148,7 +148,7 @@ impl<'a> Sdes<'a> {
     /// Packet type.
     pub const KIND: u8 = 202;
 
-    /// What is told about each source.
+    /// The chunks, one per source.
     pub fn chunks(self) -> Chunks<'a> {
         self.chunks
     }
@@ -156,13 +156,13 @@ impl<'a> Sdes<'a> {
     pub(super) fn parse(raw: RawPacket<'a>) -> Result<Self, Malformed> {
         let chunks = Chunks { left: raw.count, rest: raw.body };
         if chunks.count() != usize::from(raw.count) {
-            return Err(Malformed::new("RTCP SDES", "has as many chunks as it counts, each ended by a zero"));
+            return Err(Malformed::new("RTCP SDES", "a chunk is truncated or not terminated"));
         }
         Ok(Self { chunks })
     }
 }
 
-/// Writes the chunks; none if they do not fit, or a text is longer than 255 bytes.
+/// Writes the chunks; `None` if they do not fit or an item exceeds 255 bytes.
 pub(super) fn write(chunks: &[(Ssrc, &[Item<'_>])], out: &mut Cursor<'_>) -> Option<u8> {
     if chunks.len() > MAX_REPORT_BLOCKS {
         return None;

@@ -37,7 +37,7 @@ fn only(datagram: &[u8]) -> RtcpPacket<'_> {
 }
 
 #[test]
-fn sender_report_byte_by_byte() {
+fn sender_report_is_encoded_as_specified() {
     let bytes = written(|out| out.sender_report(&INFO, &[BLOCK]));
     let mut expected = vec![0x81, 200, 0, 12];
     expected.extend(1..=0x18);
@@ -50,7 +50,7 @@ fn sender_report_byte_by_byte() {
 }
 
 #[test]
-fn loss_beyond_the_field_is_written_as_the_nearest() {
+fn cumulative_loss_is_clamped() {
     for (lost, read) in [(1 << 23, (1 << 23) - 1), (-(1 << 23) - 1, -(1 << 23)), (5, 5)] {
         let bytes =
             written(|out| out.receiver_report(Ssrc(1), &[ReportBlock { cumulative_lost: lost, ..BLOCK }]));
@@ -60,7 +60,7 @@ fn loss_beyond_the_field_is_written_as_the_nearest() {
 }
 
 #[test]
-fn sdes_and_bye_byte_by_byte() {
+fn sdes_and_bye_are_encoded_as_specified() {
     let cname = Item { kind: ItemKind::Cname, text: b"ab@c" };
     let tool = Item { kind: ItemKind::Tool, text: b"x" };
     let bytes = written(|out| out.sdes(&[(Ssrc(1), &[cname, tool]), (Ssrc(2), &[])]));
@@ -80,7 +80,7 @@ fn sdes_and_bye_byte_by_byte() {
 }
 
 #[test]
-fn feedback_byte_by_byte() {
+fn feedback_is_encoded_as_specified() {
     let missing = [65_534, 65_535, 14, 15, 300].map(Sequence);
     let bytes = written(|out| out.nack(Ssrc(1), Ssrc(2), missing));
     let expected = [0x81, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0xff, 0xfe, 0x80, 1, 0, 15, 0, 0, 1, 44, 0, 0];
@@ -107,7 +107,7 @@ fn feedback_byte_by_byte() {
 }
 
 #[test]
-fn what_a_datagram_must_be() {
+fn malformed_datagrams_are_rejected() {
     let report = written(|out| out.receiver_report(Ssrc(1), &[]));
     let pli = written(|out| out.pli(Pli { sender: Ssrc(1), media: Ssrc(2) }));
     let padded = |datagram: &[u8], padding: &[u8]| {
@@ -162,7 +162,7 @@ fn what_a_datagram_must_be() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_written() {
+fn packets_that_do_not_fit_are_not_written() {
     let long = [b'x'; 256];
     let mut out = [0; 60];
     let mut writer = CompoundWriter::new(&mut out);

@@ -1,4 +1,4 @@
-//! The device itself, by ioctl and mmap through the crate `linuxvideo`. Thin: there was no camera to try it with.
+//! The V4L2 device, accessed by ioctl and mmap through the crate `linuxvideo`. Not tested with a camera.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use super::{Buffers, CameraSettings};
 use crate::source::SourceError;
 use crate::source::child::poll;
 
-/// Formats and sizes that are listed at the most: a driver could tell them without end.
+/// Maximum number of listed formats and of listed sizes.
 const MAX_FORMATS: usize = 64;
 
 pub(super) struct V4l2 {
@@ -26,29 +26,32 @@ impl V4l2 {
         let failed = |error| SourceError::io(name, error);
         let capabilities = device.capabilities().map_err(failed)?.device_capabilities();
         if !capabilities.contains(CapabilityFlags::VIDEO_CAPTURE | CapabilityFlags::STREAMING) {
-            return Err(SourceError::unusable(name, format!("it is no camera; {}", cameras())));
+            return Err(SourceError::unusable(name, format!("not a camera; {}", cameras())));
         }
         let formats = formats(&device).map_err(failed)?;
         let (format, (width, height)) =
             choose(&formats, settings.size).map_err(|reason| SourceError::unusable(name, reason))?;
         let format = if format == "MJPG" { PixelFormat::MJPG } else { PixelFormat::JPEG };
-        let asked = PixFormat::new(width, height, format);
-        let capture = device.video_capture(asked).map_err(failed)?;
-        let given = capture.format();
-        if (given.width(), given.height(), given.pixel_format()) != (width, height, format) {
-            let (width, height, format) = (given.width(), given.height(), given.pixel_format());
-            let reason = format!("its driver gives {format} at {width}x{height} in place of what it lists");
+        let requested = PixFormat::new(width, height, format);
+        let capture = device.video_capture(requested).map_err(failed)?;
+        let actual = capture.format();
+        if (actual.width(), actual.height(), actual.pixel_format()) != (width, height, format) {
+            let (width, height, format) = (actual.width(), actual.height(), actual.pixel_format());
+            let reason = format!(
+                "the driver selected {format} at {width}x{height} instead of a listed mode; choose another --size"
+            );
             return Err(SourceError::unusable(name, reason));
         }
         if let Some(rate) = settings.rate.filter(|rate| *rate > 0.0) {
             let interval = Fract::new(1000, (rate * 1000.0).round().clamp(1.0, 1e9) as u32);
-            // Some have one rate only, and no way to ask for it.
+            // Some cameras have a single rate that cannot be set.
             let _ = capture.set_frame_interval(interval);
         }
         let busy = |error: io::Error| match error.kind() {
-            ErrorKind::ResourceBusy => {
-                SourceError::unusable(name, "another program films with it: end that one".to_owned())
-            }
+            ErrorKind::ResourceBusy => SourceError::unusable(
+                name,
+                "the camera is in use by another program; stop that program".to_owned(),
+            ),
             _ => SourceError::io(name, error),
         };
         Ok(Self { stream: capture.into_stream().map_err(busy)? })
@@ -61,15 +64,15 @@ impl Buffers for V4l2 {
         Ok(is_ready)
     }
 
-    fn take(&mut self, look: &mut dyn FnMut(&[u8], bool)) -> io::Result<()> {
+    fn handle_next(&mut self, handle: &mut dyn FnMut(&[u8], bool)) -> io::Result<()> {
         self.stream.dequeue(|view| {
-            look(&view, !view.is_error());
+            handle(&view, !view.is_error());
             Ok(())
         })
     }
 }
 
-/// What it has, sizes and rates only where the driver tells them.
+/// The formats of the camera, with sizes and rates as far as the driver lists them.
 fn formats(device: &Device) -> io::Result<Vec<Format>> {
     let mut formats = Vec::new();
     for format in device.formats(BufType::VIDEO_CAPTURE).take(MAX_FORMATS) {
@@ -79,11 +82,11 @@ fn formats(device: &Device) -> io::Result<Vec<Format>> {
             Ok(FrameSizes::Discrete(sizes)) => sizes
                 .iter()
                 .take(MAX_FORMATS)
-                .map(|size| Size::one(size.width(), size.height(), rates(size.width(), size.height())))
+                .map(|size| Size::fixed(size.width(), size.height(), rates(size.width(), size.height())))
                 .collect(),
             Ok(FrameSizes::Stepwise(range) | FrameSizes::Continuous(range)) => vec![Size {
-                least: (range.min_width(), range.min_height()),
-                most: (range.max_width(), range.max_height()),
+                min: (range.min_width(), range.min_height()),
+                max: (range.max_width(), range.max_height()),
                 step: (range.step_width(), range.step_height()),
                 rates: rates(range.max_width(), range.max_height()),
             }],
@@ -105,23 +108,23 @@ fn rates(device: &Device, format: PixelFormat, width: u32, height: u32) -> Vec<f
     }
 }
 
-/// Why it cannot be opened, and which cameras there are.
+/// Describes why the device cannot be opened, with the list of cameras.
 fn absent(name: &str, error: io::Error) -> SourceError {
     match error.kind() {
-        ErrorKind::NotFound => SourceError::unusable(name, format!("there is no such camera; {}", cameras())),
+        ErrorKind::NotFound => SourceError::unusable(name, format!("no such camera; {}", cameras())),
         ErrorKind::PermissionDenied => {
-            SourceError::unusable(name, format!("{error}: become a member of the group `video`"))
+            SourceError::unusable(name, format!("{error}; add your user to the group `video`"))
         }
         _ => SourceError::io(name, error),
     }
 }
 
-/// All that can be opened and films, in words.
+/// Describes all usable cameras.
 fn cameras() -> String {
     let described = |device: Device| {
         let capabilities = device.capabilities().ok()?;
-        let films = capabilities.device_capabilities().contains(CapabilityFlags::VIDEO_CAPTURE);
-        films.then(|| Some(format!("{} ({})", device.path().ok()?.display(), capabilities.card())))?
+        let is_camera = capabilities.device_capabilities().contains(CapabilityFlags::VIDEO_CAPTURE);
+        is_camera.then(|| Some(format!("{} ({})", device.path().ok()?.display(), capabilities.card())))?
     };
     let list = linuxvideo::list().into_iter().flatten().take(MAX_FORMATS);
     let mut list: Vec<_> = list.flatten().filter_map(described).collect();

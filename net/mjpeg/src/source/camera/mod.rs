@@ -2,11 +2,11 @@
 //!
 //! | does | does not |
 //! |---|---|
-//! | ask for a size and a rate; say what there is where they are not | encode what a camera gives as raw pictures: `gstreamer:` does |
-//! | take buffers that are padded behind EOI, or have none, or lack Huffman tables | set exposure, focus and the like: `v4l2-ctl` does |
+//! | request a size and a rate; list the available modes if they are missing | encode raw pictures: use `gstreamer:` |
+//! | accept buffers with padding after EOI, without EOI or without Huffman tables | set exposure or focus: use `v4l2-ctl` |
 //!
-//! There was no camera to try this with: what touches the device (`device.rs`) was never run with one. All else is tested with
-//! buffers as cameras give them.
+//! The code that accesses the device (`device.rs`) has not been tested with a camera. The rest is tested with buffers as cameras
+//! produce them.
 
 mod device;
 mod modes;
@@ -21,28 +21,28 @@ use self::device::V4l2;
 use super::{Next, SOURCE_WAIT, Source, SourceError, Timing};
 use crate::limits::MAX_PICTURE_BYTES;
 
-/// So many buffers in a row without a picture are told: a second, or two.
+/// Number of consecutive buffers without a picture that is an error, one or two seconds.
 const MAX_BUFFERS_WITHOUT: u32 = 60;
 
-/// Which camera, and what is asked of it.
+/// Settings of a camera.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CameraSettings {
-    /// Its device.
+    /// The device file.
     pub device: PathBuf,
-    /// Width and height, pixels; without them the largest up to 1920 by 1080 that there is.
+    /// Width and height in pixels; `None` selects the largest up to 1920 by 1080.
     pub size: Option<(u16, u16)>,
-    /// Pictures a second; the driver takes the nearest that it has.
+    /// Requested frames per second; the driver selects the nearest rate.
     pub rate: Option<f64>,
 }
 
 impl Default for CameraSettings {
-    /// /dev/video0, as large and as quick as it is by itself.
+    /// /dev/video0 with the default size and rate.
     fn default() -> Self {
         Self { device: "/dev/video0".into(), size: None, rate: None }
     }
 }
 
-/// A camera that is filming.
+/// A camera that is streaming.
 pub struct Camera {
     name: String,
     buffers: Box<dyn Buffers>,
@@ -50,27 +50,27 @@ pub struct Camera {
     without_picture: u32,
 }
 
-/// What gives buffers: a device, or a test.
+/// Provides buffers: a device or a test.
 trait Buffers: Send {
-    /// Whether one is there within this time.
+    /// Waits for a buffer. Returns whether one is available.
     fn wait(&mut self, time: Duration) -> io::Result<bool>;
 
-    /// Shows the one that is there, and whether the driver says that it is whole; then gives it back.
-    fn take(&mut self, look: &mut dyn FnMut(&[u8], bool)) -> io::Result<()>;
+    /// Passes the available buffer to `handle` with the driver's flag that it is intact, and requeues it.
+    fn handle_next(&mut self, handle: &mut dyn FnMut(&[u8], bool)) -> io::Result<()>;
 }
 
 impl Camera {
-    /// Opens a camera, and has it begin.
+    /// Opens a camera and starts streaming.
     ///
     /// # Errors
-    /// There is none by this name, or it cannot do what is asked: what there is is told.
+    /// The device does not exist or lacks the requested mode. The error lists the alternatives.
     pub fn open(settings: &CameraSettings) -> Result<Self, SourceError> {
         let name = settings.device.display().to_string();
         let device = V4l2::open(&name, settings)?;
-        Ok(Self::of(name, Box::new(device)))
+        Ok(Self::with_buffers(name, Box::new(device)))
     }
 
-    fn of(name: String, buffers: Box<dyn Buffers>) -> Self {
+    fn with_buffers(name: String, buffers: Box<dyn Buffers>) -> Self {
         Self { name, buffers, splitter: Splitter::new(MAX_PICTURE_BYTES), without_picture: 0 }
     }
 }
@@ -83,12 +83,12 @@ impl Source for Camera {
             return Ok(Next::Pending);
         }
         let (splitter, mut is_picture) = (&mut self.splitter, false);
-        let mut look = |mut buffer: &[u8], is_whole: bool| {
-            // What stands behind the picture is padding. One without EOI ends with its buffer.
+        let mut handle = |mut buffer: &[u8], is_intact: bool| {
+            // Data after the picture are padding. A picture without EOI ends with its buffer.
             let split = splitter.split(&mut buffer, into);
-            is_picture = (split == Split::Picture || splitter.finish(into)) && is_whole;
+            is_picture = (split == Split::Picture || splitter.finish(into)) && is_intact;
         };
-        self.buffers.take(&mut look).map_err(failed)?;
+        self.buffers.handle_next(&mut handle).map_err(failed)?;
         self.without_picture = if is_picture { 0 } else { self.without_picture + 1 };
         if is_picture {
             return Ok(Next::Picture);
@@ -99,7 +99,7 @@ impl Source for Camera {
         }
         self.without_picture = 0;
         let reason = format!(
-            "{MAX_BUFFERS_WITHOUT} buffers without a JPEG picture: try another size, or another port of USB"
+            "{MAX_BUFFERS_WITHOUT} buffers without a JPEG picture; try another size or another USB port"
         );
         Err(SourceError::unusable(&self.name, reason))
     }

@@ -1,59 +1,59 @@
-//! What a camera can do, and what of it is taken. No I/O.
+//! The modes of a camera and their selection, without I/O.
 
 use std::fmt;
 
-/// The largest size that is taken without being asked for.
+/// Largest size that is selected by default.
 const LARGEST: (u32, u32) = (1920, 1080);
-/// Sizes of a format that are told at the most.
-const MAX_TOLD: usize = 16;
+/// Maximum number of sizes of a format in a message.
+const MAX_LISTED: usize = 16;
 
-/// A format that a camera has.
+/// A pixel format of a camera.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Format {
-    /// Its four letters.
+    /// Its four-character code.
     pub(super) name: String,
     pub(super) sizes: Vec<Size>,
 }
 
-/// A size, or a range of them, and how many pictures a second there are of it.
+/// A size or a range of sizes, with its frame rates.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Size {
-    pub(super) least: (u32, u32),
-    pub(super) most: (u32, u32),
-    /// Pixels from one size of the range to the next.
+    pub(super) min: (u32, u32),
+    pub(super) max: (u32, u32),
+    /// Increment in pixels.
     pub(super) step: (u32, u32),
-    /// None where the driver does not tell.
+    /// Empty if the driver does not list them.
     pub(super) rates: Vec<f64>,
 }
 
 impl Size {
-    pub(super) fn one(width: u32, height: u32, rates: Vec<f64>) -> Self {
-        Self { least: (width, height), most: (width, height), step: (1, 1), rates }
+    pub(super) fn fixed(width: u32, height: u32, rates: Vec<f64>) -> Self {
+        Self { min: (width, height), max: (width, height), step: (1, 1), rates }
     }
 
     fn has(&self, (width, height): (u32, u32)) -> bool {
-        let is_within = |pixels: u32, least: u32, most: u32, step: u32| {
-            (least..=most).contains(&pixels) && (pixels - least).is_multiple_of(step.max(1))
+        let is_within = |pixels: u32, min: u32, max: u32, step: u32| {
+            (min..=max).contains(&pixels) && (pixels - min).is_multiple_of(step.max(1))
         };
-        is_within(width, self.least.0, self.most.0, self.step.0)
-            && is_within(height, self.least.1, self.most.1, self.step.1)
+        is_within(width, self.min.0, self.max.0, self.step.0)
+            && is_within(height, self.min.1, self.max.1, self.step.1)
     }
 
-    /// The largest size of it within a limit.
+    /// The largest size within a limit.
     fn largest_within(&self, (width, height): (u32, u32)) -> Option<(u32, u32)> {
-        let largest = |least: u32, most: u32, step: u32, limit: u32| {
-            let most = most.min(limit);
-            Some(most - (most.checked_sub(least)?) % step.max(1))
+        let largest = |min: u32, max: u32, step: u32, limit: u32| {
+            let max = max.min(limit);
+            Some(max - (max.checked_sub(min)?) % step.max(1))
         };
-        let width = largest(self.least.0, self.most.0, self.step.0, width)?;
-        Some((width, largest(self.least.1, self.most.1, self.step.1, height)?))
+        let width = largest(self.min.0, self.max.0, self.step.0, width)?;
+        Some((width, largest(self.min.1, self.max.1, self.step.1, height)?))
     }
 }
 
-/// The formats that are pictures as they are, the better known first.
+/// The JPEG formats in order of preference.
 const JPEG_NAMES: [&str; 2] = ["MJPG", "JPEG"];
 
-/// Which format and size to ask for; or why there is none, with what there is.
+/// Selects a format and a size, or returns an error that lists the alternatives.
 pub(super) fn choose(
     formats: &[Format],
     wanted: Option<(u16, u16)>,
@@ -71,26 +71,26 @@ pub(super) fn choose(
             return Ok((name, size));
         }
     }
-    let asked = wanted.map_or(String::new(), |(width, height)| format!(" at {width}x{height}"));
+    let requested = wanted.map_or(String::new(), |(width, height)| format!(" at {width}x{height}"));
     let has: Vec<_> = formats.iter().map(Format::to_string).collect();
-    let has = if has.is_empty() { "no format at all".to_owned() } else { has.join("; ") };
+    let has = if has.is_empty() { "no formats".to_owned() } else { has.join("; ") };
     let is_jpeg = formats.iter().any(|format| JPEG_NAMES.contains(&format.name.as_str()));
     let remedy = if is_jpeg {
-        "ask for one of these by --size"
+        "select one of these with --size"
     } else {
-        "have it encoded: gstreamer:v4l2src ! videoconvert ! video/x-raw,format=I420 ! jpegenc"
+        "encode it with gstreamer:v4l2src ! videoconvert ! video/x-raw,format=I420 ! jpegenc"
     };
-    Err(format!("no MJPG{asked}: it has {has}; {remedy}"))
+    Err(format!("no MJPG mode{requested}; the camera has {has}; {remedy}"))
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)?;
-        for (place, size) in self.sizes.iter().take(MAX_TOLD).enumerate() {
+        for (place, size) in self.sizes.iter().take(MAX_LISTED).enumerate() {
             write!(f, "{}{size}", if place == 0 { " " } else { ", " })?;
         }
-        if self.sizes.len() > MAX_TOLD {
-            write!(f, " and {} more", self.sizes.len() - MAX_TOLD)
+        if self.sizes.len() > MAX_LISTED {
+            write!(f, " and {} more", self.sizes.len() - MAX_LISTED)
         } else {
             Ok(())
         }
@@ -99,9 +99,9 @@ impl fmt::Display for Format {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.least.0, self.least.1)?;
-        if self.most != self.least {
-            write!(f, " to {}x{}", self.most.0, self.most.1)?;
+        write!(f, "{}x{}", self.min.0, self.min.1)?;
+        if self.max != self.min {
+            write!(f, " to {}x{}", self.max.0, self.max.1)?;
         }
         if self.rates.is_empty() {
             return Ok(());

@@ -5,7 +5,7 @@ use netdyno_mjpeg_core::{Jpeg, JpegHeaders, QuantTables, Sampling};
 use super::modes::{Format, Size, choose};
 use super::*;
 
-/// A camera that gives these buffers, then none.
+/// A camera with prepared buffers.
 struct Prepared(VecDeque<io::Result<(Vec<u8>, bool)>>);
 
 impl Buffers for Prepared {
@@ -13,18 +13,18 @@ impl Buffers for Prepared {
         Ok(!self.0.is_empty())
     }
 
-    fn take(&mut self, look: &mut dyn FnMut(&[u8], bool)) -> io::Result<()> {
-        let (buffer, is_whole) = self.0.pop_front().expect("one is waited for")?;
-        look(&buffer, is_whole);
+    fn handle_next(&mut self, handle: &mut dyn FnMut(&[u8], bool)) -> io::Result<()> {
+        let (buffer, is_intact) = self.0.pop_front().expect("a buffer is available")?;
+        handle(&buffer, is_intact);
         Ok(())
     }
 }
 
 fn camera(buffers: impl IntoIterator<Item = io::Result<(Vec<u8>, bool)>>) -> Camera {
-    Camera::of("/dev/video7".to_owned(), Box::new(Prepared(buffers.into_iter().collect())))
+    Camera::with_buffers("/dev/video7".to_owned(), Box::new(Prepared(buffers.into_iter().collect())))
 }
 
-/// A file that means nothing, but for its headers.
+/// A file with arbitrary scan data.
 fn file() -> Vec<u8> {
     let tables = QuantTables::computed(80).unwrap();
     let mut file = Vec::new();
@@ -42,7 +42,7 @@ fn without_tables(file: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn buffers_as_cameras_give_them() {
+fn camera_buffers_are_split_into_pictures() {
     let file = file();
     let (bare, cut) = (without_tables(&file), &file[..file.len() - 2]);
     let thumbnail =
@@ -55,7 +55,7 @@ fn buffers_as_cameras_give_them() {
         cut.to_vec(),
         [&[0; 3], &file[..]].concat(),
         thumbnail.clone(),
-        // Two in a buffer: what comes behind the first is not looked at.
+        // Only the first picture of a buffer is used.
         [&file[..], &bare[..]].concat(),
     ];
     let mut camera = camera(buffers.map(|buffer| Ok((buffer, true))));
@@ -72,7 +72,7 @@ fn buffers_as_cameras_give_them() {
 }
 
 #[test]
-fn what_is_no_picture_is_left_out_and_told_in_the_end() {
+fn buffers_without_pictures_are_skipped_and_finally_reported() {
     let damaged =
         [(file(), false), (Vec::new(), true), (vec![0; 1000], true), (file()[..300].to_vec(), true)];
     let buffers = (0..MAX_BUFFERS_WITHOUT as usize).map(|index| Ok(damaged[index % damaged.len()].clone()));
@@ -85,48 +85,48 @@ fn what_is_no_picture_is_left_out_and_told_in_the_end() {
     let error = camera.next(&mut picture).unwrap_err().to_string();
     assert!(error.starts_with("/dev/video7: 60 buffers without a JPEG picture"), "{error}");
     assert_eq!(camera.next(&mut picture).unwrap(), Next::Picture);
-    // It is pulled out.
+    // The camera is unplugged.
     let error = camera.next(&mut picture).unwrap_err().to_string();
     assert_eq!(error, "/dev/video7: No such device (os error 19)");
 }
 
 #[test]
-fn the_size_that_is_asked_for_or_what_there_is() {
+fn mode_selection_or_list_of_modes() {
     let format = |name: &str, sizes| Format { name: name.to_owned(), sizes };
     let sizes = vec![
-        Size::one(640, 480, vec![30.0, 15.0]),
-        Size::one(3840, 2160, vec![7.5]),
-        Size::one(1280, 720, vec![30.0, 29.97]),
+        Size::fixed(640, 480, vec![30.0, 15.0]),
+        Size::fixed(3840, 2160, vec![7.5]),
+        Size::fixed(1280, 720, vec![30.0, 29.97]),
     ];
-    let usual = [format("YUYV", vec![Size::one(640, 480, vec![])]), format("MJPG", sizes)];
+    let usual = [format("YUYV", vec![Size::fixed(640, 480, vec![])]), format("MJPG", sizes)];
     assert_eq!(choose(&usual, Some((640, 480))), Ok(("MJPG", (640, 480))));
     assert_eq!(choose(&usual, Some((3840, 2160))), Ok(("MJPG", (3840, 2160))));
     assert_eq!(choose(&usual, None), Ok(("MJPG", (1280, 720))));
     assert_eq!(
         choose(&usual, Some((800, 600))).unwrap_err(),
-        "no MJPG at 800x600: it has YUYV 640x480; MJPG 640x480 (30, 15 fps), 3840x2160 (7.5 fps), 1280x720 (30, 29.97 fps); \
-         ask for one of these by --size"
+        "no MJPG mode at 800x600; the camera has YUYV 640x480; MJPG 640x480 (30, 15 fps), 3840x2160 (7.5 fps), 1280x720 (30, 29.97 fps); \
+         select one of these with --size"
     );
 
-    let range = Size { least: (160, 120), most: (2592, 1944), step: (16, 8), rates: vec![] };
+    let range = Size { min: (160, 120), max: (2592, 1944), step: (16, 8), rates: vec![] };
     let stepwise = [format("JPEG", vec![range])];
     assert_eq!(choose(&stepwise, None), Ok(("JPEG", (1920, 1080))));
     assert_eq!(choose(&stepwise, Some((176, 128))), Ok(("JPEG", (176, 128))));
     let error = choose(&stepwise, Some((170, 128))).unwrap_err();
-    assert!(error.contains("JPEG 160x120 to 2592x1944; ask"), "{error}");
+    assert!(error.contains("JPEG 160x120 to 2592x1944; select"), "{error}");
 
-    let raw = [format("YUYV", (1..40).map(|n| Size::one(n, n, vec![])).collect())];
+    let raw = [format("YUYV", (1..40).map(|n| Size::fixed(n, n, vec![])).collect())];
     let error = choose(&raw, None).unwrap_err();
-    assert!(error.contains("16x16 and 23 more; have it encoded: gstreamer:v4l2src"), "{error}");
-    assert!(choose(&[], None).unwrap_err().starts_with("no MJPG: it has no format at all"));
+    assert!(error.contains("16x16 and 23 more; encode it with gstreamer:v4l2src"), "{error}");
+    assert!(choose(&[], None).unwrap_err().starts_with("no MJPG mode; the camera has no formats"));
 }
 
 #[test]
-fn where_there_is_no_camera_it_says_so() {
+fn missing_camera_is_reported() {
     let open = |device: &str| {
         let settings = CameraSettings { device: device.into(), ..CameraSettings::default() };
         Camera::open(&settings).unwrap_err().to_string()
     };
-    assert!(open("/dev/no-camera").starts_with("/dev/no-camera: there is no such camera; there "));
+    assert!(open("/dev/no-camera").starts_with("/dev/no-camera: no such camera; "));
     assert!(open("/dev/null").starts_with("/dev/null: "));
 }

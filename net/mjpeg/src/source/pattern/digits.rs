@@ -1,10 +1,11 @@
-//! Digits of 5 by 7 dots, and what stands between them in a clock.
+//! A font of 5 by 7 dots with the characters of a clock.
 
-/// Dots of a character, across and down.
+/// Width of a character in dots.
 pub(super) const COLUMNS: usize = 5;
+/// Height of a character in dots.
 pub(super) const ROWS: usize = 7;
 
-/// The rows of a character from above; the leftmost dot is the highest of five bits. What is not there is a blank.
+/// The rows of a character from the top; the leftmost dot is the highest of five bits. Other characters are blank.
 pub(super) fn rows(character: u8) -> [u8; ROWS] {
     match character {
         b'0' => [0b01110, 0b10001, 0b10011, 0b10101, 0b11001, 0b10001, 0b01110],

@@ -1,10 +1,9 @@
-//! A moving test picture, encoded as it is asked for: colour bars, a ramp of grey, a box that runs about, the picture's number and
-//! the time of day (UTC) in large digits.
+//! A moving test picture, encoded on demand: colour bars, a grey ramp, a moving box, the picture's number and the time of day (UTC).
 //!
 //! | does | does not |
 //! |---|---|
-//! | draw row by row while the encoder takes them: no picture without compression is ever held | pace: that is the sender's part |
-//! | show delay: the clock in it beside a clock on the wall | look like what a camera sees: it compresses better |
+//! | draw row by row for the encoder, without an uncompressed picture in memory | pace: the sender does |
+//! | show latency by its clock | resemble camera pictures: it compresses better |
 
 mod digits;
 
@@ -15,16 +14,16 @@ use netdyno_mjpeg_core::Sampling;
 
 use super::{Next, Source, SourceError, Timing};
 
-/// What a test picture is like.
+/// Settings of the test picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatternSettings {
-    /// Pixels, at least 1.
+    /// Width in pixels, at least 1.
     pub width: u16,
-    /// Pixels, at least 1.
+    /// Height in pixels, at least 1.
     pub height: u16,
-    /// 1 to 100, as libjpeg counts it.
+    /// Quality on libjpeg's scale, 1 to 100.
     pub quality: u8,
-    /// Subsampling.
+    /// Chroma subsampling.
     pub sampling: Sampling,
 }
 
@@ -35,12 +34,13 @@ impl Default for PatternSettings {
     }
 }
 
-/// A picture whenever one is asked for.
+/// A source of test pictures.
 #[derive(Debug)]
 pub struct Pattern {
     settings: PatternSettings,
-    /// The rows that pictures are made of before anything is drawn on them: Y, Cb and Cr.
+    /// Background row of the upper part: Y, Cb and Cr.
     bars: Row,
+    /// Background row of the lower part.
     ramp: Row,
     number: u32,
 }
@@ -50,7 +50,7 @@ type Colour = [u8; 3];
 
 const WHITE: Colour = [255, 128, 128];
 const BLACK: Colour = [0, 128, 128];
-/// Of the bars, at three quarters of their brightness.
+/// Colours of the bars at 75 % brightness.
 const BARS: [[u8; 3]; 8] = [
     [191, 191, 191],
     [191, 191, 0],
@@ -61,26 +61,27 @@ const BARS: [[u8; 3]; 8] = [
     [0, 0, 191],
     [0, 0, 0],
 ];
-/// Columns that a line of text is made for: eight digits, or a clock of twelve characters.
+/// Length of the longer line of text, the clock.
 const TEXT_CHARACTERS: usize = 12;
-/// Dots from one character to the next, and from one line to the next.
+/// Width of a character with its gap in dots.
 const CHARACTER_DOTS: usize = digits::COLUMNS + 1;
+/// Height of a line with its gap in dots.
 const LINE_DOTS: usize = digits::ROWS + 2;
 const DAY_MS: u128 = 86_400_000;
 
 impl Pattern {
-    /// Pictures of that kind, beginning with number 0.
+    /// Creates a source that starts with picture number 0.
     ///
     /// # Errors
-    /// A size or quality that cannot be.
+    /// The size or the quality is out of range.
     pub fn new(settings: PatternSettings) -> Result<Self, SourceError> {
         let PatternSettings { width, height, quality, .. } = settings;
         if width == 0 || height == 0 {
-            let reason = format!("{width} x {height} pixels: both must be 1 to 65535");
+            let reason = format!("invalid size {width}x{height}; use 1 to 65535 pixels each");
             return Err(SourceError::unusable("pattern", reason));
         }
         if !(1..=100).contains(&quality) {
-            return Err(SourceError::unusable("pattern", format!("quality {quality}: it must be 1 to 100")));
+            return Err(SourceError::unusable("pattern", format!("invalid quality {quality}; use 1 to 100")));
         }
         let columns = usize::from(width);
         let colours = BARS.map(|[red, green, blue]| rgb_to_ycbcr(red, green, blue).into());
@@ -89,7 +90,7 @@ impl Pattern {
         Ok(Self { settings, bars, ramp, number: 0 })
     }
 
-    /// The next picture, which shows this time of day, ms.
+    /// Encodes the next picture with a time of day in milliseconds.
     fn picture(&mut self, day_ms: u32, into: &mut Vec<u8>) -> Result<(), SourceError> {
         let PatternSettings { quality, sampling, .. } = self.settings;
         let mut encoder = Encoder::new(into, quality);
@@ -117,13 +118,13 @@ impl Source for Pattern {
     }
 }
 
-/// One picture, drawn row by row.
+/// A picture that is drawn row by row.
 struct Picture<'a> {
     pattern: &'a Pattern,
-    /// The box: left, top, edge; pixels.
+    /// The box: left, top and edge length in pixels.
     square: (usize, usize, usize),
     lines: [Vec<u8>; 2],
-    /// Pixels of a dot of the text.
+    /// Size of a dot of the text in pixels.
     dot: usize,
 }
 
@@ -133,15 +134,15 @@ impl<'a> Picture<'a> {
         let (width, height) = (usize::from(width), usize::from(height));
         let edge = (height.min(width) / 6).max(1);
         let number = pattern.number;
-        // It crosses the picture in four seconds at 30 a second, and goes up and down a little slower.
-        let along = |length: usize, pictures: usize| {
+        // At 30 frames/s, the box crosses the picture in 4 s horizontally and in 5 s vertically.
+        let position = |length: usize, pictures: usize| {
             bounce(u64::from(number) * length.div_ceil(pictures) as u64, length - edge)
         };
         let (seconds, ms) = (day_ms / 1000, day_ms % 1000);
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         Self {
             pattern,
-            square: (along(width, 120), along(height, 150), edge),
+            square: (position(width, 120), position(height, 150), edge),
             lines: [
                 format!("{number:08}").into_bytes(),
                 format!("{hours:02}:{minutes:02}:{:02}.{ms:03}", seconds % 60).into_bytes(),
@@ -150,12 +151,12 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The dots of the text that this row goes through, on black.
+    /// Draws the part of the text in a row, on black.
     fn draw_text(&self, y: usize, mut fill: impl FnMut(usize, usize, Colour)) {
         let (line, row) = (y / self.dot / LINE_DOTS, y / self.dot % LINE_DOTS);
         let Some(line) = self.lines.get(line) else { return };
         fill(0, (line.len() * CHARACTER_DOTS + 1) * self.dot, BLACK);
-        // A row of nothing is above each line, and one below it.
+        // Each line has an empty row above and below.
         let Some(row) = row.checked_sub(1).filter(|row| *row < digits::ROWS) else { return };
         for (place, character) in line.iter().enumerate() {
             let dots = digits::rows(*character)[row];
@@ -207,10 +208,10 @@ fn row(columns: usize, colour: impl Fn(usize) -> Colour) -> Row {
     [0, 1, 2].map(|component| (0..columns).map(|column| colour(column)[component]).collect())
 }
 
-/// Where one is after so many steps between 0 and `most`, there and back again.
-fn bounce(steps: u64, most: usize) -> usize {
-    let at = if most == 0 { 0 } else { (steps % (2 * most as u64)) as usize };
-    at.min(2 * most - at)
+/// Position after a number of steps of a movement back and forth between 0 and `max`.
+fn bounce(steps: u64, max: usize) -> usize {
+    let at = if max == 0 { 0 } else { (steps % (2 * max as u64)) as usize };
+    at.min(2 * max - at)
 }
 
 #[cfg(test)]
@@ -220,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_size_and_quality_can_be_carried() {
+    fn all_sizes_and_qualities_are_supported_by_rfc_2435() {
         for (width, height) in
             [(1, 1), (7, 3), (16, 16), (17, 33), (320, 240), (640, 16), (16, 640), (2041, 9)]
         {
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_decides_the_picture_and_each_differs() {
+    fn pictures_depend_only_on_number_and_time() {
         let settings = PatternSettings { width: 320, height: 240, ..PatternSettings::default() };
         let picture = |number, day_ms| {
             let mut pattern = Pattern::new(settings).unwrap();
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_where_it_must_be() {
+    fn text_is_drawn_at_the_expected_dots() {
         let settings = PatternSettings { width: 84, height: 72, ..PatternSettings::default() };
         let pattern = Pattern::new(settings).unwrap();
         let picture = Picture::new(&pattern, 0);
