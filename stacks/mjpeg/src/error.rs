@@ -94,18 +94,18 @@ fn format_factors(factors: &[(u8, u8); 3]) -> String {
     factors.map(|(horizontal, vertical)| format!("{horizontal}x{vertical}")).join(",")
 }
 
-/// Dimensions that the headers of packets cannot represent (RFC 2435 sections 3.1.5 and 3.1.6). Only receivers that read
-/// `a=x-dimensions` from SDP, such as this crate and GStreamer, deliver the exact picture.
+/// Dimensions that the headers of packets cannot represent (RFC 2435 sections 3.1.5 and 3.1.6). Receivers need
+/// `a=x-dimensions` from SDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum InexactDimensions {
-    /// The width or the height is not a multiple of 8. Other receivers show padding at the right and bottom edges.
+    /// The width or the height is not a multiple of 8. Most receivers show padding at the right and bottom edges.
     #[error(
-        "{0}x{1} pixels are not multiples of 8 (RFC 2435 section 3.1.5); receivers that ignore a=x-dimensions, such as \
-         FFmpeg, show padding at the edges; use multiples of 8"
+        "{0}x{1} pixels are not multiples of 8 (RFC 2435 section 3.1.5); receivers such as FFmpeg and \
+         GStreamer show padding at the edges; use multiples of 8"
     )]
     Rounded(u16, u16),
-    /// The width or the height exceeds 2,040. Other receivers cannot decode the stream.
+    /// The width or the height exceeds 2,040. Receivers that ignore the attribute cannot decode the stream.
     #[error(
         "{0}x{1} pixels exceed the limit of {MAX_HEADER_DIMENSION} (RFC 2435 section 3.1.5); receivers that ignore \
          a=x-dimensions, such as FFmpeg, cannot decode the stream; use at most {MAX_HEADER_DIMENSION}x{MAX_HEADER_DIMENSION}"
