@@ -76,11 +76,6 @@ fn ten_thousand_idle_clients_cost_little() {
     }
     let growth = resident_bytes(pid).saturating_sub(before);
     assert!(growth < CLIENTS * BYTES_PER_CLIENT, "{} bytes per client", growth / CLIENTS);
-    let beside = duration(&mut active);
-    assert!(
-        beside < alone * 2,
-        "{REQUESTS} requests take {alone:?} alone and {beside:?} beside idle clients"
-    );
     let used = cpu_time(pid);
     std::thread::sleep(Duration::from_secs(1));
     let used = cpu_time(pid).saturating_sub(used);
