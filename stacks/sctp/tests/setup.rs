@@ -140,7 +140,7 @@ fn a_side_that_waits_keeps_nothing_of_an_init_but_the_cookie() {
     let init = pair.packets(A).remove(0);
     let answer = pair.inject(B, &init).remove(0);
     assert_eq!(kinds(&answer), [INIT_ACK]);
-    // But for the counters, and a queue that was used.
+    // Except the counters, and a queue that was used.
     let after = format!("{:?}", pair.ends[B]);
     let stable = |text: &str| text.split("packets_sent").next().unwrap().to_owned();
     assert_eq!(stable(&before), stable(&after));

@@ -92,7 +92,7 @@ pub(crate) struct Slot {
     pub(crate) handed_over: u32,
     /// The route entries that lead here.
     pub(crate) trail: Trail,
-    /// The application was told that it is over.
+    /// The event that reports its end has been returned.
     pub(crate) end_reported: bool,
     /// Everything was delivered: it is removed when it has nothing more to send.
     pub(crate) is_finished: bool,

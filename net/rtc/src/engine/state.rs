@@ -191,7 +191,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Updates the engine's clock, which is otherwise read once per turn. Call it before acting between
+    /// Updates the engine's clock, which is read only once per turn. Call it before acting between
     /// turns.
     pub(crate) fn refresh(&mut self) {
         self.now = Instant::now();

@@ -1,5 +1,5 @@
-//! Limits checks to unproven addresses, over all connections: whoever makes offers chooses them, and they may
-//! belong to a third party.
+//! Limits checks to unproven addresses, over all connections. The peer that makes an offer chooses them, and they
+//! may belong to a third party.
 
 use netdyno_rtc_core::PeerState;
 

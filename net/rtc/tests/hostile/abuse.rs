@@ -1,4 +1,4 @@
-//! The abusers. Each works until it is told that the measurement is over, and pauses so that it does not measure
+//! The abusers. Each works until the measurement ends, and pauses so that it does not measure
 //! the scheduler.
 
 use std::io::{ErrorKind, Read, Write};

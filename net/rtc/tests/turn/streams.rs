@@ -219,7 +219,7 @@ fn a_lost_stream_is_reported_and_opened_again() {
     cutter.cut();
     let told = awaited(|| offerer.server_failures().pop());
     assert!(told.contains("trying again"), "{told}");
-    // Another relayed address, which the peer is told or discovers.
+    // Another relayed address, which the peer receives by signalling or discovers.
     let line = awaited(|| offerer.next_candidate());
     assert!(line.contains("typ relay"), "{line}");
     let offer = offerer.restart_ice().unwrap();

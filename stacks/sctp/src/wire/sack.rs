@@ -116,7 +116,7 @@ impl<'a> Sack<'a> {
             let (entries, _) = lists.as_chunks_mut::<4>();
             let (mut gap_count, mut duplicate_count) = (0u16, 0u16);
             let mut entries = entries.iter_mut();
-            // The gap is asked for first: an entry asked for in vain would be a hole before the duplicates.
+            // The gap is taken first: an entry taken without a gap would leave a hole before the duplicates.
             for ((first, last), entry) in gaps.zip(entries.by_ref()) {
                 put_u16(entry, 0, first);
                 put_u16(entry, 2, last);

@@ -36,7 +36,7 @@ pub struct Pair {
     pub now: Instant,
     pub start: Instant,
     pub ends: [Association; 2],
-    /// But for `BufferedAmountLow`.
+    /// Without `BufferedAmountLow`.
     pub events: [Vec<Event>; 2],
     pub low: [Vec<StreamId>; 2],
     pub messages: [Vec<Message>; 2],

@@ -1,7 +1,7 @@
 //! Streams to TURN servers (RFC 8656, section 2.1).
 //!
 //! A stream that fails is opened again while a first answer is awaited. After that, or if a relayed address
-//! is lost with it, the application is told the reason.
+//! is lost with it, an event gives the application the reason.
 
 use super::super::state::Engine;
 use super::relay::ServerLink;

@@ -63,7 +63,7 @@ fn floods_are_bounded() {
 
 #[test]
 fn short_messages_that_wait_pin_no_blocks() {
-    // Between two that wait for ever, a block full of others goes by.
+    // Between two that wait forever, a block full of others passes.
     for interleaving in [false, true] {
         let mut rig = Rig::new(&Config::default(), Tsn(0), interleaving);
         let text = "x".repeat(1000);

@@ -16,7 +16,7 @@ struct Sent {
     unordered: bool,
     number: u32,
     bytes: Vec<u8>,
-    /// The sender may give up on it.
+    /// The sender may abandon it.
     is_unreliable: bool,
     is_given_up: bool,
     is_delivered: bool,
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Gives up on a message that has not come yet, and says so if that moves the cumulative TSN.
+    /// Abandons a message that has not arrived, and sends FORWARD-TSN if that moves the cumulative TSN.
     fn give_up(&mut self) {
         self.count();
         let end = (self.cumulative + 10).min(self.pieces.len());

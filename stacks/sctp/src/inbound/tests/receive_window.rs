@@ -51,7 +51,7 @@ fn it_closes_and_opens_and_wakes_the_peer() {
 
 #[test]
 fn what_the_peer_was_allowed_to_send_is_taken() {
-    // The peer counts payload only: all of the window is under way at once.
+    // The peer counts payload only: the whole window is in flight at once.
     for length in [256, 1000, 1163, 16_000] {
         let mut rig = Rig::usual_with(&config(1 << 20, 1 << 20));
         let text = "x".repeat(length);

@@ -32,7 +32,7 @@ fn every_second_packet_is_answered_at_once_and_one_alone_after_a_delay() {
     assert!(!rig.inbound.wants_to_send());
 }
 
-/// RFC 9260 section 6.2 has it for every second packet; faster than four times a round trip, or each 150 us, it is of no use.
+/// RFC 9260 section 6.2 requires a SACK for every second packet. More than four per round trip, or one each 150 us, do not help.
 #[test]
 fn a_fast_flow_has_fewer_sacks_and_none_waits_longer_than_they_are_apart() {
     let micros = Duration::from_micros;

@@ -9,7 +9,7 @@ fn window(bytes: usize) -> Window {
 
 #[test]
 fn what_is_told() {
-    // (window, charged, what the peer had left, what it is told)
+    // (window, charged, the peer's remaining credit, the advertised window)
     for (bytes, charged, credit, expected) in [
         (100_000, 0, 100_000, 100_000),
         (100_000, 50_000, 20_000, 50_000),

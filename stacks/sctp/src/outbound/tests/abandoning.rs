@@ -38,7 +38,7 @@ fn until(options: SendOptions, unordered: bool) -> SendOptions {
     SendOptions { unordered, ..options }
 }
 
-/// Messages of one chunk that are all lost: what the peer is told.
+/// The FORWARD-TSN for messages of one chunk that are all lost.
 #[test]
 fn what_the_peer_is_told() {
     let none = retransmits(0);

@@ -25,7 +25,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A sending half with a clock, and a receiver that only hears what it is told.
+/// A sending half with a clock, and a receiver that only receives what a test passes on.
 struct Rig {
     out: Outbound,
     now: Instant,

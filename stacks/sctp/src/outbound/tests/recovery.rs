@@ -55,8 +55,8 @@ fn losses_of_one_round_trip_reduce_the_window_once() {
     assert!(rig.out.stats().congestion_window_bytes < window);
 }
 
-/// Of 200 packets every other one of the first 120 is lost, and the peer tells of 20 gap blocks at a time: what it has had no room to
-/// tell of is neither lost nor under way.
+/// Of 200 packets, every other one of the first 120 is lost, and the peer reports 20 gap blocks at a time. Chunks for which the
+/// SACK had no room count neither as lost nor as in flight.
 #[test]
 fn what_a_full_sack_leaves_out_is_neither_lost_nor_in_flight() {
     let mut rig = Rig::with(&Config { congestion: Congestion::Bbr, ..newreno() }, FIRST_TSN, peer());
@@ -75,7 +75,7 @@ fn what_a_full_sack_leaves_out_is_neither_lost_nor_in_flight() {
     let blocks: Vec<(u16, u16)> = (0..20).map(|n| (2 * n + 2, 2 * n + 2)).collect();
     rig.sack(0, &blocks, BIG_WINDOW).unwrap();
     assert_eq!(rig.out.in_flight_bytes(), rig.out.flight.bytes(), "it may be under way still");
-    // The first twenty are sent again, and arrive; the next twenty are told of.
+    // The first twenty are retransmitted and arrive; the next twenty are reported.
     let mut again = Vec::new();
     while again.len() < 20 {
         again.extend(rig.packets().iter().flat_map(|packet| data_of(packet)).map(|(tsn, ..)| tsn));
@@ -89,7 +89,7 @@ fn what_a_full_sack_leaves_out_is_neither_lost_nor_in_flight() {
     let bytes = rig.out.flight.bytes();
     assert!(rig.out.in_flight_bytes() < bytes / 10, "{} of {bytes}", rig.out.in_flight_bytes());
     assert!(!lost.is_empty() && lost.iter().all(in_order), "{lost:?}");
-    // Once all is told of, all counts again.
+    // Once all are reported, all count again.
     rig.sack(120, &[], BIG_WINDOW).unwrap();
     assert_eq!(rig.out.in_flight_bytes(), rig.out.flight.bytes());
 }
@@ -186,8 +186,8 @@ fn timeouts_back_off_and_begin_with_the_first() {
     assert!(rig.out.is_drained());
 }
 
-/// What is answered sooner after a timeout than any round trip was answered before it was sent again. The last was sent twice: what the
-/// answer says of it nobody knows.
+/// An acknowledgement that arrives sooner after a timeout than any round trip belongs to the first transmission. For the last chunk,
+/// which was sent twice, the acknowledgement is ambiguous.
 #[test]
 fn a_timeout_that_was_too_early_is_undone() {
     // answered so many ms after the timeout -> what is sent again
@@ -290,8 +290,8 @@ fn a_window_that_opens_before_the_probe_needs_none() {
     assert_eq!(sent(&mut rig), [1]);
 }
 
-/// Requests and answers say nothing of what the path can: the window is neither larger nor smaller for them, and what comes then is
-/// as fast as on a new connection.
+/// Requests and answers give no information about the capacity of the path. They leave the window unchanged, and the transfer that
+/// follows is as fast as on a new connection.
 #[test]
 fn the_congestion_window_grows_only_when_it_is_the_limit() {
     for congestion in [Congestion::Cubic, Congestion::NewReno, Congestion::Bbr] {

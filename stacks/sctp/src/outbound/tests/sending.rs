@@ -81,7 +81,7 @@ fn what_waits_follows_what_is_in_flight() {
         fills += usize::from(fill(&mut rig, &message) > 0);
         let (waits, may_wait) = (rig.out.unsent_bytes, most.max(128 << 10));
         assert!(waits + 1000 > may_wait && waits <= may_wait, "{waits} of {may_wait}");
-        // What may be in flight is: nobody runs dry.
+        // The window is always full: no stream runs dry.
         let is_writable = round(&mut rig);
         assert!(rig.out.unsent > 0 || is_writable);
     }

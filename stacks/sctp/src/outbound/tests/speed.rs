@@ -96,7 +96,7 @@ fn speed() {
     }
 }
 
-/// A peer that tells of every other chunk of the longest flight, in as many blocks as are believed, again and again.
+/// A peer that repeatedly acknowledges every other chunk of the longest flight, in the maximum number of gap blocks.
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_hostile_sacks() {

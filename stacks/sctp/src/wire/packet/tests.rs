@@ -62,7 +62,7 @@ fn chunks_end_where_they_are_cut_short() {
         (&[1, 0, 0, 5, 9, 0, 0, 0, 2, 0, 0, 4], vec![Ok((1, 1)), Ok((2, 0))]),
         (&[1, 0, 0, 4, 2], vec![Ok((1, 0)), Err(NO_HEADER)]),
         (&[1, 0, 0, 4, 2, 0, 0], vec![Ok((1, 0)), Err(NO_HEADER)]),
-        // A length of zero must not go round for ever; nor may one below that of the header.
+        // A length of zero, or one below that of the header, must not cause an endless loop.
         (&[1, 0, 0, 0, 2, 0, 0, 4], vec![Err(CUT)]),
         (&[1, 0, 0, 3, 2, 0, 0, 4], vec![Err(CUT)]),
         (&[1, 0, 0, 9, 2, 0, 0, 4], vec![Err(CUT)]),

@@ -19,7 +19,8 @@ fn loss_counts_beyond_what_the_path_loses_by_itself() {
     }
 }
 
-/// Four packets under way at a time, for so long; gives the phases that were seen. `idle`: all of them are answered before the next go out.
+/// Keeps four packets in flight for a time and returns the phases in order. With `idle`, all of them are acknowledged before
+/// the next are sent.
 fn phases(time: Duration, idle: bool) -> Vec<Phase> {
     let mut bbr = Bbr::new(PACKET, 7);
     bbr.phase = Phase::Cruise;
@@ -107,7 +108,7 @@ fn a_probe_for_more_ends_before_the_shortest_round_trip_is_looked_for() {
     }
 }
 
-/// Where nobody ever leaves the queue empty the first estimate would last for good.
+/// If the queue were never empty, the first estimate would never be replaced.
 #[test]
 fn the_paths_own_loss_is_no_more_than_all_that_is_lost() {
     // lost in a hundred packets of each round, seconds -> own loss, which was a tenth
@@ -177,7 +178,7 @@ fn the_rate_is_of_two_probes() {
     assert_eq!(bbr.max_rate(), 1e6);
 }
 
-/// A word before there is anything to send says nothing of the rate: it is as if it had not been said.
+/// An acknowledgement while there is nothing to send gives no rate sample and is ignored.
 #[test]
 fn a_word_that_was_alone_does_not_hold_up_the_start() {
     let mut bbr = Bbr::new(PACKET, 7);
