@@ -15,7 +15,7 @@ use netdyno_kv::{
 /// A Redis-compatible server.
 ///
 /// Without options it listens on 127.0.0.1, port 6379, and keeps all data in memory.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "netdyno-kv", version, after_help = EXAMPLES, group = ArgGroup::new("tls").multiple(true))]
 pub(crate) struct Cli {
     /// Listen on this address; repeat for several
@@ -362,7 +362,7 @@ mod tests {
             ("--maxmemory", "lots", "'--maxmemory <BYTES>': expected a number of bytes"),
             ("--maxmemory-policy", "lru", "'--maxmemory-policy <POLICY>': expected noeviction"),
         ] {
-            let message = Cli::try_parse_from(["netdyno-kv", option, value]).unwrap_err().to_string();
+            let message = Cli::try_parse_from(["netdyno-kv", option, value]).err().unwrap().to_string();
             assert!(
                 message.contains(part) && message.contains(value) && !message.contains("CONFIG"),
                 "{message}"

@@ -66,13 +66,21 @@ const PARAMETERS: &[(&str, Kind, &str)] = &[
 ];
 
 /// Parameters and their values. A server can add further names.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     values: BTreeMap<String, String>,
     /// The largest `maxclients` that the host supports.
     pub(crate) clients_max: Option<usize>,
     /// Parameters that the host cannot change at runtime, with the alternative.
     pub(crate) fixed: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Config {
+    /// Without values, some of which are passwords.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.values.keys().collect();
+        f.debug_struct("Config").field("parameters", &names).finish_non_exhaustive()
+    }
 }
 
 impl Default for Config {
@@ -269,4 +277,16 @@ fn memory(text: &str) -> Option<u64> {
         _ => return None,
     };
     text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_contains_no_password() {
+        let config = Config::default().with("requirepass", "hunter2").unwrap();
+        let text = format!("{config:?}");
+        assert!(text.contains("requirepass") && !text.contains("hunter2"), "{text}");
+    }
 }

@@ -33,12 +33,19 @@ pub(crate) enum LinkFailure {
 }
 
 /// How a replica identifies itself to its primary.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Identity {
     pub(crate) user: String,
     pub(crate) password: String,
     /// The port of the replica's clients.
     pub(crate) port: u16,
+}
+
+impl std::fmt::Debug for Identity {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").field("user", &self.user).field("port", &self.port).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
