@@ -202,7 +202,7 @@ impl<'a> Duels<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_lab_store::fixture::{self, CannedContender};
     use netdyno_lab_store::{CellStatus, Sample, SampleKind};
 
     const TURN_NS: u64 = 100_000_000;
@@ -225,7 +225,7 @@ mod tests {
 
     /// A trial of a session with one turn at `rate` and a stretch at the rate `stretch`.
     fn trial(cell: usize, session: (u32, u32), turn_ns: u64, rate: u64, stretch: Option<u64>) -> TrialRecord {
-        let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let only = CannedContender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
         let mut trial = fixture::run(&[only], None).trials.remove(0);
         (trial.cell, trial.block, trial.position) = (cell, session.0, session.1);
         let (freezer, lead_ns, stretched) = ("synthetic".to_owned(), 1, stretch.is_some());
@@ -252,7 +252,7 @@ mod tests {
 
     /// Four sessions of three cells; the last cell is the baseline. Freezing halves the rate of the second cell.
     fn run() -> Run {
-        let named = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
+        let named = |name| CannedContender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
         let mut run = fixture::run(&[named("steady"), named("shy"), named("base")], None);
         for round in 0..4 {
             let wobble = u64::from(round);

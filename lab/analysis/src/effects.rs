@@ -163,7 +163,7 @@ fn parts(logs: &[f64], rows: usize, columns: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_lab_store::fixture::{self, CannedContender};
 
     /// A run of these pairs in three blocks. The rate of a pair is the product of both contenders' factors; twice that for c > c.
     fn matrix(pairs: &[(&str, &str)]) -> Run {
@@ -176,7 +176,8 @@ mod tests {
             part(from) * part(to) * (1 + block) * if (*from, *to) == ("c", "c") { 2 } else { 1 }
         };
         let rates: Vec<[u64; 3]> = pairs.iter().map(|p| [rate(p, 0), rate(p, 1), rate(p, 2)]).collect();
-        let contender = |rates| Contender { name: "x", status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+        let contender =
+            |rates| CannedContender { name: "x", status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
         let mut run = fixture::run(&rates.iter().map(|r| contender(r)).collect::<Vec<_>>(), None);
         for (cell, (from, to)) in run.cells.iter_mut().zip(pairs) {
             let roles = [("source", from), ("sink", to)];

@@ -54,13 +54,14 @@ pub fn limit(workload: &Workload, load: Option<&Load>, trials: &[&TrialRecord]) 
 mod tests {
     use super::*;
     use netdyno_lab_store::CellStatus;
-    use netdyno_lab_store::fixture::{Contender, run};
+    use netdyno_lab_store::fixture::{CannedContender, run};
 
     /// The dummy's source uses half of its CPU, the sink `sink_cpu_percent`. `partner` is the role of the generator.
     fn limit_of(sink_cpu_percent: u64, partner: Option<&str>, load: Option<bool>) -> Option<String> {
         let mut workload = netdyno_lab_manifest::dummy::workload();
         workload.partners.extend(partner.map(|role| (role.to_owned(), "standard".to_owned())));
-        let one = Contender { name: "base", status: CellStatus::Ok, rates: &[1000; 3], sink_cpu_percent };
+        let one =
+            CannedContender { name: "base", status: CellStatus::Ok, rates: &[1000; 3], sink_cpu_percent };
         let run = run(&[one], None);
         let trials: Vec<&TrialRecord> = run.trials.iter().collect();
         let load = load.map(|held| Load { offered: 1.0, achieved: 1.0, held: Some(held) });

@@ -64,7 +64,7 @@ pub fn of_cell(workload: &Workload, params: &Params, trials: &[&TrialRecord]) ->
 mod tests {
     use super::*;
     use netdyno_lab_manifest::ParamValue;
-    use netdyno_lab_store::fixture::{Contender, run};
+    use netdyno_lab_store::fixture::{CannedContender, run};
     use netdyno_lab_store::{CellStatus, Run};
 
     /// A run of the dummy with this offered load on 2 streams.
@@ -75,7 +75,7 @@ mod tests {
             role: "sink".to_owned(),
             counter: "messages".to_owned(),
         });
-        let one = Contender { name: "base", status: CellStatus::Ok, rates, sink_cpu_percent: 10 };
+        let one = CannedContender { name: "base", status: CellStatus::Ok, rates, sink_cpu_percent: 10 };
         let run: Run = run(&[one], None);
         let trials: Vec<&TrialRecord> = run.trials.iter().collect();
         let mut params = Params::default();

@@ -199,7 +199,7 @@ fn by_block(run: &Run, metric: &Metric, cell: usize) -> duels::Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netdyno_lab_store::fixture::{Contender, run};
+    use netdyno_lab_store::fixture::{CannedContender, run};
 
     fn judged(run: &Run) -> Vec<Verdicts> {
         let workload = netdyno_lab_manifest::dummy::workload();
@@ -210,8 +210,8 @@ mod tests {
         settled(run, &netdyno_lab_manifest::dummy::workload()).contains(&cell)
     }
 
-    fn contender<'a>(name: &'a str, rates: &'a [u64]) -> Contender<'a> {
-        Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 }
+    fn contender<'a>(name: &'a str, rates: &'a [u64]) -> CannedContender<'a> {
+        CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 }
     }
 
     #[test]
@@ -263,7 +263,8 @@ mod tests {
     fn a_cell_limited_by_its_generator_is_not_ranked() {
         let mut workload = netdyno_lab_manifest::dummy::workload();
         workload.partners.insert("sink".to_owned(), "base".to_owned());
-        let with = |name, sink_cpu_percent| Contender { sink_cpu_percent, ..contender(name, &[1000; 3]) };
+        let with =
+            |name, sink_cpu_percent| CannedContender { sink_cpu_percent, ..contender(name, &[1000; 3]) };
         let run = run(&[with("base", 50), with("quick", 99), with("rival", 60)], None);
         assert_eq!(unranked(&run, &workload), BTreeSet::from([1]));
         let verdicts = Judge::new(&run, &workload).verdicts(workload.primary().unwrap());

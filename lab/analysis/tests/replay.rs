@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use netdyno_lab_analysis::report;
-use netdyno_lab_store::fixture::{Contender, run};
+use netdyno_lab_store::fixture::{CannedContender, run};
 use netdyno_lab_store::{CellStatus, Printed, Run, VerdictKind, export};
 
 fn made_up() -> Run {
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     run(&[contender("base", &[1000, 1010, 990]), contender("rival", &[2000, 2010, 1990])], None)
 }
 

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use nix::errno::Errno;
+use procfs::{Current, Meminfo};
 
 use super::hierarchy::{Hierarchy, hierarchies};
-use super::limits::{CGROUP_REMOVE_TIME, RETRY_PAUSE};
+use super::limits::{CGROUP_REMOVE_TIME, MEMORY_SHARE, RETRY_PAUSE};
 use super::messages::Freezing;
 use super::meter::members;
 
@@ -32,37 +33,57 @@ pub(crate) struct Cgroup {
     /// v1's freezer, if there is no v2 or on request.
     freezer: Option<PathBuf>,
     memory: Option<PathBuf>,
+    pids: Option<PathBuf>,
+    /// The memory limit in words.
+    pub(crate) memory_limit: String,
     /// Notes on the result.
     pub(crate) notes: Vec<String>,
 }
 
 impl Cgroup {
     /// Creates the cgroup in the available hierarchies; `notes` lists the others.
-    pub(crate) fn create(name: &str, memory_limit_bytes: Option<u64>, freezing: Freezing) -> Self {
+    ///
+    /// The default limits of memory and processes are best effort; a requested memory limit that is unavailable is in
+    /// `notes`.
+    pub(crate) fn create(
+        name: &str,
+        memory_limit_bytes: Option<u64>,
+        processes_max: u32,
+        freezing: Freezing,
+    ) -> Self {
         let all = hierarchies();
-        let mut group = Self::default();
-        group.create_v2(&all, name, memory_limit_bytes);
+        let limit = memory_limit_bytes.unwrap_or_else(default_memory_limit);
+        let origin =
+            if memory_limit_bytes.is_some() { "" } else { ", the default: --memory-limit sets another" };
+        let memory_limit = format!("{} MiB{origin}", limit >> 20);
+        let mut group = Self { memory_limit, ..Self::default() };
+        group.create_v2(&all, name, limit, memory_limit_bytes.is_some());
         if group.v2.is_none() {
             group.cpuacct = create_v1(&all, "cpuacct", name).ok();
         }
         if group.v2.is_none() || freezing == Freezing::CgroupV1 {
             group.freezer = create_v1(&all, "freezer", name).ok();
         }
-        if let Some(limit) = memory_limit_bytes
-            && group.memory.is_none()
-        {
+        if group.memory.is_none() {
             match create_v1(&all, "memory", name).and_then(|dir| limit_v1(&dir, limit).map(|()| dir)) {
                 Ok(dir) => group.memory = Some(dir),
-                Err(error) => {
-                    group.notes.push(format!("memory limit not in force: no usable memory cgroup ({error})"))
+                Err(error) if memory_limit_bytes.is_some() => {
+                    group.notes.push(format!("memory limit not in force: no usable memory cgroup ({error})"));
                 }
+                Err(_) => {}
             }
+        }
+        let limited = |dir: &PathBuf| fs::write(dir.join("pids.max"), processes_max.to_string()).is_ok();
+        group.pids = group.v2.clone().filter(limited);
+        if group.pids.is_none() {
+            group.pids = create_v1(&all, "pids", name).ok().filter(limited);
         }
         let kinds: Vec<&str> = [
             (&group.v2, "v2"),
             (&group.cpuacct, "v1 cpuacct"),
             (&group.freezer, "v1 freezer"),
             (&group.memory, "memory"),
+            (&group.pids, "pids"),
         ]
         .iter()
         .filter_map(|(dir, kind)| dir.as_ref().map(|_| *kind))
@@ -76,13 +97,13 @@ impl Cgroup {
 
     /// v2 permits two places: below our own cgroup, and next to it, where a session manager may have enabled the
     /// memory controller. The controller cannot be enabled in a cgroup with processes, such as ours.
-    fn create_v2(&mut self, all: &[Hierarchy], name: &str, memory_limit_bytes: Option<u64>) {
+    fn create_v2(&mut self, all: &[Hierarchy], name: &str, limit: u64, is_requested: bool) {
         for parent in all.iter().filter(|hierarchy| hierarchy.is_v2()).flat_map(Hierarchy::places) {
             let dir = parent.join(name);
             if make(&dir).is_err() {
                 continue;
             }
-            let limited = memory_limit_bytes.is_some_and(|limit| limit_v2(&dir, limit).is_ok());
+            let limited = limit_v2(&dir, limit).is_ok();
             if limited || self.v2.is_none() {
                 if let Some(plain) = self.v2.replace(dir.clone()) {
                     let _ = fs::remove_dir(plain);
@@ -91,7 +112,7 @@ impl Cgroup {
             } else {
                 let _ = fs::remove_dir(dir);
             }
-            if limited || memory_limit_bytes.is_none() {
+            if limited || !is_requested {
                 return;
             }
         }
@@ -112,6 +133,7 @@ impl Cgroup {
             (&mut self.cpuacct, "v1 cpuacct"),
             (&mut self.freezer, "v1 freezer"),
             (&mut self.memory, "memory"),
+            (&mut self.pids, "pids"),
         ] {
             if dir.as_ref().is_some_and(|dir| !members(&dir.join("cgroup.procs")).contains(&pid)) {
                 *dir = None;
@@ -163,6 +185,13 @@ impl Cgroup {
             .unwrap_or(0)
     }
 
+    /// Whether a process or thread could not be created because of the limit.
+    pub(crate) fn hit_process_limit(&self) -> bool {
+        let Some(dir) = &self.pids else { return false };
+        let events = fs::read_to_string(dir.join("pids.events")).unwrap_or_default();
+        events.lines().any(|line| line.strip_prefix("max ").is_some_and(|count| count.trim() != "0"))
+    }
+
     /// Kills every process of the cgroup, in one step if the kernel supports that.
     pub(crate) fn kill(&self) {
         if let Some(dir) = &self.v2
@@ -177,8 +206,8 @@ impl Cgroup {
     }
 
     fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
-        let memory = self.memory.iter().filter(|dir| self.v2.as_ref() != Some(dir));
-        self.v2.iter().chain(&self.cpuacct).chain(&self.freezer).chain(memory)
+        let others = self.memory.iter().chain(&self.pids).filter(|dir| self.v2.as_ref() != Some(dir));
+        self.v2.iter().chain(&self.cpuacct).chain(&self.freezer).chain(others)
     }
 }
 
@@ -242,6 +271,11 @@ fn create_v1(all: &[Hierarchy], controller: &str, name: &str) -> io::Result<Path
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(dir),
     }
+}
+
+/// A share of this machine's memory; no limit if its size is unknown.
+fn default_memory_limit() -> u64 {
+    Meminfo::current().map_or(u64::MAX >> 1, |memory| (memory.mem_total as f64 * MEMORY_SHARE) as u64)
 }
 
 /// Swap would circumvent the limit; if swap is accounted, it is disabled as well.

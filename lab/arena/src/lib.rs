@@ -19,7 +19,6 @@ mod error;
 mod freezer;
 mod hierarchy;
 mod holder;
-mod launcher;
 pub mod limits;
 mod messages;
 pub mod meter;
@@ -30,7 +29,6 @@ mod topology;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -38,18 +36,19 @@ pub use agent::run as run_agent;
 pub use awake::Awake;
 pub use error::ArenaError;
 pub use holder::run as run_holder;
-pub use launcher::{Launcher, LocalLauncher, Verb};
-pub use messages::{AgentEvent, EndedBy, Exit, Freezing, Usage};
-pub use role::{LaunchSpec, RoleIndex, RoleProcess};
+pub use messages::{AgentEvent, EndedBy, Exit, Freezing, LaunchSpec, Usage};
+pub use role::{RoleIndex, RoleProcess};
 pub use topology::{CpuPlan, CpusBack, Topology, pin_self};
+
+use serde::{Deserialize, Serialize};
 
 use messages::Launch;
 use netdyno_lab_manifest::Net;
 use network::Network;
 
 /// The end of the network of a role. The ends differ only in a [`Net::Veth`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkEnd {
     /// The first one.
     A,
     /// The other one.
@@ -61,8 +60,8 @@ pub enum Side {
 pub struct ArenaSpec {
     /// Its network.
     pub net: Net,
-    /// How its processes are started.
-    pub launcher: Arc<dyn Launcher>,
+    /// The program whose hidden verbs start its processes. By default the running program, even if its file was replaced.
+    pub executable: PathBuf,
     /// Determines which packets a link with loss drops, in each direction.
     pub seed: u64,
     /// Devices accept single segments only: segmented sends are split before.
@@ -71,16 +70,15 @@ pub struct ArenaSpec {
 
 impl ArenaSpec {
     /// An arena on this host with seed 0 and segmentation offload.
-    #[must_use]
     pub fn local(net: Net) -> Self {
-        Self { net, launcher: Arc::new(LocalLauncher::default()), seed: 0, no_gso: false }
+        Self { net, executable: PathBuf::from("/proc/self/exe"), seed: 0, no_gso: false }
     }
 }
 
 /// The environment of the roles of one trial. Dropping it ends its network; drop the roles first.
 #[derive(Debug)]
 pub struct Arena {
-    launcher: Arc<dyn Launcher>,
+    executable: PathBuf,
     network: Network,
 }
 
@@ -90,11 +88,9 @@ static NEXT_ROLE: AtomicU64 = AtomicU64::new(0);
 impl Arena {
     /// Creates the requested arena.
     pub fn open(spec: &ArenaSpec) -> Result<Self, ArenaError> {
-        if spec.launcher.is_local() {
-            cgroup::sweep();
-        }
-        let network = Network::open(spec.launcher.as_ref(), &spec.net, spec.seed, spec.no_gso)?;
-        Ok(Self { launcher: Arc::clone(&spec.launcher), network })
+        cgroup::sweep();
+        let network = Network::open(&spec.executable, &spec.net, spec.seed, spec.no_gso)?;
+        Ok(Self { executable: spec.executable.clone(), network })
     }
 
     /// Creates the requested arena. If a private loopback is not permitted, the host's is used, and the description
@@ -102,33 +98,29 @@ impl Arena {
     pub fn best(spec: &ArenaSpec) -> Result<Self, ArenaError> {
         match Self::open(spec) {
             Err(refusal @ ArenaError::NotPermitted { .. }) if spec.net == Net::Loopback => {
-                Ok(Self { launcher: Arc::clone(&spec.launcher), network: Network::host(Some(&refusal)) })
+                Ok(Self { executable: spec.executable.clone(), network: Network::host(Some(&refusal)) })
             }
             outcome => outcome,
         }
     }
 
     /// Describes the arena, with the reason for deviations from the request.
-    #[must_use]
     pub fn describe(&self) -> &str {
         self.network.describe()
     }
 
     /// Whether only the roles use the network, so that its counters can be read.
-    #[must_use]
     pub fn is_private(&self) -> bool {
         self.network.is_private()
     }
 
     /// The address of a side, and that of its peer.
-    #[must_use]
-    pub fn addresses(&self, side: Side) -> (IpAddr, IpAddr) {
+    pub fn addresses(&self, side: LinkEnd) -> (IpAddr, IpAddr) {
         self.network.addresses(side)
     }
 
     /// The path of a side's network namespace while the arena exists (`nsenter --net=...`), if it is private.
-    #[must_use]
-    pub fn net_path(&self, side: Side) -> Option<PathBuf> {
+    pub fn net_path(&self, side: LinkEnd) -> Option<PathBuf> {
         self.network.namespaces(side).map(|namespaces| namespaces.net)
     }
 
@@ -139,18 +131,11 @@ impl Arena {
         events: Sender<(RoleIndex, AgentEvent)>,
     ) -> Result<RoleProcess, ArenaError> {
         let launch = Launch {
-            argv: spec.argv,
-            env: spec.env,
-            cwd: spec.cwd,
-            cpus: spec.cpus,
-            memory_limit_bytes: spec.memory_limit_bytes,
-            is_adapter: spec.is_adapter,
-            private_pids: spec.private_pids,
-            freezing: spec.freezing,
             cgroup: cgroup::name(std::process::id(), NEXT_ROLE.fetch_add(1, Ordering::Relaxed)),
             namespaces: self.network.namespaces(spec.side),
             net: self.network.scope(spec.side),
+            spec,
         };
-        RoleProcess::launch(self.launcher.as_ref(), spec.role, launch, events)
+        RoleProcess::launch(&self.executable, launch, events)
     }
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// Longest line on a contender's stdout, its newline left out: the protocol's own limit.
-pub const MAX_LINE_BYTES: usize = 1 << 20;
+use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 
 /// Most lines a contender may print within one second.
 ///
@@ -21,13 +20,21 @@ pub const STDERR_HEAD_BYTES: usize = 16 << 10;
 pub const STDERR_TAIL_BYTES: usize = 48 << 10;
 
 /// Longest line between lab and agent: a contender's line with every byte escaped (`\u0000`), plus its frame.
-pub const MAX_CONTROL_LINE_BYTES: usize = 6 * MAX_LINE_BYTES + 4096;
+pub const MAX_CONTROL_LINE_BYTES: usize = 6 * LINE_BYTES_MAX + 4096;
 
 /// Most bytes queued in the agent for a contender that does not read its stdin.
 pub const MAX_UNREAD_STDIN_BYTES: usize = 64 << 20;
 
 /// Size of one read from a pipe: the default capacity of a pipe.
 pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// Most processes and threads of a contender, unless the caller sets another limit: enough for a thread per connection of
+/// 10,000 connections.
+pub const PROCESSES_MAX: u32 = 16_384;
+
+/// Share of this machine's memory that a contender may use, unless the caller sets a limit: the kernel then ends the
+/// contender instead of other programs.
+pub(crate) const MEMORY_SHARE: f64 = 0.875;
 
 /// Most open files of a contender, if the hard limit permits: enough for 10,000 connections of any stack.
 pub(crate) const MAX_OPEN_FILES: u64 = 1 << 20;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::LinkEnd;
+use crate::limits::PROCESSES_MAX;
 use crate::meter::{NetScope, Snapshot};
 use netdyno_lab_manifest::Link;
 
@@ -36,17 +38,56 @@ pub enum Freezing {
     Signals,
 }
 
+/// The configuration of a role's process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LaunchSpec {
+    /// Its index in the workload's list of roles.
+    pub role: usize,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Environment variables added to those of the agent.
+    pub env: Vec<(String, String)>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// The CPUs it may use; `None`: those of the agent.
+    pub cpus: Option<Vec<usize>>,
+    /// Its memory limit; `None`: a share of this machine's memory, if limits are possible.
+    pub memory_limit_bytes: Option<u64>,
+    /// Most processes and threads, if limits are possible.
+    pub processes_max: u32,
+    /// Its end of the network.
+    pub side: LinkEnd,
+    /// Whether it gets a PID namespace, if permitted. Without one, it can be traced by number from outside.
+    pub private_pids: bool,
+    /// How it may be frozen.
+    pub freezing: Freezing,
+    /// The process only starts the program under test; its own memory is not counted.
+    pub is_adapter: bool,
+}
+
+impl LaunchSpec {
+    /// A role without CPU set and memory limit, on side A.
+    pub fn new(role: usize, argv: Vec<String>, cwd: PathBuf) -> Self {
+        Self {
+            role,
+            argv,
+            env: Vec::new(),
+            cwd,
+            cpus: None,
+            memory_limit_bytes: None,
+            processes_max: PROCESSES_MAX,
+            side: LinkEnd::A,
+            private_pids: true,
+            freezing: Freezing::default(),
+            is_adapter: false,
+        }
+    }
+}
+
 /// The configuration of an agent and its contender.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Launch {
-    pub(crate) argv: Vec<String>,
-    pub(crate) env: Vec<(String, String)>,
-    pub(crate) cwd: PathBuf,
-    pub(crate) cpus: Option<Vec<usize>>,
-    pub(crate) memory_limit_bytes: Option<u64>,
-    pub(crate) private_pids: bool,
-    pub(crate) freezing: Freezing,
-    pub(crate) is_adapter: bool,
+    pub(crate) spec: LaunchSpec,
     pub(crate) cgroup: String,
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) net: NetScope,
@@ -108,7 +149,6 @@ pub enum AgentEvent {
 
 impl AgentEvent {
     /// Whether this is the role's last event.
-    #[must_use]
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Exited(_) | Self::Failed { .. })
     }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::holder::{FIRST_ADDRESS, FIRST_INTERFACE, SECOND_ADDRESS, SECOND_INTERFACE};
-use super::launcher::{Launcher, Verb};
 use super::limits::{HOLDER_EXIT_TIME, HOLDER_READY_TIME};
 use super::messages::{HolderAnswer, HolderPlan, Namespaces};
-use super::role::end_process;
-use super::{ArenaError, Side};
+use super::role::{end_process, hidden_verb};
+use super::{ArenaError, LinkEnd};
 use crate::meter::NetScope;
 use netdyno_lab_manifest::{Link, Net};
 
@@ -47,12 +47,7 @@ struct Holder {
 
 impl Network {
     /// Creates the requested network.
-    pub(crate) fn open(
-        launcher: &dyn Launcher,
-        net: &Net,
-        seed: u64,
-        no_gso: bool,
-    ) -> Result<Self, ArenaError> {
+    pub(crate) fn open(executable: &Path, net: &Net, seed: u64, no_gso: bool) -> Result<Self, ArenaError> {
         let (plan, what) = match *net {
             Net::Host => return Ok(Self::host(None)),
             Net::Loopback => {
@@ -66,7 +61,7 @@ impl Network {
                 (HolderPlan::Veth { link: link.clone(), seed, no_gso }, what)
             }
         };
-        let (holder, sides, notes) = Holder::start(launcher, &plan)?;
+        let (holder, sides, notes) = Holder::start(executable, &plan)?;
         let description = std::iter::once(what).chain(notes).collect::<Vec<_>>().join("; ");
         let emulated = matches!(net, Net::Veth(link) if link.is_emulated());
         Ok(Self { description, holder: Some(holder), sides, emulated })
@@ -89,28 +84,28 @@ impl Network {
         self.holder.is_some()
     }
 
-    pub(crate) fn addresses(&self, side: Side) -> (IpAddr, IpAddr) {
+    pub(crate) fn addresses(&self, side: LinkEnd) -> (IpAddr, IpAddr) {
         let (local, peer) = match (self.sides.len(), side) {
             (0, _) => (Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST),
             (1, _) => (FIRST_ADDRESS, FIRST_ADDRESS),
-            (_, Side::A) => (FIRST_ADDRESS, SECOND_ADDRESS),
-            (_, Side::B) => (SECOND_ADDRESS, FIRST_ADDRESS),
+            (_, LinkEnd::A) => (FIRST_ADDRESS, SECOND_ADDRESS),
+            (_, LinkEnd::B) => (SECOND_ADDRESS, FIRST_ADDRESS),
         };
         (local.into(), peer.into())
     }
 
-    pub(crate) fn namespaces(&self, side: Side) -> Option<Namespaces> {
+    pub(crate) fn namespaces(&self, side: LinkEnd) -> Option<Namespaces> {
         match side {
-            Side::A => self.sides.first(),
-            Side::B => self.sides.last(),
+            LinkEnd::A => self.sides.first(),
+            LinkEnd::B => self.sides.last(),
         }
         .cloned()
     }
 
-    pub(crate) fn scope(&self, side: Side) -> NetScope {
+    pub(crate) fn scope(&self, side: LinkEnd) -> NetScope {
         let interface = match side {
-            Side::A => FIRST_INTERFACE.to_owned(),
-            Side::B => SECOND_INTERFACE.to_owned(),
+            LinkEnd::A => FIRST_INTERFACE.to_owned(),
+            LinkEnd::B => SECOND_INTERFACE.to_owned(),
         };
         match self.sides.len() {
             0 => NetScope::Host,
@@ -123,12 +118,11 @@ impl Network {
 
 impl Holder {
     fn start(
-        launcher: &dyn Launcher,
+        executable: &Path,
         plan: &HolderPlan,
     ) -> Result<(Self, Vec<Namespaces>, Vec<String>), ArenaError> {
         let failed = |error| ArenaError::process("starting the holder of the network", error);
-        let mut process = launcher
-            .command(Verb::Holder)
+        let mut process = hidden_verb(executable, "holder")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,65 +1,19 @@
 //! The lab's side of a role: its agent and, through it, the contender.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::launcher::{Launcher, Verb};
 use super::limits::{AGENT_EXIT_TIME, MAX_CONTROL_LINE_BYTES, RETRY_PAUSE};
-use super::messages::{AgentEvent, Freezing, LabCommand, Launch};
-use super::{ArenaError, Side, cgroup};
+use super::messages::{AgentEvent, LabCommand, Launch};
+use super::{ArenaError, cgroup};
 
 /// The role of an event: its index in the workload's list.
 pub type RoleIndex = usize;
-
-/// The configuration of a role's process.
-#[derive(Debug, Clone)]
-pub struct LaunchSpec {
-    /// Its index in the workload's list of roles.
-    pub role: RoleIndex,
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// Environment variables added to those of the agent.
-    pub env: Vec<(String, String)>,
-    /// Its working directory.
-    pub cwd: PathBuf,
-    /// The CPUs it may use; `None`: those of the agent.
-    pub cpus: Option<Vec<usize>>,
-    /// Its memory limit, if any.
-    pub memory_limit_bytes: Option<u64>,
-    /// Its end of the network.
-    pub side: Side,
-    /// Whether it gets a PID namespace, if permitted. Without one, it can be traced by number from outside.
-    pub private_pids: bool,
-    /// How it may be frozen.
-    pub freezing: Freezing,
-    /// The process only starts the program under test; its own memory is not counted.
-    pub is_adapter: bool,
-}
-
-impl LaunchSpec {
-    /// A role without CPU set and memory limit, on side A.
-    #[must_use]
-    pub fn new(role: RoleIndex, argv: Vec<String>, cwd: PathBuf) -> Self {
-        let (env, cpus, memory_limit_bytes) = (Vec::new(), None, None);
-        let (side, private_pids, freezing) = (Side::A, true, Freezing::default());
-        Self {
-            role,
-            argv,
-            env,
-            cwd,
-            cpus,
-            memory_limit_bytes,
-            side,
-            private_pids,
-            freezing,
-            is_adapter: false,
-        }
-    }
-}
 
 /// A launched role. Dropping it kills the contender with all its processes, and waits for their end.
 ///
@@ -73,25 +27,24 @@ pub struct RoleProcess {
     stdin: Option<ChildStdin>,
     reader: Option<JoinHandle<()>>,
     /// Removed by the lab if the agent was killed.
-    cgroup: Option<String>,
+    cgroup: String,
 }
 
 impl RoleProcess {
     pub(super) fn launch(
-        launcher: &dyn Launcher,
-        role: RoleIndex,
+        executable: &Path,
         launch: Launch,
         events: Sender<(RoleIndex, AgentEvent)>,
     ) -> Result<Self, ArenaError> {
-        let mut agent = launcher
-            .command(Verb::Agent)
+        let role = launch.spec.role;
+        let mut agent = hidden_verb(executable, "agent")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| ArenaError::process("starting an agent", error))?;
         let stdin = agent.stdin.take();
         let stdout = agent.stdout.take();
-        let cgroup = launcher.is_local().then(|| launch.cgroup.clone());
+        let cgroup = launch.cgroup.clone();
         let mut process = Self { role, agent, stdin, reader: None, cgroup };
         // If the agent has already ended, its reader reports that.
         let _ = process.send(&LabCommand::Launch(Box::new(launch)));
@@ -105,13 +58,11 @@ impl RoleProcess {
     }
 
     /// The role's index.
-    #[must_use]
     pub fn role(&self) -> RoleIndex {
         self.role
     }
 
     /// The agent's process id.
-    #[must_use]
     pub fn agent_pid(&self) -> u32 {
         self.agent.id()
     }
@@ -153,10 +104,16 @@ impl Drop for RoleProcess {
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
-        if let Some(cgroup) = &self.cgroup {
-            cgroup::remove(cgroup);
-        }
+        cgroup::remove(&self.cgroup);
     }
+}
+
+/// The command of a hidden verb of the program.
+pub(super) fn hidden_verb(executable: &Path, verb: &str) -> Command {
+    let mut command = Command::new(executable);
+    // In its own process group: Ctrl-C on the terminal reaches only the lab, which then ends everything in order.
+    command.arg0("netdyno").arg(verb).process_group(0);
+    command
 }
 
 /// Waits for a process that was asked to end, and kills it after `time`.
@@ -189,7 +146,7 @@ fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, Age
             // An agent that was killed while writing a line.
             Err(_) if line.last() != Some(&b'\n') => return lost(),
             Err(error) => {
-                return AgentEvent::Failed { reason: format!("the agent's line is not understood: {error}") };
+                return AgentEvent::Failed { reason: format!("cannot parse the agent's line: {error}") };
             }
             Ok(event) if event.is_last() => return event,
             Ok(event) => drop(events.send((role, event))),

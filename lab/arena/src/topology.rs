@@ -22,7 +22,6 @@ pub struct CpuPlan {
 
 impl CpuPlan {
     /// Whether all roles share one CPU.
-    #[must_use]
     pub fn on_one_cpu(&self) -> bool {
         let mut cpus: Vec<usize> = self.roles.iter().flatten().copied().collect();
         cpus.sort_unstable();
@@ -64,13 +63,11 @@ impl Topology {
     }
 
     /// The physical cores, each as the CPUs (hardware threads) available to this process.
-    #[must_use]
     pub fn cores(&self) -> &[Vec<usize>] {
         &self.cores
     }
 
     /// Assigns CPUs to every role.
-    #[must_use]
     pub fn place(&self, placement: Placement, roles: usize) -> CpuPlan {
         let mut all: Vec<usize> = self.cores.concat();
         all.sort_unstable();
@@ -108,7 +105,6 @@ pub struct CpusBack(Option<CpuSet>);
 
 impl CpusBack {
     /// Saves the current CPUs.
-    #[must_use]
     pub fn of_now() -> CpusBack {
         CpusBack(sched_getaffinity(Pid::from_raw(0)).ok())
     }

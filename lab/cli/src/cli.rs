@@ -149,10 +149,9 @@ pub enum ReportFormat {
 }
 
 /// `run`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "Examples:
   netdyno run datachannel --preset quick
-  netdyno run datachannel --preset quick --html report.html
   netdyno run datachannel pion rustrtc --set pairs=1 --budget 2m
   netdyno run datachannel --sweep message_bytes=64,1024,16384 --precision 5%
   netdyno run datachannel --matrix pion rustrtc str0m
@@ -220,8 +219,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub blocks: bool,
     /// Multiply the response timeouts of contenders, for slow machines or very many connections
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
-    pub time_limits: f64,
+    #[arg(long, value_name = "FACTOR", value_parser = parse_factor)]
+    pub time_limits: Option<f64>,
     /// Exit with 5 on a regression against the baseline (`regression=3%`); repeat with `undecided` to fail on that too
     #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
     pub fail_on: Vec<FailOn>,
@@ -237,12 +236,12 @@ pub struct RunArgs {
     /// The questions of `replicate`, as JSON (internal)
     #[arg(long, hide = true, value_parser = parse_asked)]
     pub ask: Option<Asked>,
+    /// Compare each contender with a copy of itself that is stalled for this many thousandths of its time (`doctor`).
+    #[arg(skip)]
+    pub itself: Option<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// Also write the report as a self-contained web page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
 }
 
 /// `list`

@@ -8,8 +8,8 @@
 //!
 //! `ARCHITECTURE.md` has the map of the lab's crates.
 
-pub mod catalogue;
 pub mod cli;
 pub mod cmd;
 pub mod doctor;
 pub mod dummy;
+pub mod embedded;

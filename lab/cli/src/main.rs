@@ -33,8 +33,8 @@ fn main() -> ExitCode {
         Verb::Prune(args) => cmd::exit(cmd::prune::run(&args)),
         Verb::Schema(args) => cmd::exit(cmd::schema::run(&args)),
         Verb::Completions(args) => cmd::exit(cmd::completions::run(&args)),
-        Verb::Agent => cmd::agent::run(),
-        Verb::Holder => cmd::holder::run(),
+        Verb::Agent => cmd::exit_internal("agent", netdyno_lab_arena::run_agent()),
+        Verb::Holder => cmd::exit_internal("holder", netdyno_lab_arena::run_holder()),
         Verb::Dummy(args) => dummy::play(args.fault, &args.costs, args.steps),
     }
 }

@@ -6,7 +6,6 @@ use std::fs;
 use netdyno_lab_store::Host;
 
 /// Detects the machine. `toolchains` comes from [`crate::toolchains`].
-#[must_use]
 pub fn detect(toolchains: BTreeMap<String, String>) -> Host {
     let cpuinfo = read("/proc/cpuinfo");
     let topology = netdyno_lab_arena::Topology::of_this_machine();

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use netdyno_lab_manifest::Params;
-use netdyno_lab_store::PlannedCell;
+use netdyno_lab_store::CellRecord;
 
 /// The assignment of contenders to roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -113,14 +113,13 @@ type Cast = BTreeMap<String, String>;
 
 /// All cells: every set of parameters with every cast. The ceiling, if any, plays all roles except those of partners,
 /// since it need not interoperate with other contenders.
-#[must_use]
 pub fn cells(
     stage: &Stage<'_>,
     contenders: &[String],
     ceiling: Option<&str>,
     casting: &Casting,
     params: &[Params],
-) -> Vec<PlannedCell> {
+) -> Vec<CellRecord> {
     let alone = |name: &str| stage.alone(name);
     let mut casts: Vec<(Cast, bool)> = Vec::new();
     match casting {
@@ -134,13 +133,14 @@ pub fn cells(
     }
     casts.retain(|(cast, _)| stage.is_understood(cast));
     casts.extend(ceiling.map(|c| (alone(c), true)));
-    let cell = |params: &Params, (cast, ceiling): &(Cast, bool), (again, stalled)| PlannedCell {
+    let cell = |params: &Params, (cast, ceiling): &(Cast, bool), (again, stalled)| CellRecord {
         contenders: cast.clone(),
         partners: stage.partners_in(cast),
         params: params.clone(),
         ceiling: *ceiling,
         again,
         stalled,
+        ..CellRecord::default()
     };
     let times = match *casting {
         Casting::Itself { stalled } => &[(false, 0), (true, stalled)][..],
@@ -151,7 +151,6 @@ pub fn cells(
 }
 
 /// All combinations of the swept values, in the order of the command line.
-#[must_use]
 pub fn sweep(base: &Params, axes: &[(String, Vec<netdyno_lab_manifest::ParamValue>)]) -> Vec<Params> {
     axes.iter().fold(vec![base.clone()], |all, (name, values)| {
         all.iter()
@@ -168,7 +167,6 @@ pub fn sweep(base: &Params, axes: &[(String, Vec<netdyno_lab_manifest::ParamValu
 
 /// The order of the cells in a block. It depends only on the seed and the block number, so that a resumed run keeps
 /// its order.
-#[must_use]
 pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells).collect();
     order.shuffle(&mut Pcg64Mcg::seed_from_u64(mix(seed, u64::from(block))));
@@ -177,7 +175,7 @@ pub fn order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
 
 /// A turn of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct PlannedTurn {
     /// The index of the side.
     pub side: usize,
     /// The number of the side's turn; none for a stretch.
@@ -187,8 +185,7 @@ pub struct Turn {
 /// The turns of a session: one round after the other, each with one turn of every side in an order that depends on
 /// the seed. The stretches of the `undisturbed` sides are spread between the rounds: consecutive stretches would
 /// freeze the other sides for longer than a retransmission timer.
-#[must_use]
-pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<Turn> {
+pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<PlannedTurn> {
     let mut random = Pcg64Mcg::seed_from_u64(mix(seed, 1 << 33));
     let mut shuffled = |mut sides: Vec<usize>| {
         sides.shuffle(&mut random);
@@ -197,24 +194,23 @@ pub fn turns(seed: u64, sides: usize, count: u32, undisturbed: &[usize]) -> Vec<
     let stretches = shuffled(undisturbed.to_vec());
     let mut turns = Vec::with_capacity(sides * count as usize + stretches.len());
     for index in 0..count {
-        turns
-            .extend(shuffled((0..sides).collect()).into_iter().map(|side| Turn { side, index: Some(index) }));
+        turns.extend(
+            shuffled((0..sides).collect()).into_iter().map(|side| PlannedTurn { side, index: Some(index) }),
+        );
         let after =
             |place: usize| ((place + 1) * count as usize).div_ceil(stretches.len() + 1) == index as usize + 1;
         let now = stretches.iter().enumerate().filter(|(place, _)| after(*place));
-        turns.extend(now.map(|(_, &side)| Turn { side, index: None }));
+        turns.extend(now.map(|(_, &side)| PlannedTurn { side, index: None }));
     }
     turns
 }
 
 /// Seed of a block's payloads and link losses, below 2^53: the same for all contenders of the block.
-#[must_use]
 pub fn payload_seed(seed: u64, block: u32) -> u64 {
     mix(seed, u64::from(block) | 1 << 32) >> 11
 }
 
 /// Seed of the order of turns of a session, by its position in the round.
-#[must_use]
 pub fn session_seed(seed: u64, round: u32, place: u32) -> u64 {
     mix(mix(seed, u64::from(round) | 1 << 34), u64::from(place))
 }

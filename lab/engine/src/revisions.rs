@@ -32,6 +32,7 @@ const GIT_VARIABLES: [&str; 6] =
 
 /// Why a revision is unavailable.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the fields")]
 pub enum RevisionError {
     /// The name is invalid.
     #[error(
@@ -43,51 +44,22 @@ pub enum RevisionError {
         "no revision {revision:?} in {}: {said}; in a shallow clone, fetch it first: {}",
         repository.display(), fetch_command(revision)
     )]
-    Unknown {
-        /// The name.
-        revision: String,
-        /// The repository.
-        repository: PathBuf,
-        /// The error from git.
-        said: String,
-    },
+    Unknown { revision: String, repository: PathBuf, said: String },
     /// The contender is not in a repository.
-    #[error("{} is in no git repository, and --rev names revisions of one: {said}", folder.display())]
-    NoRepository {
-        /// The contender's folder.
-        folder: PathBuf,
-        /// The error from git.
-        said: String,
-    },
+    #[error("{} is not in a git repository, which --rev needs: {said}", folder.display())]
+    NoRepository { folder: PathBuf, said: String },
     /// The contender's manifest is invalid in this revision.
     #[error("{contender} at {revision}: {source}; the adapter must be part of both revisions")]
-    Manifest {
-        /// The contender.
-        contender: String,
-        /// The name of the revision.
-        revision: String,
-        /// The problem.
-        source: Box<ManifestError>,
-    },
+    Manifest { contender: String, revision: String, source: Box<ManifestError> },
     /// A name of the request is invalid.
     #[error(transparent)]
     Asked(#[from] ManifestError),
     /// git failed.
     #[error("git {step}: {said}")]
-    Git {
-        /// The failed step.
-        step: &'static str,
-        /// The error from git.
-        said: String,
-    },
+    Git { step: &'static str, said: String },
     /// The cache cannot be written.
     #[error("the cache {}: {source}; {}", path.display(), crate::build::cache_remedy(source))]
-    Cache {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error from the system.
-        source: io::Error,
-    },
+    Cache { path: PathBuf, source: io::Error },
 }
 
 /// Adds a contender as it is in a revision to the catalogue. Returns its name, `<name>@<revision>`.
@@ -256,7 +228,7 @@ fn command(folder: &Path, args: &[&str]) -> Command {
 }
 
 fn ask(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|e| format!("git cannot be started: {e}; apt-get install git"))?;
+    let output = command.output().map_err(|e| format!("cannot start git: {e}; apt-get install git"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }

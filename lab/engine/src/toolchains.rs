@@ -22,7 +22,6 @@ const TOOLCHAINS: [(&str, &str); 9] = [
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// The first line of each toolchain's version, by program, or a note that it did not reply in time.
-#[must_use]
 pub fn toolchains() -> BTreeMap<String, String> {
     answers(&TOOLCHAINS, ANSWER_LIMIT)
 }

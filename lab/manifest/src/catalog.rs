@@ -62,7 +62,6 @@ impl Catalog {
     }
 
     /// The folder with a workload's manifest and, in a subfolder of the workload's name, the programs of its inputs.
-    #[must_use]
     pub fn folder_of(&self, workload: &str) -> PathBuf {
         self.elsewhere.get(workload).cloned().unwrap_or_else(|| self.root.join("workloads"))
     }
@@ -179,7 +178,7 @@ impl Catalog {
 
     /// Records a duplicate name.
     fn taken(&mut self, file: PathBuf, by: &Path) {
-        let rule = format!("there is one of this name already: {}; rename one of them", by.display());
+        let rule = format!("this name is already used by {}; rename one of them", by.display());
         let field = "name".to_owned();
         self.problems.push(ManifestError::Invalid { file, line: None, field, rule, nearest: None });
     }

@@ -38,7 +38,7 @@ pub struct Contender {
     /// Why it interoperates only with itself, if that is the case.
     pub alone: Option<String>,
     /// The library under test.
-    pub implementation: Implementation,
+    pub implementation: LibraryVersion,
     /// How it is built.
     pub build: BuildSpec,
     /// The roles that it can play.
@@ -67,7 +67,7 @@ pub enum Tuning {
 /// The library under test. The `ready` message must agree with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Implementation {
+pub struct LibraryVersion {
     /// The package name in its ecosystem.
     pub module: String,
     /// Its version. `toolchain` for the language's own library and `distribution` for a package of the distribution;
@@ -79,14 +79,12 @@ pub struct Implementation {
 const AS_INSTALLED: [&str; 2] = ["toolchain", "distribution"];
 
 /// Whether a role may report this version, given the one in its manifest.
-#[must_use]
 pub fn version_matches(manifest: &str, said: &str) -> bool {
     AS_INSTALLED.contains(&manifest) || manifest == said
 }
 
-impl Implementation {
+impl LibraryVersion {
     /// `toolchain` or `distribution`, if the library is part of it.
-    #[must_use]
     pub fn comes_with(&self) -> Option<&str> {
         AS_INSTALLED.contains(&self.version.as_str()).then_some(&self.version)
     }
@@ -94,7 +92,6 @@ impl Implementation {
 
 impl Contender {
     /// The program that generates an input, as a contender without roles. `folder` contains the workload's manifest.
-    #[must_use]
     pub fn maker(input: &InputSpec, folder: &Path, workload: &str, name: &str) -> Contender {
         Contender {
             name: name.to_owned(),
@@ -108,7 +105,7 @@ impl Contender {
             ceiling: false,
             caveat: None,
             alone: None,
-            implementation: Implementation { module: name.to_owned(), version: String::new() },
+            implementation: LibraryVersion { module: name.to_owned(), version: String::new() },
             build: input.build.clone(),
             roles: IndexMap::new(),
             capabilities: BTreeMap::new(),
@@ -199,14 +196,12 @@ impl Contender {
     }
 
     /// Whether it plays a role.
-    #[must_use]
     pub fn plays(&self, role: &str) -> bool {
         self.roles.contains_key(role)
     }
 
     /// The parent of the folder of contenders, to which `build.sources` is relative. For an input's program, the
     /// parent of the folder of workloads.
-    #[must_use]
     pub fn root(&self) -> &Path {
         self.dir.ancestors().nth(3).unwrap_or(&self.dir)
     }

@@ -6,7 +6,6 @@ use crate::Workload;
 pub const WORKLOAD: &str = include_str!("dummy.toml");
 
 /// The embedded workload.
-#[must_use]
 pub fn workload() -> Workload {
     Workload::parse(std::path::Path::new("dummy.toml"), WORKLOAD)
         .expect("the built-in manifest is valid: a test parses it")

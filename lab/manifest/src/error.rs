@@ -1,6 +1,5 @@
 //! Problems of manifests, names and values.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexSet;
@@ -9,60 +8,36 @@ use super::limits::NAME_BYTES_MAX;
 
 /// A problem of a manifest (to be fixed by its author) or of a request (by the caller).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the fields")]
 pub enum ManifestError {
     /// A manifest or folder could not be read.
     #[error("{}: cannot be read: {reason}", file.display())]
-    Unreadable {
-        /// The file or folder.
-        file: PathBuf,
-        /// The error from the system.
-        reason: String,
-    },
+    Unreadable { file: PathBuf, reason: String },
     /// A manifest breaks a rule.
-    #[error("{}{}: {}{rule}{}", file.display(), Line(*line), Field(field), Hint(nearest))]
-    Invalid {
-        /// The manifest, relative to the repository if possible.
-        file: PathBuf,
-        /// The line, from 1, if known.
-        line: Option<usize>,
-        /// The dotted path of the field, such as `roles.offerer.run[0]`; empty for the whole file.
-        field: String,
-        /// The violated rule.
-        rule: String,
-        /// The known name closest to an unknown one.
-        nearest: Option<String>,
-    },
+    #[error(
+        "{}{}: {}{rule}{}",
+        file.display(),
+        optional(*line, |line| format!(":{line}")),
+        optional(Some(field).filter(|f| !f.is_empty()), |field| format!("{field}: ")),
+        optional(nearest.as_ref(), |name| format!(" (did you mean {name}?)"))
+    )]
+    Invalid { file: PathBuf, line: Option<usize>, field: String, rule: String, nearest: Option<String> },
     /// A manifest breaks several rules.
-    #[error("{}", Lines(.0))]
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  "))]
     Broken(Vec<ManifestError>),
     /// No such workload, contender, preset or parameter.
-    #[error("unknown {what} \"{name}\"{}; known: {}", Meant(nearest), List(known))]
-    Unknown {
-        /// The kind of name.
-        what: &'static str,
-        /// The name in the request.
-        name: String,
-        /// The closest known name, if any.
-        nearest: Option<String>,
-        /// All known names.
-        known: Vec<String>,
-    },
+    #[error(
+        "unknown {what} \"{name}\"{}; known: {}",
+        optional(nearest.as_ref(), |name| format!("; did you mean \"{name}\"?")),
+        list(known)
+    )]
+    Unknown { what: &'static str, name: String, nearest: Option<String>, known: Vec<String> },
     /// A contender's name in place of a workload's.
-    #[error("unknown workload \"{name}\": that is a contender of {}; say `{} {name}`", List(workloads), workloads.join("|"))]
-    ContenderForWorkload {
-        /// The name in the request.
-        name: String,
-        /// The workloads that have this contender.
-        workloads: Vec<String>,
-    },
+    #[error("unknown workload \"{name}\": that is a contender of {}; use `{} {name}`", list(workloads), workloads.join("|"))]
+    ContenderForWorkload { name: String, workloads: Vec<String> },
     /// A parameter's value breaks the parameter's rule.
     #[error("parameter \"{name}\": {rule}")]
-    Value {
-        /// The parameter.
-        name: String,
-        /// The violated rule, with the given value.
-        rule: String,
-    },
+    Value { name: String, rule: String },
     /// No repository was found.
     #[error(
         "no folder with workloads/ and contenders/ here or above, and this netdyno was built without a catalogue of its own; run \
@@ -114,51 +89,11 @@ pub fn nearest<S: AsRef<str>>(name: &str, known: impl IntoIterator<Item = S>) ->
         .map(|(_, k)| k.as_ref().to_owned())
 }
 
-struct Line(Option<usize>);
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |line| write!(f, ":{line}"))
-    }
+/// The text of an optional part of a message.
+fn optional<T>(part: Option<T>, text: impl Fn(T) -> String) -> String {
+    part.map(text).unwrap_or_default()
 }
 
-struct Field<'a>(&'a str);
-
-impl fmt::Display for Field<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
-    }
-}
-
-struct Hint<'a>(&'a Option<String>);
-
-impl fmt::Display for Hint<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |name| write!(f, " (did you mean {name}?)"))
-    }
-}
-
-struct Meant<'a>(&'a Option<String>);
-
-impl fmt::Display for Meant<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean \"{name}\"?"))
-    }
-}
-
-struct Lines<'a>(&'a [ManifestError]);
-
-impl fmt::Display for Lines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&lines.join("\n  "))
-    }
-}
-
-struct List<'a>(&'a [String]);
-
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str("none") } else { f.write_str(&self.0.join(", ")) }
-    }
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -62,7 +62,6 @@ pub enum Amount {
 
 impl Amount {
     /// The number for these parameters.
-    #[must_use]
     pub fn of(&self, params: &Params) -> Option<u64> {
         match self {
             Self::Fixed(number) => Some(u64::from(*number)),
@@ -94,7 +93,6 @@ pub struct AtMost {
 
 impl AtMost {
     /// The permitted excess over the other role's counter.
-    #[must_use]
     pub fn slack(&self, params: &Params) -> u64 {
         if self.slack.is_empty() { 0 } else { params.product(&self.slack) }
     }
@@ -145,7 +143,6 @@ impl Gate {
     }
 
     /// Whether a role must report a setup time for each connection.
-    #[must_use]
     pub fn wants_setups(&self, role: &str) -> bool {
         self.setups.is_empty() || self.setups.iter().any(|r| r == role)
     }

@@ -22,7 +22,6 @@ pub struct InputSpec {
 
 impl InputSpec {
     /// The arguments of its program: `name=value`, in the order of the manifest.
-    #[must_use]
     pub fn arguments(&self, params: &Params) -> Vec<String> {
         let values = self.params.iter().filter_map(|name| Some((name, params.get(name)?)));
         values.map(|(name, value)| format!("{name}={value}")).collect()

@@ -26,7 +26,7 @@ mod workload;
 
 pub use build_spec::{BuildSpec, Need, Tool};
 pub use catalog::{Catalog, find_root};
-pub use contender::{Contender, Implementation, Tuning, version_matches};
+pub use contender::{Contender, LibraryVersion, Tuning, version_matches};
 pub use error::{ManifestError, nearest};
 pub use gate::hex;
 pub use gate::{Amount, AtMost, Expected, Gate};

@@ -42,7 +42,7 @@ pub struct Metric {
     #[serde(default)]
     pub decides: bool,
     /// Whether tables have a column for it.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub column: bool,
     /// Whether its column is shown next to the primary metric's in narrow tables: on narrow terminals, and in
     /// Markdown before the fold with the whole table.
@@ -83,7 +83,7 @@ pub enum Source {
         /// The counter.
         counter: String,
         /// Increments of the counter per unit of the metric.
-        #[serde(default = "one")]
+        #[serde(default = "default_one")]
         increments: u32,
     },
     /// A counter's difference between two marks.
@@ -107,7 +107,7 @@ pub enum Source {
         /// The counter.
         counter: String,
         /// Increments of the counter per unit of the metric.
-        #[serde(default = "one")]
+        #[serde(default = "default_one")]
         increments: u32,
         /// The role whose CPU time is used; all roles if missing. A role that spins by contract would hide the
         /// others.
@@ -142,7 +142,7 @@ pub enum Source {
         /// The counter.
         counter: String,
         /// Increments of the counter per unit of the metric.
-        #[serde(default = "one")]
+        #[serde(default = "default_one")]
         increments: u32,
         /// The role whose meter is read; all roles if missing.
         of: Option<String>,
@@ -161,7 +161,7 @@ pub enum Source {
         /// The counter.
         counter: String,
         /// Increments of the counter per unit of the metric.
-        #[serde(default = "one")]
+        #[serde(default = "default_one")]
         increments: u32,
     },
     /// A quantile of a histogram of the role's result.
@@ -304,10 +304,10 @@ impl Metric {
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }

@@ -50,7 +50,6 @@ impl Default for Link {
 
 impl Link {
     /// Whether the lab must relay the packets.
-    #[must_use]
     pub fn is_emulated(&self) -> bool {
         !self.delay.is_zero() || self.loss_ppm > 0 || self.queue.is_some()
     }

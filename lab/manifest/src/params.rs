@@ -152,10 +152,10 @@ impl ParamSpec {
         let value = value.of_kind(self.kind).ok_or_else(|| format!("{shown} is not {}", self.kind))?;
         let unit = self.unit.as_ref().map(|u| format!(" {u}")).unwrap_or_default();
         if let Some(min) = self.min.as_ref().filter(|min| value.less(min)) {
-            return Err(format!("{shown} is too small; the least is {min}{unit}"));
+            return Err(format!("{shown} is too small; the minimum is {min}{unit}"));
         }
         if let Some(max) = self.max.as_ref().filter(|max| max.less(&value)) {
-            return Err(format!("{shown} is too large; the greatest is {max}{unit}"));
+            return Err(format!("{shown} is too large; the maximum is {max}{unit}"));
         }
         if !self.choices.is_empty() && !self.choices.contains(&value) {
             let choices: Vec<String> = self.choices.iter().map(ParamValue::to_string).collect();
@@ -185,7 +185,7 @@ impl ParamSpec {
         for (field, bound) in [("min", &mut self.min), ("max", &mut self.max)] {
             let Some(value) = bound.take() else { continue };
             if !numeric {
-                return Err((field, format!("{kind} has no least and greatest; use choices")));
+                return Err((field, format!("{kind} has no min and max; use choices")));
             }
             *bound = Some(value.of_kind(kind).ok_or_else(|| (field, format!("must be {kind}")))?);
         }

@@ -45,12 +45,12 @@ pub fn substitute(
         done.push_str(before);
         let inside = from.strip_prefix('{').and_then(|tail| tail.split_once('}'));
         let Some((name, tail)) = inside else {
-            return Err((format!("a brace without its partner in \"{text}\""), None));
+            return Err((format!("an unmatched brace in \"{text}\""), None));
         };
         let known = Placeholder::ALL.into_iter().find(|p| p.name() == name);
         match known.map(&value) {
             Some(Some(value)) => done.push_str(&value),
-            Some(None) => return Err((format!("{{{name}}} is of another build tool"), None)),
+            Some(None) => return Err((format!("{{{name}}} is for another build tool"), None)),
             None => {
                 let near = nearest(name, Placeholder::ALL.map(Placeholder::name));
                 return Err((format!("unknown placeholder {{{name}}}"), near.map(|n| format!("{{{n}}}"))));

@@ -10,6 +10,7 @@
 //!
 //! The file is searched for in the working directory and its parents. Paths are relative to its folder.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -45,13 +46,20 @@ pub struct Project {
 impl Project {
     /// The nearest project file in `from` and its parents.
     ///
-    /// # Errors
-    /// Its author's: it cannot be read, or says what it cannot mean.
+    /// A file that another user can write is an error, because it names programs that are built and run.
     pub fn find(from: &Path) -> Result<Option<Project>, ManifestError> {
         let Some(folder) = from.ancestors().find(|folder| folder.join(FILE).is_file()) else {
             return Ok(None);
         };
-        let project: Project = read_manifest(&folder.join(FILE))?;
+        let file = folder.join(FILE);
+        let unreadable = |e| ManifestError::unreadable(&file, &e);
+        let link = std::fs::symlink_metadata(&file).map_err(unreadable)?;
+        let target = std::fs::metadata(&file).map_err(unreadable)?;
+        let mode = target.mode();
+        if let Some(reason) = [link, target].iter().find_map(|m| untrusted(m.uid(), mode, &callers())) {
+            return Err(ManifestError::Unreadable { file, reason });
+        }
+        let project: Project = read_manifest(&file)?;
         Ok(Some(Project { folder: folder.to_owned(), ..project }))
     }
 
@@ -70,9 +78,42 @@ impl Project {
     }
 }
 
+/// The users whose files are trusted: the caller and root. With sudo, also the user who called it.
+fn callers() -> Vec<u32> {
+    let caller = nix::unistd::geteuid().as_raw();
+    let sudo = std::env::var("SUDO_UID").ok().filter(|_| caller == 0).and_then(|uid| uid.parse().ok());
+    [caller, 0].into_iter().chain(sudo).collect()
+}
+
+/// Why a file with this owner and mode cannot be trusted, if so.
+fn untrusted(owner: u32, mode: u32, trusted: &[u32]) -> Option<String> {
+    if !trusted.contains(&owner) {
+        return Some(format!(
+            "it belongs to user {owner}, not to you or root: check it, then take it over with chown"
+        ));
+    }
+    (mode & 0o002 != 0).then(|| "every user can write to it: check it, then run chmod o-w".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_others_can_write_is_rejected() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(FILE);
+        std::fs::write(&file, "workload = \"w\"\n").unwrap();
+        for (mode, trusted) in [(0o644, true), (0o664, true), (0o666, false), (0o646, false)] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            let found = Project::find(dir.path());
+            assert_eq!(found.is_ok(), trusted, "{mode:o}: {found:?}");
+        }
+        for (owner, trusted) in [(1000, true), (0, true), (1001, false)] {
+            assert_eq!(untrusted(owner, 0o644, &[1000, 0]).is_none(), trusted, "{owner}");
+        }
+    }
 
     #[test]
     fn it_is_found_from_below_and_its_mistakes_are_named() {

@@ -74,7 +74,7 @@ impl<'a> Problems<'a> {
 
     pub(crate) fn entries(&mut self, field: &str, count: usize) {
         if count > ENTRIES_MAX {
-            self.push(field, format!("{count} entries; the most is {ENTRIES_MAX}"));
+            self.push(field, format!("{count} entries; at most {ENTRIES_MAX} are allowed"));
         }
     }
 

@@ -38,14 +38,12 @@ pub struct TurnsSpec {
 
 impl TurnsSpec {
     /// The reason why these parameters do not permit turns, if so.
-    #[must_use]
     pub fn refuses(&self, params: &Params) -> Option<String> {
         let other = self.only.iter().find(|(name, value)| params.get(name) != Some(value))?;
         Some(format!("the workload allows turns with {}={} only", other.0, other.1))
     }
 
     /// The number of requests that a freeze may interrupt, if the workload defines it.
-    #[must_use]
     pub fn under_way(&self, params: &Params) -> Option<u64> {
         (!self.under_way.is_empty()).then(|| params.product(&self.under_way))
     }

@@ -39,7 +39,6 @@ pub struct TimeLimits {
 
 impl TimeLimits {
     /// All limits multiplied by `factor`, for slow machines.
-    #[must_use]
     pub fn scaled(self, factor: f64) -> TimeLimits {
         // Only a factor that the command line rejects is out of range.
         let scale =

@@ -78,7 +78,6 @@ pub enum LabMessage {
 
 impl LabMessage {
     /// The line to write, without its newline.
-    #[must_use]
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("the lab's messages hold nothing that JSON cannot")
     }
@@ -170,13 +169,11 @@ pub enum ContenderMessage {
 
 impl ContenderMessage {
     /// The line to write, without its newline.
-    #[must_use]
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("a contender's messages hold nothing that JSON cannot")
     }
 
     /// Name of the message, as in `type`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             ContenderMessage::Unsupported { .. } => "unsupported",
@@ -260,7 +257,6 @@ fn excerpt(text: &str) -> String {
 }
 
 /// The JSON Schemas of the two directions, by name.
-#[must_use]
 pub fn schemas() -> [(&'static str, schemars::Schema); 2] {
     [
         ("lab-message", schemars::schema_for!(LabMessage)),

@@ -38,45 +38,33 @@ pub enum State {
 
 /// A protocol violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the fields")]
 pub enum Fault {
     /// A message is overdue.
     #[error("no `{owed}` within {} s", limit.as_secs_f64())]
-    Silent {
-        /// The missing message.
-        owed: &'static str,
-        /// Its time limit.
-        limit: Duration,
-    },
+    Silent { owed: &'static str, limit: Duration },
     /// A line that is not a valid message.
     #[error("bad line: {0}")]
     BadLine(String),
     /// A message in the wrong state.
     #[error("`{message}` {when}")]
-    OutOfTurn {
-        /// The message.
-        message: &'static str,
-        /// Why it is invalid in this state.
-        when: String,
-    },
+    OutOfTurn { message: &'static str, when: String },
     /// The contender sent `failed`.
-    #[error("the contender says: {0}")]
+    #[error("the contender reported: {0}")]
     Said(String),
+    /// A signal to a role that does not exist.
+    #[error("signal to the unknown role {role:?}; roles: {known}")]
+    UnknownRole { role: String, known: String },
     /// The process ended too early.
     #[error("ended early: {0}")]
     Died(String),
     /// A limit was exceeded.
     #[error("more than {limit} {what}")]
-    TooMany {
-        /// The limited item.
-        what: &'static str,
-        /// The limit.
-        limit: usize,
-    },
+    TooMany { what: &'static str, limit: usize },
 }
 
 impl Fault {
     /// Whether the process died, which usually explains the complaints of its peer.
-    #[must_use]
     pub fn is_death(&self) -> bool {
         matches!(self, Fault::Died(_))
     }
@@ -143,7 +131,6 @@ pub struct Session {
 
 impl Session {
     /// A conversation that starts with `setup` at `now_ns`. `verifies`: this role sends `verified`.
-    #[must_use]
     pub fn new(setup: Setup, verifies: bool, limits: TimeLimits, now_ns: u64) -> Session {
         let mut session = Session {
             state: State::AwaitReady,
@@ -164,19 +151,16 @@ impl Session {
     }
 
     /// The state of the conversation.
-    #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
     /// Whether no reply is pending, neither the state's own nor a mark's.
-    #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.owed.is_none() && self.mark.is_none()
     }
 
     /// Whether the conversation has ended, successfully or not.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Done | State::Unsupported(_) | State::Failed(_))
     }
@@ -204,6 +188,13 @@ impl Session {
             (State::AwaitExit, _) => self.fail(Fault::Died(format!("{how} after its result"))),
             (State::Done | State::Unsupported(_) | State::Failed(_), _) => {}
             _ => self.fail(Fault::Died(how.to_owned())),
+        }
+    }
+
+    /// The role's last signal was for a role that does not exist.
+    pub fn handle_unknown_role(&mut self, role: String, known: String) {
+        if !self.is_over() {
+            self.fail(Fault::UnknownRole { role, known });
         }
     }
 
@@ -292,7 +283,6 @@ impl Session {
     }
 
     /// When [`Session::handle_timeout`] is due.
-    #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if self.is_over() {
             return None;
@@ -319,7 +309,7 @@ impl Session {
 
     fn on_unsupported(&mut self, reason: String) {
         if self.state != State::AwaitReady {
-            return self.out_of_turn("unsupported", "after `ready`; say `failed` instead");
+            return self.out_of_turn("unsupported", "after `ready`; use `failed` instead");
         }
         self.state = State::Unsupported(reason);
         self.owed = None;

@@ -125,6 +125,17 @@ fn a_correct_conversation() {
 }
 
 #[test]
+fn a_signal_to_an_unknown_role_is_a_fault() {
+    let mut session = run(&[line(READY)]);
+    session.handle_unknown_role("answer".to_owned(), "offerer, answerer".to_owned());
+    let State::Failed(fault) = session.state() else { panic!("{:?}", session.state()) };
+    assert_eq!(fault.to_string(), "signal to the unknown role \"answer\"; roles: offerer, answerer");
+    let mut ended = run(&after(measuring(), &[Step::Stop, line(RESULT), Step::Exit(0)]));
+    ended.handle_unknown_role("answer".to_owned(), String::new());
+    assert_eq!(ended.state(), &State::Done);
+}
+
+#[test]
 fn faults() {
     let bad = |steps: &[Step], part: &str| check_fault(steps, part);
     bad(&[Step::Wait(21)], "no `ready` within 20 s");
@@ -134,7 +145,7 @@ fn faults() {
     bad(&[line(READY), line(r#"{"type":"unsupported","reason":"x"}"#)], "`unsupported` after `ready`");
     bad(&[line("nonsense")], "bad line");
     bad(&[line(r#"{"type":"nonsense"}"#)], "unknown variant");
-    bad(&[line(r#"{"type":"failed","reason":"no port"}"#)], "the contender says: no port");
+    bad(&[line(r#"{"type":"failed","reason":"no port"}"#)], "the contender reported: no port");
     bad(&[Step::Exit(1)], "ended early");
     bad(&[line(READY), Step::Exit(0)], "ended early");
     bad(&[line(READY), line(CONNECTED), Step::Line(verified())], "`verified` outside `verify`");

@@ -101,14 +101,15 @@ mod tests {
     use crate::{markdown, terminal};
     use netdyno_lab_analysis::report::build;
     use netdyno_lab_store::CellStatus;
-    use netdyno_lab_store::fixture::{Contender, run};
+    use netdyno_lab_store::fixture::{CannedContender, run};
 
     #[test]
     fn effects_follow_the_table() {
         // Two contenders in both roles; b > b has half the product of its two effects.
         let rates: [&[u64]; 4] =
             [&[1000, 1010, 990], &[2000, 2020, 1980], &[2000, 2010, 1990], &[2000, 2020, 1990]];
-        let contender = |rates| Contender { name: "x", status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+        let contender =
+            |rates| CannedContender { name: "x", status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
         let mut run = run(&rates.map(contender), None);
         let pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")];
         for (cell, (from, to)) in run.cells.iter_mut().zip(pairs) {

@@ -6,19 +6,39 @@ use netdyno_lab_store::VerdictKind;
 use super::*;
 use netdyno_lab_manifest::Metric;
 use netdyno_lab_store::code_lines::{CodeLines, LineCount};
-use netdyno_lab_store::fixture::{Contender, run};
+use netdyno_lab_store::fixture::{CannedContender, run};
 use netdyno_lab_store::{BuildRecord, CellStatus, Run, Sample, SampleKind, Turns};
 
 fn synthetic() -> Run {
     let ok = CellStatus::Ok;
     run(
         &[
-            Contender { name: "base", status: ok, rates: &[1000, 1010, 990, 1000], sink_cpu_percent: 99 },
-            Contender { name: "rival", status: ok, rates: &[2000, 2010, 1990, 2005], sink_cpu_percent: 40 },
-            Contender { name: "equal", status: ok, rates: &[1000, 1010, 990, 1001], sink_cpu_percent: 95 },
-            Contender { name: "liar", status: CellStatus::Failed, rates: &[], sink_cpu_percent: 0 },
-            Contender { name: "absent", status: CellStatus::Skipped, rates: &[], sink_cpu_percent: 0 },
-            Contender { name: "top", status: ok, rates: &[8000, 8080, 7920, 8000], sink_cpu_percent: 100 },
+            CannedContender {
+                name: "base",
+                status: ok,
+                rates: &[1000, 1010, 990, 1000],
+                sink_cpu_percent: 99,
+            },
+            CannedContender {
+                name: "rival",
+                status: ok,
+                rates: &[2000, 2010, 1990, 2005],
+                sink_cpu_percent: 40,
+            },
+            CannedContender {
+                name: "equal",
+                status: ok,
+                rates: &[1000, 1010, 990, 1001],
+                sink_cpu_percent: 95,
+            },
+            CannedContender { name: "liar", status: CellStatus::Failed, rates: &[], sink_cpu_percent: 0 },
+            CannedContender { name: "absent", status: CellStatus::Skipped, rates: &[], sink_cpu_percent: 0 },
+            CannedContender {
+                name: "top",
+                status: ok,
+                rates: &[8000, 8080, 7920, 8000],
+                sink_cpu_percent: 100,
+            },
         ],
         Some("top"),
     )
@@ -186,7 +206,7 @@ fn no_line_is_longer_than_the_terminal_and_no_figure_is_lost() {
 fn a_single_contender_shows_the_range_of_its_trials() {
     let ok = CellStatus::Ok;
     let rates = [1000, 1300, 900, 1000];
-    let run = run(&[Contender { name: "base", status: ok, rates: &rates, sink_cpu_percent: 99 }], None);
+    let run = run(&[CannedContender { name: "base", status: ok, rates: &rates, sink_cpu_percent: 99 }], None);
     let report = build(&run).unwrap();
     for text in [terminal(&report, &metrics(), 120), markdown(&report, &metrics())] {
         assert!(text.contains("0.90 - 1.30 k/s, n = 4"), "{text}");

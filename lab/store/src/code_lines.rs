@@ -30,13 +30,11 @@ pub struct LineCount {
 
 impl LineCount {
     /// A number of lines of what `source` names.
-    #[must_use]
     pub fn of(lines: u64, source: impl Into<String>) -> Self {
         Self { lines: Some(lines), source: source.into(), parts: BTreeMap::new() }
     }
 
     /// Not counted, with the reason.
-    #[must_use]
     pub fn not_measured(why: impl Into<String>) -> Self {
         Self { lines: None, source: why.into(), parts: BTreeMap::new() }
     }
@@ -44,14 +42,12 @@ impl LineCount {
 
 impl CodeLines {
     /// None of the three, for the same reason.
-    #[must_use]
     pub fn not_measured(why: &str) -> Self {
         let [library, adapter, generated] = [(); 3].map(|()| LineCount::not_measured(why));
         Self { library, adapter, generated }
     }
 
     /// The three with their names, in the order of the columns.
-    #[must_use]
     pub fn parts(&self) -> [(&'static str, &LineCount); 3] {
         [("library", &self.library), ("adapter", &self.adapter), ("generated", &self.generated)]
     }

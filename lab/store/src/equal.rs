@@ -26,7 +26,6 @@ pub enum Equal {
 
 impl Equal {
     /// The name on the command line.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Equal::Rcvbuf { .. } => "rcvbuf",

@@ -4,33 +4,17 @@ use std::path::PathBuf;
 
 /// An error of the store, with a remedy.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the fields")]
 pub enum StoreError {
     /// The file cannot be opened or written.
     #[error("the store {}: {source}. {}", path.display(), remedy(source))]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// The error from SQLite.
-        source: rusqlite::Error,
-    },
+    Sqlite { path: PathBuf, source: rusqlite::Error },
     /// Its folder cannot be created.
     #[error("the store's folder {}: {source}. Set NETDYNO_STORE to a file that can be written", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The error from the system.
-        source: std::io::Error,
-    },
+    Folder { path: PathBuf, source: std::io::Error },
     /// A newer netdyno wrote it.
     #[error("the store {} has format {found}, this netdyno reads {known}: use the newer netdyno, or another NETDYNO_STORE", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: i64,
-        /// The newest known format.
-        known: i64,
-    },
+    Newer { path: PathBuf, found: i64, known: i64 },
     /// There is no such run.
     #[error("no run {0:?} in the store; `netdyno history` lists them")]
     NoRun(String),

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, Store,
-    TrialRecord,
+    CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Sample, SampleKind, Settings, StopReason,
+    Store, TrialRecord,
 };
 use crate::Host;
 use crate::samples::CPUS_ALLOWED;
@@ -17,7 +17,7 @@ use netdyno_lab_manifest::{Params, Placement};
 const WINDOW_NS: u64 = 1_000_000_000;
 
 /// A contender of the run and its rates, one per block, in messages/s.
-pub struct Contender<'a> {
+pub struct CannedContender<'a> {
     /// Its name.
     pub name: &'a str,
     /// Status of its cell.
@@ -29,7 +29,7 @@ pub struct Contender<'a> {
 }
 
 /// A run of the embedded dummy workload.
-pub fn run(contenders: &[Contender<'_>], ceiling: Option<&str>) -> Run {
+pub fn run(contenders: &[CannedContender<'_>], ceiling: Option<&str>) -> Run {
     let cells = contenders.iter().map(|c| cell(c, ceiling)).collect();
     let mut trials = Vec::new();
     for (index, contender) in contenders.iter().enumerate() {
@@ -38,13 +38,7 @@ pub fn run(contenders: &[Contender<'_>], ceiling: Option<&str>) -> Run {
         }
     }
     trials.sort_by_key(|t| (t.block, t.position));
-    Run {
-        header: header(),
-        status: RunStatus::Finished,
-        stopped_because: "decided".to_owned(),
-        cells,
-        trials,
-    }
+    Run { header: header(), status: RunStatus::Finished, stopped_because: StopReason::Decided, cells, trials }
 }
 
 /// Writes a complete run to a store.
@@ -53,7 +47,7 @@ pub fn write(store: &mut Store, run: &Run) {
     for trial in &run.trials {
         store.add_trial(&run.header.id, trial).unwrap();
     }
-    store.set_status(&run.header.id, run.status, &run.stopped_because).unwrap();
+    store.set_status(&run.header.id, run.status, run.stopped_because).unwrap();
 }
 
 fn header() -> RunHeader {
@@ -83,6 +77,7 @@ fn header() -> RunHeader {
             awake: false,
             blocks: false,
             regression: None,
+            fail_on_undecided: false,
             equal: None,
             questions: Vec::new(),
         },
@@ -110,7 +105,7 @@ fn host() -> Host {
     }
 }
 
-fn cell(contender: &Contender<'_>, ceiling: Option<&str>) -> CellRecord {
+fn cell(contender: &CannedContender<'_>, ceiling: Option<&str>) -> CellRecord {
     let failed = contender.status != CellStatus::Ok;
     CellRecord {
         contenders: ["source", "sink"].map(|r| (r.to_owned(), contender.name.to_owned())).into(),

@@ -38,7 +38,6 @@ pub struct Host {
 
 impl Host {
     /// A one-line description.
-    #[must_use]
     pub fn headline(&self) -> String {
         format!(
             "{}, {} CPUs ({} cores), {:.0} GiB, Linux {}, {}{}",

@@ -1,8 +1,10 @@
 //! Insertion of rows, each group in one transaction.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 
-use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, TrialRecord, json, overview};
+use super::{
+    CellRecord, Run, RunHeader, RunStatus, StopReason, Store, StoreError, TrialRecord, json, overview,
+};
 
 /// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +26,17 @@ impl Store {
             Err(e) => return Err(e),
         }
         self.in_one(|tx| {
-            self::run(tx, &run.header, &run.cells, (run.status, &run.stopped_because))?;
+            self::run(tx, &run.header, &run.cells, (run.status, run.stopped_because))?;
             run.trials.iter().try_for_each(|one| trial(tx, &run.header.id, one))?;
+            tx.execute("INSERT INTO imported (run) VALUES (?1)", [&run.header.id])?;
             keep(tx, &run.header.id, printed)
         })?;
         Ok(Imported::Added)
+    }
+
+    /// Whether a run was imported, so that its trials may be from another machine and other builds.
+    pub fn is_imported(&self, run: &str) -> Result<bool, StoreError> {
+        Ok(self.value::<String>("SELECT run FROM imported WHERE run = ?1", [run])?.is_some())
     }
 
     /// Stores the printed verdicts of a run, replacing previous ones.
@@ -41,8 +49,7 @@ impl Store {
 
     /// The printed verdicts of a run, if stored.
     pub fn printed(&self, run: &str) -> Result<Option<String>, StoreError> {
-        let found = self.connection.query_row("SELECT text FROM printed WHERE run = ?1", [run], |r| r.get(0));
-        found.optional().map_err(|e| self.fail(e))
+        self.value("SELECT text FROM printed WHERE run = ?1", [run])
     }
 
     /// Runs `write` in a transaction.
@@ -68,7 +75,7 @@ pub(super) fn run(
     tx: &Transaction<'_>,
     header: &RunHeader,
     cells: &[CellRecord],
-    (status, stopped_because): (RunStatus, &str),
+    (status, stopped_because): (RunStatus, StopReason),
 ) -> rusqlite::Result<()> {
     tx.execute(
         "INSERT INTO runs (id, workload, started_at, status, header, stopped_because) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -78,7 +85,7 @@ pub(super) fn run(
             header.started_at.to_string(),
             status.as_str(),
             json(header),
-            stopped_because
+            stopped_because.as_str()
         ],
     )?;
     for (index, cell) in cells.iter().enumerate() {

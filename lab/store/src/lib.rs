@@ -16,7 +16,6 @@ mod insert;
 pub mod limits;
 mod load;
 mod overview;
-mod planned;
 mod printed;
 pub mod probe;
 mod probes;
@@ -33,18 +32,19 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 pub use equal::Equal;
 pub use error::StoreError;
 pub use host::Host;
 pub use insert::Imported;
 pub use overview::{Listed, Listing};
-pub use planned::PlannedCell;
 pub use printed::{Printed, TOLERANCE, Verdict, VerdictKind};
 pub use question::{Is, Question, Relation, Side};
 pub use record::{
-    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, TrialRecord, Turns,
+    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, StopReason,
+    TrialRecord, Turns,
 };
 pub use samples::{Sample, SampleKind};
 
@@ -59,12 +59,12 @@ pub struct Store {
 
 /// A lock on a run that this process measures.
 #[derive(Debug)]
-pub struct Claim {
+pub struct RunLock {
     path: PathBuf,
     _file: std::fs::File,
 }
 
-impl Drop for Claim {
+impl Drop for RunLock {
     fn drop(&mut self) {
         // Best effort: the lock itself is released when the process ends.
         let _ = std::fs::remove_file(&self.path);
@@ -73,7 +73,6 @@ impl Drop for Claim {
 
 impl Store {
     /// The default path of the store.
-    #[must_use]
     pub fn default_path() -> PathBuf {
         if let Some(path) = std::env::var_os("NETDYNO_STORE").filter(|path| !path.is_empty()) {
             return PathBuf::from(path);
@@ -127,20 +126,47 @@ impl Store {
         StoreError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Adds a new run with its cells.
+    /// The rows of a query.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut query = self.connection.prepare_cached(sql).map_err(|e| self.fail(e))?;
+        let rows = query.query_map(params, read).and_then(Iterator::collect);
+        rows.map_err(|e| self.fail(e))
+    }
+
+    /// The first column of the first row of a query, if there is a row.
+    fn value<T: FromSql>(&self, sql: &str, params: impl rusqlite::Params) -> Result<Option<T>, StoreError> {
+        let found = self.connection.query_row(sql, params, |r| r.get(0));
+        found.optional().map_err(|e| self.fail(e))
+    }
+
+    /// Executes a statement.
+    fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<(), StoreError> {
+        self.connection.execute(sql, params).map(drop).map_err(|e| self.fail(e))
+    }
+
+    /// Adds a new run with its cells. Fails with [`StoreError::Taken`] if the store has a run of this id.
     pub fn begin_run(&mut self, header: &RunHeader, cells: &[CellRecord]) -> Result<(), StoreError> {
-        self.in_one(|tx| insert::run(tx, header, cells, (RunStatus::Running, "")))
+        let added =
+            self.in_one(|tx| insert::run(tx, header, cells, (RunStatus::Running, StopReason::Running)));
+        added.map_err(|error| match error {
+            StoreError::Sqlite { source, .. }
+                if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) =>
+            {
+                StoreError::Taken(header.id.clone())
+            }
+            other => other,
+        })
     }
 
     /// Replaces the record of a cell.
     pub fn update_cell(&mut self, run: &str, index: usize, cell: &CellRecord) -> Result<(), StoreError> {
-        self.connection
-            .execute(
-                "UPDATE cells SET record = ?3 WHERE run = ?1 AND idx = ?2",
-                params![run, index, json(cell)],
-            )
-            .map_err(|e| self.fail(e))?;
-        Ok(())
+        let sql = "UPDATE cells SET record = ?3 WHERE run = ?1 AND idx = ?2";
+        self.execute(sql, params![run, index, json(cell)])
     }
 
     /// Adds a finished trial with all its samples, or nothing on an error.
@@ -153,73 +179,57 @@ impl Store {
         &mut self,
         run: &str,
         status: RunStatus,
-        stopped_because: &str,
+        stopped_because: StopReason,
     ) -> Result<(), StoreError> {
-        // The cached summary of a previous status is outdated.
-        let sql = [
-            "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1",
-            "UPDATE overviews SET outcome = NULL, digest_version = NULL, digest = NULL WHERE run = ?1",
-        ];
-        let path = self.path.clone();
-        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
-        let tx = self.connection.transaction().map_err(fail)?;
-        tx.execute(sql[0], params![run, status.as_str(), stopped_because]).map_err(fail)?;
-        tx.execute(sql[1], [run]).map_err(fail)?;
-        tx.commit().map_err(fail)
+        self.in_one(|tx| {
+            let sql = "UPDATE runs SET status = ?2, stopped_because = ?3 WHERE id = ?1";
+            tx.execute(sql, params![run, status.as_str(), stopped_because.as_str()])?;
+            // The cached summary of a previous status is outdated.
+            let sql =
+                "UPDATE overviews SET outcome = NULL, digest_version = NULL, digest = NULL WHERE run = ?1";
+            tx.execute(sql, [run]).map(drop)
+        })
     }
 
     /// Replaces a run's header.
     pub fn update_header(&mut self, header: &RunHeader) -> Result<(), StoreError> {
-        self.connection
-            .execute("UPDATE runs SET header = ?2 WHERE id = ?1", params![header.id, json(header)])
-            .map_err(|e| self.fail(e))?;
-        Ok(())
+        self.execute("UPDATE runs SET header = ?2 WHERE id = ?1", params![header.id, json(header)])
     }
 
     /// The full id of a run, given an id, a unique prefix of one, or `last`.
     pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
+        let none = || StoreError::NoRun(wanted.to_owned());
         if wanted == "last" {
-            return self
-                .connection
-                .query_row("SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT 1", [], |r| r.get(0))
-                .optional()
-                .map_err(|e| self.fail(e))?
-                .ok_or_else(|| StoreError::NoRun(wanted.to_owned()));
+            let sql = "SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT 1";
+            return self.value(sql, [])?.ok_or_else(none);
         }
-        let mut query = self
-            .connection
-            .prepare("SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2")
-            .map_err(|e| self.fail(e))?;
-        let found: Vec<String> =
-            query.query_map([wanted], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))?;
-        match found.as_slice() {
-            [one] => Ok(one.clone()),
-            [] => Err(StoreError::NoRun(wanted.to_owned())),
+        let sql = "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2";
+        let mut found: Vec<String> = self.rows(sql, [wanted], |r| r.get(0))?;
+        match found.len() {
+            0 | 1 => found.pop().ok_or_else(none),
             _ => Err(StoreError::Ambiguous(wanted.to_owned())),
         }
     }
 
     /// The full id of the newest unfinished run.
     pub fn find_unfinished(&self) -> Result<String, StoreError> {
-        let query = "SELECT id FROM runs WHERE status <> ?1 ORDER BY started_at DESC, id DESC LIMIT 1";
-        let found = self.connection.query_row(query, [RunStatus::Finished.as_str()], |r| r.get(0)).optional();
-        found.map_err(|e| self.fail(e))?.ok_or(StoreError::NoneUnfinished)
+        let sql = "SELECT id FROM runs WHERE status <> ?1 ORDER BY started_at DESC, id DESC LIMIT 1";
+        self.value(sql, [RunStatus::Finished.as_str()])?.ok_or(StoreError::NoneUnfinished)
     }
 
     /// Locks a run for this process until the lock is dropped, so that no other process measures it.
-    pub fn claim(&self, run: &str) -> Result<Claim, StoreError> {
+    pub fn claim(&self, run: &str) -> Result<RunLock, StoreError> {
         let path = self.path.with_extension(format!("{run}.lock"));
         let folder = |source| StoreError::Folder { path: path.clone(), source };
         let file = std::fs::File::create(&path).map_err(folder)?;
         match file.try_lock() {
-            Ok(()) => Ok(Claim { path, _file: file }),
+            Ok(()) => Ok(RunLock { path, _file: file }),
             Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::Busy(run.to_owned())),
             Err(std::fs::TryLockError::Error(source)) => Err(folder(source)),
         }
     }
 
     /// Whether a process is measuring this run.
-    #[must_use]
     pub fn is_measured(&self, run: &str) -> bool {
         let path = self.path.with_extension(format!("{run}.lock"));
         // A shared lock, so that concurrent callers do not mistake each other for a measuring process.

@@ -1,6 +1,6 @@
 //! Loading of runs, completely or incrementally.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 use super::{CellRecord, Run, RunStatus, Sample, SampleKind, Store, StoreError, TrialRecord, from_json};
 use netdyno_stats::Encoded;
@@ -15,14 +15,10 @@ impl Store {
 
     /// Loads a run with its cells, without its trials. `run` is a full id.
     pub fn load_head(&self, run: &str) -> Result<Run, StoreError> {
-        let (header, status, why): (String, String, String) = self
-            .connection
-            .query_row("SELECT header, status, stopped_because FROM runs WHERE id = ?1", [run], |r| {
-                Ok((r.get(0)?, r.get(1)?, r.get(2)?))
-            })
-            .optional()
-            .map_err(|e| self.fail(e))?
-            .ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
+        let sql = "SELECT header, status, stopped_because FROM runs WHERE id = ?1";
+        let mut rows: Vec<(String, String, String)> =
+            self.rows(sql, [run], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+        let (header, status, why) = rows.pop().ok_or_else(|| StoreError::NoRun(run.to_owned()))?;
         let mut loaded = run_of(&header, &status, why)?;
         loaded.cells = self.load_cells(run)?;
         Ok(loaded)
@@ -30,17 +26,11 @@ impl Store {
 
     /// Adds the trials stored after row `last`, or all for 0. Returns the last row.
     pub fn load_more(&self, run: &mut Run, last: i64) -> Result<i64, StoreError> {
-        let mut query = self
-            .connection
-            .prepare_cached(
-                "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes, turns FROM trials
-                 WHERE run = ?1 AND id > ?2 ORDER BY id",
-            )
-            .map_err(|e| self.fail(e))?;
-        let rows: Vec<(i64, TrialRow)> = query
-            .query_map(params![run.header.id, last], |r| Ok((r.get(0)?, TrialRow::read(r)?)))
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))?;
+        let sql =
+            "SELECT id, cell, block, position, started_at, seconds, seed, outcome, notes, turns FROM trials
+                   WHERE run = ?1 AND id > ?2 ORDER BY id";
+        let rows: Vec<(i64, TrialRow)> =
+            self.rows(sql, params![run.header.id, last], |r| Ok((r.get(0)?, TrialRow::read(r)?)))?;
         let last = rows.last().map_or(last, |(id, _)| *id);
         for (id, row) in rows {
             let mut trial = row.decode()?;
@@ -53,48 +43,28 @@ impl Store {
     }
 
     pub(super) fn load_cells(&self, run: &str) -> Result<Vec<CellRecord>, StoreError> {
-        let records = self.strings("SELECT record FROM cells WHERE run = ?1 ORDER BY idx", run)?;
+        let sql = "SELECT record FROM cells WHERE run = ?1 ORDER BY idx";
+        let records: Vec<String> = self.rows(sql, [run], |r| r.get(0))?;
         records.iter().map(|text| from_json(text)).collect()
     }
 
     fn load_samples(&self, trial: i64) -> Result<Vec<Sample>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare_cached(
-                "SELECT role, kind, mark, at_ns, name, value, source FROM samples WHERE trial = ?1 ORDER BY rowid",
-            )
-            .map_err(|e| self.fail(e))?;
-        query
-            .query_map([trial], |r| {
-                let kind: String = r.get(1)?;
-                Ok(Sample {
-                    role: r.get(0)?,
-                    kind: SampleKind::parse(&kind).unwrap_or(SampleKind::Counter),
-                    mark: r.get(2)?,
-                    at_ns: r.get(3)?,
-                    name: r.get(4)?,
-                    value: r.get(5)?,
-                    source: r.get(6)?,
-                })
-            })
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))
+        let sql = "SELECT role, kind, mark, at_ns, name, value, source FROM samples WHERE trial = ?1 ORDER BY rowid";
+        let rows: Vec<Result<Sample, StoreError>> = self.rows(sql, [trial], |r| {
+            let kind: String = r.get(1)?;
+            let Some(kind) = SampleKind::parse(&kind) else {
+                return Ok(Err(StoreError::Damaged(format!("sample kind {kind:?} of trial {trial}"))));
+            };
+            let (role, mark, at_ns) = (r.get(0)?, r.get(2)?, r.get(3)?);
+            let (name, value, source) = (r.get(4)?, r.get(5)?, r.get(6)?);
+            Ok(Ok(Sample { role, kind, mark, at_ns, name, value, source }))
+        })?;
+        rows.into_iter().collect()
     }
 
     fn load_histograms(&self, trial: i64) -> Result<Vec<(String, String, Encoded)>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare_cached("SELECT role, name, data FROM histograms WHERE trial = ?1 ORDER BY rowid")
-            .map_err(|e| self.fail(e))?;
-        query
-            .query_map([trial], |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, String>(2)?.into())))
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))
-    }
-
-    fn strings(&self, sql: &str, run: &str) -> Result<Vec<String>, StoreError> {
-        let mut query = self.connection.prepare(sql).map_err(|e| self.fail(e))?;
-        query.query_map([run], |r| r.get(0)).and_then(Iterator::collect).map_err(|e| self.fail(e))
+        let sql = "SELECT role, name, data FROM histograms WHERE trial = ?1 ORDER BY rowid";
+        self.rows(sql, [trial], |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, String>(2)?.into())))
     }
 }
 
@@ -151,7 +121,7 @@ pub(super) fn run_of(header: &str, status: &str, stopped_because: String) -> Res
         header: from_json(header)?,
         status: RunStatus::parse(status)
             .ok_or_else(|| StoreError::Damaged(format!("run status {status:?}")))?,
-        stopped_because,
+        stopped_because: stopped_because.try_into().map_err(StoreError::Damaged)?,
         cells: Vec::new(),
         trials: Vec::new(),
     })

@@ -3,9 +3,8 @@
 //! known when a run starts.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::load::run_of;
 use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, from_json, json};
 
 /// A run in a list.
@@ -44,7 +43,6 @@ pub struct Listing<'a> {
 
 impl Listing<'_> {
     /// The newest runs of all workloads.
-    #[must_use]
     pub fn newest(most: usize) -> Listing<'static> {
         Listing { workload: None, skip: 0, most }
     }
@@ -65,7 +63,6 @@ impl Store {
     /// Lists runs, newest first, without headers and cells.
     pub fn list(&self, listing: Listing<'_>) -> Result<Vec<Listed>, StoreError> {
         let only = if listing.workload.is_some() { "WHERE r.workload = ?3" } else { "WHERE ?3 IS NULL" };
-        let mut query = self.connection.prepare_cached(&list_sql(only)).map_err(|e| self.fail(e))?;
         let texts = |row: &rusqlite::Row<'_>| {
             let text: [String; 8] = [
                 row.get(0)?,
@@ -79,12 +76,10 @@ impl Store {
             ];
             Ok((text, row.get::<_, Option<String>>(8)?))
         };
-        let rows = query
-            .query_map(params![listing.most, listing.skip, listing.workload], texts)
-            .map_err(|e| self.fail(e))?;
-        rows.map(|row| {
-            let ([id, workload, started_at, status, stopped_because, preset, contenders, command], outcome) =
-                row.map_err(|e| self.fail(e))?;
+        let rows =
+            self.rows(&list_sql(only), params![listing.most, listing.skip, listing.workload], texts)?;
+        let listed = |(texts, outcome): ([String; 8], Option<String>)| {
+            let [id, workload, started_at, status, stopped_because, preset, contenders, command] = texts;
             Ok(Listed {
                 started_at: started_at
                     .parse()
@@ -99,42 +94,29 @@ impl Store {
                 preset,
                 outcome,
             })
-        })
-        .collect()
+        };
+        rows.into_iter().map(listed).collect()
     }
 
     /// The number of runs of each workload, by name.
     pub fn workloads(&self) -> Result<Vec<(String, usize)>, StoreError> {
         let sql = "SELECT workload, count(*) FROM runs GROUP BY workload ORDER BY workload";
-        let mut query = self.connection.prepare_cached(sql).map_err(|e| self.fail(e))?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        rows.and_then(Iterator::collect).map_err(|e| self.fail(e))
+        self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// Loads runs with their cells, without trials, newest first.
     pub fn runs(&self, most: usize) -> Result<Vec<Run>, StoreError> {
-        let sql =
-            "SELECT header, status, stopped_because FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1";
-        let mut query = self.connection.prepare(sql).map_err(|e| self.fail(e))?;
-        let rows = query
-            .query_map([most], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
-            })
-            .map_err(|e| self.fail(e))?;
-        rows.map(|row| {
-            let (header, status, why) = row.map_err(|e| self.fail(e))?;
-            let mut run = run_of(&header, &status, why)?;
-            run.cells = self.load_cells(&run.header.id)?;
-            Ok(run)
-        })
-        .collect()
+        let sql = "SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT ?1";
+        let ids: Vec<String> = self.rows(sql, [most], |row| row.get(0))?;
+        ids.iter().map(|id| self.load_head(id)).collect()
     }
 
     /// The stored digest of a run, if this version of the code wrote it.
     pub fn digest(&self, run: &str, version: u32) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT digest FROM overviews WHERE run = ?1 AND digest_version = ?2";
-        let mut query = self.connection.prepare_cached(sql).map_err(|e| self.fail(e))?;
-        query.query_row(params![run, version], |row| row.get(0)).optional().map_err(|e| self.fail(e))
+        self.value(
+            "SELECT digest FROM overviews WHERE run = ?1 AND digest_version = ?2",
+            params![run, version],
+        )
     }
 
     /// Stores the outcome and the digest of a finished run.
@@ -149,8 +131,7 @@ impl Store {
             return Ok(());
         }
         let sql = "UPDATE overviews SET outcome = ?3, digest_version = ?2, digest = ?4 WHERE run = ?1";
-        let kept = self.connection.execute(sql, params![run, version, outcome, digest]);
-        kept.map(drop).map_err(|e| self.fail(e))
+        self.execute(sql, params![run, version, outcome, digest])
     }
 
     /// A number that changes when another process writes to the store.

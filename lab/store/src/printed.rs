@@ -57,22 +57,19 @@ fn block() -> String {
 
 impl Printed {
     /// The verdicts that this program prints.
-    #[must_use]
     pub fn of(verdicts: &[Verdict]) -> Printed {
         Printed { netdyno: env!("CARGO_PKG_VERSION").to_owned(), verdicts: verdicts.to_vec() }
     }
 
     /// The stored form.
-    #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("verdicts hold nothing that JSON cannot")
     }
 
     /// The differences from recomputed verdicts, one line each.
-    #[must_use]
     pub fn differences(&self, verdicts: &[Verdict]) -> Vec<String> {
         let of = |all: &[Verdict], one: &Verdict| all.iter().find(|v| is_of(v, one)).cloned();
-        let told = |printed: &Verdict| match of(verdicts, printed) {
+        let changed = |printed: &Verdict| match of(verdicts, printed) {
             None => Some(format!("{}: printed {}, now none", name(printed), claim(printed))),
             Some(now) if !agrees(printed, &now) => {
                 Some(format!("{}: printed {}, now {}", name(printed), claim(printed), claim(&now)))
@@ -81,7 +78,7 @@ impl Printed {
         };
         let new = verdicts.iter().filter(|now| of(&self.verdicts, now).is_none());
         let new = new.map(|now| format!("{}: printed none, now {}", name(now), claim(now)));
-        self.verdicts.iter().filter_map(told).chain(new).collect()
+        self.verdicts.iter().filter_map(changed).chain(new).collect()
     }
 }
 

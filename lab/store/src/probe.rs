@@ -44,7 +44,6 @@ impl ProbeKind {
         [ProbeKind::Kernel, ProbeKind::Syscalls, ProbeKind::Allocations, ProbeKind::Profile];
 
     /// The name in the store and in texts.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             ProbeKind::Kernel => "kernel",

@@ -14,25 +14,15 @@ impl Store {
         role: &str,
         probe: &Probe,
     ) -> Result<(), StoreError> {
-        self.connection
-            .execute(
-                "INSERT OR REPLACE INTO probes (run, cell, role, kind, record) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![run, cell, role, probe.kind.as_str(), json(probe)],
-            )
-            .map_err(|e| self.fail(e))?;
-        Ok(())
+        let sql = "INSERT OR REPLACE INTO probes (run, cell, role, kind, record) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.execute(sql, params![run, cell, role, probe.kind.as_str(), json(probe)])
     }
 
     /// The probes of a cell, by role.
     pub fn probes(&self, run: &str, cell: usize) -> Result<Vec<(String, Probe)>, StoreError> {
-        let mut query = self
-            .connection
-            .prepare("SELECT role, record FROM probes WHERE run = ?1 AND cell = ?2 ORDER BY role, kind")
-            .map_err(|e| self.fail(e))?;
-        let rows: Vec<(String, String)> = query
-            .query_map(params![run, cell], |r| Ok((r.get(0)?, r.get(1)?)))
-            .and_then(Iterator::collect)
-            .map_err(|e| self.fail(e))?;
+        let sql = "SELECT role, record FROM probes WHERE run = ?1 AND cell = ?2 ORDER BY role, kind";
+        let rows: Vec<(String, String)> =
+            self.rows(sql, params![run, cell], |r| Ok((r.get(0)?, r.get(1)?)))?;
         rows.into_iter().map(|(role, record)| Ok((role, from_json(&record)?))).collect()
     }
 }

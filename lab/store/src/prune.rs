@@ -5,7 +5,8 @@ use rusqlite::params;
 use super::{Store, StoreError};
 
 /// The rows of a run, referencing rows first.
-const ROWS: [&str; 8] = [
+const ROWS: [&str; 9] = [
+    "DELETE FROM imported WHERE run = ?1",
     "DELETE FROM printed WHERE run = ?1",
     "DELETE FROM probes WHERE run = ?1",
     "DELETE FROM samples WHERE trial IN (SELECT id FROM trials WHERE run = ?1)",
@@ -20,13 +21,7 @@ impl Store {
     /// Removes a run with all its samples, unless a process is measuring it. `run` is a full id.
     pub fn remove(&mut self, run: &str) -> Result<(), StoreError> {
         let _claim = self.claim(run)?;
-        let path = self.path.clone();
-        let fail = |source| StoreError::Sqlite { path: path.clone(), source };
-        let tx = self.connection.transaction().map_err(fail)?;
-        for rows in ROWS {
-            tx.execute(rows, params![run]).map_err(fail)?;
-        }
-        tx.commit().map_err(fail)
+        self.in_one(|tx| ROWS.iter().try_for_each(|rows| tx.execute(rows, params![run]).map(drop)))
     }
 
     /// Returns the space of removed rows to the file system; the result is its size in bytes.

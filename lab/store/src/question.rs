@@ -7,8 +7,6 @@ use netdyno_lab_manifest::ParamValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::planned::PlannedCell;
-
 /// A ratio to determine, as precisely as its relation requires.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
@@ -70,22 +68,7 @@ pub enum Is {
 }
 
 impl Side {
-    /// Whether this side is the given cell. Ceilings and second copies are never sides.
-    #[must_use]
-    pub fn is(&self, cell: &PlannedCell) -> bool {
-        let who = match &self.contender {
-            Some(name) => cell.contenders.iter().all(|(role, n)| n == name || cell.partners.contains(role)),
-            None => self.roles.iter().all(|(role, name)| cell.contenders.get(role) == Some(name)),
-        };
-        let at = self.at.iter().all(|(name, value)| match (cell.params.get(name), value.number()) {
-            (Some(given), Some(number)) => given.number() == Some(number),
-            (given, _) => given == Some(value),
-        });
-        who && at && !cell.ceiling && !cell.again
-    }
-
     /// `one at rate=100`, `load > server`.
-    #[must_use]
     pub fn label(&self) -> String {
         let who = match (&self.contender, self.figure) {
             (Some(name), _) => name.clone(),

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Side, StoreError};
 use crate::Host;
-use crate::PlannedCell;
 use crate::code_lines::CodeLines;
 use crate::samples::Sample;
 use netdyno_lab_manifest::{Expected, Params, Workload};
@@ -99,6 +98,9 @@ pub struct Settings {
     /// The tolerated regression, relative, if requested: the run measures until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regression: Option<f64>,
+    /// An undecided regression counts as one, so that a resumed run keeps its exit code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fail_on_undecided: bool,
     /// The equalised property, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal: Option<crate::Equal>,
@@ -108,7 +110,7 @@ pub struct Settings {
 }
 
 /// A combination of contenders and parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellRecord {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
@@ -148,29 +150,27 @@ impl CellRecord {
     }
 
     /// The contender, if the same one plays all compared roles.
-    #[must_use]
     pub fn contender(&self) -> Option<&str> {
         let mut names = self.compared().map(|(_, name)| name);
         let first = names.next()?;
         names.all(|n| n == first).then_some(first)
     }
 
-    /// The planned cell.
-    #[must_use]
-    pub fn planned(&self) -> PlannedCell {
-        PlannedCell {
+    /// The cell as it was planned, without results.
+    pub fn planned(&self) -> CellRecord {
+        CellRecord {
             contenders: self.contenders.clone(),
             partners: self.partners.clone(),
             params: self.params.clone(),
             ceiling: self.ceiling,
             again: self.again,
             stalled: self.stalled,
+            ..CellRecord::default()
         }
     }
 
     /// `pion`, `pion (again)`, `pion (2 % stalled)`, or `pion > aiortc` in the order of the workload's roles.
     /// Partners are omitted.
-    #[must_use]
     pub fn label(&self, roles: &[String]) -> String {
         if let Some(one) = self.contender() {
             return match (self.again, self.stalled) {
@@ -190,10 +190,11 @@ fn is_zero(n: &u32) -> bool {
 }
 
 /// The status of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellStatus {
     /// Not measured yet.
+    #[default]
     Planned,
     /// Every trial so far succeeded.
     Ok,
@@ -248,7 +249,6 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// The name in the store.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             RunStatus::Running => "running",
@@ -261,6 +261,56 @@ impl RunStatus {
         [RunStatus::Running, RunStatus::Finished, RunStatus::Interrupted]
             .into_iter()
             .find(|s| s.as_str() == text)
+    }
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
+pub enum StopReason {
+    /// It has not stopped.
+    #[default]
+    Running,
+    /// Every question is answered.
+    Decided,
+    /// No contender is left that can run.
+    NothingLeft,
+    /// The budget is spent.
+    Budget,
+    /// The limit of blocks or sessions is reached.
+    BlockLimit,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl StopReason {
+    const TEXTS: [(StopReason, &str); 6] = [
+        (StopReason::Running, ""),
+        (StopReason::Decided, "decided"),
+        (StopReason::NothingLeft, "nothing left to measure"),
+        (StopReason::Budget, "budget"),
+        (StopReason::BlockLimit, "block limit"),
+        (StopReason::Interrupted, "interrupted"),
+    ];
+
+    /// The text in reports and in the store; empty if the run has not stopped.
+    pub fn as_str(self) -> &'static str {
+        Self::TEXTS.iter().find(|(reason, _)| *reason == self).map_or("", |(_, text)| text)
+    }
+}
+
+impl From<StopReason> for &'static str {
+    fn from(reason: StopReason) -> &'static str {
+        reason.as_str()
+    }
+}
+
+impl TryFrom<String> for StopReason {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<StopReason, String> {
+        let known = Self::TEXTS.iter().find(|(_, known)| *known == text);
+        known.map(|(reason, _)| *reason).ok_or_else(|| format!("the reason {text:?} to stop"))
     }
 }
 
@@ -310,19 +360,16 @@ pub struct Turns {
 
 impl Turns {
     /// The pairs of marks of the turns.
-    #[must_use]
     pub fn marks(&self) -> Vec<(u64, u64)> {
         (0..self.count).map(Self::marks_of).collect()
     }
 
     /// The marks of the stretch.
-    #[must_use]
     pub fn stretch_marks(&self) -> Option<(u64, u64)> {
         self.stretch.then(|| Self::marks_of(self.count))
     }
 
     /// The marks at the ends of a turn.
-    #[must_use]
     pub fn marks_of(turn: u32) -> (u64, u64) {
         (2 * u64::from(turn), 2 * u64::from(turn) + 1)
     }
@@ -365,22 +412,35 @@ pub struct Run {
     /// Its status.
     pub status: RunStatus,
     /// Why it stopped.
-    pub stopped_because: String,
+    pub stopped_because: StopReason,
     /// Its cells.
     pub cells: Vec<CellRecord>,
     /// Its trials.
     pub trials: Vec<TrialRecord>,
 }
 
+impl CellRecord {
+    /// Whether this cell is the given side. Ceilings and second copies are never sides.
+    pub fn is_side(&self, side: &Side) -> bool {
+        let who = match &side.contender {
+            Some(name) => self.contenders.iter().all(|(role, n)| n == name || self.partners.contains(role)),
+            None => side.roles.iter().all(|(role, name)| self.contenders.get(role) == Some(name)),
+        };
+        let at = side.at.iter().all(|(name, value)| match (self.params.get(name), value.number()) {
+            (Some(given), Some(number)) => given.number() == Some(number),
+            (given, _) => given == Some(value),
+        });
+        who && at && !self.ceiling && !self.again
+    }
+}
+
 impl Run {
     /// The first cell of this side.
-    #[must_use]
     pub fn cell_of(&self, side: &Side) -> Option<usize> {
-        self.cells.iter().position(|cell| side.is(&cell.planned()))
+        self.cells.iter().position(|cell| cell.is_side(side))
     }
 
     /// Seconds of measuring so far. Failed trials do not count, because their contender never runs again.
-    #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         // Each side of a session lasts as long as the session.
         let good = self.trials.iter().filter(|t| t.outcome == Outcome::Ok);

@@ -1,6 +1,6 @@
 //! The store, by round trips, kills and damage.
 
-use super::fixture::{Contender, run, write};
+use super::fixture::{CannedContender, run, write};
 use super::*;
 use crate::code_lines::{CodeLines, LineCount};
 
@@ -8,8 +8,8 @@ fn made_up() -> Run {
     let status = CellStatus::Ok;
     run(
         &[
-            Contender { name: "base", status, rates: &[1000, 1010, 990], sink_cpu_percent: 99 },
-            Contender { name: "rival", status, rates: &[2000, 2010, 1990], sink_cpu_percent: 40 },
+            CannedContender { name: "base", status, rates: &[1000, 1010, 990], sink_cpu_percent: 99 },
+            CannedContender { name: "rival", status, rates: &[2000, 2010, 1990], sink_cpu_percent: 40 },
         ],
         None,
     )
@@ -67,7 +67,7 @@ fn runs_are_found_by_a_prefix_of_their_id() {
     assert!(matches!(store.find("2027"), Err(StoreError::NoRun(_))));
     assert!(matches!(store.find_unfinished(), Err(StoreError::NoneUnfinished)));
     let first = "20260101-120000-0007";
-    store.set_status(first, RunStatus::Interrupted, "").unwrap();
+    store.set_status(first, RunStatus::Interrupted, StopReason::Interrupted).unwrap();
     assert_eq!(store.find_unfinished().unwrap(), first, "not the newest, which is finished");
     let claim = store.claim(first).unwrap();
     assert!(matches!(store.claim(first), Err(StoreError::Busy(_))));
@@ -97,6 +97,29 @@ fn errors_name_cause_and_remedy() {
     Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
     check(&newer, "format 99");
     assert!(matches!(Store::open(&folder.path().join("x.db")).unwrap().load("x"), Err(StoreError::NoRun(_))));
+}
+
+/// A counter would be a wrong guess.
+#[test]
+fn an_unknown_sample_kind_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
+    let run = made_up();
+    write(&mut store, &run);
+    store.connection.execute("UPDATE samples SET kind = 'gauge' WHERE rowid = 1", []).unwrap();
+    let error = store.load(&run.header.id).unwrap_err().to_string();
+    assert!(error.contains("damaged") && error.contains("gauge"), "{error}");
+}
+
+#[test]
+fn an_id_is_taken_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
+    let run = made_up();
+    store.begin_run(&run.header, &run.cells).unwrap();
+    let again = store.begin_run(&run.header, &run.cells);
+    assert!(matches!(&again, Err(StoreError::Taken(id)) if *id == run.header.id), "{again:?}");
+    assert!(!store.is_imported(&run.header.id).unwrap());
 }
 
 #[test]
@@ -194,7 +217,7 @@ fn lists_agree_with_the_runs() {
         (Some("all is well"), Some("{}"))
     );
     assert_eq!(store.digest(&listed.id, 2).unwrap(), None, "made by another version");
-    store.set_status(&listed.id, RunStatus::Running, "").unwrap();
+    store.set_status(&listed.id, RunStatus::Running, StopReason::Running).unwrap();
     assert_eq!((outcome(&store), store.digest(&listed.id, 1).unwrap()), (None, None), "it goes on");
     store.remove(&listed.id).unwrap();
     assert_eq!(store.list(Listing::newest(9)).unwrap().len(), 4);

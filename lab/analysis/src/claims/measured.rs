@@ -200,14 +200,14 @@ pub(super) fn interval(logs: &[f64], alpha: f64) -> Result<Interval, &'static st
 mod tests {
     use super::*;
     use netdyno_lab_manifest::ParamValue;
-    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_lab_store::fixture::{self, CannedContender};
 
     fn named(name: &str) -> Side {
         Side { contender: Some(name.to_owned()), ..Side::default() }
     }
 
     fn run(rates: &[(&'static str, CellStatus, &'static [u64])]) -> Run {
-        let one = |(name, status, rates): &(&'static str, CellStatus, &'static [u64])| Contender {
+        let one = |(name, status, rates): &(&'static str, CellStatus, &'static [u64])| CannedContender {
             name,
             status: *status,
             rates,

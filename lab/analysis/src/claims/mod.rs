@@ -72,13 +72,15 @@ pub fn load(file: &Path) -> Result<Loaded, ManifestError> {
 /// Every defect of the first invalid file, or two articles with one id.
 pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
     let folder = folder(root);
-    let mut files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries
-            .filter_map(|e| Some(e.ok()?.path()))
-            .filter(|p| p.extension().is_some_and(|e| e == "toml"))
-            .collect(),
-        Err(_) => Vec::new(),
+    let unreadable =
+        |e: std::io::Error| ManifestError::Unreadable { file: folder.clone(), reason: e.to_string() };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries.collect::<Result<Vec<_>, _>>().map_err(unreadable)?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => return Err(unreadable(e)),
     };
+    let paths = entries.into_iter().map(|e| e.path());
+    let mut files: Vec<PathBuf> = paths.filter(|p| p.extension().is_some_and(|e| e == "toml")).collect();
     files.sort();
     files.truncate(ARTICLES_MAX);
     let mut all: Vec<Loaded> = Vec::new();
@@ -112,4 +114,18 @@ pub fn named<'a>(article: &'a Article, wanted: Option<&str>) -> Result<Vec<&'a A
         return Err(ManifestError::unknown("claim", wanted, article.claims.iter().map(|c| &c.id)));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_folder_has_no_claims() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(load_all(root.path()).unwrap().is_empty());
+        std::fs::write(folder(root.path()), "").unwrap();
+        let error = load_all(root.path()).unwrap_err().to_string();
+        assert!(error.contains("cannot be read"), "{error}");
+    }
 }

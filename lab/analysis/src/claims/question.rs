@@ -14,7 +14,7 @@ use super::region::{Finding, Region};
 use crate::duels::{self, Duels};
 use crate::verdicts::{baseline_among, groups};
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::PlannedCell;
+use netdyno_lab_store::CellRecord;
 use netdyno_lab_store::{CellStatus, Run};
 use netdyno_lab_store::{Question, Side};
 
@@ -96,17 +96,18 @@ fn of_claim(claim: &ArticleClaim, known: Option<&JudgedClaim>, method: &str) -> 
 
 /// Keeps the cells that questions refer to, and the baselines of those that are compared in duels.
 pub fn keep_asked(
-    cells: &mut Vec<PlannedCell>,
+    cells: &mut Vec<CellRecord>,
     questions: &[Question],
     baseline: Option<&str>,
-    in_duels: impl Fn(&PlannedCell) -> bool,
+    in_duels: impl Fn(&CellRecord) -> bool,
 ) {
-    let is_asked =
-        |cell: &PlannedCell| questions.iter().any(|q| q.a.is(cell) || q.b.figure.is_none() && q.b.is(cell));
-    let asked: Vec<PlannedCell> = cells.iter().filter(|cell| is_asked(cell)).cloned().collect();
-    let has_rival = |cell: &PlannedCell| asked.iter().any(|other| other.params == cell.params);
+    let is_asked = |cell: &CellRecord| {
+        questions.iter().any(|q| cell.is_side(&q.a) || q.b.figure.is_none() && cell.is_side(&q.b))
+    };
+    let asked: Vec<CellRecord> = cells.iter().filter(|cell| is_asked(cell)).cloned().collect();
+    let has_rival = |cell: &CellRecord| asked.iter().any(|other| other.params == cell.params);
     let named = |name: &str| Side { contender: Some(name.to_owned()), ..Side::default() };
-    let is_baseline = |cell: &PlannedCell| baseline.is_some_and(|name| named(name).is(cell));
+    let is_baseline = |cell: &CellRecord| baseline.is_some_and(|name| cell.is_side(&named(name)));
     cells.retain(|cell| asked.contains(cell) || is_baseline(cell) && in_duels(cell) && has_rival(cell));
 }
 

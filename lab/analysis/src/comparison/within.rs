@@ -160,11 +160,12 @@ mod tests {
     use crate::load::Load;
     use crate::report::build;
     use netdyno_lab_store::CellStatus;
-    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_lab_store::fixture::{self, CannedContender};
     use netdyno_stats::RegressionClaim::{NoRegression, Regression, Undecided};
 
     fn report(from: &[u64], to: &[u64]) -> Report {
-        let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+        let contender =
+            |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
         build(&fixture::run(&[contender("base", from), contender("head", to)], None)).unwrap()
     }
 

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
 use super::*;
-use netdyno_lab_store::fixture::{self, Contender};
+use netdyno_lab_store::fixture::{self, CannedContender};
 use netdyno_lab_store::{CellStatus, Turns};
 
 #[test]
@@ -61,7 +61,7 @@ fn totals_use_the_latest_reading_not_the_greatest_mark() {
 
 #[test]
 fn a_quantile_between_two_groups_is_detected() {
-    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let only = CannedContender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let mut metric = netdyno_lab_manifest::dummy::workload().metrics.remove(0);
     metric.from =
@@ -86,7 +86,7 @@ fn encoded(histogram: &Histogram<u64>) -> String {
 
 #[test]
 fn quantiles_in_turns_need_few_interrupted_echoes() {
-    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let only = CannedContender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let value_of = |trial: &TrialRecord, q| pool::of_trial_quantile(trial, "sink", "latency", q).value;
     // One connection, frozen five times: half of the 1 % of 1,000 echoes beyond p99.
@@ -123,7 +123,7 @@ fn quantiles_in_turns_need_few_interrupted_echoes() {
 /// Curves end at the same quantile as tables.
 #[test]
 fn a_curve_in_turns_ends_at_the_first_affected_quantile() {
-    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let only = CannedContender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let mut histogram = Histogram::<u64>::new(3).unwrap();
     (1..=1000).for_each(|value| histogram.record(value).unwrap());
@@ -144,7 +144,7 @@ fn a_curve_in_turns_ends_at_the_first_affected_quantile() {
 
 #[test]
 fn meter_readings_at_a_moment_and_growth() {
-    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+    let only = CannedContender { name: "x", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let reading = |role: &str, mark, value| Sample {
         role: role.to_owned(),
@@ -187,7 +187,7 @@ fn meter_readings_at_a_moment_and_growth() {
 
 #[test]
 fn a_unit_can_have_several_increments() {
-    let only = Contender { name: "x", status: CellStatus::Ok, rates: &[1200], sink_cpu_percent: 10 };
+    let only = CannedContender { name: "x", status: CellStatus::Ok, rates: &[1200], sink_cpu_percent: 10 };
     let mut trial = fixture::run(&[only], None).trials.remove(0);
     let parts = trial.samples.iter().filter(|s| s.role == "sink" && s.name == "cpu_ns");
     let parts: Vec<Sample> = parts.map(|s| Sample { name: "cpu_user_ns".to_owned(), ..s.clone() }).collect();

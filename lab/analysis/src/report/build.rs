@@ -49,7 +49,7 @@ fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
         title: workload.title.clone(),
         started_at: header.started_at.to_string(),
         status: run.status,
-        stopped_because: run.stopped_because.clone(),
+        stopped_because: run.stopped_because.as_str().to_owned(),
         blocks,
         compared_by: compared.method().to_owned(),
         no_duels: compared.no_duels.clone(),

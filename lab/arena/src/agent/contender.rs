@@ -51,11 +51,11 @@ pub(crate) struct Contender {
 impl Contender {
     /// Starts the supervisor and waits until it has started the contender.
     pub(crate) fn start(launch: &Launch, entrances: Vec<File>) -> Result<Self, String> {
-        let told = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
+        let context = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
         // If the supervisor dies, its orphans are reparented to this process.
-        set_child_subreaper(true).map_err(told("PR_SET_CHILD_SUBREAPER"))?;
+        set_child_subreaper(true).map_err(context("PR_SET_CHILD_SUBREAPER"))?;
         let mut notes = Vec::new();
-        let private_pids = launch.private_pids
+        let private_pids = launch.spec.private_pids
             && unshare(CloneFlags::CLONE_NEWPID)
                 .inspect_err(|errno| {
                     notes.push(format!("no PID namespace ({errno}): processes are killed one by one"))
@@ -64,7 +64,7 @@ impl Contender {
         if private_pids {
             notes.push("PID namespace".to_owned());
         }
-        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(told("pipe"));
+        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(context("pipe"));
         let (stdin, stdout, stderr, report, lifeline) = (pipe()?, pipe()?, pipe()?, pipe()?, pipe()?);
         let ends = Ends {
             stdin: stdin.0,
@@ -74,7 +74,7 @@ impl Contender {
             lifeline: lifeline.0,
         };
         let ours = [stdin.1, stdout.0, stderr.0, report.0];
-        match sys::fork_single_threaded().map_err(told("fork"))? {
+        match sys::fork_single_threaded().map_err(context("fork"))? {
             ForkResult::Child => {
                 // Our ends must not stay open in the child, or end of file would never be seen.
                 drop((ours, lifeline.1));

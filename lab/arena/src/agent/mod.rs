@@ -17,7 +17,7 @@ use nix::sched::{CloneFlags, setns};
 use super::cgroup::{self, Cgroup};
 use super::freezer::Freezer;
 use super::limits::{MAX_CONTROL_LINE_BYTES, READ_BYTES};
-use super::messages::{AgentEvent, LabCommand, Launch, Namespaces};
+use super::messages::{AgentEvent, LabCommand, Launch, LaunchSpec, Namespaces};
 use super::sys;
 use crate::meter::{CpuSource, Meter, Tree};
 use contender::Contender;
@@ -35,9 +35,10 @@ pub fn run() -> io::Result<()> {
     let launch = match serde_json::from_slice(&line) {
         Ok(LabCommand::Launch(launch)) => launch,
         Ok(_) => return send(&failed("the first command must be `launch`")),
-        Err(error) => return send(&failed(&format!("`launch` not understood: {error}"))),
+        Err(error) => return send(&failed(&format!("cannot parse `launch`: {error}"))),
     };
-    let mut cgroup = Cgroup::create(&launch.cgroup, launch.memory_limit_bytes, launch.freezing);
+    let LaunchSpec { memory_limit_bytes, processes_max, freezing, .. } = launch.spec;
+    let mut cgroup = Cgroup::create(&launch.cgroup, memory_limit_bytes, processes_max, freezing);
     let last = match begin(&launch, &mut cgroup, commands) {
         Ok(mut agent) => agent.relay(&cgroup),
         Err(reason) => failed(&reason),
@@ -83,11 +84,11 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     };
     let memory_limited = cgroup.limits_memory();
     let started = AgentEvent::Started { pid: contender.pid, memory_limited, notes };
-    let freezer = Freezer::of(cgroup, launch.freezing);
-    let adapter = launch.is_adapter.then_some(contender.pid);
+    let freezer = Freezer::of(cgroup, launch.spec.freezing);
+    let adapter = launch.spec.is_adapter.then_some(contender.pid);
     let meter = Meter::new(tree, cpu, launch.net.clone(), adapter);
     send(&started).map_err(|error| format!("telling the lab: {error}"))?;
-    Ok(Agent::new(contender, meter, freezer, commands, launch.memory_limit_bytes))
+    Ok(Agent::new(contender, meter, freezer, commands, launch.spec.processes_max))
 }
 
 /// Opens both before entering either, since the user namespace revokes the right to open more.

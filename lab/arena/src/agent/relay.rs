@@ -12,11 +12,10 @@ use super::send;
 use super::stream::{FloodGuard, HeadAndTail, LineBuffer, LineTooLong, Read};
 use crate::cgroup::Cgroup;
 use crate::freezer::Freezer;
-use crate::limits::{
-    DRAIN_TIME, KILL_TIME, MAX_LINE_BYTES, READ_BYTES, STDERR_HEAD_BYTES, STDERR_TAIL_BYTES,
-};
+use crate::limits::{DRAIN_TIME, KILL_TIME, READ_BYTES, STDERR_HEAD_BYTES, STDERR_TAIL_BYTES};
 use crate::messages::{AgentEvent, EndedBy, Exit, LabCommand, Report};
 use crate::meter::Meter;
+use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 
 /// An agent with a running contender.
 pub(super) struct Agent {
@@ -29,7 +28,7 @@ pub(super) struct Agent {
     stderr: HeadAndTail,
     lab_is_there: bool,
     ended_by: EndedBy,
-    memory_limit_bytes: Option<u64>,
+    processes_max: u32,
     kill_deadline: Option<Instant>,
     end: Option<Report>,
 }
@@ -41,19 +40,19 @@ impl Agent {
         meter: Meter,
         freezer: Freezer,
         commands: LineBuffer,
-        memory_limit_bytes: Option<u64>,
+        processes_max: u32,
     ) -> Self {
         Self {
             contender,
             meter,
             freezer,
             commands,
-            lines: LineBuffer::new(MAX_LINE_BYTES),
+            lines: LineBuffer::new(LINE_BYTES_MAX),
             guard: FloodGuard::new(),
             stderr: HeadAndTail::new(STDERR_HEAD_BYTES, STDERR_TAIL_BYTES),
             lab_is_there: true,
             ended_by: EndedBy::Itself,
-            memory_limit_bytes,
+            processes_max,
             kill_deadline: None,
             end: None,
         }
@@ -84,7 +83,7 @@ impl Agent {
         }
         self.contender.reap_supervisor();
         self.drain(&mut buffer);
-        AgentEvent::Exited(Box::new(self.exit(cgroup.memory_kills())))
+        AgentEvent::Exited(Box::new(self.exit(cgroup)))
     }
 
     /// Sleeps until a file descriptor is ready; returns the ready ones.
@@ -187,7 +186,7 @@ impl Agent {
 
     fn flood(&mut self, reason: String) {
         self.contender.stop_reading_stdout();
-        self.lines = LineBuffer::new(MAX_LINE_BYTES);
+        self.lines = LineBuffer::new(LINE_BYTES_MAX);
         self.end_contender(EndedBy::Flood);
         self.tell(&AgentEvent::Flood { reason });
     }
@@ -226,18 +225,17 @@ impl Agent {
         }
     }
 
-    fn exit(&mut self, memory_kills: u64) -> Exit {
+    fn exit(&mut self, cgroup: &Cgroup) -> Exit {
         let (code, signal, usage, left_behind) = match self.end.take() {
             Some(Report::Ended { code, signal, usage, left_behind }) => {
                 (code, signal, Some(usage), left_behind)
             }
             _ => (None, None, None, 0),
         };
-        let by = if memory_kills > 0 { EndedBy::MemoryLimit } else { self.ended_by };
-        let reason = match (by, code, signal) {
+        let by = if cgroup.memory_kills() > 0 { EndedBy::MemoryLimit } else { self.ended_by };
+        let mut reason = match (by, code, signal) {
             (EndedBy::MemoryLimit, ..) => {
-                let limit = self.memory_limit_bytes.unwrap_or(0) >> 20;
-                format!("killed: exceeded the memory limit of {limit} MiB")
+                format!("killed: exceeded the memory limit of {}", cgroup.memory_limit)
             }
             (EndedBy::Lab, ..) => "killed by the lab".to_owned(),
             (EndedBy::LabGone, ..) => "killed: the lab is gone".to_owned(),
@@ -246,6 +244,9 @@ impl Agent {
             (EndedBy::Itself, None, Some(signal)) => format!("ended by {}", signal_name(signal)),
             (EndedBy::Itself, None, None) => "ended together with its supervisor".to_owned(),
         };
+        if cgroup.hit_process_limit() {
+            reason.push_str(&format!("; reached the limit of {} processes and threads", self.processes_max));
+        }
         Exit { code, signal, by, reason, usage, left_behind, stderr: self.stderr.text() }
     }
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use crate::limits::{MAX_LINE_BYTES, MAX_LINES_PER_SECOND, MAX_STDOUT_BYTES, READ_BYTES};
+use crate::limits::{MAX_LINES_PER_SECOND, MAX_STDOUT_BYTES, READ_BYTES};
+use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 
 /// Splits a stream into lines of limited length.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ impl FloodGuard {
             self.lines = 0;
         }
         let Ok(lines) = lines else {
-            return Err(format!("a line of more than {MAX_LINE_BYTES} bytes on stdout"));
+            return Err(format!("a line of more than {LINE_BYTES_MAX} bytes on stdout"));
         };
         self.lines = self.lines.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
         if self.lines > MAX_LINES_PER_SECOND {

@@ -58,17 +58,17 @@ pub(crate) fn run(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pid
 
 /// Sets up signals and orphan handling. The note says what is unavailable.
 fn prepare(private_pids: bool) -> Result<(SignalFd, Option<String>), String> {
-    let told = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
+    let context = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
-    mask.thread_block().map_err(told("blocking SIGCHLD"))?;
+    mask.thread_block().map_err(context("blocking SIGCHLD"))?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-        .map_err(told("signalfd"))?;
+        .map_err(context("signalfd"))?;
     let note = if private_pids {
-        set_pdeathsig(Signal::SIGKILL).map_err(told("PR_SET_PDEATHSIG"))?;
+        set_pdeathsig(Signal::SIGKILL).map_err(context("PR_SET_PDEATHSIG"))?;
         own_proc().err().map(|errno| format!("/proc shows the host's process numbers ({errno})"))
     } else {
-        set_child_subreaper(true).map_err(told("PR_SET_CHILD_SUBREAPER"))?;
+        set_child_subreaper(true).map_err(context("PR_SET_CHILD_SUBREAPER"))?;
         None
     };
     Ok((signals, note))
@@ -88,13 +88,13 @@ fn start(
     [stdin, stdout, stderr]: [OwnedFd; 3],
     entrances: Vec<File>,
 ) -> Result<i32, String> {
-    let [program, arguments @ ..] = launch.argv.as_slice() else {
+    let [program, arguments @ ..] = launch.spec.argv.as_slice() else {
         return Err("no command to run".to_owned());
     };
     let mut command = Command::new(program);
-    command.args(arguments).envs(launch.env.iter().cloned()).current_dir(&launch.cwd);
+    command.args(arguments).envs(launch.spec.env.iter().cloned()).current_dir(&launch.spec.cwd);
     command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
-    let cpus = launch.cpus.clone();
+    let cpus = launch.spec.cpus.clone();
     sys::before_exec(&mut command, move || {
         setsid()?;
         SigSet::empty().thread_set_mask()?;

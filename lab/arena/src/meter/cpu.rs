@@ -61,7 +61,7 @@ fn of_cpu_stat(text: &str, key: &str) -> Reading {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse::<u64>().ok());
     match value {
         Some(microseconds) => Reading::of(microseconds * 1_000, source),
-        None => Reading::not_measured(format!("{source}: not understood")),
+        None => Reading::not_measured(format!("{source}: not readable")),
     }
 }
 
@@ -71,7 +71,7 @@ fn of_cpuacct(usage: &Path, name: &str) -> Reading {
     match fs::read_to_string(usage.with_file_name(name)) {
         Ok(text) => match text.trim().parse() {
             Ok(value) => Reading::of(value, source),
-            Err(_) => Reading::not_measured(format!("{source}: not understood")),
+            Err(_) => Reading::not_measured(format!("{source}: not readable")),
         },
         Err(error) => Reading::not_measured(format!("{source}: {error}")),
     }
@@ -125,15 +125,15 @@ mod tests {
         fs::write(dir.join("cpuacct.usage"), "700\n").unwrap();
         fs::write(dir.join("cpuacct.usage_user"), "500\n").unwrap();
         let tree = Tree::new(0, None);
-        let told = |source: CpuSource| {
+        let reading = |source: CpuSource| {
             let cpu = source.read(&tree);
             [cpu.total, cpu.user, cpu.system].map(|reading| (reading.value, reading.source))
         };
-        let v2 = told(CpuSource::CgroupV2(dir.join("cpu.stat")));
+        let v2 = reading(CpuSource::CgroupV2(dir.join("cpu.stat")));
         assert_eq!(v2[0], (Some(30_000), "cgroup v2 cpu.stat usage_usec".to_owned()));
         assert_eq!(v2[1], (Some(20_000), "cgroup v2 cpu.stat user_usec".to_owned()));
-        assert_eq!(v2[2], (None, "cgroup v2 cpu.stat system_usec: not understood".to_owned()));
-        let v1 = told(CpuSource::CgroupV1(dir.join("cpuacct.usage")));
+        assert_eq!(v2[2], (None, "cgroup v2 cpu.stat system_usec: not readable".to_owned()));
+        let v1 = reading(CpuSource::CgroupV1(dir.join("cpuacct.usage")));
         assert_eq!(v1[0].0, Some(700));
         assert_eq!(v1[1], (Some(500), "cgroup v1 cpuacct.usage_user".to_owned()));
         assert!(v1[2].0.is_none() && v1[2].1.starts_with("cgroup v1 cpuacct.usage_sys: "), "{v1:?}");

@@ -35,17 +35,6 @@ impl Reading {
     pub(crate) fn not_measured(reason: impl Into<String>) -> Self {
         Self { value: None, source: reason.into() }
     }
-
-    /// The difference from an earlier reading; not measured if either was not, or if the count decreased.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        match (earlier.value, self.value) {
-            (Some(from), Some(to)) if to >= from => Self::of(to - from, self.source.clone()),
-            (Some(_), Some(_)) => Self::not_measured(format!("the count fell: {}", self.source)),
-            (None, _) => earlier.clone(),
-            (_, None) => self.clone(),
-        }
-    }
 }
 
 /// All readings of a contender's processes at one moment.
@@ -75,7 +64,6 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// All readings except those of the network, by field name.
-    #[must_use]
     pub fn readings(&self) -> [(&'static str, &Reading); 8] {
         [
             ("cpu_ns", &self.cpu_ns),
@@ -144,7 +132,6 @@ impl Meter {
 }
 
 /// The current `CLOCK_MONOTONIC` in nanoseconds: the clock of the contenders' counters.
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     // This clock exists on every Linux, and counts up from boot.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, to_ns)
@@ -157,16 +144,6 @@ fn to_ns(time: nix::sys::time::TimeSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_difference_needs_both_ends() {
-        let count = |value| Reading::of(value, "s");
-        let none = || Reading::not_measured("why");
-        assert_eq!(count(5).since(&count(3)), count(2));
-        assert_eq!(count(5).since(&none()), none());
-        assert_eq!(none().since(&count(5)), none());
-        assert_eq!(count(3).since(&count(5)).value, None);
-    }
 
     #[test]
     fn our_own_cost_can_be_read() {

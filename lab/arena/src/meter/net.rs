@@ -47,7 +47,6 @@ pub struct NetSnapshot {
 
 impl NetSnapshot {
     /// Every reading, by field name.
-    #[must_use]
     pub fn readings(&self) -> [(&'static str, &Reading); 7] {
         [
             ("bytes", &self.bytes),

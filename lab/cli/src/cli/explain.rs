@@ -69,7 +69,6 @@ pub enum Equalise {
 
 impl Equalise {
     /// The name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Equalise::Rcvbuf => "rcvbuf",

@@ -67,7 +67,7 @@ pub struct CompletionsArgs {
 pub struct DummyArgs {
     /// Fault to inject
     #[arg(long, value_enum)]
-    pub fault: Option<crate::dummy::Fault>,
+    pub fault: Option<crate::dummy::DummyFault>,
     /// Extra work per message; repeatable
     #[arg(long = "cost", value_enum)]
     pub costs: Vec<crate::dummy::Cost>,

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anstyle::AnsiColor;
 
-use super::lines::Lines;
+use super::plain_progress::PlainProgress;
 use super::{
-    CELL_FAILED, GOOD, INTERRUPTED, NOTHING_RAN, Outcome, builder, cancel_on_signal, catalog, print,
+    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, NOTHING_RAN, builder, cancel_on_signal, catalog, print,
 };
 use crate::cli::CheckArgs;
 use netdyno_lab_arena::{Arena, ArenaSpec};
@@ -16,7 +16,7 @@ use netdyno_lab_engine::build::{Availability, BuildError, BuildEvent, Builder, B
 use netdyno_lab_engine::plan::sweep;
 use netdyno_lab_engine::run::{apart, network_of};
 use netdyno_lab_engine::trial::probe::{Probed, probe};
-use netdyno_lab_engine::trial::{self, RoleSpec, TrialReport, TrialSpec, setup};
+use netdyno_lab_engine::trial::{self, TrialReport, TrialRole, TrialSpec, setup};
 use netdyno_lab_manifest::{
     Catalog, Contender, ManifestError, ParamValue, Params, Workload, version_matches,
 };
@@ -31,10 +31,7 @@ const MARKS_HZ: u32 = 10;
 const SEED: u64 = 20_260_101;
 
 /// Checks contenders one after the other.
-///
-/// # Errors
-/// If a name is unknown, or there is no catalogue.
-pub fn run(args: &CheckArgs) -> Outcome {
+pub fn run(args: &CheckArgs) -> CommandResult {
     let catalog = catalog(&args.contenders.iter().map(String::as_str).collect::<Vec<_>>())?;
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
@@ -157,7 +154,7 @@ fn check(
 ) -> Result<bool, Box<dyn std::error::Error>> {
     print(&format!("{}\n", contender.id()));
     let workload = catalog.workload(&contender.workload)?;
-    let lines = Lines::stderr();
+    let lines = PlainProgress::stderr();
     let mut builds: BTreeMap<&str, Built> = BTreeMap::new();
     for (role, player) in cast {
         if player.name != contender.name {
@@ -168,7 +165,7 @@ fn check(
         }
         let built = builder.build(player, &mut |event| {
             if event == BuildEvent::Started {
-                lines.say(&format!("  building {} ...", player.id()));
+                lines.print_line(&format!("  building {} ...", player.id()));
                 lines.doing(format!("building {}", player.id()));
             }
         })?;
@@ -192,7 +189,7 @@ fn check(
                 params,
                 &mut |event| {
                     if event == BuildEvent::Started {
-                        lines.say("  making the input ...");
+                        lines.print_line("  making the input ...");
                     }
                 },
             )?,
@@ -243,9 +240,9 @@ fn accepted<'a>(
 ) -> Result<(TrialSpec<'a>, TrialReport), BuildError> {
     let mut sets = sets.iter();
     let mut spec_of = || sets.next().map(&spec).transpose();
-    let mut next = spec_of()?.expect("the first preset's parameters are always there");
+    let mut next = spec_of()?.expect("every workload's first preset has parameters");
     loop {
-        let report = trial::run(&next, arena, cancel, &mut |_| {});
+        let report = trial::run(&next, arena, cancel, &mut |_| {}, None);
         let own = |role: &str| next.roles.iter().any(|r| r.name == *role && r.contender == contender.name);
         let refused = match &report.record.outcome {
             netdyno_lab_store::Outcome::Skipped { role, reason } if own(role) => reason.clone(),
@@ -306,7 +303,7 @@ fn with_stderr(seen: String, stderr: &str) -> String {
 fn odd_lines(
     checks: &mut Checks,
     spec: &TrialSpec<'_>,
-    role: &RoleSpec,
+    role: &TrialRole,
     arena: &Arena,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let good_setup = LabMessage::Setup(setup(spec, role)).to_line();

@@ -1,32 +1,31 @@
 //! `netdyno compare`: compares two revisions of a contender, or two stored runs.
 
+use std::time::Duration;
+
 use super::fail_conditions::FailConditions;
 use super::place;
 use super::progress::Progress;
 use super::{
-    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed,
+    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, code_of, keep_printed,
     print, quiet_catalog, render, tell,
 };
-use crate::cli::{CompareArgs, Format, ReportFormat, parse_fail_on};
+use crate::cli::{CompareArgs, Format, ReportFormat, RunArgs, parse_fail_on};
 use netdyno_lab_analysis::comparison::{self, Comparison};
 use netdyno_lab_engine::build::{BuildError, Builder};
 use netdyno_lab_engine::revisions::{self, WORKING_TREE};
-use netdyno_lab_engine::run::{Display, Ended, Engine, Request};
-use netdyno_lab_manifest::Catalog;
+use netdyno_lab_engine::run::{Display, Ended, Engine};
+use netdyno_lab_manifest::{Catalog, ManifestError};
 use netdyno_lab_store::{Store, StoreError};
 
 /// Default preset, if the workload has it.
 const PRESET: &str = "quick";
-/// Default measuring time in seconds.
-const BUDGET_S: f64 = 60.0;
+/// Default measuring time.
+const BUDGET: Duration = Duration::from_secs(60);
 /// Default limit of sessions. The budget is normally exhausted first.
 const SESSIONS_MAX: u32 = 1000;
 
 /// Compares, prints the changes, and applies the conditions of `--fail-on`.
-///
-/// # Errors
-/// If a name or revision is unknown, the two cannot be compared, or the run cannot start.
-pub fn run(args: &CompareArgs) -> Outcome {
+pub fn run(args: &CompareArgs) -> CommandResult {
     let project = place::project()?.unwrap_or_default();
     let asked = match args.fail_on.as_slice() {
         [] => {
@@ -64,7 +63,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
 }
 
 /// Compares two stored runs.
-fn runs(args: &CompareArgs, gate: &FailConditions, (from, to): (&str, &str)) -> Outcome {
+fn runs(args: &CompareArgs, gate: &FailConditions, (from, to): (&str, &str)) -> CommandResult {
     let store = Store::open(&Store::default_path())?;
     let load = |wanted: &str| store.load(&store.find(wanted)?);
     let (from, to) = match (load(from), load(to)) {
@@ -98,7 +97,7 @@ fn duel(
     gate: &FailConditions,
     (workload, contender): (&str, &str),
     revisions: (&str, &str),
-) -> Outcome {
+) -> CommandResult {
     let mut catalog = catalog(&[workload, contender])?;
     gate.check(catalog.workload(workload)?)?;
     let mut store = Store::open(&Store::default_path())?;
@@ -106,7 +105,7 @@ fn duel(
     let builder = builder(&catalog, &cancel)?;
     let mut add = |revision| revisions::add(&mut catalog, builder.cache(), (workload, contender), revision);
     let (from, to) = (add(revisions.0)?, add(revisions.1)?);
-    let resolved = request(args, gate.regression(), &catalog, workload, [&from, &to])?.resolve(&catalog)?;
+    let resolved = run_args(args, &catalog, workload, [&from, &to])?.resolve(gate, &catalog)?;
     let both = [
         (catalog.contender(workload, &from)?, from.as_str()),
         (catalog.contender(workload, &to)?, to.as_str()),
@@ -170,32 +169,29 @@ fn are_identical(
     Ok(identities[0] == identities[1])
 }
 
-fn request(
+/// The arguments of the run that compares two revisions.
+fn run_args(
     args: &CompareArgs,
-    regression: Option<f64>,
     catalog: &Catalog,
     workload: &str,
     [from, to]: [&String; 2],
-) -> Result<Request, Box<dyn std::error::Error>> {
+) -> Result<RunArgs, ManifestError> {
     let presets = &catalog.workload(workload)?.presets;
     let preset = presets.contains_key(PRESET).then(|| PRESET.to_owned());
-    Ok(Request {
-        workload: workload.to_owned(),
+    Ok(RunArgs {
+        workload: Some(workload.to_owned()),
         contenders: vec![from.clone(), to.clone()],
         baseline: Some(from.clone()),
         preset: args.preset.clone().or(preset),
         set: args.set.clone(),
-        budget_seconds: Some(args.budget.map_or(BUDGET_S, |budget| budget.as_secs_f64())),
+        budget: Some(args.budget.unwrap_or(BUDGET)),
         max_blocks: Some(args.max_blocks.unwrap_or(SESSIONS_MAX)),
         seed: args.seed,
         placement: args.placement,
         net: args.net.clone(),
         awake: args.awake,
         no_ceiling: true,
-        time_limits: 1.0,
-        regression,
-        command: crate::cmd::command_line(),
-        ..Request::default()
+        ..RunArgs::default()
     })
 }
 

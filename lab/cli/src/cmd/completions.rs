@@ -2,14 +2,11 @@
 
 use clap::CommandFactory;
 
-use super::{GOOD, Outcome};
+use super::{CommandResult, GOOD};
 use crate::cli::{Cli, CompletionsArgs};
 
 /// Prints a completion script.
-///
-/// # Errors
-/// None is expected.
-pub fn run(args: &CompletionsArgs) -> Outcome {
+pub fn run(args: &CompletionsArgs) -> CommandResult {
     clap_complete::generate(args.shell, &mut Cli::command(), "netdyno", &mut std::io::stdout());
     Ok(GOOD)
 }

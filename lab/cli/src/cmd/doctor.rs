@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 
 use super::{
-    CELL_FAILED, GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print, quiet_catalog,
+    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print, quiet_catalog,
 };
 use crate::cli::DoctorArgs;
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
@@ -34,10 +34,7 @@ const SESSIONS: u32 = 6;
 
 /// Prints the findings. With `--self-test`, tests the lab itself; with `--against-itself`, measures its false-positive rate; with
 /// `--resolve`, finds the smallest slowdown that it detects.
-///
-/// # Errors
-/// If there is no catalogue, or a mode cannot run here.
-pub fn run(args: &DoctorArgs) -> Outcome {
+pub fn run(args: &DoctorArgs) -> CommandResult {
     let cancel = cancel_on_signal()?;
     if args.self_test {
         return self_test(&cancel);
@@ -124,7 +121,7 @@ fn cost(what: &str, when: &str, share: Result<f64, String>) -> bool {
     }
 }
 
-fn self_test(cancel: &Arc<AtomicBool>) -> Outcome {
+fn self_test(cancel: &Arc<AtomicBool>) -> CommandResult {
     let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
     let mut good = cost("overhead of the lab", "while measuring", self_test::cost(COST_SECONDS, cancel));
     if cancelled() {

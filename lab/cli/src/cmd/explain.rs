@@ -7,9 +7,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::fail_conditions::FailConditions;
 use super::progress::Progress;
-use super::{GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, print};
-use crate::cli::{ExplainArgs, ExplainFormat};
+use super::{CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print};
+use crate::cli::{ExplainArgs, ExplainFormat, RunArgs};
 use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_analysis::explain::{explain, pair};
 use netdyno_lab_arena::{Arena, Awake, Topology};
@@ -17,7 +18,7 @@ use netdyno_lab_engine::build::Builder;
 use netdyno_lab_engine::plan;
 use netdyno_lab_engine::probe::{Bench, Scratch};
 use netdyno_lab_engine::revisions::{self, RevisionError};
-use netdyno_lab_engine::run::{Display, Ended, Engine, Request, arena_spec, roles};
+use netdyno_lab_engine::run::{Display, Ended, Engine, arena_spec, roles};
 use netdyno_lab_engine::trial::TrialSpec;
 use netdyno_lab_manifest::{Catalog, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
@@ -27,10 +28,7 @@ use netdyno_lab_store::probe::{Probe, ProbeKind};
 use netdyno_lab_store::{CellRecord, Settings, Store};
 
 /// Explains the difference, profiling whatever is not stored.
-///
-/// # Errors
-/// If there is no such run, workload or contender, or nothing can be measured here.
-pub fn run(args: &ExplainArgs) -> Outcome {
+pub fn run(args: &ExplainArgs) -> CommandResult {
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let id = match store.find(&args.of) {
@@ -47,7 +45,8 @@ pub fn run(args: &ExplainArgs) -> Outcome {
             let mut display = Progress::new();
             let (display, store, cancel) = (&mut display as &mut dyn Display, &mut store, &*cancel);
             let mut engine = Engine { catalog: &catalog, store, builder: &builder, display, cancel };
-            let (id, ended) = engine.start(&request(args, workload).resolve(&catalog)?)?;
+            let (id, ended) =
+                engine.start(&run_args(args, workload).resolve(&FailConditions::default(), &catalog)?)?;
             if ended == Ended::Interrupted {
                 return Ok(INTERRUPTED);
             }
@@ -109,21 +108,19 @@ fn add_revisions<'a>(
     Ok(())
 }
 
-fn request(args: &ExplainArgs, workload: &Workload) -> Request {
+fn run_args(args: &ExplainArgs, workload: &Workload) -> RunArgs {
     // A ceiling is measured like contenders, but cannot be the baseline.
     let is_bound = |name: &String| workload.ceiling.as_ref() == Some(name);
     let bounds = is_bound(&args.a) || is_bound(&args.b);
-    Request {
-        workload: args.of.clone(),
+    RunArgs {
+        workload: Some(args.of.clone()),
         contenders: vec![args.a.clone(), args.b.clone()],
         preset: args.preset.clone(),
         set: args.set.clone(),
         baseline: [&args.a, &args.b].into_iter().find(|name| !is_bound(name)).cloned(),
-        budget_seconds: args.budget.map(|b| b.as_secs_f64()),
+        budget: args.budget,
         no_ceiling: !bounds,
-        time_limits: 1.0,
-        command: crate::cmd::command_line(),
-        ..Request::default()
+        ..RunArgs::default()
     }
 }
 

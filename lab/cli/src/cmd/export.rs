@@ -4,17 +4,14 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{GOOD, Outcome, say};
+use super::{CommandResult, GOOD, print_line};
 use crate::cli::ExportArgs;
 use netdyno_lab_store::Printed;
 use netdyno_lab_store::export::{self, Exported};
 use netdyno_lab_store::{Run, Store};
 
 /// Writes a stored run and its printed verdicts to a file.
-///
-/// # Errors
-/// If there is no such run, or the file cannot be written; no partial file is left.
-pub fn run(args: &ExportArgs) -> Outcome {
+pub fn run(args: &ExportArgs) -> CommandResult {
     let store = Store::open(&Store::default_path())?;
     let id = store.find(&args.run)?;
     let run = store.load(&id)?;
@@ -29,7 +26,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
         output => {
             let file = output.map_or_else(|| PathBuf::from(format!("{id}.netdyno")), Path::to_owned);
             write(&exported, &file).map_err(|e| format!("{}: {e}", file.display()))?;
-            say(&format!("{}: {}", file.display(), summary(&exported.run)));
+            print_line(&format!("{}: {}", file.display(), summary(&exported.run)));
         }
     }
     Ok(GOOD)

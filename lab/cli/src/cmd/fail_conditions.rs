@@ -4,14 +4,15 @@ use super::{GOOD, MISSING, REGRESSION};
 use crate::cli::FailOn;
 use netdyno_lab_analysis::comparison::{Limit, Tolerance};
 use netdyno_lab_manifest::{ManifestError, Workload};
+use netdyno_lab_store::Settings;
 use netdyno_stats::RegressionClaim;
 
 /// The conditions of `--fail-on`.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct FailConditions {
+pub struct FailConditions {
     /// The tolerated losses.
-    pub(super) tolerances: Vec<Tolerance>,
-    undecided: bool,
+    pub(crate) tolerances: Vec<Tolerance>,
+    pub(crate) undecided: bool,
 }
 
 impl FailConditions {
@@ -19,7 +20,7 @@ impl FailConditions {
     ///
     /// # Errors
     /// If `undecided` is given without a limit.
-    pub(super) fn new(conditions: &[FailOn]) -> Result<FailConditions, String> {
+    pub(crate) fn new(conditions: &[FailOn]) -> Result<FailConditions, String> {
         let mut combined = FailConditions::default();
         for condition in conditions {
             let (metric, limit) = match condition {
@@ -40,8 +41,16 @@ impl FailConditions {
         Ok(combined)
     }
 
+    /// Adds the conditions of a stored run, which also apply after it is resumed.
+    pub(crate) fn add_stored(&mut self, settings: &Settings) {
+        if let (None, Some(share)) = (self.regression(), settings.regression) {
+            self.tolerances.push(Tolerance { metric: None, limit: Limit::Relative(share) });
+        }
+        self.undecided |= settings.fail_on_undecided;
+    }
+
     /// The relative limit of the primary metric, which also decides when a run may stop.
-    pub(super) fn regression(&self) -> Option<f64> {
+    pub(crate) fn regression(&self) -> Option<f64> {
         self.tolerances.iter().find_map(|t| match t {
             Tolerance { metric: None, limit: Limit::Relative(share) } => Some(*share),
             _ => None,
@@ -52,7 +61,7 @@ impl FailConditions {
     ///
     /// # Errors
     /// If a metric is unknown, with the nearest name.
-    pub(super) fn check(&self, workload: &Workload) -> Result<(), ManifestError> {
+    pub(crate) fn check(&self, workload: &Workload) -> Result<(), ManifestError> {
         self.tolerances
             .iter()
             .filter_map(|t| t.metric.as_ref())
@@ -60,7 +69,7 @@ impl FailConditions {
     }
 
     /// The exit code. A regression precedes missing values.
-    pub(super) fn code(&self, claim: RegressionClaim, is_missing: bool) -> u8 {
+    pub(crate) fn code(&self, claim: RegressionClaim, is_missing: bool) -> u8 {
         match claim {
             RegressionClaim::Regression => REGRESSION,
             _ if is_missing => MISSING,
@@ -73,6 +82,18 @@ impl FailConditions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_run_keeps_its_conditions() {
+        let mut settings = netdyno_lab_store::fixture::run(&[], None).header.settings;
+        let mut conditions = FailConditions::default();
+        conditions.add_stored(&settings);
+        assert_eq!(conditions, FailConditions::default());
+        (settings.regression, settings.fail_on_undecided) = (Some(0.03), true);
+        let stored: Settings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
+        conditions.add_stored(&stored);
+        assert_eq!(conditions, FailConditions::new(&[FailOn::Undecided, FailOn::Regression(0.03)]).unwrap());
+    }
 
     #[test]
     fn undecided_fails_only_on_request_and_missing_values_always() {

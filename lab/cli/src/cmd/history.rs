@@ -2,17 +2,14 @@
 
 use serde_json::json;
 
-use super::{GOOD, Outcome, print};
+use super::{CommandResult, GOOD, print};
 use crate::cli::{Format, HistoryArgs};
 use netdyno_lab_report::listed::{abbreviated, state};
 use netdyno_lab_report::{columns, grid, markdown_table};
 use netdyno_lab_store::{Listed, Listing, Store};
 
 /// Lists the stored runs, newest first.
-///
-/// # Errors
-/// If the store cannot be read.
-pub fn run(args: &HistoryArgs) -> Outcome {
+pub fn run(args: &HistoryArgs) -> CommandResult {
     let store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(args.most))?;
     // A run whose process was killed remains marked as running.

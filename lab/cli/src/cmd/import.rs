@@ -4,16 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use super::export::{printed, summary};
-use super::{GOOD, Outcome, say};
+use super::{CommandResult, GOOD, print_line};
 use crate::cli::ImportArgs;
 use netdyno_lab_store::export::{self, Exported};
 use netdyno_lab_store::{Imported, Printed, Run, Store};
 
 /// Adds runs from files to the store, each completely or not at all. Files before a rejected one stay imported.
-///
-/// # Errors
-/// If a file is not an exported run, or the store has a different run with the same id.
-pub fn run(args: &ImportArgs) -> Outcome {
+pub fn run(args: &ImportArgs) -> CommandResult {
     let mut store = Store::open(&Store::default_path())?;
     for file in &args.files {
         let exported = read(file)?;
@@ -24,15 +21,12 @@ pub fn run(args: &ImportArgs) -> Outcome {
             Imported::Added => "imported",
             Imported::AlreadyThere => "already in the store",
         };
-        say(&format!("{}: {word}: {}", file.display(), summary(run)));
+        print_line(&format!("{}: {word}: {}", file.display(), summary(run)));
     }
     Ok(GOOD)
 }
 
 /// A run and its printed verdicts, from an exported file or, if there is no file of that name, from the store.
-///
-/// # Errors
-/// If there is neither, or it cannot be read.
 pub(super) fn load(name: &str) -> Result<(Run, Option<Printed>), Box<dyn std::error::Error>> {
     let file = Path::new(name);
     if file.is_file() {

@@ -5,17 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::{GOOD, Outcome, builder, catalog, print};
+use super::{CommandResult, GOOD, builder, catalog, print};
 use crate::cli::{Format, ListArgs};
 use netdyno_lab_engine::build::{Availability, Builder};
 use netdyno_lab_manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Workload};
 use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
 
 /// Lists workloads and contenders, or prints one workload in full.
-///
-/// # Errors
-/// If there is no catalogue, or no such workload.
-pub fn run(args: &ListArgs) -> Outcome {
+pub fn run(args: &ListArgs) -> CommandResult {
     let catalog = catalog(&args.workload.as_deref().into_iter().collect::<Vec<_>>())?;
     let builder = builder(&catalog, &Arc::new(AtomicBool::new(false)))?;
     let workloads: Vec<&Workload> = match &args.workload {

@@ -1,25 +1,24 @@
 //! The verbs. Each is a file with one `run` function.
 
-pub mod agent;
 pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod explain;
 pub mod export;
-mod fail_conditions;
+pub(crate) mod fail_conditions;
 pub mod history;
-pub mod holder;
 pub mod import;
-mod lines;
 pub mod list;
 pub mod new;
 pub mod place;
+mod plain_progress;
 pub mod plot;
 mod progress;
 pub mod prune;
 pub mod replay;
 pub mod replicate;
+pub mod resolve_run;
 pub mod run;
 pub mod schema;
 pub mod serve;
@@ -58,7 +57,7 @@ pub const MISSING: u8 = 6;
 pub const INTERRUPTED: u8 = 130;
 
 /// The result of a verb: an exit code, or an error that is printed and becomes [`USAGE`].
-pub type Outcome = Result<u8, Box<dyn std::error::Error>>;
+pub type CommandResult = Result<u8, Box<dyn std::error::Error>>;
 
 /// Logs to stderr at the level of `NETDYNO_LOG` (error, warn, info, debug, trace; default: warn).
 pub fn log_as_asked() {
@@ -86,7 +85,7 @@ pub(crate) fn print(text: &str) {
 }
 
 /// Prints a sentence to stdout, wrapped.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print_line(text: &str) {
     print(&format!("{}\n", netdyno_lab_report::wrapped(text, netdyno_lab_report::columns(), "", "  ")));
 }
 
@@ -174,9 +173,19 @@ pub(crate) fn code_of(report: &Report) -> u8 {
     }
 }
 
+/// Converts the end of an internal verb, which runs until its stdin closes, to the program's exit code.
+pub fn exit_internal(verb: &str, ended: std::io::Result<()>) -> ExitCode {
+    ended.map_or_else(
+        |error| {
+            eprintln!("netdyno {verb}: {error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
 /// Converts an outcome to the program's exit code, printing the error if there is one.
-#[must_use]
-pub fn exit(outcome: Outcome) -> ExitCode {
+pub fn exit(outcome: CommandResult) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(e) => {

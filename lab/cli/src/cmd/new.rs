@@ -10,21 +10,19 @@ use std::path::{Path, PathBuf};
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::place::{self, Home};
-use super::{GOOD, Outcome, catalog, print};
+use super::{CommandResult, GOOD, catalog, print};
 use crate::cli::NewArgs;
+use netdyno_lab_engine::build::SKIPPED;
 use netdyno_lab_manifest::project;
 use netdyno_lab_manifest::{Catalog, Contender, ManifestError};
 
-/// Folders of an SDK that are not copied.
-const NOT_VENDORED: [&str; 5] = ["templates", "tests", "target", "node_modules", "__pycache__"];
+/// Folders of an SDK that are not copied, besides [`SKIPPED`].
+const NOT_VENDORED: [&str; 2] = ["templates", "tests"];
 /// Limit of files in a template.
 const FILES_MAX: usize = 100;
 
 /// Creates the contender's folder.
-///
-/// # Errors
-/// If the workload or the template is unknown, the name is taken or invalid, or the folder cannot be written.
-pub fn run(args: &NewArgs) -> Outcome {
+pub fn run(args: &NewArgs) -> CommandResult {
     let catalog = catalog(&[&args.workload])?;
     let workload = catalog.workload(&args.workload)?;
     let template = template(&catalog, &args.language, &workload.name)?;
@@ -82,7 +80,7 @@ fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Resu
             let entry = entry?;
             let (name, relative) = (entry.file_name(), folder.join(entry.file_name()));
             if entry.path().is_dir() {
-                if !NOT_VENDORED.iter().any(|skipped| name == *skipped) {
+                if !NOT_VENDORED.iter().chain(SKIPPED).any(|skipped| name == *skipped) {
                     folders.push(relative);
                 }
                 continue;

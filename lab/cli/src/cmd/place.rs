@@ -1,9 +1,9 @@
 //! Locates workloads and contenders: a checkout or the embedded catalogue, and additional folders.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
-use crate::catalogue;
+use crate::embedded;
 use netdyno_lab_manifest::project::{self, Project};
 use netdyno_lab_manifest::{Catalog, ManifestError, find_root};
 
@@ -16,9 +16,16 @@ pub fn also_in(folders: Vec<PathBuf>) {
     let _ = FOLDERS.set(folders);
 }
 
-/// The project that contains the working directory, if any.
+/// The project that contains the working directory, if any. Its file is named on stderr, since it decides which programs
+/// are built and run.
 pub(super) fn project() -> Result<Option<Project>, ManifestError> {
-    Project::find(&std::env::current_dir().unwrap_or_default())
+    static NAMED: Once = Once::new();
+    let found = Project::find(&std::env::current_dir().unwrap_or_default())?;
+    if let Some(project) = &found {
+        let file = project.folder.join(project::FILE);
+        NAMED.call_once(|| super::tell(&format!("using the settings in {}", file.display())));
+    }
+    Ok(found)
 }
 
 /// All available workloads and contenders.
@@ -26,7 +33,7 @@ pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error
     let root = match find_root()? {
         Some(root) => root,
         None => {
-            let unpacked = catalogue::unpacked(cache).map_err(|e| {
+            let unpacked = embedded::unpacked(cache).map_err(|e| {
                 format!(
                     "cannot unpack the catalogue to the cache {}: {e}. Set NETDYNO_CACHE to a writable folder",
                     cache.display()

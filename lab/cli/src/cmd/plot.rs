@@ -3,17 +3,14 @@
 use std::path::PathBuf;
 
 use super::import::load;
-use super::{GOOD, Outcome, print};
+use super::{CommandResult, GOOD, print};
 use crate::cli::{Chart, PlotArgs};
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_report::plot::{self, Picture};
 
 /// Draws ratios to the baseline, or another chart, to an SVG or PNG file.
-///
-/// # Errors
-/// If there is no such run, nothing to plot, or the file cannot be written.
-pub fn run(args: &PlotArgs) -> Outcome {
+pub fn run(args: &PlotArgs) -> CommandResult {
     let run = load(&args.run)?.0;
     let workload = run.header.parsed_workload()?;
     let report = netdyno_lab_analysis::report::build(&run)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::lines::Lines;
+use super::plain_progress::PlainProgress;
 use super::render;
 use crate::cli::ReportFormat;
 use netdyno_lab_engine::build::BuildEvent;
@@ -23,13 +23,13 @@ const QUIET_MAX: Duration = Duration::from_secs(10);
 /// window.
 pub(super) enum Progress {
     Terminal(ProgressBar),
-    Plain(Lines),
+    Plain(PlainProgress),
 }
 
 impl Progress {
     pub(super) fn new() -> Progress {
         if !std::io::stderr().is_terminal() {
-            return Progress::Plain(Lines::stderr());
+            return Progress::Plain(PlainProgress::stderr());
         }
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {wide_msg}")
@@ -47,7 +47,7 @@ impl Progress {
             }
             Progress::Plain(lines) => {
                 lines.rest();
-                lines.say(text);
+                lines.print_line(text);
             }
         }
     }
@@ -78,12 +78,12 @@ impl Display for Progress {
             }
             (BuildEvent::Line(line), Progress::Terminal(bar)) => show(bar, format!("{place}: {line}")),
             (BuildEvent::Started, Progress::Plain(lines)) => {
-                lines.say(&place);
+                lines.print_line(&place);
                 lines.doing(format!("building {contender}"));
             }
             // Before `Started`, the build waits for another lab.
             (BuildEvent::Line(line), Progress::Plain(lines)) if !lines.is_doing() => {
-                lines.say(&format!("{place}: {line}"));
+                lines.print_line(&format!("{place}: {line}"));
                 lines.doing(line.clone());
             }
             (BuildEvent::Line(_), Progress::Plain(_)) => {}
@@ -103,7 +103,7 @@ impl Display for Progress {
             }),
             Progress::Plain(lines) => {
                 lines.rest();
-                lines.say(&text);
+                lines.print_line(&text);
             }
         }
     }
@@ -149,11 +149,11 @@ fn show(bar: &ProgressBar, text: String) {
 }
 
 /// Prints a line at the start of each block, of each long trial, and after a long silence.
-fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str) {
+fn tell(lines: &PlainProgress, at: &Position<'_>, progress: trial::Progress, doing: &str) {
     let begins = progress == trial::Progress::Launching;
     let is_quiet = progress == trial::Progress::Measuring && at.window <= QUIET_MAX;
     if begins && at.trial == 0 {
-        lines.say(&format!(
+        lines.print_line(&format!(
             "{} {} of at most {}: {} trials, {}",
             unit(at),
             at.block + 1,
@@ -163,9 +163,9 @@ fn tell(lines: &Lines, at: &Position<'_>, progress: trial::Progress, doing: &str
         ));
     }
     if begins && at.window > LONG_WINDOW {
-        lines.say(&format!("{} · measures for {:.0} s", place(at), at.window.as_secs_f64()));
+        lines.print_line(&format!("{} · measures for {:.0} s", place(at), at.window.as_secs_f64()));
     } else if lines.is_silent() || is_quiet && lines.silence() + at.window > QUIET_MAX {
-        lines.say(&format!("{} · {doing}", place(at)));
+        lines.print_line(&format!("{} · {doing}", place(at)));
     }
     if is_quiet {
         // No thread wakes up during the window.

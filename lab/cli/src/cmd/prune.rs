@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{GOOD, Outcome, builder, cancel_on_signal, catalog, print};
-use crate::catalogue;
+use super::{CommandResult, GOOD, builder, cancel_on_signal, catalog, print};
 use crate::cli::PruneArgs;
+use crate::embedded;
 use netdyno_lab_manifest::Contender;
 use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
 
@@ -12,10 +12,7 @@ use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
 const RUNS_MAX: usize = 1 << 24;
 
 /// Removes outdated builds, the inputs that outdated programs generated and, on request, old runs. Prints the freed space.
-///
-/// # Errors
-/// If there is no catalogue, or the store or the cache cannot be read or written.
-pub fn run(args: &PruneArgs) -> Outcome {
+pub fn run(args: &PruneArgs) -> CommandResult {
     let catalog = catalog(&[])?;
     let mut store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(RUNS_MAX))?;
@@ -30,7 +27,7 @@ pub fn run(args: &PruneArgs) -> Outcome {
     let builder = builder(&catalog, &cancel_on_signal()?)?;
     let (mut count, mut bytes) = (0, 0);
     let makers: Vec<Contender> = catalog.makers().collect();
-    for stale in builder.stale(catalog.contenders.values().chain(&makers), &catalogue::name())? {
+    for stale in builder.stale(catalog.contenders.values().chain(&makers), &embedded::name())? {
         if args.dry_run || builder.remove(&stale)? {
             print(&format!("{word} {} {}: {}\n", stale.kind, stale.name, mebibytes(stale.bytes)));
             (count, bytes) = (count + 1, bytes + stale.bytes);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::{CELL_FAILED, GOOD, INTERRUPTED, Outcome, cancel_on_signal, print, quiet_catalog};
+use super::{CELL_FAILED, CommandResult, GOOD, INTERRUPTED, cancel_on_signal, print, quiet_catalog};
 use crate::cli::{Format, ReplicateArgs};
 use netdyno_lab_analysis::claims::{self, ArticleClaim, Loaded, Replication, SCHEMA_VERSION};
 use netdyno_lab_engine::run::Resolved;
@@ -33,10 +33,7 @@ impl Asked {
 }
 
 /// Runs the methods that the claims need, or loads stored runs, and prints the results.
-///
-/// # Errors
-/// If a file of claims is invalid, there is no such claim or run, or a file cannot be written.
-pub fn run(args: &ReplicateArgs) -> Outcome {
+pub fn run(args: &ReplicateArgs) -> CommandResult {
     let catalog = quiet_catalog()?;
     let asked = asked(&args.claims, &catalog)?;
     if args.list {
@@ -147,12 +144,13 @@ fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std:
         .into());
     }
     let asked = wanted.into_iter().map(|(loaded, claims)| {
-        let all = plans::of(&loaded, catalog)?;
+        let all = plans::resolve_methods(&loaded, catalog)?;
         let tested = loaded.article.claims.iter().filter(|c| claims.contains(&c.id));
         let needed: BTreeSet<String> = tested.flat_map(|c| c.tests().map(|(_, test)| test.method)).collect();
         let needed = all.into_iter().filter(|(name, _)| needed.contains(name));
         let asked = Asked { loaded, claims, plans: IndexMap::new() };
-        let plans = needed.map(|(name, plan)| (name.clone(), plans::of_claims(plan, &asked.claims(), &name)));
+        let plans =
+            needed.map(|(name, plan)| (name.clone(), plans::restrict_to(plan, &asked.claims(), &name)));
         let plans = plans.collect();
         Ok(Asked { plans, ..asked })
     });

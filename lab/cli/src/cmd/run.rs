@@ -5,24 +5,20 @@ use std::io::Write;
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
 use super::{
-    GOOD, INTERRUPTED, Outcome, builder, cancel_on_signal, catalog, code_of, keep_printed, place, print,
-    render, tell,
+    CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, code_of, keep_printed, place,
+    print, render, tell,
 };
-use crate::cli::{ReportFormat, RunArgs, UNFINISHED};
-use netdyno_lab_analysis::comparison::{self, Limit, Tolerance};
+use crate::cli::{RunArgs, UNFINISHED};
+use netdyno_lab_analysis::comparison;
 use netdyno_lab_engine::build::install_all;
-use netdyno_lab_engine::plan::Casting;
-use netdyno_lab_engine::run::{Ended, Engine, More, Request};
+use netdyno_lab_engine::run::{Ended, Engine, More};
 use netdyno_lab_manifest::project::Project;
 use netdyno_lab_report::history;
 use netdyno_lab_store::Store;
 
 /// Measures, and prints the report.
-///
-/// # Errors
-/// If the request is invalid, or the run cannot start.
-pub fn run(args: &RunArgs) -> Outcome {
-    let conditions = FailConditions::new(&args.fail_on)?;
+pub fn run(args: &RunArgs) -> CommandResult {
+    let mut conditions = FailConditions::new(&args.fail_on)?;
     let catalog = catalog(&named(args))?;
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
@@ -46,8 +42,8 @@ pub fn run(args: &RunArgs) -> Outcome {
             engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())?
         }
         None => {
-            let resolved = request(args, conditions.regression(), place::project()?.unwrap_or_default())?
-                .resolve(&catalog)?;
+            let args = with_project(args, place::project()?.unwrap_or_default())?;
+            let resolved = args.resolve(&conditions, &catalog)?;
             conditions.check(&resolved.workload)?;
             engine.start(&resolved)?
         }
@@ -60,15 +56,6 @@ pub fn run(args: &RunArgs) -> Outcome {
     if let Err(error) = history::store_digest(&store, &run, &report) {
         tracing::warn!(%error, "cannot cache the summary of the run");
     }
-    if let Some(file) = &args.html {
-        let page = render(&run, ReportFormat::Html)?.1;
-        std::fs::write(file, page).map_err(|e| {
-            format!(
-                "cannot write {}: {e}; the run is stored: netdyno show {id} --format html > FILE",
-                file.display()
-            )
-        })?;
-    }
     if let Some(command) = install_all(report.cells.iter().map(|cell| cell.remedy.as_str())) {
         let _ = writeln!(anstream::stderr(), "to measure the skipped contenders too:\n  {command}");
     }
@@ -77,17 +64,13 @@ pub fn run(args: &RunArgs) -> Outcome {
         return Ok(INTERRUPTED);
     }
     let code = code_of(&report);
-    let mut tolerances = conditions.tolerances.clone();
-    if let (None, Some(share)) = (conditions.regression(), run.header.settings.regression) {
-        // A resumed run keeps its limit.
-        tolerances.push(Tolerance { metric: None, limit: Limit::Relative(share) });
-    }
-    if tolerances.is_empty() || code != GOOD {
+    conditions.add_stored(&run.header.settings);
+    if conditions.tolerances.is_empty() || code != GOOD {
         return Ok(code);
     }
     let metrics = run.header.parsed_workload()?.metrics;
     let baseline = run.header.settings.baseline.as_deref();
-    let claims = comparison::claims(&report, &metrics, baseline, &tolerances);
+    let claims = comparison::claims(&report, &metrics, baseline, &conditions.tolerances);
     for claimed in &claims {
         tell(&claimed.sentence);
     }
@@ -104,20 +87,8 @@ fn named(args: &RunArgs) -> Vec<&str> {
     names.chain(&args.contenders).map(String::as_str).collect()
 }
 
-fn casting(args: &RunArgs) -> Casting {
-    match &args.against {
-        Some(name) => Casting::Against(name.clone()),
-        None if args.matrix => Casting::Matrix,
-        None => Casting::Alone,
-    }
-}
-
-/// Converts the arguments to a request, with defaults from the project.
-pub(super) fn request(
-    args: &RunArgs,
-    regression: Option<f64>,
-    project: Project,
-) -> Result<Request, &'static str> {
+/// The arguments with defaults from the project.
+pub(super) fn with_project(args: &RunArgs, project: Project) -> Result<RunArgs, &'static str> {
     let typed = args.workload.clone().or_else(|| project.workload.clone());
     let workload = typed.ok_or(
         "no WORKLOAD named: see `netdyno list`, or set one in a netdyno.toml in this folder or above",
@@ -125,29 +96,6 @@ pub(super) fn request(
     // The project's baseline applies to the project's workload only.
     let usual =
         project.baseline.filter(|_| project.workload.as_ref() == Some(&workload) && args.against.is_none());
-    Ok(Request {
-        workload,
-        contenders: args.contenders.clone(),
-        preset: args.preset.clone(),
-        set: args.set.clone(),
-        sweep: args.sweep.clone(),
-        casting: casting(args),
-        role: args.role.clone(),
-        baseline: args.baseline.clone().or(usual),
-        budget_seconds: args.budget.map(|b| b.as_secs_f64()),
-        max_blocks: args.max_blocks,
-        precision: args.precision,
-        seed: args.seed,
-        placement: args.placement,
-        net: args.net.clone(),
-        no_ceiling: args.no_ceiling,
-        memory_limit_bytes: args.memory_limit,
-        awake: args.awake,
-        blocks: args.blocks,
-        regression,
-        time_limits: args.time_limits,
-        marks_hz: args.marks_hz,
-        asked: args.ask.clone(),
-        command: super::command_line(),
-    })
+    let baseline = args.baseline.clone().or(usual);
+    Ok(RunArgs { workload: Some(workload), baseline, ..args.clone() })
 }

@@ -1,16 +1,13 @@
 //! `netdyno schema`.
 
-use super::{GOOD, Outcome, print};
+use super::{CommandResult, GOOD, print};
 use crate::cli::{SchemaArgs, SchemaOf};
 use netdyno_lab_analysis::explain::Explanation;
 use netdyno_lab_analysis::{claims, comparison};
 use netdyno_lab_store::export;
 
 /// Prints a JSON Schema.
-///
-/// # Errors
-/// None is expected.
-pub fn run(args: &SchemaArgs) -> Outcome {
+pub fn run(args: &SchemaArgs) -> CommandResult {
     let of_protocol =
         |name: &str| netdyno_lab_protocol::schemas().into_iter().find(|(n, _)| *n == name).map(|(_, s)| s);
     let schema = match args.of {

@@ -2,16 +2,13 @@
 
 use std::os::unix::net::UnixStream;
 
-use super::{GOOD, Outcome, print, studies};
+use super::{CommandResult, GOOD, print, studies};
 use crate::cli::ServeArgs;
 use netdyno_lab_report::serve::{Server, ServerSettings, Token};
 use netdyno_lab_store::Store;
 
 /// Serves the pages of the store until Ctrl-C.
-///
-/// # Errors
-/// If the store cannot be read, the address is in use, or the token file is invalid.
-pub fn run(args: &ServeArgs) -> Outcome {
+pub fn run(args: &ServeArgs) -> CommandResult {
     let store = Store::default_path();
     // Report an unreadable store here once, not on each page.
     drop(Store::open(&store)?);

@@ -2,15 +2,17 @@
 //! of one contender in two cells with a fixed number of sessions. The verdicts promise that at most [`SHARE_MOST`] of
 //! them are wrong.
 
+use std::time::Duration;
+
 use statrs::distribution::{Binomial, DiscreteCDF};
 
+use crate::cli::RunArgs;
+use crate::cmd::fail_conditions::FailConditions;
 use netdyno_lab_analysis::duels::{self, Duels};
 use netdyno_lab_analysis::metrics::median;
 use netdyno_lab_analysis::verdicts::Judge;
-use netdyno_lab_engine::plan::Casting;
-use netdyno_lab_engine::run::{Request, Resolved, RunError};
+use netdyno_lab_engine::run::{Resolved, RunError};
 use netdyno_lab_manifest::{Catalog, Workload};
-use netdyno_lab_store::PlannedCell;
 use netdyno_lab_store::{CellRecord, Run, RunStatus, StoreError};
 use netdyno_stats::{Judgement, Unit, VerdictKind};
 
@@ -46,20 +48,18 @@ pub fn duel(
     contender: &str,
     terms: Terms,
 ) -> Result<Resolved, RunError> {
-    let request = Request {
-        workload: workload.name.clone(),
+    let args = RunArgs {
+        workload: Some(workload.name.clone()),
         contenders: vec![contender.to_owned()],
         preset: workload.presets.contains_key(PRESET).then(|| PRESET.to_owned()),
-        casting: Casting::Itself { stalled: terms.stalled },
-        budget_seconds: Some(terms.budget_s),
+        itself: Some(terms.stalled),
+        budget: Some(Duration::from_secs_f64(terms.budget_s)),
         max_blocks: Some(terms.sessions),
         no_ceiling: true,
-        time_limits: 1.0,
-        command: crate::cmd::command_line(),
-        ..Request::default()
+        ..RunArgs::default()
     };
-    let resolved = request.resolve(catalog)?;
-    let turns = |cell: &PlannedCell| duels::turns(&resolved.settings, workload, &cell.params).err();
+    let resolved = args.resolve(&FailConditions::default(), catalog)?;
+    let turns = |cell: &CellRecord| duels::turns(&resolved.settings, workload, &cell.params).err();
     match resolved.cells.iter().find_map(turns) {
         Some(why) => Err(RunError::NoTurns(why)),
         None if resolved.cells.is_empty() => Err(RunError::NoTurns(format!("{contender} is the bound"))),
@@ -68,7 +68,6 @@ pub fn duel(
 }
 
 /// Whether a stored run is a finished duel like this one, with the same workload manifest.
-#[must_use]
 pub fn is_done(run: &Run, duel: &Resolved) -> bool {
     run.status == RunStatus::Finished
         && run.header.parsed_workload().is_ok_and(|w| w == duel.workload)
@@ -95,7 +94,6 @@ pub struct Duel {
 
 impl Duel {
     /// Judges a duel.
-    #[must_use]
     pub fn new(judgement: &Judgement, log_ratios: &[f64]) -> Duel {
         let n = log_ratios.len() as f64;
         let mean = log_ratios.iter().sum::<f64>() / n;
@@ -125,13 +123,11 @@ impl Duel {
     }
 
     /// Whether the interval contains this ratio.
-    #[must_use]
     pub fn holds(&self, ratio: f64) -> bool {
         self.low <= ratio && ratio <= self.high
     }
 
     /// Whether the verdict is wrong, since both sides are equal.
-    #[must_use]
     pub fn is_wrong(&self) -> bool {
         matches!(self.verdict, VerdictKind::Better | VerdictKind::Worse)
     }
@@ -158,7 +154,6 @@ pub struct Tally {
 
 impl Tally {
     /// Counts duels.
-    #[must_use]
     pub fn of(all: &[Option<Duel>]) -> Tally {
         let duels: Vec<&Duel> = all.iter().flatten().collect();
         let count = |is: &dyn Fn(&Duel) -> bool| duels.iter().filter(|d| is(d)).count();
@@ -177,7 +172,6 @@ impl Tally {
 
     /// Whether this number of wrong verdicts is consistent with a rate of [`SHARE_MOST`]: a one-sided binomial test,
     /// with the level divided by the number of `tests`.
-    #[must_use]
     pub fn is_kept(&self, tests: usize) -> bool {
         let Some(below) = (self.better + self.worse).checked_sub(1) else { return true };
         let chance = Binomial::new(SHARE_MOST, self.duels as u64).map_or(1.0, |b| b.sf(below as u64));

@@ -33,7 +33,7 @@ pub enum Grade {
 
 /// A finding.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub struct MachineFinding {
     /// Its grade.
     pub grade: Grade,
     /// The checked property.
@@ -44,18 +44,17 @@ pub struct Finding {
     pub remedy: String,
 }
 
-fn finding(grade: Grade, what: &str, found: impl Into<String>, remedy: &str) -> Finding {
+fn finding(grade: Grade, what: &str, found: impl Into<String>, remedy: &str) -> MachineFinding {
     let remedy = if grade == Grade::Good { String::new() } else { remedy.to_owned() };
-    Finding { grade, what: what.to_owned(), found: found.into(), remedy }
+    MachineFinding { grade, what: what.to_owned(), found: found.into(), remedy }
 }
 
-fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Finding {
+fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> MachineFinding {
     finding(if good { Grade::Good } else { Grade::Warning }, what, found, remedy)
 }
 
 /// Runs all checks.
-#[must_use]
-pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
+pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
     let host = netdyno_lab_engine::host::detect(netdyno_lab_engine::toolchains::toolchains());
     let emulated = Link { delay: Duration::from_millis(1), ..Link::default() };
     let nets = [Net::Loopback, Net::Veth(Link::default()), Net::Veth(emulated)];
@@ -96,7 +95,7 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<Finding> {
     all
 }
 
-fn cores(host: &Host) -> Finding {
+fn cores(host: &Host) -> MachineFinding {
     let enough = Topology::of_this_machine().is_ok_and(|t| t.cores().len() >= 2);
     good_if(
         enough,
@@ -106,7 +105,7 @@ fn cores(host: &Host) -> Finding {
     )
 }
 
-fn network(net: &Net) -> Finding {
+fn network(net: &Net) -> MachineFinding {
     let what = format!("network: {net}");
     match Arena::open(&ArenaSpec::local(net.clone())) {
         Ok(arena) => finding(Grade::Good, &what, arena.describe(), ""),
@@ -125,7 +124,7 @@ fn network(net: &Net) -> Finding {
     }
 }
 
-fn receive_buffer() -> Finding {
+fn receive_buffer() -> MachineFinding {
     let most: u64 = fs::read_to_string("/proc/sys/net/core/rmem_max")
         .ok()
         .and_then(|t| t.trim().parse().ok())
@@ -138,7 +137,7 @@ fn receive_buffer() -> Finding {
     )
 }
 
-fn governor(host: &Host) -> Finding {
+fn governor(host: &Host) -> MachineFinding {
     // A virtual machine has no governor.
     let good = host.governor == "performance" || (host.governor == "unknown" && host.virtual_machine);
     good_if(
@@ -149,7 +148,7 @@ fn governor(host: &Host) -> Finding {
     )
 }
 
-fn quiet(host: &Host) -> Finding {
+fn quiet(host: &Host) -> MachineFinding {
     let noise = noise::measure(NOISE_TIME);
     let found = format!(
         "{:.2} % of the time went to others, at most {} us at once; steal {:.2} % since boot",
@@ -161,11 +160,11 @@ fn quiet(host: &Host) -> Finding {
         noise.lost < LOST_SHARE && host.steal_percent < STEAL_PERCENT,
         "noise",
         found,
-        "end what else runs here (top); on a shared host more blocks make up for it (--precision, --budget)",
+        "stop other programs (top); on a shared host, measure more blocks (--precision, --budget)",
     )
 }
 
-fn disk(builder: &Builder) -> Finding {
+fn disk(builder: &Builder) -> MachineFinding {
     let folder = builder.cache().ancestors().find(|p| p.exists());
     let free = folder
         .and_then(|f| nix::sys::statvfs::statvfs(f).ok())

@@ -29,7 +29,7 @@ pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Me
         let able = if able.is_empty() { "none here".to_owned() } else { able.join(", ") };
         let name = &workload.name;
         let rule = format!(
-            "{name} is not compared by a rate in turns, of which a side that stands still would lose its share; such are: {able}{other}"
+            "{name} is not compared by a rate in turns, which an injected delay reduces; workloads with one: {able}{other}"
         );
         ManifestError::Value { name: "resolve".to_owned(), rule }
     })
@@ -53,7 +53,7 @@ pub fn plan(
 
 /// An injected slowdown and the result.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct InjectedLoss {
     /// In thousandths; 0 in the control.
     pub loss: u32,
     /// The id of the run.
@@ -64,21 +64,18 @@ pub struct Found {
     pub warnings: Vec<String>,
 }
 
-impl Found {
+impl InjectedLoss {
     /// The expected ratio.
-    #[must_use]
     pub fn expected(&self) -> f64 {
         1.0 - f64::from(self.loss) / 1000.0
     }
 
     /// Whether a difference was detected.
-    #[must_use]
     pub fn is_detected(&self) -> bool {
         self.duel.is_some_and(|duel| !duel.holds(1.0))
     }
 
     /// Whether the interval contains the injected slowdown.
-    #[must_use]
     pub fn is_true(&self) -> bool {
         self.duel.is_some_and(|duel| duel.holds(self.expected()))
     }
@@ -86,8 +83,7 @@ impl Found {
 
 /// The next slowdown to test, if any: first none (the control), then the middle of the candidates for the smallest
 /// detected one.
-#[must_use]
-pub fn next(found: &[Found]) -> Option<u32> {
+pub fn next(found: &[InjectedLoss]) -> Option<u32> {
     if found.is_empty() {
         return Some(0);
     }
@@ -99,9 +95,9 @@ pub fn next(found: &[Found]) -> Option<u32> {
 }
 
 /// The candidates: above the greatest slowdown that was missed, below the smallest that was detected.
-fn open(found: &[Found]) -> (usize, usize) {
-    let place = |f: &Found| LOSSES.iter().position(|loss| *loss == f.loss);
-    let is_told = |f: &&Found| f.is_detected() && f.is_true();
+fn open(found: &[InjectedLoss]) -> (usize, usize) {
+    let place = |f: &InjectedLoss| LOSSES.iter().position(|loss| *loss == f.loss);
+    let is_told = |f: &&InjectedLoss| f.is_detected() && f.is_true();
     let to = found.iter().filter(is_told).filter_map(place).min().unwrap_or(LOSSES.len());
     let missed = found.iter().filter(|f| !is_told(f)).filter_map(place);
     (missed.map(|at| at + 1).max().unwrap_or(0), to)
@@ -120,31 +116,27 @@ pub struct Resolution {
     /// Budget of each duel, in seconds.
     pub budget_s: f64,
     /// The results, in order.
-    pub found: Vec<Found>,
+    pub found: Vec<InjectedLoss>,
 }
 
 impl Resolution {
     /// The smallest detected slowdown, in thousandths; none if there is none, or it is not known yet.
-    #[must_use]
     pub fn least(&self) -> Option<u32> {
         let (from, to) = open(&self.found);
         LOSSES.get(to).copied().filter(|_| from == to && !self.is_unlike_itself())
     }
 
     /// Whether the control detected a difference.
-    #[must_use]
     pub fn is_unlike_itself(&self) -> bool {
         self.found.iter().any(|f| f.loss == 0 && f.is_detected())
     }
 
     /// Whether a side failed.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.found.iter().any(|f| f.duel.is_none())
     }
 
     /// The result in one sentence.
-    #[must_use]
     pub fn answer(&self) -> String {
         let Resolution { workload, metric, contender, budget_s, .. } = self;
         let (from, to) = open(&self.found);
@@ -153,23 +145,23 @@ impl Resolution {
             return "No answer: a duel failed.".to_owned();
         }
         if self.is_unlike_itself() {
-            return format!("No answer: {contender} was told from itself without any loss.");
+            return format!("No answer: {contender} differed from itself without any loss.");
         }
         if from < to {
             return "No answer yet: it was interrupted.".to_owned();
         }
         match (LOSSES.get(to), to.checked_sub(1).map(|below| LOSSES[below])) {
             (Some(least), Some(below)) => format!(
-                "In {budget_s} s this host tells a loss of {} {what} from none; one of {} it does not.",
+                "In {budget_s} s this host detects a loss of {} {what} but not one of {}.",
                 percent(*least),
                 percent(below)
             ),
             (Some(least), None) => format!(
-                "In {budget_s} s this host tells a loss of {} {what} from none; less was not tried.",
+                "In {budget_s} s this host detects a loss of {} {what} the smallest that was tried.",
                 percent(*least)
             ),
             (None, _) => format!(
-                "In {budget_s} s this host tells no loss of {} {what} from none; more was not tried.",
+                "In {budget_s} s this host does not detect a loss of {} {what} the largest that was tried.",
                 percent(LOSSES[LOSSES.len() - 1])
             ),
         }
@@ -177,7 +169,6 @@ impl Resolution {
 }
 
 /// `0.5 %`.
-#[must_use]
 pub fn percent(thousandths: u32) -> String {
     format!("{} %", f64::from(thousandths) / 10.0)
 }
@@ -241,7 +232,7 @@ mod tests {
     use netdyno_stats::{Judgement, Unit, VerdictKind};
 
     /// A duel with this interval.
-    fn found(loss: u32, (low, high): (f64, f64)) -> Found {
+    fn found(loss: u32, (low, high): (f64, f64)) -> InjectedLoss {
         let judgement = Judgement {
             contender: "x".to_owned(),
             ratio: f64::midpoint(low, high),
@@ -254,10 +245,10 @@ mod tests {
             needs_blocks: None,
         };
         let duel = Some(Duel::new(&judgement, &[0.0; 9]));
-        Found { loss, run: "r".to_owned(), duel, warnings: Vec::new() }
+        InjectedLoss { loss, run: "r".to_owned(), duel, warnings: Vec::new() }
     }
 
-    fn resolution(found: Vec<Found>) -> Resolution {
+    fn resolution(found: Vec<InjectedLoss>) -> Resolution {
         let [workload, metric, contender] = ["w", "rate", "c"].map(str::to_owned);
         Resolution { workload, metric, contender, budget_s: 60.0, found }
     }
@@ -280,21 +271,21 @@ mod tests {
                 0.001,
                 &[0, 30, 10, 5][..],
                 Some(5),
-                "tells a loss of 0.5 % of rate of w, with c, from none; less was not tried",
+                "detects a loss of 0.5 % of rate of w, with c, the smallest that was tried",
             ),
             (
                 0.007,
                 &[0, 30, 10, 5],
                 Some(10),
-                "tells a loss of 1 % of rate of w, with c, from none; one of 0.5 % it does not",
+                "detects a loss of 1 % of rate of w, with c, but not one of 0.5 %",
             ),
-            (0.025, &[0, 30, 10, 20], Some(30), "a loss of 3 % of rate of w, with c, from none; one of 2 %"),
-            (0.04, &[0, 30, 100, 50], Some(50), "a loss of 5 % of rate of w, with c, from none; one of 3 %"),
+            (0.025, &[0, 30, 10, 20], Some(30), "a loss of 3 % of rate of w, with c, but not one of 2 %"),
+            (0.04, &[0, 30, 100, 50], Some(50), "a loss of 5 % of rate of w, with c, but not one of 3 %"),
             (
                 0.3,
                 &[0, 30, 100, 200],
                 None,
-                "tells no loss of 20 % of rate of w, with c, from none; more was not tried",
+                "does not detect a loss of 20 % of rate of w, with c, the largest that was tried",
             ),
         ] {
             let found = searched(half_width, 1.0);
@@ -316,11 +307,11 @@ mod tests {
     }
 
     #[test]
-    fn a_control_that_is_told_a_failure_and_an_interruption_are_no_answer() {
+    fn a_detected_control_a_failure_and_an_interruption_give_no_answer() {
         let unlike = resolution(vec![found(0, (0.9, 0.99)), found(5, (0.99, 0.999))]);
         assert!(unlike.is_unlike_itself() && unlike.least().is_none());
-        assert!(unlike.answer().contains("told from itself without any loss"));
-        let failed = Found { duel: None, ..found(30, (1.0, 1.0)) };
+        assert!(unlike.answer().contains("differed from itself without any loss"));
+        let failed = InjectedLoss { duel: None, ..found(30, (1.0, 1.0)) };
         let failed = resolution(vec![found(0, (0.9, 1.1)), failed]);
         assert!(next(&failed.found).is_none() && failed.has_failed() && failed.answer().contains("failed"));
         let halfway = resolution(vec![found(0, (0.9, 1.1)), found(30, (0.96, 0.98))]);

@@ -8,4 +8,4 @@ pub mod resolution;
 pub mod self_duels;
 pub mod self_test;
 
-pub use findings::{Finding, Grade, findings};
+pub use findings::{Grade, MachineFinding, findings};

@@ -50,7 +50,6 @@ pub struct Injected {
 
 impl Injected {
     /// Whether the interval contains the injected size, and excludes half and one and a half times the size.
-    #[must_use]
     pub fn is_found(&self) -> bool {
         self.is_sure() && self.found.low <= self.value + EXACT && self.found.high >= self.value
     }
@@ -175,7 +174,7 @@ impl Bench<'_> {
             limits: TimeLimits::default(),
             extra_setup: false,
         };
-        let record = trial::run(&spec, &arena, self.cancel, &mut |_| {}).record;
+        let record = trial::run(&spec, &arena, self.cancel, &mut |_| {}, None).record;
         match &record.outcome {
             Outcome::Ok => {}
             other => return Err(format!("{}: {other:?}", self.workload.name)),

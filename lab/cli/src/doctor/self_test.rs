@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use procfs::process::Process;
 
-use crate::dummy::Fault;
+use crate::dummy::DummyFault;
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_arena::meter::monotonic_ns;
-use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, Side, Topology};
+use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, LinkEnd, Topology};
 use netdyno_lab_engine::build::Prepared;
-use netdyno_lab_engine::trial::{self, Progress, RoleSpec, TrialReport, TrialSpec};
+use netdyno_lab_engine::trial::{self, Progress, TrialReport, TrialRole, TrialSpec};
 use netdyno_lab_manifest::Net;
 use netdyno_lab_manifest::dummy::workload;
 use netdyno_lab_manifest::{ParamValue, Params, Placement, Workload};
@@ -42,29 +42,30 @@ pub(super) const LIMITS: TimeLimits = TimeLimits {
 };
 
 /// Every fault, with a part of the expected error.
-pub const CAUGHT: [(Fault, &str); 17] = [
-    (Fault::Mute, "no `ready`"),
-    (Fault::Hang, "no `counters`"),
-    (Fault::Flood, "1048576 bytes"),
-    (Fault::Garbage, "bad line"),
-    (Fault::Crash, "SIGABRT"),
-    (Fault::Orphan, "behind"),
-    (Fault::Memory, "memory limit"),
-    (Fault::WrongDigest, "wrong digest"),
-    (Fault::Fewer, "messages received in verify"),
-    (Fault::Lost, "15 of 16 messages have arrived"),
-    (Fault::Overclaim, "sent only"),
-    (Fault::FewSetups, "setup times"),
-    (Fault::SlowClock, "does not count nanoseconds"),
-    (Fault::Quit, "ended early"),
-    (Fault::Chatter, "`connected`"),
-    (Fault::Linger, "no `exit`"),
-    (Fault::Unsupported, "no role"),
+pub const CAUGHT: [(DummyFault, &str); 18] = [
+    (DummyFault::Misdirect, "unknown role"),
+    (DummyFault::Mute, "no `ready`"),
+    (DummyFault::Hang, "no `counters`"),
+    (DummyFault::Flood, "1048576 bytes"),
+    (DummyFault::Garbage, "bad line"),
+    (DummyFault::Crash, "SIGABRT"),
+    (DummyFault::Orphan, "behind"),
+    (DummyFault::Memory, "memory limit"),
+    (DummyFault::WrongDigest, "wrong digest"),
+    (DummyFault::Fewer, "messages received in verify"),
+    (DummyFault::Lost, "15 of 16 messages have arrived"),
+    (DummyFault::Overclaim, "sent only"),
+    (DummyFault::FewSetups, "setup times"),
+    (DummyFault::SlowClock, "does not count nanoseconds"),
+    (DummyFault::Quit, "ended early"),
+    (DummyFault::Chatter, "`connected`"),
+    (DummyFault::Linger, "no `exit`"),
+    (DummyFault::Unsupported, "no role"),
 ];
 
 /// Runs one trial of dummies.
 pub fn trial(
-    fault: Option<Fault>,
+    fault: Option<DummyFault>,
     marks: Vec<Duration>,
     seconds: f64,
     cancel: &AtomicBool,
@@ -84,18 +85,18 @@ pub fn trial(
         limits: LIMITS,
         extra_setup: false,
     };
-    Ok(trial::run(&spec, &arena, cancel, progress))
+    Ok(trial::run(&spec, &arena, cancel, progress, None))
 }
 
 /// The roles of dummies. The sink has the fault, unless only a source can have it.
 pub(super) fn roles(
     workload: &Workload,
-    fault: Option<Fault>,
+    fault: Option<DummyFault>,
     arena: &Arena,
-) -> Result<Vec<RoleSpec>, ArenaError> {
+) -> Result<Vec<TrialRole>, ArenaError> {
     let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
     let roles = workload.roles.iter().enumerate().map(|(index, name)| {
-        let faulty = (fault == Some(Fault::Overclaim)) == (name == "source");
+        let faulty = (fault == Some(DummyFault::Overclaim)) == (name == "source");
         let mut argv = vec!["/proc/self/exe".to_owned(), "dummy".to_owned()];
         if let Some(fault) = fault.filter(|_| faulty) {
             argv.push(format!(
@@ -103,11 +104,11 @@ pub(super) fn roles(
                 clap::ValueEnum::to_possible_value(&fault).map_or(String::new(), |v| v.get_name().to_owned())
             ));
         }
-        let (local, peer) = arena.addresses(Side::A);
+        let (local, peer) = arena.addresses(LinkEnd::A);
         let mut launch = LaunchSpec::new(index, argv, PathBuf::from("/"));
         launch.cpus = cpus.roles.get(index).cloned();
-        launch.memory_limit_bytes = (fault == Some(Fault::Memory)).then_some(MEMORY_LIMIT_BYTES);
-        RoleSpec { name: name.clone(), contender: "dummy".to_owned(), launch, local, peer }
+        launch.memory_limit_bytes = (fault == Some(DummyFault::Memory)).then_some(MEMORY_LIMIT_BYTES);
+        TrialRole { name: name.clone(), contender: "dummy".to_owned(), launch, local, peer }
     });
     Ok(roles.collect())
 }
@@ -148,7 +149,7 @@ impl Window {
             (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
                 Ok((cpu_after.saturating_sub(cpu) as f64, (after - at) as f64))
             }
-            _ => Err("/proc does not tell the lab's own CPU time".to_owned()),
+            _ => Err("/proc does not show the lab's own CPU time".to_owned()),
         }
     }
 }
@@ -226,7 +227,7 @@ fn marks_in_slices(pairs: u32) -> (Vec<Duration>, Vec<(Slice, Slice)>) {
 }
 
 /// Whether the lab detects a fault with the expected error, and the error.
-pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
+pub fn catches(fault: DummyFault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
     let report = trial(
         Some(fault),
         vec![FAULT_WINDOW / 2, FAULT_WINDOW],
@@ -237,7 +238,7 @@ pub fn catches(fault: Fault, part: &str, cancel: &AtomicBool) -> Result<(bool, S
     Ok(match report.record.outcome {
         Outcome::Failed { reason, role, .. } => (reason.contains(part), format!("{role}: {reason}")),
         Outcome::Skipped { reason, role } => {
-            (fault == Fault::Unsupported && reason.contains(part), format!("{role}: {reason}"))
+            (fault == DummyFault::Unsupported && reason.contains(part), format!("{role}: {reason}"))
         }
         other => (false, format!("{other:?}")),
     })

@@ -28,7 +28,7 @@ const PLENTY: u64 = 1 << 52;
 
 /// Protocol violations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Fault {
+pub enum DummyFault {
     /// Never sends `ready`.
     Mute,
     /// Ignores marks.
@@ -63,27 +63,28 @@ pub enum Fault {
     Linger,
     /// Does not support its role.
     Unsupported,
+    /// Sends a signal to a role that does not exist.
+    Misdirect,
     /// Supports only parameters other than the defaults.
     Picky,
 }
 
 /// Plays a role until `stop` or the end of the lab.
-#[must_use]
-pub fn play(fault: Option<Fault>, costs: &[Cost], steps: u64) -> ExitCode {
+pub fn play(fault: Option<DummyFault>, costs: &[Cost], steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
         return failed("the first line is no setup");
     };
-    if fault == Some(Fault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
-        say(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
+    if fault == Some(DummyFault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
+        send(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
         return ExitCode::from(127);
     }
     let usual = workload().params["message_bytes"].default.clone();
-    if fault == Some(Fault::Picky)
+    if fault == Some(DummyFault::Picky)
         && setup.params.get("message_bytes").and_then(serde_json::Value::as_f64) == usual.number()
     {
-        say(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
+        send(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
         return ExitCode::from(127);
     }
     let costs = costs.to_vec();
@@ -103,7 +104,7 @@ pub fn play(fault: Option<Fault>, costs: &[Cost], steps: u64) -> ExitCode {
 }
 
 struct Dummy {
-    fault: Option<Fault>,
+    fault: Option<DummyFault>,
     costs: Vec<Cost>,
     steps: u64,
     sink: bool,
@@ -114,9 +115,9 @@ struct Dummy {
 impl Dummy {
     fn introduce(&self) {
         match self.fault {
-            Some(Fault::Mute) => return,
-            Some(Fault::Garbage) => println!("{{\"type\": \"rea"),
-            Some(Fault::Orphan) => leave_behind(),
+            Some(DummyFault::Mute) => return,
+            Some(DummyFault::Garbage) => println!("{{\"type\": \"rea"),
+            Some(DummyFault::Orphan) => leave_behind(),
             _ => {}
         }
         let implementation = Implementation {
@@ -125,29 +126,32 @@ impl Dummy {
             language: "rust".to_owned(),
             runtime: "std".to_owned(),
         };
-        say(&ContenderMessage::Ready { implementation });
+        send(&ContenderMessage::Ready { implementation });
+        if self.fault == Some(DummyFault::Misdirect) {
+            send(&ContenderMessage::Signal { to: "sunk".to_owned(), body: serde_json::Value::Null });
+        }
         let streams = self.setup.params.get("streams").and_then(serde_json::Value::as_u64).unwrap_or(1);
-        let told = if self.fault == Some(Fault::FewSetups) { 1 } else { streams };
-        say(&ContenderMessage::Connected { setup_ns: (0..told).map(|_| 1000).collect() });
+        let reported = if self.fault == Some(DummyFault::FewSetups) { 1 } else { streams };
+        send(&ContenderMessage::Connected { setup_ns: (0..reported).map(|_| 1000).collect() });
     }
 
     fn handle(&self, message: LabMessage) -> Option<ExitCode> {
         match message {
             LabMessage::Start { phase } => self.start(phase),
-            LabMessage::Mark { .. } if self.fault == Some(Fault::Hang) => None,
+            LabMessage::Mark { .. } if self.fault == Some(DummyFault::Hang) => None,
             LabMessage::Mark { id } => {
                 let values = self.values();
-                let unit_ns = if self.fault == Some(Fault::SlowClock) { 1000 } else { 1 };
+                let unit_ns = if self.fault == Some(DummyFault::SlowClock) { 1000 } else { 1 };
                 let at_ns = monotonic_ns() / unit_ns;
-                say(&ContenderMessage::Counters(Counters { id, at_ns, values }));
+                send(&ContenderMessage::Counters(Counters { id, at_ns, values }));
                 None
             }
             LabMessage::Stop => {
-                say(&ContenderMessage::Result(TrialResult {
+                send(&ContenderMessage::Result(TrialResult {
                     values: self.values(),
                     ..TrialResult::default()
                 }));
-                if self.fault == Some(Fault::Linger) {
+                if self.fault == Some(DummyFault::Linger) {
                     std::thread::sleep(Duration::from_secs(3600));
                 }
                 Some(ExitCode::SUCCESS)
@@ -160,14 +164,16 @@ impl Dummy {
         match (phase, self.fault) {
             (Phase::Verify, _) if self.sink => self.verify(),
             (Phase::Warmup, _) if self.sink => self.spin(),
-            (Phase::Measure, Some(Fault::Crash)) => {
+            (Phase::Measure, Some(DummyFault::Crash)) => {
                 eprintln!("dummy: crashes as asked");
                 std::process::abort()
             }
-            (Phase::Measure, Some(Fault::Quit)) => return Some(ExitCode::from(3)),
-            (Phase::Measure, Some(Fault::Flood)) => flood(),
-            (Phase::Measure, Some(Fault::Chatter)) => say(&ContenderMessage::Connected { setup_ns: vec![] }),
-            (Phase::Measure, Some(Fault::Memory)) => {
+            (Phase::Measure, Some(DummyFault::Quit)) => return Some(ExitCode::from(3)),
+            (Phase::Measure, Some(DummyFault::Flood)) => flood(),
+            (Phase::Measure, Some(DummyFault::Chatter)) => {
+                send(&ContenderMessage::Connected { setup_ns: vec![] })
+            }
+            (Phase::Measure, Some(DummyFault::Memory)) => {
                 std::thread::spawn(take_memory);
             }
             _ => {}
@@ -181,8 +187,8 @@ impl Dummy {
         if let Some(path) = self.setup.inputs.values().next() {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             return match serde_json::from_str::<Verified>(&text) {
-                Ok(verified) => say(&ContenderMessage::Verified(verified)),
-                Err(e) => say(&ContenderMessage::Failed { reason: format!("{path}: {e}") }),
+                Ok(verified) => send(&ContenderMessage::Verified(verified)),
+                Err(e) => send(&ContenderMessage::Failed { reason: format!("{path}: {e}") }),
             };
         }
         let workload = workload();
@@ -192,17 +198,17 @@ impl Dummy {
         let params = serde_json::from_value::<Params>(serde_json::Value::Object(known));
         let expected = params.ok().and_then(|p| workload.gate.expected(&p, self.setup.seed).ok());
         let Some(expected) = expected else {
-            return say(&ContenderMessage::Failed { reason: "these parameters give no digest".to_owned() });
+            return send(&ContenderMessage::Failed { reason: "these parameters give no digest".to_owned() });
         };
         let mut verified =
             Verified { digest: expected.digest, messages: expected.messages, bytes: expected.bytes };
         match self.fault {
-            Some(Fault::WrongDigest) => verified.digest = "0".repeat(64),
-            Some(Fault::Fewer) => verified.messages -= 1,
-            Some(Fault::Lost) => return self.messages.store(expected.messages - 1, Ordering::Relaxed),
+            Some(DummyFault::WrongDigest) => verified.digest = "0".repeat(64),
+            Some(DummyFault::Fewer) => verified.messages -= 1,
+            Some(DummyFault::Lost) => return self.messages.store(expected.messages - 1, Ordering::Relaxed),
             _ => {}
         }
-        say(&ContenderMessage::Verified(verified));
+        send(&ContenderMessage::Verified(verified));
     }
 
     /// Counts forever; only this thread writes the counter, so a plain store suffices.
@@ -228,7 +234,7 @@ impl Dummy {
     fn values(&self) -> BTreeMap<String, u64> {
         let messages = match (self.sink, self.fault) {
             (true, _) => self.messages.load(Ordering::Relaxed),
-            (false, Some(Fault::Overclaim)) => 0,
+            (false, Some(DummyFault::Overclaim)) => 0,
             (false, _) => PLENTY,
         };
         let zero = ["gaps", "repeats", "disorder"].map(|n| (n.to_owned(), 0));
@@ -239,14 +245,14 @@ impl Dummy {
     }
 }
 
-fn say(message: &ContenderMessage) {
+fn send(message: &ContenderMessage) {
     let mut out = std::io::stdout().lock();
     // If the lab has ended, our stdin is closed as well.
     let _ = writeln!(out, "{}", message.to_line()).and_then(|()| out.flush());
 }
 
 fn failed(reason: &str) -> ExitCode {
-    say(&ContenderMessage::Failed { reason: reason.to_owned() });
+    send(&ContenderMessage::Failed { reason: reason.to_owned() });
     ExitCode::FAILURE
 }
 

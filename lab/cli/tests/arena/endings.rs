@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, RoleProcess, Side, limits};
+use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, LinkEnd, RoleProcess, limits};
 use netdyno_lab_manifest::Net;
 
 use super::freezing::FREEZINGS;
@@ -109,6 +109,20 @@ fn a_memory_limit_is_named() {
     trial.finish();
 }
 
+#[test]
+fn a_process_limit_is_named() {
+    let arena = Arena::open(&spec(Net::Host)).unwrap();
+    let script = "for i in $(seq 40); do sleep 5 & done; exit 3";
+    let trial = Trial::with(arena, script, |launch| launch.processes_max = 20);
+    if !trial.notes.iter().any(|note| note.contains("pids")) {
+        println!("{:?}", trial.notes);
+        return skip::<()>("a writable pids cgroup").unwrap_or_default();
+    }
+    let exit = trial.exit();
+    assert!(exit.reason.contains("reached the limit of 20 processes"), "{exit:?}");
+    trial.finish();
+}
+
 /// Not a test by itself: the lab that another test kills.
 #[test]
 fn as_a_lab() {
@@ -135,7 +149,7 @@ fn as_a_lab() {
     println!(
         "\nready {ups} {} {}",
         roles.len(),
-        arena.net_path(Side::A).map_or(0, |path| {
+        arena.net_path(LinkEnd::A).map_or(0, |path| {
             fs::read_link(path)
                 .unwrap()
                 .to_str()

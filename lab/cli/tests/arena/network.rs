@@ -6,11 +6,17 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use netdyno_lab_arena::{AgentEvent, Arena, ArenaSpec, Side};
+use netdyno_lab_arena::meter::Reading;
+use netdyno_lab_arena::{AgentEvent, Arena, ArenaSpec, LinkEnd};
 use netdyno_lab_manifest::{Link, Net};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::trial::*;
+
+/// The difference between two readings of a counter.
+fn more(now: &Reading, before: &Reading) -> Option<u64> {
+    now.value?.checked_sub(before.value?)
+}
 
 #[test]
 fn the_loopback_has_a_second_address_and_its_own_counters() {
@@ -18,13 +24,13 @@ fn the_loopback_has_a_second_address_and_its_own_counters() {
         return;
     }
     let Some(arena) = open(Net::Loopback) else { return };
-    let (local, peer) = arena.addresses(Side::A);
-    assert_eq!((local, local), (peer, arena.addresses(Side::B).0));
+    let (local, peer) = arena.addresses(LinkEnd::A);
+    assert_eq!((local, local), (peer, arena.addresses(LinkEnd::B).0));
     let script = "cat /proc/net/fib_trie | grep -c 198.18.0.1; cat /proc/net/if_inet6 | wc -l; read x";
     let mut trial = Trial::new(arena, script);
     assert_ne!(trial.line(), "0");
     assert_eq!(trial.line(), "0", "IPv6 addresses");
-    let net = trial.arena.net_path(Side::A).unwrap();
+    let net = trial.arena.net_path(LinkEnd::A).unwrap();
     let bytes = |trial: &mut Trial| {
         trial.role().meter(9, false).unwrap();
         match trial.next() {
@@ -40,9 +46,9 @@ fn the_loopback_has_a_second_address_and_its_own_counters() {
         assert_eq!(receiver.recv(&mut [0; 2000]).unwrap(), 1000);
     });
     let after = bytes(&mut trial);
-    assert_eq!(after.bytes.since(&before.bytes).value, Some(1000 + 8 + 20), "{after:?}");
-    assert_eq!(after.packets.since(&before.packets).value, Some(1));
-    assert_eq!(after.ip_packets.since(&before.ip_packets).value, Some(1));
+    assert_eq!(more(&after.bytes, &before.bytes), Some(1000 + 8 + 20), "{after:?}");
+    assert_eq!(more(&after.packets, &before.packets), Some(1));
+    assert_eq!(more(&after.ip_packets, &before.ip_packets), Some(1));
     assert_eq!(after.udp_drops.value, Some(0));
     // Four packets in one segmented send.
     in_net(&net, || {
@@ -54,9 +60,9 @@ fn the_loopback_has_a_second_address_and_its_own_counters() {
         assert_eq!(receiver.recv(&mut [0; 4000]).unwrap(), 3500);
     });
     let last = bytes(&mut trial);
-    assert_eq!(last.packets.since(&after.packets).value, Some(1));
-    assert_eq!(last.udp_datagrams.since(&after.udp_datagrams).value, Some(1));
-    assert_eq!(last.ip_packets.since(&after.ip_packets).value, Some(4), "{last:?}");
+    assert_eq!(more(&last.packets, &after.packets), Some(1));
+    assert_eq!(more(&last.udp_datagrams, &after.udp_datagrams), Some(1));
+    assert_eq!(more(&last.ip_packets, &after.ip_packets), Some(4), "{last:?}");
     trial.finish();
 }
 
@@ -82,11 +88,11 @@ fn a_veth_pair_connects_both_sides() {
         return;
     };
     println!("{}", arena.describe());
-    let ((a, b), (b2, a2)) = (arena.addresses(Side::A), arena.addresses(Side::B));
+    let ((a, b), (b2, a2)) = (arena.addresses(LinkEnd::A), arena.addresses(LinkEnd::B));
     assert_eq!((a, b), (a2, b2));
-    let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+    let (net_a, net_b) = (arena.net_path(LinkEnd::A).unwrap(), arena.net_path(LinkEnd::B).unwrap());
     let mut trial =
-        Trial::with(arena, "cat /sys/class/net/lo/mtu >/dev/null; read x", |launch| launch.side = Side::B);
+        Trial::with(arena, "cat /sys/class/net/lo/mtu >/dev/null; read x", |launch| launch.side = LinkEnd::B);
     let mut receiver = None;
     in_net(&net_b, || receiver = Some(std::net::UdpSocket::bind((b, 7000)).unwrap()));
     let receiver = receiver.unwrap();
@@ -132,7 +138,7 @@ fn multicast_reaches_the_other_side_without_naming_an_interface() {
     }
     for net in [Net::Loopback, Net::Veth(Link::default())] {
         let Some(arena) = open(net) else { return };
-        let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+        let (net_a, net_b) = (arena.net_path(LinkEnd::A).unwrap(), arena.net_path(LinkEnd::B).unwrap());
         let any = std::net::Ipv4Addr::UNSPECIFIED;
         in_net(&net_b, || {
             let receiver = std::net::UdpSocket::bind((any, 3610)).unwrap();
@@ -143,7 +149,7 @@ fn multicast_reaches_the_other_side_without_naming_an_interface() {
                 sender.send_to(b"all", "224.0.23.0:3610").unwrap();
             });
             let (count, from) = receiver.recv_from(&mut [0; 100]).unwrap();
-            assert_eq!((count, from.ip()), (3, arena.addresses(Side::A).0));
+            assert_eq!((count, from.ip()), (3, arena.addresses(LinkEnd::A).0));
         });
     }
 }
@@ -158,8 +164,8 @@ fn a_link_delays_and_drops_packets() {
     let link = Link { delay, loss_ppm: 100_000, ..Link::default() };
     let Some(arena) = open(Net::Veth(link)) else { return };
     println!("{}", arena.describe());
-    let (a, b) = arena.addresses(Side::A);
-    let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+    let (a, b) = arena.addresses(LinkEnd::A);
+    let (net_a, net_b) = (arena.net_path(LinkEnd::A).unwrap(), arena.net_path(LinkEnd::B).unwrap());
     let (mut receiver, mut sender) = (None, None);
     in_net(&net_b, || receiver = Some(std::net::UdpSocket::bind((b, 7000)).unwrap()));
     in_net(&net_a, || sender = Some(std::net::UdpSocket::bind((a, 7001)).unwrap()));
@@ -194,7 +200,7 @@ fn a_link_delays_and_drops_packets() {
     // The number of losses follows from the seed and has its own test. The additional delay depends on the machine.
     assert!(0 < arrived && arrived < PACKETS, "{arrived} arrived");
     assert!(fastest >= delay, "{fastest:?}");
-    let mut trial = Trial::with(arena, "read x", |launch| launch.side = Side::B);
+    let mut trial = Trial::with(arena, "read x", |launch| launch.side = LinkEnd::B);
     trial.role().meter(1, false).unwrap();
     let AgentEvent::Meter { snapshot, .. } = trial.next() else { panic!() };
     let bytes = snapshot.net.bytes;
@@ -213,8 +219,8 @@ fn without_offload_the_kernel_splits_segmented_sends() {
     let packets = |no_gso: bool| {
         let arena = Arena::open(&ArenaSpec { no_gso, ..spec(Net::Veth(Link::default())) }).unwrap();
         assert_eq!(arena.describe().contains("gso_max_segs 1"), no_gso, "{}", arena.describe());
-        let (a, b) = arena.addresses(Side::A);
-        let (net_a, net_b) = (arena.net_path(Side::A).unwrap(), arena.net_path(Side::B).unwrap());
+        let (a, b) = arena.addresses(LinkEnd::A);
+        let (net_a, net_b) = (arena.net_path(LinkEnd::A).unwrap(), arena.net_path(LinkEnd::B).unwrap());
         let mut trial = Trial::new(arena, "read x");
         let mut listener = None;
         in_net(&net_b, || listener = Some(TcpListener::bind((b, 7000)).unwrap()));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use netdyno_lab_arena::{AgentEvent, Arena, ArenaError, Side};
+use netdyno_lab_arena::{AgentEvent, Arena, ArenaError, LinkEnd};
 use netdyno_lab_manifest::{Link, Net};
 
 use super::trial::*;
@@ -38,7 +38,7 @@ fn as_refused() {
     let arena = Arena::best(&spec(Net::Loopback)).unwrap();
     println!("{}", arena.describe());
     assert!(arena.describe().starts_with("host loopback: no privilege for network namespaces"));
-    assert!(!arena.is_private() && arena.addresses(Side::A).0.is_loopback());
+    assert!(!arena.is_private() && arena.addresses(LinkEnd::A).0.is_loopback());
     let trial = Trial::new(arena, "echo up; read x");
     assert_eq!(trial.line(), "up");
     trial.finish();

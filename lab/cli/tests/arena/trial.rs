@@ -4,13 +4,12 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use netdyno_lab_arena::{
-    AgentEvent, Arena, ArenaError, ArenaSpec, Exit, LaunchSpec, LocalLauncher, RoleIndex, RoleProcess, Side,
+    AgentEvent, Arena, ArenaError, ArenaSpec, Exit, LaunchSpec, LinkEnd, RoleIndex, RoleProcess,
 };
 use netdyno_lab_manifest::Net;
 
@@ -20,7 +19,7 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netdyno");
 pub(crate) const MARK: &str = "NETDYNO_TEST_MARK";
 
 pub(crate) fn spec_of(net: Net, binary: &str) -> ArenaSpec {
-    ArenaSpec { launcher: Arc::new(LocalLauncher::with_executable(binary)), ..ArenaSpec::local(net) }
+    ArenaSpec { executable: binary.into(), ..ArenaSpec::local(net) }
 }
 
 pub(crate) fn spec(net: Net) -> ArenaSpec {
@@ -123,7 +122,7 @@ impl Trial {
     /// Drops everything in order and checks that nothing remains.
     pub(crate) fn finish(mut self) {
         let nets: Vec<PathBuf> =
-            [Side::A, Side::B].iter().filter_map(|&side| self.arena.net_path(side)).collect();
+            [LinkEnd::A, LinkEnd::B].iter().filter_map(|&side| self.arena.net_path(side)).collect();
         let nets: HashSet<PathBuf> = nets.iter().map(|path| fs::read_link(path).unwrap()).collect();
         let agent = self.role().agent_pid();
         drop(self.role.take());

@@ -144,7 +144,7 @@ fn invalid_comparisons_are_rejected_with_a_remedy() {
     }
     std::fs::remove_dir_all(bench.path(".git")).unwrap();
     let seen = compare(&bench, &["--rev", "main"]);
-    assert!(seen.code == 2 && seen.stderr.contains("is in no git repository"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.contains("is not in a git repository"), "{seen:?}");
 }
 
 #[test]
@@ -214,6 +214,9 @@ fn a_run_is_exported_and_imported() {
     let replayed = elsewhere.netdyno(&["replay"]);
     assert!(replayed.code == 0 && replayed.stdout.contains("all identical"), "{replayed:?}");
 
+    let resumed = elsewhere.netdyno(&["run", "--resume", "last", "--budget", "1s"]);
+    assert!(resumed.code == 2 && resumed.stderr.contains("was imported"), "{resumed:?}");
+
     // A file that was edited and sealed again fails the replay.
     let mut text = String::new();
     let whole = std::fs::read(file).unwrap();
@@ -234,7 +237,7 @@ fn a_run_is_exported_and_imported() {
     let other = Bench::new(&[]);
     for (name, part) in [
         ("cut.netdyno", "is cut short"),
-        ("workloads/dummy.toml", "is no exported run"),
+        ("workloads/dummy.toml", "is not an exported run"),
         ("none", "cannot be read"),
     ] {
         let seen = other.netdyno(&["import", &path(name)]);
@@ -317,7 +320,7 @@ fn contenders_and_workloads_are_loaded_from_other_folders() {
     // A duplicate name is an error, and so is a mistake in the file.
     library.write("bench/dummy/base/contender.toml", &mine.replacen("\"mine\"", "\"base\"", 1));
     let seen = inside(&["list"]);
-    assert!(seen.stderr.contains("there is one of this name already"), "{seen:?}");
+    assert!(seen.stderr.contains("this name is already used"), "{seen:?}");
     library.write("netdyno.toml", "contenders = [\"nowhere\"]\n");
     assert!(inside(&["list"]).stderr.contains("nowhere"));
     library.write("netdyno.toml", "contender = 3\n");

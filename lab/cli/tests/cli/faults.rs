@@ -5,7 +5,8 @@ use crate::bench::{Bench, cell, skip};
 /// The fault, whether it is a skip, and a part of the expected reason.
 type Named = (&'static str, &'static str, &'static str);
 /// Immediate faults.
-const LOUD: [Named; 12] = [
+const LOUD: [Named; 13] = [
+    ("misdirect", "failed", "signal to the unknown role \"sunk\""),
     ("crash", "failed", "SIGABRT"),
     ("chatter", "failed", "`connected`"),
     ("few-setups", "failed", "1 setup times for 2"),

@@ -95,7 +95,7 @@ fn a_contender_that_is_not_compared_is_named_with_the_remedy() {
     let bench = bench();
     for (more, part) in [
         (&["other", "one"][..], "other plays only the source, as feeder does for all the others: --matrix"),
-        (&["feeder"], "feeder plays the source for all the others: leave it out"),
+        (&["feeder"], "feeder plays the source for all others: leave it out"),
         (&["--baseline", "other"], "--matrix varies it"),
         (&["--against", "one"], "feeder plays the source for all here: --matrix"),
     ] {
@@ -155,9 +155,9 @@ fn one_role_is_compared_with_the_same_partner_for_all() {
     for (arguments, told) in [
         (
             &["--role", "sink", "odd", "one"][..],
-            "odd plays with itself alone (its own framing), and here full plays the source",
+            "odd works only with itself (its own framing), and here full plays the source",
         ),
-        (&["--role", "source"], "nobody is named who plays the sink for all"),
+        (&["--role", "source"], "no contender is set that plays the sink for all"),
         (&["--role", "sin"], "did you mean \"sink\"?"),
     ] {
         let seen = run(&bench, arguments);

@@ -1,7 +1,11 @@
 //! `replicate`: claims about dummies, measured, judged again from the store, and written into a document.
 
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
 
 use serde_json::Value;
 
@@ -173,22 +177,30 @@ fn claims_are_listed_and_invalid_ones_are_named() {
     }
 }
 
-/// SIGTERM to this process only also ends the run, and the existing results are judged.
+/// A signal to this process only, and Ctrl-C on a terminal, which is a signal to its process group: each ends the run in
+/// order, and the existing results are judged.
 #[test]
 fn an_interrupted_replication_leaves_no_process() {
-    let bench = bench();
-    bench.write("claims/x.toml", &CLAIMS.replace("--max-blocks 3", "--max-blocks 9 --set seconds=60"));
-    let mut command = bench.command(&["replicate", "X"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let has_begun = || bench.netdyno(&["history"]).stdout.contains("dummy");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !has_begun() {
-        assert!(Instant::now() < deadline, "it never began");
-        std::thread::sleep(Duration::from_millis(100));
+    for (signal, to_group) in [(Signal::SIGTERM, false), (Signal::SIGINT, true)] {
+        let bench = bench();
+        bench.write("claims/x.toml", &CLAIMS.replace("--max-blocks 3", "--max-blocks 9 --set seconds=60"));
+        let mut command = bench.command(&["replicate", "X"]);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        let has_begun = || bench.netdyno(&["history"]).stdout.contains("dummy");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !has_begun() {
+            assert!(Instant::now() < deadline, "it never began");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        if to_group {
+            killpg(pid, signal).unwrap()
+        } else {
+            kill(pid, signal).unwrap()
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        let history = bench.netdyno(&["history"]);
+        assert!(history.stdout.contains("interrupted"), "{signal}: {history:?}");
     }
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-    let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(130));
-    assert!(bench.netdyno(&["history"]).stdout.contains("interrupted"));
 }

@@ -26,7 +26,7 @@ fn slowdowns_are_injected_and_reported() {
     assert!(told["least_loss"].is_null() && duels.iter().all(|d| d["warnings"].is_array()), "{told}");
     assert_eq!(
         told["answer"],
-        "In 0.1 s this host tells no loss of 20 % of counted of dummy, with two, from none; more was not tried."
+        "In 0.1 s this host does not detect a loss of 20 % of counted of dummy, with two, the largest that was tried."
     );
     let last = bench.last();
     assert_eq!(last["run"]["id"], duels[3]["run"]);
@@ -48,7 +48,7 @@ fn a_stalled_side_uses_no_cpu_time() {
     run.header.id = format!("{id}0");
     run.cells[1].stalled = STALLED;
     store.begin_run(&run.header, &run.cells).unwrap();
-    store.set_status(&run.header.id, RunStatus::Interrupted, "").unwrap();
+    store.set_status(&run.header.id, RunStatus::Interrupted, netdyno_lab_store::StopReason::Running).unwrap();
     drop(store);
     let seen = bench.netdyno(&["run", "--resume", &run.header.id]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -93,8 +93,8 @@ fn a_workload_without_rate_is_rejected_with_alternatives() {
     let (paced, turns) = manifest.split_once("[turns]").unwrap();
     bench.write("workloads/paced.toml", &paced.replacen("name = \"dummy\"", "name = \"paced\"", 1));
     let seen = bench.netdyno(&["doctor", "--resolve", "paced"]);
-    assert!(seen.code == 2 && seen.stderr.contains("such are: dummy"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.contains("workloads with one: dummy"), "{seen:?}");
     bench.write("workloads/dummy.toml", &format!("{paced}[turns]{turns}only = {{ streams = 1 }}\n"));
     let seen = bench.netdyno(&["doctor", "--resolve", "dummy"]);
-    assert!(seen.code == 2 && seen.stderr.contains("no duel here"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.contains("duels are not possible"), "{seen:?}");
 }

@@ -248,7 +248,7 @@ fn the_first_named_contender_is_the_baseline_with_a_warning() {
     let bench = two();
     let seen = bench.netdyno(&["run", "dummy", "two", "one", "--max-blocks", "1"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert!(seen.stdout.contains("ratios are to two, the first that was named"), "{seen:?}");
+    assert!(seen.stdout.contains("ratios are relative to two, the first one named"), "{seen:?}");
     let report = bench.last();
     let baselines: Vec<_> = report["verdicts"].as_array().unwrap().iter().map(|v| &v["baseline"]).collect();
     assert!(!baselines.is_empty() && baselines.iter().all(|b| **b == "two"), "{baselines:?}");

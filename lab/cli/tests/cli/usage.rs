@@ -14,7 +14,7 @@ fn names_and_values() {
     let bench = Bench::new(&[("good", None)]);
     for (arguments, part) in [
         (&["run", "dumy"][..], "did you mean \"dummy\"?"),
-        (&["run", "good"], "a contender of dummy; say `dummy good`"),
+        (&["run", "good"], "a contender of dummy; use `dummy good`"),
         (&["run", "dummy", "god"], "did you mean \"good\"?"),
         (&["run", "dummy", "--set", "stream=1"], "did you mean \"streams\"?"),
         (&["run", "dummy", "--set", "streams=x"], "not a whole number"),

@@ -52,7 +52,6 @@ const APT: &str = "apt-get install ";
 
 /// One command that installs the packages of several remedies, followed by their web pages; none if there is only one
 /// remedy.
-#[must_use]
 pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let installs = |remedy: &&str| remedy.starts_with(APT) || remedy.starts_with("https://");
     let remedies: BTreeSet<&str> = remedies.into_iter().filter(installs).collect();

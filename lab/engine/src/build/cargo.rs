@@ -129,9 +129,9 @@ pub(super) fn path_dependencies(
         step: "cargo metadata".to_owned(),
         reason,
     };
-    let mut found: BTreeSet<PathBuf> = patches.into_iter().collect();
+    let mut found: BTreeSet<PathBuf> = patches.into_iter().chain(configurations(&folder)).collect();
     let mut queue = vec![folder];
-    queue.extend(found.iter().cloned());
+    queue.extend(found.iter().filter(|path| path.is_dir()).cloned());
     while let Some(folder) = queue.pop() {
         let metadata: Metadata =
             serde_json::from_str(&probe.ask_in(&folder, "cargo", &args)?).map_err(|e| bad(e.to_string()))?;
@@ -150,6 +150,19 @@ pub(super) fn path_dependencies(
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// Cargo's configuration files for a build in `folder`: those of its parents and of the user, which may change flags and
+/// profiles (The Cargo Book, "Configuration").
+fn configurations(folder: &Path) -> Vec<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| etcetera::home_dir().ok().map(|home| home.join(".cargo")));
+    let folders = folder.ancestors().map(|parent| parent.join(".cargo")).chain(home);
+    // Cargo prefers the name without extension.
+    let file = |folder: PathBuf| {
+        ["config", "config.toml"].map(|name| folder.join(name)).into_iter().find(|f| f.is_file())
+    };
+    folders.filter_map(file).collect()
 }
 
 /// Records the package of a message: every package is reported, compiled or fresh.

@@ -8,45 +8,20 @@ use super::limits::BUILD_LIMIT;
 
 /// Why a build failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the fields")]
 pub enum BuildError {
     /// A prerequisite of this host is missing.
     #[error("{contender}: {reason}; {remedy}")]
-    Unavailable {
-        /// The contender.
-        contender: String,
-        /// What is missing.
-        reason: String,
-        /// How to install it.
-        remedy: String,
-    },
+    Unavailable { contender: String, reason: String, remedy: String },
     /// The contender's files are invalid.
     #[error("{contender}: {}: {rule}", path.display())]
-    Source {
-        /// The contender.
-        contender: String,
-        /// The file or folder with the problem.
-        path: PathBuf,
-        /// The violated rule.
-        rule: String,
-    },
+    Source { contender: String, path: PathBuf, rule: String },
     /// The cache is unusable on this host.
     #[error("{}: {source}; {}", path.display(), cache_remedy(source))]
-    Cache {
-        /// The file or folder with the problem.
-        path: PathBuf,
-        /// The error from the system.
-        source: io::Error,
-    },
+    Cache { path: PathBuf, source: io::Error },
     /// A tool could not be started.
     #[error("{contender}: {step} could not be started: {source}")]
-    Start {
-        /// The contender.
-        contender: String,
-        /// The tool and its verb.
-        step: String,
-        /// The error from the system.
-        source: io::Error,
-    },
+    Start { contender: String, step: String, source: io::Error },
     /// A tool failed.
     #[error(
         "{contender}: {step} failed ({status}){}{}\n  log: {}",
@@ -55,57 +30,25 @@ pub enum BuildError {
         log.display()
     )]
     Tool {
-        /// The contender.
         contender: String,
-        /// The tool and its verb.
         step: String,
-        /// How it ended.
         status: ExitStatus,
-        /// The last lines of its output.
         tail: Vec<String>,
-        /// The complete output.
         log: PathBuf,
-        /// A remedy, if the cause is known.
         remedy: Option<&'static str>,
     },
     /// The build took too long.
     #[error("{contender}: the build took longer than {} s{}\n  log: {}", BUILD_LIMIT.as_secs(), indented(tail), log.display())]
-    TimeLimit {
-        /// The contender.
-        contender: String,
-        /// The last lines of the output.
-        tail: Vec<String>,
-        /// The complete output.
-        log: PathBuf,
-    },
+    TimeLimit { contender: String, tail: Vec<String>, log: PathBuf },
     /// A query of a tool failed.
     #[error("{contender}: {step} failed ({status}): {said}")]
-    Denied {
-        /// The contender.
-        contender: String,
-        /// The query.
-        step: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// The last line of its stderr.
-        said: String,
-    },
+    Denied { contender: String, step: String, status: ExitStatus, said: String },
     /// A query of a tool timed out, or its reply is invalid.
     #[error("{contender}: {step}: {reason}")]
-    Probe {
-        /// The contender.
-        contender: String,
-        /// The query.
-        step: String,
-        /// The problem.
-        reason: String,
-    },
+    Probe { contender: String, step: String, reason: String },
     /// The user stopped it.
     #[error("{contender}: the build was cancelled")]
-    Cancelled {
-        /// The contender.
-        contender: String,
-    },
+    Cancelled { contender: String },
 }
 
 impl BuildError {

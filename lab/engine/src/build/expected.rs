@@ -10,7 +10,6 @@ use netdyno_lab_manifest::{Contender, Tool};
 impl Builder {
     /// 0 if the build is in the cache or impossible; else the duration of the contender's last build, else that in
     /// its manifest, else a default for its tool.
-    #[must_use]
     pub fn expected_seconds(&self, contender: &Contender) -> f64 {
         let Some(last) = self.last(contender) else {
             return contender.build.seconds.map_or(usual_seconds(contender.build.tool), f64::from);

@@ -172,8 +172,8 @@ mod tests {
             ("", None),
         ] {
             let found = module(line);
-            let told = found.as_ref().map(|p| (&*p.name, &*p.version, &*p.owners[0], p.is_local));
-            assert_eq!(told, expected, "{line}");
+            let actual = found.as_ref().map(|p| (&*p.name, &*p.version, &*p.owners[0], p.is_local));
+            assert_eq!(actual, expected, "{line}");
         }
     }
 }

@@ -163,14 +163,14 @@ pub(super) fn wait_for_lock(
     events: &mut dyn FnMut(BuildEvent),
 ) -> Result<File, LockError> {
     let file = open_lock(path).map_err(LockError::Io)?;
-    let mut told = false;
+    let mut is_announced = false;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
             Err(TryLockError::WouldBlock) => {}
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut is_announced, true) {
             events(BuildEvent::Line("waiting for another netdyno that is building".to_owned()));
         }
         watch.check().map_err(LockError::Stop)?;

@@ -29,7 +29,7 @@ pub const LOCAL_PACKAGES_MAX: usize = 256;
 /// Most bytes of a build's log; the rest is dropped.
 pub const LOG_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Longest line of a tool; the rest is dropped.
-pub const LINE_BYTES_MAX: usize = 1024 * 1024;
+pub const TOOL_LINE_BYTES_MAX: usize = 1024 * 1024;
 /// Longest displayed line, in characters.
 pub const SHOWN_LINE_CHARS_MAX: usize = 400;
 /// Lines of a failed tool's output in an error.

@@ -9,7 +9,7 @@
 //! <cache>/inputs/                              inputs of trials: prepare.rs
 //! <cache>/logs/<contender>-<16 hex>.log        output of the tools
 //! <cache>/work/                                locks, and state that tools share between builds
-//! <cache>/revisions/, <cache>/catalogues/       sources of builds: revisions.rs, catalogue.rs
+//! <cache>/revisions/, <cache>/catalogues/       sources of builds: revisions.rs, embedded.rs
 //! ```
 //!
 //! A build is made in its final folder, because a virtual environment cannot be moved. It is finished once its record
@@ -29,10 +29,6 @@ mod java;
 mod job;
 mod key;
 pub mod limits;
-#[cfg(feature = "lines")]
-mod lines;
-#[cfg(all(test, feature = "lines"))]
-mod lines_tests;
 mod local;
 mod npm;
 #[cfg_attr(not(feature = "lines"), allow(dead_code))]
@@ -41,6 +37,10 @@ mod pip;
 mod prepare;
 mod process;
 mod prune;
+#[cfg(feature = "lines")]
+mod source_lines;
+#[cfg(all(test, feature = "lines"))]
+mod source_lines_tests;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -71,6 +71,7 @@ pub(crate) use process::{Answer, ask};
 pub(crate) use prune::REVISION_RECORD;
 pub use prune::Stale;
 use tools::ecosystem;
+pub use tree::SKIPPED;
 
 use netdyno_lab_manifest::{Contender, Tool};
 
@@ -241,7 +242,7 @@ impl Builder {
 }
 
 #[cfg(feature = "lines")]
-use lines::count as code_lines;
+use source_lines::count as code_lines;
 
 #[cfg(not(feature = "lines"))]
 fn code_lines(

@@ -182,9 +182,9 @@ mod tests {
         package("c", "");
         fs::create_dir_all(dir.path().join(".bin")).unwrap();
         let found = installed(dir.path()).unwrap();
-        let told: Vec<_> = found.iter().map(|p| (&*p.name, p.owners.concat())).collect();
+        let actual: Vec<_> = found.iter().map(|p| (&*p.name, p.owners.concat())).collect();
         let expected = [("@scope/b", "github.com/me"), ("a", "example.org/me"), ("c", "")];
-        assert_eq!(told, expected.map(|(name, owner)| (name, owner.to_owned())));
+        assert_eq!(actual, expected.map(|(name, owner)| (name, owner.to_owned())));
         assert_eq!(installed(&dir.path().join("gone")).unwrap(), []);
         write("d", "no JSON");
         assert!(installed(dir.path()).unwrap_err().contains("/d: "));

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use super::limits::COUNTED_PACKAGES_MAX;
-use netdyno_lab_manifest::{Implementation, version_matches};
+use netdyno_lab_manifest::{LibraryVersion, version_matches};
 
 /// The reason for tools that install compiled packages.
 pub(super) const COMPILED: &str = "it comes compiled, without its source";
@@ -32,7 +32,7 @@ pub(super) struct Package {
 }
 
 /// The library's package, followed by others of the same owner. Packages referenced by path have the same owner.
-pub(super) fn of_library(packages: &[Package], library: &Implementation) -> Result<Vec<Package>, String> {
+pub(super) fn of_library(packages: &[Package], library: &LibraryVersion) -> Result<Vec<Package>, String> {
     let is_it = |p: &&Package| p.name == library.module && version_matches(&library.version, &p.version);
     let Some(found) = packages.iter().find(is_it) else {
         return Err(format!(
@@ -124,14 +124,14 @@ mod tests {
             ("lib", "3.0.0", Err("no package lib 3.0.0 with its source in the build".to_owned())),
             ("gone", "1.0.0", Err("no package gone 1.0.0 with its source in the build".to_owned())),
         ] {
-            let library = Implementation { module: module.to_owned(), version: version.to_owned() };
+            let library = LibraryVersion { module: module.to_owned(), version: version.to_owned() };
             let found = of_library(&packages, &library);
             let names = found.as_ref().map(|all| all.iter().map(|p| p.name.as_str()).collect::<Vec<_>>());
             assert_eq!(names.map_err(Clone::clone), expected, "{module} {version}");
         }
         let many: Vec<Package> =
             (0..=COUNTED_PACKAGES_MAX).map(|i| package(&i.to_string(), "1", "h/a")).collect();
-        let library = Implementation { module: "0".to_owned(), version: "1".to_owned() };
+        let library = LibraryVersion { module: "0".to_owned(), version: "1".to_owned() };
         assert!(of_library(&many, &library).unwrap_err().starts_with("more than"));
     }
 }

@@ -145,17 +145,17 @@ impl Builder {
         (job.events)(BuildEvent::Started);
         let mut command = Command::new(program);
         command.arg(&partial).args(&record.arguments).current_dir(entry);
-        let mut told = None;
+        let mut announced = None;
         job.run_reading("the input's program", &mut command, &mut |line| {
             let expected = serde_json::from_str::<Expected>(line).ok();
-            let is_told = expected.is_some();
-            told = expected.or(told.take());
-            is_told
+            let is_digest_line = expected.is_some();
+            announced = expected.or(announced.take());
+            is_digest_line
         })?;
         let broken = |rule: &str| job.source_error(&maker.dir, format!("its program {rule}"));
         let is_digest =
             |text: &str| text.len() == DIGEST_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
-        record.expected = told.filter(|told| is_digest(&told.digest)).ok_or_else(|| {
+        record.expected = announced.filter(|expected| is_digest(&expected.digest)).ok_or_else(|| {
             broken("did not print a line {\"digest\": .., \"messages\": .., \"bytes\": ..}")
         })?;
         let file = File::open(&partial).map_err(|_| broken("did not write the file that it was told to"))?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::limits::{DRAIN_LIMIT, KILL_GRACE, LINE_BYTES_MAX, LINES_QUEUED_MAX, POLL};
+use super::limits::{DRAIN_LIMIT, KILL_GRACE, LINES_QUEUED_MAX, POLL, TOOL_LINE_BYTES_MAX};
 
 /// The origin of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +191,7 @@ fn forward(stream: Stream, pipe: impl Read + Send + 'static, sender: SyncSender<
             };
             let end = chunk.iter().position(|b| matches!(b, b'\n' | b'\r'));
             let part = &chunk[..end.unwrap_or(chunk.len())];
-            line.extend_from_slice(&part[..part.len().min(LINE_BYTES_MAX - line.len())]);
+            line.extend_from_slice(&part[..part.len().min(TOOL_LINE_BYTES_MAX - line.len())]);
             let used = part.len() + usize::from(end.is_some());
             pipe.consume(used);
             if end.is_some() && !line.is_empty() {

@@ -138,6 +138,18 @@ fn a_local_package_is_a_source() {
     assert_eq!(output(&repository.build().unwrap()), "2\n");
 }
 
+/// Rust flags in a configuration file are as much an input as those in the environment.
+#[test]
+fn a_configuration_of_cargo_is_a_source() {
+    let repository = Repository::cargo("fn main() { println!(\"{}\", cfg!(special)) }");
+    if !have(&repository, "cargo") {
+        return;
+    }
+    assert_eq!(output(&repository.build().unwrap()), "false\n");
+    repository.write(".cargo/config.toml", "[build]\nrustflags = [\"--cfg\", \"special\"]\n");
+    assert_eq!(output(&repository.build().unwrap()), "true\n");
+}
+
 /// A library in another git repository, instead of a release.
 #[test]
 fn an_unreleased_library_is_named_with_its_revision() {

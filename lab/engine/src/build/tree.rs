@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::limits::{SOURCE_BYTES_MAX, SOURCE_DEPTH_MAX, SOURCE_FILES_MAX};
 
 /// Folders that tools generate and git does not track.
-pub(super) const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__", ".venv", ".git"];
+pub const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__", ".venv", ".git"];
 
 /// Why a folder cannot be a source.
 #[derive(Debug)]

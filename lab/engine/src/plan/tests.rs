@@ -6,7 +6,7 @@ fn names(n: &[&str]) -> Vec<String> {
 }
 
 /// The cells of a workload without partners, whose contenders play all roles.
-fn cells(roles: &[&str], contenders: &[&str], ceiling: Option<&str>, casting: &Casting) -> Vec<PlannedCell> {
+fn cells(roles: &[&str], contenders: &[&str], ceiling: Option<&str>, casting: &Casting) -> Vec<CellRecord> {
     let (roles, none) = (names(roles), IndexMap::new());
     let stage =
         Stage { roles: &roles, partners: &none, stand_ins: &none, plays: &|_, _| true, is_alone: &|_| false };
@@ -25,11 +25,11 @@ fn with_a_partner(contenders: &[&str], casting: &Casting) -> Vec<String> {
     let stage =
         Stage { roles: &roles, partners: &partners, stand_ins: &none, plays: &plays, is_alone: &|_| false };
     let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
-    let told = |c: &PlannedCell| {
+    let names = |c: &CellRecord| {
         let load = if c.partners.contains("load") { "" } else { &c.contenders["load"] };
         format!("{load}>{}{}", c.contenders["server"], if c.ceiling { "!" } else { "" })
     };
-    cells.iter().map(told).collect()
+    cells.iter().map(names).collect()
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn with_stand_ins(contenders: &[&str], casting: &Casting) -> Vec<String> {
     };
     let cells = super::cells(&stage, &names(contenders), Some("top"), casting, &[Params::default()]);
     assert!(cells.iter().all(|c| c.partners.is_empty()), "a stand-in's role is compared, and named");
-    let told = |c: &PlannedCell| format!("{}>{}", c.contenders["controller"], c.contenders["device"]);
-    cells.iter().map(told).collect()
+    let names = |c: &CellRecord| format!("{}>{}", c.contenders["controller"], c.contenders["device"]);
+    cells.iter().map(names).collect()
 }
 
 #[test]
@@ -163,8 +163,9 @@ fn every_side_has_its_turn_in_any_order() {
         let all = turns(3, sides, 1001, &everybody);
         assert_eq!(all, turns(3, sides, 1001, &everybody));
         assert_ne!(all, turns(4, sides, 1001, &everybody));
-        let (rounds, stretches): (Vec<Turn>, Vec<Turn>) = all.iter().partition(|t| t.index.is_some());
-        let sorted = |turns: &[Turn]| {
+        let (rounds, stretches): (Vec<PlannedTurn>, Vec<PlannedTurn>) =
+            all.iter().partition(|t| t.index.is_some());
+        let sorted = |turns: &[PlannedTurn]| {
             let mut sides: Vec<usize> = turns.iter().map(|turn| turn.side).collect();
             sides.sort_unstable();
             sides

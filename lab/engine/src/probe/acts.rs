@@ -46,7 +46,7 @@ impl Acts {
                 return Err(format!("one of its processes {STATIC}"));
             }
             if let Some(own) = allocator_of(&PathBuf::from(format!("/proc/{pid}/exe"))) {
-                return Err(format!("it brings an allocator of its own along, {own}"));
+                return Err(format!("it has its own allocator, {own}"));
             }
             times += 1;
         }

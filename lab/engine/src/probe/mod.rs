@@ -82,7 +82,7 @@ impl Bench<'_> {
             let look = folder.and_then(|folder| look(kind, language, &folder, &mut role.launch.env, self));
             watcher.roles.push(Watched { name: role.name.clone(), look, begun: None, looked: None });
         }
-        let report = trial::watched(&spec, arena, self.cancel, progress, &mut watcher);
+        let report = trial::run(&spec, arena, self.cancel, progress, Some(&mut watcher));
         let outcome = &report.record.outcome;
         let failed = match outcome {
             Outcome::Ok => None,
@@ -93,11 +93,17 @@ impl Bench<'_> {
         names
             .into_iter()
             .zip(watcher.roles)
-            .map(|(name, w)| (name, self.of(kind, w, rate, &failed)))
+            .map(|(name, w)| (name, self.probe_of(kind, w, rate, &failed)))
             .collect()
     }
 
-    fn of(&self, kind: ProbeKind, mut watched: Watched, rate: Option<f64>, failed: &Option<String>) -> Probe {
+    fn probe_of(
+        &self,
+        kind: ProbeKind,
+        mut watched: Watched,
+        rate: Option<f64>,
+        failed: &Option<String>,
+    ) -> Probe {
         let units = rate.zip(watched.looked).map_or(0.0, |(rate, looked)| rate * looked.as_secs_f64());
         let source = watched.look.as_ref().map_or(String::new(), |look| look.source());
         let found = match (failed, &mut watched.look) {
@@ -160,42 +166,36 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn each(&mut self, mut step: impl FnMut(&mut Watched) -> Result<(), String>) {
+    /// Runs a step of each probe that has not failed yet.
+    fn each(&mut self, mut step: impl FnMut(&mut Watched, &mut dyn Look) -> Result<(), String>) {
         for role in &mut self.roles {
-            if let Err(why) = step(role) {
-                role.look = Err(why);
-            }
+            let taken = std::mem::replace(&mut role.look, Err(String::new()));
+            role.look = taken.and_then(|mut look| step(role, &mut *look).map(|()| look));
         }
     }
 }
 
 impl Watch for Watcher {
-    fn attach(&mut self, roles: &[(String, i32)]) -> Result<(), String> {
-        self.each(|watched| {
-            let Ok(look) = &mut watched.look else { return Ok(()) };
+    fn attach(&mut self, roles: &[(String, i32)]) {
+        self.each(|watched, look| {
             let root = roles.iter().find(|(name, _)| *name == watched.name).map(|(_, pid)| *pid);
             look.attach(root.filter(|pid| *pid > 0).ok_or("its process is not known")?)
         });
-        Ok(())
     }
 
-    fn begin(&mut self) -> Result<(), String> {
-        self.each(|watched| {
-            let Ok(look) = &mut watched.look else { return Ok(()) };
+    fn begin(&mut self) {
+        self.each(|watched, look| {
             look.begin()?;
             watched.begun = Some(Instant::now());
             Ok(())
         });
-        Ok(())
     }
 
-    fn end(&mut self) -> Result<(), String> {
-        self.each(|watched| {
-            let Ok(look) = &mut watched.look else { return Ok(()) };
+    fn end(&mut self) {
+        self.each(|watched, look| {
             watched.looked = watched.begun.map(|begun| begun.elapsed());
             look.end()
         });
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::scratch::{Scratch, output, program};
 use super::{Look, processes};
 use crate::run::preload;
+use netdyno_lab_manifest::hex;
 use netdyno_lab_store::probe::{Allocations, Found};
 
 /// The source of the library.
@@ -29,8 +30,8 @@ const BROUGHT: [(&str, &str); 5] = [
 
 /// The path of the library, which is built on first use.
 pub fn library(scratch: &Scratch) -> Result<PathBuf, String> {
-    let hash: String = Sha256::digest(SOURCE).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let built = scratch.kept().join(format!("preload-{hash}.so"));
+    let hash = hex(&Sha256::digest(SOURCE));
+    let built = scratch.kept().join(format!("preload-{}.so", &hash[..16]));
     if built.is_file() {
         return Ok(built);
     }
@@ -92,7 +93,6 @@ fn counts(page: &[u8]) -> Counts {
 }
 
 /// The executable's own allocator, identified by strings in its file.
-#[must_use]
 pub(super) fn allocator_of(executable: &Path) -> Option<&'static str> {
     let short = fs::metadata(executable).is_ok_and(|m| m.len() <= EXECUTABLE_BYTES_MAX);
     let bytes = short.then(|| fs::read(executable).ok()).flatten()?;
@@ -136,7 +136,7 @@ impl Look for Allocator {
         }
         let executables = processes(root).into_iter().map(|pid| PathBuf::from(format!("/proc/{pid}/exe")));
         match executables.filter_map(|path| allocator_of(&path)).next() {
-            Some(name) => Err(format!("it brings an allocator of its own along, {name}")),
+            Some(name) => Err(format!("it has its own allocator, {name}")),
             None => Ok(()),
         }
     }

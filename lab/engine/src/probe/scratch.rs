@@ -52,7 +52,7 @@ impl Drop for Scratch {
 
 /// The path of a program of the system; the error has the remedy.
 pub(super) fn program(name: &str, package: &str) -> Result<PathBuf, String> {
-    which::which(name).map_err(|_| format!("no {name} here; apt-get install {package}"))
+    which::which(name).map_err(|_| format!("{name} is not installed; apt-get install {package}"))
 }
 
 /// A process that is killed when dropped.
@@ -89,7 +89,7 @@ pub(super) fn output(mut command: Command, folder: &Path) -> Result<String, Stri
     match tool.wait(TOOL_TIME) {
         Some(status) if status.success() => read(&out),
         Some(status) => Err(format!("{name}: {status}: {}", complaint(&err))),
-        None => Err(format!("{name}: not done in {TOOL_TIME:?}")),
+        None => Err(format!("{name}: did not end within {TOOL_TIME:?}")),
     }
 }
 

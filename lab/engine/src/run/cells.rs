@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::equal;
 use crate::build::Built;
-use crate::trial::RoleSpec;
-use netdyno_lab_arena::{Arena, ArenaError, CpuPlan, Freezing, LaunchSpec, Side, Topology};
+use crate::trial::TrialRole;
+use netdyno_lab_arena::{Arena, ArenaError, CpuPlan, LaunchSpec, LinkEnd, Topology};
 use netdyno_lab_manifest::{Contender, Placement, Tuning, Workload, version_matches};
 use netdyno_lab_protocol::Implementation;
 use netdyno_lab_store::{BuildRecord, CellRecord, CellStatus, Outcome, Run, Settings};
@@ -65,7 +65,7 @@ pub(super) fn wrong_version(cell: &CellRecord, said: &BTreeMap<String, Implement
         let manifest = cell.builds.get(cell.contenders.get(role)?)?;
         let (said, wanted) = (&implementation.version, &manifest.version);
         (!version_matches(wanted, said))
-            .then(|| format!("the {role} says it is version {said}, its manifest says {wanted}"))
+            .then(|| format!("the {role} reports version {said}, but its manifest has {wanted}"))
     })
 }
 
@@ -122,7 +122,7 @@ pub fn roles(
     builds: &BTreeMap<String, Built>,
     plan: &CpuPlan,
     arena: &Arena,
-) -> Vec<RoleSpec> {
+) -> Vec<TrialRole> {
     let spec = |(index, role): (usize, &String)| {
         let name = cell.contenders.get(role)?;
         let cpus = plan.roles.get(index).cloned();
@@ -139,7 +139,7 @@ pub fn apart<'a>(
     workload: &Workload,
     cast: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
     arena: &Arena,
-) -> Result<Vec<RoleSpec>, ArenaError> {
+) -> Result<Vec<TrialRole>, ArenaError> {
     let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
     let spec = |(index, role): (usize, &String)| {
         let (name, built) = cast(role)?;
@@ -157,24 +157,20 @@ fn role_spec(
     cpus: Option<Vec<usize>>,
     memory_limit_bytes: Option<u64>,
     arena: &Arena,
-) -> Option<RoleSpec> {
+) -> Option<TrialRole> {
     let command = built.command(role)?;
     // The first role is on one side of the network, the others on the other.
-    let side = if index == 0 { Side::A } else { Side::B };
+    let side = if index == 0 { LinkEnd::A } else { LinkEnd::B };
     let (local, peer) = arena.addresses(side);
     let launch = LaunchSpec {
-        role: index,
-        argv: command.argv,
         env: command.env.into_iter().collect(),
-        cwd: built.dir.clone(),
         cpus,
         memory_limit_bytes,
         side,
-        private_pids: true,
-        freezing: Freezing::default(),
         is_adapter: command.is_adapter,
+        ..LaunchSpec::new(index, command.argv, built.dir.clone())
     };
-    Some(RoleSpec { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
+    Some(TrialRole { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
 }
 
 #[cfg(test)]

@@ -15,7 +15,10 @@ use crate::build::{Availability, BuildError, Built, Prepared};
 use netdyno_lab_arena::{Arena, Awake, CpuPlan, Topology};
 use netdyno_lab_manifest::Net;
 use netdyno_lab_manifest::{ManifestError, Placement, Workload};
-use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus};
+use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, StopReason, StoreError};
+
+/// Most runs with the same second and seed, after the first.
+const IDS_MAX: u64 = 255;
 
 impl Engine<'_> {
     /// Runs a run from start to end. Returns its id.
@@ -35,6 +38,16 @@ impl Engine<'_> {
     pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
         let _claim = self.store.claim(id)?;
         let mut run = self.store.load(id)?;
+        let refused = |why: String| Err(RunError::NotResumable(id.to_owned(), why));
+        if self.store.is_imported(id)? {
+            return refused("was imported, and its trials are from elsewhere: begin a new run".to_owned());
+        }
+        let (then, now) = (run.header.host.headline(), crate::host::detect(BTreeMap::new()).headline());
+        if then != now {
+            return refused(format!(
+                "was measured on another machine ({then}; this one: {now}): begin a new run"
+            ));
+        }
         let has_ended = run.status == RunStatus::Finished;
         let rounds = match more {
             Some(more) => grant(&mut run, more),
@@ -64,29 +77,12 @@ impl Engine<'_> {
             return Err(RunError::NotResumable(run.header.id, why));
         }
         self.store.update_header(&run.header)?;
-        self.store.set_status(&run.header.id, RunStatus::Running, "")?;
+        self.store.set_status(&run.header.id, RunStatus::Running, StopReason::Running)?;
         self.go_on(run, &workload, &plan, rounds)
     }
 
     fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
-        let mut cells: Vec<CellRecord> = resolved
-            .cells
-            .iter()
-            .map(|c| CellRecord {
-                contenders: c.contenders.clone(),
-                partners: c.partners.clone(),
-                params: c.params.clone(),
-                ceiling: c.ceiling,
-                again: c.again,
-                stalled: c.stalled,
-                status: CellStatus::Planned,
-                reason: String::new(),
-                remedy: String::new(),
-                builds: BTreeMap::new(),
-                inputs: BTreeMap::new(),
-                implementations: BTreeMap::new(),
-            })
-            .collect();
+        let mut cells = resolved.cells.clone();
         self.leave_out(&resolved.workload, plan, &mut cells)?;
         let started_at = Timestamp::now();
         // Record the conditions in use, not the requested ones.
@@ -99,8 +95,8 @@ impl Engine<'_> {
             settings.net = Net::Host;
             warnings.push(format!("network: {}", arena.describe()));
         }
-        let header = RunHeader {
-            id: run_id(started_at, resolved.settings.seed),
+        let mut header = RunHeader {
+            id: String::new(),
             workload: resolved.workload.name.clone(),
             manifest: self.manifest_text(&resolved.workload)?,
             started_at,
@@ -111,11 +107,18 @@ impl Engine<'_> {
             arena: arena.describe().to_owned(),
             warnings,
         };
-        self.store.begin_run(&header, &cells)?;
+        let mut attempt = 0;
+        loop {
+            header.id = run_id(started_at, resolved.settings.seed, attempt);
+            match self.store.begin_run(&header, &cells) {
+                Err(StoreError::Taken(_)) if attempt < IDS_MAX => attempt += 1,
+                begun => break begun?,
+            }
+        }
         Ok(Run {
             header,
             status: RunStatus::Running,
-            stopped_because: String::new(),
+            stopped_because: StopReason::Running,
             cells,
             trials: Vec::new(),
         })
@@ -181,7 +184,7 @@ impl Engine<'_> {
         self.display.end();
         let (status, ended, why) = match why {
             Some(why) => (RunStatus::Finished, Ended::Finished, why),
-            None => (RunStatus::Interrupted, Ended::Interrupted, "interrupted"),
+            None => (RunStatus::Interrupted, Ended::Interrupted, StopReason::Interrupted),
         };
         self.store.set_status(&run.header.id, status, why)?;
         Ok((run.header.id, ended))
@@ -216,9 +219,9 @@ impl Engine<'_> {
                     continue;
                 }
             }
-            let told: BTreeMap<_, _> =
+            let digests: BTreeMap<_, _> =
                 inputs.iter().map(|(name, i)| (name.clone(), i.expected.clone())).collect();
-            if std::mem::replace(&mut cell.inputs, told.clone()) != told
+            if std::mem::replace(&mut cell.inputs, digests.clone()) != digests
                 && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
             {
                 let why = format!("measured with another {what}: begin a new run");
@@ -302,7 +305,7 @@ fn grant(run: &mut Run, more: &More) -> Range<u32> {
     let settings = &mut run.header.settings;
     settings.budget_seconds = elapsed_s + more.seconds;
     let Some(asked) = &more.asked else {
-        return if run.stopped_because == "block limit" { 0..0 } else { 0..settings.max_blocks };
+        return if run.stopped_because == StopReason::BlockLimit { 0..0 } else { 0..settings.max_blocks };
     };
     settings.questions.clone_from(&asked.questions);
     begun..settings.max_blocks.min(begun.saturating_add(asked.rounds))
@@ -316,7 +319,20 @@ fn was_measured_with_another(run: &Run, name: &str, built: &Built) -> bool {
     })
 }
 
-/// Sorts by time; the seed's last digits keep two runs of one second apart.
-fn run_id(at: Timestamp, seed: u64) -> String {
-    format!("{}-{:04x}", at.strftime("%Y%m%d-%H%M%S"), seed & 0xffff)
+/// Sorts by time. Seed and attempt distinguish runs of the same second.
+fn run_id(at: Timestamp, seed: u64, attempt: u64) -> String {
+    format!("{}-{:04x}", at.strftime("%Y%m%d-%H%M%S"), seed.wrapping_add(attempt) & 0xffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_one_second_and_seed_differ() {
+        let at = "2026-01-31T12:00:00Z".parse().unwrap();
+        let ids: BTreeSet<String> = (0..=IDS_MAX).map(|attempt| run_id(at, u64::MAX, attempt)).collect();
+        assert_eq!(ids.len() as u64, IDS_MAX + 1);
+        assert!(ids.contains("20260131-120000-ffff") && ids.contains("20260131-120000-0000"));
+    }
 }

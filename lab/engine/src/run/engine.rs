@@ -26,7 +26,7 @@ pub enum RunError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A duel was requested where turns are impossible.
-    #[error("no duel here: {0}")]
+    #[error("duels are not possible: {0}")]
     NoTurns(String),
     /// A run cannot be resumed.
     #[error("run {0} {1}")]

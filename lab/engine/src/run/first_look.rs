@@ -118,11 +118,12 @@ impl Engine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netdyno_lab_store::fixture::{Contender, run};
+    use netdyno_lab_store::fixture::{CannedContender, run};
 
     /// Unmeasured: the baseline, the ceiling, and two others.
     fn planned() -> Run {
-        let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
+        let contender =
+            |name| CannedContender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
         let mut run = run(&["base", "top", "quick", "slow"].map(contender), Some("top"));
         run.cells.iter_mut().for_each(|cell| cell.status = CellStatus::Planned);
         run
@@ -176,7 +177,7 @@ mod tests {
     fn what_is_measured_is_not_looked_at_first() {
         let mut run = planned();
         run.trials = netdyno_lab_store::fixture::run(
-            &[Contender { name: "base", status: CellStatus::Ok, rates: &[1000], sink_cpu_percent: 50 }],
+            &[CannedContender { name: "base", status: CellStatus::Ok, rates: &[1000], sink_cpu_percent: 50 }],
             None,
         )
         .trials;

@@ -22,7 +22,7 @@ use netdyno_lab_analysis::verdicts;
 use netdyno_lab_arena::{Arena, ArenaSpec, CpuPlan};
 use netdyno_lab_manifest::{ParamValue, Params, TurnsSpec, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
-use netdyno_lab_store::{CellStatus, Outcome, Run};
+use netdyno_lab_store::{CellStatus, Outcome, Run, StopReason};
 
 /// Addition to the window length that contenders receive in sessions, which end by `stop`.
 const SPARE: Duration = Duration::from_secs(60);
@@ -67,7 +67,7 @@ impl Engine<'_> {
         &mut self,
         run: &mut Run,
         with: &Measuring<'_>,
-    ) -> Result<Option<&'static str>, RunError> {
+    ) -> Result<Option<StopReason>, RunError> {
         let neighbours = Neighbours::begin(&run.header.id);
         self.warn(run, &neighbours.warnings)?;
         let why = self.rounds(run, with)?;
@@ -76,7 +76,7 @@ impl Engine<'_> {
     }
 
     /// Measures round by round. Returns why it stopped; none if the user stopped it.
-    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<Option<&'static str>, RunError> {
+    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<Option<StopReason>, RunError> {
         if let Some(spare) = &with.plan.lab {
             // Leave the roles' cores. If that fails, the lab's own cost is small anyway.
             let pinned = netdyno_lab_arena::pin_self(spare);
@@ -87,7 +87,11 @@ impl Engine<'_> {
             // Repeated until no step is left: a cell that fails in a session ends the session of the others.
             loop {
                 let Some(steps) = steps(run, with, round) else {
-                    return Ok(Some(if anything_runs(run) { "decided" } else { "nothing left to measure" }));
+                    return Ok(Some(if anything_runs(run) {
+                        StopReason::Decided
+                    } else {
+                        StopReason::NothingLeft
+                    }));
                 };
                 if steps.is_empty() {
                     break;
@@ -99,7 +103,7 @@ impl Engine<'_> {
                     let in_duels = matches!(step, Step::Session(..));
                     let may_end = with.ends_halfway || in_duels && round > with.rounds.start;
                     if may_end && elapsed_s >= with.budget_s {
-                        return Ok(Some("budget"));
+                        return Ok(Some(StopReason::Budget));
                     }
                     let label = label(run, with.workload, step);
                     let at = Position {
@@ -123,10 +127,10 @@ impl Engine<'_> {
                 }
             }
             if elapsed_s >= with.budget_s {
-                return Ok(Some("budget"));
+                return Ok(Some(StopReason::Budget));
             }
         }
-        Ok(Some("block limit"))
+        Ok(Some(StopReason::BlockLimit))
     }
 
     /// Executes and stores one step. False if the user stopped it.
@@ -180,7 +184,7 @@ impl Engine<'_> {
         let arena = self.arena(run, round)?;
         let spec = spec(run, with, cell, round, &run.cells[cell].params, &arena);
         let display = &mut *self.display;
-        Ok(trial::run(&spec, &arena, self.cancel, &mut |p| display.trial(at, p)))
+        Ok(trial::run(&spec, &arena, self.cancel, &mut |p| display.trial(at, p), None))
     }
 
     fn session(
@@ -196,12 +200,12 @@ impl Engine<'_> {
         // Duels are planned only if turns are possible.
         let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
         let turns = turn_plan(run, with.workload, turns, (cells, pace), (round, place));
-        let told = told(params, &turns, cells.len());
+        let with_window = with_window(params, &turns, cells.len());
         let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
         let specs: Vec<TrialSpec<'_>> = cells
             .iter()
             .zip(&arenas)
-            .map(|(&cell, arena)| spec(run, with, cell, round, &told, arena))
+            .map(|(&cell, arena)| spec(run, with, cell, round, &with_window, arena))
             .collect();
         let display = &mut *self.display;
         Ok(duel::run(&specs, &turns, &arenas, self.cancel, &mut |_, p| display.trial(at, p)))
@@ -275,11 +279,11 @@ fn is_in_doubt(run: &Run, workload: &Workload, cell: usize) -> bool {
 }
 
 /// The parameters that contenders receive: the window includes the time in which they are frozen.
-fn told(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
-    let mut told = params.clone();
+fn with_window(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
+    let mut with_window = params.clone();
     let seconds = (2 * turns.length(sides) + SPARE).as_secs_f64();
-    told.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
-    told
+    with_window.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
+    with_window
 }
 
 /// The first unused position of a round; it identifies the session.
@@ -330,12 +334,14 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     }
     let workload = with.workload;
     let settings = &run.header.settings;
-    let contenders = run.cells.iter().filter(|c| !c.ceiling && c.status != CellStatus::Skipped).count();
-    // A single contender has no opponent: it is measured for all requested rounds.
-    let may_stop = round >= settings.min_blocks && (contenders > 1 || settings.precision.is_some());
+    let may_stop = round >= settings.min_blocks;
     let is_asked = !settings.questions.is_empty();
     let mut settled = if may_stop { verdicts::settled(run, workload) } else { BTreeSet::new() };
     settled.retain(|&cell| !is_in_doubt(run, workload, cell));
+    if settings.precision.is_none() {
+        let lone = lone(run);
+        settled.retain(|cell| !lone.contains(cell));
+    }
     if is_asked {
         let wanted = claims::wanted(run, workload);
         settled = (0..run.cells.len()).filter(|cell| !wanted.contains(cell)).collect();
@@ -381,6 +387,15 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
     (!all_settled).then(|| order.into_iter().map(|i| steps[i].clone()).collect())
 }
 
+/// The cells without a rival at their parameters. No verdict can decide them, so they are measured for all requested
+/// rounds.
+fn lone(run: &Run) -> BTreeSet<usize> {
+    let alive = |i: &usize| matches!(run.cells[*i].status, CellStatus::Planned | CellStatus::Ok);
+    let has_no_rival =
+        |members: &Vec<usize>| members.iter().filter(|&i| !run.cells[*i].ceiling && alive(i)).count() < 2;
+    verdicts::groups(run).into_iter().map(|(_, members)| members).filter(has_no_rival).flatten().collect()
+}
+
 /// Divides the rivals into the smallest number of sessions, of about equal size.
 fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]> {
     let sessions = rivals.len().div_ceil(together - 1);
@@ -389,47 +404,4 @@ fn sessions(rivals: &[usize], together: usize) -> impl Iterator<Item = &[usize]>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use netdyno_lab_store::fixture::{self, Contender};
-
-    #[test]
-    fn who_loses_time_loses_it_in_each_turn_and_the_other_pays_for_a_freeze_too() {
-        let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 1 };
-        let mut run = fixture::run(&["x", "y"].map(contender), None);
-        let workload = netdyno_lab_manifest::dummy::workload();
-        let spec = TurnsSpec {
-            turn_ms: 200,
-            lead_ms: 30,
-            turns_max: 4,
-            stretch_ms: 500,
-            stretch_every: 4,
-            together: 2,
-            under_way: Vec::new(),
-            only: indexmap::IndexMap::new(),
-        };
-        let stalled = |run: &Run| turn_plan(run, &workload, &spec, (&[1, 0], Pace::Short), (0, 0)).stalled;
-        assert!(stalled(&run).is_empty(), "nobody is frozen where nothing is lost");
-        run.cells[1].stalled = 5;
-        assert_eq!(stalled(&run), [Duration::from_millis(1), Duration::ZERO]);
-    }
-
-    #[test]
-    fn sessions_are_few_and_about_equally_large() {
-        let rivals: Vec<usize> = (0..11).collect();
-        // (rivals, together) -> rivals of each session
-        let rows: [(usize, usize, &[usize]); 6] = [
-            (0, 3, &[]),
-            (1, 3, &[1]),
-            (3, 2, &[1, 1, 1]),
-            (4, 4, &[2, 2]),
-            (10, 4, &[2, 3, 2, 3]),
-            (11, 3, &[1, 2, 2, 2, 2, 2]),
-        ];
-        for (count, together, sizes) in rows {
-            let planned: Vec<&[usize]> = sessions(&rivals[..count], together).collect();
-            assert_eq!(planned.iter().map(|s| s.len()).collect::<Vec<_>>(), sizes, "{count} {together}");
-            assert_eq!(planned.concat(), rivals[..count]);
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! A run, from the request to the last stored trial.
 //!
-//! [`Request`] is resolved against the catalogue into a plan of cells. [`Engine`] builds their contenders and
+//! [`Resolved`] is a plan of cells with settings. [`Engine`] builds their contenders and
 //! measures them until the primary metric is decided, the budget is exhausted, or the user stops it. Every trial is
 //! stored before the next one starts, so that a killed run can be shown and resumed.
 
@@ -13,14 +13,14 @@ mod measure;
 mod neighbours;
 mod network;
 mod order;
-mod request;
+mod resolved;
 
 pub use cells::{apart, roles};
 pub use engine::arena_spec;
 pub use engine::{Ended, Engine, More, RunError};
 pub(crate) use equal::preload;
 pub use network::network_of;
-pub use request::{Request, Resolved};
+pub use resolved::Resolved;
 
 use std::time::Duration;
 

@@ -196,8 +196,8 @@ mod tests {
         let after = |busy, own| Times { at: at + Duration::from_secs(10), busy, own, cpus: 4 };
         // 20 s of 40, of which 19.5 s are ours; then 4 s are not.
         assert_eq!(of_others(Some(&from), Some(&after(120.0, 29.5)), "then"), None);
-        let told = of_others(Some(&from), Some(&after(120.0, 26.0)), "then").unwrap();
-        assert!(told.contains("took 10 % of this machine's CPU time then"), "{told}");
+        let warning = of_others(Some(&from), Some(&after(120.0, 26.0)), "then").unwrap();
+        assert!(warning.contains("took 10 % of this machine's CPU time then"), "{warning}");
         // Ticks are coarse: our part may exceed the total.
         assert_eq!(of_others(Some(&from), Some(&after(101.0, 12.0)), "then"), None);
         assert_eq!(of_others(None, Some(&from), "then"), None);

@@ -14,14 +14,14 @@ use jiff::Timestamp;
 
 use super::stage::{Halt, Stage};
 use super::{Collected, Progress, TrialReport, TrialSpec, connect_and_verify, report, stop, warm_up};
-use crate::plan::{self, Turn};
+use crate::plan::{self, PlannedTurn};
 use netdyno_lab_arena::Arena;
 use netdyno_lab_protocol::Phase;
 use netdyno_lab_store::Turns;
 use netdyno_lab_store::samples::METER_DEEP;
 
 /// The index of a side.
-pub type Side = usize;
+pub type SideIndex = usize;
 
 /// The turns of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct TurnPlan {
     /// Time for which each side is frozen within its turns; empty: none.
     pub stalled: Vec<Duration>,
     /// The sides with a stretch.
-    pub undisturbed: Vec<Side>,
+    pub undisturbed: Vec<SideIndex>,
     /// Length of a stretch.
     pub stretch: Duration,
     /// Requests that a freeze may interrupt; none: one per connection.
@@ -46,7 +46,6 @@ pub struct TurnPlan {
 
 impl TurnPlan {
     /// The approximate length of all turns.
-    #[must_use]
     pub fn length(&self, sides: usize) -> Duration {
         let turns = sides as u32 * self.count * (self.turn + self.lead);
         turns + self.undisturbed.len() as u32 * (self.stretch + self.lead)
@@ -59,10 +58,10 @@ pub fn run(
     turns: &TurnPlan,
     arenas: &[Arena],
     cancel: &AtomicBool,
-    progress: &mut dyn FnMut(Side, Progress),
+    progress: &mut dyn FnMut(SideIndex, Progress),
 ) -> Vec<Option<TrialReport>> {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
-    let fresh = |side: Side| Collected {
+    let fresh = |side: SideIndex| Collected {
         turns: Some(Turns {
             freezer: String::new(),
             turn_ns: nanoseconds(turns.turn),
@@ -93,17 +92,17 @@ pub fn run(
 }
 
 /// The side that failed, and why.
-type Ended = Result<(), (Side, Halt)>;
+type Ended = Result<(), (SideIndex, Halt)>;
 
 fn conduct(
     specs: &[TrialSpec<'_>],
     turns: &TurnPlan,
     arenas: &[Arena],
     cancel: &AtomicBool,
-    progress: &mut dyn FnMut(Side, Progress),
+    progress: &mut dyn FnMut(SideIndex, Progress),
     collected: &mut [Collected],
 ) -> Ended {
-    let of = |side: Side| move |halt: Halt| (side, halt);
+    let of = |side: SideIndex| move |halt: Halt| (side, halt);
     progress(0, Progress::Launching);
     let mut stages: Vec<Stage<'_>> = Vec::with_capacity(specs.len());
     for (side, ((spec, arena), collected)) in specs.iter().zip(arenas).zip(collected).enumerate() {
@@ -150,7 +149,7 @@ fn set_up<'a>(
 }
 
 /// Executes one turn of one side.
-fn take(plan: &TurnPlan, turn: Turn, stage: &mut Stage<'_>) -> Result<(), Halt> {
+fn take(plan: &TurnPlan, turn: PlannedTurn, stage: &mut Stage<'_>) -> Result<(), Halt> {
     // The stretch has the marks after those of the turns.
     let (index, length) = turn.index.map_or((plan.count, plan.stretch), |index| (index, plan.turn));
     let (begin, end) = Turns::marks_of(index);

@@ -4,9 +4,9 @@
 //! of one role after the other, and final checks. If a gate fails, no figure of the trial is kept.
 
 pub mod duel;
-mod gate;
 pub mod probe;
 mod stage;
+mod verification;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ pub struct TrialSpec<'a> {
     /// Seed of the payload; below 2^53.
     pub seed: u64,
     /// How each role is started, in the workload's order.
-    pub roles: Vec<RoleSpec>,
+    pub roles: Vec<TrialRole>,
     /// Times of the marks in the window, ascending. There is always one at the start; the last is the end of the
     /// window.
     pub marks: Vec<Duration>,
@@ -53,7 +53,7 @@ pub struct TrialSpec<'a> {
 
 /// How a role is started.
 #[derive(Debug, Clone)]
-pub struct RoleSpec {
+pub struct TrialRole {
     /// Its name in the workload.
     pub name: String,
     /// The contender.
@@ -94,38 +94,16 @@ pub struct TrialReport {
 
 /// An observer of the roles' processes. Observation changes performance, so such a trial is not a measurement.
 pub trait Watch {
-    /// All roles are running, before the measured window; with the process of each role. An error fails the trial.
-    fn attach(&mut self, roles: &[(String, i32)]) -> Result<(), String>;
-
+    /// All roles are running, before the measured window; with the process of each role.
+    fn attach(&mut self, roles: &[(String, i32)]);
     /// The window starts.
-    fn begin(&mut self) -> Result<(), String>;
-
+    fn begin(&mut self);
     /// The window ends.
-    fn end(&mut self) -> Result<(), String>;
+    fn end(&mut self);
 }
 
-/// Runs a trial. All failures are part of its outcome.
+/// Runs a trial, with an observer if there is one. All failures are part of its outcome.
 pub fn run(
-    spec: &TrialSpec<'_>,
-    arena: &Arena,
-    cancel: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-) -> TrialReport {
-    conducted(spec, arena, cancel, progress, None)
-}
-
-/// Runs a trial with an observer.
-pub fn watched(
-    spec: &TrialSpec<'_>,
-    arena: &Arena,
-    cancel: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-    watch: &mut dyn Watch,
-) -> TrialReport {
-    conducted(spec, arena, cancel, progress, Some(watch))
-}
-
-fn conducted(
     spec: &TrialSpec<'_>,
     arena: &Arena,
     cancel: &AtomicBool,
@@ -255,7 +233,7 @@ impl Collected {
     }
 
     /// The number of CPUs that a role may use.
-    pub(crate) fn cpus(&mut self, role: &RoleSpec) {
+    pub(crate) fn cpus(&mut self, role: &TrialRole) {
         let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let count = role.launch.cpus.as_ref().map_or(all, Vec::len) as u64;
         self.sample(
@@ -311,15 +289,15 @@ fn connect_and_verify(
     stage: &mut Stage<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Halt> {
-    let expected = gate::expected(spec).map_err(Halt::of_pair)?;
+    let expected = verification::expected(spec).map_err(Halt::of_pair)?;
     progress(Progress::Connecting);
     stage.until_connected()?;
-    gate::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    verification::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
     meter_at(Moment::Connected, spec.workload, stage)?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
-    gate::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    verification::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
     meter_at(Moment::Verified, spec.workload, stage)
 }
 
@@ -339,7 +317,7 @@ fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
 /// Stops the roles and runs the final checks.
 fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
     stage.stop()?;
-    gate::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
+    verification::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
 }
 
 /// The measured window. Meter readings are just outside the first and last mark; that at the start precedes the
@@ -350,13 +328,13 @@ fn measure(
     mut watch: Option<&mut dyn Watch>,
 ) -> Result<(), Halt> {
     if let Some(watch) = &mut watch {
-        watch.attach(&stage.processes()).map_err(Halt::of_pair)?;
+        watch.attach(&stage.processes());
     }
     stage.meter(METER_BEGIN, false)?;
     stage.mark(0)?;
     stage.start(Phase::Measure);
     if let Some(watch) = &mut watch {
-        watch.begin().map_err(Halt::of_pair)?;
+        watch.begin();
     }
     let begun = Instant::now();
     for (i, due) in spec.marks.iter().enumerate() {
@@ -367,7 +345,7 @@ fn measure(
         }
         stage.sleep(due.saturating_sub(begun.elapsed()))?;
         if let Some(watch) = watch.as_mut().filter(|_| i + 1 == spec.marks.len()) {
-            watch.end().map_err(Halt::of_pair)?;
+            watch.end();
         }
         stage.mark(i as u64 + 1)?;
     }
@@ -377,7 +355,6 @@ fn measure(
 }
 
 /// Marks at a steady rate over the window; at least one, at its end.
-#[must_use]
 pub fn steady_marks(params: &Params, marks_hz: u32) -> Vec<Duration> {
     let window = seconds(params, "seconds");
     let count = (window.as_secs_f64() * f64::from(marks_hz)).max(1.0) as u32;
@@ -390,7 +367,7 @@ pub(crate) fn seconds(params: &Params, name: &str) -> Duration {
 }
 
 /// The `setup` message of a role.
-pub fn setup(spec: &TrialSpec<'_>, role: &RoleSpec) -> Setup {
+pub fn setup(spec: &TrialSpec<'_>, role: &TrialRole) -> Setup {
     let mut params: serde_json::Map<String, serde_json::Value> =
         spec.params.iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value))).collect();
     if spec.extra_setup {

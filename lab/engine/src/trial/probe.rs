@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use super::RoleSpec;
+use super::TrialRole;
 use netdyno_lab_arena::{AgentEvent, Arena, ArenaError};
 use netdyno_lab_protocol::{ContenderMessage, parse_contender_line};
 
@@ -24,7 +24,7 @@ pub struct Probed {
 /// once it is ready.
 pub fn probe(
     arena: &Arena,
-    role: &RoleSpec,
+    role: &TrialRole,
     lines: &[String],
     then: Option<&str>,
     limit: Duration,

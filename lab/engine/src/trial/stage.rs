@@ -309,6 +309,10 @@ impl<'a> Stage<'a> {
             Event::Signal { to, body } => {
                 if let Some(other) = self.roles.iter_mut().find(|r| r.name == to) {
                     other.session.deliver_signal(&name, body);
+                } else {
+                    let known: Vec<&str> = self.roles.iter().map(|r| r.name.as_str()).collect();
+                    let known = known.join(", ");
+                    self.roles[i].session.handle_unknown_role(to, known);
                 }
             }
             Event::Connected(setup_ns) => self.collected.setups(&name, &setup_ns, now),

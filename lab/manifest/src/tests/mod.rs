@@ -146,7 +146,7 @@ fn a_broken_workload_has_position_and_reason() {
     check(
         "default = 2",
         "default = 0",
-        "workloads/w.toml:10: params.pairs.default: 0 is too small; the least is 1 connections",
+        "workloads/w.toml:10: params.pairs.default: 0 is too small; the minimum is 1 connections",
     );
     check(
         "default = true",
@@ -248,7 +248,7 @@ fn a_broken_workload_has_position_and_reason() {
     check(
         "params = { seconds = 1 }",
         "params = { seconds = 1 }\nsweep = [{ pairs = [1, 2] }, { pairs = [200] }]",
-        "workloads/w.toml:56: presets.quick.sweep[1].pairs: 200 is too large; the greatest is 100 connections",
+        "workloads/w.toml:56: presets.quick.sweep[1].pairs: 200 is too large; the maximum is 100 connections",
     );
     // The TOML parser's message, with our position.
     let error = shown(workload(&WORKLOAD.replacen("about = ", "about ", 1)));
@@ -267,12 +267,12 @@ fn a_broken_contender_has_position_and_reason() {
     check(
         "{bin}",
         "{python}",
-        "contenders/w/pion/contender.toml:15: roles.a.run[0]: {python} is of another build tool; known: {bin} {dir} {src}",
+        "contenders/w/pion/contender.toml:15: roles.a.run[0]: {python} is for another build tool; known: {bin} {dir} {src}",
     );
     check(
         "{bin}",
         "{bin",
-        "contenders/w/pion/contender.toml:15: roles.a.run[0]: a brace without its partner in \"{bin\"; known: {bin} {dir} {src}",
+        "contenders/w/pion/contender.toml:15: roles.a.run[0]: an unmatched brace in \"{bin\"; known: {bin} {dir} {src}",
     );
     check(
         "tuning = \"defaults\"",
@@ -305,8 +305,8 @@ fn a_broken_contender_has_position_and_reason() {
 
 #[test]
 fn every_workload_has_its_windows() {
-    let told = shown(workload(&WORKLOAD.replace("[params.warmup_seconds]", "[params.other]")));
-    assert!(told.contains("params.warmup_seconds: missing"), "{told}");
+    let message = shown(workload(&WORKLOAD.replace("[params.warmup_seconds]", "[params.other]")));
+    assert!(message.contains("params.warmup_seconds: missing"), "{message}");
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn parameters_resolve_in_layers_and_keep_their_order() {
     );
     assert_eq!(
         error(&[("pairs", "101")]),
-        "parameter \"pairs\": 101 is too large; the greatest is 100 connections"
+        "parameter \"pairs\": 101 is too large; the maximum is 100 connections"
     );
     assert_eq!(error(&[("pairs", "many")]), "parameter \"pairs\": \"many\" is not a whole number");
     assert_eq!(error(&[("seconds", "nan")]), "parameter \"seconds\": NaN is not a number");

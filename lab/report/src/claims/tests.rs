@@ -7,7 +7,7 @@ use netdyno_lab_analysis::claims::*;
 
 use super::*;
 use crate::plot::{WIDTH, ranking_svg};
-use netdyno_lab_store::fixture::{self, Contender};
+use netdyno_lab_store::fixture::{self, CannedContender};
 use netdyno_lab_store::{CellStatus, Run};
 
 const FILE: &str = r#"
@@ -122,7 +122,8 @@ fn claims_are_selected_by_prefix() {
 
 /// A run in which "one" counts `ratio / 2` times as fast as "two".
 fn run(ratio: u64) -> Run {
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let fast = [1000 * ratio, 1010 * ratio, 990 * ratio];
     fixture::run(&[contender("one", &fast), contender("two", &[2000, 2010, 1990])], None)
 }

@@ -8,12 +8,12 @@ use netdyno_lab_store::probe::{Calls, Found, Probe, ProbeKind};
 
 use super::*;
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::fixture::{self, Contender};
+use netdyno_lab_store::fixture::{self, CannedContender};
 use netdyno_lab_store::{CellStatus, Run, SampleKind};
 
 /// A run with the given messages per second of each side and the sink's CPU utilisation in per cent.
 fn run(rates: [u64; 2], cpu_percent: [u64; 2]) -> Run {
-    let side = |i: usize, name, rates| Contender {
+    let side = |i: usize, name, rates| CannedContender {
         name,
         status: CellStatus::Ok,
         rates,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::fixture::{Contender, run, write};
+use netdyno_lab_store::fixture::{CannedContender, run, write};
 
 /// A run in which "rival" has about this ratio to the baseline, and the ceiling three times the baseline's
 /// rate.
@@ -13,7 +13,8 @@ fn synthetic(number: u32, ratio: f64, version: &str) -> Run {
     let base = [10_000, 10_020, 9_990];
     let rival = base.map(|rate| (rate as f64 * ratio) as u64 + 5 * wobble);
     let bound = base.map(|rate| 3 * rate);
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = run(
         &[contender("base", &base), contender("rival", &rival), contender("bound", &bound)],
         Some("bound"),

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::*;
-use netdyno_lab_store::fixture::{self, Contender, write};
-use netdyno_lab_store::{CellStatus, Outcome, Run};
+use netdyno_lab_store::fixture::{self, CannedContender, write};
+use netdyno_lab_store::{CellStatus, Outcome, Run, StopReason};
 
 /// Hostile text, used in every field that a contender or an import can set.
 const EVIL: &str = "</script></title></style>--><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='alert(1)'\u{1b}[31m{{ 7 * 7 }}\u{202e}";
 
 fn evil_run() -> Run {
     let contender =
-        |name, status| Contender { name, status, rates: &[1000, 1010, 990], sink_cpu_percent: 50 };
+        |name, status| CannedContender { name, status, rates: &[1000, 1010, 990], sink_cpu_percent: 50 };
     let mut run = fixture::run(
         &[
             contender("base", CellStatus::Ok),
@@ -28,7 +28,6 @@ fn evil_run() -> Run {
     run.header.command = vec![EVIL.to_owned()];
     run.header.settings.preset = Some(EVIL.to_owned());
     run.header.host.cpu = EVIL.to_owned();
-    run.stopped_because = EVIL.to_owned();
     let failed = run.trials.iter_mut().find(|t| t.cell == 2).unwrap();
     failed.outcome = Outcome::Failed { role: EVIL.into(), reason: EVIL.into(), stderr: EVIL.into() };
     for trial in &mut run.trials {
@@ -131,7 +130,12 @@ fn every_link_has_a_page() {
     let runs: Vec<Run> = (0..40)
         .map(|i| {
             let mut run = fixture::run(
-                &[Contender { name: "one", status: CellStatus::Ok, rates: &[1, 2, 3], sink_cpu_percent: 1 }],
+                &[CannedContender {
+                    name: "one",
+                    status: CellStatus::Ok,
+                    rates: &[1, 2, 3],
+                    sink_cpu_percent: 1,
+                }],
                 None,
             );
             run.header.id = format!("20260101-1200{i:02}-0007");
@@ -179,7 +183,7 @@ fn a_history_shows_a_change_and_concurrent_differences() {
             let rate = if i < 6 { 2000 } else { 1500 };
             let rates = [rate, rate + i % 3, rate - i % 3];
             let contender =
-                |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+                |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
             let mut run =
                 fixture::run(&[contender("base", &[1000, 1001, 999]), contender("rival", &rates)], None);
             run.header.id = format!("20260101-1200{i:02}-0007");
@@ -205,13 +209,14 @@ fn a_running_run_shows_the_convergence_of_its_intervals() {
     let folder = tempfile::tempdir().unwrap();
     let rates: Vec<u64> = (0..30).map(|i| 2000 + 37 * (i % 5)).collect();
     let base = vec![1000; rates.len()];
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = fixture::run(
         &[contender("base", &base[..]), contender("rival", &rates[..]), contender("late", &[])],
         None,
     );
     run.status = RunStatus::Running;
-    run.stopped_because = String::new();
+    run.stopped_because = StopReason::Running;
     run.cells[2].status = CellStatus::Planned;
     let (id, path) = (run.header.id.clone(), folder.path().join("runs.db"));
     let mut writer = Store::open(&path).unwrap();
@@ -249,7 +254,7 @@ fn a_running_run_shows_the_convergence_of_its_intervals() {
     let page = all_pages(&reader, None).page(&Address::Run(id.clone())).unwrap().unwrap();
     assert!(page.contains(&format!("data-events=\"{id}&#x2f;events\"")), "{page}");
 
-    writer.set_status(&id, RunStatus::Finished, "decided").unwrap();
+    writer.set_status(&id, RunStatus::Finished, StopReason::Decided).unwrap();
     drop(claim);
     following.refresh(&reader).unwrap();
     assert!(following.is_over());
@@ -263,7 +268,7 @@ fn a_running_run_shows_the_convergence_of_its_intervals() {
 fn rendering_time_of_a_thousand_runs() {
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..12).map(|i| format!("contender-{i}")).collect();
-    let contender = |name| Contender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
+    let contender = |name| CannedContender { name, status: CellStatus::Ok, rates: &[], sink_cpu_percent: 50 };
     let mut run = fixture::run(&names.iter().map(|name| contender(name)).collect::<Vec<_>>(), None);
     // As large as a real run: manifest and mitigations in the header, builds in the cells.
     run.header.arena = "x".repeat(20_000);

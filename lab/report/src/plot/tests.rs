@@ -2,12 +2,13 @@
 
 use super::*;
 use netdyno_lab_manifest::ParamValue;
-use netdyno_lab_store::fixture::{Contender, run};
+use netdyno_lab_store::fixture::{CannedContender, run};
 
 const WIDTH: f64 = 880.0;
 
 fn synthetic() -> (Report, Workload) {
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run = run(
         &[
             contender("base", &[1000, 1100, 900]),
@@ -54,7 +55,7 @@ fn texts(svg: &str) -> String {
 }
 
 fn ranked(contenders: &[(&'static str, &'static [u64])], ceiling: Option<&str>) -> (Report, Workload) {
-    let contender = |(name, rates): &(&'static str, &'static [u64])| Contender {
+    let contender = |(name, rates): &(&'static str, &'static [u64])| CannedContender {
         name,
         status: CellStatus::Ok,
         rates,

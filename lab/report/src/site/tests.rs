@@ -1,11 +1,12 @@
 //! Sites of synthetic stores: complete, reproducible, and never overwriting foreign files.
 
 use super::*;
-use netdyno_lab_store::fixture::{self, Contender};
+use netdyno_lab_store::fixture::{self, CannedContender};
 use netdyno_lab_store::{CellStatus, Run};
 
 fn run(number: u32) -> Run {
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run =
         fixture::run(&[contender("base", &[1000, 1001, 999]), contender("rival", &[2000, 2001, 1999])], None);
     run.header.id = format!("20260101-12{number:04}-0007");

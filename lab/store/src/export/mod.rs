@@ -34,7 +34,7 @@ pub use error::ExportError;
 pub use read::{read, read_lines};
 
 use crate::Printed;
-use crate::{CellRecord, Run, RunHeader, RunStatus, TrialRecord};
+use crate::{CellRecord, Run, RunHeader, RunStatus, StopReason, TrialRecord};
 use netdyno_lab_manifest::hex;
 
 /// The format that is written, and the newest that is read.
@@ -79,7 +79,8 @@ struct Begin {
     /// Its status.
     status: RunStatus,
     /// Why it stopped.
-    stopped_because: String,
+    #[schemars(with = "String")]
+    stopped_because: StopReason,
     /// The printed verdicts.
     printed: Printed,
 }
@@ -93,7 +94,6 @@ struct End {
 }
 
 /// The JSON Schema of a line.
-#[must_use]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Line)
 }
@@ -122,7 +122,7 @@ fn write_lines(exported: &Exported, to: &mut impl Write) -> std::io::Result<()> 
         trials: run.trials.len(),
         header: run.header.clone(),
         status: run.status,
-        stopped_because: run.stopped_because.clone(),
+        stopped_because: run.stopped_because,
         printed: printed.clone(),
     })))?;
     run.cells.iter().try_for_each(|cell| say(&Line::Cell(Box::new(cell.clone()))))?;
@@ -136,7 +136,6 @@ fn end(sha256: &str) -> String {
 }
 
 /// Appends the last line to hand-written or fuzzed lines.
-#[must_use]
 pub fn sealed(lines: &[u8]) -> Vec<u8> {
     let mut whole = lines.to_vec();
     if whole.last().is_some_and(|byte| *byte != b'\n') {

@@ -158,7 +158,7 @@ fn possible(run: &Run) -> Result<(), String> {
             && workload.roles.iter().all(|role| cell.contenders.contains_key(role))
     };
     if let Some(index) = run.cells.iter().position(|cell| !plays(&cell)) {
-        return Err(format!("cell {index} has not one contender for each role of {}", workload.name));
+        return Err(format!("cell {index} does not have one contender for each role of {}", workload.name));
     }
     for (index, trial) in run.trials.iter().enumerate() {
         if trial.cell >= run.cells.len() {

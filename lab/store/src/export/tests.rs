@@ -5,11 +5,12 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 
 use super::*;
-use crate::fixture::{self, Contender};
+use crate::fixture::{self, CannedContender};
 use crate::{CellStatus, Imported, Outcome, Printed, Store, StoreError, Turns, Verdict, VerdictKind};
 
 fn exported() -> Exported {
-    let contender = |name, rates| Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
+    let contender =
+        |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
     let mut run =
         fixture::run(&[contender("base", &[1000, 1010, 990]), contender("rival", &[2000, 2010, 1990])], None);
     let turns = Turns {
@@ -87,12 +88,14 @@ fn a_store_imports_completely_and_never_replaces() {
     assert_eq!(store.load(&exported.run.header.id).unwrap(), exported.run);
     assert_eq!(store.printed(&exported.run.header.id).unwrap(), Some(printed.clone()));
     assert_eq!(store.import(&exported.run, &printed).unwrap(), Imported::AlreadyThere);
+    assert!(store.is_imported(&exported.run.header.id).unwrap());
     let mut other = exported.run.clone();
     other.trials.pop();
     assert!(matches!(store.import(&other, &printed), Err(StoreError::Taken(_))));
     assert_eq!(store.load(&exported.run.header.id).unwrap(), exported.run);
     store.remove(&exported.run.header.id).unwrap();
     assert_eq!(store.printed(&exported.run.header.id).unwrap(), None);
+    assert!(!store.is_imported(&exported.run.header.id).unwrap());
 }
 
 #[test]
@@ -101,15 +104,15 @@ fn damaged_and_unrelated_files_are_named() {
     let all: Vec<&str> = text.lines().collect();
     let without_end = all[..all.len() - 1].join("\n");
     let whole = packed(text.as_bytes());
-    assert!(refused(b"").contains("is no exported run"));
-    assert!(refused(b"{\"run\": 1}\n").contains("is no exported run (it is not compressed"));
+    assert!(refused(b"").contains("is not an exported run"));
+    assert!(refused(b"{\"run\": 1}\n").contains("is not an exported run (it is not compressed"));
     assert!(refused(&packed(b"")).contains("it is empty"));
-    assert!(refused(&packed(b"hello\n")).contains("is no exported run (line 1"));
+    assert!(refused(&packed(b"hello\n")).contains("is not an exported run (line 1"));
     assert!(refused(&packed(without_end.as_bytes())).contains("is cut short"));
     assert!(refused(&packed(&text.as_bytes()[..text.len() / 2])).contains("is cut short"));
     for length in [0, 1, 9, 10, 11, 40, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
         let error = refused(&whole[..length]);
-        assert!(error.contains("cut short") || error.contains("is no exported run"), "{length}: {error}");
+        assert!(error.contains("cut short") || error.contains("is not an exported run"), "{length}: {error}");
     }
     // One digit of a sample.
     let changed = text.replacen("\"messages\",1100,", "\"messages\",1200,", 1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::held::DuelRunner;
-use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
+use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, builder, catalog, print};
 use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, duel, is_done};
 use crate::doctor::self_duels;
 use netdyno_lab_engine::build::{Availability, Builder};
@@ -38,7 +38,7 @@ impl Entrant {
 }
 
 /// Runs duels until each contender has `duels`, cycling through the contenders so that an interruption leaves equal counts.
-pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> Outcome {
+pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> CommandResult {
     let catalog = catalog(&[workload])?;
     let builder = builder(&catalog, cancel)?;
     let store = Store::open(&Store::default_path())?;

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use super::against_itself::able;
 use super::held::{DuelRunner, Held};
 use crate::cli::{DoctorArgs, Format};
-use crate::cmd::{CELL_FAILED, DIFFERS, GOOD, INTERRUPTED, Outcome, builder, catalog, print};
-use crate::doctor::losses::{Found, Resolution, metric_of, next, percent, plan};
+use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, builder, catalog, print};
+use crate::doctor::losses::{InjectedLoss, Resolution, metric_of, next, percent, plan};
 use netdyno_lab_engine::build::Builder;
 use netdyno_lab_engine::run::Position;
 use netdyno_lab_manifest::{Catalog, ManifestError, Workload};
@@ -15,7 +15,7 @@ use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
 use netdyno_lab_store::Store;
 
 /// Runs the control and the duels, and prints their results and the conclusion.
-pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -> Outcome {
+pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -> CommandResult {
     let named: Vec<&str> = [workload].into_iter().chain(args.contender.as_deref()).collect();
     let catalog = catalog(&named)?;
     let workload = catalog.workload(workload)?;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -
         let so_far =
             |at: &Position<'_>| format!("session {}, {:.0} of {} s", at.block + 1, at.elapsed_s, at.budget_s);
         let Some(Held { run, duel }) = runner.run(&plan, place, so_far)? else { break };
-        all.found.push(Found { loss, run: run.header.id, duel, warnings: run.header.warnings });
+        all.found.push(InjectedLoss { loss, run: run.header.id, duel, warnings: run.header.warnings });
     }
     match args.format {
         Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&all)?)),
@@ -72,7 +72,7 @@ fn contender(
 
 /// Warnings of each duel. On a busy machine the answer means little.
 fn warnings(all: &Resolution) -> impl Iterator<Item = String> {
-    let of = |f: &Found| {
+    let of = |f: &InjectedLoss| {
         f.warnings
             .iter()
             .map(|text| format!("warning: slowdown {}: {text}", percent(f.loss)))
@@ -86,7 +86,7 @@ const HEAD: [&str; 7] =
 
 fn rows(all: &Resolution) -> Vec<Vec<String>> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let row = |f: &Found| {
+    let row = |f: &InjectedLoss| {
         let figures = match f.duel {
             Some(d) => [
                 format!("{:.3}x", d.ratio),

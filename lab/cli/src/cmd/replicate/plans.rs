@@ -3,6 +3,8 @@
 use clap::Parser;
 use indexmap::IndexMap;
 
+use super::super::fail_conditions::FailConditions;
+use super::super::run::with_project;
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
 use netdyno_lab_analysis::claims::{self, ArticleClaim, CODE, JudgedClaim, Loaded, Method, Test};
 use netdyno_lab_engine::run::Resolved;
@@ -17,10 +19,10 @@ pub(super) fn words(method: &Method) -> impl Iterator<Item = &str> {
 }
 
 /// Resolves every method against the catalogue, and checks that each side of each claim is exactly one cell.
-///
-/// # Errors
-/// All problems, each with its position in the file.
-pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, Resolved>, ManifestError> {
+pub(super) fn resolve_methods(
+    loaded: &Loaded,
+    catalog: &Catalog,
+) -> Result<IndexMap<String, Resolved>, ManifestError> {
     let mut problems = Problems::new(&loaded.file, &loaded.text);
     let mut plans = IndexMap::new();
     for (name, method) in &loaded.article.methods {
@@ -47,7 +49,7 @@ pub(super) fn of(loaded: &Loaded, catalog: &Catalog) -> Result<IndexMap<String, 
 }
 
 /// Restricts the plan to the cells that these claims need.
-pub(super) fn of_claims(mut plan: Resolved, claims: &[&ArticleClaim], method: &str) -> Resolved {
+pub(super) fn restrict_to(mut plan: Resolved, claims: &[&ArticleClaim], method: &str) -> Resolved {
     let asked: Vec<(&ArticleClaim, Option<&JudgedClaim>)> =
         claims.iter().map(|claim| (*claim, None)).collect();
     plan.ask(claims::questions(&asked, method));
@@ -67,7 +69,8 @@ fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
         );
     }
     // Claims are self-contained: a project must not add settings.
-    super::super::run::request(&args, None, Project::default())?.resolve(catalog).map_err(|e| e.to_string())
+    let args = with_project(&args, Project::default())?;
+    args.resolve(&FailConditions::default(), catalog).map_err(|e| e.to_string())
 }
 
 fn check_metric(
@@ -89,7 +92,7 @@ fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Optio
     if side.figure.is_some() {
         return Ok(());
     }
-    let count = plan.cells.iter().filter(|cell| side.is(cell)).count();
+    let count = plan.cells.iter().filter(|cell| cell.is_side(side)).count();
     if count == 1 {
         return Ok(());
     }
@@ -119,7 +122,7 @@ mod tests {
         let text = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
         let file = Path::new("example.toml").to_owned();
         let article = claims::Article::parse(&file, &text).unwrap();
-        let plans = of(&Loaded { file, text, article }, &Catalog::load(&root).unwrap());
+        let plans = resolve_methods(&Loaded { file, text, article }, &Catalog::load(&root).unwrap());
         assert_eq!(plans.unwrap_or_else(|e| panic!("{e}")).len(), 2);
     }
 
@@ -132,7 +135,7 @@ mod tests {
         ids.sort_unstable();
         assert_eq!(ids, ["D", "E", "K", "M", "R"]);
         for loaded in &all {
-            let plans = of(loaded, &catalog).unwrap_or_else(|e| panic!("{e}"));
+            let plans = resolve_methods(loaded, &catalog).unwrap_or_else(|e| panic!("{e}"));
             let used = |name: &&String| {
                 loaded.article.claims.iter().any(|c| c.tests().any(|(_, test)| test.method == **name))
             };

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub(super) fn go_on(
         .envs(&method.env)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        // Ctrl-C then reaches the child once, through this process: a second signal would kill it.
+        .process_group(0)
         .spawn()?;
     let mut stdout = child.stdout.take().ok_or("the child process has no stdout")?;
     let reader = std::thread::spawn(move || {
@@ -55,7 +58,6 @@ pub(super) fn go_on(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        // Ctrl-C reaches the child directly; a signal to this process only does not.
         if cancel.load(Ordering::Relaxed) && !is_signalled {
             is_signalled = true;
             let _ = kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGTERM);
@@ -139,7 +141,7 @@ fn misfit(run: &Run, plan: &Resolved, method: &Method) -> Option<String> {
     if let Some((option, _)) = checks.into_iter().find(|(_, same)| !same) {
         return Some(format!("{option} differs"));
     }
-    let has = |planned: &netdyno_lab_store::PlannedCell| {
+    let has = |planned: &netdyno_lab_store::CellRecord| {
         run.cells.iter().any(|cell| cell.contenders == planned.contenders && cell.params == planned.params)
     };
     if let Some(planned) = plan.cells.iter().find(|planned| !has(planned)) {
@@ -158,12 +160,12 @@ fn misfit(run: &Run, plan: &Resolved, method: &Method) -> Option<String> {
 mod tests {
     use super::*;
     use netdyno_lab_manifest::Placement;
-    use netdyno_lab_store::fixture::{self, Contender};
+    use netdyno_lab_store::fixture::{self, CannedContender};
     use netdyno_lab_store::{BuildRecord, CellStatus};
 
     /// A run of the dummy workload, and the plan of a method that it fits.
     fn pair() -> (Run, Resolved) {
-        let one = Contender { name: "one", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
+        let one = CannedContender { name: "one", status: CellStatus::Ok, rates: &[1], sink_cpu_percent: 1 };
         let run = fixture::run(&[one], None);
         let plan = Resolved {
             workload: netdyno_lab_manifest::dummy::workload(),

@@ -6,7 +6,7 @@ use super::super::*;
 use super::synthetic::{contender, large, large_run, matrix, report_of};
 use netdyno_lab_analysis::report::json;
 use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::fixture::{Contender, run};
+use netdyno_lab_store::fixture::{CannedContender, run};
 
 /// Size limit of a page of 12 contenders, 40 sessions and 6 settings.
 const BYTES_MAX: usize = 3 << 20;
@@ -148,7 +148,7 @@ fn the_page_of_a_large_run_is_bounded_and_states_what_it_omits() {
 
 #[test]
 fn a_run_without_results_lists_the_failures() {
-    let failed = |name| Contender { name, status: CellStatus::Failed, rates: &[], sink_cpu_percent: 0 };
+    let failed = |name| CannedContender { name, status: CellStatus::Failed, rates: &[], sink_cpu_percent: 0 };
     let mut run = run(&[failed("one"), failed("two")], None);
     run.cells[1].status = CellStatus::Skipped;
     run.cells[1].remedy = "apt-get install it".to_owned();

@@ -4,9 +4,9 @@ use super::super::answer::about_ceiling;
 use super::super::*;
 use super::synthetic::{contender, matrix, report_of};
 use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::fixture::{Contender, run};
+use netdyno_lab_store::fixture::{CannedContender, run};
 
-fn sentence_of(contenders: &[Contender<'_>], ceiling: Option<&str>) -> String {
+fn sentence_of(contenders: &[CannedContender<'_>], ceiling: Option<&str>) -> String {
     let (report, workload) = report_of(&run(contenders, ceiling));
     sentence(&report, &workload)
 }
@@ -47,7 +47,7 @@ fn it_claims_no_more_than_the_intervals_support() {
 
 #[test]
 fn it_reports_a_run_without_results() {
-    let without = |name, status| Contender { name, status, rates: &[], sink_cpu_percent: 0 };
+    let without = |name, status| CannedContender { name, status, rates: &[], sink_cpu_percent: 0 };
     let failed = [
         without("one", CellStatus::Failed),
         without("two", CellStatus::Failed),

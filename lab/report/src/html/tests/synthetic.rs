@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 
 use netdyno_lab_analysis::report::{Report, build};
 use netdyno_lab_manifest::{ParamValue, Workload};
-use netdyno_lab_store::fixture::{Contender, run};
+use netdyno_lab_store::fixture::{CannedContender, run};
 use netdyno_lab_store::{CellStatus, Outcome, Run, Turns};
 
 /// Additions to the dummy workload: turns and latency metrics.
@@ -37,8 +37,8 @@ better = "lower"
 from = { histogram_quantile = { role = "sink", histogram = "latency", quantile = 0.99 } }
 "#;
 
-pub(super) fn contender<'a>(name: &'a str, rates: &'a [u64]) -> Contender<'a> {
-    Contender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 }
+pub(super) fn contender<'a>(name: &'a str, rates: &'a [u64]) -> CannedContender<'a> {
+    CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 }
 }
 
 pub(super) fn report_of(run: &Run) -> (Report, Workload) {
@@ -77,7 +77,7 @@ pub(super) fn large_run() -> Run {
         .map(|i| (i as u64 % 12, SETTINGS[i / 12]))
         .map(|(contender, setting)| (0..SESSIONS).map(|s| rate(contender, setting, s)).collect())
         .collect();
-    let contenders: Vec<Contender<'_>> =
+    let contenders: Vec<CannedContender<'_>> =
         rates.iter().enumerate().map(|(i, rates)| contender(NAMES[i % 12], rates)).collect();
     let mut run = run(&contenders, Some("bound"));
     run.header.manifest += MORE_METRICS;
@@ -122,7 +122,7 @@ fn latencies(contender: u64) -> String {
 pub(super) fn matrix() -> Run {
     let names = ["left", "middle", "right"];
     let rates: Vec<Vec<u64>> = (1..=9u64).map(|i| vec![1000 * i, 1010 * i, 990 * i, 1000 * i]).collect();
-    let contenders: Vec<Contender<'_>> =
+    let contenders: Vec<CannedContender<'_>> =
         rates.iter().enumerate().map(|(i, rates)| contender(names[i / 3], rates)).collect();
     let mut run = run(&contenders, None);
     for (i, cell) in run.cells.iter_mut().enumerate() {

@@ -27,10 +27,10 @@ pub(super) fn connected(spec: &TrialSpec<'_>, collected: &Collected) -> Checked 
     let gate = &spec.workload.gate;
     let streams = gate.streams.of(spec.params).unwrap_or(0);
     for role in spec.roles.iter().filter(|r| gate.wants_setups(&r.name)) {
-        let told =
+        let reported =
             collected.samples.iter().filter(|s| s.kind == SampleKind::Setup && s.role == role.name).count();
-        if told as u64 != streams {
-            return broken(&role.name, format!("{told} setup times for {streams} connections"));
+        if reported as u64 != streams {
+            return broken(&role.name, format!("{reported} setup times for {streams} connections"));
         }
     }
     Ok(())

@@ -1,111 +1,29 @@
-//! A request, resolved against the catalogue.
+//! Resolution of the arguments of `run` against the catalogue. Other verbs that measure fill in [`RunArgs`], too.
 
 use jiff::Timestamp;
 
-use super::network_of;
-use crate::plan::{self, Casting};
-use netdyno_lab_analysis::claims::{Asked, keep_asked};
-use netdyno_lab_analysis::duels;
-use netdyno_lab_manifest::Net;
+use super::command_line;
+use super::fail_conditions::FailConditions;
+use crate::cli::RunArgs;
+use netdyno_lab_engine::plan::{self, Casting};
+use netdyno_lab_engine::run::{Resolved, network_of};
 use netdyno_lab_manifest::{
     Catalog, Contender, ManifestError, ParamValue, Params, Placement, Preset, Workload,
 };
-use netdyno_lab_store::PlannedCell;
-use netdyno_lab_store::Question;
 use netdyno_lab_store::Settings;
 use netdyno_lab_store::limits::CELLS_MAX;
+use netdyno_stats::Rules;
 
 /// Default preset, if the workload has it.
 const STANDARD: &str = "standard";
-/// Error level of the verdicts on one metric.
-const ALPHA: f64 = 0.05;
 /// Rounds of a run with questions, which ends when they are answered.
 const ROUNDS_MAX: u32 = 10_000;
-/// Relative difference that counts as no difference.
-const MARGIN: f64 = 0.02;
 
-/// A request for a run.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// Workload.
-    pub workload: String,
-    /// Contenders; none: all.
-    pub contenders: Vec<String>,
-    /// Preset.
-    pub preset: Option<String>,
-    /// Parameters as typed.
-    pub set: Vec<(String, String)>,
-    /// Swept parameters as typed, with values separated by commas.
-    pub sweep: Vec<(String, String)>,
-    /// The assignment of contenders to roles.
-    pub casting: Casting,
-    /// The only compared role.
-    pub role: Option<String>,
-    /// Baseline.
-    pub baseline: Option<String>,
-    /// Budget of measuring time.
-    pub budget_seconds: Option<f64>,
-    /// Greatest number of blocks.
-    pub max_blocks: Option<u32>,
-    /// Wanted relative half-width of the intervals.
-    pub precision: Option<f64>,
-    /// Seed.
-    pub seed: Option<u64>,
-    /// Placement.
-    pub placement: Option<Placement>,
-    /// Network; none: the workload's default.
-    pub net: Option<Net>,
-    /// Omit the ceiling.
-    pub no_ceiling: bool,
-    /// Memory limit of each role.
-    pub memory_limit_bytes: Option<u64>,
-    /// Keep idle CPUs awake.
-    pub awake: bool,
-    /// Compare in blocks.
-    pub blocks: bool,
-    /// Factor for the time limits of the protocol.
-    pub time_limits: f64,
-    /// The tolerated regression, relative.
-    pub regression: Option<f64>,
-    /// Marks per second.
-    pub marks_hz: Option<u32>,
-    /// Questions of a run that does not need a verdict on every contender: nothing else is measured.
-    pub asked: Option<Asked>,
-    /// The command line.
-    pub command: Vec<String>,
-}
-
-/// A valid request.
-#[derive(Debug, Clone)]
-pub struct Resolved {
-    /// The workload.
-    pub workload: Workload,
-    /// The cells.
-    pub cells: Vec<PlannedCell>,
-    /// The settings.
-    pub settings: Settings,
-    /// Rounds for now; none: as many as the settings permit.
-    pub rounds: Option<u32>,
-    /// Warnings about the resolution.
-    pub warnings: Vec<String>,
-    /// The command line.
-    pub command: Vec<String>,
-}
-
-impl Resolved {
-    /// Sets the questions, and drops cells that they do not need.
-    pub fn ask(&mut self, questions: Vec<Question>) {
-        let Self { workload, settings, .. } = self;
-        let in_duels = |cell: &PlannedCell| duels::turns(settings, workload, &cell.params).is_ok();
-        keep_asked(&mut self.cells, &questions, settings.baseline.as_deref(), in_duels);
-        self.settings.questions = questions;
-    }
-}
-
-impl Request {
+impl RunArgs {
     /// Resolves names, parameters and presets.
-    pub fn resolve(self, catalog: &Catalog) -> Result<Resolved, ManifestError> {
-        let workload = catalog.workload(&self.workload)?.clone();
+    pub fn resolve(self, conditions: &FailConditions, catalog: &Catalog) -> Result<Resolved, ManifestError> {
+        let workload = catalog.workload(self.workload.as_deref().unwrap_or_default())?.clone();
+        let casting = self.casting();
         let workload = match &self.role {
             Some(role) => workload.of_role(role)?,
             None => workload,
@@ -134,19 +52,20 @@ impl Request {
             catalog.contender(&workload.name, name).is_ok_and(|contender| contender.alone.is_some())
         };
         let stage = plan::Stage { roles, partners, stand_ins, plays: &plays, is_alone: &is_alone };
-        let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &self.casting, &params);
+        let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &casting, &params);
         if cells.len() > CELLS_MAX {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
             return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
         }
         // Questions end the run by themselves.
-        let usual = if self.asked.is_some() { Some(ROUNDS_MAX) } else { preset.map(|p| p.max_blocks) };
+        let usual = if self.ask.is_some() { Some(ROUNDS_MAX) } else { preset.map(|p| p.max_blocks) };
         let max_blocks = self.max_blocks.or(usual).unwrap_or(30);
-        let min_blocks = match self.casting {
+        let min_blocks = match casting {
             // A measurement of false positives must not stop at a result.
             Casting::Itself { .. } => max_blocks,
             _ => preset.map_or(3, |p| p.min_blocks).min(max_blocks),
         };
+        let rules = Rules::default();
         let settings = Settings {
             preset: preset_name.clone(),
             placement: self.placement.or(preset.and_then(|p| p.placement)).unwrap_or(Placement::Apart),
@@ -156,22 +75,27 @@ impl Request {
             seed: self.seed.unwrap_or_else(seed_of_now),
             min_blocks,
             max_blocks,
-            budget_seconds: self.budget_seconds.or(preset.map(|p| p.budget_seconds)).unwrap_or(900.0),
-            alpha: ALPHA,
-            margin: MARGIN,
+            budget_seconds: self
+                .budget
+                .map(|b| b.as_secs_f64())
+                .or(preset.map(|p| p.budget_seconds))
+                .unwrap_or(900.0),
+            alpha: rules.alpha,
+            margin: rules.margin,
             precision: self.precision.or(preset.and_then(|p| p.precision)),
-            time_limits: self.time_limits,
+            time_limits: self.time_limits.unwrap_or(1.0),
             marks_hz: self.marks_hz.unwrap_or(workload.marks_hz),
-            memory_limit_bytes: self.memory_limit_bytes,
+            memory_limit_bytes: self.memory_limit,
             awake: self.awake,
             blocks: self.blocks,
-            regression: self.regression,
+            regression: conditions.regression(),
+            fail_on_undecided: conditions.undecided,
             equal: None,
             questions: Vec::new(),
         };
         let mut resolved =
-            Resolved { workload, cells, settings, rounds: None, warnings, command: self.command };
-        if let Some(asked) = self.asked {
+            Resolved { workload, cells, settings, rounds: None, warnings, command: command_line() };
+        if let Some(asked) = self.ask {
             resolved.ask(asked.questions);
             resolved.rounds = Some(asked.rounds);
         }
@@ -200,7 +124,7 @@ impl Request {
             }
         }
         // Ratios need the baseline in every block.
-        for name in self.baseline.as_ref().into_iter().chain(self.against()) {
+        for name in self.baseline.as_ref().into_iter().chain(self.against.as_ref()) {
             let contender = catalog.contender(&workload.name, name)?;
             let bound = || format!("{} is the bound: choose a contender", contender.name);
             let rule = contender.ceiling.then(bound).or_else(|| self.not_compared(workload, contender));
@@ -217,18 +141,20 @@ impl Request {
 
     /// The default baseline: the workload's if it takes part, else the first named contender, with a warning.
     fn baseline_of(&self, workload: &Workload, contenders: &[String]) -> (Option<String>, Vec<String>) {
-        let usual = self.against().or(workload.baseline.as_ref());
+        let usual = self.against.as_ref().or(workload.baseline.as_ref());
         if self.contenders.is_empty() || usual.is_some_and(|name| contenders.contains(name)) {
             return (usual.cloned(), Vec::new());
         }
         let why = match usual {
-            Some(name) => format!("the workload's own, {name}, takes no part"),
+            Some(name) => format!("the workload's own, {name}, is not compared"),
             None => "the workload has none of its own".to_owned(),
         };
-        let told = |first: &String| {
-            format!("ratios are to {first}, the first that was named, since {why}; --baseline names another")
+        let warning = |first: &String| {
+            format!(
+                "ratios are relative to {first}, the first one named, because {why}; --baseline selects another"
+            )
         };
-        let warnings = contenders.first().filter(|_| contenders.len() > 1).map(told);
+        let warnings = contenders.first().filter(|_| contenders.len() > 1).map(warning);
         (contenders.first().cloned(), warnings.into_iter().collect())
     }
 
@@ -238,27 +164,25 @@ impl Request {
         if let (Some(why), Some((role, partner))) = (&contender.alone, workload.partners.first()) {
             let name = &contender.name;
             return Some(format!(
-                "{name} plays with itself alone ({why}), and here {partner} plays the {role}"
+                "{name} works only with itself ({why}), and here {partner} plays the {role}"
             ));
         }
         let plays = workload.compared().any(|role| contender.plays(role));
-        if plays || workload.partners.is_empty() || self.casting == Casting::Matrix {
+        if plays || workload.partners.is_empty() || self.matrix {
             return None;
         }
         let (role, partner) = workload.partners.iter().find(|(role, _)| contender.plays(role))?;
         let name = &contender.name;
         Some(if name == partner {
-            format!("{name} plays the {role} for all the others: leave it out")
+            format!("{name} plays the {role} for all others: leave it out")
         } else {
-            format!(
-                "{name} plays only the {role}, as {partner} does for all the others: --matrix varies it, too"
-            )
+            format!("{name} plays only the {role}, as {partner} does for all others: --matrix varies it, too")
         })
     }
 
     /// Rejects `--against` for workloads with partners.
     fn check_against(&self, workload: &Workload) -> Result<(), ManifestError> {
-        match (self.against(), workload.partners.first()) {
+        match (self.against.as_ref(), workload.partners.first()) {
             (Some(_), Some((role, partner))) => {
                 let rule = format!("{partner} plays the {role} for all here: --matrix varies it, too");
                 Err(ManifestError::Value { name: "against".to_owned(), rule })
@@ -267,8 +191,13 @@ impl Request {
         }
     }
 
-    fn against(&self) -> Option<&String> {
-        if let Casting::Against(name) = &self.casting { Some(name) } else { None }
+    fn casting(&self) -> Casting {
+        match (&self.against, self.itself) {
+            (Some(name), _) => Casting::Against(name.clone()),
+            (None, Some(stalled)) => Casting::Itself { stalled },
+            (None, None) if self.matrix => Casting::Matrix,
+            (None, None) => Casting::Alone,
+        }
     }
 
     /// The parameter sets: the typed values, else those of the preset, except for parameters set explicitly.

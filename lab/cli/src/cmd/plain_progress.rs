@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// The longest silence during an announced activity.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Lines on stderr. A thread repeats the announced [activity](Self::doing) if it takes long, and sleeps if there is none.
-pub(super) struct Lines {
+/// PlainProgress on stderr. A thread repeats the announced [activity](Self::doing) if it takes long, and sleeps if there is none.
+pub(super) struct PlainProgress {
     shared: Arc<Shared>,
 }
 
@@ -28,22 +28,22 @@ struct State {
     ended: bool,
 }
 
-impl Lines {
-    pub(super) fn stderr() -> Lines {
-        Lines::new(Box::new(anstream::stderr()), SILENCE_MAX)
+impl PlainProgress {
+    pub(super) fn stderr() -> PlainProgress {
+        PlainProgress::new(Box::new(anstream::stderr()), SILENCE_MAX)
     }
 
-    fn new(out: Box<dyn Write + Send>, silence_max: Duration) -> Lines {
+    fn new(out: Box<dyn Write + Send>, silence_max: Duration) -> PlainProgress {
         let state = State { out, doing: None, last_line: Instant::now(), ended: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), silence_max });
         let beating = Arc::clone(&shared);
         thread::spawn(move || beating.beat());
-        Lines { shared }
+        PlainProgress { shared }
     }
 
     /// Writes a line.
-    pub(super) fn say(&self, line: &str) {
-        self.shared.lock().say(line);
+    pub(super) fn print_line(&self, line: &str) {
+        self.shared.lock().print_line(line);
     }
 
     /// Announces an activity, which is repeated after each silence.
@@ -75,7 +75,7 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for PlainProgress {
     fn drop(&mut self) {
         self.shared.lock().ended = true;
         self.shared.changed.notify_one();
@@ -99,7 +99,7 @@ impl Shared {
             let left = self.silence_max.saturating_sub(state.last_line.elapsed());
             if left.is_zero() {
                 let line = format!("still {what}, {:.0} s", since.elapsed().as_secs_f64());
-                state.say(&line);
+                state.print_line(&line);
                 continue;
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -108,7 +108,7 @@ impl Shared {
 }
 
 impl State {
-    fn say(&mut self, line: &str) {
+    fn print_line(&mut self, line: &str) {
         // A closed pipe is not an error.
         let _ = writeln!(self.out, "{line}");
         self.last_line = Instant::now();
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn long_activities_are_repeated_and_rest_is_silent() {
         let output = Output::default();
-        let lines = Lines::new(Box::new(output.clone()), Duration::from_millis(20));
-        lines.say("build 1 of 2: slow");
+        let lines = PlainProgress::new(Box::new(output.clone()), Duration::from_millis(20));
+        lines.print_line("build 1 of 2: slow");
         lines.doing("building slow");
         let deadline = Instant::now() + Duration::from_secs(20);
         while output.lines().len() < 3 && Instant::now() < deadline {

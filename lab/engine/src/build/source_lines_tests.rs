@@ -58,7 +58,7 @@ fn a_missing_library_has_a_reason() {
     let mut repository = Repository::cargo("fn main() {}");
     let mut said = |module: &str, version: &str, language: &str| {
         let (module, version) = (module.to_owned(), version.to_owned());
-        repository.contender.implementation = netdyno_lab_manifest::Implementation { module, version };
+        repository.contender.implementation = netdyno_lab_manifest::LibraryVersion { module, version };
         repository.contender.language = language.to_owned();
         let packages = [("lib", "js", "a.js", "let a = 1;\n"), ("w-tiny", "own", "src/main.rs", "")].map(
             |(name, folder, file, text)| {
@@ -69,7 +69,7 @@ fn a_missing_library_has_a_reason() {
                 Package { name: name.to_owned(), version: "1".to_owned(), folder, ..Package::default() }
             },
         );
-        lines::count(&repository.contender, &Ok(packages.to_vec()))
+        source_lines::count(&repository.contender, &Ok(packages.to_vec()))
     };
     for (module, version, language, why) in [
         ("std", "toolchain", "rust", "std comes with the toolchain, without its source"),
@@ -88,7 +88,7 @@ fn a_missing_library_has_a_reason() {
     let lines = said("w-tiny", "1", "rust");
     assert_eq!((lines.library.lines, lines.generated.lines), (None, Some(0)), "{lines:?}");
     assert!(lines.library.source.contains("itself is under test"));
-    let compiled = lines::count(&repository.contender, &Err(super::package::COMPILED.to_owned()));
+    let compiled = source_lines::count(&repository.contender, &Err(super::package::COMPILED.to_owned()));
     assert_eq!(compiled.library.source, super::package::COMPILED);
 }
 

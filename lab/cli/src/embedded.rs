@@ -21,7 +21,6 @@ use netdyno_lab_manifest::hex;
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.tar.gz"));
 
 /// The folder name of the catalogue: a hash of its content.
-#[must_use]
 pub fn name() -> String {
     name_of(PACKED)
 }
