@@ -30,8 +30,8 @@ trait Node {
         std::thread::sleep(Duration::from_millis(1));
     }
 
-    /// The requests that were ignored because they came from beyond the link.
-    fn ignored(&self) -> u64;
+    /// The number of requests ignored because they came from beyond the link.
+    fn off_link(&self) -> u64;
 }
 
 impl Node for Device {
@@ -39,7 +39,7 @@ impl Node for Device {
         (Self::open(settings, light()).unwrap(), GET_80)
     }
 
-    fn ignored(&self) -> u64 {
+    fn off_link(&self) -> u64 {
         self.stats().off_link
     }
 }
@@ -49,7 +49,7 @@ impl Node for Controller {
         (Self::open(settings, support::config()).unwrap(), GET_PROFILE)
     }
 
-    fn ignored(&self) -> u64 {
+    fn off_link(&self) -> u64 {
         self.own(|own| own.stats().off_link)
     }
 }
@@ -63,7 +63,7 @@ impl Node for Home {
         self.poll(Some(Duration::from_millis(1))).unwrap();
     }
 
-    fn ignored(&self) -> u64 {
+    fn off_link(&self) -> u64 {
         self.node(0).unwrap().stats().off_link
     }
 }
@@ -72,13 +72,13 @@ impl Node for Home {
 fn is_answered(peer: &PeerNetwork, node: &mut impl Node, from: &str, request: &[u8]) -> bool {
     let socket = peer.run(|| UdpSocket::bind((from.parse::<Ipv4Addr>().unwrap(), 3610)).unwrap());
     socket.set_nonblocking(true).unwrap();
-    let (ignored, mut answer) = (node.ignored(), [0; 1500]);
+    let (off_link, mut answer) = (node.off_link(), [0; 1500]);
     socket.send_to(request, (HERE, 3610)).unwrap();
     let mut answered = false;
     until(format!("a request from {from}"), || {
         node.poll();
         answered = socket.recv(&mut answer).is_ok_and(|_| answer[2..4] == request[2..4]);
-        answered || node.ignored() > ignored
+        answered || node.off_link() > off_link
     });
     answered
 }

@@ -16,7 +16,7 @@ mod question;
 mod region;
 mod schedule;
 #[cfg(test)]
-mod tests;
+mod simulation_tests;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Simulated replications: within a budget, as many claims as possible are decided, at the nominal error rate.
 //!
-//! Each test prints its seed and its counts (`cargo test claims::tests -- --nocapture`). A method is a set of cells that are compared
+//! Each test prints its seed and its counts (`cargo test claims::simulation_tests -- --nocapture`). A method is a set of cells that are compared
 //! in rounds of a given length. The simulation uses the rules of real runs: `question::next` within a run and `schedule::soonest`
 //! between runs. The reference strategy splits the budget into equal shares, measures all cells in each round, and uses intervals
 //! from session 6 on, whose ends are added if neither side is the baseline.
