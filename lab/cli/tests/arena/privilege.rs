@@ -85,7 +85,7 @@ fn without_privileges_a_user_namespace_is_used() {
         // Every other test then covers this case.
         return;
     }
-    // A folder in which the user `nobody` can read and run them.
+    // A folder in which an unprivileged user can read and run them.
     let dir = std::env::temp_dir().join(format!("netdyno-unprivileged-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     let (test, binary) = (dir.join("test"), dir.join("netdyno"));

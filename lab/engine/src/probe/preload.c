@@ -1,8 +1,8 @@
-/* Counts what a program asks of the C library's allocator, and keeps its sockets' receive buffers as the system has them: loaded
- * into a contender by LD_PRELOAD, in trials that are no measurements and in those whose buffers are to be equal.
+/* Counts calls of the C library's allocator, and keeps the default receive buffers of sockets. LD_PRELOAD loads it into contenders
+ * in trials that are not measurements, and in trials in which all contenders get equal buffers.
  *
- * Does not see: programs that are linked statically, allocators of a runtime's own, system calls made without the C library.
- * What it counts stands in a file that the lab maps, named by NETDYNO_PRELOAD; NETDYNO_RCVBUF says to keep buffers. */
+ * Not counted: statically linked programs, a runtime's own allocator, system calls made without the C library. The counters are
+ * in a file that the lab maps (NETDYNO_PRELOAD); NETDYNO_RCVBUF enables the default buffers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
