@@ -51,7 +51,7 @@ fn blocks_are_used_on_request() {
     let report = bench.last();
     assert_eq!(
         (&report["run"]["compared_by"], &report["run"]["no_duels"][0]),
-        (&"blocks".into(), &"asked for".into())
+        (&"blocks".into(), &"requested by --blocks".into())
     );
 }
 
@@ -143,5 +143,5 @@ fn duels_of_a_contender_with_itself_are_counted_and_continued() {
 fn duels_with_itself_need_turns() {
     let bench = Bench::new(&[("one", None)]);
     let seen = bench.netdyno(&["doctor", "--against-itself", "2", "dummy"]);
-    assert!(seen.code == 2 && seen.stderr.contains("cut into turns"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.contains("does not support turns"), "{seen:?}");
 }

@@ -112,7 +112,7 @@ fn an_unknown_contender_is_rejected_with_the_known_ones() {
     let run = bench.netdyno(&["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.2"]);
     assert_eq!(run.code, 0, "{run:?}");
     let seen = bench.netdyno(&["explain", "last", "one", "three", "--no-look"]);
-    assert!(seen.code == 2 && seen.stderr.contains("it has one, two"), "{seen:?}");
+    assert!(seen.code == 2 && seen.stderr.contains("known: one, two"), "{seen:?}");
     let seen = bench.netdyno(&["explain", "last", "one", "two", "--no-look"]);
     assert!(seen.code == 0 && seen.stdout.contains("sink: on CPU"), "{seen:?}");
 }

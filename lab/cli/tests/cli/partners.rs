@@ -94,7 +94,7 @@ fn each_side_of_a_duel_has_its_own_partner() {
 fn a_contender_that_is_not_compared_is_named_with_the_remedy() {
     let bench = bench();
     for (more, part) in [
-        (&["other", "one"][..], "other plays only the source, as feeder does for all the others: --matrix"),
+        (&["other", "one"][..], "other plays only the source, as feeder does for all others: --matrix"),
         (&["feeder"], "feeder plays the source for all others: leave it out"),
         (&["--baseline", "other"], "--matrix varies it"),
         (&["--against", "one"], "feeder plays the source for all here: --matrix"),
