@@ -108,12 +108,12 @@ fn one_wrong_byte_fails_the_gate() {
         (
             D3,
             r#"add(profile, 0xd3, READABLE, "\x00\x00\x02", 3)"#,
-            "node profile D3 is [00 00 02], not [00 00 01]",
+            "node profile D3 is [00 00 02], expected [00 00 01]",
         ),
         (
             "identification, IDENTIFICATION_BYTES);",
             "identification, IDENTIFICATION_BYTES); slot_of(profile, 0x83)->value[16] ^= 1;",
-            "not [FE, three bytes and the seed's thirteen]",
+            "expected [FE, three bytes and the thirteen bytes derived from the seed]",
         ),
         (
             READ,

@@ -6,6 +6,7 @@
 
 mod figures;
 mod lead;
+mod pauses;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -22,7 +23,7 @@ use crate::clients::Clients;
 use crate::journal::Journal;
 use crate::limits::{
     COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS, IDLE_PER_ITERATION, SHARED_CLIENTS,
-    SHARED_ITERATIONS, STALLED_INTERVAL, STALLED_PER_ITERATION, UNEXECUTED_INPUT_BYTES,
+    SHARED_ITERATIONS, STALLED_INTERVAL,
 };
 use crate::refusals;
 use crate::replica::Replica;
@@ -322,48 +323,6 @@ impl Worker {
             }
             End::Close => self.close(core, key, true),
             End::Abort => self.close(core, key, false),
-        }
-    }
-
-    /// Pauses reading from a client with too much unexecuted input.
-    fn limit_input(&mut self, key: Key) {
-        if self.wire.input(key).len() > UNEXECUTED_INPUT_BYTES
-            && let Some(client) = self.clients.get_mut(key)
-            && !std::mem::replace(&mut client.paused, true)
-        {
-            self.wire.pause(key);
-        }
-    }
-
-    /// Resumes reading after all commands were executed.
-    fn resume_reading(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else { return };
-        if std::mem::take(&mut client.paused) {
-            self.wire.resume(key);
-        }
-        if client.ended {
-            self.events.ended.push(key);
-        }
-    }
-
-    /// Pauses a client that does not read its replies.
-    fn stall(&mut self, key: Key) {
-        if let Some(client) = self.clients.stall(key)
-            && !std::mem::replace(&mut client.paused, true)
-        {
-            self.wire.pause(key);
-        }
-    }
-
-    /// Resumes stalled clients that have read enough of their replies.
-    fn check_stalled(&mut self) {
-        for _ in 0..STALLED_PER_ITERATION.min(self.clients.stalled()) {
-            let Some(key) = self.clients.next_stalled() else { return };
-            if self.wire.pending_output(key) > self.shared.limits.unread_answer_bytes / 2 {
-                self.clients.stall(key);
-            } else {
-                self.clients.queue(key);
-            }
         }
     }
 

@@ -210,14 +210,14 @@ fn unsupported_data_is_named() {
     for (bytes, expected) in [
         (&b"REDIS0010\xfe\x00\x0f\x06stream"[..], "byte 11, key 'stream': a stream (type 15)"),
         (b"REDIS0009\x07\x01m", "byte 9, key 'm': a module's value (type 7)"),
-        (b"REDIS0012", "byte 0: version 12 of the format is not known; up to 11 is"),
-        (b"REDIS00x1", "byte 0: it does not begin as a snapshot does"),
-        (b"*1\r\n$4\r\nPING\r\n", "byte 0: it does not begin as a snapshot does"),
-        (b"REDIS0009\xfe\x10\x00\x01k\x01v", "byte 12, key 'k': it is in database 16, and there are 16"),
+        (b"REDIS0012", "byte 0: format version 12 is not supported; the newest supported one is 11"),
+        (b"REDIS00x1", "byte 0: it is not a snapshot: it does not start with REDIS"),
+        (b"*1\r\n$4\r\nPING\r\n", "byte 0: it is not a snapshot: it does not start with REDIS"),
+        (b"REDIS0009\xfe\x10\x00\x01k\x01v", "byte 12, key 'k': it is in database 16, but there are only 16"),
         (b"REDIS0009\x00\x01k\x01v\x00\x01k\x01v", "byte 17, key 'k': the key comes twice"),
         (b"REDIS0009\x02\x01k\x02\x01v\x01v", "key 'k': a member or field comes twice"),
         (b"REDIS0009\x63\x01k", "type 99 is not known"),
-        (b"REDIS0009\xff12345678", "the checksum is wrong"),
+        (b"REDIS0009\xff12345678", "the checksum does not match"),
     ] {
         let mut peer = Peer::new(Config::default());
         let error = Loader::new().feed(&mut peer.engine, START, bytes).unwrap_err().to_string();
