@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
         // The mark for kernel functions is added to the limit.
         assert!(stack.split(';').all(|name| name.chars().count() <= NAME_CHARS_MAX + 4));
     }
-    let places = Places::of(&stacks);
+    let places = Places::new(&stacks);
     assert_eq!(places.samples, stacks.values().sum::<u64>());
     assert_eq!(places.places.values().sum::<u64>(), places.samples);
     let none = BTreeMap::new();
