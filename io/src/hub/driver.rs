@@ -14,7 +14,7 @@ use crate::poller::{Events, Poller};
 /// Wakes a driver.
 pub type Kick = Arc<dyn Fn() + Send + Sync>;
 
-/// What a driver runs: a [`Hub`](super::Hub) and what belongs to it.
+/// A [`Hub`](super::Hub) with its sockets and timers, run by a driver.
 pub trait Drive: Send + Sync + 'static {
     /// Handles sockets that are ready, and timers. Returns the time until the next turn (`None`: until
     /// something happens). After an error, the driver ends.

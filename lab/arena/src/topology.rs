@@ -16,7 +16,7 @@ pub struct CpuPlan {
     pub roles: Vec<Vec<usize>>,
     /// Cores that no role uses, for the lab and its agents; `None` if there are none.
     pub lab: Option<Vec<usize>>,
-    /// What was requested but is unavailable.
+    /// Names a requested feature that is unavailable.
     pub warning: Option<String>,
 }
 

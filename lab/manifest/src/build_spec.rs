@@ -23,7 +23,7 @@ pub struct BuildSpec {
     /// installed.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// What must be installed in addition to the tool.
+    /// Programs and libraries required in addition to the tool.
     #[serde(default)]
     pub needs: Vec<Need>,
     /// Approximate duration of a clean build on two cores. Contenders that build faster are measured first.

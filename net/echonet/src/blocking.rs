@@ -39,7 +39,7 @@ impl Controller {
     }
 }
 
-/// What only blocking subscriptions have.
+/// Methods that only blocking subscriptions have.
 macro_rules! listener {
     ($name:ident, $event:ty) => {
         impl $name {

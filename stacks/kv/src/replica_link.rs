@@ -8,7 +8,7 @@ use crate::primary_stream::{Identity, LinkFailure, Position, PrimaryStream, ackn
 use crate::replication::{LinkState, LinkStatus};
 use crate::timestamp::Timestamp;
 
-/// What the host does with the connection to the primary.
+/// An instruction to the host about the connection to the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkAction {
     /// Open a connection, then call [`ReplicaLink::handle_connecting`] or

@@ -17,7 +17,7 @@ pub struct SessionId {
     generation: u32,
 }
 
-/// What to do after a command.
+/// The next step after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Execute the next command.
@@ -78,7 +78,7 @@ pub(crate) fn owned(args: &[&[u8]]) -> Owned {
     args.iter().map(|arg| Box::from(*arg)).collect()
 }
 
-/// What happens when a wait times out.
+/// The reaction to a wait that timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnTimeout {
     Null,

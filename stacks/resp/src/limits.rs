@@ -1,6 +1,6 @@
 //! Every resource has a named limit. The defaults are those of Redis.
 
-/// What a client can make a server hold before a command is complete.
+/// Limits on the data of one client's incomplete command that a server buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestLimits {
     /// Bytes of an inline command or of a length line.
@@ -31,7 +31,7 @@ impl Default for RequestLimits {
     }
 }
 
-/// What a server can make a client hold before a value is complete.
+/// Limits on the data of one incomplete reply that a client buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplyLimits {
     /// Bytes of a simple string, an error or a number.

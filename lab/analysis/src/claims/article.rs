@@ -123,7 +123,7 @@ pub struct Test {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What is varied, and the expected effect.
+    /// The varied condition and the expected effect.
     pub about: String,
     /// A condition of the article that is added to the fair method. If the result is as expected, the condition is reported as
     /// responsible for the claim.

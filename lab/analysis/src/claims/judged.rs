@@ -111,7 +111,7 @@ pub struct Tested {
 /// Result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgedExperiment {
-    /// What is varied, and the expected effect.
+    /// The varied condition and the expected effect.
     pub about: String,
     /// The result, relative to the expectation.
     pub tested: Tested,

@@ -70,10 +70,14 @@ use process::Watch;
 pub(crate) use process::{Answer, ask};
 pub(crate) use prune::REVISION_RECORD;
 pub use prune::Stale;
+#[cfg(feature = "lines")]
+use source_lines::count as count_lines;
 use tools::ecosystem;
 pub use tree::SKIPPED;
 
 use netdyno_lab_manifest::{Contender, Tool};
+#[cfg(not(feature = "lines"))]
+use netdyno_lab_store::code_lines::CodeLines;
 
 /// An event of a build.
 #[derive(Debug, Clone, PartialEq)]
@@ -234,22 +238,16 @@ impl Builder {
             seconds,
             built_at: jiff::Timestamp::now().to_string(),
             log: job.log.path.clone(),
-            lines: code_lines(contender, &job.packages),
+            lines: count_lines(contender, &job.packages),
         };
         write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
         Ok((record, false))
     }
 }
 
-#[cfg(feature = "lines")]
-use source_lines::count as code_lines;
-
 #[cfg(not(feature = "lines"))]
-fn code_lines(
-    _: &Contender,
-    _: &Result<Vec<package::Package>, String>,
-) -> netdyno_lab_store::code_lines::CodeLines {
-    netdyno_lab_store::code_lines::CodeLines::not_measured("netdyno was built without the feature \"lines\"")
+fn count_lines(_: &Contender, _: &Result<Vec<package::Package>, String>) -> CodeLines {
+    CodeLines::not_measured("netdyno was built without the feature \"lines\"")
 }
 
 fn lock_path(work: &Path, name: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 /// Defines `Controller`, `Device`, `Updates` and `Events` for one interface.
 ///
 /// The interfaces differ in what drives a hub (`controller`, `device`), in how a call waits for an answer
-/// (`answer`) and for an event (`wait`), and in whether methods are async. What only one interface has is in
+/// (`answer`) and for an event (`wait`), and in whether methods are async. Methods of one interface only are in
 /// its own module.
 macro_rules! interface {
     (

@@ -4,7 +4,7 @@
 ///
 /// The interfaces differ in what drives an endpoint (`launch`), in the function that waits for a poll
 /// function of [`Peer`](super::Peer) or [`Channel`](super::Channel) to be ready (`wait`), and in whether
-/// methods are async. What only one interface has, such as time limits, is in its own module.
+/// methods are async. Methods of one interface only, such as those with time limits, are in its own module.
 macro_rules! interface {
     (launch: $launch:path, wait: $wait:path, async: [$($async:tt)?], await: [$($await:tt)*]) => {
         use std::net::SocketAddr;
