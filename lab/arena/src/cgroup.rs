@@ -126,14 +126,14 @@ impl Cgroup {
     }
 
     /// Drops every hierarchy that the process has not entered: migration may be denied where creation was not, and an
-    /// empty cgroup would measure 0.
+    /// empty cgroup would measure 0. A process that has already ended is in none. `pids` is kept, because only its
+    /// events are read: they name the limit that ended such a process.
     pub(crate) fn keep_entered(&mut self, pid: i32) {
         for (dir, kind) in [
             (&mut self.v2, "v2"),
             (&mut self.cpuacct, "v1 cpuacct"),
             (&mut self.freezer, "v1 freezer"),
             (&mut self.memory, "memory"),
-            (&mut self.pids, "pids"),
         ] {
             if dir.as_ref().is_some_and(|dir| !members(&dir.join("cgroup.procs")).contains(&pid)) {
                 *dir = None;
@@ -213,9 +213,12 @@ impl Cgroup {
 
 /// Removes a role's cgroup from all hierarchies. Its processes must be dead or dying.
 pub(crate) fn remove(name: &str) {
+    let dirs: Vec<PathBuf> =
+        hierarchies().iter().flat_map(Hierarchy::places).map(|place| place.join(name)).collect();
+    // Before the first removal: until the thaw, frozen processes keep the directories of all hierarchies in use.
+    dirs.iter().for_each(|dir| thaw_v1(dir));
     let deadline = Instant::now() + CGROUP_REMOVE_TIME;
-    for dir in hierarchies().iter().flat_map(Hierarchy::places).map(|place| place.join(name)) {
-        thaw_v1(&dir);
+    for dir in dirs {
         while let Err(error) = fs::remove_dir(&dir) {
             if error.raw_os_error() != Some(Errno::EBUSY as i32) || Instant::now() >= deadline {
                 break;
@@ -295,6 +298,19 @@ fn limit_v1(dir: &Path, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_process_limit_of_a_contender_that_ended_early_is_known() {
+        let dir = std::env::temp_dir().join(format!("netdyno-cgroup-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("cgroup.procs"), "").unwrap();
+        fs::write(dir.join("pids.events"), "max 1\n").unwrap();
+        let mut group = Cgroup { cpuacct: Some(dir.clone()), pids: Some(dir.clone()), ..Cgroup::default() };
+        group.keep_entered(42);
+        assert!(group.hit_process_limit());
+        assert_eq!((group.cpuacct, group.notes.len()), (None, 1));
+        fs::remove_dir_all(dir).unwrap();
+    }
 
     #[test]
     fn names_carry_the_labs_pid() {

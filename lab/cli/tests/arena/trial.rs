@@ -125,8 +125,14 @@ impl Trial {
             [LinkEnd::A, LinkEnd::B].iter().filter_map(|&side| self.arena.net_path(side)).collect();
         let nets: HashSet<PathBuf> = nets.iter().map(|path| fs::read_link(path).unwrap()).collect();
         let agent = self.role().agent_pid();
+        let cgroups = of_processes(cgroups_of(std::process::id()), &marked(&self.mark));
         drop(self.role.take());
         assert_eq!(marked(&self.mark), [0; 0], "processes left");
+        assert_eq!(
+            cgroups.iter().filter(|dir| dir.exists()).collect::<Vec<_>>(),
+            [&PathBuf::new(); 0],
+            "cgroups left"
+        );
         assert!(!Path::new(&format!("/proc/{agent}")).exists(), "agent left");
         drop(self.arena);
         // The supervisor of a killed agent ends by itself shortly afterwards.
@@ -170,6 +176,15 @@ pub(crate) fn cgroups_of(lab: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(Path::new("/sys/fs/cgroup"), &format!("netdyno-{lab}-"), &mut found);
     found
+}
+
+/// Those with one of the processes.
+fn of_processes(mut cgroups: Vec<PathBuf>, pids: &[i32]) -> Vec<PathBuf> {
+    cgroups.retain(|dir| {
+        let members = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+        members.lines().any(|member| pids.iter().any(|pid| pid.to_string() == member))
+    });
+    cgroups
 }
 
 pub(crate) fn eventually(what: &str, mut check: impl FnMut() -> bool) {
