@@ -91,7 +91,7 @@ impl Link {
     }
 }
 
-/// Receives GStreamer's pictures from its own thread. The queue is unbounded, as in the published program.
+/// Receives GStreamer's pictures from its own thread. The queue is unbounded; those of the published program are short.
 fn capture(job: &Job) -> Result<mpsc::Receiver<Vec<u8>>, String> {
     let (fps, live) = if job.fps > 0 { (job.fps, true) } else { (FLAT_OUT_FPS, false) };
     let description = format!(

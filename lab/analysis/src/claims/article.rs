@@ -100,6 +100,22 @@ pub struct Published {
     pub unit: String,
     /// Their ratio, if the values were not published.
     pub ratio: Option<f64>,
+    /// Their kind; required with a value. If the values differ in kind, the least certain one.
+    pub kind: Option<ValueKind>,
+}
+
+/// The kinds of published values, from the most to the least certain.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// The author prints the value.
+    Quoted,
+    /// Computed here from values that the author prints.
+    Calculated,
+    /// The author estimates the value, or a value that it is computed from.
+    Estimated,
 }
 
 /// A test of a claim by one method.
@@ -147,6 +163,19 @@ impl Published {
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         self.a.zip(self.b).map(|(a, b)| a / b).or(self.ratio)
+    }
+
+    fn check(&self, at: &str, problems: &mut Problems<'_>) {
+        let has_value = [self.a, self.b, self.ratio].iter().any(Option::is_some);
+        if has_value && self.kind.is_none() {
+            problems.push(
+                format!("{at}.kind"),
+                "must state the kind of the values: \"quoted\", \"calculated\" or \"estimated\"",
+            );
+        }
+        if self.kind.is_some() && !has_value {
+            problems.push(format!("{at}.kind"), "is only valid with a value: `a`, `b` or `ratio`");
+        }
     }
 }
 
@@ -214,6 +243,7 @@ impl Article {
                 problems.push(format!("{at}.id"), rule);
             }
             problems.not_empty(&format!("{at}.statement"), &claim.statement);
+            claim.published.check(&format!("{at}.published"), problems);
             if claim.untested.is_none() {
                 claim.check(&at, &self.methods, problems);
             }

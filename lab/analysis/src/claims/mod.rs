@@ -20,7 +20,7 @@ mod simulation_tests;
 
 use std::path::{Path, PathBuf};
 
-pub use article::{Article, ArticleClaim, Experiment, Method, Published, Test, folder};
+pub use article::{Article, ArticleClaim, Experiment, Method, Published, Test, ValueKind, folder};
 pub use judged::{
     Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge,
 };

@@ -30,7 +30,7 @@ statement = "one needs what two needs"
 metric = "peak_rss"
 a = { contender = "one" }
 b = { contender = "two" }
-published = { ratio = 1.0 }
+published = { ratio = 1.0, kind = "estimated" }
 claim = { is = "about", within = 20.0 }
 [[claims]]
 id = "tenfold"
@@ -38,7 +38,7 @@ statement = "one needs a thousand times as much"
 metric = "peak_rss"
 a = { contender = "one" }
 b = { contender = "two" }
-published = { a = 1000, b = 1, unit = "MB" }
+published = { a = 1000, b = 1, unit = "MB", kind = "quoted" }
 claim = { is = "about", within = 5.0 }
 [[claims]]
 id = "unseen"

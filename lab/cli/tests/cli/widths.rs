@@ -28,7 +28,7 @@ statement = "one needs as much memory as two, whatever else is said of it in the
 metric = "peak_rss"
 a = { contender = "one" }
 b = { contender = "two" }
-published = { ratio = 1.0 }
+published = { ratio = 1.0, kind = "estimated" }
 claim = { is = "about", within = 20.0 }
 "#;
 

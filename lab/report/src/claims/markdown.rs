@@ -1,6 +1,6 @@
 //! A replication as Markdown, and its block in the document of a study.
 
-use super::terminal::{figure, outcome, published, run, table};
+use super::terminal::{figure, kind, outcome, published, run, table, values};
 use crate::{escape, markdown_table};
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
 use netdyno_lab_analysis::report::plain;
@@ -55,16 +55,14 @@ fn row(claim: &JudgedClaim) -> Vec<String> {
     vec![statement, printed(claim), result(&claim.article), result(&claim.fair), claim.sentence.clone()]
 }
 
-/// `213.38 : 135.45 MB/s, 1.58x`
+/// `213.38 : 135.45 MiB/s, 1.58x`, `606 : 312 rounds/s (calculated), 1.94x`
 fn printed(claim: &JudgedClaim) -> String {
-    let p = &claim.published;
-    let figures = match (p.a, p.b) {
-        (Some(a), Some(b)) => format!("{a} : {b} {}", p.unit),
-        (Some(a), None) => format!("{a} {}", p.unit),
-        _ => String::new(),
-    };
-    let parts = [figures.trim().to_owned(), published(claim)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    let (values, ratio, kind) = (values(&claim.published), published(claim), kind(&claim.published));
+    match (values.as_str(), ratio.as_str()) {
+        ("", "") => String::new(),
+        ("", only) | (only, "") => format!("{only}{kind}"),
+        (values, ratio) => format!("{values}{kind}, {ratio}"),
+    }
 }
 
 /// The measured ratio and its two sides, or the reason why there is none.

@@ -1,7 +1,9 @@
 //! A replication for the terminal.
 
 use crate::{grid, wrapped};
-use netdyno_lab_analysis::claims::{Finding, Judged, JudgedClaim, Ran, Replication, Tested};
+use netdyno_lab_analysis::claims::{
+    Finding, Judged, JudgedClaim, Published, Ran, Replication, Tested, ValueKind,
+};
 use netdyno_lab_analysis::report::format::ratio;
 use netdyno_lab_analysis::report::plain;
 
@@ -55,7 +57,33 @@ fn row(claim: &JudgedClaim) -> Vec<String> {
     let mut text = vec![claim.sentence.clone(), format!("the article: {}", claim.statement)];
     text.extend(claim.experiments.iter().map(|e| format!("{}: {}", e.about, outcome(&e.tested))));
     text.extend((!claim.note.is_empty()).then(|| claim.note.clone()));
-    vec![claim.id.clone(), published(claim), figure(&claim.article), figure(&claim.fair), text.join("\n")]
+    vec![claim.id.clone(), printed(claim), figure(&claim.article), figure(&claim.fair), text.join("\n")]
+}
+
+/// `1.58x`, `0.89x (estimated)`, or a value without a second side: `18 us (estimated)`.
+fn printed(claim: &JudgedClaim) -> String {
+    let values = if claim.published_ratio.is_some() { published(claim) } else { values(&claim.published) };
+    values + kind(&claim.published)
+}
+
+/// `213.38 : 135.45 MiB/s`, or empty if the article has no values.
+pub(super) fn values(published: &Published) -> String {
+    let unit = &published.unit;
+    let text = match (published.a, published.b) {
+        (Some(a), Some(b)) => format!("{a} : {b} {unit}"),
+        (Some(a), None) => format!("{a} {unit}"),
+        _ => String::new(),
+    };
+    text.trim_end().to_owned()
+}
+
+/// The kind of published values; empty for quotations.
+pub(super) fn kind(published: &Published) -> &'static str {
+    match published.kind {
+        Some(ValueKind::Calculated) => " (calculated)",
+        Some(ValueKind::Estimated) => " (estimated)",
+        Some(ValueKind::Quoted) | None => "",
+    }
 }
 
 /// `1.58x`, or empty if the article has no ratio.

@@ -35,7 +35,7 @@ statement = "one counts 1.5 times as fast as two"
 metric = "throughput"
 a = { contender = "one" }
 b = { contender = "two" }
-published = { a = 3, b = 2, unit = "M/s" }
+published = { a = 3, b = 2, unit = "M/s", kind = "estimated" }
 claim = { is = "more" }
 [[claims.experiments]]
 about = "optimised"
@@ -47,11 +47,12 @@ statement = "and no more than that"
 metric = "throughput"
 a = { contender = "one" }
 b = { contender = "two" }
-published = { a = 3, b = 2 }
+published = { a = 3, b = 2, kind = "quoted" }
 claim = { is = "about", within = 1.2 }
 [[claims]]
 id = "pauses"
 statement = "two pauses"
+published = { a = 4, unit = "1/s", kind = "calculated" }
 untested = "no source"
 "#;
 
@@ -78,7 +79,23 @@ fn defects_are_reported_with_their_location() {
         ("is = \"more\"", "is = \"mroe\"", &["claims[0].claim.is", "did you mean more?"]),
         ("is = \"more\"", "is = \"more\", within = 2", &["claims[0].claim", "only valid with \"about\""]),
         ("within = 1.2", "within = 0.5", &["claims[1].claim", "a factor above 1"]),
-        ("published = { a = 3, b = 2 }", "", &["claims[1].claim", "needs a `ratio`"]),
+        ("published = { a = 3, b = 2, kind = \"quoted\" }", "", &["claims[1].claim", "needs a `ratio`"]),
+        (
+            ", kind = \"estimated\"",
+            "",
+            &["claims[0].published.kind", "\"quoted\", \"calculated\" or \"estimated\""],
+        ),
+        (", kind = \"calculated\"", "", &["claims[2].published.kind", "must state the kind"]),
+        (
+            "kind = \"estimated\"",
+            "kind = \"estmated\"",
+            &["claims[0].published.kind", "did you mean estimated?"],
+        ),
+        (
+            "a = 4, unit = \"1/s\", kind",
+            "unit = \"1/s\", kind",
+            &["claims[2].published.kind", "only valid with a value"],
+        ),
         (
             "a = { contender = \"one\" }",
             "a = { figure = 3 }",
@@ -198,7 +215,8 @@ fn every_format_has_the_verdict() {
     let text = terminal(&replication, 200);
     for part in [
         "X  Fast, faster",
-        "1.50x",
+        "1.50x (estimated)",
+        "4 1/s (calculated)",
         "0.50x (0.49",
         "holds only under the article's conditions: a debug build",
     ] {
@@ -206,7 +224,9 @@ fn every_format_has_the_verdict() {
     }
     let markdown = markdown(&replication);
     for part in [
-        "3 : 2 M/s, 1.50x",
+        "| 3 : 2 M/s (estimated), 1.50x |",
+        "| 3 : 2, 1.50x |",
+        "| 4 1/s (calculated) |",
         "| one counts 1.5 times as fast as two (X.rate) |",
         "`netdyno run dummy one two`",
     ] {
