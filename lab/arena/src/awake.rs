@@ -1,9 +1,15 @@
 //! Keeps idle CPUs awake, to exclude wake-up latency.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use super::ArenaError;
+use super::hierarchy::{Hierarchy, hierarchies};
+use super::sys::schedule_when_idle;
+use super::topology::{allowed_cpus, pin_self};
 
 /// The kernel's interface for latency requests. A request is valid while the file is open.
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
@@ -13,28 +19,121 @@ const DRIVER_FILE: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 
 /// While this value exists, idle CPUs poll for work instead of entering an idle state.
 #[derive(Debug)]
-pub struct Awake {
-    _request: File,
+pub struct Awake(Way);
+
+#[derive(Debug)]
+enum Way {
+    /// A request for a wake-up latency of 0 us on all CPUs. In a virtual machine whose kernel has the polling state, idle CPUs
+    /// then also do not exit to the hypervisor.
+    Request(#[expect(dead_code, reason = "valid while open")] File),
+    /// A thread on each CPU that runs when nothing else does. Without a driver, an idle CPU halts, and a halted virtual CPU is
+    /// woken by the hypervisor.
+    Polling { has_ended: Arc<AtomicBool>, threads: Vec<JoinHandle<()>> },
 }
 
 impl Awake {
-    /// Requests a wake-up latency of 0 us on all CPUs. In a virtual machine whose kernel has the polling state, idle
-    /// CPUs then also do not exit to the hypervisor.
+    /// Requests polling from the kernel, or polls by threads of idle priority on a machine without a driver of idle states.
+    ///
+    /// # Errors
+    /// If the request is not permitted, or if the threads could take CPU time from contenders.
     pub fn hold() -> Result<Awake, ArenaError> {
-        let invalid = |rule: String| ArenaError::Invalid { field: "--awake", rule };
+        let driver = fs::read_to_string(DRIVER_FILE).unwrap_or_default();
+        if ["", "none"].contains(&driver.trim()) { Self::poll() } else { Self::request() }
+    }
+
+    fn request() -> Result<Awake, ArenaError> {
         let refused = |e: std::io::Error| {
             invalid(format!("{LATENCY_FILE}: {e}; it needs root and a kernel with CPU idle states"))
         };
-        // Without a driver, the request would have no effect.
-        let driver = std::fs::read_to_string(DRIVER_FILE).unwrap_or_default();
-        if ["", "none"].contains(&driver.trim()) {
-            return Err(invalid(format!(
-                "no driver of CPU idle states here ({DRIVER_FILE}): nothing to keep from"
-            )));
-        }
         let mut file = OpenOptions::new().write(true).open(LATENCY_FILE).map_err(refused)?;
         // In us, 32 bits, native byte order (the kernel's pm_qos_interface).
         file.write_all(&0i32.to_ne_bytes()).map_err(refused)?;
-        Ok(Awake { _request: file })
+        Ok(Awake(Way::Request(file)))
+    }
+
+    fn poll() -> Result<Awake, ArenaError> {
+        if hierarchies().iter().any(shares_cpu_time) {
+            return Err(invalid(
+                "no driver of CPU idle states here, and this cgroup shares the CPU controller with that of contenders, so that \
+                 polling would take CPU time from them; run netdyno in the root cgroup or in a container"
+                    .to_owned(),
+            ));
+        }
+        let cpus = allowed_cpus().map_err(|e| invalid(format!("the CPUs of this process: {e}")))?;
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let mut awake = Self(Way::Polling { has_ended: Arc::clone(&has_ended), threads: Vec::new() });
+        for cpu in cpus {
+            let has_ended = Arc::clone(&has_ended);
+            let thread = std::thread::Builder::new().name(format!("awake-{cpu}")).spawn(move || {
+                if schedule_when_idle().is_ok() && pin_self(&[cpu]).is_ok() {
+                    while !has_ended.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            let thread = thread.map_err(|e| invalid(format!("a thread for CPU {cpu}: {e}")))?;
+            if let Way::Polling { threads, .. } = &mut awake.0 {
+                threads.push(thread);
+            }
+        }
+        Ok(awake)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        if let Way::Polling { has_ended, threads } = &mut self.0 {
+            has_ended.store(true, Ordering::Relaxed);
+            threads.drain(..).for_each(|thread| drop(thread.join()));
+        }
+    }
+}
+
+fn invalid(rule: String) -> ArenaError {
+    ArenaError::Invalid { field: "--awake", rule }
+}
+
+/// Whether a contender's cgroup may be a sibling of ours under the CPU controller. The scheduler then divides CPU time between
+/// the two cgroups first, and idle priority has no effect beyond ours. Below our own cgroup, it has.
+fn shares_cpu_time(hierarchy: &Hierarchy) -> bool {
+    let places = hierarchy.places();
+    let controllers =
+        |place: &std::path::Path| fs::read_to_string(place.join("cgroup.controllers")).unwrap_or_default();
+    hierarchy.is_v2()
+        && places.len() > 1
+        && places.iter().any(|place| controllers(place).split_whitespace().any(|name| name == "cpu"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The state of a thread that runs or is runnable on a CPU, by its name.
+    fn policies(prefix: &str) -> Vec<String> {
+        let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
+        let is_ours = |path: &std::path::PathBuf| {
+            fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with(prefix))
+        };
+        // The policy is field 41, 38 after the state, which follows the name.
+        let policy = |path: std::path::PathBuf| {
+            let stat = fs::read_to_string(path.join("stat")).ok()?;
+            Some(stat.rsplit_once(") ")?.1.split(' ').nth(38)?.to_owned())
+        };
+        tasks.filter(is_ours).filter_map(policy).collect()
+    }
+
+    #[test]
+    fn polling_threads_have_idle_priority_and_end() {
+        let Ok(awake) = Awake::poll() else {
+            println!("skipped: this cgroup shares the CPU controller");
+            return;
+        };
+        let cpus = allowed_cpus().unwrap().len();
+        let idle = libc::SCHED_IDLE.to_string();
+        while policies("awake-").iter().filter(|policy| **policy == idle).count() < cpus {
+            std::thread::yield_now();
+        }
+        drop(awake);
+        assert_eq!(policies("awake-"), [""; 0]);
     }
 }

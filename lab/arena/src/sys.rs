@@ -90,6 +90,14 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// The calling thread runs only when no other thread of a higher priority is runnable on its CPU (sched(7), SCHED_IDLE).
+pub(crate) fn schedule_when_idle() -> nix::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads one sched_param, which lives until the call returns; 0 is the calling thread.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    Errno::result(result).map(drop)
+}
+
 /// Sends SIGKILL; the process may have ended already.
 pub(crate) fn kill_quietly(pid: i32) {
     let _ = nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGKILL);

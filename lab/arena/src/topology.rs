@@ -39,10 +39,8 @@ pub struct Topology {
 impl Topology {
     /// Reads this process's affinity mask and the kernel's view of the cores.
     pub fn of_this_machine() -> Result<Self, ArenaError> {
-        let set = sched_getaffinity(Pid::from_raw(0))
-            .map_err(|errno| ArenaError::process("reading the CPU affinity", errno.into()))?;
-        let allowed: Vec<usize> =
-            (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
+        let allowed =
+            allowed_cpus().map_err(|errno| ArenaError::process("reading the CPU affinity", errno.into()))?;
         Ok(Self::group(&allowed, Path::new("/sys/devices/system/cpu")))
     }
 
@@ -88,6 +86,12 @@ impl Topology {
             }
         }
     }
+}
+
+/// The CPUs on which this thread may run.
+pub(crate) fn allowed_cpus() -> nix::Result<Vec<usize>> {
+    let set = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
 }
 
 /// Moves this thread, and all threads and processes that it starts later, to these CPUs.

@@ -212,7 +212,7 @@ pub struct RunArgs {
     /// Limit the memory of each role: `2GiB`, `512MiB` [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory_limit: Option<u64>,
-    /// Keep CPUs out of idle states, to exclude wake-up latency; needs root
+    /// Keep CPUs out of idle states, to exclude wake-up latency; may need root
     #[arg(long)]
     pub awake: bool,
     /// Compare in blocks even where duels are possible; needed for percentiles beyond p99

@@ -54,7 +54,7 @@ pub struct CompareArgs {
     /// Use `loopback`, `veth[,..]` or `host`, as in `run` [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net, requires = "revisions")]
     pub net: Option<Net>,
-    /// Keep CPUs out of idle states; needs root
+    /// Keep CPUs out of idle states; may need root
     #[arg(long, requires = "revisions")]
     pub awake: bool,
     /// Output format
