@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use netdyno_lab_store::{RunStatus, StopReason, Store};
+
 use crate::bench::{Bench, Seen, cell};
 
 fn two() -> Bench {
@@ -204,6 +206,25 @@ fn a_killed_run_keeps_its_trials_and_is_resumed() {
     let id = after["run"]["id"].as_str().unwrap();
     let again = bench.netdyno(&["run", "--resume", id]);
     assert!(again.code == 2 && again.stderr.contains("is finished"), "{again:?}");
+}
+
+#[test]
+fn a_run_of_another_machine_is_not_resumed() {
+    let bench = two();
+    let first = bench.netdyno(&["run", "dummy", "--max-blocks", "1", "--format", "json"]);
+    assert_eq!(first.code, 0, "{first:?}");
+    let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
+    let mut run = store.load(bench.last()["run"]["id"].as_str().unwrap()).unwrap();
+    run.header.id.push('0');
+    run.header.host.cpu = "a CPU of another machine".to_owned();
+    store.begin_run(&run.header, &run.cells).unwrap();
+    store.set_status(&run.header.id, RunStatus::Interrupted, StopReason::Running).unwrap();
+    drop(store);
+    let seen = bench.netdyno(&["run", "--resume", &run.header.id]);
+    assert_eq!(seen.code, 2, "{seen:?}");
+    for part in ["another machine", "a CPU of another machine", "begin a new run"] {
+        assert!(seen.stderr.contains(part), "{part}: {seen:?}");
+    }
 }
 
 #[test]
