@@ -53,6 +53,9 @@ pub struct Relation {
     /// The tolerated factor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
+    /// The factor to which the published ratio is tested; by default from its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
 }
 
 /// The kinds of relations.

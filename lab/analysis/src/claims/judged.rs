@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::article::{Article, ArticleClaim, Published, Test};
 use super::measured::{Measured, measured};
 use super::region::{ClaimVerdict, Finding, Region, verdict};
+use super::sentence::sentence;
+use super::size::Size;
+use super::summary::Summary;
 use crate::report;
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::Side;
-use netdyno_lab_store::{Run, StoreError};
+use netdyno_lab_store::{Relation, Run, Side, StoreError};
 
 /// Version of the schema of [`Replication`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -42,6 +44,8 @@ pub struct Judged {
     pub methods: Vec<Ran>,
     /// Its claims.
     pub claims: Vec<JudgedClaim>,
+    /// The number of claims by result.
+    pub summary: Summary,
 }
 
 /// The run of a method.
@@ -99,6 +103,12 @@ pub struct Tested {
     pub sides: String,
     /// The result.
     pub finding: Finding,
+    /// Whether the order of the sides is as published; missing: equality is claimed.
+    pub direction: Finding,
+    /// Whether the ratio is as published; missing: none was published.
+    pub size: Finding,
+    /// The factor between the published ratio and the nearest end of the interval; null: inside, or none was published.
+    pub size_distance: Option<f64>,
     /// The measured ratio.
     pub measured: Option<Measured>,
     /// Reason why there is none.
@@ -145,6 +155,7 @@ pub fn judge(article: &Article, claims: &[&ArticleClaim], runs: &Runs) -> Result
             host: run.map_or(String::new(), |run| run.header.host.headline()),
         })
     };
+    let claims: Vec<JudgedClaim> = claims.iter().map(|claim| evidence.judge(&article.id, claim)).collect();
     Ok(Judged {
         id: article.id.clone(),
         title: article.title.clone(),
@@ -152,7 +163,8 @@ pub fn judge(article: &Article, claims: &[&ArticleClaim], runs: &Runs) -> Result
         conditions: article.conditions.clone(),
         differs: article.differs.clone(),
         methods: methods.map(ran).collect::<Result<_, StoreError>>()?,
-        claims: claims.iter().map(|claim| evidence.judge(&article.id, claim)).collect(),
+        summary: Summary::new(&claims),
+        claims,
     })
 }
 
@@ -163,11 +175,12 @@ struct Evidence<'a> {
 
 impl Evidence<'_> {
     fn judge(&self, article: &str, claim: &ArticleClaim) -> JudgedClaim {
+        let relation = claim.relation(None).ok();
         let region = claim.region(None).ok();
         let missing = |why: &str| Tested::missing("", claim.metric.clone(), String::new(), why.to_owned());
-        let result = |test: &Option<Test>, none: &str| match (test, region, &claim.untested) {
+        let result = |test: &Option<Test>, none: &str| match (test, &relation, &claim.untested) {
             (_, _, Some(why)) => missing(why),
-            (Some(test), Some(region), None) => self.tested(claim, test, region),
+            (Some(test), Some(relation), None) => self.tested(claim, test, relation),
             _ => missing(none),
         };
         let own = result(&claim.article, "the article's method is the fair one");
@@ -176,7 +189,7 @@ impl Evidence<'_> {
             .experiments
             .iter()
             .filter_map(|e| {
-                let mut tested = self.tested(claim, &e.test(), claim.region(e.expect.as_ref()).ok()?);
+                let mut tested = self.tested(claim, &e.test(), &claim.relation(e.expect.as_ref()).ok()?);
                 if e.without.is_some() && e.expect.is_none() {
                     tested.finding = tested.finding.negated();
                 }
@@ -207,7 +220,7 @@ impl Evidence<'_> {
         }
     }
 
-    fn tested(&self, claim: &ArticleClaim, test: &Test, region: Region) -> Tested {
+    fn tested(&self, claim: &ArticleClaim, test: &Test, relation: &Relation) -> Tested {
         let (a, b, metric) = (claim.a_of(test), claim.b_of(test), claim.metric_of(test));
         let missing = |why: String| Tested::missing(&test.method, metric.to_owned(), sides(a, b), why);
         if let Some(why) = &test.untested {
@@ -221,10 +234,7 @@ impl Evidence<'_> {
         match measured(run, &self.workloads[test.method.as_str()], metric, a, b) {
             Err(why) => missing(why),
             Ok((measured, logs)) => {
-                let finding = region.finding(measured.low, measured.high);
-                let needs = || region.needs(&logs, run.header.settings.alpha);
-                let needs = (finding == Finding::Open).then(needs).flatten();
-                Tested { finding, needs, measured: Some(measured), ..missing(String::new()) }
+                missing(String::new()).with(relation, measured, &logs, run.header.settings.alpha)
             }
         }
     }
@@ -237,9 +247,32 @@ impl Tested {
             metric,
             sides,
             finding: Finding::Missing,
+            direction: Finding::Missing,
+            size: Finding::Missing,
+            size_distance: None,
             measured: None,
             why,
             needs: None,
+        }
+    }
+
+    /// Adds a measured ratio and its results.
+    fn with(self, relation: &Relation, measured: Measured, logs: &[f64], alpha: f64) -> Self {
+        let (low, high) = (measured.low, measured.high);
+        let region = match Region::new(relation) {
+            Ok(region) => region,
+            Err(why) => return Self { why, ..self },
+        };
+        let size = Size::new(relation);
+        let finding = region.finding(low, high);
+        Self {
+            finding,
+            direction: Region::direction(relation).map_or(Finding::Missing, |r| r.finding(low, high)),
+            size: size.map_or(Finding::Missing, |size| size.finding(low, high)),
+            size_distance: size.and_then(|size| size.distance(low, high)),
+            needs: if finding == Finding::Open { region.needs(logs, alpha) } else { None },
+            measured: Some(measured),
+            ..self
         }
     }
 
@@ -248,6 +281,7 @@ impl Tested {
         let notes = self.measured.as_ref().map(|m| m.notes.join("; ")).filter(|notes| !notes.is_empty());
         if let Some(notes) = notes {
             (self.finding, self.why) = (Finding::Missing, notes);
+            (self.direction, self.size, self.size_distance) = (Finding::Missing, Finding::Missing, None);
         }
         self
     }
@@ -255,63 +289,4 @@ impl Tested {
 
 fn sides(a: &Side, b: &Side) -> String {
     format!("{} : {}", a.label(), b.label())
-}
-
-/// The verdict as a sentence.
-fn sentence(
-    verdict: ClaimVerdict,
-    conditions: &[String],
-    (own, fair): (&Tested, &Tested),
-    region: Option<Region>,
-) -> String {
-    let by_own = |finding| own.finding == finding;
-    let equal = fair.measured.as_ref().and_then(|m| region?.equal(m.low, m.high));
-    let not = equal.map_or_else(
-        || "does not hold".to_owned(),
-        |factor| format!("does not hold: equal within {:.0} %", (factor - 1.0) * 100.0),
-    );
-    match verdict {
-        ClaimVerdict::Holds if by_own(Finding::Refuted) => {
-            "holds, but the article's own method refutes it here".to_owned()
-        }
-        ClaimVerdict::Holds => "holds".to_owned(),
-        ClaimVerdict::OnlyAsPublished if conditions.is_empty() => {
-            "holds only under the article's conditions (the responsible condition was not found)".to_owned()
-        }
-        ClaimVerdict::OnlyAsPublished => {
-            format!("holds only under the article's conditions: {}", conditions.join("; "))
-        }
-        ClaimVerdict::DoesNotHold if by_own(Finding::Open) => {
-            format!("{not}; undecided by the article's own method")
-        }
-        ClaimVerdict::DoesNotHold if by_own(Finding::Refuted) => {
-            format!("{not}; the article's own method also refutes it")
-        }
-        ClaimVerdict::DoesNotHold => not,
-        ClaimVerdict::Undecided if by_own(Finding::Shown) => {
-            format!(
-                "undecided: confirmed by the article's own method, undecided by the fair method; {}",
-                remedy(fair)
-            )
-        }
-        ClaimVerdict::Undecided => format!("undecided: {}", remedy(fair)),
-        ClaimVerdict::NotTested => {
-            let own = match own.finding {
-                Finding::Shown => "; confirmed by the article's own method",
-                Finding::Refuted => "; refuted by the article's own method",
-                Finding::Open | Finding::Missing => "",
-            };
-            format!("not tested: {}{own}", fair.why)
-        }
-    }
-}
-
-/// How to decide the claim.
-fn remedy(fair: &Tested) -> String {
-    let unit = fair.measured.as_ref().and_then(|m| Some(m.of.split_once(' ')?.1.trim_end_matches('s')));
-    match (fair.needs, unit) {
-        (Some(1), Some(unit)) => format!("about one more {unit} is needed: --resume"),
-        (Some(count), Some(unit)) => format!("about {count} more {unit}s are needed: --resume"),
-        _ => "the ratio is too close to the claimed bound for any --budget".to_owned(),
-    }
 }

@@ -15,8 +15,11 @@ mod measured;
 mod question;
 mod region;
 mod schedule;
+mod sentence;
 #[cfg(test)]
 mod simulation_tests;
+mod size;
+mod summary;
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +31,8 @@ pub use measured::{CODE, Measured};
 pub use question::{Asked, Standing, keep_asked, next, questions, standings, wanted};
 pub use region::{ClaimVerdict, Finding, Region};
 pub use schedule::{Continuation, FIRST_ROUNDS, soonest};
+pub use size::Size;
+pub use summary::{MethodSummary, Summary, Tally};
 
 use limits::ARTICLES_MAX;
 use netdyno_lab_manifest::ManifestError;

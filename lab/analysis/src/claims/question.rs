@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::article::{Article, ArticleClaim, Experiment};
 use super::judged::JudgedClaim;
-use super::measured::{CODE, Pair};
+use super::measured::{CODE, Pair, interval};
 use super::region::{Finding, Region};
+use super::size::Size;
 use crate::duels::{self, Duels};
 use crate::verdicts::{baseline_among, groups};
 use netdyno_lab_manifest::Workload;
@@ -37,13 +38,22 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Progress of a question with these log ratios so far.
+    /// Progress of a question about a range and a published ratio, with these log ratios so far.
     #[must_use]
-    pub(super) fn new(region: Region, logs: &[f64], alpha: f64) -> Standing {
-        if region.is_decided(logs, alpha) {
-            return Standing::Closed;
+    pub(super) fn new(region: Region, size: Option<Size>, logs: &[f64], alpha: f64) -> Standing {
+        let bounded = |log: f64| log.is_finite().then(|| log.exp());
+        let ends = interval(logs, alpha).map(|i| (bounded(i.low), bounded(i.high)));
+        let is_open = |test: &dyn Fn(Option<f64>, Option<f64>) -> Finding| {
+            !ends.as_ref().is_ok_and(|&(low, high)| test(low, high) != Finding::Open)
+        };
+        let claim = is_open(&|low, high| region.finding(low, high)).then(|| region.needs(logs, alpha));
+        let size = size.filter(|size| is_open(&|low, high| size.finding(low, high)));
+        let size = size.map(|size| size.needs(logs, alpha));
+        match (claim, size) {
+            (None, None) => Standing::Closed,
+            // The claim has priority over its size, unless no number of rounds decides it.
+            (claim, size) => Standing::Open(claim.flatten().or(size.flatten()).unwrap_or(u32::MAX)),
         }
-        Standing::Open(region.needs(logs, alpha).unwrap_or(u32::MAX))
     }
 }
 
@@ -139,7 +149,7 @@ fn standing(run: &Run, workload: &Workload, duels: &Duels<'_>, question: &Questi
     }
     let is_in_doubt =
         |&cell: &usize| duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt());
-    match Standing::new(region, &logs, alpha) {
+    match Standing::new(region, Size::new(&question.says), &logs, alpha) {
         Standing::Closed if cells.iter().any(is_in_doubt) => Some(Standing::Open(1)),
         standing => Some(standing),
     }

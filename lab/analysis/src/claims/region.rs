@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::RATIO_MAX;
 use super::measured::{FROM, interval};
+use super::size::check_precision;
 use netdyno_lab_store::{Is, Relation};
 use netdyno_stats::needed;
 
@@ -76,6 +77,7 @@ impl Region {
     pub fn new(relation: &Relation) -> Result<Region, String> {
         let sensible = |value: f64| value.is_finite() && (1.0 / RATIO_MAX..=RATIO_MAX).contains(&value);
         let ratio = relation.ratio.filter(|r| sensible(*r));
+        check_precision(relation)?;
         match (relation.is, relation.within) {
             (Is::More, None) => Ok(Region::more(ratio)),
             (Is::Less, None) => Ok(Region::less(ratio)),
@@ -100,6 +102,18 @@ impl Region {
     pub fn less(claimed: Option<f64>) -> Self {
         let equal = about_equal(claimed);
         Self { shown: (0.0, 1.0), possible: (0.0, 1.0 / equal), equal: Some(equal) }
+    }
+
+    /// The direction that a relation claims: more or less than 1. `None` if equality is claimed.
+    #[must_use]
+    pub fn direction(relation: &Relation) -> Option<Self> {
+        match (relation.is, relation.ratio) {
+            (Is::More, ratio) => Some(Self::more(ratio)),
+            (Is::Less, ratio) => Some(Self::less(ratio)),
+            (Is::About, Some(ratio)) if ratio > EQUAL_LEAST => Some(Self::more(Some(ratio))),
+            (Is::About, Some(ratio)) if ratio < 1.0 / EQUAL_LEAST => Some(Self::less(Some(ratio))),
+            (Is::About, _) => None,
+        }
     }
 
     /// Within a factor of a ratio.
@@ -132,12 +146,6 @@ impl Region {
         inside.max(outside)
     }
 
-    /// Whether the interval of these log ratios decides the claim.
-    pub(super) fn is_decided(self, logs: &[f64], alpha: f64) -> bool {
-        let bounded = |log: f64| log.is_finite().then(|| log.exp());
-        interval(logs, alpha).is_ok_and(|i| self.finding(bounded(i.low), bounded(i.high)) != Finding::Open)
-    }
-
     /// Estimated number of further values until their interval decides the claim; `None` if too many.
     pub(super) fn needs(self, logs: &[f64], alpha: f64) -> Option<u32> {
         let missing = FROM.first().saturating_sub(logs.len());
@@ -146,6 +154,12 @@ impl Region {
             Ok(interval) => needed(logs, FROM, alpha, self.reach(interval.estimate.exp())),
             Err(_) => None,
         }
+    }
+
+    /// Whether an order is claimed.
+    #[must_use]
+    pub fn is_order(self) -> bool {
+        self.equal.is_some()
     }
 
     /// The factor within which two values are equal, if the interval lies within it.

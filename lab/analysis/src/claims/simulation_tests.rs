@@ -124,7 +124,7 @@ impl Method {
     }
 
     fn ranked(&self) -> Vec<(u8, Standing)> {
-        let standing = |case: &Case| Standing::new(case.region, &self.logs(case), ALPHA);
+        let standing = |case: &Case| Standing::new(case.region, None, &self.logs(case), ALPHA);
         self.cases.iter().map(|case| (case.rank, standing(case))).collect()
     }
 

@@ -1,6 +1,6 @@
 //! A replication as Markdown, and its block in the document of a study.
 
-use super::terminal::{figure, kind, outcome, published, run, table, values};
+use super::terminal::{figure, kind, outcome, parts, published, run, table, values};
 use crate::{escape, markdown_table};
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
 use netdyno_lab_analysis::report::plain;
@@ -20,6 +20,7 @@ fn article(article: &Judged) -> String {
     let (head, rows) = table(article, row);
     let mut out = vec![format!("**{}: {}**\n", escape(&article.id), escape(&plain(&article.title)))];
     out.push(markdown_table(&head, &rows));
+    out.push(format!("{}\n", article.summary.sentences()));
     out.push(
         "Ratios of the first side to the second, with a confidence interval that is valid whenever the run stops.\n"
             .to_owned(),
@@ -70,7 +71,11 @@ fn result(tested: &Tested) -> String {
     if tested.measured.is_none() {
         tested.why.clone()
     } else {
-        format!("{}, {}", figure(tested), tested.sides)
+        [Some(format!("{}, {}", figure(tested), tested.sides)), parts(tested)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 }
 

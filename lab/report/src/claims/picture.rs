@@ -25,8 +25,8 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
         metric: "published".to_owned(),
         versus: "measured".to_owned(),
         axis: "measured ratio of the two sides, logarithmic scale".to_owned(),
-        legend: "Dot: ratio; line: its confidence interval; hollow: undecided. Each claim is tested by the article's method \
-                 and by a fair method, which treats both sides alike."
+        legend: "Dot: ratio; line: its confidence interval; bar: published ratio; hollow: undecided. Each claim is tested by \
+                 the article's method and by a fair method, which treats both sides alike."
             .to_owned(),
         unit: None,
         rows,
@@ -54,6 +54,7 @@ fn rows(claim: &JudgedClaim) -> Vec<RankingRow> {
             at: Some(measured.ratio).filter(|r| r.is_finite() && *r > 0.0),
             range: (measured.low.is_some() || measured.high.is_some())
                 .then_some((measured.low, measured.high)),
+            reference: claim.published_ratio.filter(|r| r.is_finite() && *r > 0.0),
         })
     };
     [("article", &claim.article), ("fair", &claim.fair)]

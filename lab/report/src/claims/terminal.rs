@@ -27,6 +27,8 @@ fn article(article: &Judged, width: usize) -> String {
     let (head, rows) = table(article, row);
     out.push(grid(&head, &rows, width));
     out.push(String::new());
+    out.push(wrapped(&article.summary.sentences(), width, "   ", "   "));
+    out.push(String::new());
     for ran in &article.methods {
         out.push(wrapped(
             &format!("{}: {}, {}", ran.name, run(ran), plain(&ran.headline)),
@@ -99,6 +101,20 @@ pub(super) fn figure(tested: &Tested) -> String {
         (Some(low), Some(high)) => format!("{}x ({} - {})", ratio(m.ratio), ratio(low), ratio(high)),
         _ => format!("{}x (no interval yet)", ratio(m.ratio)),
     }
+}
+
+/// `direction confirmed, published ratio refuted`
+pub(super) fn parts(tested: &Tested) -> Option<String> {
+    let word = |finding| match finding {
+        Finding::Shown => Some("confirmed"),
+        Finding::Refuted => Some("refuted"),
+        Finding::Open => Some("undecided"),
+        Finding::Missing => None,
+    };
+    let named = [("direction", tested.direction), ("published ratio", tested.size)];
+    let parts: Vec<String> =
+        named.into_iter().filter_map(|(name, finding)| Some(format!("{name} {}", word(finding)?))).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Outcome of an experiment, relative to the expectation.

@@ -181,15 +181,43 @@ fn the_condition_that_causes_the_result_is_named() {
 #[test]
 fn verdict_sentences() {
     for (own, fair, rate, amount) in [
-        (3, 3, "holds", "holds"),
-        (1, 3, "holds, but the article's own method refutes it here", "holds, but the"),
+        (3, 3, "holds; published ratio confirmed", "holds"),
+        (
+            1,
+            3,
+            "holds, but the article's own method refutes it here; published ratio confirmed",
+            "holds, but the",
+        ),
         (1, 1, "does not hold; the article's own method also refutes it", "does not hold; the"),
-        (3, 8, "holds", "holds only under the article's conditions (the responsible"),
+        (
+            3,
+            8,
+            "holds; published ratio refuted: outside the interval by 2.61x",
+            "holds only under the article's conditions (the responsible",
+        ),
     ] {
         let claims = &judged(own, fair, Ok(1)).articles[0].claims;
         assert_eq!(claims[0].sentence, rate);
         assert!(claims[1].sentence.starts_with(amount), "{own}, {fair}: {}", claims[1].sentence);
         assert_eq!(claims[2].sentence, "not tested: no source");
+    }
+}
+
+#[test]
+fn both_parts_of_the_verdicts_are_counted() {
+    let tally = |confirmed, refuted, undecided| Tally { confirmed, refuted, undecided };
+    let all = |direction, size| MethodSummary { direction, size };
+    for (ratio, summary) in [
+        (3, all(tally(2, 0, 0), tally(2, 0, 0))),
+        // The direction is as published, the ratio is not.
+        (8, all(tally(2, 0, 0), tally(0, 2, 0))),
+        (1, all(tally(0, 2, 0), tally(0, 2, 0))),
+    ] {
+        let judged = judged(3, ratio, Ok(1)).articles.remove(0);
+        assert_eq!(judged.summary.fair, summary, "{ratio}");
+        assert_eq!(judged.summary.article, all(tally(2, 0, 0), tally(2, 0, 0)));
+        let text = terminal(&Replication { schema_version: SCHEMA_VERSION, articles: vec![judged] }, 200);
+        assert!(text.contains("Fair method: direction confirmed for"), "{text}");
     }
 }
 

@@ -56,6 +56,8 @@ pub struct RankingRow {
     pub at: Option<f64>,
     /// Ends of the interval; an end is none if unbounded.
     pub range: Option<(Option<f64>, Option<f64>)>,
+    /// Position of a published value, if any.
+    pub reference: Option<f64>,
 }
 
 /// Verdict of a row.
@@ -209,6 +211,7 @@ fn row(
         kind,
         at,
         range,
+        reference: None,
     }
 }
 

@@ -141,6 +141,9 @@ fn marks(canvas: &mut Canvas, row: &RankingRow, scale: &Scale, y: f64) {
             canvas.mark(&format!("range {class}"), (x, y), d);
         }
     }
+    if let Some(reference) = row.reference {
+        canvas.mark("reference", (scale.at(reference), y), "M0-9V9");
+    }
     match row.at {
         Some(at) if scale.contains(at) => canvas.circle(&format!("dot {class}"), (scale.at(at), y), 4.5),
         Some(at) => canvas.mark(&format!("range {class}"), (scale.at(at), y), arrow(at < scale.low)),

@@ -20,7 +20,8 @@ impl Scale {
     pub(super) fn new(ranking: &Ranking, begin: f64, end: f64) -> Scale {
         let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
         let baseline = ranking.unit.is_none().then_some(1.0);
-        let places = rows.chain(ranking.ceiling).chain(baseline);
+        let references = ranking.rows.iter().filter_map(|r| r.reference);
+        let places = rows.chain(ranking.ceiling).chain(baseline).chain(references);
         let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
         let ranges = || ranking.rows.iter().filter_map(|r| r.range);
         let least = ranges().filter_map(|r| r.0).fold(low, f64::min).max(low / WIDEN_MOST);

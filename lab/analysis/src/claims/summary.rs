@@ -1,0 +1,85 @@
+//! The number of an article's claims by result.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::judged::{JudgedClaim, Tested};
+use super::region::Finding;
+
+/// The results of both methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// By the article's own method.
+    pub article: MethodSummary,
+    /// By the fair method.
+    pub fair: MethodSummary,
+}
+
+/// The results of one method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MethodSummary {
+    /// The order of the two sides.
+    pub direction: Tally,
+    /// Their published ratio.
+    pub size: Tally,
+}
+
+/// The number of claims by result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// True in the whole interval.
+    pub confirmed: u32,
+    /// False in the whole interval.
+    pub refuted: u32,
+    /// Open.
+    pub undecided: u32,
+}
+
+impl Summary {
+    pub(super) fn new(claims: &[JudgedClaim]) -> Self {
+        let of = |method: fn(&JudgedClaim) -> &Tested| MethodSummary {
+            direction: Tally::new(claims.iter().map(|claim| method(claim).direction)),
+            size: Tally::new(claims.iter().map(|claim| method(claim).size)),
+        };
+        Self { article: of(|claim| &claim.article), fair: of(|claim| &claim.fair) }
+    }
+
+    /// One sentence for each method.
+    #[must_use]
+    pub fn sentences(&self) -> String {
+        let of = |name: &str, method: MethodSummary| {
+            format!(
+                "{name}: direction {}; published ratio {}.",
+                method.direction.words(),
+                method.size.words()
+            )
+        };
+        [of("Fair method", self.fair), of("Article's method", self.article)].join(" ")
+    }
+}
+
+impl Tally {
+    fn new(findings: impl Iterator<Item = Finding>) -> Self {
+        findings.fold(Self::default(), |mut tally, finding| {
+            match finding {
+                Finding::Shown => tally.confirmed += 1,
+                Finding::Refuted => tally.refuted += 1,
+                Finding::Open => tally.undecided += 1,
+                Finding::Missing => {}
+            }
+            tally
+        })
+    }
+
+    fn words(self) -> String {
+        let Self { confirmed, refuted, undecided } = self;
+        match confirmed + refuted + undecided {
+            0 => "not tested".to_owned(),
+            all => {
+                format!(
+                    "confirmed for {confirmed} of {all} claims, refuted for {refuted}, undecided for {undecided}"
+                )
+            }
+        }
+    }
+}
