@@ -21,25 +21,7 @@ fn main() {
         build.files(sources(Path::new(folder)));
     }
     println!("cargo:rerun-if-changed={HEADER}");
-    // Their linker flags must follow ours.
-    let libraries: Vec<_> = ["jansson", "libcrypto"]
-        .into_iter()
-        .map(|name| {
-            pkg_config::Config::new().cargo_metadata(false).probe(name).expect("a library of `needs`")
-        })
-        .collect();
-    for library in &libraries {
-        build.includes(&library.include_paths);
-    }
     build.compile("contender");
-    for library in libraries {
-        for path in library.link_paths {
-            println!("cargo:rustc-link-search=native={}", path.display());
-        }
-        for name in library.libs {
-            println!("cargo:rustc-link-lib={name}");
-        }
-    }
 }
 
 /// The C files of a folder, without subfolders.

@@ -7,9 +7,9 @@
 /* A time so distant that no event is within a window that starts at it. */
 #define NOT_YET_NS (UINT64_C(1) << 63)
 
-static void take_signal(void *self, const json_t *body) {
+static void take_signal(void *self, const struct nd_json *body) {
     struct nd_echonet *net = self;
-    if (!net->controller || !json_is_true(json_object_get(body, "ready")))
+    if (!net->controller || !nd_json_is(nd_json_get(body, "ready"), ND_JSON_TRUE))
         nd_failed("unexpected signal for this role");
     pthread_mutex_lock(&net->lock);
     net->device_is_there = true;
@@ -39,15 +39,11 @@ static size_t read_values(void *self, struct nd_value *values) {
     return sizeof all / sizeof *all;
 }
 
-static json_t *histograms(void *self) {
+static size_t histograms(void *self, struct nd_encoded *encoded) {
     const struct nd_echonet *net = self;
-    json_t *object = json_object();
-    if (net->controller) {
-        char *text = nd_histogram_encode(net->latency);
-        json_object_set_new(object, "latency", json_string(text));
-        free(text);
-    }
-    return object;
+    if (net->controller)
+        encoded[0] = (struct nd_encoded){"latency", nd_histogram_encode(net->latency)};
+    return net->controller;
 }
 
 void nd_echonet_setup(struct nd_echonet *net) {
@@ -75,7 +71,7 @@ void nd_echonet_setup(struct nd_echonet *net) {
 }
 
 void nd_echonet_ready(struct nd_echonet *net, const char *name, const char *version) {
-    net->role = (struct nd_role){net, take_signal, take_start, read_values, histograms};
+    net->role = (struct nd_role){net, take_signal, take_start, read_values, histograms, NULL};
     nd_ready(name, version);
     nd_follow(&net->role);
 }
@@ -94,7 +90,7 @@ void nd_device_identification(const struct nd_echonet *net, uint8_t value[ND_IDE
 }
 
 void nd_device_serves(void) {
-    nd_signal("controller", json_pack("{s:b}", "ready", 1));
+    nd_signal("controller", "{\"ready\":true}");
     nd_connected(NULL, 0);
 }
 

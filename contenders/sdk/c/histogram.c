@@ -9,7 +9,6 @@
 #include "netdyno.h"
 
 #include <endian.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +72,17 @@ static void write_header(uint8_t *out, size_t payload_bytes) {
     memcpy(out + sizeof small, large, sizeof large);
 }
 
+static void write_base64(char *text, const uint8_t *bytes, size_t length) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t at = 0; at < length; at += 3, text += 4) {
+        const size_t left = length - at;
+        const uint32_t group = (uint32_t)bytes[at] << 16 | (left > 1 ? (uint32_t)bytes[at + 1] << 8 : 0) | (left > 2 ? bytes[at + 2] : 0);
+        for (size_t i = 0; i < 4; i++)
+            text[i] = i <= left ? digits[group >> (18 - 6 * i) & 63] : '=';
+    }
+    *text = 0;
+}
+
 char *nd_histogram_encode(const struct nd_histogram *histogram) {
     uint8_t *plain = malloc(HEADER_BYTES + PAYLOAD_BYTES_MAX);
     if (plain == NULL)
@@ -83,7 +93,7 @@ char *nd_histogram_encode(const struct nd_histogram *histogram) {
     char *text = malloc((length + 2) / 3 * 4 + 1);
     if (text == NULL)
         nd_failed("out of memory (histogram text)");
-    EVP_EncodeBlock((unsigned char *)text, plain, (int)length);
+    write_base64(text, plain, length);
     free(plain);
     return text;
 }

@@ -4,27 +4,28 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const struct nd_role *the_role;
 
-static const char *text_of(const json_t *message, const char *key, const char *kind) {
-    const char *text = json_string_value(json_object_get(message, key));
+static const char *text_of(const struct nd_json *message, const char *key, const char *kind) {
+    const char *text = nd_json_text(nd_json_get(message, key));
     if (text == NULL)
         nd_failed("%s: %s is missing or not a text", kind, key);
     return text;
 }
 
-static uint64_t count_of(const json_t *message, const char *key, const char *kind) {
-    const json_t *number = json_object_get(message, key);
-    if (!json_is_integer(number) || json_integer_value(number) < 0)
+static uint64_t count_of(const struct nd_json *message, const char *key, const char *kind) {
+    const struct nd_json *number = nd_json_get(message, key);
+    if (!nd_json_is(number, ND_JSON_INTEGER) || number->integer < 0)
         nd_failed("%s: %s is missing or not a non-negative integer", kind, key);
-    return (uint64_t)json_integer_value(number);
+    return (uint64_t)number->integer;
 }
 
 /* Ends the process silently at the end of stdin, because the lab has ended. */
-static json_t *read_message(void) {
+static struct nd_json *read_message(void) {
     static char buffer[ND_LINE_BYTES_MAX + 1];
     static size_t held, taken; /* bytes in the buffer, and bytes of consumed lines */
 
@@ -46,16 +47,16 @@ static json_t *read_message(void) {
             held += (size_t)got;
     }
     taken = (size_t)(end - buffer) + 1;
-    json_error_t error;
-    json_t *message = json_loadb(buffer, taken - 1, JSON_ALLOW_NUL, &error);
+    const char *why;
+    struct nd_json *message = nd_json_parse(buffer, taken - 1, &why);
     if (message == NULL)
-        nd_failed("a line from the lab is not JSON: %s", error.text);
+        nd_failed("a line from the lab is not JSON: %s", why);
     return message;
 }
 
 void nd_connect(struct nd_setup *setup) {
     signal(SIGPIPE, SIG_IGN);
-    const json_t *message = read_message(); /* never freed, because it owns the texts of `setup` */
+    const struct nd_json *message = read_message(); /* never freed, because it owns the texts of `setup` */
     const char *kind = text_of(message, "type", "the first line");
     if (strcmp(kind, "setup") != 0)
         nd_failed("the first line is `%s`, expected `setup`", kind);
@@ -68,11 +69,11 @@ void nd_connect(struct nd_setup *setup) {
         .local = text_of(message, "local", kind),
         .peer = text_of(message, "peer", kind),
         .seed = count_of(message, "seed", kind),
-        .capture = json_is_true(json_object_get(message, "capture")),
-        .params = json_object_get(message, "params"),
-        .inputs = json_object_get(message, "inputs"),
+        .capture = nd_json_is(nd_json_get(message, "capture"), ND_JSON_TRUE),
+        .params = nd_json_get(message, "params"),
+        .inputs = nd_json_get(message, "inputs"),
     };
-    if (!json_is_object(setup->params))
+    if (!nd_json_is(setup->params, ND_JSON_OBJECT))
         nd_failed("setup: params is missing or not an object");
 }
 
@@ -85,10 +86,10 @@ uint64_t nd_param_integer(const struct nd_setup *setup, const char *name, uint64
 }
 
 double nd_param_number(const struct nd_setup *setup, const char *name, double min, double max) {
-    const json_t *number = json_object_get(setup->params, name);
-    if (!json_is_number(number))
+    const struct nd_json *number = nd_json_get(setup->params, name);
+    if (!nd_json_is(number, ND_JSON_INTEGER) && !nd_json_is(number, ND_JSON_REAL))
         nd_failed("params: %s is missing or not a number", name);
-    double value = json_number_value(number);
+    double value = number->number;
     if (value < min || value > max)
         nd_failed("params: %s is %g, not from %g to %g", name, value, min, max);
     return value;
@@ -117,7 +118,7 @@ static void start(const char *name) {
     nd_failed("start: phase %.32s is unknown or out of order", name);
 }
 
-static void answer(const json_t *message) {
+static void answer(const struct nd_json *message) {
     const char *kind = text_of(message, "type", "a line from the lab");
     struct nd_value values[ND_VALUES_MAX];
     if (strcmp(kind, "mark") == 0) {
@@ -127,12 +128,13 @@ static void answer(const json_t *message) {
     } else if (strcmp(kind, "start") == 0) {
         start(text_of(message, "phase", kind));
     } else if (strcmp(kind, "signal") == 0) {
-        the_role->signal(the_role->self, json_object_get(message, "body"));
+        the_role->signal(the_role->self, nd_json_get(message, "body"));
     } else if (strcmp(kind, "stop") == 0) {
         if (the_role->stop != NULL)
             the_role->stop(the_role->self);
+        struct nd_encoded histograms[ND_HISTOGRAMS_MAX];
         size_t count = the_role->values(the_role->self, values);
-        nd_result(values, count, the_role->histograms(the_role->self));
+        nd_result(values, count, histograms, the_role->histograms ? the_role->histograms(the_role->self, histograms) : 0);
     } else {
         nd_failed("%.32s: unknown message type", kind);
     }
@@ -141,9 +143,9 @@ static void answer(const json_t *message) {
 static void *follow(void *unused) {
     (void)unused;
     for (;;) {
-        json_t *message = read_message();
+        struct nd_json *message = read_message();
         answer(message);
-        json_decref(message);
+        free(message);
     }
     return NULL;
 }

@@ -9,15 +9,15 @@
 /* A time so distant that no event is within a window that starts at it. */
 #define NOT_YET_NS (UINT64_C(1) << 63)
 
-static void take_signal(void *self, const json_t *body) {
+static void take_signal(void *self, const struct nd_json *body) {
     struct nd_mjpeg *job = self;
-    const json_int_t port = json_integer_value(json_object_get(body, "port"));
+    const int64_t port = nd_json_integer(nd_json_get(body, "port"));
     if (!job->sender || port < 0 || port > UINT16_MAX)
         nd_failed("unexpected signal for this role");
     pthread_mutex_lock(&job->lock);
     if (port > 0)
         job->port = (uint16_t)port;
-    job->have |= json_is_integer(json_object_get(body, "have"));
+    job->have |= nd_json_is(nd_json_get(body, "have"), ND_JSON_INTEGER);
     pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->lock);
 }
@@ -45,17 +45,14 @@ static size_t read_values(void *self, struct nd_value *values) {
 }
 
 /* Called only at the stop. */
-static json_t *histograms(void *self) {
+static size_t histograms(void *self, struct nd_encoded *encoded) {
     const struct nd_mjpeg *job = self;
-    json_t *object = json_object();
+    const bool has_jitter = !job->sender && job->fps > 0;
     if (job->at_stop != NULL)
         job->at_stop();
-    if (!job->sender && job->fps > 0) {
-        char *text = nd_histogram_encode(job->jitter);
-        json_object_set_new(object, "jitter", json_string(text));
-        free(text);
-    }
-    return object;
+    if (has_jitter)
+        encoded[0] = (struct nd_encoded){"jitter", nd_histogram_encode(job->jitter)};
+    return has_jitter;
 }
 
 void nd_mjpeg_setup(struct nd_mjpeg *job) {
@@ -89,7 +86,7 @@ void nd_mjpeg_setup(struct nd_mjpeg *job) {
 }
 
 void nd_mjpeg_ready(struct nd_mjpeg *job, const char *name, const char *version) {
-    job->role = (struct nd_role){job, take_signal, take_start, read_values, histograms};
+    job->role = (struct nd_role){job, take_signal, take_start, read_values, histograms, NULL};
     nd_ready(name, version);
     nd_follow(&job->role);
 }
@@ -184,7 +181,7 @@ void nd_sender_count(struct nd_mjpeg *job, size_t length) {
 void nd_receiver_bound(uint16_t port, uint64_t created_ns) {
     const uint64_t setup_ns = nd_now_ns() - created_ns;
     nd_connected(&setup_ns, 1);
-    nd_signal("sender", json_pack("{s:i}", "port", (int)port));
+    nd_signal("sender", "{\"port\":%u}", port);
 }
 
 static void verify(struct nd_mjpeg *job, size_t frame, const struct nd_picture *picture, const uint8_t *jpeg, size_t length) {
@@ -205,7 +202,7 @@ static void verify(struct nd_mjpeg *job, size_t frame, const struct nd_picture *
     while (job->phase == ND_PHASE_NONE)
         pthread_cond_wait(&job->changed, &job->lock);
     pthread_mutex_unlock(&job->lock);
-    nd_signal("sender", json_pack("{s:I}", "have", (json_int_t)job->verified));
+    nd_signal("sender", "{\"have\":%zu}", (size_t)job->verified);
     nd_verified(job->digest, job->verified, job->verified_bytes);
 }
 

@@ -1,8 +1,10 @@
 /* Version 1 of Netdyno's contender protocol for contenders in C.
-*
-*     lab.c        reads the lab's lines on a separate thread, and answers marks and the stop
-*     print.c      prints lines to the lab
-*     payload.c    the payload, and the digest of a set of messages
+ *
+ *     lab.c        reads the lab's lines on a separate thread, and answers marks and the stop
+ *     print.c      prints lines to the lab
+ *     json.c       JSON
+ *     payload.c    the payload, and the digest of a set of messages
+ *     sha256.c     SHA-256
  *     histogram.c  latencies, HDR with three significant digits
  *     tasks.c      background tasks
  *
@@ -12,10 +14,11 @@
 #ifndef NETDYNO_H
 #define NETDYNO_H
 
-#include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdnoreturn.h>
 #include <time.h>
 
@@ -23,6 +26,7 @@ enum {
     ND_PROTOCOL_VERSION = 1,
     ND_LINE_BYTES_MAX = 1 << 20, /* maximum length of a line without its newline */
     ND_VALUES_MAX = 16,          /* maximum number of counters of a role */
+    ND_HISTOGRAMS_MAX = 4,       /* maximum number of histograms of a role */
     ND_REASON_BYTES_MAX = 512,   /* in `failed` and `unsupported` */
     ND_HEADER_BYTES = 16,
     ND_DIGEST_BYTES = 32,
@@ -31,6 +35,54 @@ enum {
 
 #define ND_NS_PER_S UINT64_C(1000000000)
 #define ND_NS_PER_MS UINT64_C(1000000)
+
+/* ---- JSON ---- */
+
+enum nd_json_kind {
+    ND_JSON_NULL,
+    ND_JSON_FALSE,
+    ND_JSON_TRUE,
+    ND_JSON_INTEGER,
+    ND_JSON_REAL,
+    ND_JSON_TEXT,
+    ND_JSON_ARRAY,
+    ND_JSON_OBJECT,
+};
+
+/* A value of a parsed text. The root owns all of it, and nothing changes it. */
+struct nd_json {
+    enum nd_json_kind kind;
+    int64_t integer;
+    double number;                      /* of an integer or a real */
+    const char *text;                   /* UTF-8 with a final zero */
+    const char *name;                   /* as a member of an object */
+    const struct nd_json *first, *next; /* the first element or member; the next one of the same parent */
+    const char *source;                 /* the value as it was parsed */
+    size_t source_length;
+};
+
+/* Returns NULL with the reason if the text is not JSON. The caller frees the result. */
+struct nd_json *nd_json_parse(const char *text, size_t length, const char **why);
+/* The caller frees the copy. A missing value, NULL, is copied as such. */
+struct nd_json *nd_json_copy(const struct nd_json *value);
+/* Returns the last member with this name, or NULL. */
+const struct nd_json *nd_json_get(const struct nd_json *object, const char *name);
+/* Writes a text with quotes. Bytes that are not UTF-8 become U+FFFD. */
+void nd_json_write_text(FILE *to, const char *text);
+
+static inline bool nd_json_is(const struct nd_json *value, enum nd_json_kind kind) {
+    return value != NULL && value->kind == kind;
+}
+
+/* Returns NULL for other kinds and missing values. */
+static inline const char *nd_json_text(const struct nd_json *value) {
+    return nd_json_is(value, ND_JSON_TEXT) ? value->text : NULL;
+}
+
+/* Returns 0 for other kinds and missing values. */
+static inline int64_t nd_json_integer(const struct nd_json *value) {
+    return nd_json_is(value, ND_JSON_INTEGER) ? value->integer : 0;
+}
 
 /* ---- the protocol ---- */
 
@@ -41,8 +93,8 @@ struct nd_setup {
     const char *workload, *role, *local, *peer;
     uint64_t seed;
     bool capture;
-    json_t *params;
-    json_t *inputs; /* NULL if there are none */
+    const struct nd_json *params;
+    const struct nd_json *inputs; /* NULL if there are none */
 };
 
 struct nd_value {
@@ -50,16 +102,23 @@ struct nd_value {
     uint64_t value;
 };
 
+/* A histogram of the result: a literal name, and base64 that nd_result frees. */
+struct nd_encoded {
+    const char *name;
+    char *text;
+};
+
 /* Callbacks for the lab's lines. They run on the thread that reads stdin, concurrently with the role. */
 struct nd_role {
     void *self;
-    void (*signal)(void *self, const json_t *body);
+    /* `body` is NULL if there is none. It is freed after the call. */
+    void (*signal)(void *self, const struct nd_json *body);
     /* Called at most once per phase, in order. `at_ns` is when the line arrived. */
     void (*start)(void *self, enum nd_phase phase, uint64_t at_ns);
     /* Writes at most ND_VALUES_MAX counters and returns their number. */
     size_t (*values)(void *self, struct nd_value *values);
-    /* Returns a new object of base64 texts, or NULL. */
-    json_t *(*histograms)(void *self);
+    /* Writes at most ND_HISTOGRAMS_MAX histograms and returns their number. May be NULL. */
+    size_t (*histograms)(void *self, struct nd_encoded *histograms);
     /* Called at the stop, before the values of the result are read. It returns when no value will change. May be NULL if messages that
     * are sent later cannot be received. */
     void (*stop)(void *self);
@@ -84,13 +143,13 @@ noreturn void nd_unsupported(const char *format, ...) __attribute__((format(prin
 noreturn void nd_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports the library under test and its version. The runtime is the C library. */
 void nd_ready(const char *name, const char *version);
-/* Takes ownership of `body`. */
-void nd_signal(const char *to, json_t *body);
+/* `format` is the body as JSON, in which texts need nd_json_write_text. */
+void nd_signal(const char *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void nd_connected(const uint64_t *setup_ns, size_t count);
 void nd_verified(const uint8_t digest[ND_DIGEST_BYTES], uint64_t messages, uint64_t bytes);
 void nd_counters(uint64_t id, uint64_t at_ns, const struct nd_value *values, size_t count);
-/* Takes ownership of `histograms`, which may be NULL. Exits with 0. */
-noreturn void nd_result(const struct nd_value *values, size_t count, json_t *histograms);
+/* Frees the texts of the histograms. Exits with 0. */
+noreturn void nd_result(const struct nd_value *values, size_t count, const struct nd_encoded *histograms, size_t histogram_count);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t nd_now_ns(void) {
@@ -124,6 +183,7 @@ void nd_header_write(uint8_t *message, uint32_t stream, uint64_t sequence);
 bool nd_header_read(const uint8_t *message, size_t length, uint32_t *stream, uint64_t *sequence);
 /* Writes a whole message of the verify phase. A message shorter than ND_HEADER_BYTES is a prefix of the body. */
 void nd_message_fill(uint8_t *message, size_t length, uint64_t seed, uint32_t stream, uint64_t sequence);
+void nd_sha256(const void *data, size_t length, uint8_t hash[ND_DIGEST_BYTES]);
 /* Adds a message to a set: the XOR of the SHA-256 of each. */
 void nd_digest_add(uint8_t digest[ND_DIGEST_BYTES], const uint8_t *message, size_t length);
 

@@ -2,13 +2,7 @@
 #include "netdyno.h"
 
 #include <endian.h>
-#include <openssl/evp.h>
 #include <string.h>
-
-static void sha256(const void *data, size_t length, uint8_t hash[ND_DIGEST_BYTES]) {
-    if (EVP_Digest(data, length, hash, NULL, EVP_sha256(), NULL) != 1)
-        nd_failed("libcrypto has no SHA-256");
-}
 
 void nd_header_write(uint8_t *message, uint32_t stream, uint64_t sequence) {
     uint64_t first = htobe64(sequence);
@@ -43,14 +37,14 @@ void nd_message_fill(uint8_t *message, size_t length, uint64_t seed, uint32_t st
         uint8_t hash[ND_DIGEST_BYTES];
         size_t left = length - at;
         input.block = htobe32(block++);
-        sha256(&input, sizeof input, hash);
+        nd_sha256(&input, sizeof input, hash);
         memcpy(message + at, hash, left < sizeof hash ? left : sizeof hash);
     }
 }
 
 void nd_digest_add(uint8_t digest[ND_DIGEST_BYTES], const uint8_t *message, size_t length) {
     uint8_t hash[ND_DIGEST_BYTES];
-    sha256(message, length, hash);
+    nd_sha256(message, length, hash);
     for (size_t i = 0; i < sizeof hash; i++)
         digest[i] ^= hash[i];
 }

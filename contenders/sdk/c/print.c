@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,97 +15,140 @@ enum { EXIT_FAILED = 1, EXIT_UNSUPPORTED = 127 };
 
 static pthread_mutex_t stdout_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Takes ownership of `message`. Ends the process if stdout is closed or memory is exhausted. The caller holds the lock. */
-static void print(json_t *message) {
-    char *line = json_dumps(message, JSON_COMPACT);
-    if (line == NULL)
+/* A line under construction. */
+struct line {
+    FILE *to;
+    char *text;
+    size_t length;
+};
+
+static void begin(struct line *line, const char *type) {
+    line->to = open_memstream(&line->text, &line->length);
+    if (line->to == NULL)
         _exit(EXIT_FAILED);
-    size_t length = strlen(line);
-    line[length] = '\n'; /* replaces the terminating zero */
-    for (size_t at = 0; at <= length;) {
-        ssize_t wrote = write(STDOUT_FILENO, line + at, length + 1 - at);
+    fprintf(line->to, "{\"type\":\"%s\"", type);
+}
+
+static void put_text(struct line *line, const char *name, const char *text) {
+    fprintf(line->to, ",\"%s\":", name);
+    nd_json_write_text(line->to, text);
+}
+
+static void put_values(struct line *line, const struct nd_value *values, size_t count) {
+    fputs(",\"values\":{", line->to);
+    for (size_t i = 0; i < count; i++)
+        fprintf(line->to, "%s\"%s\":%" PRIu64, i > 0 ? "," : "", values[i].name, values[i].value);
+    fputc('}', line->to);
+}
+
+/* Completes and prints the line. Ends the process if stdout is closed or memory is exhausted. The caller holds the lock. */
+static void print(struct line *line) {
+    fputs("}\n", line->to);
+    if (fclose(line->to) != 0)
+        _exit(EXIT_FAILED);
+    for (size_t at = 0; at < line->length;) {
+        ssize_t wrote = write(STDOUT_FILENO, line->text + at, line->length - at);
         if (wrote < 0 && errno != EINTR)
             _exit(EXIT_FAILED);
         if (wrote > 0)
             at += (size_t)wrote;
     }
-    free(line);
-    json_decref(message);
+    free(line->text);
 }
 
-static void emit(json_t *message) {
+static void emit(struct line *line) {
     pthread_mutex_lock(&stdout_lock);
-    print(message);
+    print(line);
     pthread_mutex_unlock(&stdout_lock);
 }
 
 /* Keeps the lock until the process ends, so that this is the last line. */
-static noreturn void leave(json_t *message, int code) {
+static noreturn void leave(struct line *line, int code) {
     pthread_mutex_lock(&stdout_lock);
-    print(message);
+    print(line);
     _exit(code);
 }
 
-static json_t *reason(const char *type, const char *format, va_list arguments) {
+static noreturn void give_up(const char *type, const char *format, va_list arguments, int code) {
     char text[ND_REASON_BYTES_MAX];
+    struct line line;
     vsnprintf(text, sizeof text, format, arguments);
-    json_t *message = json_pack("{s:s, s:s}", "type", type, "reason", text);
-    /* A text that is not UTF-8, or was cut within a character, cannot be JSON. */
-    return message ? message : json_pack("{s:s, s:s}", "type", type, "reason", "the reason is not valid UTF-8");
+    begin(&line, type);
+    put_text(&line, "reason", text);
+    leave(&line, code);
 }
 
 void nd_unsupported(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    leave(reason("unsupported", format, arguments), EXIT_UNSUPPORTED);
+    give_up("unsupported", format, arguments, EXIT_UNSUPPORTED);
 }
 
 void nd_failed(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    leave(reason("failed", format, arguments), EXIT_FAILED);
+    give_up("failed", format, arguments, EXIT_FAILED);
 }
 
 void nd_ready(const char *name, const char *version) {
-    char runtime[64];
-    snprintf(runtime, sizeof runtime, "glibc %s", gnu_get_libc_version());
-    emit(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}}", "type", "ready", "implementation", "name", name, "version",
-                  version, "language", "c", "runtime", runtime));
+    struct line line;
+    begin(&line, "ready");
+    fputs(",\"implementation\":{\"language\":\"c\"", line.to);
+    put_text(&line, "name", name);
+    put_text(&line, "version", version);
+    fprintf(line.to, ",\"runtime\":\"glibc %s\"}", gnu_get_libc_version());
+    emit(&line);
 }
 
-void nd_signal(const char *to, json_t *body) {
-    emit(json_pack("{s:s, s:s, s:o}", "type", "signal", "to", to, "body", body));
+void nd_signal(const char *to, const char *format, ...) {
+    struct line line;
+    va_list arguments;
+    begin(&line, "signal");
+    put_text(&line, "to", to);
+    fputs(",\"body\":", line.to);
+    va_start(arguments, format);
+    vfprintf(line.to, format, arguments);
+    va_end(arguments);
+    emit(&line);
 }
 
 void nd_connected(const uint64_t *setup_ns, size_t count) {
-    json_t *durations = json_array();
+    struct line line;
+    begin(&line, "connected");
+    fputs(",\"setup_ns\":[", line.to);
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(durations, json_integer((json_int_t)setup_ns[i]));
-    emit(json_pack("{s:s, s:o}", "type", "connected", "setup_ns", durations));
+        fprintf(line.to, "%s%" PRIu64, i > 0 ? "," : "", setup_ns[i]);
+    fputc(']', line.to);
+    emit(&line);
 }
 
 void nd_verified(const uint8_t digest[ND_DIGEST_BYTES], uint64_t messages, uint64_t bytes) {
-    char text[2 * ND_DIGEST_BYTES + 1];
+    struct line line;
+    begin(&line, "verified");
+    fputs(",\"digest\":\"", line.to);
     for (size_t i = 0; i < ND_DIGEST_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", digest[i]);
-    emit(json_pack("{s:s, s:s, s:I, s:I}", "type", "verified", "digest", text, "messages", (json_int_t)messages,
-                  "bytes", (json_int_t)bytes));
-}
-
-static json_t *object(const struct nd_value *values, size_t count) {
-    json_t *object = json_object();
-    for (size_t i = 0; i < count; i++)
-        json_object_set_new(object, values[i].name, json_integer((json_int_t)values[i].value));
-    return object;
+        fprintf(line.to, "%02x", digest[i]);
+    fprintf(line.to, "\",\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64, messages, bytes);
+    emit(&line);
 }
 
 void nd_counters(uint64_t id, uint64_t at_ns, const struct nd_value *values, size_t count) {
-    emit(json_pack("{s:s, s:I, s:I, s:o}", "type", "counters", "id", (json_int_t)id, "at_ns", (json_int_t)at_ns,
-                  "values", object(values, count)));
+    struct line line;
+    begin(&line, "counters");
+    fprintf(line.to, ",\"id\":%" PRIu64 ",\"at_ns\":%" PRIu64, id, at_ns);
+    put_values(&line, values, count);
+    emit(&line);
 }
 
-void nd_result(const struct nd_value *values, size_t count, json_t *histograms) {
-    leave(json_pack("{s:s, s:o, s:o}", "type", "result", "values", object(values, count), "histograms",
-                    histograms ? histograms : json_object()),
-          0);
+void nd_result(const struct nd_value *values, size_t count, const struct nd_encoded *histograms, size_t histogram_count) {
+    struct line line;
+    begin(&line, "result");
+    put_values(&line, values, count);
+    fputs(",\"histograms\":{", line.to);
+    for (size_t i = 0; i < histogram_count; i++) {
+        fprintf(line.to, "%s\"%s\":\"%s\"", i > 0 ? "," : "", histograms[i].name, histograms[i].text);
+        free(histograms[i].text);
+    }
+    fputc('}', line.to);
+    leave(&line, 0);
 }

@@ -7,9 +7,9 @@
 /* A time so distant that no event is within a window that starts at it. */
 #define NOT_YET_NS (UINT64_C(1) << 63)
 
-static void take_signal(void *self, const json_t *body) {
+static void take_signal(void *self, const struct nd_json *body) {
     struct nd_rtt *rtt = self;
-    json_int_t port = json_integer_value(json_object_get(body, "port"));
+    const int64_t port = nd_json_integer(nd_json_get(body, "port"));
     if (!rtt->ping || port < 1 || port > UINT16_MAX)
         nd_failed("signal without a port, or not for this role");
     pthread_mutex_lock(&rtt->lock);
@@ -50,24 +50,18 @@ static size_t read_values(void *self, struct nd_value *values) {
     return count;
 }
 
-static void put_histogram(json_t *object, const char *name, const struct nd_histogram *histogram) {
-    char *text = nd_histogram_encode(histogram);
-    json_object_set_new(object, name, json_string(text));
-    free(text);
-}
-
-static json_t *histograms(void *self) {
+static size_t histograms(void *self, struct nd_encoded *encoded) {
     const struct nd_rtt *rtt = self;
-    json_t *object = json_object();
+    size_t count = 0;
     nd_tasks_stop();
     if (rtt->ping) {
-        put_histogram(object, "latency", rtt->latency);
+        encoded[count++] = (struct nd_encoded){"latency", nd_histogram_encode(rtt->latency)};
         if (rtt->rate_per_s > 0) {
-            put_histogram(object, "service", rtt->service);
-            put_histogram(object, "lateness", rtt->lateness);
+            encoded[count++] = (struct nd_encoded){"service", nd_histogram_encode(rtt->service)};
+            encoded[count++] = (struct nd_encoded){"lateness", nd_histogram_encode(rtt->lateness)};
         }
     }
-    return object;
+    return count;
 }
 
 static bool choose(const struct nd_setup *setup, const char *name, const char *yes, const char *no) {
@@ -115,7 +109,7 @@ void nd_rtt_setup(struct nd_rtt *rtt) {
 
 void nd_rtt_ready(struct nd_rtt *rtt, const char *name, const char *version) {
     nd_tasks_prepare(rtt->tasks, &rtt->task_runs);
-    rtt->role = (struct nd_role){rtt, take_signal, take_start, read_values, histograms};
+    rtt->role = (struct nd_role){rtt, take_signal, take_start, read_values, histograms, NULL};
     nd_ready(name, version);
     nd_follow(&rtt->role);
 }

@@ -130,7 +130,7 @@ int nd_pong_open(struct nd_rtt *rtt) {
         nd_failed("getsockname: %s", strerror(errno));
     /* The port has the same offset in both address families. */
     uint16_t port = ntohs(((const struct sockaddr_in *)&local.storage)->sin_port);
-    nd_signal("ping", json_pack("{s:i}", "port", port));
+    nd_signal("ping", "{\"port\":%u}", port);
     nd_connected(NULL, 0);
     return fd;
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netdyno_lab_manifest::Catalog;
+use netdyno_lab_manifest::{Catalog, Contender, Need};
 
 /// Most lines of ARCHITECTURE.md.
 const ARCHITECTURE_LINES_MAX: usize = 150;
@@ -262,6 +262,13 @@ fn manifests_are_valid_and_every_workload_has_its_ceiling() {
     for (name, workload) in &catalog.workloads {
         let ceilings: Vec<&str> =
             catalog.contenders_of(name).filter(|c| c.ceiling).map(|c| c.name.as_str()).collect();
+        // A new machine has no development packages.
+        let needs_library =
+            |c: &&Contender| c.build.needs.iter().any(|n| matches!(n, Need::PkgConfig { .. }));
+        let needy = catalog.contenders_of(name).filter(|c| c.ceiling).filter(needs_library);
+        wrong.extend(
+            needy.map(|c| format!("{}: a ceiling must build without libraries of the system", c.id())),
+        );
         if workload.ceiling.as_deref().is_none_or(|ceiling| ceilings != [ceiling]) {
             wrong.push(format!(
                 "{name}: its ceiling is {:?}, its contenders have {ceilings:?}",

@@ -15,7 +15,7 @@ void books_open(struct books *books, const struct nd_setup *setup, uint64_t max_
         nd_unsupported("the workload `%s`", setup->workload);
     *books = (struct books){
         .offers = strcmp(setup->role, "offerer") == 0,
-        .ordered = json_is_true(json_object_get(setup->params, "ordered")),
+        .ordered = nd_json_is(nd_json_get(setup->params, "ordered"), ND_JSON_TRUE),
         .seed = setup->seed,
         .pairs = nd_param_integer(setup, "pairs", 1, UINT32_MAX),
         .message_bytes = nd_param_integer(setup, "message_bytes", ND_HEADER_BYTES, UINT32_MAX),
@@ -44,9 +44,17 @@ size_t books_values(const struct books *books, struct nd_value *values) {
 }
 
 void books_describe(const struct books *books, size_t number, const char *sdp) {
-    json_t *body = json_pack("{s:I, s:s, s:s}", "connection", (json_int_t)number, "type",
-                             books->offers ? "offer" : "answer", "sdp", sdp);
-    nd_signal(books->offers ? "answerer" : "offerer", body);
+    char *quoted;
+    size_t length;
+    FILE *to = open_memstream(&quoted, &length);
+    if (to == NULL)
+        nd_failed("no memory");
+    nd_json_write_text(to, sdp);
+    if (fclose(to) != 0)
+        nd_failed("no memory");
+    nd_signal(books->offers ? "answerer" : "offerer", "{\"connection\":%zu,\"type\":\"%s\",\"sdp\":%s}", number,
+              books->offers ? "offer" : "answer", quoted);
+    free(quoted);
 }
 
 void books_up(struct books *books, size_t number) {

@@ -15,7 +15,7 @@
 enum {
     HELLO_BYTES = 5,
     LABEL_BYTES = 7,
-    EARLY_MAX = 64,               /* maximum number of candidates before the description */
+    EARLY_MAX = 64,               /* candidates before the description */
     MESSAGE_BYTES_MAX = 262144,   /* the library's default */
     TURN_BYTES = 1 << 20,         /* maximum total of all channels between two turns */
     SLICE_BYTES = 1 << 17,        /* maximum of one channel before the next channel sends */
@@ -27,14 +27,15 @@ struct end {
     bool is_made, has_channel, is_writable, is_described, is_open, has_hello;
     uint64_t sequence;
     struct receiver receiver;
-    json_t *early;
+    char *early[EARLY_MAX]; /* candidates before the description */
+    size_t early_count;
 };
 
 /* An order of the lab. */
 struct order {
     struct order *next;
     enum nd_phase phase; /* ND_PHASE_NONE: a signal */
-    json_t *body;
+    struct nd_json *body;
 };
 
 static struct books books;
@@ -118,8 +119,6 @@ static void take_candidate(size_t number, const char *candidate) {
 
 static void take_description(size_t number, const char *sdp) {
     struct end *end = &ends[number];
-    size_t at;
-    json_t *candidate;
     if (end->is_described)
         nd_failed("connection %zu: duplicate description", number);
     end->is_described = true;
@@ -131,16 +130,18 @@ static void take_description(size_t number, const char *sdp) {
         need(nd_connection_accept_offer(reactor, end->connection, sdp, strlen(sdp), &answer, NULL), number);
         describe(number, answer);
     }
-    json_array_foreach(end->early, at, candidate) take_candidate(number, json_string_value(candidate));
-    json_decref(end->early);
-    end->early = NULL;
+    for (size_t i = 0; i < end->early_count; i++) {
+        take_candidate(number, end->early[i]);
+        free(end->early[i]);
+    }
+    end->early_count = 0;
 }
 
-static void take_signal(const json_t *body) {
-    const json_int_t number = json_integer_value(json_object_get(body, "connection"));
-    const char *type = json_string_value(json_object_get(body, "type"));
-    const char *sdp = json_string_value(json_object_get(body, "sdp"));
-    const char *candidate = json_string_value(json_object_get(body, "candidate"));
+static void take_signal(const struct nd_json *body) {
+    const int64_t number = nd_json_integer(nd_json_get(body, "connection"));
+    const char *type = nd_json_text(nd_json_get(body, "type"));
+    const char *sdp = nd_json_text(nd_json_get(body, "sdp"));
+    const char *candidate = nd_json_text(nd_json_get(body, "candidate"));
     if (type == NULL || number < 0 || (uint64_t)number >= books.pairs)
         nd_failed("invalid signal");
     struct end *end = &ends[number];
@@ -150,11 +151,12 @@ static void take_signal(const json_t *body) {
         if (end->is_described) {
             take_candidate((size_t)number, candidate);
         } else {
-            if (end->early == NULL)
-                end->early = json_array();
-            if (json_array_size(end->early) == EARLY_MAX)
+            if (end->early_count == EARLY_MAX)
                 nd_failed("connection %lld: too many candidates before the description", (long long)number);
-            json_array_append_new(end->early, json_string(candidate));
+            char *copy = strdup(candidate);
+            if (copy == NULL)
+                nd_failed("no memory");
+            end->early[end->early_count++] = copy;
         }
     } else {
         nd_failed("connection %lld: invalid signal", (long long)number);
@@ -267,7 +269,7 @@ static bool feed(void) {
 
 /* ---- the thread that reads the lab's lines ---- */
 
-static void put(enum nd_phase of, json_t *body) {
+static void put(enum nd_phase of, struct nd_json *body) {
     struct order *order = zeroed(1, sizeof *order);
     *order = (struct order){.phase = of, .body = body};
     pthread_mutex_lock(&lock);
@@ -277,9 +279,9 @@ static void put(enum nd_phase of, json_t *body) {
     nd_waker_wake(waker);
 }
 
-static void on_signal(void *self, const json_t *body) {
+static void on_signal(void *self, const struct nd_json *body) {
     (void)self;
-    put(ND_PHASE_NONE, json_deep_copy(body));
+    put(ND_PHASE_NONE, nd_json_copy(body));
 }
 
 static void on_start(void *self, enum nd_phase begun, uint64_t at_ns) {
@@ -291,11 +293,6 @@ static void on_start(void *self, enum nd_phase begun, uint64_t at_ns) {
 static size_t values(void *self, struct nd_value *list) {
     (void)self;
     return books_values(&books, list);
-}
-
-static json_t *histograms(void *self) {
-    (void)self;
-    return NULL;
 }
 
 /* Messages that are sent after the result would be received but not counted. */
@@ -325,7 +322,7 @@ static void obey(void) {
         struct order *next = order->next;
         if (order->phase == ND_PHASE_NONE) {
             take_signal(order->body);
-            json_decref(order->body);
+            free(order->body);
         } else {
             phase = order->phase;
             for (size_t i = 0; books.offers && i < books.pairs; i++)
@@ -354,7 +351,7 @@ static void prepare(const struct nd_setup *setup) {
 }
 
 int main(void) {
-    static const struct nd_role role = {.signal = on_signal, .start = on_start, .values = values, .histograms = histograms, .stop = on_stop};
+    static const struct nd_role role = {.signal = on_signal, .start = on_start, .values = values, .stop = on_stop};
     struct nd_setup setup;
     const nd_event *events;
     size_t count;

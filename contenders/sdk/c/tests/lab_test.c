@@ -12,9 +12,11 @@
     "{\"type\":\"setup\",\"protocol\":1,\"workload\":\"w\",\"role\":\"r\",\"seed\":9007199254740991,"             \
     "\"local\":\"127.0.0.1\",\"peer\":\"::1\",\"params\":{\"n\":3,\"s\":0.5},\"capture\":false,\"x\":[1]}\n"
 
-static void take_signal(void *self, const json_t *body) {
+static void take_signal(void *self, const struct nd_json *body) {
+    struct nd_json *copy = nd_json_copy(body);
     (void)self;
-    nd_signal("other", json_deep_copy(body));
+    nd_signal("other", "%.*s", copy ? (int)copy->source_length : 4, copy ? copy->source : "null");
+    free(copy);
 }
 
 static void take_start(void *self, enum nd_phase phase, uint64_t at_ns) {
@@ -27,11 +29,6 @@ static size_t values(void *self, struct nd_value *values) {
     return 1;
 }
 
-static json_t *histograms(void *self) {
-    (void)self;
-    return NULL;
-}
-
 /* Values that are read afterwards are those of the result. */
 static void stop(void *self) {
     *(enum nd_phase *)self = ND_PHASE_MEASURE;
@@ -40,7 +37,7 @@ static void stop(void *self) {
 static noreturn void contender(void) {
     struct nd_setup setup;
     enum nd_phase phase = ND_PHASE_NONE;
-    struct nd_role role = {&phase, take_signal, take_start, values, histograms, stop};
+    struct nd_role role = {&phase, take_signal, take_start, values, NULL, stop};
     nd_connect(&setup);
     if (setup.seed != (UINT64_C(1) << 53) - 1 || strcmp(setup.role, "r") != 0 || strcmp(setup.peer, "::1") != 0)
         nd_unsupported("the setup is parsed wrongly");
@@ -132,6 +129,10 @@ static void test_lines(void) {
          "\"failed\"", 1},
         {"a signal", SETUP "{\"type\":\"signal\",\"from\":\"o\",\"body\":[1,\"\\u0000\"]}\n{\"type\":\"stop\"}\n",
          "\"body\":[1,\"\\u0000\"]", 0},
+        {"a signal without a body", SETUP "{\"type\":\"signal\",\"from\":\"o\"}\n{\"type\":\"stop\"}\n", "\"body\":null}", 0},
+        {"an unknown type that is not ASCII", SETUP "{\"type\":\"\\\"\\u00e9\\n\"}\n", "\\u0022\xc3\xa9\\u000a: unknown", 1},
+        {"an unknown type that is cut", SETUP "{\"type\":\"0123456789012345678901234567890\\u00e9\"}\n",
+         "567890\\ufffd: unknown", 1},
         {"a mark", SETUP "{\"type\":\"start\",\"phase\":\"verify\"}\n{\"type\":\"mark\",\"id\":7}\n{\"type\":\"stop\"}\n",
          "\"values\":{\"phase\":1}}\n{\"type\":\"result\",\"values\":{\"phase\":3},\"histograms\":{}}\n", 0},
         {"the longest line", longest, "\"result\"", 0},

@@ -2,12 +2,11 @@
 #include "../mjpeg.h"
 #include "check.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static json_t *vector;
+static const struct nd_json *vector;
 
 static uint8_t *bytes_of(const char *hex, size_t *length) {
     *length = strlen(hex) / 2;
@@ -36,7 +35,7 @@ static const char *open_bytes(struct nd_clip *clip, const uint8_t *bytes, size_t
 
 static void open_vector(struct nd_clip *clip) {
     size_t length;
-    uint8_t *bytes = bytes_of(json_string_value(json_object_get(vector, "clip")), &length);
+    uint8_t *bytes = bytes_of(nd_json_text(nd_json_get(vector, "clip")), &length);
     const char *why = open_bytes(clip, bytes, length);
     CHECK(why == NULL && clip->count == 3, "%s", why);
     free(bytes);
@@ -56,28 +55,28 @@ static void the_clips_canonical_forms_are_what_the_lab_expects(void) {
         total += length;
         free(form);
     }
-    CHECK(strcmp(hex_of(digest, sizeof digest), json_string_value(json_object_get(vector, "digest"))) == 0, "%s", hex_of(digest, 32));
-    CHECK((json_int_t)total == json_integer_value(json_object_get(vector, "bytes")), "%zu", total);
+    CHECK(strcmp(hex_of(digest, sizeof digest), nd_json_text(nd_json_get(vector, "digest"))) == 0, "%s", hex_of(digest, 32));
+    CHECK((int64_t)total == nd_json_integer(nd_json_get(vector, "bytes")), "%zu", total);
 }
 
-static void check_case(struct nd_clip *clip, const json_t *one) {
-    const char *name = json_string_value(json_object_get(one, "name"));
-    const char *wanted = json_string_value(json_object_get(one, "canonical"));
-    const json_t *frame = json_object_get(one, "frame");
+static void check_case(struct nd_clip *clip, const struct nd_json *one) {
+    const char *name = nd_json_text(nd_json_get(one, "name"));
+    const char *wanted = nd_json_text(nd_json_get(one, "canonical"));
+    const struct nd_json *frame = nd_json_get(one, "frame");
     struct nd_picture picture;
     uint8_t hash[ND_DIGEST_BYTES];
     size_t length, form_length;
-    uint8_t *jpeg = bytes_of(json_string_value(json_object_get(one, "jpeg")), &length);
+    uint8_t *jpeg = bytes_of(nd_json_text(nd_json_get(one, "jpeg")), &length);
     const char *why = nd_picture_parse(&picture, jpeg, length);
     CHECK((why == NULL) == (wanted != NULL), "%s: %s", name, why ? why : "not rejected");
     if (why == NULL) {
         uint8_t *form = nd_picture_canonical(&picture, jpeg, length, &form_length);
-        EVP_Digest(form, form_length, hash, NULL, EVP_sha256(), NULL);
+        nd_sha256(form, form_length, hash);
         free(form);
         CHECK(strcmp(hex_of(hash, sizeof hash), wanted) == 0, "%s: %s", name, hex_of(hash, sizeof hash));
         for (size_t likely = 0; likely < clip->count; likely++) {
             const ssize_t found = nd_clip_find(clip, &picture, jpeg, length, likely);
-            CHECK(found == (json_is_null(frame) ? -1 : (ssize_t)json_integer_value(frame)), "%s: frame %zd", name, found);
+            CHECK(found == (nd_json_is(frame, ND_JSON_NULL) ? -1 : (ssize_t)nd_json_integer(frame)), "%s: frame %zd", name, found);
         }
     }
     for (size_t end = 0; end < length; end++) {
@@ -91,16 +90,17 @@ static void check_case(struct nd_clip *clip, const json_t *one) {
 
 static void pictures_are_told_apart(void) {
     struct nd_clip clip;
-    const json_t *one;
-    size_t i;
+    size_t count = 0;
     open_vector(&clip);
-    json_array_foreach(json_object_get(vector, "cases"), i, one) check_case(&clip, one);
+    for (const struct nd_json *one = nd_json_get(vector, "cases")->first; one != NULL; one = one->next, count++)
+        check_case(&clip, one);
+    CHECK(count > 0, "no cases");
 }
 
 static void what_is_no_clip_is_refused(void) {
     struct nd_clip clip;
     size_t length;
-    uint8_t *bytes = bytes_of(json_string_value(json_object_get(vector, "clip")), &length);
+    uint8_t *bytes = bytes_of(nd_json_text(nd_json_get(vector, "clip")), &length);
     CHECK(open_bytes(&clip, bytes, 0) != NULL, "empty");
     CHECK(open_bytes(&clip, bytes, length - 1) != NULL, "cut");
     CHECK(open_bytes(&clip, bytes + 1, length - 1) != NULL, "late");
@@ -164,9 +164,14 @@ static void a_streams_time_goes_on_over_phases(void) {
 }
 
 int main(void) {
-    json_error_t error;
-    vector = json_load_file("../mjpeg.json", 0, &error);
-    CHECK(vector != NULL, "../mjpeg.json: %s", error.text);
+    static char text[1 << 18];
+    const char *why;
+    FILE *file = fopen("../mjpeg.json", "r");
+    CHECK(file != NULL, "../mjpeg.json");
+    const size_t length = fread(text, 1, sizeof text, file);
+    fclose(file);
+    vector = nd_json_parse(text, length, &why);
+    CHECK(vector != NULL, "../mjpeg.json: %s", why);
     the_clips_canonical_forms_are_what_the_lab_expects();
     pictures_are_told_apart();
     what_is_no_clip_is_refused();

@@ -48,7 +48,38 @@ static void test_header(void) {
     CHECK(!nd_header_read(message, sizeof message, &stream, &sequence), "the zero field is not zero");
 }
 
+/* Lengths on both sides of a block, from another implementation. */
+static void test_sha256(void) {
+    static const struct {
+        size_t length;
+        const char *hash;
+    } rows[] = {
+        {0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {1, "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"},
+        {55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+        {56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"},
+        {63, "7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"},
+        {64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+        {65, "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"},
+        {119, "31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb"},
+        {120, "2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c"},
+        {128, "6836cf13bac400e9105071cd6af47084dfacad4e5e302c94bfed24e013afb73e"},
+        {1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"},
+    };
+    static uint8_t data[1000];
+    memset(data, 'a', sizeof data);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t hash[ND_DIGEST_BYTES];
+        char text[2 * ND_DIGEST_BYTES + 1];
+        nd_sha256(data, rows[i].length, hash);
+        for (size_t at = 0; at < sizeof hash; at++)
+            snprintf(text + 2 * at, 3, "%02x", hash[at]);
+        CHECK(strcmp(text, rows[i].hash) == 0, "%zu bytes: %s", rows[i].length, text);
+    }
+}
+
 int main(void) {
+    test_sha256();
     test_vector();
     test_lengths();
     test_header();

@@ -13,7 +13,7 @@ pub(super) struct Cc;
 
 impl Ecosystem for Cc {
     fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
-        Missing::programs(&["cc", "pkg-config"], || Missing::apt(&["build-essential", "pkg-config"]))
+        Missing::programs(&["cc"], || Missing::apt(&["build-essential"]))
     }
 
     /// Library versions are included: headers and flags affect the build.
