@@ -106,28 +106,72 @@ const CODE: [&str; 22] = [
 /// Folders whose code is not part of a library.
 const OTHER_CODE: [&str; 8] = ["bench", "benches", "docs", "examples", "test", "tests", ".ci", ".github"];
 
-/// The files that differ between two revisions of a contender's repository, and whether code of the library is among them.
+/// Folders without sources of a build, at the root of a repository.
+const DOCUMENT_FOLDERS: [&str; 3] = [".github", "doc", "docs"];
+/// Beginnings of the names of documents.
+const DOCUMENTS: [&str; 13] = [
+    "AUTHORS",
+    "CHANGELOG",
+    "CHANGES",
+    "CODE_OF_CONDUCT",
+    "CONTRIBUTING",
+    "COPYING",
+    "HISTORY",
+    "LICENCE",
+    "LICENSE",
+    "NEWS",
+    "NOTICE",
+    "README",
+    "SECURITY",
+];
+/// Extensions of documents.
+const DOCUMENT_EXTENSIONS: [&str; 5] = ["", "adoc", "md", "rst", "txt"];
+
+/// The files that differ between two revisions of a contender's repository.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Changes {
+    /// Paths relative to the repository.
+    pub files: Vec<String>,
+    /// Whether code of the library is among them.
+    pub has_code: bool,
+    /// Whether all of them are documents that no program contains. Not known of a working tree, since git may ignore files of it.
+    pub is_documentation: bool,
+}
+
+/// The files that differ between two revisions of a contender's repository.
 ///
 /// # Errors
 /// If the contender is unknown, or git fails.
-pub fn changed_files(
+pub fn changes(
     catalog: &Catalog,
     (workload, name): (&str, &str),
     [from, to]: [&str; 2],
-) -> Result<(Vec<String>, bool), RevisionError> {
+) -> Result<Changes, RevisionError> {
     let folder = &catalog.contender(workload, name)?.dir;
     let failed = |said| RevisionError::Git { step: "diff", said };
     let top = PathBuf::from(git(folder, &["rev-parse", "--show-toplevel"]).map_err(failed)?);
     let mut arguments = vec!["diff", "--name-only", "--no-renames"];
     arguments.extend([from, to].into_iter().filter(|revision| *revision != WORKING_TREE));
     let mut text = git(&top, &[&arguments[..], &["--"]].concat()).map_err(failed)?;
-    if [from, to].contains(&WORKING_TREE) {
+    let has_working_tree = [from, to].contains(&WORKING_TREE);
+    if has_working_tree {
         let untracked = git(&top, &["ls-files", "--others", "--exclude-standard"]).map_err(failed)?;
         text = format!("{text}\n{untracked}");
     }
     let files: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let has_code = files.iter().any(|file| is_library_code(Path::new(file)));
-    Ok((files, has_code))
+    let is_documentation =
+        !has_working_tree && !files.is_empty() && files.iter().all(|file| is_document(Path::new(file)));
+    Ok(Changes { files, has_code, is_documentation })
+}
+
+fn is_document(file: &Path) -> bool {
+    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|p| p.to_str()).unwrap_or_default().to_owned();
+    let (name, extension) = (text(file.file_name()), text(file.extension()));
+    let first = text(file.components().next().map(|part| part.as_os_str()));
+    DOCUMENT_FOLDERS.contains(&first.as_str())
+        || (DOCUMENTS.iter().any(|document| name.starts_with(document))
+            && DOCUMENT_EXTENSIONS.contains(&extension.as_str()))
 }
 
 fn is_library_code(file: &Path) -> bool {
@@ -303,6 +347,26 @@ mod tests {
             (".github/workflows/ci.yml", false),
         ] {
             assert_eq!(is_library_code(Path::new(file)), is_code, "{file}");
+        }
+    }
+
+    #[test]
+    fn documents_are_known_by_name_or_folder() {
+        for (file, is_known) in [
+            ("README.md", true),
+            ("crate/README", true),
+            ("LICENSE-MIT", true),
+            ("CHANGELOG.rst", true),
+            (".github/workflows/ci.yml", true),
+            ("docs/conf.py", true),
+            ("src/lib.rs", false),
+            ("src/docs/page.rs", false),
+            ("notes.md", false),
+            ("requirements.txt", false),
+            ("README.py", false),
+            ("Cargo.lock", false),
+        ] {
+            assert_eq!(is_document(Path::new(file)), is_known, "{file}");
         }
     }
 

@@ -41,7 +41,7 @@ fn remedy(error: &rusqlite::Error) -> &'static str {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            "The disk is full: make room, then repeat the command, or continue a run with `netdyno run --resume`"
+            "The disk is full: free some space, or set NETDYNO_STORE to a file on another disk"
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "Another netdyno is writing to it: wait for it to end"

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use across::{Refused, across};
-pub use within::{claims, not_built, unchanged, within};
+pub use within::{Unmeasured, claims, not_built, unchanged, within};
 
 use crate::report::{Cell, Report};
 use crate::verdicts::direction;

@@ -118,27 +118,43 @@ fn without_run(
 /// Changed files that are named.
 const CHANGED_NAMED: usize = 5;
 
-/// Result for two revisions with identical builds, without measurements. `changed` are the files that differ, and whether code
-/// of the library is among them, which the comparison then misses.
+/// Why two revisions are not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmeasured {
+    /// Their builds are identical. `missed`: code of the library differs, which the comparison then misses.
+    Identical {
+        /// Whether it does.
+        missed: bool,
+    },
+    /// They differ only in documentation.
+    Documentation,
+}
+
+/// Result for two revisions without measurements. `changed` are the files that differ.
 #[must_use]
 pub fn unchanged(
     workload: &str,
     sides: [(&Contender, &str); 2],
     tolerances: &[Tolerance],
-    (changed, has_code): (&[String], bool),
+    (reason, changed): (Unmeasured, &[String]),
 ) -> Comparison {
-    let mut text = format!("{} and {} have identical builds: nothing was measured", sides[0].1, sides[1].1);
+    let (what, of) = match reason {
+        Unmeasured::Identical { .. } => ("have identical builds", "changed files that are in no build"),
+        Unmeasured::Documentation => ("differ only in documentation", "changed files"),
+    };
+    let mut text = format!("{} and {} {what}: nothing was measured", sides[0].1, sides[1].1);
     if !changed.is_empty() {
         let named = &changed[..changed.len().min(CHANGED_NAMED)];
-        text.push_str(&format!("; changed files that are in no build: {}", named.join(", ")));
+        text.push_str(&format!("; {of}: {}", named.join(", ")));
         if changed.len() > named.len() {
             text.push_str(&format!(" and {} more", changed.len() - named.len()));
         }
     }
-    let claim = if has_code { RegressionClaim::Undecided } else { RegressionClaim::NoRegression };
+    let is_missing = reason == Unmeasured::Identical { missed: true };
+    let claim = if is_missing { RegressionClaim::Undecided } else { RegressionClaim::NoRegression };
     let claim = (!tolerances.is_empty()).then_some(claim);
     let limit = primary_limit(tolerances);
-    Comparison { limit, is_missing: has_code, ..without_run(workload, sides, claim, text) }
+    Comparison { limit, is_missing, ..without_run(workload, sides, claim, text) }
 }
 
 /// Result for a revision that cannot be built.

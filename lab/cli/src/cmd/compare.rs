@@ -10,7 +10,7 @@ use super::{
     print, quiet_catalog, render, tell,
 };
 use crate::cli::{CompareArgs, Format, ReportFormat, RunArgs, parse_fail_on};
-use netdyno_lab_analysis::comparison::{self, Comparison};
+use netdyno_lab_analysis::comparison::{self, Comparison, Unmeasured};
 use netdyno_lab_engine::build::{BuildError, Builder};
 use netdyno_lab_engine::revisions::{self, WORKING_TREE};
 use netdyno_lab_engine::run::{Display, Ended, Engine};
@@ -111,16 +111,18 @@ fn duel(
         (catalog.contender(workload, &to)?, to.as_str()),
     ];
     let mut display = Progress::new();
+    let changes =
+        revisions::changes(&catalog, (workload, contender), [revisions.0, revisions.1]).unwrap_or_default();
     match are_identical(&catalog, &builder, workload, [&from, &to], &mut display) {
-        Ok(false) => {}
-        Ok(true) => {
+        Ok(false) if !changes.is_documentation => {}
+        Ok(is_identical) => {
             display.end();
-            let revisions = [revisions.0, revisions.1];
-            let (changed, has_code) =
-                revisions::changed_files(&catalog, (workload, contender), revisions).unwrap_or_default();
-            let unchanged = comparison::unchanged(workload, both, &gate.tolerances, (&changed, has_code));
+            let missed = is_identical && changes.has_code;
+            let reason =
+                if is_identical { Unmeasured::Identical { missed } } else { Unmeasured::Documentation };
+            let unchanged = comparison::unchanged(workload, both, &gate.tolerances, (reason, &changes.files));
             show(&unchanged, args.format, "")?;
-            return Ok(unchanged.claim.map_or(GOOD, |claim| gate.code(claim, has_code)));
+            return Ok(unchanged.claim.map_or(GOOD, |claim| gate.code(claim, missed)));
         }
         Err(BuildError::Cancelled { .. }) => return Ok(INTERRUPTED),
         Err(error) => {

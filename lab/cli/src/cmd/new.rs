@@ -50,7 +50,7 @@ pub fn run(args: &NewArgs) -> CommandResult {
         fs::write(&path, text)?;
     }
     if let Home::Own { project, .. } = &home {
-        vendor(&catalog, &args.language, contenders)?;
+        vendor(&catalog, &args.language, &workload.name, contenders)?;
         if let Some(file) = project {
             fs::write(file, project_file(&workload.name, &args.name))?;
             print(&format!("created {}, which names this contender\n", file.display()));
@@ -66,21 +66,28 @@ pub fn run(args: &NewArgs) -> CommandResult {
     Ok(GOOD)
 }
 
-/// Copies the SDK to where templates expect it, next to the contenders, unless it exists there.
-fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Result<()> {
+/// Copies the SDK to where templates expect it, next to the contenders, unless it exists there. Of its folders for single
+/// workloads, copies only that of this workload.
+fn vendor(catalog: &Catalog, language: &str, workload: &str, contenders: &Path) -> std::io::Result<()> {
     let to = contenders.join("sdk").join(language);
-    if to.exists() {
+    let from = catalog.root.join("contenders/sdk").join(language);
+    let own = PathBuf::from(workload);
+    let is_new = !to.exists();
+    let mut folders = if is_new { vec![PathBuf::new()] } else { vec![own.clone()] };
+    folders.retain(|folder| from.join(folder).is_dir() && (is_new || !to.join(folder).exists()));
+    if folders.is_empty() {
         return Ok(());
     }
-    let from = catalog.root.join("contenders/sdk").join(language);
-    let mut folders = vec![PathBuf::new()];
+    let is_others =
+        |folder: &Path| *folder != own && catalog.workloads.keys().any(|name| Path::new(name) == folder);
     while let Some(folder) = folders.pop() {
         fs::create_dir_all(to.join(&folder))?;
         for entry in fs::read_dir(from.join(&folder))? {
             let entry = entry?;
             let (name, relative) = (entry.file_name(), folder.join(entry.file_name()));
             if entry.path().is_dir() {
-                if !NOT_VENDORED.iter().chain(SKIPPED).any(|skipped| name == *skipped) {
+                let is_skipped = NOT_VENDORED.iter().chain(SKIPPED).any(|skipped| name == *skipped);
+                if !is_skipped && !is_others(&relative) {
                     folders.push(relative);
                 }
                 continue;
@@ -90,7 +97,7 @@ fn vendor(catalog: &Catalog, language: &str, contenders: &Path) -> std::io::Resu
     }
     // A parent folder may hold a workspace without this member.
     let manifest = to.join("Cargo.toml");
-    if manifest.exists() {
+    if is_new && manifest.exists() {
         let text = fs::read_to_string(&manifest)?;
         fs::write(&manifest, format!("[workspace]\n\n{text}"))?;
     }

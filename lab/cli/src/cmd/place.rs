@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
 use crate::embedded;
+use netdyno_lab_engine::build::cache_remedy;
 use netdyno_lab_manifest::project::{self, Project};
 use netdyno_lab_manifest::{Catalog, ManifestError, find_root};
 
@@ -35,8 +36,10 @@ pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error
         None => {
             let unpacked = embedded::unpacked(cache).map_err(|e| {
                 format!(
-                    "cannot unpack the catalogue to the cache {}: {e}. Set NETDYNO_CACHE to a writable folder",
-                    cache.display()
+                    "cannot unpack the catalogue to the cache {}: {}; {}",
+                    cache.display(),
+                    with_causes(&e),
+                    cache_remedy(&e)
                 )
             })?;
             let root = unpacked.ok_or(ManifestError::NoRoot)?;
@@ -59,6 +62,12 @@ pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error
         }
     }
     Ok(catalog)
+}
+
+/// An error and its causes.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The location of a new contender.

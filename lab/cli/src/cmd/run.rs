@@ -11,7 +11,7 @@ use super::{
 use crate::cli::{RunArgs, UNFINISHED};
 use netdyno_lab_analysis::comparison;
 use netdyno_lab_engine::build::install_all;
-use netdyno_lab_engine::run::{Ended, Engine, More};
+use netdyno_lab_engine::run::{Ended, Engine, More, RunError};
 use netdyno_lab_manifest::project::Project;
 use netdyno_lab_report::history;
 use netdyno_lab_store::Store;
@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> CommandResult {
         display: &mut display,
         cancel: &cancel,
     };
-    let (id, ended) = match &args.resume {
+    let measured = match &args.resume {
         Some(wanted) => {
             let id = if wanted == UNFINISHED {
                 engine.store.find_unfinished()?
@@ -39,15 +39,19 @@ pub fn run(args: &RunArgs) -> CommandResult {
                 engine.store.find(wanted)?
             };
             let more = args.budget.map(|budget| budget.as_secs_f64());
-            engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())?
+            engine.resume(&id, more.map(|seconds| More { seconds, asked: args.ask.clone() }).as_ref())
         }
         None => {
             let args = with_project(args, place::project()?.unwrap_or_default())?;
             let resolved = args.resolve(&conditions, &catalog)?;
             conditions.check(&resolved.workload)?;
-            engine.start(&resolved)?
+            engine.start(&resolved)
         }
     };
+    if let Err(RunError::BrokeOff { id, .. }) = &measured {
+        tell(&to_continue(id));
+    }
+    let (id, ended) = measured?;
     let run = store.load(&id)?;
     let (report, text) = render(&run, args.format)?;
     print(&text);
@@ -60,7 +64,7 @@ pub fn run(args: &RunArgs) -> CommandResult {
         let _ = writeln!(anstream::stderr(), "to measure the skipped contenders too:\n  {command}");
     }
     if ended == Ended::Interrupted {
-        tell(&format!("interrupted; to continue: netdyno run --resume {id}"));
+        tell(&format!("interrupted; {}", to_continue(&id)));
         return Ok(INTERRUPTED);
     }
     let code = code_of(&report);
@@ -79,6 +83,10 @@ pub fn run(args: &RunArgs) -> CommandResult {
     }
     let is_missing = claims.is_empty() || claims.iter().any(|c| c.is_missing);
     Ok(conditions.code(comparison::worst(&claims), is_missing))
+}
+
+fn to_continue(id: &str) -> String {
+    format!("to continue: netdyno run --resume {id}")
 }
 
 /// The names on the command line.

@@ -99,6 +99,17 @@ fn equal_builds_are_not_measured() {
     let comparison: Value = serde_json::from_str(&seen.stdout).unwrap();
     assert_eq!(comparison["rows"].as_array().map(Vec::len), Some(0), "{comparison}");
     assert_eq!(bench.netdyno(&["history"]).stdout, "no runs yet: netdyno run WORKLOAD\n");
+    // Documents are in the folder of a build, but not in the program.
+    bench.write("contenders/dummy/one/README.md", "words");
+    bench.write("docs/page.md", "words");
+    commit(&bench);
+    let seen = compare(&bench, &["--rev", "HEAD~1", "--rev", "HEAD", "--fail-on", "regression=3%"]);
+    assert!(
+        seen.code == 0
+            && in_one_line(&seen.stdout).contains("differ only in documentation: nothing was measured"),
+        "{seen:?}"
+    );
+    assert_eq!(bench.netdyno(&["history"]).stdout, "no runs yet: netdyno run WORKLOAD\n");
     // Code of the library that is in no build is not compared.
     bench.write("lib/word.py", "slow");
     commit(&bench);
@@ -270,15 +281,19 @@ fn outside_of_a_checkout_the_embedded_catalogue_is_used() {
         assert!(at(file).is_file(), "{file}: {made:?}");
     }
     assert!(!at("netdyno/sdk/rust/templates").exists());
-    // From any subfolder, with a second one next to it.
+    // From any subfolder, with a second and a third one next to it. Of an SDK, only what they need is copied.
     std::fs::create_dir(at("src")).unwrap();
     let more = outside(&bench, &at("src"), &["new", "--workload", "rtt", "--language", "go", "other"]);
     assert!(
         more.code == 0 && at("netdyno/rtt/other/go.mod").is_file() && at("netdyno/sdk/go").is_dir(),
         "{more:?}"
     );
+    let sdk = |folder: &str| at("netdyno/sdk/go").join(folder).is_dir();
+    assert!(sdk("rtt") && !sdk("echonet") && !sdk("mjpeg") && !sdk("templates"), "{more:?}");
+    let third = outside(&bench, &at("src"), &["new", "--workload", "echonet", "--language", "go", "third"]);
+    assert!(third.code == 0 && sdk("rtt") && sdk("echonet") && !sdk("mjpeg"), "{third:?}");
     let listed = outside(&bench, &at("src"), &["list", "--format", "json"]);
-    for name in ["mine", "other"] {
+    for name in ["mine", "other", "third"] {
         assert!(listed.stdout.contains(&format!("\"{name}\"")), "{name}: {listed:?}");
     }
 }
@@ -327,7 +342,7 @@ fn contenders_and_workloads_are_loaded_from_other_folders() {
     assert!(inside(&["list"]).stderr.contains("netdyno.toml:1: contender"));
 }
 
-fn in_one_line(text: &str) -> String {
+pub(crate) fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

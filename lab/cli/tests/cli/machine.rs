@@ -1,5 +1,6 @@
 //! Host problems: full and read-only disks, no network. Real ones, in namespaces; needs root.
 
+use crate::authors::{commit, in_one_line, repository};
 use crate::bench::{Bench, Seen, skip};
 
 /// Runs `netdyno` after `prepare`, a shell script, in private mount and network namespaces; `None` if they are
@@ -36,12 +37,47 @@ fn mount(bench: &Bench, folder: &str, options: &str) -> String {
     format!("mount -t tmpfs -o {options} tmpfs '{}'", path.display())
 }
 
+/// A remedy is given, and nothing that cannot be done: neither a run that was not stored nor a comparison can be resumed.
 #[test]
 fn a_full_disk_under_the_store() {
-    let bench = Bench::new(&[("good", None)]);
-    // Space for the tables but not for a run: the description of the host alone takes kilobytes.
-    let prepare = mount(&bench, "store", "size=64k");
-    check(&bench, &prepare, &["run", "dummy", "--max-blocks", "1"], 2, &["disk is full", "--resume"]);
+    const REMEDY: &str = "disk is full: free some space, or set NETDYNO_STORE";
+    const RESUME: &str = "to continue: netdyno run --resume 2";
+    let bench = repository();
+    bench.write("contenders/dummy/one/other", "another build");
+    commit(&bench);
+    let short = ["--set", "seconds=0.02", "--set", "warmup_seconds=0"];
+    let run = [&["run", "dummy", "--max-blocks", "5000"][..], &short].concat();
+    let compare =
+        [&["compare", "dummy", "one", "--rev", "HEAD~1", "--rev", "HEAD", "--budget", "10m"][..], &short]
+            .concat();
+    // Too little space for a new store; then space for some trials.
+    for (size, arguments, parts, absent, state) in [
+        ("64k", &run, &[REMEDY][..], "--resume", ""),
+        ("512k", &run, &[REMEDY, "broke off", RESUME], "\0", "not finished"),
+        ("512k", &compare, &[REMEDY, "broke off"], "--resume", "not finished"),
+    ] {
+        let prepare = mount(&bench, "store", &format!("size={size}"));
+        let words: Vec<String> = arguments.iter().map(|word| format!("'{word}'")).collect();
+        // The history of the same store: no process measures the run.
+        let prepare = format!("{prepare}\n\"$0\" {} 2>&1 || echo \"exit code $?\"", words.join(" "));
+        let Some(seen) = netdyno_after(&bench, &prepare, &["history"]) else { return };
+        let all = in_one_line(&seen.stdout);
+        assert!(all.contains("exit code 2"), "{size} {arguments:?}: {seen:?}");
+        assert!(
+            parts.iter().all(|part| all.contains(part)) && !all.contains(absent),
+            "{size} {arguments:?}: {seen:?}"
+        );
+        assert!(all.contains(state) && !all.contains(" running "), "{size} {arguments:?}: {seen:?}");
+    }
+}
+
+/// The embedded catalogue is unpacked into the cache.
+#[test]
+fn a_full_disk_under_the_cache_outside_of_a_checkout() {
+    let bench = Bench::new(&[]);
+    let prepare = format!("{}\nunset NETDYNO_ROOT\ncd /", mount(&bench, "cache", "size=64k"));
+    let parts = ["cannot unpack the catalogue", "No space left", "free some space, or set NETDYNO_CACHE"];
+    check(&bench, &prepare, &["list"], 2, &parts);
 }
 
 #[test]

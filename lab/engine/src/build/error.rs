@@ -92,6 +92,12 @@ const KNOWN_CAUSES: &[(&[&str], &str)] = &[
         "the lock file does not match the manifest: update it with the tool and keep it with the contender",
     ),
     (
+        // The end of the message of setuptools, which begins with "Multiple top-level packages discovered".
+        &["\"package discovery\" on setuptools docs"],
+        "setuptools takes the folder of the contenders for a package: name the packages of the library in pyproject.toml, \
+         as in `[tool.setuptools]` with `packages = [\"my_lib\"]`",
+    ),
+    (
         &["THESE PACKAGES DO NOT MATCH THE HASHES", "Hashes are required"],
         "requirements.txt must give the hash of every package: pip-compile --generate-hashes",
     ),
@@ -103,7 +109,8 @@ pub(super) fn remedy_for(tail: &[String]) -> Option<&'static str> {
     KNOWN_CAUSES.iter().find(|(signs, _)| seen(signs)).map(|(_, remedy)| *remedy)
 }
 
-pub(crate) fn cache_remedy(error: &io::Error) -> &'static str {
+/// The remedy for an error of the cache.
+pub fn cache_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, or set NETDYNO_CACHE to a folder on another disk"

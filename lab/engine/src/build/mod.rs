@@ -60,7 +60,7 @@ pub use availability::{Availability, install_all};
 pub use built::{Built, Record, RoleCommand};
 use ecosystem::Probe;
 pub use error::BuildError;
-pub(crate) use error::cache_remedy;
+pub use error::cache_remedy;
 use error::remedy_for;
 use job::{Job, Log};
 use key::Inputs;

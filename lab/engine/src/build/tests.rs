@@ -307,6 +307,10 @@ fn known_causes_have_remedies() {
     assert!(remedy("npm error code ENOTFOUND").contains("network"));
     assert!(remedy("error: No space left on device (os error 28)").contains("disk is full"));
     assert!(remedy("EROFS: read-only file system").contains("NETDYNO_CACHE"));
+    assert!(
+        remedy("To find more information, look for \"package discovery\" on setuptools docs.")
+            .contains("packages =")
+    );
     assert_eq!(remedy("error: expected `;`"), "");
 }
 

@@ -64,8 +64,9 @@ pub(super) fn wrong_version(cell: &CellRecord, said: &BTreeMap<String, Implement
     said.iter().find_map(|(role, implementation)| {
         let manifest = cell.builds.get(cell.contenders.get(role)?)?;
         let (said, wanted) = (&implementation.version, &manifest.version);
-        (!version_matches(wanted, said))
-            .then(|| format!("the {role} reports version {said}, but its manifest has {wanted}"))
+        (!version_matches(wanted, said)).then(|| {
+            format!("the {role} reports version {said}, but its manifest has {wanted}: make them agree")
+        })
     })
 }
 

@@ -31,7 +31,8 @@ impl Engine<'_> {
         drop(arena);
         let _claim = self.store.claim(&run.header.id)?;
         let rounds = 0..resolved.rounds.unwrap_or(u32::MAX).min(run.header.settings.max_blocks);
-        self.go_on(run, &resolved.workload, &plan, rounds)
+        let id = run.header.id.clone();
+        self.go_on(run, &resolved.workload, &plan, rounds).map_err(|error| broke_off(id, error))
     }
 
     /// Resumes an unfinished run. With `more`, also extends a run that its budget ended.
@@ -78,7 +79,7 @@ impl Engine<'_> {
         }
         self.store.update_header(&run.header)?;
         self.store.set_status(&run.header.id, RunStatus::Running, StopReason::Running)?;
-        self.go_on(run, &workload, &plan, rounds)
+        self.go_on(run, &workload, &plan, rounds).map_err(|error| broke_off(id.to_owned(), error))
     }
 
     fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
@@ -294,6 +295,13 @@ impl Engine<'_> {
         }
         self.store_cells(run)?;
         Ok(Some(builds))
+    }
+}
+
+fn broke_off(id: String, error: RunError) -> RunError {
+    match error {
+        RunError::Store(source) => RunError::BrokeOff { id, source },
+        other => other,
     }
 }
 

@@ -28,6 +28,14 @@ pub enum RunError {
     /// A duel was requested where turns are impossible.
     #[error("duels are not possible: {0}")]
     NoTurns(String),
+    /// The store failed during a run.
+    #[error("run {id} broke off: {source}")]
+    BrokeOff {
+        /// The run.
+        id: String,
+        /// The error of the store.
+        source: StoreError,
+    },
     /// A run cannot be resumed.
     #[error("run {0} {1}")]
     NotResumable(String, String),

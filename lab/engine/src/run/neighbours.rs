@@ -28,6 +28,8 @@ pub(super) struct Neighbours {
     /// None if the name is taken or denied: other runs then do not notice this one.
     socket: Option<UnixDatagram>,
     begun: Option<Times>,
+    /// Runs that a warning has named.
+    named: Vec<String>,
     /// Warnings from before the first block.
     pub(super) warnings: Vec<String>,
 }
@@ -54,7 +56,7 @@ impl Neighbours {
         std::thread::sleep(WATCH);
         let begun = Times::now();
         warnings.extend(of_others(before.as_ref(), begun.as_ref(), "just before the first block"));
-        Neighbours { socket, begun, warnings }
+        Neighbours { socket, begun, named: others, warnings }
     }
 
     /// Warnings about the whole run.
@@ -67,7 +69,7 @@ impl Neighbours {
         warnings
     }
 
-    /// The runs that started in the meantime.
+    /// The runs that started in the meantime, each once: a run is announced again when it is resumed.
     fn heard(&self) -> Vec<String> {
         let Some(socket) = &self.socket else { return Vec::new() };
         let mut ids = Vec::new();
@@ -75,7 +77,10 @@ impl Neighbours {
         while ids.len() < RUNS_MAX
             && let Ok(length) = socket.recv(&mut buffer)
         {
-            ids.extend(std::str::from_utf8(&buffer[..length]).ok().filter(|id| is_id(id)).map(str::to_owned));
+            let id = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+            if is_id(id) && ![&ids, &self.named].iter().any(|known| known.iter().any(|known| known == id)) {
+                ids.push(id.to_owned());
+            }
         }
         ids
     }
@@ -179,6 +184,18 @@ mod tests {
         assert!(tells(&first.end(), "20260101-000001-bbbb"));
         assert!(!others("").contains(&"20260101-000000-aaaa".to_owned()), "it is over");
         assert!(!tells(&second.end(), "aaaa"), "told once");
+        // A run that is resumed is announced again.
+        let long = Neighbours::begin("20260101-000002-cccc");
+        for _ in 0..2 {
+            drop(Neighbours::begin("20260101-000003-dddd"));
+        }
+        let warnings = long.end();
+        assert_eq!(warnings.iter().map(|w| w.matches("dddd").count()).sum::<usize>(), 1, "{warnings:?}");
+        let known = Neighbours::begin("20260101-000004-eeee");
+        let later = Neighbours::begin("20260101-000005-ffff");
+        drop(known);
+        drop(Neighbours::begin("20260101-000004-eeee"));
+        assert!(tells(&later.warnings, "eeee") && !tells(&later.end(), "eeee"), "named twice");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An explanation as text for the terminal.
 
 use crate::{blocks, wrapped};
+use netdyno_lab_analysis::explain::figures::FigureRow;
 use netdyno_lab_analysis::explain::{Cause, Equalised, Explanation, Look, Ratio};
 use netdyno_lab_analysis::report::value;
 
@@ -37,6 +38,9 @@ pub fn text(e: &Explanation, width: usize) -> String {
     }
     push("");
     push(&rows(e, width));
+    for line in unmeasured(e) {
+        push(&wrapped(&line, width, " ", INDENT));
+    }
     for equalised in &e.equalised {
         push("");
         push(&wrapped(&gap(e, equalised), width, " ", INDENT));
@@ -110,17 +114,37 @@ fn rows(e: &Explanation, width: usize) -> String {
     let head = [format!("per {}", e.unit), e.a.clone(), e.b.clone(), "difference".to_owned(), String::new()];
     let mut all: Vec<Vec<String>> = Vec::new();
     let is_shown = |v: Option<f64>| v.is_none_or(|v| v.abs() >= SHOWN_MIN);
-    for row in e.rows.iter().filter(|row| row.unit != "1" || is_shown(row.a) || is_shown(row.b)) {
+    let has_values = |row: &&FigureRow| row.a.is_some() || row.b.is_some();
+    for row in e.rows.iter().filter(has_values).filter(|r| r.unit != "1" || is_shown(r.a) || is_shown(r.b)) {
         let figure = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &row.unit));
         let difference = row.difference().map_or(String::new(), |d| {
             format!("{}{}", if d < 0.0 { "-" } else { "+" }, value(d.abs(), &row.unit))
         });
-        let reason = if row.a.is_none() && row.b.is_none() { row.source.clone() } else { String::new() };
-        let role = row.role.as_deref().unwrap_or("network");
-        all.push(vec![format!("{role}: {}", row.name), figure(row.a), figure(row.b), difference, reason]);
+        let name = format!("{}: {}", role(row), row.name);
+        all.push(vec![name, figure(row.a), figure(row.b), difference, String::new()]);
     }
     let names: Vec<String> = all.iter().map(|row| row[0].clone()).collect();
     blocks(&head, &all, &names, width).join("\n\n")
+}
+
+fn role(row: &FigureRow) -> &str {
+    row.role.as_deref().unwrap_or("network")
+}
+
+/// One line for each reason for which figures are missing on both sides.
+fn unmeasured(e: &Explanation) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in e.rows.iter().filter(|row| row.a.is_none() && row.b.is_none()) {
+        let name = format!("{}: {}", role(row), row.name.trim());
+        match reasons.iter_mut().find(|(reason, _)| *reason == row.source) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((&row.source, vec![name])),
+        }
+    }
+    reasons
+        .into_iter()
+        .map(|(reason, names)| format!("not measured: {} ({reason})", names.join(", ")))
+        .collect()
 }
 
 /// One line for each kind of probe, and one for each failed probe.
