@@ -9,7 +9,7 @@ pub enum Placeholder {
     Bin,
     /// The folder of the build.
     Dir,
-    /// The contender's folder in the repository.
+    /// The contender's sources: in Python the copy in the build, else its folder in the repository.
     Src,
     /// The Python of the virtual environment.
     Python,

@@ -102,6 +102,9 @@ impl Built {
         match placeholder {
             Placeholder::Bin => shown(&self.dir.join(&self.contender.name)),
             Placeholder::Dir => shown(&self.dir),
+            // The length of a program's path changes its memory layout and thereby its speed. It must not depend on where
+            // a revision is stored. The copy also stays as it was built.
+            Placeholder::Src if self.contender.build.tool == Tool::Pip => shown(&self.dir),
             Placeholder::Src => shown(&self.contender.dir),
             Placeholder::Python => shown(&pip::python(self.entry())),
             Placeholder::Node => self.node.clone().unwrap_or_default(),

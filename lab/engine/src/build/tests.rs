@@ -433,7 +433,7 @@ fn pip_builds() {
     let files =
         [("requirements.txt", "# none\n"), ("main.py", "import word, sys; print(word.WORD, sys.prefix)")];
     let repository =
-        Repository::new("tool = \"pip\"\nsdk = \"python\"", "[\"{python}\", \"{dir}/main.py\"]", &files);
+        Repository::new("tool = \"pip\"\nsdk = \"python\"", "[\"{python}\", \"{src}/main.py\"]", &files);
     repository.write("contenders/sdk/python/word.py", "WORD = 'python'");
     if !have(&repository, "python3 with venv") {
         return;
@@ -442,6 +442,15 @@ fn pip_builds() {
     let said = output(&built);
     assert!(said.starts_with("python ") && said.contains("/venv"), "{said}");
     assert!(repository.build().unwrap().cached);
+    // The built copy runs, whatever becomes of the source, and wherever it is.
+    repository.write("contenders/w/tiny/main.py", "print('changed')");
+    assert_eq!(output(&built), said);
+    let command = built.command("a").unwrap();
+    let source = repository.contender.dir.display().to_string();
+    assert!(
+        command.argv.iter().chain(command.env.values()).all(|text| !text.contains(&source)),
+        "{command:?}"
+    );
 }
 
 /// Creates a wheel of one module.
