@@ -20,19 +20,19 @@ mod sentence;
 mod simulation_tests;
 mod size;
 mod summary;
+mod tested;
 
 use std::path::{Path, PathBuf};
 
 pub use article::{Article, ArticleClaim, Experiment, Method, Published, Test, ValueKind, folder};
-pub use judged::{
-    Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, Tested, judge,
-};
+pub use judged::{Judged, JudgedClaim, JudgedExperiment, Ran, Replication, Runs, SCHEMA_VERSION, judge};
 pub use measured::{CODE, Measured};
 pub use question::{Asked, Standing, keep_asked, next, questions, standings, wanted};
 pub use region::{ClaimVerdict, Finding, Region};
 pub use schedule::{Continuation, FIRST_ROUNDS, soonest};
 pub use size::Size;
 pub use summary::{MethodSummary, Summary, Tally};
+pub use tested::Tested;
 
 use limits::ARTICLES_MAX;
 use netdyno_lab_manifest::ManifestError;

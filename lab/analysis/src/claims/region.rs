@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::RATIO_MAX;
 use super::measured::{FROM, interval};
-use super::size::check_precision;
 use netdyno_lab_store::{Is, Relation};
 use netdyno_stats::needed;
 
@@ -170,6 +169,19 @@ impl Region {
     }
 }
 
+/// The rule for a precision that a file states.
+///
+/// # Errors
+/// The violated rule.
+fn check_precision(relation: &Relation) -> Result<(), String> {
+    match (relation.precision, relation.is) {
+        (None, _) => Ok(()),
+        (Some(_), Is::About) => Err("`precision` is not valid with \"about\", which has `within`".to_owned()),
+        (Some(precision), _) if precision > 1.0 && precision < RATIO_MAX => Ok(()),
+        (Some(_), _) => Err("`precision` must be a factor above 1: precision = 1.05".to_owned()),
+    }
+}
+
 /// Factor within which two values are equal, for a claimed ratio.
 fn about_equal(claimed: Option<f64>) -> f64 {
     let size = claimed.map_or(1.0, |ratio| ratio.max(1.0 / ratio));
@@ -251,6 +263,22 @@ mod tests {
         assert_eq!(region.equal(Some(0.85), Some(1.05)), None);
         assert_eq!(region.equal(None, None), None);
         assert_eq!(Region::about(1.0, 1.5).equal(Some(0.99), Some(1.01)), None);
+    }
+
+    #[test]
+    fn a_precision_is_a_factor_above_1_of_an_order() {
+        for (is, precision, valid) in [
+            (Is::More, Some(1.05), true),
+            (Is::Less, None, true),
+            (Is::More, Some(1.0), false),
+            (Is::More, Some(f64::NAN), false),
+            (Is::More, Some(f64::INFINITY), false),
+            (Is::About, Some(1.05), false),
+        ] {
+            let within = (is == Is::About).then_some(1.2);
+            let relation = Relation { is, ratio: Some(2.0), within, precision };
+            assert_eq!(Region::new(&relation).is_ok(), valid, "{is:?} {precision:?}");
+        }
     }
 
     /// Published order and the two intervals, to the verdict.

@@ -1,7 +1,7 @@
 //! Verdicts in words.
 
-use super::judged::Tested;
 use super::region::{ClaimVerdict, Finding, Region};
+use super::tested::Tested;
 use crate::report::format::ratio;
 
 /// The verdict as a sentence.

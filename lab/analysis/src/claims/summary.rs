@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::judged::{JudgedClaim, Tested};
 use super::region::Finding;
+use super::tested::Tested;
 
 /// The results of both methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,12 +36,16 @@ pub struct Tally {
 }
 
 impl Summary {
-    pub(super) fn new(claims: &[JudgedClaim]) -> Self {
-        let of = |method: fn(&JudgedClaim) -> &Tested| MethodSummary {
-            direction: Tally::new(claims.iter().map(|claim| method(claim).direction)),
-            size: Tally::new(claims.iter().map(|claim| method(claim).size)),
+    /// Counts the results of claims by the article's own method and by the fair one.
+    pub(super) fn new(claims: &[(&Tested, &Tested)]) -> Self {
+        let of = |tested: Vec<&Tested>| MethodSummary {
+            direction: Tally::new(tested.iter().map(|tested| tested.direction)),
+            size: Tally::new(tested.iter().map(|tested| tested.size)),
         };
-        Self { article: of(|claim| &claim.article), fair: of(|claim| &claim.fair) }
+        Self {
+            article: of(claims.iter().map(|claim| claim.0).collect()),
+            fair: of(claims.iter().map(|claim| claim.1).collect()),
+        }
     }
 
     /// One sentence for each method.
