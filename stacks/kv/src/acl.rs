@@ -22,8 +22,8 @@ struct KeyRule {
     pattern: Box<[u8]>,
 }
 
-/// A user.
-#[derive(Debug, Clone, Default)]
+/// A user. `Debug` does not reveal the password hashes.
+#[derive(Clone, Default)]
 pub(crate) struct User {
     on: bool,
     no_password: bool,
@@ -51,6 +51,19 @@ fn digest(password: &[u8]) -> String {
 /// Compares in constant time for texts of equal length.
 fn constant_time_eq(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+}
+
+impl std::fmt::Debug for User {
+    /// Without the password hashes.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("User")
+            .field("flags", &self.flags())
+            .field("passwords", &self.passwords.len())
+            .field("commands", &self.commands_text())
+            .field("keys", &self.keys_text())
+            .field("channels", &self.channels_text())
+            .finish()
+    }
 }
 
 impl User {

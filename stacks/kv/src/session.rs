@@ -1,6 +1,7 @@
 //! Sessions: the engine's state of each connection.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::net::SocketAddr;
 
 use netdyno_resp::{Protocol, Reply};
@@ -39,8 +40,8 @@ pub enum Output {
     Close(Vec<u8>),
 }
 
-/// Commands queued between MULTI and EXEC.
-#[derive(Debug, Default)]
+/// Commands queued between MULTI and EXEC. `Debug` does not reveal their arguments, which may be passwords.
+#[derive(Default)]
 pub(crate) struct Transaction {
     pub(crate) commands: Vec<Owned>,
     pub(crate) bytes: usize,
@@ -50,6 +51,17 @@ pub(crate) struct Transaction {
     pub(crate) needs_data: bool,
     /// A queued command was refused, so EXEC will fail.
     pub(crate) spoiled: bool,
+}
+
+impl fmt::Debug for Transaction {
+    /// Without the arguments.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction")
+            .field("commands", &self.commands.len())
+            .field("bytes", &self.bytes)
+            .field("spoiled", &self.spoiled)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Transaction {
@@ -91,14 +103,24 @@ pub(crate) enum OnTimeout {
     Count,
 }
 
-/// A command that waits for keys or for a time.
-#[derive(Debug)]
+/// A command that waits for keys or for a time. `Debug` does not reveal its arguments.
 pub(crate) struct Blocked {
     pub(crate) args: Owned,
     pub(crate) db: usize,
     pub(crate) keys: Vec<Box<[u8]>>,
     pub(crate) deadline: Option<u64>,
     pub(crate) on_timeout: OnTimeout,
+}
+
+impl fmt::Debug for Blocked {
+    /// Without the arguments.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blocked")
+            .field("keys", &self.keys.len())
+            .field("deadline", &self.deadline)
+            .field("on_timeout", &self.on_timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 /// `CLIENT REPLY`.

@@ -146,3 +146,31 @@ fn exec_checks_queued_commands_again() {
         }
     }
 }
+
+/// Passwords can be parameters, hashes of users, and arguments of commands that are queued, held back or logged.
+#[test]
+fn debug_output_contains_no_password() {
+    let config = Config::default().with("requirepass", "first secret").unwrap();
+    let config = config.with("masterauth", "second secret").unwrap();
+    let config = config.with("slowlog-log-slower-than", "0").unwrap();
+    let mut engine = Engine::new(config, 1);
+    let [queueing, held] = ["a", "b"].map(|peer| {
+        let session = engine.open(START, peer);
+        let mut out = Vec::new();
+        engine.execute(START, session, &[b"AUTH", b"first secret"], &mut out);
+        assert_eq!(out, b"+OK\r\n");
+        session
+    });
+    check(&mut engine, queueing, "ACL SETUSER ann on >third-secret ~* +@all", "+OK");
+    let hash = run(&mut engine, queueing, "ACL GETUSER ann");
+    let hash = hash.lines().find(|line| line.len() == 64).unwrap();
+    check(&mut engine, queueing, "MULTI", "+OK");
+    check(&mut engine, queueing, "ACL SETUSER bob >fourth-secret", "+QUEUED");
+    check(&mut engine, held, "CLIENT PAUSE 1000 ALL", "+OK");
+    run(&mut engine, held, "AUTH ann fifth-secret");
+    let text = format!("{engine:?}");
+    assert!(["secret", hash].iter().all(|secret| !text.contains(secret)), "{text}");
+    // Bytes are printed as numbers.
+    let numbers = format!("{:?}", b"-secret");
+    assert!(!text.contains(numbers.trim_matches(['[', ']'])), "{text}");
+}

@@ -407,3 +407,34 @@ fn the_longest_user_name_fragment_is_accepted_and_a_longer_one_refused() {
         net.run(Duration::from_secs(1));
     }
 }
+
+/// Neither before nor after the connection is established.
+#[test]
+fn debug_output_contains_no_secret() {
+    let mut net = Net::new();
+    net.peers[0].create_channel(net.now, "", ChannelOptions::default()).unwrap();
+    // The seed of the association's secrets is the first draw.
+    let seed = {
+        use rand_chacha::rand_core::{Rng, SeedableRng};
+        let mut seed = [0; 32];
+        rand_chacha::ChaCha20Rng::from_seed([1; 32]).fill_bytes(&mut seed);
+        format!("{seed:?}")
+    };
+    let text = format!("{:?}", net.peers[0]);
+    assert!(text.contains("sctp_seed") && !text.contains(&seed), "{text}");
+    let offer = net.peers[0].create_offer(net.now, false).unwrap();
+    let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
+    net.peers[0].accept_answer(net.now, &answer).unwrap();
+    let passwords = [&offer, &answer].map(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("a=ice-pwd:"));
+        line.unwrap().to_owned()
+    });
+    let check = |net: &Net| {
+        let text = format!("{:?}", net.peers);
+        assert!(passwords.iter().all(|password| !text.contains(password)), "{text}");
+    };
+    check(&net);
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.state(0), PeerState::Connected);
+    check(&net);
+}

@@ -5,6 +5,7 @@ mod hmac;
 mod renewal;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -66,8 +67,8 @@ pub(crate) struct Datagram {
     pub(crate) is_to_stranger: bool,
 }
 
-/// The ICE part of the peer's description.
-#[derive(Debug, Clone, Copy)]
+/// The ICE part of the peer's description. It contains a password and therefore has no `Debug`.
+#[derive(Clone, Copy)]
 pub(crate) struct Remote<'a> {
     pub(crate) ufrag: &'a str,
     pub(crate) password: &'a str,
@@ -99,7 +100,6 @@ struct Known {
     owed: u8,
 }
 
-#[derive(Debug)]
 pub(super) struct Session {
     agent: IceAgent,
     /// The least recently heard first.
@@ -132,6 +132,19 @@ pub(super) struct Session {
     renewed_at: Option<Instant>,
     started_at: Option<Instant>,
     deadline: Option<Instant>,
+}
+
+impl fmt::Debug for Session {
+    /// Without the agent, which contains the passwords of both sides.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("state", &self.agent.state())
+            .field("known", &self.known)
+            .field("mapped", &self.mapped)
+            .field("is_settled", &self.is_settled)
+            .field("is_answered", &self.is_answered)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -11,6 +11,7 @@
 //! A client that cannot decrypt it yet drops it, so it is repeated when the handshake completes without an
 //! answer.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,10 +29,19 @@ use crate::log::log;
 /// slightly later if packets were reordered.
 const CONNECT_DELAY: Duration = Duration::from_millis(20);
 
+/// The seed of the association's secrets. `Debug` does not reveal it.
+struct Seed([u8; 32]);
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed(..)")
+    }
+}
+
 /// The two layers and their common state.
 #[derive(Debug)]
 pub(super) struct Transport {
-    sctp_seed: [u8; 32],
+    sctp_seed: Seed,
     pub(super) dtls: Option<Box<Dtls>>,
     pub(super) association: Option<Box<Association>>,
     connected: bool,
@@ -57,7 +67,7 @@ impl Transport {
         sctp.validate()?;
         Ok(Self {
             widest_packet: sctp.max_packet_bytes,
-            sctp_seed,
+            sctp_seed: Seed(sctp_seed),
             dtls: None,
             association: None,
             connected: false,
@@ -138,10 +148,10 @@ impl Transport {
         let Agreed { role, fingerprint, sctp_port, max_send_message_bytes } = agreed;
         let dtls = Dtls::new(&config.certificate, config.dtls_versions, role, fingerprint, now)?;
         let sctp = sctp_config(config, sctp_port, max_send_message_bytes);
-        let association = Association::new(Arc::new(sctp), self.sctp_seed, now)?;
+        let association = Association::new(Arc::new(sctp), self.sctp_seed.0, now)?;
         self.dtls = Some(Box::new(dtls));
         self.association = Some(Box::new(association));
-        self.sctp_seed = [0; 32];
+        self.sctp_seed = Seed([0; 32]);
         Ok(())
     }
 

@@ -54,8 +54,8 @@ pub enum Section {
     },
 }
 
-/// The data channel section.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The data channel section. `Debug` does not reveal the password.
+#[derive(Clone, PartialEq, Eq)]
 pub struct DataSection {
     /// Its mid; required by RFC 8843, but missing in old implementations.
     pub mid: Option<String>,
@@ -133,6 +133,23 @@ impl fmt::Display for Description {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for DataSection {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataSection")
+            .field("mid", &self.mid)
+            .field("form", &self.form)
+            .field("ufrag", &self.ufrag)
+            .field("fingerprint", &self.fingerprint)
+            .field("setup", &self.setup)
+            .field("sctp_port", &self.sctp_port)
+            .field("max_message_bytes", &self.max_message_bytes)
+            .field("candidates", &self.candidates)
+            .field("end_of_candidates", &self.end_of_candidates)
+            .finish_non_exhaustive()
     }
 }
 

@@ -259,6 +259,13 @@ fn candidates() {
     }
 }
 
+#[test]
+fn debug_output_contains_no_password() {
+    let description = parse(&chrome()).unwrap();
+    let text = format!("{description:?}");
+    assert!(text.contains("4ZcD") && !text.contains(&description.data.password), "{text}");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text: String) {
