@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
@@ -12,6 +12,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::Semaphore;
 
 use super::follow::{Followed, events};
+use super::state::ConnectionState;
 use super::{ServerSettings, guard, limits};
 use crate::pages::{self, Address, PageError, Pages, Studies};
 use netdyno_lab_store::Store;
@@ -50,11 +51,7 @@ impl Responder {
         Responder { settings, cookie: format!("netdyno-{port}"), followers, followed }
     }
 
-    pub(super) async fn answer(
-        &self,
-        request: Request<Incoming>,
-        is_follower: &AtomicBool,
-    ) -> Response<Body> {
+    pub(super) async fn answer(&self, request: Request<Incoming>, state: &ConnectionState) -> Response<Body> {
         let path = request.uri().path().trim_start_matches('/').to_owned();
         if !self.has_accepted_host(request.headers()) {
             let text = "This server accepts requests for its address and for localhost. To allow another host name: netdyno serve --name NAME";
@@ -82,10 +79,15 @@ impl Responder {
             );
         }
         if let Some(run) = path.strip_prefix("runs/").and_then(|rest| rest.strip_suffix("/events")) {
-            return self.follow(run, is_follower);
+            return self.follow(run, state);
         }
         match Address::parse(&path) {
-            Some(address) => self.page(address).await,
+            Some(address) => {
+                state.is_rendering.store(true, Ordering::Relaxed);
+                let answer = self.page(address).await;
+                state.is_rendering.store(false, Ordering::Relaxed);
+                answer
+            }
             None => not_found(),
         }
     }
@@ -145,7 +147,7 @@ impl Responder {
         }
     }
 
-    fn follow(&self, run: &str, is_follower: &AtomicBool) -> Response<Body> {
+    fn follow(&self, run: &str, state: &ConnectionState) -> Response<Body> {
         if !pages::is_name(run) {
             return not_found();
         }
@@ -153,7 +155,7 @@ impl Responder {
             let text = "Too many clients follow runs. Try again later.";
             return notice(StatusCode::SERVICE_UNAVAILABLE, "Too many followers", text, false);
         };
-        is_follower.store(true, Ordering::Relaxed);
+        state.is_follower.store(true, Ordering::Relaxed);
         let stream = events(self.followed.follow(run), permit);
         let body =
             StreamBody::new(futures_util::StreamExt::map(stream, |text| Ok(Frame::data(Bytes::from(text)))));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Concurrent connections. Further ones wait in the backlog.
+/// Concurrent connections. A further one replaces one that waits for its client; without such, it waits in the backlog.
 pub(super) const CONNECTIONS_MAX: usize = 64;
 /// Concurrent connections that follow a run; fewer than [`CONNECTIONS_MAX`], so that pages remain available.
 pub(super) const FOLLOWERS_MAX: usize = 16;
@@ -18,6 +18,10 @@ pub(super) const FORM_BYTES_MAX: usize = 1 << 10;
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Time from the connection to the end of the response, enough for the largest page over a slow link.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Age from which a connection that waits for its client can be replaced.
+pub(super) const REPLACED_AFTER: Duration = Duration::from_millis(100);
+/// Time between two reports of connections that were closed because of their clients.
+pub(super) const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// Time that one connection may follow a run. Browsers reconnect automatically.
 pub(super) const FOLLOW_TIME: Duration = Duration::from_secs(600);
 /// Interval between polls of the store while a run is followed. Without changes, only a counter is read.

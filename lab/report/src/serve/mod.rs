@@ -11,23 +11,17 @@
 //! a machine that measures, each update costs CPU time after a trial, and a browser costs more.
 
 mod answer;
+mod connections;
 mod follow;
 mod guard;
 mod limits;
+mod state;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use crate::pages::Studies;
 use answer::Responder;
@@ -87,7 +81,7 @@ impl Server {
             let stop = tokio::net::UnixStream::from_std(stop)?;
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
-                () = accept(&listener, &responder) => Ok(()),
+                () = connections::accept(&listener, &responder) => Ok(()),
                 stopped = stop.readable() => stopped,
             }
         });
@@ -95,49 +89,4 @@ impl Server {
         runtime.shutdown_timeout(Duration::from_secs(1));
         result
     }
-}
-
-/// Accepts connections, at most [`limits::CONNECTIONS_MAX`] at a time.
-async fn accept(listener: &tokio::net::TcpListener, responder: &Arc<Responder>) {
-    let slots = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
-    loop {
-        let Ok(permit) = Arc::clone(&slots).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let responder = Arc::clone(responder);
-                tokio::spawn(async move {
-                    serve(stream, responder).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                // Usually the process is out of descriptors. Retry later.
-                tracing::debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-}
-
-/// Serves one connection, which carries one request.
-async fn serve(stream: tokio::net::TcpStream, responder: Arc<Responder>) {
-    let is_follower = Arc::new(AtomicBool::new(false));
-    let service = service_fn(|request| {
-        let (responder, is_follower) = (Arc::clone(&responder), Arc::clone(&is_follower));
-        async move { Ok::<_, std::convert::Infallible>(responder.answer(request, &is_follower).await) }
-    });
-    let connection = http1::Builder::new()
-        .keep_alive(false)
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits::HEAD_TIME)
-        .max_buf_size(limits::HEAD_BYTES_MAX)
-        .max_headers(limits::HEAD_LINES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
-    let ended = match timeout(limits::ANSWER_TIME, connection.as_mut()).await {
-        Err(_) if is_follower.load(Ordering::Relaxed) => timeout(limits::FOLLOW_TIME, connection).await,
-        ended => ended,
-    };
-    // Disconnects and invalid HTTP are not errors of the server.
-    tracing::debug!(?ended, "a connection ended");
 }
