@@ -83,7 +83,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                     assert!(is_whole(&bytes));
                     blocked[at] = false;
                 }
-                netdyno_kv_core::Output::Close(_) => {
+                netdyno_kv_core::Output::Close(_) | netdyno_kv_core::Output::Abort => {
                     engine.close(session);
                     sessions[at] = engine.open(now, "peer");
                     blocked[at] = false;

@@ -86,6 +86,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = memory)]
     maxmemory: String,
 
+    /// Limit the memory of all clients' buffers, for example 1gb, by disconnecting the largest; 0 means no limit
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = client_memory)]
+    maxmemory_clients: String,
+
     /// Select which keys to evict at the memory limit
     #[arg(long, value_name = "POLICY", default_value = "noeviction", value_parser = policy)]
     maxmemory_policy: String,
@@ -198,8 +202,14 @@ enum Sync {
     No,
 }
 
+const MEMORY: &str = "a number of bytes with an optional unit kb, mb or gb, for example 100mb";
+
 fn memory(text: &str) -> Result<String, String> {
-    validated("maxmemory", text, "a number of bytes with an optional unit kb, mb or gb, for example 100mb")
+    validated("maxmemory", text, MEMORY)
+}
+
+fn client_memory(text: &str) -> Result<String, String> {
+    validated("maxmemory-clients", text, MEMORY)
 }
 
 fn policy(text: &str) -> Result<String, String> {
@@ -337,6 +347,7 @@ impl Cli {
             .with("requirepass", &requirepass)?
             .with("databases", &self.databases.to_string())?
             .with("maxmemory", &self.maxmemory)?
+            .with("maxmemory-clients", &self.maxmemory_clients)?
             .with("maxmemory-policy", &self.maxmemory_policy)?
             .with("appendonly", yes_no(self.appendonly))?
             .with("appendfilename", &self.appendfilename)?

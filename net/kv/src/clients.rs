@@ -11,7 +11,7 @@ pub(crate) struct Clients {
     /// Indexed by the reactor's slot numbers.
     slots: Vec<Option<Box<Client>>>,
     /// Clients with commands left over from the last iteration.
-    queued: Vec<Key>,
+    queued: VecDeque<Key>,
     /// Clients that do not read their replies.
     stalled: VecDeque<Key>,
 }
@@ -48,7 +48,7 @@ impl Clients {
         if let Some(client) = self.get_mut(key)
             && !std::mem::replace(&mut client.queued, true)
         {
-            self.queued.push(key);
+            self.queued.push_back(key);
         }
     }
 
@@ -56,14 +56,20 @@ impl Clients {
         !self.queued.is_empty()
     }
 
-    /// Takes the queued clients. `into` must be empty; its allocation becomes the next queue.
-    pub(crate) fn take_queued(&mut self, into: &mut Vec<Key>) {
-        std::mem::swap(&mut self.queued, into);
-        for key in into {
-            if let Some(client) = self.get_mut(*key) {
+    /// Number of queued clients, including some that have left.
+    pub(crate) fn queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Removes and returns the client that has been queued for longest.
+    pub(crate) fn next_queued(&mut self) -> Option<Key> {
+        while let Some(key) = self.queued.pop_front() {
+            if let Some(client) = self.get_mut(key) {
                 client.queued = false;
+                return Some(key);
             }
         }
+        None
     }
 
     /// Marks a client as stalled until it has read its replies.

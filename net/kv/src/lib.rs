@@ -46,6 +46,7 @@ pub mod aof;
 mod client;
 mod clients;
 mod clock;
+mod departures;
 mod entropy;
 mod error;
 mod feed;

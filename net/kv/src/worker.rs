@@ -20,10 +20,11 @@ use netdyno_resp::RequestParser;
 use crate::RunError;
 use crate::client::{Client, End, Scratch};
 use crate::clients::Clients;
+use crate::departures::Departures;
 use crate::journal::Journal;
 use crate::limits::{
-    COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS, IDLE_PER_ITERATION, SHARED_CLIENTS,
-    SHARED_ITERATIONS, STALLED_INTERVAL,
+    COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS, IDLE_PER_ITERATION,
+    LARGE_OUTPUT_BYTES, OUTPUT_SIZES_PER_ITERATION, SHARED_CLIENTS, SHARED_ITERATIONS, STALLED_INTERVAL,
 };
 use crate::refusals;
 use crate::replica::Replica;
@@ -38,7 +39,6 @@ pub(crate) struct Worker {
     clients: Clients,
     scratch: Scratch,
     events: Events,
-    queued: Vec<Key>,
     letters: Vec<(Key, Output)>,
     /// Threads that have received output in this iteration.
     to_wake: Vec<bool>,
@@ -46,6 +46,7 @@ pub(crate) struct Worker {
     writers: Vec<Key>,
     /// Clients to close once their replies are sent, after the commit.
     leaving: Vec<Key>,
+    departures: Departures,
     /// When the engine's next deadline is due, in Unix time.
     deadline_ms: Option<u64>,
     /// The link to the primary; used by the leading thread.
@@ -85,11 +86,11 @@ impl Worker {
             clients: Clients::default(),
             scratch: Scratch::default(),
             events: Events::default(),
-            queued: Vec::new(),
             letters: Vec::new(),
             to_wake,
             writers: Vec::new(),
             leaving: Vec::new(),
+            departures: Departures::default(),
             // The first iteration runs immediately: there may be a primary to connect to.
             deadline_ms: Some(0),
             replica: Replica::default(),
@@ -168,6 +169,7 @@ impl Worker {
                 Event::Ended(key) if self.replica.has(key) => self.wire.close(key, false),
                 Event::Ended(key) => events.ended.push(key),
                 Event::Closed(key, reason) => {
+                    self.departures.remove(key);
                     #[cfg(feature = "tls")]
                     let failure = self.wire.take_failure(key);
                     #[cfg(not(feature = "tls"))]
@@ -208,7 +210,8 @@ impl Worker {
         }
         self.take_letters(core);
         self.apply_socket_options();
-        self.update_output_sizes(core);
+        self.update_output_sizes(core, OUTPUT_SIZES_PER_ITERATION);
+        self.limit_client_memory(core);
         self.open_and_close(core, now);
         self.serve_queued(core, now);
         let most_commands =
@@ -217,9 +220,10 @@ impl Worker {
         for key in received.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };
             client.active_ms = now.monotonic_us / 1000;
-            if client.blocked {
+            if client.blocked || client.queued || client.stalled {
                 self.limit_input(key);
-            } else if !client.queued && !client.stalled {
+                self.note_buffers(core, key);
+            } else {
                 self.serve(core, now, key, most_commands);
             }
         }
@@ -258,6 +262,7 @@ impl Worker {
         let admitted = refusals::admit(protected, peer.ip());
         let admitted = admitted.and_then(|()| self.shared.admit().then_some(()).ok_or(refusals::FULL));
         if let Err(refusal) = admitted {
+            core.engine.count_rejected_connection();
             self.wire.output(key).extend_from_slice(refusal);
             return self.wire.close(key, true);
         }
@@ -270,32 +275,22 @@ impl Worker {
 
     /// Serves clients with commands left over. While clients with few commands are active, only some of them.
     fn serve_queued(&mut self, core: &mut Core, now: Timestamp) {
-        let mut queued = std::mem::take(&mut self.queued);
-        self.clients.take_queued(&mut queued);
-        self.is_contended = !queued.is_empty();
+        let queued = self.clients.queued();
+        self.is_contended = queued > 0;
         self.shared_iterations = self.shared_iterations.saturating_sub(1);
         let (most, commands) = match self.shared_iterations > 0 {
-            true => (SHARED_CLIENTS.min(queued.len()), COMMANDS_PER_SHARED_ITERATION),
-            false => (queued.len(), COMMANDS_PER_ITERATION),
+            true => (SHARED_CLIENTS.min(queued), COMMANDS_PER_SHARED_ITERATION),
+            false => (queued, COMMANDS_PER_ITERATION),
         };
-        let (served, postponed) = queued.split_at(most);
-        for key in postponed {
-            self.clients.queue(*key);
-            self.limit_input(*key);
+        for _ in 0..most {
+            let Some(key) = self.clients.next_queued() else { return };
+            self.serve(core, now, key, commands);
         }
-        served.iter().for_each(|key| self.serve(core, now, *key, commands));
-        queued.clear();
-        self.queued = queued;
     }
 
     /// Serves one client.
     fn serve(&mut self, core: &mut Core, now: Timestamp, key: Key, most_commands: usize) {
-        let Some(client) = self.clients.get_mut(key) else { return };
-        let unsent = self.wire.pending_output(key);
-        core.engine.note_waiting(client.session, self.wire.input(key).len(), unsent);
-        if unsent > 0 {
-            self.track_output(key);
-        }
+        let unsent = self.note_buffers(core, key);
         let Some(client) = self.clients.get_mut(key) else { return };
         if unsent > self.shared.limits.unread_answer_bytes {
             return self.stall(key);
@@ -323,6 +318,9 @@ impl Worker {
             }
             End::Close => self.close(core, key, true),
             End::Abort => self.close(core, key, false),
+        }
+        if self.wire.pending_output(key) > LARGE_OUTPUT_BYTES {
+            self.note_buffers(core, key);
         }
     }
 
@@ -355,10 +353,14 @@ impl Worker {
         }
     }
 
+    /// Closes a client's connection, after its output is sent if there is room to keep it for that long.
     fn close(&mut self, core: &mut Core, key: Key, after_flush: bool) {
-        if after_flush {
+        if after_flush && self.departures.add(key, self.wire.pending_output(key)) {
             self.leaving.push(key);
         } else {
+            if after_flush {
+                core.engine.count_unread_output();
+            }
             self.wire.close(key, false);
         }
         self.forget(core, key);
@@ -401,11 +403,12 @@ impl Worker {
         match output {
             Output::Bytes(bytes) => {
                 if self.wire.pending_output(key) + bytes.len() > self.shared.limits.unread_message_bytes {
+                    core.engine.count_unread_output();
                     return self.close(core, key, false);
                 }
                 self.wire.output(key).extend_from_slice(&bytes);
                 client.receives_messages = true;
-                self.track_output(key);
+                self.note_buffers(core, key);
             }
             Output::Resume(bytes) => {
                 client.blocked = false;
@@ -416,6 +419,7 @@ impl Worker {
                 self.wire.output(key).extend_from_slice(&bytes);
                 self.close(core, key, true);
             }
+            Output::Abort => self.close(core, key, false),
         }
     }
 

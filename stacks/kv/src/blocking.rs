@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::held::entry_bytes;
 use crate::keyspace::Keyspace;
-use crate::session::{Blocked, OnTimeout, SessionId, Sessions};
+use crate::session::{Blocked, OnTimeout, SessionId, Sessions, owned_bytes};
 
 /// Waiting sessions by key, in order of arrival.
 #[derive(Debug, Default)]
@@ -37,6 +38,8 @@ impl Blocking {
             self.deadlines.insert((at, id));
         }
         self.count += 1;
+        session.held.blocked =
+            owned_bytes(&blocked.args) + blocked.keys.iter().map(|key| entry_bytes(key)).sum::<usize>();
         session.blocked = Some(Box::new(blocked));
     }
 
@@ -47,7 +50,9 @@ impl Blocking {
         sessions: &mut Sessions,
         id: SessionId,
     ) -> Option<Box<Blocked>> {
-        let blocked = sessions.get_mut(id)?.blocked.take()?;
+        let session = sessions.get_mut(id)?;
+        let blocked = session.blocked.take()?;
+        session.held.blocked = 0;
         let names: BTreeSet<_> = blocked.keys.iter().collect();
         for name in names {
             let key = (blocked.db, name.clone());

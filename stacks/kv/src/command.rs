@@ -115,7 +115,7 @@ impl<'a> Context<'a> {
 
     /// Removes the session's watches.
     pub(crate) fn forget_watches(&mut self) -> Result<(), Error> {
-        let watched = std::mem::take(&mut self.session()?.watched);
+        let watched = self.session()?.take_watched();
         self.keys.watch.forget(self.id, &watched);
         Ok(())
     }

@@ -59,6 +59,7 @@ impl Engine {
             monitors: Monitors::default(),
             host: Host::default(),
             saves: SaveState::default(),
+            client_memory_max: 0,
             replication: Replication::default(),
             followers: Followers::default(),
             history: entropy.digits(ID_DIGITS),
@@ -70,6 +71,7 @@ impl Engine {
             entropy,
         };
         world.saves.points = world.config.save_points();
+        world.client_memory_max = world.config.number("maxmemory-clients");
         Self { keys, world, commands }
     }
 
@@ -353,7 +355,7 @@ impl Engine {
     fn abort_transaction(&mut self, id: SessionId, error: &Error) -> Error {
         if let Some(session) = self.world.sessions.get_mut(id) {
             session.transaction = None;
-            let watched = std::mem::take(&mut session.watched);
+            let watched = session.take_watched();
             self.keys.watch.forget(id, &watched);
         }
         Error::new(format!("EXECABORT Transaction discarded because of: {}", error.text()))

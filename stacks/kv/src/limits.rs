@@ -35,6 +35,11 @@ pub(crate) const SESSIONS_MAX: usize = 1 << 20;
 pub(crate) const TRANSACTION_COMMANDS_MAX: usize = 1 << 20;
 /// Bytes of a transaction's queued arguments (`client-query-buffer-limit`).
 pub(crate) const TRANSACTION_BYTES_MAX: usize = 1024 * 1024 * 1024;
+/// Estimated overhead of an allocation, and of a name in a collection, in the memory that clients hold.
+pub(crate) const ALLOCATION_BYTES: usize = 16;
+pub(crate) const ENTRY_BYTES: usize = 128;
+/// Bytes of the address that a replica reports about itself.
+pub(crate) const REPLICA_ADDRESS_BYTES: usize = 256;
 /// Save points (`save`).
 pub(crate) const SAVE_POINTS_MAX: usize = 64;
 /// Delay before the next automatic snapshot after a failure.

@@ -19,12 +19,32 @@ impl Engine {
         }
     }
 
-    /// Sets the sizes of a session's unexecuted input and unread output, for CLIENT LIST.
+    /// Sets the sizes of a session's unexecuted input and unread output, for CLIENT LIST and
+    /// `maxmemory-clients`.
     #[inline]
     pub fn note_waiting(&mut self, id: SessionId, unread: usize, unsent: usize) {
-        if let Some(session) = self.world.sessions.get_mut(id) {
-            (session.unread, session.unsent) = (unread, unsent);
-        }
+        self.world.sessions.note_waiting(id, unread, unsent);
+    }
+
+    /// Whether clients hold more memory than `maxmemory-clients`, according to the sizes set for each.
+    #[inline]
+    pub fn exceeds_client_memory(&self) -> bool {
+        self.world.exceeds_client_memory()
+    }
+
+    /// Aborts the sessions that hold most until the others hold no more than `maxmemory-clients`.
+    pub fn evict_clients(&mut self) {
+        self.world.evict_clients();
+    }
+
+    /// Counts a connection for which no session was opened because of a limit.
+    pub fn count_rejected_connection(&mut self) {
+        self.world.sessions.refusals.connections += 1;
+    }
+
+    /// Counts a client that was disconnected because of unread messages or replies.
+    pub fn count_unread_output(&mut self) {
+        self.world.sessions.refusals.unread += 1;
     }
 
     /// Sets lines for a section of INFO. Each ends with CR and LF.

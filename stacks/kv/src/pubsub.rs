@@ -70,6 +70,7 @@ impl PubSub {
     /// Ends all subscriptions of a session.
     pub(crate) fn forget(&mut self, sessions: &mut Sessions, id: SessionId) {
         let Some(session) = sessions.get_mut(id) else { return };
+        session.held.subscribed = 0;
         let channels = std::mem::take(&mut session.channels);
         let patterns = std::mem::take(&mut session.patterns);
         let shards = std::mem::take(&mut session.shard_channels);

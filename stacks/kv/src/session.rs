@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 use netdyno_resp::{Protocol, Reply};
 
 use crate::error::Error;
-use crate::limits::{PUSH_BYTES_MAX, SESSIONS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_COMMANDS_MAX};
+use crate::held::{Held, Refusals, WatchedKey};
+use crate::limits::{
+    ALLOCATION_BYTES, PUSH_BYTES_MAX, SESSIONS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_COMMANDS_MAX,
+};
 use crate::spec::Flags;
 use crate::timestamp::Timestamp;
 
@@ -38,6 +41,8 @@ pub enum Output {
     Resume(Vec<u8>),
     /// Send these bytes, then close the connection.
     Close(Vec<u8>),
+    /// Close the connection immediately and discard its output: it exceeded a limit.
+    Abort,
 }
 
 /// Commands queued between MULTI and EXEC. `Debug` does not reveal their arguments, which may be passwords.
@@ -67,7 +72,7 @@ impl fmt::Debug for Transaction {
 impl Transaction {
     /// Queues a command.
     pub(crate) fn queue(&mut self, args: &[&[u8]]) -> Result<(), Error> {
-        let bytes: usize = args.iter().map(|arg| arg.len() + size_of::<usize>() * 4).sum();
+        let bytes = owned_bytes(args);
         self.bytes += bytes;
         if self.commands.len() >= TRANSACTION_COMMANDS_MAX || self.bytes > TRANSACTION_BYTES_MAX {
             self.bytes -= bytes;
@@ -88,6 +93,12 @@ pub(crate) fn borrowed(args: &Owned) -> Vec<&[u8]> {
 
 pub(crate) fn owned(args: &[&[u8]]) -> Owned {
     args.iter().map(|arg| Box::from(*arg)).collect()
+}
+
+/// The memory of owned arguments.
+pub(crate) fn owned_bytes<T: AsRef<[u8]>>(args: &[T]) -> usize {
+    let each = size_of::<Box<[u8]>>() + ALLOCATION_BYTES;
+    size_of::<Owned>() + ALLOCATION_BYTES + args.iter().map(|arg| arg.as_ref().len() + each).sum::<usize>()
 }
 
 /// The reaction to a wait that timed out.
@@ -145,6 +156,7 @@ pub(crate) struct Session {
     /// Sizes of unexecuted input and unread output, as last set by the host.
     pub(crate) unread: usize,
     pub(crate) unsent: usize,
+    pub(crate) held: Held,
     pub(crate) name: Box<[u8]>,
     pub(crate) library: Box<[u8]>,
     pub(crate) library_version: Box<[u8]>,
@@ -157,7 +169,7 @@ pub(crate) struct Session {
     /// The session applies the changes of a primary.
     pub(crate) is_primary: bool,
     pub(crate) transaction: Option<Box<Transaction>>,
-    pub(crate) watched: Vec<(usize, Box<[u8]>)>,
+    pub(crate) watched: BTreeSet<WatchedKey>,
     pub(crate) channels: BTreeSet<Box<[u8]>>,
     pub(crate) patterns: BTreeSet<Box<[u8]>>,
     pub(crate) shard_channels: BTreeSet<Box<[u8]>>,
@@ -175,6 +187,8 @@ pub(crate) struct Session {
     /// The blocked command has finished; report this with the pending output.
     resumed: bool,
     pub(crate) closing: bool,
+    /// Close the connection without sending output.
+    aborted: bool,
 }
 
 impl Session {
@@ -185,6 +199,12 @@ impl Session {
     /// Size of the output that the host has not collected.
     pub(crate) fn pending(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Discards its output and closes it.
+    pub(crate) fn abort(&mut self) {
+        self.pending = Vec::new();
+        (self.closing, self.aborted) = (true, true);
     }
 
     /// Whether only the commands of a RESP2 subscriber are allowed.
@@ -201,6 +221,9 @@ pub(crate) struct Sessions {
     queue: VecDeque<SessionId>,
     opened: u64,
     len: usize,
+    /// Memory that all sessions hold, as of the last update of each.
+    pub(crate) held_bytes: usize,
+    pub(crate) refusals: Refusals,
 }
 
 impl Sessions {
@@ -221,6 +244,7 @@ impl Sessions {
             local: None,
             unread: 0,
             unsent: 0,
+            held: Held::default(),
             name: Box::default(),
             library: Box::default(),
             library_version: Box::default(),
@@ -231,7 +255,7 @@ impl Sessions {
             unrestricted: true,
             is_primary: false,
             transaction: None,
-            watched: Vec::new(),
+            watched: BTreeSet::new(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
             shard_channels: BTreeSet::new(),
@@ -246,6 +270,7 @@ impl Sessions {
             queued: false,
             resumed: false,
             closing: self.len > SESSIONS_MAX,
+            aborted: false,
         }));
         id
     }
@@ -268,6 +293,7 @@ impl Sessions {
         let closed = session.take()?;
         self.free.push(id.index);
         self.len -= 1;
+        self.held_bytes -= closed.held.counted;
         Some(closed)
     }
 
@@ -287,7 +313,7 @@ impl Sessions {
         self.opened
     }
 
-    /// Appends to a session's pending output. A session above the limit is closed.
+    /// Appends to a session's pending output. A session above the limit is aborted.
     pub(crate) fn send(&mut self, id: SessionId, write: impl FnOnce(&mut Reply<'_>)) {
         let Some(session) = self.get_mut(id) else { return };
         if session.closing {
@@ -295,8 +321,8 @@ impl Sessions {
         }
         write(&mut Reply::new(&mut session.pending, session.protocol));
         if session.pending.len() > PUSH_BYTES_MAX {
-            session.pending = Vec::new();
-            session.closing = true;
+            self.refusals.unread += 1;
+            return self.abort(id);
         }
         self.enqueue(id);
     }
@@ -322,7 +348,7 @@ impl Sessions {
         }
     }
 
-    fn enqueue(&mut self, id: SessionId) {
+    pub(crate) fn enqueue(&mut self, id: SessionId) {
         if let Some(session) = self.get_mut(id)
             && !session.queued
         {
@@ -337,6 +363,7 @@ impl Sessions {
             session.queued = false;
             let bytes = std::mem::take(&mut session.pending);
             let output = match (std::mem::take(&mut session.resumed), session.closing) {
+                _ if session.aborted => Output::Abort,
                 (_, true) => Output::Close(bytes),
                 (true, _) => Output::Resume(bytes),
                 _ => Output::Bytes(bytes),

@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) monitors: Monitors,
     pub(crate) host: crate::host::Host,
     pub(crate) saves: SaveState,
+    /// `maxmemory-clients`; 0 means no limit.
+    pub(crate) client_memory_max: usize,
     pub(crate) replication: Replication,
     pub(crate) followers: Followers,
     /// The replication ID of the log: 40 hexadecimal digits. Changes with the primary.

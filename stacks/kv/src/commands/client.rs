@@ -110,7 +110,7 @@ fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
         session.unread,
         u8::from(unsent > 0),
         unsent,
-        session.unread + unsent + bytes,
+        session.held_bytes(),
         session.last_command.0.to_owned()
             + &session.last_command.1.map(|sub| format!("|{sub}")).unwrap_or_default(),
         session.user,

@@ -32,6 +32,7 @@ fn set(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     context.world.config.set(&pairs)?;
     context.world.config.apply(context.keys);
     context.world.saves.points = context.world.config.save_points();
+    context.world.client_memory_max = context.world.config.number("maxmemory-clients");
     context.world.slow.configure(&context.world.config);
     let names = pairs.iter().map(|(name, _)| String::from_utf8_lossy(name).to_ascii_lowercase());
     // Deduplicated, since the host may never collect them.
@@ -55,6 +56,7 @@ const CONFIG_TABLE: &[Subcommand] = &[
     ("set", -4, set),
     ("resetstat", 2, |c, _| {
         c.world.totals = crate::world::Totals::default();
+        c.world.sessions.refusals = crate::held::Refusals::default();
         c.keys.counters = crate::keyspace::Counters::default();
         c.reply.ok();
         Ok(())

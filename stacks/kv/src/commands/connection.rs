@@ -79,6 +79,7 @@ fn auth(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 fn log_in(context: &mut Context<'_>, name: &[u8], password: &[u8]) -> Result<(), Error> {
     let Some(name) = std::str::from_utf8(name).ok().filter(|name| context.world.acl.accepts(name, password))
     else {
+        context.world.sessions.refusals.passwords += 1;
         return Err(Error::fixed("WRONGPASS invalid username-password pair or user is disabled."));
     };
     let unrestricted = context.world.acl.is_unrestricted(name);

@@ -112,11 +112,13 @@ fn persistence(context: &Context<'_>, text: &mut String) {
 
 fn stats(context: &Context<'_>, text: &mut String) {
     let (counters, totals) = (&context.keys.counters, &context.world.totals);
+    let refusals = &context.world.sessions.refusals;
     let _ = write!(
         text,
         "total_connections_received:{}\r\ntotal_commands_processed:{}\r\nexpired_keys:{}\r\nevicted_keys:{}\r\n\
          keyspace_hits:{}\r\nkeyspace_misses:{}\r\npubsub_channels:{}\r\npubsub_patterns:{}\r\npubsubshard_channels:{}\r\n\
-         total_error_replies:{}\r\n",
+         total_error_replies:{}\r\nrejected_connections:{}\r\nacl_access_denied_auth:{}\r\nevicted_clients:{}\r\n\
+         client_output_buffer_limit_disconnections:{}\r\n",
         context.world.sessions.opened(),
         totals.commands,
         counters.expired,
@@ -127,6 +129,10 @@ fn stats(context: &Context<'_>, text: &mut String) {
         context.world.pubsub.subscribers(crate::pubsub::SubscriptionKind::Pattern).len(),
         context.world.pubsub.subscribers(crate::pubsub::SubscriptionKind::Shard).len(),
         totals.errors,
+        refusals.connections,
+        refusals.passwords,
+        refusals.evicted,
+        refusals.unread,
     );
 }
 

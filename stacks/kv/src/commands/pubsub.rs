@@ -4,6 +4,7 @@ use crate::args::wrong_arguments;
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
 use crate::glob;
+use crate::held::entry_bytes;
 use crate::pubsub::SubscriptionKind;
 use crate::spec::{Flags, Group, Keys};
 
@@ -59,6 +60,7 @@ impl Context<'_> {
 fn subscribe(context: &mut Context<'_>, args: &[&[u8]], kind: SubscriptionKind) -> Result<(), Error> {
     for name in &args[1..] {
         if context.subscriptions(kind)?.insert((*name).into()) {
+            context.session()?.held.subscribed += entry_bytes(name);
             context.world.pubsub.subscribe(kind, context.id, name);
         }
         let count = context.count_of(kind)?;
@@ -77,7 +79,9 @@ fn unsubscribe(context: &mut Context<'_>, args: &[&[u8]], kind: SubscriptionKind
         context.confirm(kind.message_types().1, None, count);
     }
     for name in names {
-        context.subscriptions(kind)?.remove(&name);
+        if context.subscriptions(kind)?.remove(&name) {
+            context.session()?.held.subscribed -= entry_bytes(&name);
+        }
         context.world.pubsub.unsubscribe(kind, context.id, &name);
         let count = context.count_of(kind)?;
         context.confirm(kind.message_types().1, Some(&name), count);

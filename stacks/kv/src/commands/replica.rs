@@ -7,6 +7,7 @@ use crate::command::{Command, Context, Waiting};
 use crate::error::Error;
 use crate::followers::Waiter;
 use crate::host::HostRequest;
+use crate::limits::REPLICA_ADDRESS_BYTES;
 use crate::session::OnTimeout;
 use crate::spec::{Flags, Group, Keys};
 
@@ -110,11 +111,18 @@ fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         if is(pair[0], "listening-port") {
             follower.port = u16::try_from(integer(pair[1])?).unwrap_or(0);
         } else if is(pair[0], "ip-address") {
+            if pair[1].len() > REPLICA_ADDRESS_BYTES {
+                return Err(Error::fixed("ERR REPLCONF ip-address provided by replica instance is too long"));
+            }
             follower.address = String::from_utf8_lossy(pair[1]).into();
         } else if is(pair[0], "capa") {
             follower.knows_marks |= is(pair[1], "eof");
         } else if is(pair[0], "ack") {
-            // An acknowledgement has no reply, because the connection carries the change stream.
+            // An acknowledgement has no reply, because the connection carries the change stream. Those of other
+            // clients are ignored.
+            if !follower.follows {
+                return Ok(());
+            }
             follower.acknowledged = u64::try_from(integer(pair[1])?).unwrap_or(0);
             (follower.words, follower.heard_ms) = (follower.words + 1, now_ms);
             while let Some(served) = context.world.followers.served() {

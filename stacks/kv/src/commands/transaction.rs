@@ -5,6 +5,7 @@ use netdyno_resp::Reply;
 use crate::acl::Denial;
 use crate::command::{Command, Context, Waiting};
 use crate::error::Error;
+use crate::held::entry_bytes;
 use crate::session::borrowed;
 use crate::spec::{Flags, Group, Keys};
 
@@ -33,7 +34,7 @@ fn exec(context: &mut Context<'_>, _: &[&[u8]]) -> Result<(), Error> {
         return Err(Error::fixed("ERR EXEC without MULTI"));
     };
     // A watched key that has expired counts as changed.
-    let watched = std::mem::take(&mut context.session()?.watched);
+    let watched = context.session()?.take_watched();
     let db = context.keys.db;
     for (db, key) in &watched {
         context.keys.db = *db;
@@ -107,10 +108,9 @@ fn watch(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         // Removes the key now if it has expired, so that its expiry does not count as a later change.
         context.keys.exists(key);
         context.keys.watch.watch(context.id, db, key);
-        let key: Box<[u8]> = (*key).into();
         let session = context.session()?;
-        if !session.watched.iter().any(|watched| *watched == (db, key.clone())) {
-            session.watched.push((db, key));
+        if session.watched.insert((db, (*key).into())) {
+            session.held.watched += entry_bytes(key);
         }
     }
     context.reply.ok();

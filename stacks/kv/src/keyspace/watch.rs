@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::held::WatchedKey;
 use crate::session::SessionId;
 
 /// Watched keys. Costs one comparison per change while there are none.
@@ -17,7 +18,7 @@ impl Watch {
     }
 
     /// Removes the watches of a session.
-    pub(crate) fn forget(&mut self, session: SessionId, watched: &[(usize, Box<[u8]>)]) {
+    pub(crate) fn forget(&mut self, session: SessionId, watched: &BTreeSet<WatchedKey>) {
         self.touched.remove(&session);
         for (db, key) in watched {
             let Some(keys) = self.keys.get_mut(db) else { continue };
