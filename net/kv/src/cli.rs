@@ -1,9 +1,9 @@
 //! Command-line arguments, and the server settings they resolve to.
 
-use std::fs;
+mod values;
+
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Parser, ValueEnum};
@@ -83,15 +83,15 @@ pub(crate) struct Cli {
     databases: u32,
 
     /// Limit the memory used by keys and values, for example 100mb; 0 means no limit
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = memory)]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = values::memory)]
     maxmemory: String,
 
     /// Limit the memory of all clients' buffers, for example 1gb, by disconnecting the largest; 0 means no limit
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = client_memory)]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = values::client_memory)]
     maxmemory_clients: String,
 
     /// Select which keys to evict at the memory limit
-    #[arg(long, value_name = "POLICY", default_value = "noeviction", value_parser = policy)]
+    #[arg(long, value_name = "POLICY", default_value = "noeviction", value_parser = values::policy)]
     maxmemory_policy: String,
 
     /// Log every write to the append-only file, and replay it on startup
@@ -202,43 +202,6 @@ enum Sync {
     No,
 }
 
-const MEMORY: &str = "a number of bytes with an optional unit kb, mb or gb, for example 100mb";
-
-fn memory(text: &str) -> Result<String, String> {
-    validated("maxmemory", text, MEMORY)
-}
-
-fn client_memory(text: &str) -> Result<String, String> {
-    validated("maxmemory-clients", text, MEMORY)
-}
-
-fn policy(text: &str) -> Result<String, String> {
-    let rule = "noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl";
-    validated("maxmemory-policy", text, rule)
-}
-
-/// A password from an option or environment variable, or else from a file. Empty without either.
-fn secret(option: &str, value: &Option<String>, file: Option<&Path>) -> Result<String, core::Error> {
-    let Some(path) = file else { return Ok(value.clone().unwrap_or_default()) };
-    let invalid = |reason: &str| core::Error::new(format!("{option}: {}: {reason}", path.display()));
-    let metadata = fs::metadata(path).map_err(|error| invalid(&error.to_string()))?;
-    if metadata.permissions().mode() & 0o077 != 0 {
-        return Err(invalid("other users have access to it; use chmod 600"));
-    }
-    let text = fs::read_to_string(path).map_err(|error| invalid(&error.to_string()))?;
-    let password = text.strip_suffix('\n').unwrap_or(&text);
-    if password.is_empty() || password.contains('\n') {
-        return Err(invalid("must contain one line, the password"));
-    }
-    Ok(password.to_owned())
-}
-
-/// Returns the text if the configuration accepts it.
-fn validated(name: &str, text: &str, rule: &str) -> Result<String, String> {
-    let config = core::Config::default().with(name, text);
-    config.map(|_| text.to_owned()).map_err(|_| format!("expected {rule}"))
-}
-
 impl Cli {
     /// The limit on connected clients.
     pub(crate) fn clients(&self) -> usize {
@@ -329,8 +292,10 @@ impl Cli {
             Sync::Everysec => "everysec",
             Sync::No => "no",
         };
-        let requirepass = secret("--requirepass-file", &self.requirepass, self.requirepass_file.as_deref())?;
-        let masterauth = secret("--masterauth-file", &self.masterauth, self.masterauth_file.as_deref())?;
+        let requirepass =
+            values::secret("--requirepass-file", &self.requirepass, self.requirepass_file.as_deref())?;
+        let masterauth =
+            values::secret("--masterauth-file", &self.masterauth, self.masterauth_file.as_deref())?;
         let debug = match self.enable_debug_command {
             DebugCommand::Yes => "yes",
             DebugCommand::No => "no",
@@ -365,6 +330,9 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -257,6 +257,23 @@ fn endless_and_invalid_requests_are_ended() {
     assert_eq!(served.get("/").status, 200);
 }
 
+/// Otherwise it would wait until the time for their requests is over, and all would be closed.
+#[test]
+fn a_request_replaces_a_connection_that_waits_for_its_client() {
+    const CONNECTIONS_MAX: usize = 64;
+    let (bench, _) = with_a_run();
+    let served = Served::start(&bench, &[]);
+    let silent: Vec<TcpStream> = (0..CONNECTIONS_MAX).map(|_| served.connect()).collect();
+    assert_eq!(served.get("/").status, 200);
+    let is_open = |stream: &&TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        (&**stream).read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    assert_eq!(silent.iter().filter(is_open).count(), CONNECTIONS_MAX - 1);
+    let seen = served.end();
+    assert!(seen.stderr.contains("too many connections, and this one waited for its client"), "{seen:?}");
+}
+
 #[test]
 fn the_number_of_followers_is_limited() {
     let bench = Bench::new(&[("one", None)]);

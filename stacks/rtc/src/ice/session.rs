@@ -1,11 +1,11 @@
 //! An ICE session: an agent with one set of credentials, and its limits.
 
 mod asking;
+mod debug;
 mod hmac;
 mod renewal;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -132,19 +132,6 @@ pub(super) struct Session {
     renewed_at: Option<Instant>,
     started_at: Option<Instant>,
     deadline: Option<Instant>,
-}
-
-impl fmt::Debug for Session {
-    /// Without the agent, which contains the passwords of both sides.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("state", &self.agent.state())
-            .field("known", &self.known)
-            .field("mapped", &self.mapped)
-            .field("is_settled", &self.is_settled)
-            .field("is_answered", &self.is_answered)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Session {
