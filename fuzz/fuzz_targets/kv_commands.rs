@@ -4,18 +4,108 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use netdyno_kv_core::{Config, Engine, Timestamp, Outcome, SessionId};
+use netdyno_kv_core::{Config, Engine, Outcome, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, ReplyLimits, ReplyParser, RequestLimits, RequestParser};
 
 /// Names of commands and options, keys and values, from which most arguments are chosen.
 const WORDS: &[&str] = &[
-    "a", "b", "c", "k1", "0", "1", "-1", "2", "3", "10", "-5", "1.5", "inf", "(1", "[a", "+", "-", "*", "#1", "u8", "i64", "x*", "",
-    "9223372036854775807", "-9223372036854775808", "a long value that has to stand in an allocation of its own, as long as this",
-    "NX", "XX", "GT", "LT", "CH", "INCR", "EX", "PX", "PXAT", "KEEPTTL", "GET", "SET", "COUNT", "MATCH", "LIMIT", "BY", "STORE",
-    "WITHSCORES", "BYSCORE", "BYLEX", "REV", "LEFT", "RIGHT", "MIN", "MAX", "WEIGHTS", "AGGREGATE", "SUM", "RANK", "MAXLEN",
-    "BEFORE", "AFTER", "BIT", "BYTE", "AND", "NOT", "INCRBY", "OVERFLOW", "SAT", "FAIL", "IDX", "LEN", "ALPHA", "DESC", "REPLACE",
-    "DB", "TYPE", "string", "ID", "LIST", "KILL", "SETNAME", "SETUSER", "u", "on", "nopass", "+@all", "-get", "~k*", "default",
-    "maxmemory", "20000", "allkeys-lru", "volatile-ttl", "RESETSTAT", "PAUSE", "UNPAUSE", "REPLY", "OFF", "SKIP", "ON",
+    "a",
+    "b",
+    "c",
+    "k1",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "10",
+    "-5",
+    "1.5",
+    "inf",
+    "(1",
+    "[a",
+    "+",
+    "-",
+    "*",
+    "#1",
+    "u8",
+    "i64",
+    "x*",
+    "",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "a long value that has to stand in an allocation of its own, as long as this",
+    "NX",
+    "XX",
+    "GT",
+    "LT",
+    "CH",
+    "INCR",
+    "EX",
+    "PX",
+    "PXAT",
+    "KEEPTTL",
+    "GET",
+    "SET",
+    "COUNT",
+    "MATCH",
+    "LIMIT",
+    "BY",
+    "STORE",
+    "WITHSCORES",
+    "BYSCORE",
+    "BYLEX",
+    "REV",
+    "LEFT",
+    "RIGHT",
+    "MIN",
+    "MAX",
+    "WEIGHTS",
+    "AGGREGATE",
+    "SUM",
+    "RANK",
+    "MAXLEN",
+    "BEFORE",
+    "AFTER",
+    "BIT",
+    "BYTE",
+    "AND",
+    "NOT",
+    "INCRBY",
+    "OVERFLOW",
+    "SAT",
+    "FAIL",
+    "IDX",
+    "LEN",
+    "ALPHA",
+    "DESC",
+    "REPLACE",
+    "DB",
+    "TYPE",
+    "string",
+    "ID",
+    "LIST",
+    "KILL",
+    "SETNAME",
+    "SETUSER",
+    "u",
+    "on",
+    "nopass",
+    "+@all",
+    "-get",
+    "~k*",
+    "default",
+    "maxmemory",
+    "20000",
+    "allkeys-lru",
+    "volatile-ttl",
+    "RESETSTAT",
+    "PAUSE",
+    "UNPAUSE",
+    "REPLY",
+    "OFF",
+    "SKIP",
+    "ON",
 ];
 
 #[derive(Debug, Arbitrary)]
@@ -45,7 +135,10 @@ fn names() -> Vec<String> {
     let session = engine.open(now, "names");
     engine.execute(now, session, &[b"COMMAND", b"LIST"], &mut out);
     let text = String::from_utf8_lossy(&out).into_owned();
-    text.split("\r\n").filter(|line| !line.is_empty() && !line.starts_with(['$', '*'])).map(str::to_owned).collect()
+    text.split("\r\n")
+        .filter(|line| !line.is_empty() && !line.starts_with(['$', '*']))
+        .map(str::to_owned)
+        .collect()
 }
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
@@ -96,7 +189,8 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
     // Replaying the log yields the same number of keys.
     let mut again = Engine::new(Config::default(), 8);
     let session = again.open(now, "log");
-    let (mut parser, mut args, mut rest) = (RequestParser::new(RequestLimits::default()), Args::default(), &log[..]);
+    let (mut parser, mut args, mut rest) =
+        (RequestParser::new(RequestLimits::default()), Args::default(), &log[..]);
     while let Ok(Progress::Complete(bytes)) = parser.parse(rest, &mut args) {
         let words: Vec<&[u8]> = args.iter(rest).collect();
         let mut out = Vec::new();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use netdyno_kv_core::{Config, Engine, Loader, Timestamp, RdbError};
+use netdyno_kv_core::{Config, Engine, Loader, RdbError, Timestamp};
 
 const NOW: Timestamp = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
 
