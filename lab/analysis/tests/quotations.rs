@@ -179,7 +179,7 @@ fn numbers_of(statement: &str) -> Vec<String> {
     words.filter(is_number).map(|word| word.replace(',', "")).collect()
 }
 
-/// What differs between the claims of an article and their source.
+/// The differences between the claims of an article and their source.
 fn differences(article: &Article, source: &Source) -> Vec<String> {
     let mut wrong = Vec::new();
     if article.id != source.article || !article.title.starts_with(&source.title) {

@@ -41,13 +41,13 @@ impl Standing {
     /// Progress of a question about a range and a published ratio, with these log ratios so far.
     #[must_use]
     pub(super) fn new(region: Region, size: Option<Size>, logs: &[f64], alpha: f64) -> Standing {
-        let bounded = |log: f64| log.is_finite().then(|| log.exp());
-        let ends = interval(logs, alpha).map(|i| (bounded(i.low), bounded(i.high)));
-        let is_open = |test: &dyn Fn(Option<f64>, Option<f64>) -> Finding| {
-            !ends.as_ref().is_ok_and(|&(low, high)| test(low, high) != Finding::Open)
-        };
-        let claim = is_open(&|low, high| region.finding(low, high)).then(|| region.needs(logs, alpha));
-        let size = size.filter(|size| is_open(&|low, high| size.finding(low, high)));
+        // Without an interval, nothing is decided, as with an unbounded one.
+        let (low, high) = interval(logs, alpha).map_or((None, None), |interval| {
+            let (_, low, high) = interval.ratios();
+            (low, high)
+        });
+        let claim = (region.finding(low, high) == Finding::Open).then(|| region.needs(logs, alpha));
+        let size = size.filter(|size| size.finding(low, high) == Finding::Open);
         let size = size.map(|size| size.needs(logs, alpha));
         match (claim, size) {
             (None, None) => Standing::Closed,
