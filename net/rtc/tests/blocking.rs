@@ -411,7 +411,7 @@ fn a_certificate_that_is_kept() {
     let fingerprints = [0, 1].map(|_| {
         let (here, there) =
             (endpoint(), Endpoint::bind("127.0.0.1:0".parse().unwrap(), with(&kept)).unwrap());
-        let (offerer, _answerer, channel, _) = pair(&here, &there);
+        let (offerer, _answerer, channel, _other) = pair(&here, &there);
         channel.wait_open().unwrap();
         offerer.wait_connected().unwrap();
         let der = offerer.remote_certificate().unwrap();
