@@ -8,7 +8,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::Listener;
-use super::limits::{LONG_BYTES, LONG_FIRST_BYTES, LONG_READ_BYTES, OWN_READ_BYTES, SHORT_READS};
+use super::limits::{
+    LONG_BYTES, LONG_FIRST_BYTES, LONG_READ_BYTES, OWN_READ_BYTES, SHORT_READS, UNSENT_ROOM_BYTES,
+};
 use super::pool::Pool;
 
 /// Phase of a connection.
@@ -274,10 +276,10 @@ impl Output {
         self.sent += count;
         if self.sent == self.bytes.len() {
             self.give_back(pool);
-        } else if self.sent > self.bytes.len() / 2 {
-            self.bytes.drain(..self.sent);
-            self.released -= self.sent;
-            self.sent = 0;
+        } else {
+            let from = trim(&mut self.bytes, self.sent);
+            self.released -= self.sent - from;
+            self.sent = from;
         }
     }
 
@@ -301,6 +303,19 @@ impl Output {
     }
 }
 
+/// Removes the bytes that the socket accepted if they are more than half. Returns where the rest begins. The peer decides when
+/// the rest is sent, so it keeps little more room than it needs.
+pub(super) fn trim(bytes: &mut Vec<u8>, sent: usize) -> usize {
+    if sent <= bytes.len() / 2 {
+        return sent;
+    }
+    bytes.drain(..sent);
+    if bytes.capacity() > UNSENT_ROOM_BYTES.max(4 * bytes.len()) {
+        bytes.shrink_to_fit();
+    }
+    0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,6 +336,16 @@ mod tests {
         assert_eq!((input.own(), input.start), (&b" more!"[..], 0));
         input.consume(100, &mut pool);
         assert!(input.is_empty() && input.own.capacity() == 0 && pool.len() == 1);
+    }
+
+    #[test]
+    fn an_unsent_rest_holds_no_more_than_itself() {
+        let (mut pool, mut output) = (Pool::default(), Output::default());
+        output.append(&mut pool).resize(1 << 20, 1);
+        output.release(&mut pool);
+        output.advance((1 << 20) - 1000, &mut pool);
+        assert_eq!(output.len(), 1000);
+        assert!(output.bytes.capacity() <= UNSENT_ROOM_BYTES, "{}", output.bytes.capacity());
     }
 
     #[test]

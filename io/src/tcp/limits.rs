@@ -22,6 +22,8 @@ pub(super) const TURN_CONNECTIONS: usize = 512;
 pub(super) const TURN_ACCEPTS: usize = 64;
 /// Most kernel events per wait.
 pub(super) const TURN_EVENTS: usize = 512;
+/// Capacity that an unsent rest of output keeps for more output.
+pub(super) const UNSENT_ROOM_BYTES: usize = 64 << 10;
 /// Most free buffers kept for reuse.
 pub(super) const POOL_BUFFERS: usize = 1024;
 /// Their total capacity; more returns to the allocator.

@@ -4,7 +4,9 @@ use netdyno_io::tcp::Key;
 use netdyno_kv_core::{Engine, Outcome, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser, SHORT_ARGUMENTS};
 
-use crate::limits::{AHEAD_ARGUMENTS, AHEAD_COMMANDS, KEPT_WORDS, REPLY_BYTES_PER_ITERATION};
+use crate::limits::{
+    AHEAD_ARGUMENTS, AHEAD_COMMANDS, ARGUMENTS_PER_COMMAND, KEPT_WORDS, REPLY_BYTES_PER_ITERATION,
+};
 
 /// The state of a client.
 #[derive(Debug)]
@@ -101,9 +103,9 @@ impl Client {
         self.update_authentication(engine);
         let ahead = engine.prefetch_pays(self.session);
         let mut batch = engine.batch(now, self.session);
-        let mut commands = 0;
-        for command in 0..most_commands {
-            commands = command;
+        // A command with many arguments counts as several.
+        let (mut commands, mut command) = (0, 0);
+        while commands < most_commands {
             if output.len() - start > REPLY_BYTES_PER_ITERATION {
                 break;
             }
@@ -129,8 +131,10 @@ impl Client {
                     }
                 }
                 if scratch.args.is_empty() {
+                    commands += 1;
                     continue;
                 }
+                commands += scratch.args.len() / ARGUMENTS_PER_COMMAND;
                 if let Some(args) = scratch.args.in_input(rest) {
                     words.clear();
                     words.extend(args);
@@ -144,6 +148,7 @@ impl Client {
                     batch.execute(&words, output)
                 }
             };
+            (commands, command) = (commands + 1, command + 1);
             match outcome {
                 Outcome::Continue => {}
                 Outcome::Blocked => {

@@ -46,6 +46,10 @@ pub(crate) const KEPT_CLEAR_BYTES: usize = 1 << 10;
 /// Commands of one client per iteration.
 pub(crate) const COMMANDS_PER_ITERATION: usize = 1024;
 
+/// Commands of all clients per iteration; after them, clients with commands left over wait for the next one, and others
+/// execute [`FEW_COMMANDS`]. This bounds the duration of an iteration, however many clients send many commands.
+pub(crate) const COMMANDS_OF_ALL_PER_ITERATION: usize = 1024;
+
 /// Commands of one client per iteration, and number of such clients, if they have more commands left over and
 /// clients with few commands are active. This bounds the latency of the latter.
 pub(crate) const COMMANDS_PER_SHARED_ITERATION: usize = 16;
@@ -57,6 +61,9 @@ pub(crate) const FEW_COMMANDS: usize = 64;
 /// Iterations in which such a client counts as active after its last command.
 pub(crate) const SHARED_ITERATIONS: u32 = 64;
 
+/// A command with this many arguments counts as two, with twice as many as three.
+pub(crate) const ARGUMENTS_PER_COMMAND: usize = 8;
+
 /// Commands of one client whose keys are prefetched before execution, and the maximum number of arguments of
 /// such a command.
 pub(crate) const AHEAD_COMMANDS: usize = 16;
@@ -65,8 +72,11 @@ pub(crate) const AHEAD_ARGUMENTS: usize = 16;
 /// Bytes of replies to one client per iteration, not counting the last reply.
 pub(crate) const REPLY_BYTES_PER_ITERATION: usize = 256 << 10;
 
+/// Bytes of replies to all clients per iteration; after them, the output is sent before other clients are served.
+pub(crate) const REPLY_BYTES_OF_ALL_PER_ITERATION: usize = 4 << 20;
+
 /// Received bytes that are not executed yet; above this limit the client's socket is not read.
-pub(crate) const UNEXECUTED_INPUT_BYTES: usize = 1 << 20;
+pub(crate) const UNEXECUTED_INPUT_BYTES: usize = 16 << 10;
 
 /// Stalled clients checked per iteration.
 pub(crate) const STALLED_PER_ITERATION: usize = 64;

@@ -6,6 +6,7 @@
 
 mod figures;
 mod lead;
+mod letters;
 mod pauses;
 
 use std::collections::VecDeque;
@@ -23,8 +24,9 @@ use crate::clients::Clients;
 use crate::departures::Departures;
 use crate::journal::Journal;
 use crate::limits::{
-    COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS, IDLE_PER_ITERATION,
-    LARGE_OUTPUT_BYTES, OUTPUT_SIZES_PER_ITERATION, SHARED_CLIENTS, SHARED_ITERATIONS, STALLED_INTERVAL,
+    COMMANDS_OF_ALL_PER_ITERATION, COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS,
+    IDLE_PER_ITERATION, LARGE_OUTPUT_BYTES, OUTPUT_SIZES_PER_ITERATION, REPLY_BYTES_OF_ALL_PER_ITERATION,
+    SHARED_CLIENTS, SHARED_ITERATIONS, STALLED_INTERVAL,
 };
 use crate::refusals;
 use crate::replica::Replica;
@@ -61,6 +63,9 @@ pub(crate) struct Worker {
     is_contended: bool,
     /// Iterations in which clients with commands left over leave time for the others.
     shared_iterations: u32,
+    /// Commands executed in this iteration, and bytes of their replies.
+    executed: usize,
+    replied: usize,
     /// Where the search for idle clients continues.
     idle_at: usize,
 }
@@ -99,6 +104,8 @@ impl Worker {
             keepalive_s: None,
             is_contended: false,
             shared_iterations: 0,
+            executed: 0,
+            replied: 0,
             idle_at: 0,
         }
     }
@@ -140,7 +147,7 @@ impl Worker {
 
     /// The time until the next scheduled work.
     fn timeout(&self) -> Option<Duration> {
-        if self.clients.has_queued() {
+        if self.clients.has_queued() || !self.events.received.is_empty() {
             return Some(Duration::ZERO);
         }
         let until = |at: u64| Duration::from_millis(at.saturating_sub(self.shared.clock.now().unix_ms));
@@ -214,19 +221,25 @@ impl Worker {
         self.limit_client_memory(core);
         self.open_and_close(core, now);
         self.serve_queued(core, now);
-        let most_commands =
-            if self.shared_iterations > 0 { FEW_COMMANDS + 1 } else { COMMANDS_PER_ITERATION };
         let mut received = std::mem::take(&mut self.events.received);
-        for key in received.drain(..) {
+        let mut served = 0;
+        for &key in &received {
+            if self.replied >= REPLY_BYTES_OF_ALL_PER_ITERATION {
+                break;
+            }
+            served += 1;
             let Some(client) = self.clients.get_mut(key) else { continue };
             client.active_ms = now.monotonic_us / 1000;
             if client.blocked || client.queued || client.stalled {
                 self.limit_input(key);
                 self.note_buffers(core, key);
             } else {
-                self.serve(core, now, key, most_commands);
+                let is_shared = self.shared_iterations > 0 || self.executed >= COMMANDS_OF_ALL_PER_ITERATION;
+                self.serve(core, now, key, if is_shared { FEW_COMMANDS + 1 } else { COMMANDS_PER_ITERATION });
             }
         }
+        // The others are the first in the next iteration.
+        received.drain(..served);
         self.events.received = received;
         let configured = core.engine.take_configured();
         if !configured.is_empty() {
@@ -275,6 +288,7 @@ impl Worker {
 
     /// Serves clients with commands left over. While clients with few commands are active, only some of them.
     fn serve_queued(&mut self, core: &mut Core, now: Timestamp) {
+        (self.executed, self.replied) = (0, 0);
         let queued = self.clients.queued();
         self.is_contended = queued > 0;
         self.shared_iterations = self.shared_iterations.saturating_sub(1);
@@ -283,6 +297,11 @@ impl Worker {
             false => (queued, COMMANDS_PER_ITERATION),
         };
         for _ in 0..most {
+            if self.executed >= COMMANDS_OF_ALL_PER_ITERATION
+                || self.replied >= REPLY_BYTES_OF_ALL_PER_ITERATION
+            {
+                return;
+            }
             let Some(key) = self.clients.next_queued() else { return };
             self.serve(core, now, key, commands);
         }
@@ -297,8 +316,11 @@ impl Worker {
         }
         let logged = core.engine.take_log().len();
         let (input, output) = self.wire.buffers(key);
+        let written = output.len();
         let (consumed, commands, end) =
-            client.serve(&mut core.engine, now, (input, output), &mut self.scratch, most_commands);
+            client.serve(&mut core.engine, now, (input, &mut *output), &mut self.scratch, most_commands);
+        self.executed += commands;
+        self.replied += output.len() - written;
         if self.is_contended && end == End::Hungry && (1..=FEW_COMMANDS).contains(&commands) {
             self.shared_iterations = SHARED_ITERATIONS;
         }
@@ -372,54 +394,6 @@ impl Worker {
             core.engine.close(client.session);
             core.feed.forget(client.session);
             self.shared.dismiss();
-        }
-    }
-
-    /// Delivers the engine's output to the threads of its clients.
-    fn deliver(&mut self, core: &mut Core) {
-        while let Some((session, output)) = core.engine.poll_output() {
-            let Some(owner) = core.owners.get(&session).copied() else { continue };
-            if owner.thread == self.index {
-                self.send(core, owner.key, output);
-            } else {
-                self.shared.posts[owner.thread].push(owner.key, output);
-                self.to_wake[owner.thread] = true;
-            }
-        }
-    }
-
-    fn take_letters(&mut self, core: &mut Core) {
-        let mut letters = std::mem::take(&mut self.letters);
-        self.shared.posts[self.index].collect(&mut letters);
-        for (key, output) in letters.drain(..) {
-            self.send(core, key, output);
-        }
-        self.letters = letters;
-    }
-
-    /// Sends a message, or the reply of a blocking command.
-    fn send(&mut self, core: &mut Core, key: Key, output: Output) {
-        let Some(client) = self.clients.get_mut(key) else { return };
-        match output {
-            Output::Bytes(bytes) => {
-                if self.wire.pending_output(key) + bytes.len() > self.shared.limits.unread_message_bytes {
-                    core.engine.count_unread_output();
-                    return self.close(core, key, false);
-                }
-                self.wire.output(key).extend_from_slice(&bytes);
-                client.receives_messages = true;
-                self.note_buffers(core, key);
-            }
-            Output::Resume(bytes) => {
-                client.blocked = false;
-                self.wire.output(key).extend_from_slice(&bytes);
-                self.clients.queue(key);
-            }
-            Output::Close(bytes) => {
-                self.wire.output(key).extend_from_slice(&bytes);
-                self.close(core, key, true);
-            }
-            Output::Abort => self.close(core, key, false),
         }
     }
 

@@ -24,12 +24,13 @@ impl Session {
 }
 
 impl Sessions {
-    /// Sets the sizes of a session's unexecuted input and unread output.
+    /// Sets the sizes of a session's unexecuted input and unread output. What replicas and the primary hold has limits
+    /// of its own and does not count towards that of clients.
     #[inline]
     pub(crate) fn note_waiting(&mut self, id: SessionId, unread: usize, unsent: usize) {
         let Some(session) = self.get_mut(id).filter(|session| !session.closing) else { return };
         (session.unread, session.unsent) = (unread, unsent);
-        let held = session.held_bytes();
+        let held = if session.is_primary || session.is_replica { 0 } else { session.held_bytes() };
         let before = mem::replace(&mut session.held.counted, held);
         self.held_bytes = self.held_bytes - before + held;
     }
@@ -52,20 +53,17 @@ impl World {
     }
 
     /// Disconnects clients until the others hold no more than `maxmemory-clients`, those that hold most first.
-    /// Replicas, the primary and clients with `CLIENT NO-EVICT` are exempt.
+    /// Clients with `CLIENT NO-EVICT` are exempt.
     pub(crate) fn evict_clients(&mut self) {
         if !self.exceeds_client_memory() {
             return;
         }
-        let is_exempt = |session: &Session| {
-            let follows = self.followers.get(session.id).is_some_and(|follower| follower.follows);
-            session.no_evict || session.is_primary || session.closing || follows
-        };
-        let clients = self.sessions.iter().filter(|session| !is_exempt(session));
+        let holds = |session: &&Session| session.held.counted > 0 && !session.no_evict && !session.closing;
+        let clients = self.sessions.iter().filter(holds);
         let mut clients: Vec<_> = clients.map(|session| (session.held.counted, session.id)).collect();
         clients.sort_unstable_by_key(|(bytes, _)| Reverse(*bytes));
-        for (bytes, id) in clients {
-            if bytes == 0 || !self.exceeds_client_memory() {
+        for (_, id) in clients {
+            if !self.exceeds_client_memory() {
                 return;
             }
             self.sessions.refusals.evicted += 1;

@@ -168,6 +168,8 @@ pub(crate) struct Session {
     pub(crate) unrestricted: bool,
     /// The session applies the changes of a primary.
     pub(crate) is_primary: bool,
+    /// The session is a replica that has requested the changes (PSYNC).
+    pub(crate) is_replica: bool,
     pub(crate) transaction: Option<Box<Transaction>>,
     pub(crate) watched: BTreeSet<WatchedKey>,
     pub(crate) channels: BTreeSet<Box<[u8]>>,
@@ -254,6 +256,7 @@ impl Sessions {
             authenticated: true,
             unrestricted: true,
             is_primary: false,
+            is_replica: false,
             transaction: None,
             watched: BTreeSet::new(),
             channels: BTreeSet::new(),

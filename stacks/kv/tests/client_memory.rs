@@ -140,6 +140,20 @@ fn exempt_clients_are_not_disconnected() {
     assert!(engine.exceeds_client_memory());
 }
 
+/// What a replica has not read has a limit of its own. Otherwise a slow replica would disconnect all clients.
+#[test]
+fn replicas_do_not_count() {
+    let mut engine = engine();
+    let [replica, client] = ["replica", "client"].map(|peer| engine.open(START, peer));
+    run(&mut engine, replica, &[b"REPLCONF", b"capa", b"eof"]);
+    run(&mut engine, replica, &[b"PSYNC", b"?", b"-1"]);
+    engine.note_waiting(replica, 0, LARGE);
+    engine.note_waiting(client, 1000, 0);
+    assert!(!engine.exceeds_client_memory());
+    engine.evict_clients();
+    assert_eq!(outputs(&mut engine), []);
+}
+
 /// A message queue above its limit is not sent: the client may not read.
 #[test]
 fn too_many_messages_in_one_iteration_abort_the_subscriber() {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, sockopt};
 
 use self::sys::{Chunk, Completion, Ring, Sent};
-use super::connection::{Phase, Read, Window};
+use super::connection::{Phase, Read, Window, trim};
 use super::limits::{TURN_EVENTS, URING_ACCEPT_ROOM};
 use super::listener::{Accepted, Listener, classify_error, peer_of};
 use super::shared::Shared;
@@ -226,14 +226,15 @@ impl Uring {
 
     fn sent(&mut self, shared: &mut Shared, key: Key, sent: Sent) {
         let Some(connection) = shared.table.get_mut(key) else { return };
-        let Sent { buffer, from, count } = sent;
+        let Sent { mut buffer, from, count } = sent;
         let held = connection.output.in_flight;
         connection.output.in_flight = 0;
         match count {
             Ok(count) if count < held && connection.phase != Phase::Dead => {
                 connection.output.in_flight = held - count;
+                let from = trim(&mut buffer, from + count);
                 let socket = connection.socket.as_fd();
-                self.ring.send(socket, key.index() as u32, buffer, from + count);
+                self.ring.send(socket, key.index() as u32, buffer, from);
             }
             Ok(_) => {
                 shared.pool.put(buffer);

@@ -1,12 +1,12 @@
 //! Network namespaces for tests, since there is only one port 3610.
-#![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used, unreachable_pub)]
 
+mod alone;
 #[cfg(target_os = "linux")]
 pub(crate) mod peer;
 
 use std::io::Read;
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use netdyno_echonet::Settings;
@@ -14,46 +14,13 @@ use netdyno_echonet::core::{
     Access, ClassCode, ControllerConfig, Description, Eoj, Epc, NodeSettings, ObjectDescription,
 };
 
-/// Set in the process inside the namespace.
-const INSIDE: &str = "NETDYNO_ECHONET_INSIDE";
+pub(crate) use alone::{alone, alone_with, skip};
 
 /// The experimental manufacturer code.
 pub(crate) const MAKER: [u8; 3] = [0xFF, 0xFF, 0xFE];
 
 /// The mono-functional lighting.
 pub(crate) const LIGHT: Eoj = ClassCode(0x0291).instance(1);
-
-/// Reports a missing requirement; fails if all tests are mandatory.
-pub(crate) fn skip(why: &str) {
-    assert!(std::env::var_os("NETDYNO_REQUIRE").is_none_or(|all| all != "all"), "needs {why}");
-    println!("skipped: needs {why}");
-}
-
-/// Runs the test with this name in a separate process and network namespace with loopback up. `setup` is a
-/// shell command that runs there first.
-pub(crate) fn alone_with(name: &str, setup: &str, test: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        return test();
-    }
-    let script = format!("ip link set lo up && {setup} && exec \"$0\" \"$@\"");
-    let can = Command::new("unshare").args(["-rn", "sh", "-c", "ip link set lo up"]).output();
-    if !can.is_ok_and(|can| can.status.success()) {
-        return skip("unshare (util-linux) and ip (iproute2), and user namespaces or root");
-    }
-    let status = Command::new("unshare")
-        .args(["-rn", "sh", "-c", &script])
-        .arg(std::env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture", "--include-ignored"])
-        .env(INSIDE, "1")
-        .status()
-        .unwrap();
-    assert!(status.success(), "{name}, in a network of its own: {status}");
-}
-
-/// Like [`alone_with`], with loopback only.
-pub(crate) fn alone(name: &str, test: impl FnOnce()) {
-    alone_with(name, "true", test);
-}
 
 /// Loopback, at one address.
 pub(crate) fn at(address: &str) -> Settings {

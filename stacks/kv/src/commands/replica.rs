@@ -154,6 +154,7 @@ fn synchronise(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
         let next = crate::number::integer(args[2]).and_then(|next| u64::try_from(next).ok());
         let asked = next.map(|next| (String::from_utf8_lossy(args[1]).into_owned(), next));
         context.world.followers.asked.push((id, asked));
+        context.session()?.is_replica = true;
         context.world.host.request(HostRequest::ServeReplicas);
     }
     Ok(())
