@@ -1,10 +1,13 @@
 //! Keeps idle CPUs awake, to exclude wake-up latency.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
+
+use nix::unistd::gettid;
 
 use super::ArenaError;
 use super::hierarchy::{Hierarchy, hierarchies};
@@ -17,6 +20,10 @@ const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 /// The driver of the CPU idle states.
 const DRIVER_FILE: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 
+/// Whether the scheduler divides CPU time between sessions first (sched(7), autogrouping). Contenders have sessions of their
+/// own, so the priority of a thread of ours does not count against them.
+const AUTOGROUP_FILE: &str = "/proc/sys/kernel/sched_autogroup_enabled";
+
 /// While this value exists, idle CPUs poll for work instead of entering an idle state.
 #[derive(Debug)]
 pub struct Awake(Way);
@@ -28,8 +35,13 @@ enum Way {
     Request(#[expect(dead_code, reason = "valid while open")] File),
     /// A thread on each CPU that runs when nothing else does. Without a driver, an idle CPU halts, and a halted virtual CPU is
     /// woken by the hypervisor.
-    Polling { has_ended: Arc<AtomicBool>, threads: Vec<JoinHandle<()>> },
+    Polling { has_ended: Arc<AtomicBool>, threads: Vec<JoinHandle<()>>, group: Option<IdleGroup> },
 }
+
+/// A cgroup of the CPU controller that is idle (`cpu.idle`): its threads run when no thread outside is runnable. Removed on
+/// drop.
+#[derive(Debug)]
+struct IdleGroup(PathBuf);
 
 impl Awake {
     /// Requests polling from the kernel, or polls by threads of idle priority on a machine without a driver of idle states.
@@ -52,22 +64,36 @@ impl Awake {
     }
 
     fn poll() -> Result<Awake, ArenaError> {
-        if hierarchies().iter().any(shares_cpu_time) {
-            return Err(invalid(
-                "no driver of CPU idle states here, and this cgroup shares the CPU controller with that of contenders, so that \
-                 polling would take CPU time from them; run netdyno in the root cgroup or in a container"
-                    .to_owned(),
-            ));
+        let hierarchies = hierarchies();
+        let group = hierarchies.iter().filter(|one| one.has_controller("cpu")).find_map(IdleGroup::below);
+        let refused = |reason: &str| {
+            Err(invalid(format!(
+                "no driver of CPU idle states here, and {reason}, so that polling would take CPU time from contenders"
+            )))
+        };
+        if hierarchies.iter().any(shares_cpu_time) {
+            return refused(
+                "this cgroup shares the CPU controller with theirs (run netdyno in the root cgroup or in a container)",
+            );
         }
+        if group.is_none() && fs::read_to_string(AUTOGROUP_FILE).is_ok_and(|text| text.trim() != "0") {
+            return refused(
+                "the scheduler groups threads by session (sysctl -w kernel.sched_autogroup_enabled=0)",
+            );
+        }
+        let tasks = group.as_ref().map(|group| group.0.join("tasks"));
         let cpus = allowed_cpus().map_err(|e| invalid(format!("the CPUs of this process: {e}")))?;
         let has_ended = Arc::new(AtomicBool::new(false));
-        let mut awake = Self(Way::Polling { has_ended: Arc::clone(&has_ended), threads: Vec::new() });
+        let mut awake = Self(Way::Polling { has_ended: Arc::clone(&has_ended), threads: Vec::new(), group });
         for cpu in cpus {
-            let has_ended = Arc::clone(&has_ended);
+            let (has_ended, tasks) = (Arc::clone(&has_ended), tasks.clone());
             let thread = std::thread::Builder::new().name(format!("awake-{cpu}")).spawn(move || {
-                if schedule_when_idle().is_ok() && pin_self(&[cpu]).is_ok() {
+                let joined = tasks.is_none_or(|tasks| join(&tasks).is_ok());
+                if joined && schedule_when_idle().is_ok() && pin_self(&[cpu]).is_ok() {
+                    // A thread that only spins would keep the CPU for a whole time slice now and then. One that yields gives it
+                    // back at once.
                     while !has_ended.load(Ordering::Relaxed) {
-                        std::hint::spin_loop();
+                        std::thread::yield_now();
                     }
                 }
             });
@@ -82,11 +108,37 @@ impl Awake {
 
 impl Drop for Awake {
     fn drop(&mut self) {
-        if let Way::Polling { has_ended, threads } = &mut self.0 {
+        if let Way::Polling { has_ended, threads, group } = &mut self.0 {
             has_ended.store(true, Ordering::Relaxed);
             threads.drain(..).for_each(|thread| drop(thread.join()));
+            // Empty now, so that it can be removed.
+            drop(group.take());
         }
     }
+}
+
+impl IdleGroup {
+    /// Creates one below this process's cgroup in the hierarchy; `None` if that is not permitted.
+    fn below(hierarchy: &Hierarchy) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = hierarchy.places().first()?.join(format!("netdyno-awake-{}-{number}", std::process::id()));
+        fs::create_dir(&path).ok()?;
+        let group = Self(path);
+        fs::write(group.0.join("cpu.idle"), "1").ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for IdleGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Moves the calling thread into the cgroup with this file.
+fn join(tasks: &Path) -> io::Result<()> {
+    fs::write(tasks, gettid().to_string())
 }
 
 fn invalid(rule: String) -> ArenaError {
@@ -125,7 +177,7 @@ mod tests {
     #[test]
     fn polling_threads_have_idle_priority_and_end() {
         let Ok(awake) = Awake::poll() else {
-            println!("skipped: this cgroup shares the CPU controller");
+            println!("skipped: polling would take CPU time from others");
             return;
         };
         let cpus = allowed_cpus().unwrap().len();
@@ -133,7 +185,17 @@ mod tests {
         while policies("awake-").iter().filter(|policy| **policy == idle).count() < cpus {
             std::thread::yield_now();
         }
+        let group = match &awake.0 {
+            Way::Polling { group: Some(group), .. } => group.0.clone(),
+            _ => PathBuf::new(),
+        };
+        if group.is_dir() {
+            let idle = fs::read_to_string(group.join("cpu.idle")).unwrap();
+            let tasks = fs::read_to_string(group.join("tasks")).unwrap();
+            assert_eq!((idle.trim(), tasks.lines().count()), ("1", cpus));
+        }
         drop(awake);
         assert_eq!(policies("awake-"), [""; 0]);
+        assert!(!group.exists());
     }
 }
