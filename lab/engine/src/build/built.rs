@@ -49,6 +49,11 @@ fn not_counted() -> CodeLines {
     CodeLines::not_measured("the build is older than the count of lines")
 }
 
+/// The value where netdyno was built without the feature that counts.
+pub(super) fn not_countable() -> CodeLines {
+    CodeLines::not_measured("netdyno was built without the feature \"lines\"")
+}
+
 /// A finished build.
 #[derive(Debug, Clone)]
 pub struct Built {
@@ -117,7 +122,8 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The record of a complete build with this key.
+/// The record of a complete build with this key. A build whose lines could not be counted is incomplete for a netdyno that
+/// counts them.
 pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Option<Record> {
     let record = read_any_record(entry)?;
     let whole = match contender.build.tool {
@@ -128,7 +134,8 @@ pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Opt
         Tool::Pip => pip::python(entry).is_file(),
         Tool::System => true,
     };
-    (record.key == key && whole).then_some(record)
+    let counted = cfg!(not(feature = "lines")) || record.lines != not_countable();
+    (record.key == key && whole && counted).then_some(record)
 }
 
 /// The record of a build, even if its files are incomplete.

@@ -247,7 +247,7 @@ impl Builder {
 
 #[cfg(not(feature = "lines"))]
 fn count_lines(_: &Contender, _: &Result<Vec<package::Package>, String>) -> CodeLines {
-    CodeLines::not_measured("netdyno was built without the feature \"lines\"")
+    built::not_countable()
 }
 
 fn lock_path(work: &Path, name: &str) -> PathBuf {

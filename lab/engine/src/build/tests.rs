@@ -100,6 +100,19 @@ fn each_state_of_the_sources_is_built_once() {
     assert_eq!((output(&changed), output(&built)), ("two\n".to_owned(), "one\n".to_owned()));
 }
 
+#[cfg(feature = "lines")]
+#[test]
+fn a_build_by_a_netdyno_that_counts_no_lines_is_repeated() {
+    let repository = Repository::cargo("fn main() {}");
+    let built = repository.build().unwrap();
+    let record = Record { lines: built::not_countable(), ..built.record.clone() };
+    write_whole(built.dir.parent().unwrap(), built::RECORD, &record).unwrap();
+    let again = repository.build().unwrap();
+    assert!(!again.cached);
+    assert_eq!(again.record.lines, built.record.lines);
+    assert!(repository.build().unwrap().cached);
+}
+
 #[test]
 fn the_expected_duration_is_that_of_the_last_build_or_the_manifest() {
     let mut repository = Repository::cargo("fn main() {}");
