@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdicts::{self, Judge};
@@ -19,7 +18,8 @@ use netdyno_stats::{Unit, confidence_sequence};
 
 /// Effects in a matrix of two roles: a figure is the product of the mean of all pairs, the effects of its two contenders, and their
 /// interaction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effects {
     /// Parameters of the cells.
     pub params: BTreeMap<String, serde_json::Value>,
@@ -34,7 +34,8 @@ pub struct Effects {
 }
 
 /// Effect of one contender, or interaction of a pair.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
     /// The contender or the pair, by role.
     pub of: BTreeMap<String, String>,

@@ -1,6 +1,5 @@
 //! Offered load: whether a cell sustained it. All figures come from the store.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::median;
@@ -16,7 +15,8 @@ const STALL_S: f64 = 0.010;
 const IN_FLIGHT_MAX: f64 = 0.1;
 
 /// Offered and achieved load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// Offered, per second.
     pub offered: f64,

@@ -99,7 +99,8 @@ impl AtMost {
 }
 
 /// The expected content of `verified`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
     /// The XOR of the messages' SHA-256, as 64 lower-case hex digits.
     pub digest: String,

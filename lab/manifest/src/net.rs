@@ -1,9 +1,8 @@
 //! The network of a trial.
 
 /// The network of a trial.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
     /// A private network namespace with a loopback for all roles.
@@ -27,7 +26,8 @@ impl std::fmt::Display for Net {
 
 /// The connection between two namespaces: a veth pair or, with delay or loss, two TUN devices between which the lab
 /// relays packets, since the kernel may lack netem.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Link {
     /// Of both ends; 1500 for Ethernet.

@@ -15,8 +15,10 @@ mod session;
 #[cfg(test)]
 mod session_tests;
 
+#[cfg(feature = "schema")]
+pub use message::schemas;
 pub use message::{
     ContenderMessage, Counters, Implementation, LabMessage, PROTOCOL_VERSION, Phase, Setup, TrialResult,
-    Verified, parse_contender_line, schemas,
+    Verified, parse_contender_line,
 };
 pub use session::{Event, Fault, Session, State};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{
@@ -14,7 +13,8 @@ use super::limits::{
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// A phase of a trial with traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// A fixed number of messages, with every byte checked.
@@ -26,7 +26,8 @@ pub enum Phase {
 }
 
 /// The configuration of a role; always the first line it reads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setup {
     /// Version of this protocol.
     pub protocol: u32,
@@ -50,7 +51,8 @@ pub struct Setup {
 }
 
 /// A message from the lab.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LabMessage {
     /// Configuration.
@@ -84,7 +86,8 @@ impl LabMessage {
 }
 
 /// The library under test, as reported by the role.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Implementation {
     /// Name of the library.
     pub name: String,
@@ -97,7 +100,8 @@ pub struct Implementation {
 }
 
 /// The reply to `mark`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
     /// The mark's id.
     pub id: u64,
@@ -108,7 +112,8 @@ pub struct Counters {
 }
 
 /// The result of `verify`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
     /// XOR of the SHA-256 of each message, 64 hex digits.
     pub digest: String,
@@ -119,7 +124,8 @@ pub struct Verified {
 }
 
 /// Final counters and histograms.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialResult {
     /// Counters at the end.
     pub values: BTreeMap<String, u64>,
@@ -129,7 +135,8 @@ pub struct TrialResult {
 }
 
 /// A message from a contender.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContenderMessage {
     /// The role, workload or parameters are not supported: a skip.
@@ -256,12 +263,10 @@ fn excerpt(text: &str) -> String {
     out
 }
 
-/// The JSON Schemas of the two directions, by name.
-pub fn schemas() -> [(&'static str, schemars::Schema); 2] {
-    [
-        ("lab-message", schemars::schema_for!(LabMessage)),
-        ("contender-message", schemars::schema_for!(ContenderMessage)),
-    ]
+/// The JSON Schemas of [`LabMessage`] and [`ContenderMessage`].
+#[cfg(feature = "schema")]
+pub fn schemas() -> [schemars::Schema; 2] {
+    [schemars::schema_for!(LabMessage), schemars::schema_for!(ContenderMessage)]
 }
 
 #[cfg(test)]

@@ -204,14 +204,11 @@ fn a_second_mark_is_rejected_until_the_first_is_answered() {
     assert!(session.mark(0, 2));
 }
 
+#[cfg(feature = "schema")]
 #[test]
 fn messages_match_their_schema() {
-    let schemas = schemas();
-    let validator = |name: &str| {
-        let (_, schema) = schemas.iter().find(|(n, _)| *n == name).expect("known schema");
-        jsonschema::validator_for(schema.as_value()).expect("a valid schema")
-    };
-    let (lab, contender) = (validator("lab-message"), validator("contender-message"));
+    let [lab, contender] =
+        crate::schemas().map(|schema| jsonschema::validator_for(schema.as_value()).expect("a valid schema"));
     let sent = [
         LabMessage::Setup(setup()),
         LabMessage::Signal { from: "a".into(), body: serde_json::json!([1]) },

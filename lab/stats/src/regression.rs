@@ -16,9 +16,10 @@
 use super::Direction;
 
 /// Claim about a regression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "Claim")]
+#[cfg_attr(feature = "schema", schemars(rename = "Claim"))]
 pub enum RegressionClaim {
     /// Significantly worse, and the estimate exceeds the limit.
     Regression,

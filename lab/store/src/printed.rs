@@ -3,7 +3,6 @@
 //! Verdicts are stored when they are printed, and are part of an exported run. The same program recomputes them
 //! exactly; another version or machine within [`TOLERANCE`].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use netdyno_stats::VerdictKind;
@@ -12,7 +11,8 @@ pub use netdyno_stats::VerdictKind;
 pub const TOLERANCE: f64 = 1e-9;
 
 /// The printed verdicts of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Printed {
     /// Version of the program that printed them.
     pub netdyno: String,
@@ -21,7 +21,8 @@ pub struct Printed {
 }
 
 /// The verdict on a contender.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The metric.
     pub metric: String,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use netdyno_lab_manifest::ParamValue;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A ratio to determine, as precisely as its relation requires.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// The metric.
     pub metric: String,
@@ -23,7 +23,8 @@ pub struct Question {
 }
 
 /// A cell of a run, or a number.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Side {
     /// The contender of all compared roles.
@@ -34,7 +35,7 @@ pub struct Side {
     pub roles: BTreeMap<String, String>,
     /// Values of parameters, if the run has several.
     #[serde(default, rename = "where", skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, serde_json::Value>"))]
     pub at: IndexMap<String, ParamValue>,
     /// Or a number, in the metric's unit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +43,8 @@ pub struct Side {
 }
 
 /// A relation of the two sides of a ratio.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
     /// The kind of relation.
@@ -59,7 +61,8 @@ pub struct Relation {
 }
 
 /// The kinds of relations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
     /// a is more than b.

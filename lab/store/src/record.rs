@@ -15,7 +15,8 @@ use netdyno_lab_protocol::Implementation;
 use netdyno_stats::Encoded;
 
 /// The configuration and environment of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunHeader {
     /// Sorts by time: `20260131-120000-ab12`.
     pub id: String,
@@ -24,7 +25,7 @@ pub struct RunHeader {
     /// The workload's complete manifest: stored runs are judged by the rules they were run under.
     pub manifest: String,
     /// When it started.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
     /// Version of the lab.
     pub lab_version: String,
@@ -56,7 +57,8 @@ impl RunHeader {
 }
 
 /// The settings of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
     /// Preset, if any.
     pub preset: Option<String>,
@@ -110,7 +112,8 @@ pub struct Settings {
 }
 
 /// A combination of contenders and parameters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellRecord {
     /// Contender of each role.
     pub contenders: BTreeMap<String, String>,
@@ -118,7 +121,7 @@ pub struct CellRecord {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub partners: BTreeSet<String>,
     /// All parameters of the workload.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, serde_json::Value>"))]
     pub params: Params,
     /// Whether it is the ceiling.
     pub ceiling: bool,
@@ -190,7 +193,8 @@ fn is_zero(n: &u32) -> bool {
 }
 
 /// The status of a cell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CellStatus {
     /// Not measured yet.
@@ -205,7 +209,8 @@ pub enum CellStatus {
 }
 
 /// The build of a contender.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BuildRecord {
     /// Hash of all inputs.
     pub key: String,
@@ -236,7 +241,8 @@ fn not_counted() -> CodeLines {
 }
 
 /// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// In progress, or killed.
@@ -315,7 +321,8 @@ impl TryFrom<String> for StopReason {
 }
 
 /// The result of a trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
     /// The gate passed and every role ended correctly.
@@ -341,7 +348,8 @@ pub enum Outcome {
 }
 
 /// Turns of a trial in a session of duels. All trials of a session have the same block and position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turns {
     /// The freezer.
     pub freezer: String,
@@ -376,7 +384,8 @@ impl Turns {
 }
 
 /// A trial with all samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialRecord {
     /// Index of the cell within the run.
     pub cell: usize,
@@ -387,7 +396,7 @@ pub struct TrialRecord {
     /// Its turns, if it was part of a session.
     pub turns: Option<Turns>,
     /// When it started.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
     /// Duration from launch to the last exit, in s.
     pub seconds: f64,
@@ -400,7 +409,7 @@ pub struct TrialRecord {
     /// All samples.
     pub samples: Vec<Sample>,
     /// Role, name, HDR V2 in base64.
-    #[schemars(with = "Vec<(String, String, String)>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(String, String, String)>"))]
     pub histograms: Vec<(String, String, Encoded)>,
 }
 

@@ -20,7 +20,8 @@ pub const METER_VERIFIED: u64 = METER_DEEP - 1;
 pub const METER_DEEP: u64 = 1 << 32;
 
 /// A number with its origin; in JSON an array of its fields in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "SampleFields", into = "SampleFields")]
 pub struct Sample {
     /// The role.
@@ -55,7 +56,8 @@ impl From<Sample> for SampleFields {
 }
 
 /// The origin of a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SampleKind {
     /// A counter in a contender's reply to a mark.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::article::{Article, ArticleClaim, Published, Test};
@@ -19,7 +18,8 @@ use netdyno_lab_store::{Relation, Run, Side, StoreError};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Result of a replication.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replication {
     /// Version of this schema.
     pub schema_version: u32,
@@ -28,7 +28,8 @@ pub struct Replication {
 }
 
 /// A tested article.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     /// Its id.
     pub id: String,
@@ -49,7 +50,8 @@ pub struct Judged {
 }
 
 /// The run of a method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ran {
     /// Its name.
     pub name: String,
@@ -66,7 +68,8 @@ pub struct Ran {
 }
 
 /// A claim with its verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedClaim {
     /// `D.throughput`
     pub id: String,
@@ -93,7 +96,8 @@ pub struct JudgedClaim {
 }
 
 /// Result of an experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedExperiment {
     /// The varied condition and the expected effect.
     pub about: String,

@@ -25,7 +25,8 @@ pub const CODE: &str = "code.";
 pub(super) const FROM: Unit = Unit::Block;
 
 /// A ratio and its origin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// First side / second side.
     pub ratio: f64,

@@ -19,7 +19,8 @@ pub struct Region {
 }
 
 /// Result of a test of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// The claim is true in the whole interval.
@@ -45,9 +46,10 @@ impl Finding {
 }
 
 /// Verdict on a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "Verdict")]
+#[cfg_attr(feature = "schema", schemars(rename = "Verdict"))]
 pub enum ClaimVerdict {
     /// Confirmed by the fair method, which treats both sides alike.
     Holds,

@@ -1,13 +1,13 @@
 //! The number of an article's claims by result.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::region::Finding;
 use super::tested::Tested;
 
 /// The results of both methods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// By the article's own method.
     pub article: MethodSummary,
@@ -16,7 +16,8 @@ pub struct Summary {
 }
 
 /// The results of one method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MethodSummary {
     /// The order of the two sides.
     pub direction: Tally,
@@ -25,7 +26,8 @@ pub struct MethodSummary {
 }
 
 /// The number of claims by result.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tally {
     /// True in the whole interval.
     pub confirmed: u32,

@@ -1,6 +1,5 @@
 //! The result of a claim by one method.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measured::Measured;
@@ -9,7 +8,8 @@ use super::size::Size;
 use netdyno_lab_store::Relation;
 
 /// Result of one method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tested {
     /// The method; empty: none.
     pub method: String,

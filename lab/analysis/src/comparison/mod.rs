@@ -11,7 +11,6 @@ mod within;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use across::{Refused, across};
@@ -27,7 +26,8 @@ use netdyno_stats::{Direction, Loss, RegressionClaim};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Comparison of two states.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Version of this schema.
     pub schema_version: u32,
@@ -58,8 +58,9 @@ pub struct Comparison {
 }
 
 /// One of the two states.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Side")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Side"))]
 pub struct ComparisonSide {
     /// The contender at a revision, or the id of a run.
     pub label: String,
@@ -86,8 +87,9 @@ impl ComparisonSide {
 }
 
 /// One metric of one contender.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Row")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Row"))]
 pub struct ComparisonRow {
     /// The contender.
     pub contender: String,
@@ -157,6 +159,7 @@ fn primary_first<'a>(metrics: impl IntoIterator<Item = &'a Metric>) -> Vec<&'a M
 
 /// The JSON Schema of a comparison.
 #[must_use]
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Comparison)
 }

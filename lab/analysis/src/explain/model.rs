@@ -1,6 +1,5 @@
 //! An explanation as data, printed by `explain --format json`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figures::FigureRow;
@@ -9,7 +8,8 @@ use super::figures::FigureRow;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Explanation of the difference between two cells. All differences are second - first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Version of this schema.
     pub schema_version: u32,
@@ -47,7 +47,8 @@ pub struct Explanation {
 }
 
 /// The primary metric.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Primary {
     /// Its label.
     pub label: String,
@@ -62,7 +63,8 @@ pub struct Primary {
 }
 
 /// A ratio with an anytime-valid interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// Second / first.
     pub value: f64,
@@ -75,7 +77,8 @@ pub struct Ratio {
 }
 
 /// One part of the difference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// The role; null for time in which no role works.
     pub role: Option<String>,
@@ -110,7 +113,8 @@ impl Cause {
 }
 
 /// A system call on both sides, per unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallDifference {
     /// Its name.
     pub name: String,
@@ -125,7 +129,8 @@ pub struct CallDifference {
 }
 
 /// Self time of a function on both sides, without callees, per unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionDifference {
     /// Symbol name.
     pub name: String,
@@ -136,7 +141,8 @@ pub struct FunctionDifference {
 }
 
 /// One probe of a role.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {
     /// The contender.
     pub contender: String,
@@ -153,7 +159,8 @@ pub struct Look {
 }
 
 /// Effect of equalising one property.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Equalised {
     /// The property.
     pub what: String,
@@ -170,7 +177,8 @@ pub struct Equalised {
 }
 
 /// A share of a gap: 1 closes it; a negative share widens it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Closes {
     /// Estimate from the two ratios.
     pub share: f64,

@@ -13,6 +13,7 @@ pub use model::{Cell, CurvePoint, InTurns, MetricValue, Report, RunInfo, SCHEMA_
 
 /// The JSON Schema of a report.
 #[must_use]
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Report)
 }

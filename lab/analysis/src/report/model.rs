@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::effects::Effects;
@@ -16,7 +15,8 @@ use netdyno_lab_store::{BuildRecord, CellStatus, RunStatus, Verdict};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The report of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// Version of this schema.
     pub schema_version: u32,
@@ -36,7 +36,8 @@ pub struct Report {
 }
 
 /// The run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunInfo {
     /// Its id.
     pub id: String,
@@ -89,7 +90,8 @@ pub struct RunInfo {
 }
 
 /// One combination of contenders and parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The contender, if it plays all compared roles.
     pub contender: Option<String>,
@@ -174,7 +176,8 @@ impl Cell {
 }
 
 /// Turns of a cell in its duels, and the effect of freezing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InTurns {
     /// Sessions of all its duels.
     pub sessions: u32,
@@ -199,7 +202,8 @@ pub struct InTurns {
 }
 
 /// A point of a latency curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// Share of the values that do not exceed `value`, from 0 to 1.
     pub quantile: f64,
@@ -208,7 +212,8 @@ pub struct CurvePoint {
 }
 
 /// Value of a metric.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricValue {
     /// The value; null: not measured, with the reason in `source`.
     pub value: Option<f64>,

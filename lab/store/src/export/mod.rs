@@ -26,7 +26,6 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -50,7 +49,8 @@ pub struct Exported {
 }
 
 /// A line of the file.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Line {
     /// The first line.
@@ -64,7 +64,8 @@ enum Line {
 }
 
 /// The first line.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Begin {
     /// Format of the file.
     format: u32,
@@ -79,14 +80,15 @@ struct Begin {
     /// Its status.
     status: RunStatus,
     /// Why it stopped.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     stopped_because: StopReason,
     /// The printed verdicts.
     printed: Printed,
 }
 
 /// The last line.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct End {
     /// SHA-256 of all previous lines, as 64 hex digits.
@@ -94,6 +96,7 @@ struct End {
 }
 
 /// The JSON Schema of a line.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Line)
 }
