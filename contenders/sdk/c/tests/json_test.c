@@ -154,8 +154,57 @@ static void test_written_texts(void) {
     }
 }
 
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled". */
+static uint64_t random_below(uint64_t *state, uint64_t limit) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (*state * 2685821657736338717u >> 11) % limit;
+}
+
+/* Mutated texts are parsed or rejected with a reason, within their length. A parsed text has a copy with the same content. */
+static void test_mutated_texts(void) {
+    static const char text[] = "{\"a\":[1,-2.5e3,true,null,{\"b\":\"\\u00e9\\ud83d\\ude00 \xc3\xa9\"}],\"c\":\"\\n\",\"d\":{}}";
+    static const char pieces[] = "{}[],:\"\\u0deE+-.159tfn \xc3\x80";
+    const char *chosen = getenv("SEED");
+    const uint64_t seed = chosen != NULL ? strtoull(chosen, NULL, 10) : 1;
+    uint64_t state = seed * 2654435769u + 1;
+    size_t parsed = 0;
+    for (int round = 0; round < 200000; round++) {
+        char bytes[sizeof text + 8];
+        size_t length = sizeof text - 1;
+        memcpy(bytes, text, length);
+        for (uint64_t edits = 1 + random_below(&state, 4); edits > 0; edits--) {
+            const size_t at = random_below(&state, length), piece = random_below(&state, sizeof pieces - 1);
+            switch (random_below(&state, 4)) {
+            case 0: bytes[at] = pieces[piece]; break;
+            case 1: bytes[at] = (char)random_below(&state, 256); break;
+            case 2: memmove(bytes + at, bytes + at + 1, --length - at); break;
+            default:
+                memmove(bytes + at + 1, bytes + at, length++ - at);
+                bytes[at] = pieces[piece];
+            }
+        }
+        char *in = memcpy(malloc(length), bytes, length);
+        const char *why = NULL;
+        struct nd_json *value = nd_json_parse(in, length, &why);
+        CHECK((value == NULL) == (why != NULL), "seed %llu, round %d", (unsigned long long)seed, round);
+        if (value != NULL) {
+            struct nd_json *copy = nd_json_copy(value);
+            CHECK(copy->kind == value->kind && copy->source_length == value->source_length, "seed %llu, round %d",
+                  (unsigned long long)seed, round);
+            free(copy);
+            parsed++;
+        }
+        free(value);
+        free(in);
+    }
+    CHECK(parsed > 1000, "only %zu texts were parsed", parsed);
+}
+
 int main(void) {
     test_values();
+    test_mutated_texts();
     test_depth();
     test_members();
     test_written_texts();
