@@ -347,6 +347,10 @@ impl Worker {
     }
 
     fn close_ended(&mut self, core: &mut Core) {
+        // Commands of clients that were not served in this iteration come before their end.
+        if !self.events.received.is_empty() {
+            return;
+        }
         let mut ended = std::mem::take(&mut self.events.ended);
         for key in ended.drain(..) {
             let Some(client) = self.clients.get_mut(key) else { continue };

@@ -205,6 +205,39 @@ fn replies_are_sent_after_a_half_close() {
     }
 }
 
+/// In an iteration with large replies, some clients wait for the next one. Their commands are executed even if they have
+/// closed their sending side.
+#[test]
+fn commands_before_a_half_close_are_executed_beside_large_replies() {
+    for backend in backends() {
+        let server = start(with(backend));
+        let value = vec![b'x'; 1_000_000];
+        let mut first = Peer::connect(&server);
+        first.send(&command(&[b"SET", b"big", &value]));
+        first.expect(b"+OK\r\n");
+        let mut readers: Vec<_> = (0..8).map(|_| Peer::connect(&server)).collect();
+        let mut last = Peer::connect(&server);
+        for peer in readers.iter_mut().chain([&mut last]) {
+            peer.send(&command(&[b"PING"]));
+            peer.expect(b"+PONG\r\n");
+        }
+        // The server waits meanwhile, so that it receives all of it at once.
+        server.with_engine(|_| {
+            first.send(&command(&[b"PING"]));
+            std::thread::sleep(Duration::from_millis(20));
+            readers.iter_mut().for_each(|reader| reader.send(&command(&[b"GET", b"big"])));
+            last.send(&command(&[b"ECHO", b"done"]));
+            last.end();
+            std::thread::sleep(Duration::from_millis(20));
+        });
+        last.expect(b"$4\r\ndone\r\n");
+        last.expect_end();
+        for reader in &mut readers {
+            reader.expect(&[b"$1000000\r\n", &value[..], b"\r\n"].concat());
+        }
+    }
+}
+
 #[test]
 fn messages_reach_clients_of_other_threads() {
     let server = start(with(Backend::Auto).threads(2));
