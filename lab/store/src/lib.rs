@@ -24,6 +24,7 @@ mod question;
 mod record;
 pub mod samples;
 mod schema;
+mod status;
 
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
@@ -43,10 +44,10 @@ pub use overview::{Listed, Listing};
 pub use printed::{Printed, TOLERANCE, Verdict, VerdictKind};
 pub use question::{Is, Question, Relation, Side};
 pub use record::{
-    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, Settings, StopReason,
-    TrialRecord, Turns,
+    BuildRecord, CellRecord, CellStatus, Outcome, Run, RunHeader, Settings, TrialRecord, Turns,
 };
 pub use samples::{Sample, SampleKind};
+pub use status::{RunStatus, StopReason};
 
 /// The store.
 #[derive(Debug)]
