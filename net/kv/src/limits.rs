@@ -61,7 +61,7 @@ pub(crate) const FEW_COMMANDS: usize = 64;
 /// Iterations in which such a client counts as active after its last command.
 pub(crate) const SHARED_ITERATIONS: u32 = 64;
 
-/// A command with this many arguments counts as two, with twice as many as three.
+/// Arguments that count as one further command.
 pub(crate) const ARGUMENTS_PER_COMMAND: usize = 8;
 
 /// Commands of one client whose keys are prefetched before execution, and the maximum number of arguments of

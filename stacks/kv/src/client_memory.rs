@@ -24,8 +24,8 @@ impl Session {
 }
 
 impl Sessions {
-    /// Sets the sizes of a session's unexecuted input and unread output. What replicas and the primary hold has limits
-    /// of its own and does not count towards that of clients.
+    /// Sets the sizes of a session's unexecuted input and unread output. The memory of replicas and of the primary has
+    /// separate limits and does not count as client memory.
     #[inline]
     pub(crate) fn note_waiting(&mut self, id: SessionId, unread: usize, unsent: usize) {
         let Some(session) = self.get_mut(id).filter(|session| !session.closing) else { return };

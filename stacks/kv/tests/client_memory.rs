@@ -140,7 +140,7 @@ fn exempt_clients_are_not_disconnected() {
     assert!(engine.exceeds_client_memory());
 }
 
-/// What a replica has not read has a limit of its own. Otherwise a slow replica would disconnect all clients.
+/// The unread output of a replica has a separate limit. If it counted here, a slow replica would disconnect all clients.
 #[test]
 fn replicas_do_not_count() {
     let mut engine = engine();

@@ -30,7 +30,7 @@ impl Worker {
     }
 
     /// Sends a message, or the reply of a blocking command.
-    pub(super) fn send(&mut self, core: &mut Core, key: Key, output: Output) {
+    fn send(&mut self, core: &mut Core, key: Key, output: Output) {
         let Some(client) = self.clients.get_mut(key) else { return };
         match output {
             Output::Bytes(bytes) => {
