@@ -36,7 +36,7 @@ pub fn max_segments_for(segment_bytes: usize) -> usize {
 #[non_exhaustive]
 pub struct SocketOptions {
     /// SO_RCVBUF in bytes; 0 leaves the system's default. Linux grants at most `net.core.rmem_max` and
-    /// reports twice the granted size. Its default of 212,992 holds some 90 small datagrams, which is less
+    /// reports twice the granted size. Its default of 212,992 holds about 90 small datagrams, which is less
     /// than a typical burst.
     pub receive_buffer_bytes: usize,
     /// SO_SNDBUF in bytes, at most `net.core.wmem_max`. 0 leaves the default.

@@ -75,7 +75,7 @@ impl Failure {
     }
 
     pub(crate) fn not_now() -> Self {
-        Self::new(ND_NOT_NOW, "not within the time given")
+        Self::new(ND_NOT_NOW, "timed out")
     }
 
     pub(crate) fn closed() -> Self {
@@ -164,7 +164,7 @@ pub(crate) fn call(act: impl FnOnce() -> Result<(), Failure>) -> nd_code {
     };
     let text: Cow<'static, CStr> = match failure.text {
         // A timeout is not an error and may be frequent, so its text is not allocated.
-        Cow::Borrowed("not within the time given") => Cow::Borrowed(c"not within the time given"),
+        Cow::Borrowed("timed out") => Cow::Borrowed(c"timed out"),
         text => Cow::Owned(CString::new(text.replace('\0', " ")).unwrap_or_default()),
     };
     // Fails only while the thread is ending.
@@ -192,7 +192,7 @@ mod tests {
         assert!(text().contains("panic"), "{}", text());
         assert_eq!(guarded(7, || panic!("another")), 7);
         assert_eq!(call(|| Err(Failure::not_now())), ND_NOT_NOW);
-        assert_eq!(text(), "not within the time given");
+        assert_eq!(text(), "timed out");
     }
 
     #[test]

@@ -88,7 +88,7 @@ class Servers(Case):
         self.assertEqual((kinds(pc), pc.iceGatheringState), ([], "complete"))
 
     def by_tls(self, server, roots):
-        """A connection that uses the server by TLS only, with these trusted authorities."""
+        """A connection that uses the server over TLS only, with these trusted authorities."""
         servers = [RTCIceServer(f"turns:127.0.0.1:{server.tls_port}?transport=tcp", USERNAME, PASSWORD)]
         return RTCPeerConnection(RTCConfiguration(iceServers=servers, iceTransportPolicy="relay", serverRoots=roots))
 

@@ -34,7 +34,7 @@ enum destination { NOWHERE, TO_SENDER, TO_GROUP };
 void device_init(struct device *device, const uint8_t *identification);
 /* Writes the answer of object `number` to a request, and returns its destination. */
 enum destination device_answer(struct device *device, size_t number, const struct frame *request, struct writer *answer);
-/* Writes the announcement of D5 of the node profile, which is sent at the start. */
+/* Writes the announcement of D5 of the node profile, which is sent at startup. */
 void device_announce(const struct device *device, struct writer *announcement);
 
 #endif

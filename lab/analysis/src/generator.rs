@@ -44,7 +44,7 @@ pub fn limit(workload: &Workload, load: Option<&Load>, trials: &[&TrialRecord]) 
         return None;
     }
     Some(format!(
-        "the {} is the limit (CPU: {})",
+        "the {} is the bottleneck (CPU: {})",
         saturated.join(" and the "),
         utilisation_text(&utilisation)
     ))
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_saturated_generator_next_to_a_waiting_contender_is_the_limit() {
-        let why = "the sink is the limit (CPU: source 50 %, sink 97 %)";
+        let why = "the sink is the bottleneck (CPU: source 50 %, sink 97 %)";
         assert_eq!(limit_of(97, Some("sink"), None).as_deref(), Some(why));
         for held in [true, false] {
             assert_eq!(limit_of(97, Some("sink"), Some(held)), None, "a load is offered");

@@ -22,13 +22,13 @@ pub struct Load {
     pub offered: f64,
     /// Achieved, per second: the median of the trials.
     pub achieved: f64,
-    /// Whether at least half of the trials held the load, within 0.1 %, the requests due in 10 ms, or those in flight at
-    /// the end; null: the windows were too short to decide.
+    /// Whether at least half of the trials sustained the load within 0.1 %, the requests due in 10 ms, or those in flight
+    /// at the end; null: the windows were too short to decide.
     pub held: Option<bool>,
 }
 
 impl Load {
-    /// Whether the load was not held.
+    /// Whether the load was not sustained.
     #[must_use]
     pub fn is_missed(&self) -> bool {
         self.held == Some(false)

@@ -129,7 +129,7 @@ fn roles_with(samples: &[Sample], name: &str) -> Vec<String> {
 }
 
 fn unread(role: &str, counter: &str) -> Figure {
-    Figure::none(format!("the {role} gave no two readings of counter {counter}"))
+    Figure::none(format!("the {role} reported counter {counter} fewer than twice"))
 }
 
 fn rate(window: &Window<'_>, role: &str, counter: &str, increments: u32) -> Figure {
@@ -162,7 +162,7 @@ fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
         .collect();
     match quantile(&values, q) {
         Some(v) => Figure::some(v as f64, format!("{} setups, by the {role}", values.len())),
-        None => Figure::none(format!("the {role} gave no setup times")),
+        None => Figure::none(format!("the {role} reported no setup times")),
     }
 }
 

@@ -48,7 +48,7 @@ pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
 #[derive(Debug)]
 pub struct Judge<'a> {
     run: &'a Run,
-    /// Cells that did not hold the offered load, whose latencies depend on the length of the window, and cells that were
+    /// Cells that did not sustain the offered load, whose latencies depend on the length of the window, and cells that were
     /// limited by their load generator.
     unranked: BTreeSet<usize>,
     /// The duels of the run so far.

@@ -68,7 +68,7 @@ impl Cgroup {
             match create_v1(&all, "memory", name).and_then(|dir| limit_v1(&dir, limit).map(|()| dir)) {
                 Ok(dir) => group.memory = Some(dir),
                 Err(error) if memory_limit_bytes.is_some() => {
-                    group.notes.push(format!("memory limit not in force: no usable memory cgroup ({error})"));
+                    group.notes.push(format!("memory limit not enforced: no usable memory cgroup ({error})"));
                 }
                 Err(_) => {}
             }
@@ -143,7 +143,7 @@ impl Cgroup {
         }
     }
 
-    /// Whether the memory limit is in force.
+    /// Whether the memory limit is enforced.
     pub(crate) fn limits_memory(&self) -> bool {
         self.memory.is_some()
     }

@@ -109,7 +109,7 @@ pub enum AgentEvent {
     Started {
         /// Its process id on the lab's host.
         pid: i32,
-        /// Whether a requested memory limit is in force.
+        /// Whether a requested memory limit is enforced.
         memory_limited: bool,
         /// Notes on isolation and accounting, including what is unavailable.
         notes: Vec<String>,

@@ -152,7 +152,7 @@ impl Holder {
         while answer.last() != Some(&b'\n') {
             wait_readable(&stdout, deadline)?;
             match stdout.read(&mut buffer)? {
-                0 => return Err(io::Error::other("it ended without a word")),
+                0 => return Err(io::Error::other("it ended without a message")),
                 count => answer.extend_from_slice(&buffer[..count]),
             }
         }
@@ -195,7 +195,7 @@ fn check(link: &Link) -> Result<(), ArenaError> {
         (Some(queue), _) if queue > MAX_DELAY => {
             return invalid("queue", format!("{queue:?} is above {MAX_DELAY:?}"));
         }
-        (Some(_), None) => return invalid("queue", "is of a limited rate: give rate= too".to_owned()),
+        (Some(_), None) => return invalid("queue", "requires a limited rate: add rate=".to_owned()),
         _ => {}
     }
     if link.delay > MAX_DELAY {

@@ -156,6 +156,6 @@ fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, Age
 
 fn lost() -> AgentEvent {
     AgentEvent::Failed {
-        reason: "the agent ended without a word; it was killed, or could not start".to_owned(),
+        reason: "the agent ended without a message; it was killed or could not start".to_owned(),
     }
 }

@@ -323,7 +323,7 @@ pub struct PlotArgs {
     /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Draw only these contenders [default: all of the run]
+    /// Draw only these contenders [default: all contenders of the run]
     pub contenders: Vec<String>,
     /// Chart type [default: ratios; with --x sweep, with --curve latency]
     #[arg(long, value_enum)]

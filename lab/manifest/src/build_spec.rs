@@ -117,7 +117,8 @@ impl BuildSpec {
             let (Need::Program { program: name, apt } | Need::PkgConfig { pkg_config: name, apt }) = need;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"+-._".contains(&b);
             if [name, apt].iter().any(|n| n.is_empty() || n.starts_with('-') || !n.bytes().all(plain)) {
-                problems.push(format!("build.needs[{i}]"), "a program, library or package has an odd name");
+                problems
+                    .push(format!("build.needs[{i}]"), "a program, library or package has an invalid name");
             }
         }
     }

@@ -162,7 +162,7 @@ impl Contender {
             }
         }
         if self.alone.is_some() && !workload.roles.iter().all(|role| self.plays(role)) {
-            problems.push("alone", "who plays with itself alone must play all roles");
+            problems.push("alone", "a contender that interoperates only with itself must play all roles");
         }
         if self.ceiling != (workload.ceiling.as_deref() == Some(self.name.as_str())) {
             let ceiling = workload.ceiling.as_deref().unwrap_or("none");
@@ -235,8 +235,10 @@ impl Contender {
             problems.push("tuned", "must list what was tuned, since tuning = \"peak\"");
         }
         if self.tuning == Tuning::Defaults && !self.tuned.is_empty() {
-            problems
-                .push("tuned", "must be empty with tuning = \"defaults\"; a tuned contender is another one");
+            problems.push(
+                "tuned",
+                "must be empty with tuning = \"defaults\"; a tuned contender is a separate one",
+            );
         }
         for (field, text) in [("caveat", &self.caveat), ("alone", &self.alone)] {
             if let Some(text) = text {
@@ -253,7 +255,8 @@ impl Contender {
         problems.entries("capabilities", self.capabilities.len());
         for (name, value) in &self.capabilities {
             if matches!(value, ParamValue::Number(_)) {
-                problems.push(format!("capabilities.{name}"), "must be a whole number, a boolean or a text");
+                problems
+                    .push(format!("capabilities.{name}"), "must be a whole number, a boolean or a string");
             }
         }
     }

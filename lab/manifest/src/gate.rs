@@ -179,9 +179,9 @@ impl Gate {
                 problems.push(
                     format!("gate.{field}"),
                     if is_told {
-                        "the input tells it: leave it out"
+                        "the input provides it: omit it"
                     } else {
-                        "missing, and no input tells it"
+                        "missing, and no input provides it"
                     },
                 );
             }

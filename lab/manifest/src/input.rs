@@ -45,7 +45,7 @@ impl InputSpec {
             problems.push(format!("{at}.build.tool"), rule);
         }
         if self.build.from.is_some() {
-            problems.push(format!("{at}.build.from"), "an input's program is no variant of another one");
+            problems.push(format!("{at}.build.from"), "an input's program cannot be a variant");
         }
         let mut of_build = Problems::new(file, text);
         self.build.check(&mut of_build);

@@ -249,8 +249,7 @@ impl Metric {
         problems.not_empty(&format!("{at}.label"), &self.label);
         problems.not_empty(&format!("{at}.unit"), &self.unit);
         if self.headline && !self.column {
-            problems
-                .push(format!("{at}.headline"), "it has no column: leave `column = false` out".to_owned());
+            problems.push(format!("{at}.headline"), "it has no column: omit `column = false`".to_owned());
         }
         let (kind, quantile) = match &self.from {
             Source::Rate { .. } => ("rate", None),

@@ -241,13 +241,14 @@ impl<'de> Deserialize<'de> for ParamValue {
         impl Visitor<'_> for Any {
             type Value = ParamValue;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a boolean or a text")
+                f.write_str("a number, a boolean or a string")
             }
             fn visit_i64<E: de::Error>(self, n: i64) -> Result<ParamValue, E> {
                 Ok(ParamValue::Integer(n))
             }
             fn visit_u64<E: de::Error>(self, n: u64) -> Result<ParamValue, E> {
-                let n = i64::try_from(n).map_err(|_| E::custom("a whole number beyond 64 bits with sign"))?;
+                let n =
+                    i64::try_from(n).map_err(|_| E::custom("a whole number that exceeds 64 signed bits"))?;
                 Ok(ParamValue::Integer(n))
             }
             fn visit_f64<E: de::Error>(self, n: f64) -> Result<ParamValue, E> {

@@ -34,7 +34,7 @@ impl RoleSpec {
         let env = self.env.iter().map(|(key, text)| (format!("{at}.env.{key}"), text));
         for (field, text) in args.chain(env) {
             if text.contains('\0') {
-                problems.push(field.as_str(), "must not have a zero byte");
+                problems.push(field.as_str(), "must not contain a NUL byte");
             }
             if let Err((rule, nearest)) = substitute(text, |p| tool.offers(p).then(String::new)) {
                 problems.push_near(field, format!("{rule}; known: {}", tool.placeholders()), nearest);
@@ -43,7 +43,10 @@ impl RoleSpec {
         for key in self.env.keys() {
             let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
             if key.is_empty() || !key.bytes().all(plain) {
-                problems.push(format!("{at}.env"), format!("\"{key}\" is not the name of a variable"));
+                problems.push(
+                    format!("{at}.env"),
+                    format!("\"{key}\" is not the name of an environment variable"),
+                );
             }
         }
     }

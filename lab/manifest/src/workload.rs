@@ -255,7 +255,7 @@ impl Workload {
             problems.not_empty("networks_apart", why);
         }
         if !self.roles.is_empty() && self.compared().next().is_none() {
-            problems.push("partners", "must leave a role to be compared");
+            problems.push("partners", "must leave at least one role to compare");
         }
         self.check_params(problems);
         self.check_requires(problems);
@@ -279,7 +279,7 @@ impl Workload {
         if let Some(detect) = &mut self.detect {
             numeric("detect.param", &detect.param, &self.params, problems);
             if self.ceiling.is_none() {
-                problems.push("detect", "needs a ceiling, which is what is measured with and without it");
+                problems.push("detect", "needs a ceiling, which is measured with and without the delay");
             }
             if detect.values.is_empty() {
                 problems.push("detect.values", "must have at least one value");
@@ -307,7 +307,7 @@ impl Workload {
             if self.params.get(name).is_none_or(|spec| spec.kind != ParamKind::Number) {
                 problems.push(
                     format!("params.{name}"),
-                    "missing, or no number: every workload has the length of its windows, in s",
+                    "missing, or not a number: every workload must state the length of its windows in s",
                 );
             }
         }

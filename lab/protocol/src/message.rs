@@ -234,7 +234,7 @@ fn check_limits(message: &ContenderMessage) -> Result<(), String> {
 
 fn check_values<'a>(mut values: impl Iterator<Item = &'a u64>) -> Result<(), String> {
     match values.find(|v| **v > VALUE_MAX) {
-        Some(v) => Err(format!("a number of {v}; at most {VALUE_MAX} (a counter that ran below 0?)")),
+        Some(v) => Err(format!("{v} exceeds the limit of {VALUE_MAX} (did a counter fall below 0?)")),
         None => Ok(()),
     }
 }
@@ -291,9 +291,9 @@ mod tests {
             Ok("ready"),
         );
         check(r#"{"type":"connected","setup_ns":[1,2]}"#, Ok("connected"));
-        check(r#"{"type":"connected","setup_ns":[18446744073709551615]}"#, Err("ran below 0"));
-        check(r#"{"type":"result","values":{"messages":9223372036854775808}}"#, Err("ran below 0"));
-        check(r#"{"type":"counters","id":1,"at_ns":9223372036854775808,"values":{}}"#, Err("ran below 0"));
+        check(r#"{"type":"connected","setup_ns":[18446744073709551615]}"#, Err("fall below 0"));
+        check(r#"{"type":"result","values":{"messages":9223372036854775808}}"#, Err("fall below 0"));
+        check(r#"{"type":"counters","id":1,"at_ns":9223372036854775808,"values":{}}"#, Err("fall below 0"));
         check(r#"{"type":"connected","setup_ns":[1.5]}"#, Err("expected u64"));
         check(r#"{"type":"connected","setup_ns":[-1]}"#, Err("expected u64"));
         check(r#"{"type":"signal","to":"a","body":null}"#, Ok("signal"));

@@ -29,7 +29,7 @@ pub enum StoreError {
     Busy(String),
     /// A different run has the id of the run to import.
     #[error(
-        "the store has another run {0}: it stays as it is. Import into another store (NETDYNO_STORE), or remove the one that is there"
+        "the store has a different run {0}, which is kept. Import into another store (NETDYNO_STORE), or remove the existing run"
     )]
     Taken(String),
     /// A row that this program did not write.

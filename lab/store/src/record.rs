@@ -238,7 +238,7 @@ pub struct BuildRecord {
 
 /// The value for runs of older versions.
 fn not_counted() -> CodeLines {
-    CodeLines::not_measured("the run is older than the count of lines")
+    CodeLines::not_measured("the run predates the counting of lines")
 }
 
 /// The result of a trial.

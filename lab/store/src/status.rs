@@ -78,6 +78,6 @@ impl TryFrom<String> for StopReason {
 
     fn try_from(text: String) -> Result<StopReason, String> {
         let known = Self::TEXTS.iter().find(|(_, known)| *known == text);
-        known.map(|(reason, _)| *reason).ok_or_else(|| format!("the reason {text:?} to stop"))
+        known.map(|(reason, _)| *reason).ok_or_else(|| format!("the reason for stopping {text:?}"))
     }
 }

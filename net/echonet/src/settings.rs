@@ -44,7 +44,7 @@ pub struct Settings {
     pub share_port: bool,
     /// Whether multicast messages are looped back to nodes on this machine.
     pub multicast_loop: bool,
-    /// SO_RCVBUF of each socket. Answers to a search arrive in a burst, some 800 bytes each in the kernel's
+    /// SO_RCVBUF of each socket. Answers to a search arrive in a burst, about 800 bytes each in the kernel's
     /// accounting: the default holds those of 1,000 nodes if `net.core.rmem_max` or a privilege permits it.
     pub receive_buffer_bytes: usize,
     /// Whether requests in datagrams from beyond a router are executed. If not, they are ignored and counted:

@@ -68,7 +68,7 @@ fn uses_tcp_on_request() {
         assert_eq!(
             (&written["node"], &written["from"], &written["bytes"]),
             (&"127.1.0.2".into(), &"127.0.0.1".into(), &"31".into()),
-            "each address has its own node, by TCP too"
+            "each address has its own node, also over TCP"
         );
         for (node, status) in [("127.1.0.1", "30"), ("127.1.0.2", "31")] {
             let (code, out, _) = run(&["--json", "--tcp", "get", node, "029101", "80"]);

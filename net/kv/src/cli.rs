@@ -46,7 +46,7 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = TlsAuth::Yes)]
     tls_auth_clients: TlsAuth,
 
-    /// Connect to the primary by TLS
+    /// Connect to the primary over TLS
     #[arg(long, value_enum, group = "tls", requires_if("yes", "tls_ca_cert_file"), default_value_t = YesNo::No)]
     tls_replication: YesNo,
 

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 pub(crate) const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// A remote client, while no password is set.
-pub(crate) const PROTECTED: &[u8] = b"-DENIED This server is in protected mode: it has no password, and so serves only clients on its own \
-machine. To serve others, either 1) set a password, with --requirepass at the start or by CONFIG SET requirepass from the machine itself; \
-or 2) switch protected mode off, with --protected-mode no, if nobody but those you trust can reach this port.\r\n";
+pub(crate) const PROTECTED: &[u8] = b"-DENIED This server is in protected mode: it has no password and therefore serves only clients on its own \
+machine. To serve others, either 1) set a password, with --requirepass at startup or with CONFIG SET requirepass on that machine; \
+or 2) disable protected mode, with --protected-mode no, if only trusted clients can reach this port.\r\n";
 
 /// Checks protected mode: without a password, only clients of this machine are accepted.
 pub(crate) fn admit(protected: bool, from: IpAddr) -> Result<(), &'static [u8]> {

@@ -158,7 +158,7 @@ impl Builder {
         self
     }
 
-    /// Connects to the primary by TLS, also after a later `REPLICAOF`.
+    /// Connects to the primary over TLS, also after a later `REPLICAOF`.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn replica_tls(mut self, settings: crate::ReplicaTlsSettings) -> Self {

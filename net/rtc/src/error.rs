@@ -66,7 +66,7 @@ pub enum Error {
     #[error("the connection is closed")]
     Closed,
     /// The Tokio endpoint was bound outside a runtime.
-    #[error("no Tokio runtime: bind the endpoint within one, in a task or by `block_on`")]
+    #[error("no Tokio runtime: bind the endpoint within one, in a task or in `block_on`")]
     NoRuntime,
     /// The system's random number generator failed.
     #[error("the system's random number generator failed")]

@@ -135,7 +135,7 @@ mod tests {
             settings.one_port = one_port;
             let start = |_, settings: Settings, _: Option<PortMember>| Ok(settings.tcp_port.unwrap());
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            assert_eq!(start_each(any, &settings, start).unwrap(), [443, 444, 445], "by TCP, always");
+            assert_eq!(start_each(any, &settings, start).unwrap(), [443, 444, 445], "over TCP, always");
         }
         let error = started(65_534, 3).unwrap_err().to_string();
         assert!(error.contains("3 reactors from port 65534 on"), "{error}");

@@ -178,7 +178,7 @@ fn parse(server: &IceServer, roots: Option<&str>) -> Result<ServerUrl, Error> {
         "stun" => (false, false),
         "turn" => (true, false),
         "turns" => (true, true),
-        "stuns" => return Err(wrong("STUN over TLS says nothing about UDP: use stun:")),
+        "stuns" => return Err(wrong("STUN over TLS does not reveal the address for UDP: use stun:")),
         _ => return Err(wrong(FORMS)),
     };
     let (place, query) = match rest.split_once('?') {
@@ -192,7 +192,9 @@ fn parse(server: &IceServer, roots: Option<&str>) -> Result<ServerUrl, Error> {
             return Err(wrong("DTLS to TURN servers is not supported: use turns: with ?transport=tcp"));
         }
         Some("transport=udp") => false,
-        Some("transport=tcp") => return Err(wrong("STUN over TCP says nothing about UDP: use stun: alone")),
+        Some("transport=tcp") => {
+            return Err(wrong("STUN over TCP does not reveal the address for UDP: use stun: alone"));
+        }
         Some(_) => return Err(wrong("only transport=udp or transport=tcp may follow the ?")),
     };
     if is_stream && !cfg!(target_os = "linux") {

@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// A peer connected to the endpoint by TCP, and their channel.
+/// A peer connected to the endpoint over TCP, and their channel.
 fn peers(endpoint: &Endpoint, pieces: usize) -> (PeerConnection, Client, DataChannel) {
     let server = PeerConnection::new(endpoint).unwrap();
     let mut client = Client::new(passive(&server.local_candidates()), pieces);

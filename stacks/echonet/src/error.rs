@@ -38,7 +38,7 @@ pub enum PropertyMapError {
         bytes: usize,
     },
     /// It lists a code below 0x80.
-    #[error("a property map lists {:#04x}, which is not a property: they are 0x80 to 0xFF", .0.0)]
+    #[error("a property map lists {:#04x}, which is not a property code (0x80 to 0xFF)", .0.0)]
     Code(Epc),
 }
 

@@ -403,7 +403,7 @@ fn answers_to_spoofed_sources_are_short() {
         let connection = Source::connection(address(9), ConnectionId(1));
         let sent = device.handle(now, &request, connection, &mut out).unwrap();
         let expected = if values == 1 { 1 } else { epcs.len() };
-        assert_eq!(sent.bytes, 12 + 2 * epcs.len() + 255 * expected, "{name}, by TCP");
+        assert_eq!(sent.bytes, 12 + 2 * epcs.len() + 255 * expected, "{name}, over TCP");
     }
 }
 

@@ -89,11 +89,11 @@ fn invalid_files_are_rejected() {
         ),
         (
             "[[objects]]\nclass = \"0291\"\nproperties.B0 = [1]",
-            "expected a text, a number, true, false, or { value",
+            "expected a string, a number, true, false, or { value",
         ),
         (
             "[[objects]]\nclass = \"0291\"\nproperties.B0 = { value = [1] }",
-            "expected a text, a number, true or false",
+            "expected a string, a number, true or false",
         ),
         (
             "[[objects]]\nclass = \"0291\"\nproperties.B0 = { value = 1, acess = \"get\" }",

@@ -322,7 +322,7 @@ impl PrimaryStream {
         if self.reply.first() == Some(&b'-') {
             let text = String::from_utf8_lossy(&self.reply[1..]);
             let name = String::from_utf8_lossy(&name[..name.len().min(32)]);
-            let reason = format!("{name} of the primary fails here: {}", text.trim_end());
+            let reason = format!("{name} from the primary fails on this replica: {}", text.trim_end());
             return Err(LinkFailure::Permanent(reason));
         }
         match outcome {

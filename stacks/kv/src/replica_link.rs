@@ -160,7 +160,7 @@ impl ReplicaLink {
         let silence_us = now.monotonic_us.saturating_sub(self.last_input.monotonic_us);
         let limit_s = engine.config("repl-timeout").and_then(|text| text.parse::<u64>().ok()).unwrap_or(60);
         if silence_us > limit_s.saturating_mul(1_000_000) {
-            return self.fail(engine, now, LinkFailure::Temporary("the primary is silent".into()));
+            return self.fail(engine, now, LinkFailure::Temporary("no data from the primary".into()));
         }
         if now.monotonic_us >= self.next_us {
             self.next_us = now.monotonic_us + ACKNOWLEDGEMENT_INTERVAL_US;

@@ -177,7 +177,7 @@ fn timeouts_and_retries() {
     assert!(replica.connected);
     replica.step(time(5 * SECOND_US + 1));
     assert!(!replica.connected);
-    assert_eq!(replica.info("master_link_trouble"), "the primary is silent");
+    assert_eq!(replica.info("master_link_trouble"), "no data from the primary");
     let retry = replica.link.next_deadline_us().unwrap();
     assert_eq!(retry, 6 * SECOND_US + 1);
     replica.step(time(retry - 1));

@@ -17,7 +17,7 @@ use crate::sdp::{Candidate, CandidateKind, RelayProtocol};
 /// It is created on request, at a cost proportional to the number of candidates, pairs and channels. It adds
 /// no cost to the data path: datagrams per transport and messages per channel are counted anyway, those of a
 /// pair are differences between two readings, and other counters of a pair change only with checks. A pair
-/// uses some 200 bytes.
+/// uses about 200 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {

@@ -64,7 +64,7 @@ fn a_restart_revives_a_connection_after_a_minute_without_a_path() {
         let sent = net.sent;
         send(&mut net, channels, 200..300);
         net.run(20 * SECOND);
-        assert_eq!(net.sent, sent, "who has no consent does not send");
+        assert_eq!(net.sent, sent, "a peer without consent does not send");
         net.filter = None;
         net.run(SECOND);
         assert_eq!(net.sent, sent, "nor looks for a path by itself");

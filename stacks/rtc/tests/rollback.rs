@@ -109,7 +109,7 @@ fn a_withdrawn_offer_changes_nothing() {
     // Another one can be created.
     let offer = net.peers[0].create_offer(net.now, true).unwrap();
     let answer = net.peers[1].accept_offer(net.now, &offer).unwrap();
-    assert!(is_state(net.peers[1].rollback(net.now)), "an answer is in force at once");
+    assert!(is_state(net.peers[1].rollback(net.now)), "an answer takes effect at once");
     net.peers[0].accept_answer(net.now, &answer).unwrap();
     works(&mut net, channels);
     assert_ne!(net.peers[0].local_ufrag(), before);

@@ -202,7 +202,7 @@ impl Device {
         to
     }
 
-    /// Writes the announcement of D5 of the node profile, which is sent at the start.
+    /// Writes the announcement of D5 of the node profile, which is sent at startup.
     pub fn announce(&self, announcement: &mut Writer) {
         let profile = &self.objects[0];
         announcement.begin(1, NODE_PROFILE, NODE_PROFILE, esv::INF);

@@ -11,7 +11,7 @@ use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 const MIN_NS: u64 = 1;
 const MAX_NS: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// The maximum number of shards that lanes share. A shard takes some 220 KiB per name after its first sample; a lane holds its lock for a few ns.
+/// The maximum number of shards that lanes share. A shard takes about 220 KiB per name after its first sample; a lane holds its lock for a few ns.
 const MAX_SHARDS: usize = 16;
 const CLOSED_LOOP: &[&str] = &["latency"];
 const OPEN_LOOP: &[&str] = &["latency", "service", "lateness"];

@@ -43,7 +43,7 @@ fn the_kernel_buffers_no_more_than_requested_for_a_slow_peer() {
         settle(&mut reactor);
         // What the client's kernel accepted has been sent.
         let held = OUTPUT - reactor.pending_output(key);
-        assert!(held < 1 << 20, "{held}; without a limit it is some 4 MB");
+        assert!(held < 1 << 20, "{held}; without a limit it is about 4 MB");
         let client = std::thread::spawn(move || read_exactly(&mut client, OUTPUT));
         assert!(join(&mut reactor, client, |_, _| {}).iter().all(|&byte| byte == 7));
     });

@@ -42,7 +42,7 @@ pub struct Measured {
     pub unit: String,
     /// `12 sessions`, `3 blocks`, `counted`.
     pub of: String,
-    /// Remarks: a load that was not held, a generator that was the limit.
+    /// Remarks: a load that was not sustained, a generator that was the bottleneck.
     pub notes: Vec<String>,
 }
 
@@ -115,12 +115,13 @@ fn cell_of(run: &Run, side: &Side) -> Result<usize, String> {
     }
 }
 
-/// Why the values of a cell do not represent its contender: it did not hold its load, or the generator was the limit.
+/// Why the values of a cell do not represent its contender: it did not sustain its load, or the generator was the
+/// bottleneck.
 fn limit(workload: &Workload, run: &Run, duels: &Duels<'_>, cell: usize, side: &Side) -> Option<String> {
     let trials = duels.counted(cell);
     let load = load::of_cell(workload, &run.cells[cell].params, &trials);
     if load.as_ref().is_some_and(load::Load::is_missed) {
-        return Some(format!("{} did not hold the offered load", side.label()));
+        return Some(format!("{} did not sustain the offered load", side.label()));
     }
     generator::limit(workload, load.as_ref(), &trials).map(|why| format!("{}: {why}", side.label()))
 }

@@ -78,7 +78,7 @@ pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparis
             };
             if !row.by.is_empty() && !same_build {
                 let note =
-                    format!("the builds of {} differ between the runs: a change may be due to it", row.by);
+                    format!("the builds of {} differ between the runs: a change may be due to that", row.by);
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
@@ -293,7 +293,7 @@ fn notes(from: &Report, to: &Report) -> Vec<String> {
         ));
     } else {
         notes.push(
-            "the machines look the same, but were measured at different times: values drift, ratios much less"
+            "the machines appear identical, but the runs were made at different times: values drift, ratios much less"
                 .to_owned(),
         );
     }

@@ -289,9 +289,9 @@ impl Claimed {
                 Limit::Relative(share) => Claimed::relative(metric, names, ratio, (share, true)),
                 Limit::Absolute(most) => Claimed::absolute(metric, (to, from), most),
             },
-            // A generator that is the limit proves nothing about the contender.
+            // A generator that is the bottleneck proves nothing about the contender.
             (Some(_), _) | (_, Some(_)) if to.generator_limited || from.generator_limited => {
-                Claimed::missing(&metric.label, names, "the load generator is the limit")
+                Claimed::missing(&metric.label, names, "the load generator is the bottleneck")
             }
             (None, Some(reason)) => {
                 by_state(RegressionClaim::Regression, &format!("{reason}, unlike {}", from.label))
@@ -322,9 +322,9 @@ fn obstacle(cell: &Cell) -> Option<String> {
         CellStatus::Failed => Some(format!("failed: {}", reason())),
         CellStatus::Skipped => Some(format!("cannot run: {}", reason())),
         CellStatus::Ok if cell.load.is_some_and(|load| load.is_missed()) => {
-            Some("the offered load was not held".to_owned())
+            Some("the offered load was not sustained".to_owned())
         }
-        CellStatus::Ok if cell.generator_limited => Some("the load generator is the limit".to_owned()),
+        CellStatus::Ok if cell.generator_limited => Some("the load generator is the bottleneck".to_owned()),
         CellStatus::Planned | CellStatus::Ok if cell.trials == 0 => Some("not measured".to_owned()),
         CellStatus::Planned | CellStatus::Ok => None,
     }

@@ -51,7 +51,7 @@ pub fn pair<'a>(run: &'a Run, workload: &'a Workload, names: [&str; 2]) -> Resul
     let same =
         |i: &usize| b.iter().copied().filter(good).find(|j| run.cells[*i].params == run.cells[*j].params);
     let found = a.iter().filter(|i| good(i)).find_map(|i| Some([*i, same(i)?]));
-    let cells = found.ok_or("the two have no parameter setting in common at which both were measured")?;
+    let cells = found.ok_or("there is no parameter setting at which both were measured")?;
     Ok(Pair { run, workload, cells })
 }
 

@@ -145,7 +145,7 @@ fn figure(
         Err(e) => Figure::none(format!("histogram {name} of the {role}: {e}")),
         Ok(Some((_, count))) if !Pauses::new(trials, role).allow(q, count) => Figure::none(PAUSE_INCLUDED),
         Ok(Some((v, count))) => Figure::some(v as f64, format!("{count} values, by the {role}")),
-        Ok(None) => Figure::none(format!("the {role} gave no histogram {name}, or an empty one")),
+        Ok(None) => Figure::none(format!("the {role} reported no histogram {name}, or an empty one")),
     }
 }
 

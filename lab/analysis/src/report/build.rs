@@ -71,12 +71,12 @@ fn run_info(run: &Run, workload: &Workload, duels: &Duels<'_>) -> RunInfo {
 
 fn placement(placement: Placement) -> (&'static str, &'static str) {
     match placement {
-        Placement::Apart => ("apart", "one role a core"),
+        Placement::Apart => ("apart", "one role per core"),
         Placement::Shared => ("shared", "roles share all cores"),
     }
 }
 
-/// `datachannel · 10 pairs · 1 KiB · ordered · loopback namespace · one role a core · 6 blocks, stopped: decided`
+/// `datachannel · 10 pairs · 1 KiB · ordered · loopback namespace · one role per core · 6 blocks, stopped: decided`
 fn headline(run: &Run, workload: &Workload, compared: &Compared) -> String {
     let mut parts = vec![run.header.workload.clone()];
     let groups = verdicts::groups(run);
@@ -282,9 +282,9 @@ fn curves(pool: &Pool<'_>) -> BTreeMap<String, Vec<CurvePoint>> {
     pool.curves().into_iter().map(|((role, name), curve)| (format!("{role}.{name}"), points(curve))).collect()
 }
 
-/// Whether the offered load was held, and the bottleneck of the cell.
+/// Whether the offered load was sustained, and the bottleneck of the cell.
 fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>, shared: bool) -> String {
-    // A role that paces a load is always busy. It is the bottleneck only if the load was not held.
+    // A role that paces a load is always busy. It is the bottleneck only if the load was not sustained.
     let paced = load.is_some_and(|l| !l.is_missed());
     let pacing = workload.offered.as_ref().filter(|_| paced).map(|o| o.role.as_str());
     let limit = generator::limit(workload, load, trials);
@@ -303,7 +303,7 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
         }
         Some(Load { held: None, .. }) => format!("window too short to verify the rate, {busy}"),
         Some(load) => format!(
-            "rate not held: {:.2} % of {}, {busy}",
+            "rate not sustained: {:.2} % of {}, {busy}",
             100.0 * load.achieved / load.offered,
             format::value(load.offered, "1/s")
         ),

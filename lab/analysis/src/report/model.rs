@@ -130,7 +130,7 @@ pub struct Cell {
     pub turns: Option<InTurns>,
     /// The bottleneck, as far as known.
     pub bottleneck: String,
-    /// Whether the load generator was the limit. Such a cell is not ranked.
+    /// Whether the load generator was the bottleneck. Such a cell is not ranked.
     #[serde(default)]
     pub generator_limited: bool,
     /// Build of each contender.

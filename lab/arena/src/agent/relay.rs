@@ -238,8 +238,8 @@ impl Agent {
                 format!("killed: exceeded the memory limit of {}", cgroup.memory_limit)
             }
             (EndedBy::Lab, ..) => "killed by the lab".to_owned(),
-            (EndedBy::LabGone, ..) => "killed: the lab is gone".to_owned(),
-            (EndedBy::Flood, ..) => "killed: printed too much, or did not read".to_owned(),
+            (EndedBy::LabGone, ..) => "killed: the lab ended".to_owned(),
+            (EndedBy::Flood, ..) => "killed: printed too much, or did not read its input".to_owned(),
             (EndedBy::Itself, Some(code), _) => format!("exited with code {code}"),
             (EndedBy::Itself, None, Some(signal)) => format!("ended by {}", signal_name(signal)),
             (EndedBy::Itself, None, None) => "ended together with its supervisor".to_owned(),

@@ -32,7 +32,7 @@ pub(super) fn device(name: &str) -> Result<File, Refusal> {
             // No file, no driver, or a container that denies access.
             Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::EACCES | Errno::EPERM) => {
                 Refusal::Missing(format!(
-                    "{reason}; `modprobe tun`, or give the container, or this user, that device"
+                    "{reason}; run `modprobe tun`, or give the container or this user access to it"
                 ))
             }
             _ => Refusal::Failed(reason),
@@ -68,7 +68,7 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, seed: u64, until: Borrowed
         // A closed stderr is not an error.
         let _ = writeln!(
             io::stderr(),
-            "netdyno: the link lost {without_room} packets beyond its loss: over {most} MiB were under way"
+            "netdyno: the link lost {without_room} packets beyond its loss: over {most} MiB were in flight"
         );
     }
     Ok(())

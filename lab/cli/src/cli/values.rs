@@ -34,7 +34,7 @@ fn time(text: &str) -> Option<Duration> {
 }
 
 pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
-    serde_json::from_str(text).map_err(|e| format!("not questions of `netdyno replicate`: {e}"))
+    serde_json::from_str(text).map_err(|e| format!("not a request of `netdyno replicate`: {e}"))
 }
 
 /// `5%` or `0.05`; greater than zero.

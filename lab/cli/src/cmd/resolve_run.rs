@@ -126,7 +126,7 @@ impl RunArgs {
         // Ratios need the baseline in every block.
         for name in self.baseline.as_ref().into_iter().chain(self.against.as_ref()) {
             let contender = catalog.contender(&workload.name, name)?;
-            let bound = || format!("{} is the bound: choose a contender", contender.name);
+            let bound = || format!("{} is the ceiling: choose another contender", contender.name);
             let rule = contender.ceiling.then(bound).or_else(|| self.not_compared(workload, contender));
             if let Some(rule) = rule {
                 return Err(ManifestError::Value { name: "contender".to_owned(), rule });

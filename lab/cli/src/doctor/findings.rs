@@ -64,7 +64,7 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
         host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
         "cgroups",
         host.cgroup.clone(),
-        "mount cgroup v2; without it CPU time is read from each process, and a memory limit is not in force",
+        "mount cgroup v2; without it CPU time is read from each process, and memory limits are not enforced",
     ));
     all.push(receive_buffer());
     all.push(governor(&host));
@@ -72,7 +72,7 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
         host.smt != "on",
         "SMT",
         host.smt.clone(),
-        "echo off > /sys/devices/system/cpu/smt/control, or leave it: one hardware thread a core is used",
+        "echo off > /sys/devices/system/cpu/smt/control, or leave it: only one hardware thread per core is used",
     ));
     all.push(quiet(&host));
     all.push(disk(builder));

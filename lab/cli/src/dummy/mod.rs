@@ -74,7 +74,7 @@ pub fn play(fault: Option<DummyFault>, costs: &[Cost], steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
-        return failed("the first line is no setup");
+        return failed("the first line is not a setup message");
     };
     if fault == Some(DummyFault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
         send(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
@@ -165,7 +165,7 @@ impl Dummy {
             (Phase::Verify, _) if self.sink => self.verify(),
             (Phase::Warmup, _) if self.sink => self.spin(),
             (Phase::Measure, Some(DummyFault::Crash)) => {
-                eprintln!("dummy: crashes as asked");
+                eprintln!("dummy: crashes as requested");
                 std::process::abort()
             }
             (Phase::Measure, Some(DummyFault::Quit)) => return Some(ExitCode::from(3)),

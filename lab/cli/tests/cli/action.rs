@@ -175,7 +175,7 @@ fn no_script_contains_an_expression() {
     }
 }
 
-/// Code of the pull request runs in the job that compares. The other job has the token that can write.
+/// Code of the pull request runs in the job that compares. The other job has the token with write access.
 #[test]
 fn the_job_that_compares_has_no_token_that_can_write() {
     assert!(!COMPARE.contains("token }}") && !COMPARE.contains("gh api"), "{COMPARE}");
@@ -338,7 +338,7 @@ fn a_hostile_report_is_one_output_of_limited_size() {
         let mut lines = markdown.lines().skip(if is_whole { 0 } else { 2 });
         assert!(lines.all(|line| report.contains(line)), "a line is cut");
     }
-    // With a token that can write, code of a pull request is not run at all.
+    // With a token with write access, code of a pull request is not run at all.
     let target = [("inputs.base", "main"), ("github.event_name", "pull_request_target")];
     let seen = runner.step("Compare", &target);
     assert!(seen.code == 2 && seen.stdout.contains("::error::pull_request_target"), "{seen:?}");

@@ -16,7 +16,7 @@ tool = "cc"
 [params.count]
 kind = "integer"
 default = 3
-about = "messages that the input tells of"
+about = "messages described by the input"
 
 [params.mode]
 kind = "text"
@@ -127,7 +127,7 @@ fn errors_of_the_program_are_reported() {
     for (mode, told) in [
         ("failing", "out of words"),
         ("silent", "did not print a line {\"digest\""),
-        ("nothing", "did not write the file"),
+        ("nothing", "did not write the requested file"),
         ("lying", "gate: wrong digest"),
     ] {
         let seen = run(&bench, &["one", "--set", &format!("mode={mode}")]);
@@ -166,7 +166,7 @@ fn an_invalid_input_is_rejected() {
         (
             "messages = \"verify_messages\"",
             "input = \"words\"\nmessages = 1",
-            "gate.messages: the input tells it",
+            "gate.messages: the input provides it",
         ),
         ("messages = \"verify_messages\"", "", "gate.messages: missing"),
         ("messages = \"verify_messages\"", "input = \"word\"", "gate.input: unknown input \"word\""),

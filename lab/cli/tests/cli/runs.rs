@@ -129,7 +129,7 @@ fn an_unsustained_load_is_reported_and_drawn() {
     let arguments = ["run", "dummy", "--sweep", "rate=0,1000000000000", "--max-blocks", "1"];
     let seen = bench.netdyno(&arguments);
     assert_eq!(seen.code, 0, "{seen:?}");
-    assert!(seen.stdout.contains("rate not held: "), "{seen:?}");
+    assert!(seen.stdout.contains("rate not sustained: "), "{seen:?}");
     let report = bench.last();
     let held: Vec<_> = report["cells"].as_array().unwrap().iter().map(|c| &c["load"]["held"]).collect();
     assert_eq!(
@@ -222,7 +222,7 @@ fn a_run_of_another_machine_is_not_resumed() {
     drop(store);
     let seen = bench.netdyno(&["run", "--resume", &run.header.id]);
     assert_eq!(seen.code, 2, "{seen:?}");
-    for part in ["another machine", "a CPU of another machine", "begin a new run"] {
+    for part in ["another machine", "a CPU of another machine", "start a new run"] {
         assert!(seen.stderr.contains(part), "{part}: {seen:?}");
     }
 }

@@ -271,7 +271,7 @@ fn a_request_replaces_a_connection_that_waits_for_its_client() {
     };
     assert_eq!(silent.iter().filter(is_open).count(), CONNECTIONS_MAX - 1);
     let seen = served.end();
-    assert!(seen.stderr.contains("too many connections, and this one waited for its client"), "{seen:?}");
+    assert!(seen.stderr.contains("too many connections, and this one was idle"), "{seen:?}");
 }
 
 #[test]

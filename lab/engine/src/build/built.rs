@@ -46,7 +46,7 @@ pub struct Record {
 
 /// The value for records of older versions, which still provide the duration of a build.
 fn not_counted() -> CodeLines {
-    CodeLines::not_measured("the build is older than the count of lines")
+    CodeLines::not_measured("the build predates the counting of lines")
 }
 
 /// The value where netdyno was built without the feature that counts.

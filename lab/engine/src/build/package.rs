@@ -10,7 +10,7 @@ use super::limits::COUNTED_PACKAGES_MAX;
 use netdyno_lab_manifest::{LibraryVersion, version_matches};
 
 /// The reason for tools that install compiled packages.
-pub(super) const COMPILED: &str = "it comes compiled, without its source";
+pub(super) const COMPILED: &str = "it is distributed in compiled form, without source";
 
 /// A package of a program.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -202,8 +202,8 @@ fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
     let outside = Path::new(path).components().any(|part| !is_below(part));
     if outside || !probe.contender.dir.join(path).is_file() {
         return Err(format!(
-            "{path} is no archive in this folder, and pip installs nothing else by its hash: \
-             `pip wheel --no-deps --wheel-dir . {path}`, then name ./THE.whl with the hash that `pip hash` prints of it"
+            "{path} is not an archive in this folder, and pip installs only archives by hash: run \
+             `pip wheel --no-deps --wheel-dir . {path}`, then name ./THE.whl with the hash that `pip hash` prints"
         ));
     }
     Ok(path.to_owned())

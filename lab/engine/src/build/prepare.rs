@@ -158,7 +158,7 @@ impl Builder {
         record.expected = announced.filter(|expected| is_digest(&expected.digest)).ok_or_else(|| {
             broken("did not print a line {\"digest\": .., \"messages\": .., \"bytes\": ..}")
         })?;
-        let file = File::open(&partial).map_err(|_| broken("did not write the file that it was told to"))?;
+        let file = File::open(&partial).map_err(|_| broken("did not write the requested file"))?;
         record.file_bytes = file.metadata().map_err(cache_error)?.len();
         if record.file_bytes > INPUT_BYTES_MAX {
             return Err(broken(&format!("wrote more than {INPUT_BYTES_MAX} bytes")));

@@ -24,7 +24,7 @@ impl Acts {
         folder: &Path,
         env: &mut Vec<(String, String)>,
     ) -> Result<Self, String> {
-        let equal = equal.ok_or("nothing is made equal")?.clone();
+        let equal = equal.ok_or("nothing is equalised")?.clone();
         if language == "go" && matches!(equal, Equal::Rcvbuf { .. } | Equal::Allocator { .. }) {
             return Err(GO.to_owned());
         }

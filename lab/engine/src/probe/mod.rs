@@ -109,7 +109,7 @@ impl Bench<'_> {
         let found = match (failed, &mut watched.look) {
             (_, Err(why)) => Err(why.clone()),
             (Some(why), _) => Err(why.clone()),
-            (None, Ok(_)) if units <= 0.0 => Err("no work was done while it looked".to_owned()),
+            (None, Ok(_)) if units <= 0.0 => Err("no work was done while the probe was attached".to_owned()),
             (None, Ok(look)) => look.found(),
         };
         let speed = rate.zip(self.undisturbed).map(|(with, without)| with / without);

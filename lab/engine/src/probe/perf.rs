@@ -85,7 +85,7 @@ impl Recording {
                 return Err(format!("perf ended: {}", complaint(&errors)));
             }
             if Instant::now() >= deadline {
-                return Err(format!("perf does not answer: {}", complaint(&errors)));
+                return Err(format!("perf does not respond: {}", complaint(&errors)));
             }
             let mut fds = [PollFd::new(answer.as_fd(), PollFlags::POLLIN)];
             let _ = poll(&mut fds, PollTimeout::from(50u16));
@@ -166,7 +166,7 @@ impl Look for Recording {
                 let stacks = parse::folded(&output(command, &self.folder)?);
                 let samples = stacks.values().sum();
                 match samples {
-                    0 => Err("no samples: it used no CPU time, or perf may not see it".to_owned()),
+                    0 => Err("no samples: no CPU time was used, or perf lacks permission".to_owned()),
                     _ => Ok(Found::Profile { stacks, samples }),
                 }
             }

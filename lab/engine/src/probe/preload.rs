@@ -116,7 +116,7 @@ impl Allocator {
         env: &mut Vec<(String, String)>,
     ) -> Result<Self, String> {
         if language == "go" {
-            return Err("Go allocates by its own runtime, not by the C library".to_owned());
+            return Err("Go allocates with its own runtime, not with the C library".to_owned());
         }
         preload(env, &library(scratch)?);
         let page = Preload::new(folder, env)?;

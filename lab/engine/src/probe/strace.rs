@@ -74,7 +74,7 @@ impl Look for Strace {
         let strace = self.running.as_mut().ok_or("strace does not run")?;
         let pid = i32::try_from(strace.0.id()).map_err(|e| e.to_string())?;
         kill(Pid::from_raw(pid), Signal::SIGINT).map_err(|e| format!("ending strace: {e}"))?;
-        strace.wait(STRACE_TIME).map(drop).ok_or_else(|| "strace does not let go".to_owned())
+        strace.wait(STRACE_TIME).map(drop).ok_or_else(|| "strace does not detach".to_owned())
     }
 
     fn found(&mut self) -> Result<Found, String> {

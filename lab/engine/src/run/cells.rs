@@ -29,10 +29,10 @@ pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String,
         let value = cell.params.number(name)?;
         (value > most.number()?).then(|| {
             let reason = format!(
-                "{name}={value} with both roles on one CPU: one that keeps to its times would take them from the \
-                 other; the workload allows at most {most} there"
+                "{name}={value} with both roles on one CPU: a role that keeps to its schedule would take CPU \
+                 time from the other; the workload allows at most {most} there"
             );
-            (reason, format!("give it a second CPU, or --set {name}={most}"))
+            (reason, format!("provide a second CPU, or use --set {name}={most}"))
         })
     })
 }
@@ -65,7 +65,7 @@ pub(super) fn wrong_version(cell: &CellRecord, said: &BTreeMap<String, Implement
         let manifest = cell.builds.get(cell.contenders.get(role)?)?;
         let (said, wanted) = (&implementation.version, &manifest.version);
         (!version_matches(wanted, said)).then(|| {
-            format!("the {role} reports version {said}, but its manifest has {wanted}: make them agree")
+            format!("the {role} reports version {said}, but its manifest has {wanted}: correct one of them")
         })
     })
 }
@@ -110,7 +110,7 @@ fn excerpt(stderr: &str) -> Vec<String> {
         return lines.iter().map(short).collect();
     }
     let left_out = lines.len() - HEAD - TAIL;
-    let between = format!("... {left_out} lines left out: netdyno show --format json has them as `stderr`");
+    let between = format!("... {left_out} lines omitted: netdyno show --format json has them as `stderr`");
     let (head, tail) = (&lines[..HEAD], &lines[lines.len() - TAIL..]);
     head.iter().map(short).chain([between]).chain(tail.iter().map(short)).collect()
 }
@@ -212,7 +212,7 @@ mod tests {
         let lines = excerpt(&many);
         assert_eq!((lines[4].as_str(), lines[6].as_str(), lines.len()), ("line 4", "line 97", 9));
         assert!(
-            lines[5].starts_with("... 92 lines left out") && lines[5].contains("--format json"),
+            lines[5].starts_with("... 92 lines omitted") && lines[5].contains("--format json"),
             "{lines:?}"
         );
         assert_eq!(excerpt("\n one\n\ntwo"), [" one", "two"]);

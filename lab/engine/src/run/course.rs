@@ -41,12 +41,12 @@ impl Engine<'_> {
         let mut run = self.store.load(id)?;
         let refused = |why: String| Err(RunError::NotResumable(id.to_owned(), why));
         if self.store.is_imported(id)? {
-            return refused("was imported, and its trials are from elsewhere: begin a new run".to_owned());
+            return refused("was imported, its trials are from another machine: start a new run".to_owned());
         }
         let (then, now) = (run.header.host.headline(), crate::host::detect(BTreeMap::new()).headline());
         if then != now {
             return refused(format!(
-                "was measured on another machine ({then}; this one: {now}): begin a new run"
+                "was measured on another machine ({then}; this one: {now}): start a new run"
             ));
         }
         let has_ended = run.status == RunStatus::Finished;
@@ -59,12 +59,12 @@ impl Engine<'_> {
             None => 0..run.header.settings.max_blocks,
         };
         if has_ended && rounds.is_empty() {
-            let why = "has had all its blocks: begin a new run".into();
+            let why = "already has all its blocks: start a new run".into();
             return Err(RunError::NotResumable(run.header.id, why));
         }
         // No contender of a catalogue has such a name.
         if run.cells.iter().flat_map(|cell| cell.contenders.values()).any(|name| name.contains('@')) {
-            let why = "compares revisions, which may have moved on: begin again with netdyno compare".into();
+            let why = "compares revisions, which may have changed: run netdyno compare again".into();
             return Err(RunError::NotResumable(run.header.id, why));
         }
         // The rules of the run's start apply; the checkout may have changed since.
@@ -74,7 +74,7 @@ impl Engine<'_> {
         drop(Arena::open(&arena_spec(&run.header.settings))?);
         let _awake = run.header.settings.awake.then(Awake::hold).transpose()?;
         if plan.warning.is_some() {
-            let why = "began with a core for each role, which are not there now".into();
+            let why = "started with one core per role, which is no longer possible".into();
             return Err(RunError::NotResumable(run.header.id, why));
         }
         self.store.update_header(&run.header)?;
@@ -225,7 +225,7 @@ impl Engine<'_> {
             if std::mem::replace(&mut cell.inputs, digests.clone()) != digests
                 && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
             {
-                let why = format!("measured with another {what}: begin a new run");
+                let why = format!("measured with another {what}: start a new run");
                 return Err(RunError::NotResumable(run.header.id.clone(), why));
             }
         }
@@ -272,7 +272,7 @@ impl Engine<'_> {
             match built {
                 Ok(built) => {
                     if was_measured_with_another(run, name, &built) {
-                        let why = format!("measured another build of {name}: begin a new run");
+                        let why = format!("measured another build of {name}: start a new run");
                         return Err(RunError::NotResumable(run.header.id.clone(), why));
                     }
                     note_build(run, name, contender, &built);

@@ -42,7 +42,7 @@ impl Neighbours {
         let socket = SocketAddr::from_abstract_name(format!("{NAME}{run}"))
             .and_then(|name| UnixDatagram::bind_addr(&name))
             .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
-            .inspect_err(|error| tracing::debug!(%error, "other runs do not hear of this one"))
+            .inspect_err(|error| tracing::debug!(%error, "other runs cannot detect this one"))
             .ok();
         for other in &others {
             let name = SocketAddr::from_abstract_name(format!("{NAME}{other}"));

@@ -269,7 +269,7 @@ impl<'a> Stage<'a> {
                     self.roles.iter_mut().for_each(|r| r.session.handle_timeout(now));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Halt::of_pair("every agent is gone".to_owned()));
+                    return Err(Halt::of_pair("every agent has ended".to_owned()));
                 }
             }
         }
@@ -332,8 +332,7 @@ impl<'a> Stage<'a> {
             AgentEvent::Started { pid, notes, memory_limited } => {
                 role.pid = Some(pid);
                 if role.memory_limit && !memory_limited {
-                    role.session
-                        .handle_exit(None, "memory limit not in force: no memory cgroup that can be written");
+                    role.session.handle_exit(None, "memory limit not enforced: no memory cgroup is writable");
                 }
                 self.collected.notes.extend(notes);
             }

@@ -41,7 +41,7 @@ pub(super) fn expected(spec: &TrialSpec<'_>) -> Result<Expected, String> {
     let gate = &spec.workload.gate;
     match &gate.input {
         Some(name) => {
-            let input = spec.inputs.get(name).ok_or_else(|| format!("the input {name} was not made"))?;
+            let input = spec.inputs.get(name).ok_or_else(|| format!("the input {name} was not generated"))?;
             Ok(input.expected.clone())
         }
         None => gate.expected(spec.params, spec.seed).map_err(|e| e.to_string()),

@@ -202,7 +202,7 @@ fn a_broken_workload_has_position_and_reason() {
     );
     for (added, error) in [
         ("[partners]\nc = \"x\"", "partners.c: unknown role \"c\"; known: a, b"),
-        ("[partners]\na = \"x\"\nb = \"x\"", "partners: must leave a role to be compared"),
+        ("[partners]\na = \"x\"\nb = \"x\"", "partners: must leave at least one role to compare"),
         ("[stand_ins]\nc = \"x\"", "stand_ins.c: unknown role \"c\"; known: a, b"),
         (
             "[stand_ins]\na = \"x\"\n[partners]\na = \"y\"",

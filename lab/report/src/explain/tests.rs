@@ -180,7 +180,7 @@ fn a_pair_needs_valid_trials_at_the_same_parameters() {
     let error = |run: &Run, names| pair(run, &workload, names).map(|p| p.cells).unwrap_err();
     assert!(error(&made, ["base", "nobody"]).contains("known: base, rival"));
     made.cells[1].params.0.insert("streams".into(), netdyno_lab_manifest::ParamValue::Integer(3));
-    assert!(error(&made, ["base", "rival"]).contains("no parameter setting in common"));
+    assert!(error(&made, ["base", "rival"]).contains("no parameter setting at which both"));
     made.cells[1].status = CellStatus::Failed;
     assert!(error(&made, ["base", "rival"]).contains("no successful trial"));
 }

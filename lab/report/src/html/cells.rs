@@ -118,8 +118,8 @@ fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
     if let Some(load) = &cell.load {
         let [offered, achieved] = [load.offered, load.achieved].map(|v| format::value(v, "1/s"));
         let held = match load.held {
-            Some(true) => "held",
-            Some(false) => "not held",
+            Some(true) => "sustained",
+            Some(false) => "not sustained",
             None => "windows too short to decide",
         };
         add("offered load", format!("{offered} requested, {achieved} achieved: {held}"));

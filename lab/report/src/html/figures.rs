@@ -85,7 +85,7 @@ impl Drawing<'_> {
             head: [""].into_iter().chain(SHARES.iter().map(|(_, text)| *text)).map(str::to_owned).collect(),
             rows: self.measured().iter().filter_map(row).collect(),
         };
-        let caption = "Each line merges the values of all valid trials. At the tick 90 %, nine of ten values are at or below the line.";
+        let caption = "Each line merges the values of all valid trials. At the 90 % tick, nine of ten values are at or below the line.";
         let figure = responsive(|width| plot::lines_svg(&curves, width), caption.to_owned());
         Some(Figure { table: Some(table), ..figure })
     }

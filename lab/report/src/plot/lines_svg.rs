@@ -109,7 +109,7 @@ fn draw(canvas: &mut Canvas, series: &Series, index: usize, field: &Field) {
     }
 }
 
-/// Draws a marker with the range of the trials. It is hollow if the load was not held.
+/// Draws a marker with the range of the trials. It is hollow if the load was not sustained.
 fn mark(canvas: &mut Canvas, point: &Point, at: (f64, f64), index: usize, field: &Field) {
     let colour = index % LINE_COLOURS;
     // A logarithmic axis has no 0: the bar of a trial of 0 ends at the bottom.

@@ -183,7 +183,7 @@ fn row(
         _ if cell.ceiling => (Kind::Bound, "ceiling"),
         _ if is_baseline => (Kind::Baseline, "baseline"),
         Some(v) => (kind_of(v.verdict), v.verdict.word()),
-        None if !is_load_held(cell) => (Kind::Same, "load not held"),
+        None if !is_load_held(cell) => (Kind::Same, "load not sustained"),
         None => (Kind::Same, ""),
     };
     let trials = figure.range_with(value);

@@ -82,7 +82,7 @@ impl Connections {
             if self.open[at].state.is_waiting() {
                 let replaced = self.open.remove(at)?;
                 replaced.task.abort();
-                let reason = "too many connections, and this one waited for its client";
+                let reason = "too many connections, and this one was idle";
                 self.refusals.report(replaced.client, reason);
                 return Arc::clone(&self.slots).acquire_owned().await.ok();
             }

@@ -25,7 +25,7 @@ pub enum ExportError {
     #[error("is damaged: line {line}: {what}; copy it again")]
     Damaged { line: usize, what: String },
     /// No run can have this content.
-    #[error("has an impossible run: {0}")]
+    #[error("contains an invalid run: {0}")]
     Impossible(String),
     /// It is longer than [`TEXT_BYTES_MAX`].
     #[error("has more than {} MiB when decompressed, which no run has", TEXT_BYTES_MAX >> 20)]

@@ -43,12 +43,12 @@ pub fn read_lines(from: impl BufRead) -> Result<Exported, ExportError> {
             }
             Line::End(end) => break end.sha256,
             Line::Begin(_) | Line::Cell(_) | Line::Trial(_) => {
-                return Err(lines.damaged("is not what comes here".to_owned()));
+                return Err(lines.damaged("is unexpected here".to_owned()));
             }
         }
     };
     if sha256 != lines.before {
-        return Err(lines.damaged("the lines before are not those that were written".to_owned()));
+        return Err(lines.damaged("the preceding lines are not those that were written".to_owned()));
     }
     if (cells.len(), trials.len()) != (begin.cells, begin.trials) {
         return Err(lines.damaged(format!(
@@ -150,7 +150,7 @@ fn possible(run: &Run) -> Result<(), String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     // It is part of the name of a lock file.
     if id.is_empty() || id.len() > ID_BYTES_MAX || !id.bytes().all(plain) {
-        return Err(format!("its id {id:?} is not of 1 to {ID_BYTES_MAX} of a-z, 0-9 and '-'"));
+        return Err(format!("its id {id:?} does not consist of 1 to {ID_BYTES_MAX} of a-z, 0-9 and '-'"));
     }
     let workload = run.header.parsed_workload().map_err(|e| e.to_string())?;
     let plays = |cell: &&CellRecord| {
@@ -162,7 +162,11 @@ fn possible(run: &Run) -> Result<(), String> {
     }
     for (index, trial) in run.trials.iter().enumerate() {
         if trial.cell >= run.cells.len() {
-            return Err(format!("trial {index} is of cell {}, of {}", trial.cell, run.cells.len()));
+            return Err(format!(
+                "trial {index} belongs to cell {}, but there are {}",
+                trial.cell,
+                run.cells.len()
+            ));
         }
         if trial.turns.as_ref().is_some_and(|turns| turns.count > TURNS_MAX) {
             return Err(format!("trial {index} has more than {TURNS_MAX} turns"));

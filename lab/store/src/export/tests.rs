@@ -124,7 +124,7 @@ fn damaged_and_unrelated_files_are_named() {
     flipped[last] ^= 1;
     assert!(refused(&flipped).contains("is damaged"));
     let swapped = [&all[..1], &all[3..4], &all[1..3]].concat().join("\n");
-    assert!(refused(&packed(&sealed(swapped.as_bytes()))).contains("is not what comes here"));
+    assert!(refused(&packed(&sealed(swapped.as_bytes()))).contains("is unexpected here"));
     let fewer = [&all[..3], &all[4..all.len() - 1]].concat().join("\n");
     assert!(refused(&packed(&sealed(fewer.as_bytes()))).contains("0 cells and 1 trials are missing"));
 }
@@ -151,7 +151,7 @@ fn oversized_files_are_rejected_early() {
     assert!(with(&|e| e.run.header.id.clear()).contains("its id"));
     assert!(with(&|e| e.run.header.workload = "other".into()).contains("must be the file's name"));
     assert!(with(&|e| e.run.header.manifest = "x".into()).contains("dummy.toml"));
-    assert!(with(&|e| e.run.trials[1].cell = 2).contains("is of cell 2, of 2"));
+    assert!(with(&|e| e.run.trials[1].cell = 2).contains("belongs to cell 2, but there are 2"));
     assert!(
         with(&|e| e.run.trials[0].turns.as_mut().unwrap().count = u32::MAX).contains("more than 1000 turns")
     );

@@ -53,7 +53,7 @@ fn readable(session: &mut Session, node: NodeAddress, objects: Vec<Eoj>) -> Resu
     let questions = session.readable(objects.into_iter().map(|eoj| (node, eoj)).collect())?;
     match questions.iter().find(|question| question.epcs.is_empty()) {
         Some(Question { eoj, .. }) => Err(Failure::new(format!(
-            "{node} does not answer for the properties of {eoj}: is it on, and does it have this object? `netdyno-echonet scan` lists them; name properties to read them anyway"
+            "{node} does not list the properties of {eoj}: is it on, and does it have this object? `netdyno-echonet scan` lists them; name properties to read them anyway"
         ))),
         None => Ok(questions),
     }

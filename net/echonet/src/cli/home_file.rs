@@ -32,7 +32,7 @@ fn nodes(text: &str) -> Result<Vec<(Option<IpAddr>, Description)>, Failure> {
     for Kind { line, count, address, description } in kinds(text)? {
         let wrong = |why: String| Failure::new(format!("line {line}: {why}"));
         if count > 1 && address.is_none() {
-            return Err(wrong("with a `count` it needs an `address`: the first one's".to_owned()));
+            return Err(wrong("with a `count` it needs an `address`, that of the first node".to_owned()));
         }
         for offset in 0..count {
             let address = address.map(|address| following(address, offset)).transpose().map_err(wrong)?;
@@ -70,7 +70,7 @@ fn kinds(text: &str) -> Result<Vec<Kind>, Failure> {
         return Err(Failure::new(format!("line {line}: unknown field `{key}`: a home has only [[nodes]]")));
     }
     let Some(DeValue::Array(nodes)) = nodes else {
-        return Err(Failure::new("it has no nodes: each kind of them is a table [[nodes]]"));
+        return Err(Failure::new("it has no nodes: describe each kind of node in a table [[nodes]]"));
     };
     let (mut kinds, mut total) = (Vec::new(), 0_u32);
     for node in nodes {
@@ -140,7 +140,7 @@ fn following(address: IpAddr, offset: u32) -> Result<IpAddr, String> {
         IpAddr::V4(v4) => u32::from(v4).checked_add(offset).map(|bits| Ipv4Addr::from(bits).into()),
         IpAddr::V6(v6) => u128::from(v6).checked_add(offset.into()).map(|bits| Ipv6Addr::from(bits).into()),
     };
-    next.ok_or_else(|| format!("there are no {offset} addresses after {address}"))
+    next.ok_or_else(|| format!("fewer than {offset} addresses follow {address}"))
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
                 "9 letters",
             ),
             ("HEAD count = 70000\naddress = \"127.0.0.1\"", "65536"),
-            ("HEAD count = 300\naddress = \"255.255.255.0\"", "no 256 addresses after"),
+            ("HEAD count = 300\naddress = \"255.255.255.0\"", "fewer than 256 addresses follow"),
         ] {
             let text = text.replace("HEAD ", head).replace("HEAD", head);
             let message = super::nodes(&text).unwrap_err().to_string();

@@ -126,7 +126,8 @@ pub(crate) fn state(class: ClassCode, epc: Epc, edt: &[u8]) -> String {
 /// possible.
 pub(crate) fn parse(class: ClassCode, epc: Epc, text: &str) -> Result<Vec<u8>, String> {
     let Some(known) = definition(class, epc) else {
-        return unhex(text).ok_or_else(|| "a value is an even number of hexadecimal digits".to_owned());
+        return unhex(text)
+            .ok_or_else(|| "a value must have an even number of hexadecimal digits".to_owned());
     };
     known.encode(text).or_else(|error| {
         let bytes = unhex(text).filter(|bytes| !is_number(&known.kind) && known.is_valid(bytes));

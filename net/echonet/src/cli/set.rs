@@ -24,7 +24,8 @@ pub(crate) fn run(
     for (epc, edt) in &values {
         let done = !answer.refused_writes().contains(epc);
         let (name, value) = (names::property(eoj.class(), *epc), names::value(eoj.class(), *epc, edt));
-        let outcome = if done { "done" } else { "refused: it cannot be written, or not this value" };
+        let outcome =
+            if done { "done" } else { "refused: the property is not writable, or the value is invalid" };
         let json = || {
             json!({
                 "node": node.to_string(), "object": eoj.to_string(), "epc": epc.to_string(), "property": name,

@@ -36,7 +36,7 @@ impl Replay<'_, '_> {
             // The file contains no inline commands.
             let zeros = rest.first() == Some(&0);
             if rest.first().is_some_and(|first| *first != b'*') && !zeros {
-                return Err(self.damaged("no command begins there".into()));
+                return Err(self.damaged("no command starts there".into()));
             }
             let progress = if zeros { Ok(Progress::Partial(1)) } else { parser.parse(rest, &mut args) };
             let progress = match progress {

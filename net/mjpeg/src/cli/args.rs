@@ -37,7 +37,7 @@ To play a stream from `send`, open its SDP file: ffplay -protocol_whitelist file
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Send frames to a unicast or multicast address by RTP over UDP, until the source ends or Ctrl-C
+    /// Send frames to a unicast or multicast address using RTP over UDP, until the source ends or Ctrl-C
     Send(SendArgs),
     /// Serve frames to RTSP clients over UDP or TCP, until Ctrl-C
     Serve(super::serve::ServeArgs),
@@ -50,7 +50,7 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 
-    /// Send RTP to this host and port, and RTCP to the next port; a group address selects multicast
+    /// Send RTP to this host and port, and RTCP to the next port; a multicast address selects multicast
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) to: String,
 
@@ -85,7 +85,7 @@ pub(crate) struct SendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReceiveArgs {
-    /// Receive RTP on this port, optionally of a local or group address, and RTCP on the next port
+    /// Receive RTP on this port, optionally at a local or multicast address, and RTCP on the next port
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen, required_unless_present = "sdp")]
     pub(crate) listen: Option<SocketAddr>,
 

@@ -116,7 +116,7 @@ impl Ports {
             }
         }
         let why = format!(
-            "all UDP ports from {} to {} are in use: allow more by `ports`",
+            "all UDP ports from {} to {} are in use: allow more with `ports`",
             range.start(),
             range.end()
         );

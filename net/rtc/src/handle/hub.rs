@@ -132,7 +132,7 @@ impl Drive for Hub {
     fn fail(&self, error: io::Error) {
         #[cfg(feature = "tracing")]
         if !self.0.is_over() {
-            tracing::error!(target: "netdyno_rtc", "a system call failed, all connections end: {error}");
+            tracing::error!(target: "netdyno_rtc", "a system call failed; all connections end: {error}");
         }
         self.0.fail(error);
     }

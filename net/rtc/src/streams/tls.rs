@@ -38,7 +38,7 @@ fn trusted(pem: Option<&str>) -> Result<RootCertStore, &'static str> {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             return Err(
-                "this system trusts no authority: install its certificates (Debian: ca-certificates), or set \
+                "this system has no trusted certificate authorities: install them (Debian: ca-certificates), or set \
                  `server_roots`",
             );
         }

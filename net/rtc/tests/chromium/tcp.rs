@@ -1,4 +1,4 @@
-//! A browser that connects by TCP, as behind a firewall that blocks UDP: neither end receives UDP candidates.
+//! A browser that connects over TCP, as behind a firewall that blocks UDP: neither end receives UDP candidates.
 
 use netdyno_rtc::{ChannelOptions, Settings};
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use crate::coturn;
 use crate::peers::{self, End};
 use crate::{BULK_MESSAGES, probe};
 
-/// A local peer by TCP to coturn, and from there to a peer behind a symmetric NAT.
+/// A local peer over TCP to coturn, and from there to a peer behind a symmetric NAT.
 #[test]
 fn by_a_turn_server() {
     alone("tcp::by_a_turn_server", || {
@@ -33,7 +33,7 @@ fn by_a_turn_server() {
     });
 }
 
-/// Without a TURN server: a browser connects to the endpoint by TCP.
+/// Without a TURN server: a browser connects to the endpoint over TCP.
 #[test]
 fn chromium_by_a_port_of_ours() {
     if let Err(reason) = browser::installed() {

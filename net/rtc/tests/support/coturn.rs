@@ -23,7 +23,7 @@ pub struct Coturn {
 }
 
 impl Coturn {
-    /// Starts one for "name" and "password" on the loopback interface, by UDP, TCP and TLS, on free ports.
+    /// Starts one for "name" and "password" on the loopback interface, over UDP, TCP and TLS, on free ports.
     pub fn start(extra: &[&str]) -> Option<Self> {
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let extra = [&["--allow-loopback-peers"], extra].concat();

@@ -49,7 +49,7 @@ pub enum RequestError {
     )]
     TooLong,
     /// Several instances answer a request to instance 0, and the end of their answers is unknown.
-    #[error("{0} stands for all instances: ask each of them, or write without an answer")]
+    #[error("{0} addresses all instances: send a request to each, or write without an answer")]
     AllInstances(Eoj),
     /// The limit on requests is reached.
     #[error("too many requests: poll their answers, or raise max_requests")]

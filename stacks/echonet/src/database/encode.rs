@@ -19,13 +19,11 @@ pub(super) fn encode(kind: &Kind, text: &str) -> Result<Vec<u8>, EncodeError> {
         Kind::State { bytes, states } => state(*bytes, states, text),
         Kind::Level { base, max } => {
             let level = text.parse::<u8>().ok().filter(|level| (1..=*max).contains(level));
-            level
-                .map(|level| vec![base + (level - 1)])
-                .ok_or_else(|| form("a level from 1 up to the highest"))
+            level.map(|level| vec![base + (level - 1)]).ok_or_else(|| form("a level from 1 to the maximum"))
         }
         Kind::Text { max } => {
             if !text.is_ascii() || text.len() > usize::from(*max) {
-                return Err(form("ASCII that is not too long"));
+                return Err(form("ASCII text within the maximum length"));
             }
             Ok(text.bytes().chain(std::iter::repeat(0)).take(usize::from(*max)).collect())
         }
@@ -47,7 +45,7 @@ pub(super) fn encode(kind: &Kind, text: &str) -> Result<Vec<u8>, EncodeError> {
                     Err(error) => wrong = wrong.or(Some(error)),
                 }
             }
-            Err(wrong.unwrap_or_else(|| form("anything: nothing is defined")))
+            Err(wrong.unwrap_or_else(|| form("any value, because none is defined")))
         }
         Kind::Bits { .. }
         | Kind::Raw { .. }
@@ -131,8 +129,10 @@ fn numbers(text: &str, between: &[char], bytes: usize) -> Option<Vec<u8>> {
 
 /// `name=value, name=value`, in the order of the definition.
 fn record(fields: &[(String, Kind)], text: &str) -> Result<Vec<u8>, EncodeError> {
-    let form =
-        || EncodeError::Form { text: text.to_owned(), form: "name=value, name=value, all in their order" };
+    let form = || EncodeError::Form {
+        text: text.to_owned(),
+        form: "name=value, name=value, for all fields in their order",
+    };
     let mut bytes = Vec::new();
     let mut parts = text.split(',');
     for (name, kind) in fields {

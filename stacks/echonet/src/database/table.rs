@@ -44,10 +44,10 @@ fn row(text: &str) -> Parsed<Row> {
     let epc = words.next().and_then(|code| code.parse().ok()).ok_or("a line begins with a property code")?;
     let rules = words.next().and_then(|rules| <[u8; 3]>::try_from(rules.as_bytes()).ok());
     let rules = rules.filter(|rules| rules.iter().all(|rule| b"RO-".contains(rule)));
-    let rules = rules.ok_or("behind the code stand three of R, O and -")?;
-    let short_name = words.next().ok_or("behind the rules stands a short name")?.to_owned();
-    let name = parts.next().ok_or("behind the first | stands a name")?.to_owned();
-    let kind = kind(parts.next().ok_or("behind the second | stands a kind")?, 0)?;
+    let rules = rules.ok_or("three of R, O and - must follow the code")?;
+    let short_name = words.next().ok_or("a short name must follow the rules")?.to_owned();
+    let name = parts.next().ok_or("a name must follow the first |")?.to_owned();
+    let kind = kind(parts.next().ok_or("a kind must follow the second |")?, 0)?;
     Ok(Row { epc, rules, short_name, name, kind })
 }
 
@@ -64,7 +64,7 @@ fn kind(text: &str, depth: usize) -> Parsed<Kind> {
         return Ok(Kind::Record(fields.split(',').map(field).collect::<Parsed<_>>()?));
     }
     if let Some((count, item)) = text.strip_prefix("list ").and_then(|text| text.split_once(' ')) {
-        let max = count.parse().map_err(|_| "behind `list` stands a number")?;
+        let max = count.parse().map_err(|_| "a number must follow `list`")?;
         return Ok(Kind::List { max, item: Box::new(kind(item, depth + 1)?) });
     }
     let mut kinds: Vec<Kind> = text.split(';').map(|text| single(text.trim())).collect::<Parsed<_>>()?;
@@ -93,7 +93,7 @@ fn single(text: &str) -> Parsed<Kind> {
             let base = base.parse::<Epc>().map_err(|_| "a level begins with two digits")?.0;
             let max = small(max)?;
             if max == 0 || base.checked_add(max - 1).is_none() {
-                return Err("levels go from 1 to what a byte can hold");
+                return Err("the levels of a kind must fit into a byte");
             }
             Kind::Level { base, max }
         }
@@ -105,7 +105,7 @@ fn single(text: &str) -> Parsed<Kind> {
             Kind::Number(number(format, range, rest)?)
         }
         [_, ..] if words.iter().all(|word| word.contains('=')) => states(&words)?,
-        _ => return Err("a kind is one of those that the documentation lists"),
+        _ => return Err("a kind must be one of those in the documentation"),
     })
 }
 
@@ -135,7 +135,7 @@ fn states(words: &[&str]) -> Parsed<Kind> {
 fn number(format: &str, range: &str, rest: &[&str]) -> Parsed<Number> {
     let (sign, bits) = format.split_at(1);
     let bits: u8 = bits.parse().map_err(|_| "a number has 8, 16 or 32 bits")?;
-    let (min, max) = range.split_once("..").ok_or("behind a number's format stands MIN..MAX")?;
+    let (min, max) = range.split_once("..").ok_or("MIN..MAX must follow the format of a number")?;
     let rule = "a limit is an integer, as it is sent, of at most 32 bits";
     let fits = |limit: &i64| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(limit);
     let limit = |text: &str| text.parse::<i64>().ok().filter(fits).ok_or(rule);

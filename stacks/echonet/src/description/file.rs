@@ -76,7 +76,7 @@ pub enum DescriptionFileError {
         name: String,
     },
     /// The access is malformed.
-    #[error("access {0:?}: write some of get, set and announce, with spaces between them")]
+    #[error("access {0:?}: write some of get, set and announce, separated by spaces")]
     Access(String),
 }
 
@@ -116,7 +116,7 @@ fn one_instance() -> i64 {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a text, a number, true or false")]
+#[serde(untagged, expecting = "expected a string, a number, true or false")]
 enum Scalar {
     Bool(bool),
     Integer(i64),
@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Property {
             type Value = Property;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a number, true, false, or { value = ..., access = ..., writes = ... }")
+                f.write_str("a string, a number, true, false, or { value = ..., access = ..., writes = ... }")
             }
 
             fn visit_bool<E>(self, value: bool) -> Result<Property, E> {

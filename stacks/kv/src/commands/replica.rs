@@ -142,13 +142,15 @@ fn introduce(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
 fn synchronise(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     if context.world.replication.restricts() {
         return Err(Error::fixed(
-            "NOMASTERLINK this server follows another one, and has no replicas: follow that one",
+            "NOMASTERLINK this server is a replica and accepts no replicas: replicate its primary",
         ));
     }
     let id = context.id;
     let follower = context.world.followers.get_mut(id);
     if !follower.knows_marks {
-        return Err(Error::fixed("ERR a copy ends with a mark here: say REPLCONF capa eof first"));
+        return Err(Error::fixed(
+            "ERR the replica must support the EOF marker: send REPLCONF capa eof first",
+        ));
     }
     if !std::mem::replace(&mut follower.follows, true) {
         let next = crate::number::integer(args[2]).and_then(|next| u64::try_from(next).ok());

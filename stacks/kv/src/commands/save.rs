@@ -25,7 +25,7 @@ fn begin(context: &mut Context<'_>) -> Result<(), Error> {
     let saves = &context.world.saves;
     if !saves.kept {
         return Err(Error::fixed(
-            "ERR this server keeps no snapshots: it was started without a place for them",
+            "ERR this server stores no snapshots: it was started without a folder for them",
         ));
     }
     if saves.is_running() || context.keys.snapshot.is_some() {

@@ -58,8 +58,7 @@ const MEMORY_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("doctor", 2, |c, _| {
-        c.reply
-            .verbatim("txt", b"There is nothing to tell: the size of the process is its host's to know.\n");
+        c.reply.verbatim("txt", b"Nothing to report: only the host program knows the size of the process.\n");
         Ok(())
     }),
     ("purge", 2, |c, _| {

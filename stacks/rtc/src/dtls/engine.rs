@@ -232,7 +232,7 @@ impl Engine {
                         _ => self.reseal(&mut packet),
                     };
                     if passed.is_none() {
-                        let why = Error::Dtls("a record of the handshake has another key".into());
+                        let why = Error::Dtls("a handshake record is protected with another key".into());
                         return Err(self.fail(Alert::HANDSHAKE_FAILURE, why, transmits));
                     }
                     if !packet.is_empty() {
@@ -255,7 +255,7 @@ impl Engine {
                         None => self.protection.is_some(),
                     };
                     if !self.progress.verified || !has_keys {
-                        let why = Error::Dtls("the peer showed no certificate".into());
+                        let why = Error::Dtls("the peer presented no certificate".into());
                         return Err(self.fail(Alert::HANDSHAKE_FAILURE, why, transmits));
                     }
                     self.progress.connected = true;

@@ -283,7 +283,7 @@ impl Handshake {
                 return Ok(());
             }
             if !is_13 && self.engine.offers_both() && flight::is_downgrade(fragment) {
-                let why = "the peer has DTLS 1.3, but was made to believe that we do not";
+                let why = "the handshake was downgraded: both peers support DTLS 1.3";
                 return Err(self.engine.fail(Alert::ILLEGAL_PARAMETER, Error::Dtls(why.into()), transmits));
             }
             self.retried |= flight::is_hello_retry(fragment);

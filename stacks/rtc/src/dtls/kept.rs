@@ -34,11 +34,11 @@ impl Certificate {
             .map_err(|error| wrong(format!("it is not an X.509 certificate in DER: {error}")))?;
         let key_pair = EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, private_key);
         let key_pair = key_pair.map_err(|_| {
-            wrong("the private key is none of ECDSA with P-256, unencrypted (openssl ecparam -name prime256v1 -genkey makes one)")
+            wrong("the private key must be an unencrypted ECDSA key with P-256 (openssl ecparam -name prime256v1 -genkey)")
         })?;
         let public_key = read.tbs_certificate().subject_public_key_info().subject_public_key.raw_bytes();
         if public_key != key_pair.public_key().as_ref() {
-            return Err(wrong("it is not for this private key"));
+            return Err(wrong("it does not match the private key"));
         }
         Self::new(Arc::new(key_pair), certificate.to_vec())
     }
@@ -131,7 +131,7 @@ mod tests {
             ("", "no section CERTIFICATE"),
             (&pem[..key], "no section PRIVATE KEY"),
             (&pem[key..], "no section CERTIFICATE"),
-            (&mixed, "not for this private key"),
+            (&mixed, "does not match the private key"),
         ] {
             let error = Certificate::from_pem(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -403,7 +403,7 @@ impl Dtls {
             _ => false,
         };
         if is_exhausted {
-            let why = "the key has encrypted as much as is allowed";
+            let why = "the key has encrypted as much as the standard allows";
             self.state = State::Over(Some(DtlsEvent::Failed(Error::Dtls(why.into()))));
         }
         0

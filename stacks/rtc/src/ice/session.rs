@@ -142,7 +142,7 @@ impl Session {
         agent.set_initial_stun_rto(RTO_MIN);
         agent.set_max_stun_rto(UNANSWERED_RTO_MAX);
         agent.set_max_stun_retransmits(UNANSWERED_CHECKS);
-        // Checks have some 100 bytes; with the longest accepted user name they still fit.
+        // Checks have about 100 bytes; with the longest accepted user name they still fit.
         agent.set_mtu(800..=1200);
         Self {
             agent,

@@ -128,7 +128,7 @@ impl Candidate {
         let port = word("a candidate has a port")?;
         let port: u16 = port.parse().map_err(|_| "a port is a number below 65,536")?;
         if word("a candidate has a type")? != "typ" {
-            return Err("the word typ stands before the type of a candidate");
+            return Err("typ must precede the type of a candidate");
         }
         let kind = word("a candidate has a type")?;
         let kind = CandidateKind::NAMES.iter().find(|(name, _)| *name == kind).map(|(_, kind)| *kind);

@@ -1,6 +1,6 @@
 //! Chunks that the peer's SACKs have no space to report.
 //!
-//! A SACK has space for a limited number of gap blocks: some 280 in a packet of 1,200 bytes, and some peers
+//! A SACK has space for a limited number of gap blocks: about 280 in a packet of 1,200 bytes, and some peers
 //! report at most 20. With more losses it ends before the highest TSN that has arrived. Whether chunks beyond
 //! its end have arrived is unknown. Those sent more than a round trip ago are no longer in flight, so they
 //! must not block new data. Nor do they count as lost because a later retransmission is reported.

@@ -91,7 +91,7 @@ impl<'a> Sack<'a> {
         if lists.len() != 4 * (gaps + duplicates) {
             return Err(Malformed {
                 what: "SACK",
-                rule: "must be as long as its gap blocks and duplicates take",
+                rule: "must have the length of its gap blocks and duplicates",
             });
         }
         Ok(Self {

@@ -167,7 +167,7 @@ impl Bridge<'_> {
         let node = self.nodes.by_id(id).ok_or("no node of this name is known")?;
         let eoj: Eoj = eoj.parse().map_err(|_| "no such object")?;
         let epc: Epc = epc.parse().map_err(|_| "no such property")?;
-        let text = std::str::from_utf8(payload).map_err(|_| "the value is no text")?;
+        let text = std::str::from_utf8(payload).map_err(|_| "the value is not UTF-8 text")?;
         let edt = names::parse(eoj.class(), epc, text.trim())?;
         self.ask(node, eoj, Purpose::Command, Request::Set(&[Property { epc, edt: &edt }]));
         // Reads the resulting value, whether the write was accepted or refused.

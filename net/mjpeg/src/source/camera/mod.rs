@@ -1,4 +1,4 @@
-//! A camera that gives JPEG files by itself (V4L2: MJPG or JPEG), read by mmap.
+//! A camera that provides JPEG files (V4L2: MJPG or JPEG), read through mmap.
 //!
 //! | does | does not |
 //! |---|---|

@@ -246,7 +246,7 @@ fn own_ports_are_those_of_the_range_as_long_as_there_are_any() {
             Err(error) => break error.to_string(),
         }
     };
-    assert!(opened <= 8 && error.contains("allow more by `ports`"), "{opened}: {error}");
+    assert!(opened <= 8 && error.contains("allow more with `ports`"), "{opened}: {error}");
 }
 
 /// Both query from one address, and the kernel delivers all responses to one of them.

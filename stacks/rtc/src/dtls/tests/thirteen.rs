@@ -312,7 +312,7 @@ fn a_key_that_is_never_replaced_ends_the_connection() {
     session(&mut net.a).protection.write.set_sealed_bytes(crate::dtls::record::KEY_BYTES_MAX);
     assert!(net.a.data(b"one more").is_empty());
     net.a.poll_events();
-    assert!(net.a.error().contains("as much as is allowed"), "{}", net.a.error());
+    assert!(net.a.error().contains("as much as the standard allows"), "{}", net.a.error());
 }
 
 #[test]
