@@ -85,7 +85,7 @@ impl Failure {
     pub(crate) fn no_description() -> Self {
         Self::new(
             ND_CLOSED,
-            "there is no local description: none was created, it was withdrawn, or the connection is over",
+            "there is no local description: none was created, it was withdrawn, or the connection has ended",
         )
     }
 

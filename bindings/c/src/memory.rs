@@ -69,7 +69,7 @@ pub(crate) fn view<T>(_argument: &impl Copy, at: *const T, length: usize) -> Res
         return Ok(&[]);
     }
     if at.is_null() || !at.is_aligned() {
-        return Err(Failure::invalid("an address that is NULL or not aligned, with a length that is not 0"));
+        return Err(Failure::invalid("an address that is NULL or unaligned, with a nonzero length"));
     }
     if length.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
         return Err(Failure::invalid("a length that exceeds the address space"));
@@ -92,7 +92,7 @@ pub(crate) fn hand_over(
     length: Option<&mut MaybeUninit<usize>>,
 ) -> Result<(), Failure> {
     let bytes = text.len();
-    let text = CString::new(text).map_err(|_| Failure::bug("a text that contains a NUL byte"))?;
+    let text = CString::new(text).map_err(|_| Failure::bug("a string that contains a NUL byte"))?;
     to.write(text.into_raw());
     if let Some(length) = length {
         length.write(bytes);

@@ -189,7 +189,7 @@ fn check_size(name: &str, size: u32, ours: usize) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::invalid(format!(
-        "{name}: the size is {size}, not {ours}: the header and the library ({}) are of different versions",
+        "{name}: the size is {size}, not {ours}: the header and the library ({}) have different versions",
         env!("CARGO_PKG_VERSION")
     )))
 }

@@ -106,8 +106,8 @@ static void wrong_settings(void) {
         const nd_settings *settings;
         const char *why;
     } all[] = {
-        {SETTINGS(.size = sizeof(nd_settings) - 8), "are of different versions"},
-        {SETTINGS(.size = sizeof(nd_settings) + 8), "are of different versions"},
+        {SETTINGS(.size = sizeof(nd_settings) - 8), "have different versions"},
+        {SETTINGS(.size = sizeof(nd_settings) + 8), "have different versions"},
         {SETTINGS(.first_port = 9, .last_port = 8), "ports 9 to 8 are not a range"},
         {SETTINGS(.last_port = 8), "ports 0 to 8 are not a range"},
         {SETTINGS(.tcp_port = 65536), "tcp_port: 65536 is not a port"},

@@ -144,12 +144,12 @@ fn rate(window: &Window<'_>, role: &str, counter: &str, increments: u32) -> Figu
     }
 }
 
-/// Reason and remedy for a counter that did not move. A stall may be longer than a short window.
+/// Reason and remedy for a counter that did not change. A stall may be longer than a short window.
 fn stalled(role: &str, counter: &str, window_ns: f64) -> String {
     let window = window_ns / 1e9;
     let longer = (4.0 * window).ceil().max(3.0);
     format!(
-        "counter {counter} of the {role} did not move in the window of {window:.1} s: the {role} stalled, or needs more time; \
+        "counter {counter} of the {role} did not change in the window of {window:.1} s: the {role} stalled, or needs more time; \
          measure longer to distinguish the two: --set seconds={longer}"
     )
 }
@@ -181,7 +181,7 @@ fn meter(samples: &[Sample], field: &str, of: Option<&str>, moment: Option<Momen
     let mut roles = roles_with(samples, field);
     roles.retain(|role| of.is_none_or(|of| of == role));
     if roles.is_empty() {
-        return Figure::none(format!("the meter has no {field}"));
+        return Figure::none(format!("the meter does not provide {field}"));
     }
     for role in roles {
         let mut readings = series(samples, SampleKind::Meter, &role, field);
@@ -191,7 +191,7 @@ fn meter(samples: &[Sample], field: &str, of: Option<&str>, moment: Option<Momen
             None => ![METER_CONNECTED, METER_VERIFIED].contains(&s.mark),
         });
         let Some(last) = readings.iter().filter(|s| s.value.is_some()).max_by_key(|s| s.mark) else {
-            let unread = || format!("the meter did not read {field} of the {role} at that moment");
+            let unread = || format!("the meter did not read {field} of the {role} at that time");
             return Figure::none(readings.last().map_or_else(unread, |s| s.source.clone()));
         };
         figure.add(role, last.value.unwrap_or_default() as f64);
@@ -232,7 +232,7 @@ impl Per<'_> {
         let Self { role, counter, increments } = self;
         match window.counter_delta(role, counter) {
             Some((n, ns)) if n > 0.0 => Ok(n / ns / f64::from(*increments)),
-            _ => Err(format!("counter {counter} of the {role} did not move")),
+            _ => Err(format!("counter {counter} of the {role} did not change")),
         }
     }
 }
@@ -253,7 +253,7 @@ fn meter_per(
         figure.source = first_source(samples, &role, field);
         figure.add(role, used / used_ns / per_ns);
     }
-    if figure.per_role.is_empty() { Err(format!("the meter has no {field}")) } else { Ok(figure) }
+    if figure.per_role.is_empty() { Err(format!("the meter does not provide {field}")) } else { Ok(figure) }
 }
 
 fn first_source(samples: &[Sample], role: &str, field: &str) -> String {
@@ -270,7 +270,7 @@ fn wire_delta(samples: &[Sample], window: &Window<'_>, field: &str) -> Result<(f
             .is_some_and(|s| s.value == Some(0))
     };
     let add = ONE_SIDED.contains(&field) && roles.iter().any(is_one_sided);
-    let mut found: Result<(f64, f64, String), String> = Err(format!("the meter has no {name}"));
+    let mut found: Result<(f64, f64, String), String> = Err(format!("the meter does not provide {name}"));
     for role in roles {
         found = match (window.meter_delta(&role, &name), found) {
             (Ok((n, ns)), Ok((sum, _, first))) => Ok((sum + n, ns, first)),

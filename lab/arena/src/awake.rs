@@ -68,7 +68,7 @@ impl Awake {
         let group = hierarchies.iter().filter(|one| one.has_controller("cpu")).find_map(IdleGroup::below);
         let refused = |reason: &str| {
             Err(invalid(format!(
-                "no driver of CPU idle states here, and {reason}, so that polling would take CPU time from contenders"
+                "no CPU idle driver on this machine, and {reason}, so polling would take CPU time from contenders"
             )))
         };
         if hierarchies.iter().any(shares_cpu_time) {

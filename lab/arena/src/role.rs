@@ -121,7 +121,7 @@ pub(super) fn end_process(process: &mut Child, time: Duration) {
     let deadline = Instant::now() + time;
     while let Ok(None) = process.try_wait() {
         if Instant::now() >= deadline {
-            tracing::warn!(pid = process.id(), "did not end by itself, killed");
+            tracing::warn!(pid = process.id(), "did not exit by itself; killed");
             let _ = process.kill();
             let _ = process.wait();
             return;

@@ -117,7 +117,7 @@ impl CpusBack {
 impl Drop for CpusBack {
     fn drop(&mut self) {
         let back = self.0.map(|cpus| sched_setaffinity(Pid::from_raw(0), &cpus));
-        tracing::debug!(?back, "the lab has its CPUs back");
+        tracing::debug!(?back, "the CPUs of the lab are restored");
     }
 }
 

@@ -209,7 +209,7 @@ impl Catalog {
             return Err(format!("\"{from}\" is a variant itself: name the one that it is built from"));
         }
         let sibling = Contender::parse(&folder.join(MANIFEST), &text)
-            .map_err(|_| format!("the contender \"{from}\" is broken itself"))?;
+            .map_err(|_| format!("the contender \"{from}\" is itself invalid"))?;
         Ok((sibling, text))
     }
 

@@ -89,7 +89,7 @@ fn callers() -> Vec<u32> {
 fn untrusted(owner: u32, mode: u32, trusted: &[u32]) -> Option<String> {
     if !trusted.contains(&owner) {
         return Some(format!(
-            "it belongs to user {owner}, not to you or root: check it, then take it over with chown"
+            "it belongs to user {owner}, not to you or root: check it, then change its owner with chown"
         ));
     }
     (mode & 0o002 != 0).then(|| "every user can write to it: check it, then run chmod o-w".to_owned())

@@ -205,7 +205,7 @@ impl Workload {
                 continue;
             }
             let Some(name) = self.stand_ins.shift_remove(other) else {
-                let rule = format!("no contender is set that plays the {other} for all");
+                let rule = format!("no contender is given that plays the {other} for all");
                 return Err(ManifestError::Value { name: "role".to_owned(), rule });
             };
             self.partners.insert(other.clone(), name);

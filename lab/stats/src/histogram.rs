@@ -60,7 +60,7 @@ pub enum HistogramError {
     #[error("histogram: cookie {0:#010x} is neither HDR V2 nor HDR V2 compressed")]
     UnknownCookie(u32),
     /// The data is shorter than the header or the length in it.
-    #[error("histogram: {present} bytes where the header needs {needed}")]
+    #[error("histogram: the header needs {needed} bytes, but there are {present}")]
     CutShort {
         /// Actual length.
         present: usize,

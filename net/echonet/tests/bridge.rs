@@ -242,7 +242,7 @@ fn bridges_to_a_broker_over_tls() {
             ("strange.crt", "strange.key", ["UnknownCA", "that it trusts"]),
             ("good.crt", "strange.key", ["--mqtt-key", "it is not the key of --mqtt-cert"]),
             ("good.crt", "good.crt", ["--mqtt-key", "expected a PEM file"]),
-            ("empty.crt", "good.key", ["--mqtt-cert", "no certificate is in it"]),
+            ("empty.crt", "good.key", ["--mqtt-cert", "it contains no certificate"]),
             ("good.crt", "nothing.key", ["--mqtt-key", "No such file"]),
         ] {
             let message = of_own(certificate, key).remark();
@@ -258,7 +258,7 @@ fn bridges_to_a_broker_over_tls() {
             ("mqtts://127.0.0.1:1883", authority, ["does that port use TLS?", "mqtt:// connects without it"]),
             ("mqtt://127.0.0.1:8883", None, ["does that port require TLS?", "mqtts:// connects with it"]),
             ("mqtts://127.0.0.1", Some("nothing.crt"), ["No such file", "expected a PEM file"]),
-            ("mqtts://127.0.0.1", Some("empty.crt"), ["no certificate is in it", "expected a PEM file"]),
+            ("mqtts://127.0.0.1", Some("empty.crt"), ["it contains no certificate", "expected a PEM file"]),
             ("mqtt://127.0.0.1", authority, ["requires TLS", "mqtts://"]),
         ] {
             let message = bridge(url, ca, "stranger.crt").remark();

@@ -77,7 +77,7 @@ impl Error {
     /// The error for an address that could not be bound.
     pub(crate) fn bind(address: SocketAddr, source: io::Error) -> Self {
         let remedy = match source.kind() {
-            io::ErrorKind::AddrInUse => "bind another port, or 0 for any that is free",
+            io::ErrorKind::AddrInUse => "bind another port, or 0 for any free port",
             io::ErrorKind::AddrNotAvailable => {
                 "bind an address of this machine, or all of them (0.0.0.0 or ::)"
             }
@@ -91,7 +91,7 @@ impl Error {
     pub(crate) fn listen(address: SocketAddr, source: io::Error) -> Self {
         let remedy = match source.kind() {
             io::ErrorKind::AddrInUse => {
-                "set another `tcp_port`, not the number of the UDP port, or 0 for any that is free"
+                "set another `tcp_port`, different from the UDP port, or 0 for any free port"
             }
             io::ErrorKind::PermissionDenied => {
                 "ports below 1024 need a privilege: set a higher `tcp_port`, and redirect port 443 to it in the firewall"

@@ -292,5 +292,5 @@ fn a_port_that_cannot_be_had_is_named() {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     settings.tcp_port = Some(free.port());
     let error = Endpoint::bind(free, settings).unwrap_err().to_string();
-    assert!(error.contains("not the number of the UDP port"), "{error}");
+    assert!(error.contains("different from the UDP port"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 /// The text is not a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a code is {digits} hexadecimal digits, with or without 0x before them")]
+#[error("a code is {digits} hexadecimal digits, with or without the prefix 0x")]
 pub struct CodeError {
     /// The expected number of digits.
     pub digits: usize,

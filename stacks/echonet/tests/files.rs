@@ -78,7 +78,7 @@ fn invalid_files_are_rejected() {
         ("[[objects]]\nclass = \"0291\"\ninstances = 127\n[[objects]]\nclass = \"0291\"", "128 instances"),
         ("[[objects]]\nclass = \"0291\"\nproperties.colour = 1", "0291: property \"colour\" is not known"),
         ("[[objects]]\nclass = \"0291\"\nproperties.light_level = 101", "101 is not between 0 % and 100 %"),
-        ("[[objects]]\nclass = \"0291\"\nproperties.F0 = 5", "its values are not known"),
+        ("[[objects]]\nclass = \"0291\"\nproperties.F0 = 5", "its values are unknown"),
         (
             "[[objects]]\nclass = \"0291\"\nproperties.F0 = { value = \"0x05\", access = \"read\" }",
             "access \"read\"",

@@ -84,7 +84,7 @@ impl Region {
             (Is::Less, None) => Ok(Region::less(ratio)),
             (Is::About, Some(within)) if within > 1.0 && sensible(within) => match ratio {
                 Some(ratio) => Ok(Region::about(ratio, within)),
-                None => Err(format!("needs a `ratio` up to {RATIO_MAX}, or `published` to have one")),
+                None => Err(format!("needs a `ratio` up to {RATIO_MAX}, here or in `published`")),
             },
             (Is::About, _) => Err("needs `within`, a factor above 1: within = 1.25".to_owned()),
             (_, Some(_)) => Err("`within` is only valid with \"about\"".to_owned()),

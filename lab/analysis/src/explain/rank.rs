@@ -24,7 +24,7 @@ pub const WAITING: &str = "waiting";
 /// The times that add up to the difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Basis {
-    /// CPU times of all roles, and the time in which none works.
+    /// CPU times of all roles, and the time in which no role works.
     InTurn,
     /// CPU time and waiting time of this role.
     Busiest(String),
@@ -66,8 +66,7 @@ impl Basis {
     pub fn about(&self) -> String {
         match self {
             Basis::InTurn => {
-                "the roles work alternately: the CPU time of each, and the time in which none works"
-                    .to_owned()
+                "the roles work alternately: the CPU time of each, and the time without work".to_owned()
             }
             Basis::Busiest(role) => {
                 format!("the roles work concurrently: the time of the {role}, which is the busier one")

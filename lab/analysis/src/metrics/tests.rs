@@ -24,7 +24,7 @@ fn a_stall_names_the_window_and_the_remedy() {
     let figure = rate(&Window::new(&samples, None), "answerer", "bytes", 1);
     assert_eq!(figure.value, None);
     assert!(
-        figure.source.contains("bytes of the answerer did not move in the window of 0.7 s"),
+        figure.source.contains("bytes of the answerer did not change in the window of 0.7 s"),
         "{figure:?}"
     );
     assert!(figure.source.contains("--set seconds=3"), "{figure:?}");

@@ -66,7 +66,7 @@ fn prepare(private_pids: bool) -> Result<(SignalFd, Option<String>), String> {
         .map_err(context("signalfd"))?;
     let note = if private_pids {
         set_pdeathsig(Signal::SIGKILL).map_err(context("PR_SET_PDEATHSIG"))?;
-        own_proc().err().map(|errno| format!("/proc shows the host's process numbers ({errno})"))
+        own_proc().err().map(|errno| format!("/proc shows the host's process IDs ({errno})"))
     } else {
         set_child_subreaper(true).map_err(context("PR_SET_CHILD_SUBREAPER"))?;
         None

@@ -96,7 +96,7 @@ fn run(requests: impl AsyncFnOnce(Handle) -> Result<(), String>) -> Result<(), S
 
 async fn make_pair(handle: &Handle) -> Result<(), String> {
     let pair = LinkVeth::new(FIRST_INTERFACE, SECOND_INTERFACE).build();
-    handle.link().add(pair).execute().await.map_err(failed("making a veth pair"))
+    handle.link().add(pair).execute().await.map_err(failed("creating a veth pair"))
 }
 
 async fn up(handle: &Handle, interface: &str) -> Result<(), String> {

@@ -64,10 +64,10 @@ impl NetScope {
     /// Reads the counters of the current namespace.
     pub(crate) fn read(&self) -> NetSnapshot {
         let (interface, counted_from) = match self {
-            Self::Host => return nothing("the host's network is shared with others"),
-            Self::Loopback => ("lo", "from the IP header on"),
-            Self::Veth(interface) => (interface.as_str(), "with Ethernet headers"),
-            Self::Tun(interface) => (interface.as_str(), "from the IP header on"),
+            Self::Host => return nothing("the host's network is shared with other programs"),
+            Self::Loopback => ("lo", "including IP headers"),
+            Self::Veth(interface) => (interface.as_str(), "including Ethernet headers"),
+            Self::Tun(interface) => (interface.as_str(), "including IP headers"),
         };
         let shared = *self == Self::Loopback;
         let device = Process::myself()

@@ -35,12 +35,12 @@ impl Ledger {
         let total = self.add(now);
         let missed = match self.ended_threads {
             0 => String::new(),
-            count => format!("; {count} threads that ended count as when last read"),
+            count => format!("; {count} threads that ended are counted up to their last reading"),
         };
         Reading::of(
             total,
             format!(
-                "/proc/*/task/*/status of {threads} threads{missed}; a thread that lives only between two readings is missed"
+                "/proc/*/task/*/status of {threads} threads{missed}; a thread that exists only between two readings is missed"
             ),
         )
     }

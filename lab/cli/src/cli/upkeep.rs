@@ -36,15 +36,15 @@ pub struct SchemaArgs {
 /// A format with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
-    /// A report: `run --format json`, `show --format json`.
+    /// The output of `run --format json` and `show --format json`.
     Report,
-    /// A comparison: `compare --format json`.
+    /// The output of `compare --format json`.
     Comparison,
     /// A line of an exported run.
     Export,
-    /// The result of a replication: `replicate --format json`.
+    /// The output of `replicate --format json`.
     Replication,
-    /// An explanation: `explain --format json`.
+    /// The output of `explain --format json`.
     Explanation,
     /// A message from the lab to a contender.
     LabMessage,

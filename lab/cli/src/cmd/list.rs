@@ -121,7 +121,7 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     out.push_str("\nmetrics:\n");
     let metric = |m: &Metric| {
         let better = format!("{:?}", m.better).to_lowercase();
-        let primary = if m.primary { " (primary: decides the verdicts)" } else { "" };
+        let primary = if m.primary { " (primary: determines the verdicts)" } else { "" };
         (m.name.clone(), format!("{}, {better} is better{primary}", m.unit))
     };
     entries(&mut out, w.metrics.iter().map(metric), width);

@@ -151,7 +151,7 @@ fn governor(host: &Host) -> MachineFinding {
 fn quiet(host: &Host) -> MachineFinding {
     let noise = noise::measure(NOISE_TIME);
     let found = format!(
-        "{:.2} % of the time went to others, at most {} us at once; steal {:.2} % since boot",
+        "other programs took {:.2} % of the time, at most {} us at once; steal {:.2} % since boot",
         100.0 * noise.lost,
         noise.longest.as_micros(),
         host.steal_percent

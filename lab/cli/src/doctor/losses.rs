@@ -29,7 +29,7 @@ pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Me
         let able = if able.is_empty() { "none here".to_owned() } else { able.join(", ") };
         let name = &workload.name;
         let rule = format!(
-            "{name} is not compared by a rate in turns, which an injected delay reduces; workloads with one: {able}{other}"
+            "{name} has no rate that is measured in turns and that an injected delay reduces; workloads with one: {able}{other}"
         );
         ManifestError::Value { name: "resolve".to_owned(), rule }
     })

@@ -198,7 +198,7 @@ impl Dummy {
         let params = serde_json::from_value::<Params>(serde_json::Value::Object(known));
         let expected = params.ok().and_then(|p| workload.gate.expected(&p, self.setup.seed).ok());
         let Some(expected) = expected else {
-            return send(&ContenderMessage::Failed { reason: "these parameters give no digest".to_owned() });
+            return send(&ContenderMessage::Failed { reason: "these parameters have no digest".to_owned() });
         };
         let mut verified =
             Verified { digest: expected.digest, messages: expected.messages, bytes: expected.bytes };

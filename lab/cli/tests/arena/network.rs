@@ -205,7 +205,7 @@ fn a_link_delays_and_drops_packets() {
     let AgentEvent::Meter { snapshot, .. } = trial.next() else { panic!() };
     let bytes = snapshot.net.bytes;
     assert_eq!(bytes.value, Some(u64::from(arrived) * (16 + 8 + 20)), "{bytes:?}");
-    assert!(bytes.source.contains("from the IP header on"), "{bytes:?}");
+    assert!(bytes.source.contains("including IP headers"), "{bytes:?}");
     trial.finish();
 }
 

@@ -247,7 +247,7 @@ fn a_run_is_exported_and_imported() {
     );
     let other = Bench::new(&[]);
     for (name, part) in [
-        ("cut.netdyno", "is cut short"),
+        ("cut.netdyno", "is truncated"),
         ("workloads/dummy.toml", "is not an exported run"),
         ("none", "cannot be read"),
     ] {

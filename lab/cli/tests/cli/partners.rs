@@ -157,7 +157,7 @@ fn one_role_is_compared_with_the_same_partner_for_all() {
             &["--role", "sink", "odd", "one"][..],
             "odd works only with itself (its own framing), and here full plays the source",
         ),
-        (&["--role", "source"], "no contender is set that plays the sink for all"),
+        (&["--role", "source"], "no contender is given that plays the sink for all"),
         (&["--role", "sin"], "did you mean \"sink\"?"),
     ] {
         let seen = run(&bench, arguments);

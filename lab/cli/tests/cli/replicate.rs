@@ -94,7 +94,10 @@ fn claims_are_measured_judged_again_and_documented() {
     let report: Value = serde_json::from_str(&foreign.stdout).unwrap();
     let misfit = bench.netdyno(&["replicate", "X", "--from", report["run"]["id"].as_str().unwrap()]);
     assert_eq!(misfit.code, 2, "{misfit:?}");
-    assert!(misfit.stderr.contains("fits no method") && misfit.stderr.contains("--placement"), "{misfit:?}");
+    assert!(
+        misfit.stderr.contains("matches no method") && misfit.stderr.contains("--placement"),
+        "{misfit:?}"
+    );
 }
 
 /// Only requested claims are measured, decided ones get no more time, and a second replication continues the first.

@@ -80,7 +80,7 @@ const KNOWN_CAUSES: &[(&[&str], &str)] = &[
             "Failed to establish a new connection",
             "Network is unreachable",
         ],
-        "a package could not be downloaded: check the network and proxy; what is already cached needs neither",
+        "a package could not be downloaded: check the network and proxy; cached packages need neither",
     ),
     (
         &[

@@ -114,7 +114,7 @@ impl Job<'_> {
             Stop::Start(source) => BuildError::Start { contender, step: "the tool".to_owned(), source },
             Stop::Cancelled => BuildError::Cancelled { contender },
             Stop::TooLong => {
-                let rule = format!("makes a file of more than {INPUT_BYTES_MAX} bytes");
+                let rule = format!("generates a file of more than {INPUT_BYTES_MAX} bytes");
                 self.source_error(&self.contender.dir, rule)
             }
             Stop::TimeLimit => {

@@ -117,7 +117,7 @@ fn lock_hash(tool: &dyn Ecosystem, contender: &Contender) -> Result<Option<Strin
         (Ok(content), _) => Ok(Some(hex(&Sha256::digest(content)))),
         (Err(e), None) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         (Err(e), Some(maker)) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err(error(format!("missing; every build is from a lock file: {maker}")))
+            Err(error(format!("missing; every build requires a lock file: {maker}")))
         }
         (Err(e), _) => Err(error(format!("cannot be read: {e}"))),
     }

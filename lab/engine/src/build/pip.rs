@@ -154,7 +154,7 @@ fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
     let mut ask = Command::new(python(job.entry));
     ask.args(["-c", PACKAGES]).current_dir(job.entry).env_remove("PYTHONPATH");
     let mut packages = Vec::new();
-    let listed = job.run_reading("looking at the packages", &mut ask, &mut |line| {
+    let listed = job.run_reading("listing the packages", &mut ask, &mut |line| {
         if packages.len() < BUILT_PACKAGES_MAX {
             packages.extend(serde_json::from_str::<Installed>(line).ok().map(Installed::package));
         }

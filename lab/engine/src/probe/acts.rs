@@ -8,8 +8,8 @@ use super::{Look, processes};
 use netdyno_lab_store::Equal;
 use netdyno_lab_store::probe::Found;
 
-const STATIC: &str = "does not load libraries, or not this one: it is linked statically";
-const GO: &str = "Go makes its system calls and allocates by itself, not by the C library";
+const STATIC: &str = "does not load the preloaded library: it is linked statically";
+const GO: &str = "Go makes system calls and allocates without the C library";
 
 pub(super) struct Acts {
     equal: Equal,

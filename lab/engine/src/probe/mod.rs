@@ -179,7 +179,7 @@ impl Watch for Watcher {
     fn attach(&mut self, roles: &[(String, i32)]) {
         self.each(|watched, look| {
             let root = roles.iter().find(|(name, _)| *name == watched.name).map(|(_, pid)| *pid);
-            look.attach(root.filter(|pid| *pid > 0).ok_or("its process is not known")?)
+            look.attach(root.filter(|pid| *pid > 0).ok_or("its process is unknown")?)
         });
     }
 

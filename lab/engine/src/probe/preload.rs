@@ -132,7 +132,7 @@ impl Look for Allocator {
     fn attach(&mut self, root: i32) -> Result<(), String> {
         self.root = root;
         if self.preload.read()?.loaded == 0 {
-            return Err("it does not load the library that counts: it is linked statically".to_owned());
+            return Err("it does not load the counting library: it is linked statically".to_owned());
         }
         let executables = processes(root).into_iter().map(|pid| PathBuf::from(format!("/proc/{pid}/exe")));
         match executables.filter_map(|path| allocator_of(&path)).next() {

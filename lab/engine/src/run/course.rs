@@ -53,7 +53,7 @@ impl Engine<'_> {
         let rounds = match more {
             Some(more) => grant(&mut run, more),
             None if has_ended => {
-                let why = "is finished: `netdyno show` shows it; --budget gives it more time".into();
+                let why = "is finished: `netdyno show` shows it; --budget extends it".into();
                 return Err(RunError::NotResumable(run.header.id, why));
             }
             None => 0..run.header.settings.max_blocks,

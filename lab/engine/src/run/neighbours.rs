@@ -92,7 +92,7 @@ fn others(run: &str) -> Vec<String> {
     let limit = 16 << 20;
     let read = std::fs::File::open("/proc/net/unix").and_then(|f| f.take(limit).read_to_end(&mut text));
     if let Err(error) = read {
-        tracing::debug!(%error, "/proc/net/unix: other runs are not seen");
+        tracing::debug!(%error, "/proc/net/unix: other runs cannot be detected");
     }
     let text = String::from_utf8_lossy(&text);
     // An abstract name is displayed with a leading @, at the end of the line.
@@ -163,8 +163,8 @@ fn of_others(from: Option<&Times>, to: Option<&Times>, when: &str) -> Option<Str
     let share = (((to.busy - from.busy) - (to.own - from.own)) / capacity).min(1.0);
     (share > OTHERS_SHARE).then(|| {
         format!(
-            "noise: other programs took {:.0} % of this machine's CPU time {when}; end them (top), or let more blocks make \
-             up for it",
+            "noise: other programs took {:.0} % of this machine's CPU time {when}; stop them (top), or measure \
+             more blocks",
             100.0 * share
         )
     })

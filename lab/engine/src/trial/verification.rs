@@ -121,8 +121,7 @@ fn carried(spec: &TrialSpec<'_>, collected: &Collected) -> Checked {
     };
     match metrics::wire_total(&collected.samples) {
         Some(wire) if (wire as f64) < received as f64 * CARRIED_LEAST => {
-            let reason =
-                format!("says it received {received} {counter}, but the network carried only {wire}");
+            let reason = format!("reported {received} {counter}, but the network carried only {wire}");
             broken(&gate.role, reason)
         }
         // Without a private network there is no counter; the report's arena line says so.

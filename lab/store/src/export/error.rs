@@ -19,7 +19,7 @@ pub enum ExportError {
     )]
     Newer { found: u32, netdyno: String },
     /// The end is missing.
-    #[error("is cut short after line {0}: copy it again")]
+    #[error("is truncated after line {0}: copy it again")]
     CutShort(usize),
     /// Its content differs from what was written.
     #[error("is damaged: line {line}: {what}; copy it again")]

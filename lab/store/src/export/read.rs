@@ -19,7 +19,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub fn read(from: impl Read) -> Result<Exported, ExportError> {
     let mut from = BufReader::new(from);
     if !from.fill_buf().map_err(ExportError::Io)?.starts_with(&GZIP) {
-        return Err(ExportError::Foreign("it is not compressed by gzip".to_owned()));
+        return Err(ExportError::Foreign("it is not compressed with gzip".to_owned()));
     }
     read_lines(BufReader::new(GzDecoder::new(from).take(TEXT_BYTES_MAX + 1)))
 }

@@ -108,8 +108,8 @@ fn damaged_and_unrelated_files_are_named() {
     assert!(refused(b"{\"run\": 1}\n").contains("is not an exported run (it is not compressed"));
     assert!(refused(&packed(b"")).contains("it is empty"));
     assert!(refused(&packed(b"hello\n")).contains("is not an exported run (line 1"));
-    assert!(refused(&packed(without_end.as_bytes())).contains("is cut short"));
-    assert!(refused(&packed(&text.as_bytes()[..text.len() / 2])).contains("is cut short"));
+    assert!(refused(&packed(without_end.as_bytes())).contains("is truncated"));
+    assert!(refused(&packed(&text.as_bytes()[..text.len() / 2])).contains("is truncated"));
     for length in [0, 1, 9, 10, 11, 40, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
         let error = refused(&whole[..length]);
         assert!(error.contains("cut short") || error.contains("is not an exported run"), "{length}: {error}");

@@ -214,7 +214,7 @@ impl From<netdyno_rtsp::StopReason> for StopReason {
 #[non_exhaustive]
 pub enum Rejection {
     /// Its host has the maximum number of connections. The connection was closed.
-    #[error("too many connections of this host")]
+    #[error("too many connections from this host")]
     ConnectionLimit,
     /// It sent an invalid message or one that exceeds a limit. The connection was closed after a response with this status.
     #[error("invalid message (status {0})")]

@@ -29,7 +29,7 @@ pub enum MraError {
         max: usize,
     },
     /// A required part is missing.
-    #[error("the file has no {0}: is it the right one of the appendix?")]
+    #[error("the file has no {0}: is it the right file of the appendix?")]
     Missing(&'static str),
 }
 

@@ -54,7 +54,7 @@ fn row(text: &str) -> Parsed<Row> {
 /// One format, or several separated by `;`. `depth` is the nesting depth.
 fn kind(text: &str, depth: usize) -> Parsed<Kind> {
     if depth > KIND_DEPTH_MAX {
-        return Err("too many kinds within kinds");
+        return Err("kinds are nested too deeply");
     }
     if let Some(fields) = text.strip_prefix("record ") {
         let field = |text: &str| {
@@ -122,7 +122,7 @@ fn states(words: &[&str]) -> Parsed<Kind> {
     let states = words.iter().map(|word| {
         let (name, code) = word.split_once('=').ok_or("a state is name=CODE")?;
         if !(2..=8).contains(&code.len()) || *length.get_or_insert(code.len()) != code.len() {
-            return Err("codes of states have equally many digits: 2, 4, 6 or 8");
+            return Err("the codes of states must have the same length: 2, 4, 6 or 8 digits");
         }
         let code = u32::from_str_radix(code, 16).map_err(|_| "a state's code is hexadecimal")?;
         Ok((code, name.to_owned()))

@@ -68,7 +68,7 @@ pub enum DescriptionFileError {
         error: EncodeError,
     },
     /// The format of the property's values is unknown.
-    #[error("{class}: property {name:?}: its values are not known, write 0x and hexadecimal digits")]
+    #[error("{class}: property {name:?}: its values are unknown: write 0x and hexadecimal digits")]
     Unknown {
         /// The class.
         class: ClassCode,

@@ -56,7 +56,7 @@ impl PeerConnection {
                 WARN,
                 self.session_id(),
                 "no answer from {remote}{any_more}: {requests_sent} checks sent from {local}, {responses_received} answered; \
-                 {requests_received} came from there"
+                 {requests_received} received from there"
             );
         }
     }

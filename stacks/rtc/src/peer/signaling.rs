@@ -65,7 +65,7 @@ impl Signaling {
     ) -> Result<Agreed, SignalingError> {
         let data = &description.data;
         if we_are_lite && description.ice_lite {
-            return Err(SignalingError::State("both sides are ICE-lite: none would send checks"));
+            return Err(SignalingError::State("both sides are ICE-lite: neither would send checks"));
         }
         // RFC 8841 section 6.1: 0 means any length.
         let max_send_message_bytes = match data.max_message_bytes {

@@ -225,7 +225,7 @@ impl Association {
             // Bounds the attempts with a peer whose cookies are always stale.
             self.stale_cookies += 1;
             if self.stale_cookies > self.config.limits.max_init_retransmits {
-                self.fail(AssociationError::TimedOut("COOKIE ECHO, but with stale cookies"));
+                self.fail(AssociationError::TimedOut("COOKIE ECHO, except with stale cookies"));
             } else {
                 self.control.set_up = true;
             }

@@ -108,7 +108,7 @@ pub(super) fn stored(asked: &[Asked], from: &[String]) -> Result<Found, Box<dyn 
             })
             .collect();
         if misfits.len() == all().count() {
-            return Err(format!("run {} fits no method: {}", run.header.id, misfits.join("; ")).into());
+            return Err(format!("run {} matches no method: {}", run.header.id, misfits.join("; ")).into());
         }
     }
     let of = |one: &Asked| {

@@ -84,7 +84,7 @@ impl File {
         let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
         let certificates: Vec<_> = certificates.map_err(|error| self.wrong(path, &cause(error)))?;
         if certificates.is_empty() {
-            return Err(self.wrong(path, &"no certificate is in it"));
+            return Err(self.wrong(path, &"it contains no certificate"));
         }
         Ok(certificates)
     }

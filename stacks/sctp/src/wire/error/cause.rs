@@ -130,7 +130,7 @@ impl fmt::Display for Cause<'_> {
         match *self {
             Self::InvalidStream(stream) => write!(f, "invalid stream {}", stream.0),
             Self::MissingParameter(kind) => write!(f, "missing parameter {kind:#x}"),
-            Self::StaleCookie(us) => write!(f, "stale cookie, by {us} us"),
+            Self::StaleCookie(us) => write!(f, "stale cookie ({us} us)"),
             Self::UnrecognizedChunk(chunk) => write!(f, "unrecognized chunk type {}", chunk.kind),
             Self::InvalidParameter => write!(f, "invalid mandatory parameter"),
             Self::UnrecognizedParameters(_) => write!(f, "unrecognized parameters"),

@@ -16,7 +16,7 @@ fn known_bytes() {
     for (cause, bytes, text) in [
         (Cause::InvalidStream(StreamId(9)), &[0, 1, 0, 8, 0, 9, 0, 0][..], "invalid stream 9"),
         (Cause::MISSING_COOKIE, &[0, 2, 0, 10, 0, 0, 0, 1, 0, 7], "missing parameter 0x7"),
-        (Cause::StaleCookie(1000), &[0, 3, 0, 8, 0, 0, 3, 0xe8], "stale cookie, by 1000 us"),
+        (Cause::StaleCookie(1000), &[0, 3, 0, 8, 0, 0, 3, 0xe8], "stale cookie (1000 us)"),
         (
             Cause::UnrecognizedChunk(chunk),
             &[0, 6, 0, 11, 0x5a, 3, 0, 7, 1, 2, 3],
