@@ -22,7 +22,7 @@ fn check(congestion: Congestion, rtt_ms: u64, loss: f64, seconds: u64, share_min
         goodput.retransmitted_percent, goodput.timeouts
     );
     println!("{text}");
-    // Far more than one flow's share would be unfair to others. The start is included and may well be faster.
+    // Far more than one flow's share would be unfair to others. The start is included and may be faster.
     if (share_min..=SHARE_MAX).contains(&share) {
         Ok(())
     } else {
@@ -155,7 +155,7 @@ fn bbr_gets_a_share_after_silence() {
     }
 }
 
-/// One message was sent after connecting, as on each data channel. Its rate must not be taken for the path's.
+/// One message was sent after connecting, as on each data channel. Its rate must not count as the path's.
 #[test]
 fn bbr_starts_as_fast_after_one_message() {
     let path = path(20, 300, 1.0);

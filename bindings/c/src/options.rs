@@ -283,7 +283,7 @@ const STATES: [PeerState; 6] = [
 
 pub(crate) fn state_of(number: u32) -> Result<PeerState, Failure> {
     let state = STATES.get(number as usize);
-    state.copied().ok_or_else(|| Failure::invalid(format!("{number} is no ND_STATE_")))
+    state.copied().ok_or_else(|| Failure::invalid(format!("{number} is not an ND_STATE_")))
 }
 
 pub(crate) fn state_number(state: PeerState) -> u32 {

@@ -59,7 +59,7 @@ impl PropertyMap {
     /// before it.
     ///
     /// Also accepts what some nodes send: bytes after the map's end, and a bitmap in place of a list (17
-    /// bytes that are no list of valid codes, with as many bits as the count says).
+    /// bytes that are not a list of valid codes, with as many bits as the count says).
     ///
     /// # Errors
     ///

@@ -281,7 +281,7 @@ impl Model {
                     reply.double(f64::from(score));
                 }
             }
-            _ => unreachable!("the others are no collections"),
+            _ => unreachable!("the others are not collections"),
         }
     }
 }

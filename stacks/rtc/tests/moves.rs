@@ -281,7 +281,7 @@ fn data_returns_to_an_address_that_answers_late() {
     net.run(Duration::from_millis(200));
     net.send(0, channels[0], Kind::Text, b"data");
     net.run(Duration::from_millis(100));
-    assert!(data_there.get() > 0, "what is told here is of one that was followed");
+    assert!(data_there.get() > 0, "the move must have been followed");
     is_busy.set(false);
     net.run(Duration::from_secs(8));
     let before = data_there.get();

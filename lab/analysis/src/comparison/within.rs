@@ -197,7 +197,7 @@ mod tests {
     fn missing_values_fail_or_are_named() {
         let skip = |report: &mut Report, cell: usize| {
             report.cells[cell].status = CellStatus::Skipped;
-            report.cells[cell].reason = "the workload needs what it has not".to_owned();
+            report.cells[cell].reason = "the workload needs a missing feature".to_owned();
         };
         let miss = |report: &mut Report, cell: usize| {
             report.cells[cell].load = Some(Load { offered: 1000.0, achieved: 187.0, held: Some(false) });

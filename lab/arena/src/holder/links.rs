@@ -60,7 +60,7 @@ pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), Str
         up(&handle, interface).await?;
         multicast(&handle, interface).await?;
         match link.rate_bits_per_s {
-            // The lab, which relays the packets, also limits the rate: a qdisc of the sender's own system is no link
+            // The lab, which relays the packets, also limits the rate: a qdisc of the sender's own system is not a link
             // queue, since TCP avoids filling it.
             Some(rate) if !link.is_emulated() => {
                 shaping::limit_rate(&handle, index(interface)?, rate, link.mtu).await

@@ -72,7 +72,7 @@ fn a_slower_revision_fails_and_the_files_stay_unchanged() {
         jsonschema::validator_for(&serde_json::from_str(&schema.stdout).unwrap()).unwrap()
     };
     assert!(validator.is_valid(&comparison), "{comparison}");
-    // The reverse is no regression, and uncommitted changes are a revision of their own.
+    // The reverse is not a regression, and uncommitted changes are a revision of their own.
     let seen = compare(&bench, &["--rev", "HEAD", "--fail-on", "regression=3%", "--format", "markdown"]);
     assert_eq!(seen.code, 0, "{seen:?}");
     for part in

@@ -126,7 +126,7 @@ fn the_source_in_a_source_map_counts_once() {
         ("node_modules/lib/lib/e.js.map", "no JSON"),
     ]);
     let tally = Tally::folder(&dir.path().join("node_modules/lib")).unwrap();
-    assert_eq!((tally.lines(), tally.generated()), (2, 4), "a bundle does not say what it is");
+    assert_eq!((tally.lines(), tally.generated()), (2, 4), "a bundle without a marker");
     assert!(tally.has("typescript") && !tally.has("javascript") && tally.has("a language of its own"));
     let mut both = Tally::default();
     assert!(!both.has("a language of its own"));

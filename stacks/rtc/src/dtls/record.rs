@@ -136,7 +136,7 @@ impl Header {
 }
 
 /// Splits off the first record of a datagram: its header, the record, and the remaining bytes. `None`: there
-/// is no complete DTLS record, and the rest of the datagram is ignored.
+/// is not a complete DTLS record, and the rest of the datagram is ignored.
 #[inline]
 pub(super) fn split(datagram: &mut [u8]) -> Option<(Header, &mut [u8], &mut [u8])> {
     let head: &[u8; HEADER_BYTES] = datagram.first_chunk()?;

@@ -211,7 +211,7 @@ impl PeerConnection {
     /// Channels remain, and open with the next descriptions. If both sides offer at once, one of them does
     /// this and accepts the other's offer; the application decides which.
     ///
-    /// An answer to the withdrawn offer must not be taken for one to a later offer: signalling must preserve
+    /// An answer to the withdrawn offer must not be mistaken for one to a later offer: signalling must preserve
     /// the order.
     pub fn rollback(&mut self, now: Instant) -> Result<(), SignalingError> {
         self.now = now;

@@ -15,7 +15,7 @@ fn drain(buffer: &mut ReorderBuffer<()>, now: Instant) -> String {
     outputs.collect::<Vec<_>>().join(" ")
 }
 
-/// What is tried, limits, and packets as milliseconds, number and what comes out.
+/// Name of the case, limits, and packets as milliseconds, number and output.
 type Row = (&'static str, ReorderLimits, &'static [(u64, u64, &'static str)]);
 
 #[test]
@@ -84,7 +84,7 @@ fn deadline_flush_and_reset_end_gaps() {
 }
 
 proptest! {
-    /// Whatever arrives in whatever order: what comes out ascends, with gaps exactly where nothing came out, and no
+    /// For any input in any order: the output ascends, with gaps exactly where nothing was output, and no
     /// more is held than may be.
     #[test]
     fn what_comes_out_is_in_order_and_complete(

@@ -218,7 +218,7 @@ fn at_rest_it_holds_nothing() {
         rig.sack();
         let deadline = rig.inbound.next_deadline().unwrap();
         assert_eq!(deadline, rig.now + IDLE);
-        // The application is late: what it has not taken stays.
+        // The application is late: unread data stays.
         rig.pass(IDLE);
         assert_eq!(rig.inbound.next_deadline(), None);
         assert!(rig.inbound.heap_bytes() > 3000);

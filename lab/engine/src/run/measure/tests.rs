@@ -31,7 +31,7 @@ fn a_contender_without_rivals_is_measured_to_the_end() {
     assert!(lone(&run).is_empty());
     run.cells[1].status = CellStatus::Failed;
     assert_eq!(lone(&run), [0, 1, 2].into());
-    // Two values of a swept parameter are no rivals of each other.
+    // Two values of a swept parameter are not rivals of each other.
     run.cells[1].status = CellStatus::Ok;
     run.cells[1].params.0.insert("streams".to_owned(), ParamValue::Integer(9));
     assert_eq!(lone(&run), [0, 1, 2].into());

@@ -44,7 +44,7 @@ fn one_out_of_date_is_answered_and_ignored() {
 
 #[test]
 fn a_message_in_pieces_is_given_up_whole() {
-    // (what has come, up to where it is given up, what comes then, what is delivered)
+    // (received chunks, the TSN up to which chunks are abandoned, later chunks, delivered messages)
     type Row<'a> = (&'a [(u32, &'a str)], u32, &'a [(u32, &'a str)], &'a [&'a str]);
     let rows: [Row<'_>; 8] = [
         // Open at the edge.
@@ -87,7 +87,7 @@ fn interleaved_messages_are_given_up_by_number() {
     let skipped = |mid, unordered| Skipped::Mid(StreamId(0), Mid(mid), unordered);
     forward(&mut rig, Tsn(3), &[skipped(0, false), skipped(1, true)]);
     assert_eq!(rig.texts(), ["b"]);
-    // A late piece of what was given up is dropped.
+    // A late fragment of an abandoned message is dropped.
     rig.packet(&[at(7, 0, 1, "E", "late")]);
     rig.packet(&[at(5, 2, 0, "B", "c"), at(8, 2, 1, "EU", "x")]);
     assert_eq!(rig.texts(), ["cd", "wx"]);

@@ -59,7 +59,7 @@ fn newreno() {
     windows.push(path.window());
     path.round(ms(100), false);
     windows.push(path.window());
-    // A loss halves; then it is one packet a round trip.
+    // A loss halves; then it is one packet per round trip.
     path.controller.on_loss();
     windows.push(path.window());
     path.round(ms(100), true);
@@ -137,7 +137,7 @@ fn cubic_is_at_least_as_fast_as_reno() {
     path.controller.on_loss();
     let before = path.window();
     (0..100).for_each(|_| path.round(ms(1), true));
-    // 3 * 0.3 / 1.7 packets a round trip, until the window of before is reached, then one.
+    // 3 * 0.3 / 1.7 packets per round trip until the previous window is reached, then one.
     let grown = (path.window() - before) as f64 / PACKET as f64;
     let slow = 80.0 * 0.3 / (0.9 / 1.7);
     let expected = 80.0 * 0.3 + (100.0 - slow);

@@ -26,7 +26,7 @@ fn mid(stream: u16, number: u32, unordered: bool) -> Skipped {
     Skipped::Mid(StreamId(stream), crate::Mid(number), unordered)
 }
 
-/// Waits until the retransmission timer has gone off.
+/// Waits until the retransmission timer has expired.
 fn time_out(rig: &mut Rig) {
     let before = rig.out.stats().retransmission_timeouts;
     while rig.out.stats().retransmission_timeouts == before {

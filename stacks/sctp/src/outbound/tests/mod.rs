@@ -77,7 +77,7 @@ impl Rig {
         self.out.send(self.now, StreamId(stream), Ppid::BINARY, bytes, options).unwrap();
     }
 
-    /// The next packet; asks whether there is one first, and holds the answer against what comes.
+    /// The next packet; first queries whether there is one, and compares the result.
     fn packet(&mut self) -> Option<Vec<u8>> {
         let wants = self.out.wants_to_send(self.now);
         let mut bytes = vec![0; self.out.packet_bytes];

@@ -203,7 +203,7 @@ proptest! {
         run.finish();
     }
 
-    /// A SACK may say what it likes.
+    /// A SACK may have any content.
     #[test]
     fn a_hostile_sack_does_no_harm(
         sends in prop::collection::vec(1..3000usize, 1..40),

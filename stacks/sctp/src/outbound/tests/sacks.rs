@@ -1,4 +1,4 @@
-//! What SACKs may say, and what comes of it.
+//! Contents of SACKs and their effects.
 
 use super::*;
 

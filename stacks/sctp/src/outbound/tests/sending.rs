@@ -86,7 +86,7 @@ fn what_waits_follows_what_is_in_flight() {
         assert!(rig.out.unsent > 0 || is_writable);
     }
     assert!(fills > 10 && longest > 256 << 10, "{fills} {longest}");
-    // An empty queue is no silence. A silence is.
+    // An empty queue does not count as silence; a silence does.
     for (waits, burst) in [(ms(9), false), (ms(10), true)] {
         rig.drain();
         while rig.out.poll_event().is_some() {}

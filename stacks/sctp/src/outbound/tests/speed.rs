@@ -10,7 +10,7 @@ const IN_FLIGHT: usize = 1024;
 const BATCH: usize = 64;
 const ROUNDS: usize = 20_000;
 
-/// Nanoseconds a message of `send`, `write` and SACKs.
+/// Nanoseconds per message of `send`, `write` and SACKs.
 fn measure(packet_bytes: usize, message: &[u8], streams: u16, peer: Peer) -> [f64; 3] {
     // Without pacing: all that is taken goes out at once.
     let config = Config { packet_bytes, max_packet_bytes: packet_bytes, ..newreno() };

@@ -164,7 +164,7 @@ fn others_are_seen_by_the_queue_of_a_round() {
     }
 }
 
-/// A rate that was taken for too high once is forgotten after two probes.
+/// A rate that was overestimated once is forgotten after two probes.
 #[test]
 fn the_rate_is_of_two_probes() {
     let mut bbr = Bbr::new(PACKET, 7);
