@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
     source: SourceArgs,
 
     /// Listen for RTSP on this address. There is no authentication: every client that reaches the address can play the stream.
-    /// RTP uses two free UDP ports of the same address
+    /// RTP uses two free UDP ports on the same address
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8554")]
     listen: SocketAddr,
 
