@@ -17,10 +17,8 @@ use role::Connections;
 /// The library's default maximum message size.
 const MAX_MESSAGE_BYTES: usize = 262_144;
 
-/// How long to poll for the next datagram of a set-up.
-const SETUP_SPIN: Duration = Duration::from_micros(400);
-
-const ARGUMENTS: &str = "--max-datagram-bytes=BYTES, --congestion=cubic, --beside-tcp=ALGORITHM";
+const ARGUMENTS: &str =
+    "--max-datagram-bytes=BYTES, --setup-spin-us=US, --rehearse, --congestion=cubic, --beside-tcp=ALGORITHM";
 
 fn main() {
     let (lab, setup, events) = Lab::connect();
@@ -54,11 +52,14 @@ fn main() {
     }
 }
 
-/// The library's defaults, except for the settings that `contender.toml` lists and those of the command line.
+/// The library's defaults, except for the settings of the command line.
 fn begin(job: &Job, peer_address: IpAddr) -> Result<Endpoint, Box<dyn std::error::Error>> {
     let mut peer = (*Settings::new()?.peer).clone();
+    let (mut setup_spin, mut rehearse) = (Duration::ZERO, false);
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
+            None if argument == "--rehearse" => rehearse = true,
+            Some(("--setup-spin-us", us)) => setup_spin = Duration::from_micros(us.parse()?),
             Some(("--max-datagram-bytes", bytes)) => peer.max_datagram_bytes = bytes.parse()?,
             Some(("--congestion", "cubic")) => peer.sctp.congestion = Congestion::Cubic,
             Some(("--beside-tcp", algorithm)) => match job.role {
@@ -69,6 +70,6 @@ fn begin(job: &Job, peer_address: IpAddr) -> Result<Endpoint, Box<dyn std::error
         }
     }
     let mut settings = Settings::with(peer);
-    (settings.setup_spin, settings.rehearse) = (SETUP_SPIN, true);
+    (settings.setup_spin, settings.rehearse) = (setup_spin, rehearse);
     Ok(Endpoint::bind(SocketAddr::new(job.local, 0), settings)?)
 }
