@@ -135,7 +135,7 @@ fn generated(
     let made = folders.map(|folder| Tally::made(folder)).sum::<Result<u64, String>>();
     match made {
         Ok(made) => {
-            let source = "tokei, of files that say so and of what build scripts wrote in Rust";
+            let source = "tokei, of files marked as generated and of Rust files from build scripts";
             LineCount::of(marked + made, source)
         }
         Err(why) => LineCount::not_measured(why),
