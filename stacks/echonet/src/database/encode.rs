@@ -45,7 +45,7 @@ pub(super) fn encode(kind: &Kind, text: &str) -> Result<Vec<u8>, EncodeError> {
                     Err(error) => wrong = wrong.or(Some(error)),
                 }
             }
-            Err(wrong.unwrap_or_else(|| form("any value, because none is defined")))
+            Err(wrong.unwrap_or_else(|| form("of a defined value, because none is defined")))
         }
         Kind::Bits { .. }
         | Kind::Raw { .. }
