@@ -23,10 +23,7 @@ const DOUBT_STRETCHES: usize = 6;
 /// Reason for blocks if the workload does not support turns.
 pub const NO_TURNS: &str = "the workload does not support turns";
 
-/// The turns of a workload with these parameters.
-///
-/// # Errors
-/// The reason why contenders are compared in blocks instead.
+/// The turns of a workload with these parameters, or the reason why contenders are compared in blocks instead.
 pub fn turns<'a>(
     settings: &Settings,
     workload: &'a Workload,
@@ -59,7 +56,6 @@ pub struct Disturbance {
 
 impl Disturbance {
     /// Whether the estimate is large but not yet significant. Each session then has a stretch, and the cell is not settled.
-    #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         let looks_large = self.interval.estimate.abs() > DOUBT_FROM.ln_1p();
         looks_large && !self.beyond_margin && self.sessions < DOUBT_STRETCHES
@@ -67,7 +63,6 @@ impl Disturbance {
 }
 
 /// Disturbance of a cell; `None` without a stretch, and if a stall was injected.
-#[must_use]
 pub fn disturbance(run: &Run, workload: &Workload, cell: usize) -> Option<Disturbance> {
     let metric = rate_metric(workload).filter(|_| run.cells[cell].stalled == 0)?;
     let params = &run.cells[cell].params;
@@ -104,7 +99,6 @@ pub enum Pace {
 
 impl Pace {
     /// Pace of the trials of a session.
-    #[must_use]
     pub fn new(turns: &Turns, spec: &TurnsSpec) -> Pace {
         let stretch_ns = u64::from(spec.stretch_ms) * 1_000_000;
         if turns.turn_ns < stretch_ns { Pace::Short } else { Pace::Long }
@@ -145,7 +139,6 @@ pub struct Duels<'a> {
 
 impl<'a> Duels<'a> {
     /// The duels of a run.
-    #[must_use]
     pub fn new(run: &'a Run, workload: &'a Workload) -> Duels<'a> {
         let pace = |cell: usize| {
             turns(&run.header.settings, workload, &run.cells[cell].params).ok()?;
@@ -157,26 +150,22 @@ impl<'a> Duels<'a> {
     }
 
     /// The pace at which two cells are compared; `None`: in blocks.
-    #[must_use]
     pub fn pace(&self, contender: usize, baseline: usize) -> Option<Pace> {
         let both = self.paces[contender]?.max(self.paces[baseline]?);
         (contender != baseline).then_some(both)
     }
 
     /// The pace of a trial; `None` if it was not part of a duel.
-    #[must_use]
     pub fn pace_of(&self, trial: &TrialRecord) -> Option<Pace> {
         Some(Pace::new(trial.turns.as_ref()?, self.spec?))
     }
 
     /// Log ratios of a metric, contender / baseline, in order of the sessions; `None` without a duel.
-    #[must_use]
     pub fn log_ratios(&self, metric: &Metric, contender: usize, baseline: usize) -> Option<Vec<f64>> {
         Some(self.by_session(metric, contender, baseline)?.into_values().collect())
     }
 
     /// Log ratios of a metric, contender / baseline, by round and position of the session; `None` without a duel.
-    #[must_use]
     pub fn by_session(
         &self,
         metric: &Metric,
@@ -190,7 +179,6 @@ impl<'a> Duels<'a> {
     }
 
     /// The trials that the figures of a cell are based on: those at its pace, or all if none of these was successful.
-    #[must_use]
     pub fn counted(&self, cell: usize) -> Vec<&'a TrialRecord> {
         let all: Vec<&TrialRecord> = self.run.trials.iter().filter(|t| t.cell == cell).collect();
         let at_pace: Vec<&TrialRecord> =

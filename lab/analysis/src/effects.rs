@@ -48,7 +48,6 @@ pub struct Effect {
 }
 
 /// Effects on one metric, for each parameter setting of a run that has a matrix of at least two contenders per role.
-#[must_use]
 pub fn matrices(run: &Run, judge: &Judge<'_>, roles: &[String], metric: &Metric) -> Vec<Effects> {
     let groups = verdicts::groups(run);
     let alpha = verdicts::rules(run).alpha / groups.len().max(1) as f64;

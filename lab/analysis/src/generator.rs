@@ -11,7 +11,6 @@ use netdyno_lab_store::TrialRecord;
 pub const SATURATED: f64 = 0.9;
 
 /// Median CPU utilisation of each role, relative to the CPUs that it may use. Roles without a measurement are omitted.
-#[must_use]
 pub fn utilisation(workload: &Workload, trials: &[&TrialRecord]) -> Vec<(String, f64)> {
     let share = |role: &String| {
         let shares: Vec<f64> = trials.iter().filter_map(|t| metrics::cpu_share(t, role)).collect();
@@ -21,7 +20,6 @@ pub fn utilisation(workload: &Workload, trials: &[&TrialRecord]) -> Vec<(String,
 }
 
 /// `load 97 %, server 61 %`
-#[must_use]
 pub fn utilisation_text(utilisation: &[(String, f64)]) -> String {
     let texts = utilisation.iter().map(|(role, share)| format!("{role} {:.0} %", 100.0 * share));
     texts.collect::<Vec<_>>().join(", ")
@@ -29,7 +27,6 @@ pub fn utilisation_text(utilisation: &[(String, f64)]) -> String {
 
 /// Why a cell was limited by its generator: the generator was saturated and no compared role was. Not decided for an
 /// offered load, where the generator may be busy waiting; [`Load::held`] is the better criterion.
-#[must_use]
 pub fn limit(workload: &Workload, load: Option<&Load>, trials: &[&TrialRecord]) -> Option<String> {
     if workload.partners.is_empty() || load.is_some() {
         return None;

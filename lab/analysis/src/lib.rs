@@ -20,3 +20,20 @@ pub mod metrics;
 pub mod report;
 pub mod verdicts;
 pub mod window;
+
+/// The distinct values, in order of their first occurrence.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    grouped(all.into_iter().map(|value| (value, ()))).into_iter().map(|(value, _)| value).collect()
+}
+
+/// Values by key, in order of the first occurrence of each key.
+pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}

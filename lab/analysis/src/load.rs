@@ -29,14 +29,12 @@ pub struct Load {
 
 impl Load {
     /// Whether the load was not sustained.
-    #[must_use]
     pub fn is_missed(&self) -> bool {
         self.held == Some(false)
     }
 }
 
 /// Load of a cell; `None` without an offered load or without measurements.
-#[must_use]
 pub fn of_cell(workload: &Workload, params: &Params, trials: &[&TrialRecord]) -> Option<Load> {
     let spec = workload.offered.as_ref()?;
     let offered = params.number(&spec.param).filter(|rate| *rate > 0.0)?;

@@ -53,7 +53,6 @@ impl From<Result<Figure, String>> for Figure {
 }
 
 /// Value of a metric in one trial of a cell with these parameters.
-#[must_use]
 pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure {
     let samples = trial.samples.as_slice();
     let window = Window::new(samples, trial.turns.as_ref());
@@ -95,7 +94,6 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
 }
 
 /// Rate in the uninterrupted stretch of a session, for a metric that is a rate.
-#[must_use]
 pub fn undisturbed(metric: &Metric, trial: &TrialRecord) -> Option<f64> {
     let Source::Rate { role, counter, increments } = &metric.from else { return None };
     let window = Window::undisturbed(&trial.samples, trial.turns.as_ref()?)?;
@@ -103,7 +101,6 @@ pub fn undisturbed(metric: &Metric, trial: &TrialRecord) -> Option<f64> {
 }
 
 /// CPU utilisation of a role over the window, relative to the CPUs that it may use: 1 is saturated.
-#[must_use]
 pub fn cpu_share(trial: &TrialRecord, role: &str) -> Option<f64> {
     let (used, over) = Window::new(&trial.samples, trial.turns.as_ref()).meter_delta(role, "cpu_ns").ok()?;
     let cpus =
@@ -112,7 +109,6 @@ pub fn cpu_share(trial: &TrialRecord, role: &str) -> Option<f64> {
 }
 
 /// Value of a counter at the latest mark, since the role connected.
-#[must_use]
 pub fn counter_total(samples: &[Sample], role: &str, counter: &str) -> Option<u64> {
     series(samples, SampleKind::Counter, role, counter).into_iter().max_by_key(|s| s.at_ns)?.value
 }
@@ -167,7 +163,6 @@ fn setup_quantile(trials: &[&TrialRecord], role: &str, q: f64) -> Figure {
 }
 
 /// Mark of the meter's reading at a moment.
-#[must_use]
 pub fn mark_of(moment: Moment) -> u64 {
     match moment {
         Moment::Connected => METER_CONNECTED,
@@ -313,7 +308,6 @@ fn median_of(figures: &[Figure]) -> Figure {
 }
 
 /// The median; for an even number of values, the mean of the middle two.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -326,14 +320,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Datagrams dropped at full socket buffers in the window; `None` if not measured.
-#[must_use]
 pub fn udp_drops(trial: &TrialRecord) -> Option<f64> {
     let window = Window::new(&trial.samples, trial.turns.as_ref());
     wire_delta(&trial.samples, &window, "udp_drops").ok().map(|(n, _, _)| n)
 }
 
 /// Bytes that the trial's network has carried up to its last reading; `None` if not measured.
-#[must_use]
 pub fn wire_total(samples: &[Sample]) -> Option<u64> {
     let name = format!("{WIRE_PREFIX}bytes");
     let readings = samples.iter().filter(|s| s.kind == SampleKind::Meter && s.name == name);

@@ -25,14 +25,12 @@ pub struct Verdicts {
 }
 
 /// The rules of a run.
-#[must_use]
 pub fn rules(run: &Run) -> Rules {
     let s = &run.header.settings;
     Rules { alpha: s.alpha, margin: s.margin, precision: s.precision }
 }
 
 /// Indices of the cells by parameter setting.
-#[must_use]
 pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
     let mut groups: Vec<(Params, Vec<usize>)> = Vec::new();
     for (index, cell) in run.cells.iter().enumerate() {
@@ -57,13 +55,11 @@ pub struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// The judge of a run.
-    #[must_use]
     pub fn new(run: &'a Run, workload: &'a Workload) -> Judge<'a> {
         Judge { run, unranked: unranked(run, workload), duels: Duels::new(run, workload) }
     }
 
     /// Judges one metric at every parameter setting of the run.
-    #[must_use]
     pub fn verdicts(&self, metric: &Metric) -> Vec<Verdicts> {
         let groups = groups(self.run);
         // Bonferroni over the settings of a sweep, Holm within each: the error level is that of the whole run.
@@ -96,7 +92,6 @@ impl<'a> Judge<'a> {
 
     /// Logs of a metric of cells of one parameter setting: one row per cell, one column per block or session. In duels, logs of
     /// the ratios to the baseline; in blocks, logs of the values, for the blocks that all cells have.
-    #[must_use]
     pub fn logs(&self, metric: &Metric, cells: &[usize], baseline: usize) -> (Unit, Vec<Vec<f64>>) {
         if cells.iter().all(|&i| i == baseline || self.duels.pace(i, baseline).is_some()) {
             // Sessions of different pairs are independent: any order is valid.
@@ -123,7 +118,6 @@ impl<'a> Judge<'a> {
 }
 
 /// Direction in which a metric improves.
-#[must_use]
 pub fn direction(metric: &Metric) -> Direction {
     match metric.better {
         Better::Higher => Direction::Higher,
@@ -138,7 +132,6 @@ fn loss(metric: &Metric, judged: &Judgement) -> Loss {
 
 /// The cells that need no more measurements: the primary metric has a verdict, or a claim if a regression is tested (not for
 /// the ceiling), and the interval of each deciding metric has the requested precision.
-#[must_use]
 pub fn settled(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     let (judge, rules) = (Judge::new(run, workload), rules(run));
     let mut settled: BTreeSet<usize> = (0..run.cells.len()).collect();
@@ -167,7 +160,6 @@ fn unranked(run: &Run, workload: &Workload) -> BTreeSet<usize> {
 }
 
 /// Index of the baseline among these cells so far; `None` if no cell can be ranked.
-#[must_use]
 pub fn baseline_among(run: &Run, members: &[usize]) -> Option<usize> {
     let ranked: Vec<usize> = members.iter().copied().filter(|&i| is_ranked(run, i)).collect();
     baseline_of(run, &ranked)

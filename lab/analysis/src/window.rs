@@ -17,7 +17,6 @@ pub struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// The whole window of a trial, or its turns.
-    #[must_use]
     pub fn new(samples: &'a [Sample], turns: Option<&Turns>) -> Window<'a> {
         match turns {
             None => Window { samples, counters: None, meter: vec![(METER_BEGIN, METER_END)] },
@@ -26,7 +25,6 @@ impl<'a> Window<'a> {
     }
 
     /// The uninterrupted stretch of a session, if it has one.
-    #[must_use]
     pub fn undisturbed(samples: &'a [Sample], turns: &Turns) -> Option<Window<'a>> {
         turns.stretch_marks().map(|marks| Window::between(samples, vec![marks]))
     }
@@ -36,7 +34,6 @@ impl<'a> Window<'a> {
     }
 
     /// Increase of a counter, and its duration in ns by the role's clock.
-    #[must_use]
     pub fn counter_delta(&self, role: &str, counter: &str) -> Option<(f64, f64)> {
         let series = series(self.samples, SampleKind::Counter, role, counter);
         let whole = || Some((series.iter().map(|s| s.mark).min()?, series.iter().map(|s| s.mark).max()?));
@@ -47,10 +44,8 @@ impl<'a> Window<'a> {
         sum(&series, &pairs).ok()
     }
 
-    /// Increase of a field of the meter, and its duration in ns by the meter's clock.
-    ///
-    /// # Errors
-    /// The reason why it was not measured.
+    /// Increase of a field of the meter, and its duration in ns by the meter's clock, or the reason why it was not
+    /// measured.
     pub fn meter_delta(&self, role: &str, field: &str) -> Result<(f64, f64), String> {
         let series = series(self.samples, SampleKind::Meter, role, field);
         sum(&series, &self.meter).map_err(|gap| match gap {

@@ -4,14 +4,13 @@ use std::fmt::Write;
 
 use crate::{escape, wrapped};
 use netdyno_lab_analysis::comparison::{Comparison, ComparisonRow};
-use netdyno_lab_analysis::report::{self, plain};
+use netdyno_lab_analysis::report::{self, format, plain};
 use netdyno_lab_store::VerdictKind;
 use netdyno_stats::RegressionClaim;
 
 const BOLD: anstyle::Style = anstyle::Style::new().bold();
 
 /// Formats a comparison in lines of at most `width` columns.
-#[must_use]
 pub fn terminal(comparison: &Comparison, width: usize) -> String {
     let mut out = format!("{BOLD}{}{BOLD:#}\n", wrapped(&title(comparison), width, "", "  "));
     for side in [&comparison.from, &comparison.to].into_iter().filter(|side| !side.state.is_empty()) {
@@ -35,7 +34,6 @@ pub fn terminal(comparison: &Comparison, width: usize) -> String {
 
 /// Formats a comparison as a comment: conclusion, summary table, and a collapsed section with all metrics and
 /// `details`, which is Markdown.
-#[must_use]
 pub fn markdown(comparison: &Comparison, details: &str) -> String {
     let mut out = vec![format!("### {}\n", escape(&title(comparison)))];
     let claims: Vec<String> = comparison.claims.iter().map(|text| escape(&plain(text))).collect();
@@ -54,25 +52,24 @@ pub fn markdown(comparison: &Comparison, details: &str) -> String {
     if !comparison.unchecked.is_empty() {
         out.push(format!("**{}**\n", escape(&plain(&unchecked(comparison)))));
     }
+    let notes = comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note))));
     if comparison.rows.is_empty() {
-        out.extend(comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note)))));
-        if !details.is_empty() {
-            out.push(format!("\n{details}"));
-        }
+        out.extend(notes);
+        out.extend((!details.is_empty()).then(|| format!("\n{details}")));
         return out.join("\n");
     }
-    let short: Vec<&ComparisonRow> = comparison.rows.iter().filter(|row| row.headline).collect();
-    let (head, rows) = table(comparison, &short);
-    out.push(crate::markdown_table(&head, &rows));
+    let tabulated = |is_shown: fn(&&ComparisonRow) -> bool| {
+        let (head, rows) = table(comparison, &comparison.rows.iter().filter(is_shown).collect::<Vec<_>>());
+        crate::markdown_table(&head, &rows)
+    };
+    out.push(tabulated(|row| row.headline));
     out.push("<details>\n<summary>All metrics, the run and the machine</summary>\n".to_owned());
-    let all: Vec<&ComparisonRow> = comparison.rows.iter().collect();
-    let (head, rows) = table(comparison, &all);
-    out.push(crate::markdown_table(&head, &rows));
+    out.push(tabulated(|_| true));
     for side in [&comparison.from, &comparison.to] {
         let state = if side.state.is_empty() { String::new() } else { format!(", {}", escape(&side.state)) };
         out.push(format!("- {}: run {}{state}, {}", escape(&side.label), side.run, escape(&side.host)));
     }
-    out.extend(comparison.notes.iter().map(|note| format!("- {}", escape(&plain(note)))));
+    out.extend(notes);
     out.push(format!("\n{details}\n</details>\n"));
     out.join("\n")
 }
@@ -91,29 +88,19 @@ fn title(comparison: &Comparison) -> String {
 fn table(comparison: &Comparison, rows: &[&ComparisonRow]) -> (Vec<String>, Vec<Vec<String>>) {
     let has_names = rows.iter().any(|row| !row.of.is_empty());
     let has_links = rows.iter().any(|row| !row.by.is_empty());
-    let mut head =
-        vec![String::new(), comparison.from.label.clone(), comparison.to.label.clone(), "ratio".to_owned()];
-    if has_names {
-        head.insert(0, "cell".to_owned());
-    }
-    if has_links {
-        head.push("compared through".to_owned());
-    }
-    head.push("verdict".to_owned());
-    let cells = |row: &ComparisonRow| {
-        let figure =
-            |value: Option<f64>| value.map_or("not measured".to_owned(), |v| report::value(v, &row.unit));
-        let mut cells = vec![row.label.clone(), figure(row.from), figure(row.to), ratio(row)];
-        if has_names {
-            cells.insert(0, row.of.clone());
-        }
-        if has_links {
-            cells.push(row.by.clone());
-        }
-        cells.push(row.verdict.map_or("not compared", VerdictKind::word).to_owned());
-        cells
+    let optional = |is_shown: bool, text: &str| is_shown.then(|| text.to_owned());
+    let row = |name: &str, figures: [String; 4], by: &str, verdict: &str| -> Vec<String> {
+        let names = optional(has_names, name).into_iter();
+        names.chain(figures).chain(optional(has_links, by)).chain([verdict.to_owned()]).collect()
     };
-    (head, rows.iter().map(|row| cells(row)).collect())
+    let labels = ["", &comparison.from.label, &comparison.to.label, "ratio"].map(str::to_owned);
+    let head = row("cell", labels, "compared through", "verdict");
+    let cells = |r: &&ComparisonRow| {
+        let [from, to] = [r.from, r.to].map(|value| format::value_or_not(value, &r.unit));
+        let verdict = r.verdict.map_or("not compared", VerdictKind::word);
+        row(&r.of, [r.label.clone(), from, to, ratio(r)], &r.by, verdict)
+    };
+    (head, rows.iter().map(cells).collect())
 }
 
 /// `0.95x  (0.93 - 0.97)`.

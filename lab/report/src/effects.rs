@@ -1,7 +1,7 @@
 //! Effects of the contenders of a matrix, by role, as tables for [`crate::terminal`], [`crate::markdown`] and
 //! [`crate::html`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netdyno_lab_analysis::report::{Effect, Effects, Report, differing, format};
 use netdyno_lab_manifest::Metric;
@@ -27,11 +27,8 @@ impl EffectTable {
 pub(super) fn tables(report: &Report, primary: Option<&Metric>) -> Vec<EffectTable> {
     let Some(primary) = primary else { return Vec::new() };
     let all: Vec<_> = report.cells.iter().map(|cell| &cell.params).collect();
-    report
-        .effects
-        .iter()
-        .map(|matrix| table(report, primary, matrix, &differing(&all, &matrix.params)))
-        .collect()
+    let at = |matrix: &Effects| differing(&all, &matrix.params);
+    report.effects.iter().map(|matrix| table(report, primary, matrix, &at(matrix))).collect()
 }
 
 /// Table of one parameter setting. Its title omits the setting.
@@ -49,9 +46,8 @@ fn table(report: &Report, primary: &Metric, matrix: &Effects, at: &str) -> Effec
     let belongs_to = |effect: &Effect, role: &str, name: &str| effect.of.get(role).is_some_and(|n| n == name);
     let varies = |role: &&String| matrix.effects.iter().filter(is_main).any(|e| e.of.contains_key(*role));
     let roles: Vec<&String> = report.run.roles.iter().filter(varies).collect();
-    let mut names: Vec<&String> = matrix.effects.iter().filter(is_main).flat_map(|e| e.of.values()).collect();
-    names.sort();
-    names.dedup();
+    let names: BTreeSet<&String> =
+        matrix.effects.iter().filter(is_main).flat_map(|e| e.of.values()).collect();
     let figure = |role: &str, name: &str| {
         let effect = matrix.effects.iter().filter(is_main).find(|e| belongs_to(e, role, name));
         effect.map_or(String::new(), |e| format!("{}x  {}", format::ratio(e.ratio), bounds(e.low, e.high)))

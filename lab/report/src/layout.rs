@@ -19,7 +19,6 @@ const LEAST_TEXT: usize = 44;
 const INDENT: &str = "     ";
 
 /// Width of stdout: COLUMNS, else the terminal's width, else [`LOG_COLUMNS`].
-#[must_use]
 pub fn columns() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
@@ -28,7 +27,6 @@ pub fn columns() -> usize {
 }
 
 /// Width of stderr if it is a terminal. Lines of a log are not wrapped, so that they can be searched for.
-#[must_use]
 pub fn error_columns() -> Option<usize> {
     let columns: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let terminal = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0.into());
@@ -37,7 +35,6 @@ pub fn error_columns() -> Option<usize> {
 }
 
 /// Wraps text to `width` between words only, and keeps newlines. `first` and `rest` are the indentations.
-#[must_use]
 pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
     let options = Options::new(width)
         .initial_indent(first)
@@ -50,7 +47,6 @@ pub fn wrapped(text: &str, width: usize, first: &str, rest: &str) -> String {
 
 /// Formats a left-aligned list whose last column is wrapped. Columns that do not fit are placed below their
 /// row.
-#[must_use]
 pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
     let width = width - MARGIN;
     let widths = widths(head, rows);

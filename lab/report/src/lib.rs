@@ -28,5 +28,4 @@ mod tests;
 
 pub use layout::{blocks, columns, error_columns, grid, wrapped};
 pub use markdown::{escape, markdown, table as markdown_table};
-pub use table::sentence;
 pub use terminal::terminal;

@@ -4,14 +4,11 @@ use std::ops::Range;
 
 use super::table::{Table, caveats, partners, sentence, status, tables, uncounted, verdict_of};
 use crate::effects;
-use netdyno_lab_analysis::report::plain;
-use netdyno_lab_analysis::report::turn_notes;
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{Cell, Report, plain, turn_notes};
 use netdyno_lab_manifest::Metric;
 
 /// Formats a report: a summary, then all columns, the verdicts and the machine in a collapsed section.
 /// `metrics` are the workload's.
-#[must_use]
 pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
     let tables = tables(report, metrics);
     let mut out = vec![format!("**{}**\n", escape(&report.run.headline))];
@@ -86,7 +83,6 @@ fn missing(cell: &Cell) -> String {
 }
 
 /// Formats a left-aligned Markdown table. It ends in a newline.
-#[must_use]
 pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
     aligned(head, rows, 0..0)
 }
@@ -94,15 +90,12 @@ pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
 /// Formats a Markdown table whose `numbers` columns are right-aligned. It ends in a newline.
 fn aligned(head: &[String], rows: &[Vec<String>], numbers: Range<usize>) -> String {
     let rules = (0..head.len()).map(|i| if numbers.contains(&i) { "---:" } else { "---" });
-    let rules = format!("|{}|", rules.collect::<Vec<_>>().join("|"));
-    let body = rows.iter().map(|r| row(r));
-    let mut lines: Vec<String> = [row(head), rules].into_iter().chain(body).collect();
-    lines.push(String::new());
-    lines.join("\n")
+    let rules = format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
+    row(head) + &rules + &rows.iter().map(|cells| row(cells)).collect::<String>()
 }
 
 fn row(cells: &[String]) -> String {
-    format!("| {} |", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "))
+    format!("| {} |\n", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "))
 }
 
 /// Escapes text so that it is not interpreted as Markdown or HTML.

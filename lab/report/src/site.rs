@@ -60,9 +60,6 @@ struct FileList {
 
 /// Writes the site of a store into a folder, with a page for each of the newest `runs` that have ended. Files
 /// from other sources are never overwritten, even on failure.
-///
-/// # Errors
-/// If a page cannot be made, a file cannot be written, or a file from another source is in the way.
 pub fn write(
     store: &Store,
     studies: Option<&Studies>,

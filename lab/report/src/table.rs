@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use netdyno_lab_analysis::grouped;
 use netdyno_lab_analysis::report::differing_params;
 use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
 use netdyno_lab_manifest::{Better, Metric, Source};
 use netdyno_lab_store::{BuildRecord, CellStatus};
 use netdyno_lab_store::{Verdict, VerdictKind};
@@ -31,16 +32,17 @@ pub(super) struct Table<'a> {
     pub(super) pending: Vec<&'a str>,
 }
 
+impl Table<'_> {
+    /// A row or the head, without the lines of code.
+    pub(super) fn without_code(&self, row: &[String]) -> Vec<String> {
+        [&row[..self.code_columns.start], &row[self.code_columns.end..]].concat()
+    }
+}
+
 /// Cells by parameter setting, in the order of the tables.
 pub(super) fn groups(report: &Report) -> Vec<Vec<&Cell>> {
-    let mut groups: Vec<Vec<&Cell>> = Vec::new();
-    for cell in &report.cells {
-        match groups.iter_mut().find(|cells| cells[0].params == cell.params) {
-            Some(cells) => cells.push(cell),
-            None => groups.push(vec![cell]),
-        }
-    }
-    groups
+    let groups = grouped(report.cells.iter().map(|cell| (&cell.params, cell)));
+    groups.into_iter().map(|(_, cells)| cells).collect()
 }
 
 /// Tables of a report, one per parameter setting. `metrics` are the workload's.
@@ -182,23 +184,15 @@ pub(super) fn name(cell: &Cell) -> String {
         Some(v) if !cell.ceiling => format!("{} {}", cell.label, v.version),
         _ => cell.label.clone(),
     };
-    if version.is_some() && !cell.ceiling && is_tuned(cell) {
+    // Whether the contender deviates from the defaults of its documentation.
+    let is_tuned = compared_builds(cell).any(|(_, build)| build.tuning != "defaults");
+    if version.is_some() && !cell.ceiling && is_tuned {
         name.push_str(" (tuned)");
     }
-    if builds(cell).any(|build| build.local.is_some()) {
+    if compared_builds(cell).any(|(_, build)| build.local.is_some()) {
         name.push_str(" (local)");
     }
     name
-}
-
-/// Whether the contender deviates from the defaults of its documentation.
-fn is_tuned(cell: &Cell) -> bool {
-    builds(cell).any(|b| b.tuning != "defaults")
-}
-
-/// Builds of the contenders under comparison.
-fn builds(cell: &Cell) -> impl Iterator<Item = &BuildRecord> {
-    compared_builds(cell).map(|(_, build)| build)
 }
 
 /// Builds of the contenders under comparison, with their names.
@@ -251,13 +245,14 @@ pub(super) fn verdict_of<'a>(report: &'a Report, cell: &Cell, metric: &str) -> O
 }
 
 fn spread(cell: &Cell, metric: &str) -> String {
-    let Some(m) = cell.metrics.get(metric) else { return String::new() };
-    m.range().map_or(String::new(), |(least, most)| {
-        format!("{}, n = {}", format::range(least, most, &m.unit), m.samples.len())
-    })
+    let text = |m: &MetricValue| {
+        let (least, most) = m.range()?;
+        Some(format!("{}, n = {}", format::range(least, most, &m.unit), m.samples.len()))
+    };
+    cell.metrics.get(metric).and_then(text).unwrap_or_default()
 }
 
-fn of_ceiling(cell: &Cell, metric: &str) -> String {
+pub(super) fn of_ceiling(cell: &Cell, metric: &str) -> String {
     let share = cell.metrics.get(metric).and_then(|m| m.of_ceiling);
     share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s))
 }
@@ -288,33 +283,29 @@ pub(super) fn interval(v: &Verdict) -> String {
 pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> String {
     match (low, high) {
         (Some(low), Some(high)) if high > INTERVAL_FACTOR_MAX * low => "(interval too wide)".to_owned(),
-        (Some(low), Some(high)) => format!("({} - {})", format::ratio(low), format::ratio(high)),
+        (Some(low), Some(high)) => format!("({})", format::ratio_range((low, high))),
         _ => "(no interval yet)".to_owned(),
     }
 }
 
 /// Formats a verdict as a sentence.
-pub fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
+pub(super) fn sentence(v: &Verdict, label: &str, margin: f64) -> String {
     let comparison = match v.ratio {
         Some(ratio) => format!("{label} {}x that of {} {}", format::ratio(ratio), v.baseline, interval(v)),
         None => format!("no common {} with {}", v.unit, v.baseline),
     };
-    match v.verdict {
-        VerdictKind::Better => format!("{}: better, {comparison}", v.contender),
-        VerdictKind::Worse => format!("{}: worse, {comparison}", v.contender),
-        VerdictKind::NoDifference => {
-            format!("{}: no difference from {} beyond {} %", v.contender, v.baseline, percent(margin))
+    let verdict = match (v.verdict, v.needs_blocks) {
+        (VerdictKind::Better, _) => format!("better, {comparison}"),
+        (VerdictKind::Worse, _) => format!("worse, {comparison}"),
+        (VerdictKind::NoDifference, _) => {
+            format!("no difference from {} beyond {} %", v.baseline, percent(margin))
         }
-        VerdictKind::Undecided => match v.needs_blocks {
-            Some(n) => format!(
-                "{}: undecided, needs about {} more {}; {comparison}",
-                v.contender,
-                n,
-                plural(&v.unit, n as usize)
-            ),
-            None => format!("{}: undecided; {comparison}", v.contender),
-        },
-    }
+        (VerdictKind::Undecided, Some(n)) => {
+            format!("undecided, needs about {n} more {}; {comparison}", plural(&v.unit, n as usize))
+        }
+        (VerdictKind::Undecided, None) => format!("undecided; {comparison}"),
+    };
+    format!("{}: {verdict}", v.contender)
 }
 
 /// A noun in the plural unless `count` is 1.

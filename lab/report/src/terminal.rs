@@ -8,12 +8,9 @@ use super::layout::{blocks, wrapped};
 use super::table::{self, Table, sentence, verdict_of};
 use crate::effects;
 use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::plain;
-use netdyno_lab_analysis::report::turn_notes;
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{Cell, Report, plain, turn_notes};
 use netdyno_lab_manifest::Metric;
-use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::VerdictKind;
+use netdyno_lab_store::{CellStatus, VerdictKind};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -23,7 +20,6 @@ const BAR_COLUMNS: usize = 40;
 const BAR_COLUMNS_LEAST: usize = 10;
 
 /// Formats a report in lines of at most `width` columns. `metrics` are the workload's.
-#[must_use]
 pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
     let primary = metrics.iter().find(|m| m.primary);
     let mut out = String::new();
@@ -40,10 +36,8 @@ pub fn terminal(report: &Report, metrics: &[Metric], width: usize) -> String {
         }
         missing(&mut out, &t.missing, width);
         if !t.pending.is_empty() {
-            line(
-                &mut out,
-                &wrapped(&format!("not measured yet: {}", t.pending.join(", ")), width, "  ", "    "),
-            );
+            let text = format!("not measured yet: {}", t.pending.join(", "));
+            line(&mut out, &wrapped(&text, width, "  ", "    "));
         }
     }
     for matrix in effects::tables(report, primary) {
@@ -81,12 +75,11 @@ fn figures(out: &mut String, t: &Table<'_>, width: usize) {
         return;
     }
     let labels: Vec<String> = t.rows.iter().map(|(cell, _)| cell.label.clone()).collect();
-    let without_code = |row: &[String]| [&row[..t.code_columns.start], &row[t.code_columns.end..]].concat();
     let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row.clone()).collect();
     let mut parts = blocks(&t.head, &rows, &labels, width);
     if parts.len() > 1 {
-        let rows: Vec<Vec<String>> = rows.iter().map(|row| without_code(row)).collect();
-        parts = blocks(&without_code(&t.head), &rows, &labels, width);
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| t.without_code(row)).collect();
+        parts = blocks(&t.without_code(&t.head), &rows, &labels, width);
     }
     line(out, &parts.join("\n\n"));
 }
@@ -105,11 +98,9 @@ fn bars(out: &mut String, cells: &[&Cell], primary: &Metric, width: usize) {
         return;
     }
     line(out, "");
-    for cell in cells {
-        let Some(v) = value(cell) else { continue };
-        let style = AnsiColor::Cyan.on_default();
-        let bar = bar(v / greatest, room);
-        let value = format::value(v, &primary.unit);
+    let style = AnsiColor::Cyan.on_default();
+    for (cell, v) in cells.iter().filter_map(|c| Some((c, value(c)?))) {
+        let (bar, value) = (bar(v / greatest, room), format::value(v, &primary.unit));
         line(out, &format!("  {:names$}  {style}{bar}{style:#} {value}", cell.label));
     }
 }
@@ -143,10 +134,9 @@ fn verdicts(out: &mut String, report: &Report, cells: &[&Cell], primary: &Metric
 /// output.
 fn missing(out: &mut String, cells: &[&Cell], width: usize) {
     for cell in cells {
-        let word = table::status(cell.status);
+        let (word, reason) = (table::status(cell.status), plain(&cell.reason));
         let colour = if cell.status == CellStatus::Failed { AnsiColor::Red } else { AnsiColor::Yellow };
         let style = colour.on_default();
-        let reason = plain(&cell.reason);
         let (summary, printed) = reason.split_once('\n').unwrap_or((&reason, ""));
         let text = wrapped(&format!("{} {word}: {summary}", cell.label), width, "  ", "    ");
         line(out, &text.replacen(&format!(" {word}:"), &format!(" {style}{word}{style:#}:"), 1));

@@ -160,7 +160,6 @@ pub struct Experiment {
 
 impl Published {
     /// First value / second value.
-    #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         self.a.zip(self.b).map(|(a, b)| a / b).or(self.ratio)
     }
@@ -180,10 +179,7 @@ impl Published {
 }
 
 impl Article {
-    /// Parses and validates a file, except for references to a catalogue.
-    ///
-    /// # Errors
-    /// Every defect.
+    /// Parses and validates a file, except for references to a catalogue. The errors are all defects of the file.
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
         let mut article: Self = decode(file, text).map_err(|e| vec![e])?;
         let test_by = |name: &str| {
@@ -314,9 +310,6 @@ impl ArticleClaim {
     }
 
     /// Expected relation with its ratio; by default that of the claim.
-    ///
-    /// # Errors
-    /// If nothing is claimed.
     pub fn relation(&self, expect: Option<&Relation>) -> Result<Relation, String> {
         let relation = expect.or(self.claim.as_ref()).ok_or("must state the claim")?;
         let published = if self.b.figure.is_some() { Some(1.0) } else { self.published.ratio() };
@@ -325,28 +318,22 @@ impl ArticleClaim {
         Ok(Relation { ratio: relation.ratio.or(published), ..relation.clone() })
     }
 
-    /// The range of the expected relation.
-    ///
-    /// # Errors
-    /// The violated rule.
+    /// The range of the expected relation, or the violated rule.
     pub fn region(&self, expect: Option<&Relation>) -> Result<Region, String> {
         Region::new(&self.relation(expect)?)
     }
 
     /// First side of a test.
-    #[must_use]
     pub fn a_of<'a>(&'a self, test: &'a Test) -> &'a Side {
         test.a.as_ref().unwrap_or(&self.a)
     }
 
     /// Second side of a test.
-    #[must_use]
     pub fn b_of<'a>(&'a self, test: &'a Test) -> &'a Side {
         test.b.as_ref().unwrap_or(&self.b)
     }
 
     /// Metric of a test.
-    #[must_use]
     pub fn metric_of<'a>(&'a self, test: &'a Test) -> &'a str {
         test.metric.as_deref().unwrap_or(&self.metric)
     }
@@ -363,7 +350,6 @@ impl ArticleClaim {
 
 impl Experiment {
     /// The test of the experiment.
-    #[must_use]
     pub fn test(&self) -> Test {
         let Self { method, metric, a, b, .. } = self.clone();
         Test { method, untested: None, metric, a, b }
@@ -379,7 +365,6 @@ fn is_id(text: &str) -> bool {
 }
 
 /// Folder of the claims of a repository.
-#[must_use]
 pub fn folder(root: &Path) -> PathBuf {
     root.join("claims")
 }

@@ -109,9 +109,6 @@ pub struct JudgedExperiment {
 pub type Runs = BTreeMap<String, Result<Run, String>>;
 
 /// Judges claims of an article.
-///
-/// # Errors
-/// If a stored manifest cannot be read.
 pub fn judge(article: &Article, claims: &[&ArticleClaim], runs: &Runs) -> Result<Judged, StoreError> {
     let mut workloads = BTreeMap::new();
     for (name, run) in runs {

@@ -47,9 +47,6 @@ pub struct Measured {
 }
 
 /// The ratio of two sides of a run, and its log ratios. Counted lines have no log ratios.
-///
-/// # Errors
-/// The reason why there is no ratio.
 pub(super) fn measured(
     run: &Run,
     workload: &Workload,
@@ -145,10 +142,7 @@ pub(super) struct Pair<'a> {
 
 impl Pair<'_> {
     /// Log ratios of a cell to another one, or to a figure: from their duels, or from the duels of each with the baseline; else
-    /// from blocks.
-    ///
-    /// # Errors
-    /// Why the two cannot be compared in this run.
+    /// from blocks. The error says why the two cannot be compared.
     pub(super) fn logs(&self, a: usize, b: Result<usize, f64>) -> Result<(Vec<f64>, Unit), String> {
         let values = |cell: usize| duels::values(self.run, self.metric, cell, self.duels.counted(cell));
         let in_turns = |cell: usize| self.duels.counted(cell).iter().any(|t| t.turns.is_some());

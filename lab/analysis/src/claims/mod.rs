@@ -51,17 +51,13 @@ pub struct Loaded {
 
 impl Method {
     /// Shell command that repeats the method, without a budget.
-    #[must_use]
     pub fn command(&self) -> String {
         let env: String = self.env.iter().map(|(name, value)| format!("{name}={value} ")).collect();
         format!("{env}netdyno run {}", self.run)
     }
 }
 
-/// Reads one file.
-///
-/// # Errors
-/// Every defect of the file.
+/// Reads one file. The error contains all its defects.
 pub fn load(file: &Path) -> Result<Loaded, ManifestError> {
     let text = read_text(Path::new(""), file)?;
     match Article::parse(file, &text) {
@@ -72,9 +68,6 @@ pub fn load(file: &Path) -> Result<Loaded, ManifestError> {
 }
 
 /// Reads the claims of a repository, in the order of their files; empty without the folder.
-///
-/// # Errors
-/// Every defect of the first invalid file, or two articles with one id.
 pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
     let folder = folder(root);
     let unreadable =
@@ -107,9 +100,7 @@ pub fn load_all(root: &Path) -> Result<Vec<Loaded>, ManifestError> {
 }
 
 /// The claims of an article that are selected: all, the one with this id, or those whose id begins with it and `-`.
-///
-/// # Errors
-/// If no claim matches, with the nearest id.
+/// If there is none, the error names the nearest id.
 pub fn named<'a>(article: &'a Article, wanted: Option<&str>) -> Result<Vec<&'a ArticleClaim>, ManifestError> {
     let Some(wanted) = wanted else { return Ok(article.claims.iter().collect()) };
     let is_named =

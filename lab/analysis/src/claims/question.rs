@@ -39,7 +39,6 @@ pub enum Standing {
 
 impl Standing {
     /// Progress of a question about a range and a published ratio, with these log ratios so far.
-    #[must_use]
     pub(super) fn new(region: Region, size: Option<Size>, logs: &[f64], alpha: f64) -> Standing {
         // Without an interval, nothing is decided, as with an unbounded one.
         let (low, high) = interval(logs, alpha).map_or((None, None), |interval| {
@@ -65,7 +64,6 @@ const OWN: u8 = 1;
 const ASIDE: u8 = 2;
 
 /// Questions of a method for these claims, given their results so far.
-#[must_use]
 pub fn questions(claims: &[(&ArticleClaim, Option<&JudgedClaim>)], method: &str) -> Vec<Question> {
     let mut all: Vec<Question> = Vec::new();
     for (claim, known) in claims.iter().filter(|(claim, _)| claim.untested.is_none()) {
@@ -122,7 +120,6 @@ pub fn keep_asked(
 }
 
 /// Progress of each question of a run.
-#[must_use]
 pub fn standings(run: &Run, workload: &Workload, questions: &[Question]) -> Vec<Standing> {
     let duels = Duels::new(run, workload);
     questions.iter().map(|q| standing(run, workload, &duels, q).unwrap_or(Standing::Closed)).collect()
@@ -163,7 +160,6 @@ fn sides(run: &Run, question: &Question) -> Option<Vec<usize>> {
 
 /// Indices of the questions of the next round: those with the fewest estimated rounds, and those with up to twice as many. Each
 /// rank doubles the rounds.
-#[must_use]
 pub fn next(questions: &[(u8, Standing)]) -> BTreeSet<usize> {
     let far = |&(rank, standing): &(u8, Standing)| match standing {
         Standing::Closed => None,
@@ -175,7 +171,6 @@ pub fn next(questions: &[(u8, Standing)]) -> BTreeSet<usize> {
 }
 
 /// The cells of the next round; empty if all questions are closed. Baselines of duels take part in any case and are not included.
-#[must_use]
 pub fn wanted(run: &Run, workload: &Workload) -> BTreeSet<usize> {
     let questions = &run.header.settings.questions;
     let standings = standings(run, workload, questions);
@@ -201,7 +196,6 @@ pub fn wanted(run: &Run, workload: &Workload) -> BTreeSet<usize> {
 
 impl Article {
     /// Pairs claims with their results, for [`questions`].
-    #[must_use]
     pub fn with<'a>(
         &self,
         claims: &[&'a ArticleClaim],

@@ -34,8 +34,16 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// `confirmed`, `refuted`, or `undecided`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Shown => "confirmed",
+            Self::Refuted => "refuted",
+            Self::Open | Self::Missing => "undecided",
+        }
+    }
+
     /// Result for the opposite claim.
-    #[must_use]
     pub fn negated(self) -> Self {
         match self {
             Self::Shown => Self::Refuted,
@@ -71,10 +79,7 @@ const EQUAL_POWER: f64 = 0.1;
 const EQUAL_MOST: f64 = 1.1;
 
 impl Region {
-    /// The range of a relation.
-    ///
-    /// # Errors
-    /// The violated rule.
+    /// The range of a relation, or the violated rule.
     pub fn new(relation: &Relation) -> Result<Region, String> {
         let sensible = |value: f64| value.is_finite() && (1.0 / RATIO_MAX..=RATIO_MAX).contains(&value);
         let ratio = relation.ratio.filter(|r| sensible(*r));
@@ -92,21 +97,18 @@ impl Region {
     }
 
     /// More than 1. A significant ratio that counts as equal for the claimed ratio refutes the claim.
-    #[must_use]
     pub fn more(claimed: Option<f64>) -> Self {
         let equal = about_equal(claimed);
         Self { shown: (1.0, f64::INFINITY), possible: (equal, f64::INFINITY), equal: Some(equal) }
     }
 
     /// Less than 1.
-    #[must_use]
     pub fn less(claimed: Option<f64>) -> Self {
         let equal = about_equal(claimed);
         Self { shown: (0.0, 1.0), possible: (0.0, 1.0 / equal), equal: Some(equal) }
     }
 
     /// The direction that a relation claims: more or less than 1. `None` if equality is claimed.
-    #[must_use]
     pub fn direction(relation: &Relation) -> Option<Self> {
         match (relation.is, relation.ratio) {
             (Is::More, ratio) => Some(Self::more(ratio)),
@@ -118,14 +120,12 @@ impl Region {
     }
 
     /// Within a factor of a ratio.
-    #[must_use]
     pub fn about(ratio: f64, within: f64) -> Self {
         let ends = (ratio / within, ratio * within);
         Self { shown: ends, possible: ends, equal: None }
     }
 
     /// Compares an interval with the range. An end of `None` is unbounded.
-    #[must_use]
     pub fn finding(self, low: Option<f64>, high: Option<f64>) -> Finding {
         let (low, high) = (low.unwrap_or(f64::MIN_POSITIVE), high.unwrap_or(f64::MAX));
         if high < self.possible.0 || low > self.possible.1 {
@@ -138,7 +138,6 @@ impl Region {
     }
 
     /// Maximum half-width, as a logarithm, of an interval around a ratio that decides the claim; at most 0 if none does.
-    #[must_use]
     pub fn reach(self, ratio: f64) -> f64 {
         let (log, ln) = (ratio.ln(), |(low, high): (f64, f64)| (low.ln(), high.ln()));
         let (shown, possible) = (ln(self.shown), ln(self.possible));
@@ -158,23 +157,18 @@ impl Region {
     }
 
     /// Whether an order is claimed.
-    #[must_use]
     pub fn is_order(self) -> bool {
         self.equal.is_some()
     }
 
     /// The factor within which two values are equal, if the interval lies within it.
-    #[must_use]
     pub fn equal(self, low: Option<f64>, high: Option<f64>) -> Option<f64> {
         let (low, high) = low.zip(high)?;
         self.equal.filter(|equal| low > 1.0 / equal && high < *equal)
     }
 }
 
-/// The rule for a precision that a file states.
-///
-/// # Errors
-/// The violated rule.
+/// The rule for a precision that a file states, or the violated rule.
 fn check_precision(relation: &Relation) -> Result<(), String> {
     match (relation.precision, relation.is) {
         (None, _) => Ok(()),
@@ -191,7 +185,6 @@ fn about_equal(claimed: Option<f64>) -> f64 {
 }
 
 /// Verdict on a claim from the results of both methods.
-#[must_use]
 pub(super) fn verdict(article: Finding, fair: Finding) -> ClaimVerdict {
     match (fair, article) {
         (Finding::Shown, _) => ClaimVerdict::Holds,

@@ -24,7 +24,6 @@ pub struct Continuation {
 
 impl Continuation {
     /// The next rounds of a run with these questions, rounds so far, and duration per round; `None` if all questions are closed.
-    #[must_use]
     pub fn new(questions: &[(u8, Standing)], rounds: u32, seconds_a_round: f64) -> Option<Continuation> {
         let needed = |i: usize| match questions[i].1 {
             Standing::Open(needed) => (needed, questions[i].0),
@@ -52,7 +51,6 @@ impl Continuation {
 }
 
 /// Index of the run to continue.
-#[must_use]
 pub fn soonest(turns: &[Option<Continuation>]) -> Option<usize> {
     let by_cost = |a: &(usize, (bool, f64)), b: &(usize, (bool, f64))| -> Ordering {
         a.1.0.cmp(&b.1.0).then(a.1.1.total_cmp(&b.1.1))

@@ -24,7 +24,6 @@ const PRECISION_RANGE: (f64, f64) = (1.05, 1.25);
 
 impl Size {
     /// The size that a relation claims; `None` if no ratio was published.
-    #[must_use]
     pub fn new(relation: &Relation) -> Option<Self> {
         let published = relation.ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
         let by_size = published.max(1.0 / published).powf(PRECISION_POWER);
@@ -34,7 +33,6 @@ impl Size {
 
     /// Confirmed if the published ratio lies in an interval that is narrow enough, or the interval within the tolerated factor;
     /// refuted if it lies outside.
-    #[must_use]
     pub fn finding(self, low: Option<f64>, high: Option<f64>) -> Finding {
         if let Some(within) = self.within {
             return Region::about(self.published, within).finding(low, high);
@@ -47,7 +45,6 @@ impl Size {
     }
 
     /// The factor between the published ratio and the nearest end of the interval; `None` if it lies inside.
-    #[must_use]
     pub fn distance(self, low: Option<f64>, high: Option<f64>) -> Option<f64> {
         let below = low.map(|low| low / self.published);
         let above = high.map(|high| self.published / high);

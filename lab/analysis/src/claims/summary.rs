@@ -51,7 +51,6 @@ impl Summary {
     }
 
     /// One sentence for each method.
-    #[must_use]
     pub fn sentences(&self) -> String {
         let of = |name: &str, method: MethodSummary| {
             format!(

@@ -52,9 +52,6 @@ pub enum Refused {
 type Ratio = (f64, Option<f64>, Option<f64>);
 
 /// Compares the cells that both runs contain.
-///
-/// # Errors
-/// If parameters or conditions differ, or the runs have nothing in common.
 pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparison, Refused> {
     let workloads = (from.header.parsed_workload()?, to.header.parsed_workload()?);
     let reports = (report::build(from)?, report::build(to)?);

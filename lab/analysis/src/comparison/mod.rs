@@ -158,7 +158,6 @@ fn primary_first<'a>(metrics: impl IntoIterator<Item = &'a Metric>) -> Vec<&'a M
 }
 
 /// The JSON Schema of a comparison.
-#[must_use]
 #[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Comparison)
@@ -184,7 +183,6 @@ pub enum Limit {
 
 impl Tolerance {
     /// Whether it applies to a metric.
-    #[must_use]
     pub fn applies_to(&self, metric: &Metric) -> bool {
         self.metric.as_ref().map_or(metric.primary, |name| *name == metric.name)
     }
@@ -350,7 +348,6 @@ fn unchecked(rows: &[ComparisonRow], metrics: &[Metric], tolerances: &[Tolerance
 }
 
 /// The claim that summarises several claims.
-#[must_use]
 pub fn worst(claims: &[Claimed]) -> RegressionClaim {
     let all = |wanted: RegressionClaim| claims.iter().all(|c| c.claim == wanted);
     match claims.iter().any(|c| c.claim == RegressionClaim::Regression) {

@@ -11,7 +11,6 @@ use netdyno_stats::RegressionClaim;
 
 /// Claims about each contender, relative to the baseline, one for each tolerance. A contender without comparable values has a
 /// claim that gives the reason.
-#[must_use]
 pub fn claims(
     report: &Report,
     metrics: &[Metric],
@@ -38,7 +37,6 @@ pub fn claims(
 }
 
 /// Compares two revisions of a contender in one run. `from` is the baseline.
-#[must_use]
 pub fn within(
     report: &Report,
     metrics: &[Metric],
@@ -131,7 +129,6 @@ pub enum Unmeasured {
 }
 
 /// Result for two revisions without measurements. `changed` are the files that differ.
-#[must_use]
 pub fn unchanged(
     workload: &str,
     sides: [(&Contender, &str); 2],
@@ -158,7 +155,6 @@ pub fn unchanged(
 }
 
 /// Result for a revision that cannot be built.
-#[must_use]
 pub fn not_built(workload: &str, sides: [(&Contender, &str); 2], error: &str) -> Comparison {
     Comparison { is_missing: true, ..without_run(workload, sides, None, error.to_owned()) }
 }

@@ -5,7 +5,6 @@ use netdyno_stats::Interval;
 
 /// Computes the share of a gap that closes from the original and the equalised log ratio. Each interval must have half the
 /// error level, so that both are simultaneous. `None` if the gap itself is not significant.
-#[must_use]
 pub fn closes(before: Interval, after: Interval) -> Option<Closes> {
     // A positive gap keeps the ends in order.
     let turned = |i: Interval| Interval { estimate: -i.estimate, low: -i.high, high: -i.low };

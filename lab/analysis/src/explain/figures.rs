@@ -29,10 +29,7 @@ pub struct WorkUnit {
 }
 
 impl WorkUnit {
-    /// The unit of the workload's metric of CPU time.
-    ///
-    /// # Errors
-    /// If the workload has no such metric.
+    /// The unit of the workload's metric of CPU time, if it has one.
     pub fn new(workload: &Workload) -> Result<WorkUnit, String> {
         let unit = workload.metrics.iter().find_map(|metric| match &metric.from {
             Source::CpuPer { role, counter, increments, .. } => Some(WorkUnit {
@@ -47,7 +44,6 @@ impl WorkUnit {
     }
 
     /// Units per second.
-    #[must_use]
     pub fn rate(&self) -> Metric {
         let WorkUnit { role, counter, increments, .. } = self.clone();
         metric(Source::Rate { role, counter, increments })
@@ -100,7 +96,6 @@ pub struct Time {
 
 impl Time {
     /// Time without a CPU.
-    #[must_use]
     pub fn waiting(&self) -> f64 {
         self.whole - self.cpu
     }
@@ -127,7 +122,6 @@ pub struct FigureRow {
 
 impl FigureRow {
     /// Second - first.
-    #[must_use]
     pub fn difference(&self) -> Option<f64> {
         Some(self.b? - self.a?)
     }
@@ -146,25 +140,21 @@ impl<'a> Pair<'a> {
     }
 
     /// Values of a metric on both sides.
-    #[must_use]
     pub fn values(&self, metric: &Metric) -> [Option<f64>; 2] {
         [0, 1].map(|side| self.figure(metric, side).value)
     }
 
     /// Units per second on both sides.
-    #[must_use]
     pub fn rates(&self, unit: &WorkUnit) -> [Option<f64>; 2] {
         self.values(&unit.rate())
     }
 
     /// Packets per unit on both sides.
-    #[must_use]
     pub fn packets(&self, unit: &WorkUnit) -> [Option<f64>; 2] {
         self.values(&unit.wire("packets"))
     }
 
     /// Time of a role per unit on one side; `None` if not measured.
-    #[must_use]
     pub fn time(&self, unit: &WorkUnit, role: &str, side: usize) -> Option<Time> {
         let value = |metric: &Metric| self.figure(metric, side).value;
         let cpus = self.trials(side).first()?.samples.iter().find_map(|s| {
@@ -178,7 +168,6 @@ impl<'a> Pair<'a> {
     }
 
     /// Log ratio of a metric, second / first, from the sessions or blocks that have both, and the number of these.
-    #[must_use]
     pub fn ratio(&self, metric: &Metric) -> Option<(Interval, Compared, usize)> {
         let values = |side: usize| duels::values(self.run, metric, self.cells[side], self.trials(side));
         let in_turns = self.trials(0).iter().any(|t| t.turns.is_some());
@@ -200,7 +189,6 @@ impl<'a> Pair<'a> {
     }
 
     /// All values per unit, by role, then those of the network.
-    #[must_use]
     pub fn rows(&self, unit: &WorkUnit, probes: &Probes) -> Vec<FigureRow> {
         let mut rows = Vec::new();
         for role in &self.workload.roles {
@@ -252,13 +240,11 @@ pub struct Probes {
 
 impl Probes {
     /// The probe of each side.
-    #[must_use]
     pub fn both_sides(&self, role: &str, kind: ProbeKind) -> [Option<&Probe>; 2] {
         [0, 1].map(|side: usize| self.sides[side].get(&(role.to_owned(), kind)))
     }
 
     /// A count of the probes per unit of work, on each side.
-    #[must_use]
     pub fn counts(
         &self,
         role: &str,
@@ -272,7 +258,6 @@ impl Probes {
     }
 
     /// Number of calls of a system call per unit of work on both sides; `None` if not counted.
-    #[must_use]
     pub fn calls(&self, role: &str, name: &str) -> [Option<f64>; 2] {
         self.counts(role, ProbeKind::Syscalls, |found| match found {
             Found::Syscalls { calls, .. } => Some(calls.get(name).map_or(0.0, |c| c.calls as f64)),
@@ -281,7 +266,6 @@ impl Probes {
     }
 
     /// Names of the system calls of both sides.
-    #[must_use]
     pub fn call_names(&self, role: &str) -> Vec<String> {
         let mut names = BTreeSet::new();
         for probe in self.both_sides(role, ProbeKind::Syscalls).into_iter().flatten() {

@@ -29,9 +29,6 @@ pub use model::{
 };
 
 /// The cells of two contenders at the first parameter setting with successful trials of both.
-///
-/// # Errors
-/// If a contender is not in the run or was not measured.
 pub fn pair<'a>(run: &'a Run, workload: &'a Workload, names: [&str; 2]) -> Result<Pair<'a>, String> {
     let label = |index: usize| run.cells[index].label(&workload.roles);
     let good = |index: &usize| run.cells[*index].status == CellStatus::Ok;
@@ -56,9 +53,6 @@ pub fn pair<'a>(run: &'a Run, workload: &'a Workload, names: [&str; 2]) -> Resul
 }
 
 /// Explains a pair, from stored rows alone.
-///
-/// # Errors
-/// If the workload has no unit of work.
 pub fn explain(pair: &Pair<'_>, probes: &Probes) -> Result<Explanation, String> {
     let workload = pair.workload;
     let unit = WorkUnit::new(workload)?;
@@ -101,7 +95,6 @@ pub fn explain(pair: &Pair<'_>, probes: &Probes) -> Result<Explanation, String> 
 }
 
 /// Converts a log ratio to a ratio with its interval.
-#[must_use]
 pub fn ratio(interval: Interval, unit: Compared, count: usize) -> Ratio {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     Ratio {

@@ -100,13 +100,11 @@ pub struct Cause {
 
 impl Cause {
     /// Second - first, in ns per unit.
-    #[must_use]
     pub fn difference_ns(&self) -> f64 {
         self.b_ns - self.a_ns
     }
 
     /// Whether the difference exceeds the sampling error.
-    #[must_use]
     pub fn is_sure(&self) -> bool {
         self.difference_ns().abs() > 2.0 * self.error_ns.unwrap_or(0.0)
     }

@@ -20,7 +20,6 @@ pub const OTHER: &str = "(other stacks)";
 
 /// Folds the stacks printed by `perf script -F ip,sym,dso`: one line `address name (file)` per frame, innermost first, and an
 /// empty line after each sample.
-#[must_use]
 pub fn folded(text: &str) -> BTreeMap<String, u64> {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     let mut frames: Vec<String> = Vec::new();
@@ -76,7 +75,6 @@ fn without_hash(name: &str) -> &str {
 }
 
 /// Sums the tables of `perf trace --summary`, one per thread, and the number of lost events.
-#[must_use]
 pub fn perf_trace(text: &str) -> (BTreeMap<String, Calls>, u64) {
     let mut all = BTreeMap::new();
     let mut lost = 0u64;
@@ -96,7 +94,6 @@ pub fn perf_trace(text: &str) -> (BTreeMap<String, Calls>, u64) {
 }
 
 /// Parses the table of `strace -c -w`: `% time, seconds, usecs/call, calls, errors, syscall`, where errors may be empty.
-#[must_use]
 pub fn strace(text: &str) -> BTreeMap<String, Calls> {
     let mut all = BTreeMap::new();
     for line in text.lines() {

@@ -21,7 +21,6 @@ pub enum Place {
 
 impl Place {
     /// Display name.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Place::User => "own code",
@@ -34,7 +33,6 @@ impl Place {
 }
 
 /// Place and innermost function of a stack.
-#[must_use]
 pub fn place(stack: &str) -> (Place, &str) {
     let function = stack.rsplit(';').next().unwrap_or(stack);
     // Interrupts and faults within a system call belong to the call.
@@ -92,7 +90,6 @@ pub struct Places {
 
 impl Places {
     /// Counts the samples of a profile.
-    #[must_use]
     pub fn new(stacks: &BTreeMap<String, u64>) -> Places {
         let mut all = Places::default();
         for (stack, count) in stacks {

@@ -34,7 +34,6 @@ pub enum Basis {
 
 impl Basis {
     /// Chooses the basis for a pair.
-    #[must_use]
     pub fn new(pair: &Pair<'_>, unit: &WorkUnit) -> Basis {
         let workload = pair.workload;
         let compared = || workload.compared().cloned().collect::<Vec<_>>();
@@ -62,7 +61,6 @@ impl Basis {
     }
 
     /// Description of the basis.
-    #[must_use]
     pub fn about(&self) -> String {
         match self {
             Basis::InTurn => {
@@ -90,7 +88,6 @@ impl Basis {
 }
 
 /// The causes, greatest first, and the difference that they are parts of, in ns per unit; `None` if not measured.
-#[must_use]
 pub fn causes(pair: &Pair<'_>, unit: &WorkUnit, probes: &Probes, basis: &Basis) -> (Vec<Cause>, Option<f64>) {
     let mut on_path = Vec::new();
     let mut beside = Vec::new();

@@ -39,7 +39,6 @@ pub struct Pool<'a> {
 
 impl<'a> Pool<'a> {
     /// The successful ones of these trials.
-    #[must_use]
     pub fn new(trials: &[&'a TrialRecord]) -> Pool<'a> {
         let good = trials.iter().copied().filter(|t| t.outcome == Outcome::Ok).collect();
         Pool { good, merged: RefCell::default() }
@@ -47,7 +46,6 @@ impl<'a> Pool<'a> {
 
     /// Value of a metric: quantiles are taken from the pooled values, counts are summed, everything else is the median of the
     /// trials. Percentiles are never averaged.
-    #[must_use]
     pub fn figure(&self, metric: &Metric, params: &Params) -> Figure {
         if self.good.is_empty() {
             return Figure::none("no successful trial");
@@ -65,14 +63,12 @@ impl<'a> Pool<'a> {
     }
 
     /// Values of a metric in the trials, in their order.
-    #[must_use]
     pub fn samples(&self, metric: &Metric, params: &Params) -> Vec<f64> {
         self.good.iter().filter_map(|t| of_trial(metric, params, t).value).collect()
     }
 
     /// The values at 5 % below and above a quantile, if they differ so much that the quantile lies between two groups of
     /// values. Such a quantile represents neither group, and jumps when their shares change slightly.
-    #[must_use]
     pub fn between_groups(&self, metric: &Metric) -> Option<(u64, u64)> {
         let Source::HistogramQuantile { role, histogram, quantile } = &metric.from else { return None };
         let merged = self.merged(role, histogram);
@@ -83,7 +79,6 @@ impl<'a> Pool<'a> {
 
     /// Curves of the histograms by role and name, up to the quantile that freezing distorts. A histogram that cannot be
     /// decoded has no curve; its metric gives the reason.
-    #[must_use]
     pub fn curves(&self) -> BTreeMap<(String, String), Curve> {
         let all = self.good.iter().flat_map(|t| &t.histograms);
         let names: BTreeSet<(&String, &String)> = all.map(|(role, name, _)| (role, name)).collect();

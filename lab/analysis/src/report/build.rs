@@ -15,10 +15,8 @@ use netdyno_lab_manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placem
 use netdyno_lab_store::Verdict;
 use netdyno_lab_store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
 
-/// Builds the report of a run.
-///
-/// # Errors
-/// If the manifest stored with the run cannot be read: the store is damaged, or was written by a later netdyno.
+/// Builds the report of a run. Its stored manifest is unreadable if the store is damaged, or was written by a later
+/// netdyno.
 pub fn build(run: &Run) -> Result<Report, StoreError> {
     let workload = run.header.parsed_workload()?;
     let judge = Judge::new(run, &workload);

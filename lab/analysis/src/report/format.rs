@@ -1,32 +1,33 @@
 //! Display of numbers with units.
 
 /// Formats the value of a metric with an SI prefix: `B/s` as MB/s, `ns` as us or ms, `B` as MB (10^6 bytes).
-#[must_use]
 pub fn value(value: f64, unit: &str) -> String {
-    match unit {
-        "B/s" => scaled(value, &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")]),
-        "B" => scaled(value, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]),
-        "ns" => scaled(value, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")]),
-        "1/s" => scaled(value, &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")]),
-        "1" => digits(value),
-        other => format!("{} {other}", digits(value)),
+    match (step(value, unit), unit) {
+        ((step, prefixed), _) if !prefixed.is_empty() => format!("{} {prefixed}", digits(value / step)),
+        (_, "1") => digits(value),
+        (_, other) => format!("{} {other}", digits(value)),
     }
 }
 
 /// Formats the parts of a sum without unit, in the scale of `whole`: `12 + 30`.
-#[must_use]
 pub fn parts(parts: &[f64], unit: &str, whole: f64) -> String {
-    let steps: &[f64] = match unit {
-        "B" | "B/s" | "ns" => &[1e9, 1e6, 1e3, 1.0],
-        "1/s" => &[1e6, 1e3, 1.0],
-        _ => &[1.0],
-    };
-    let step = steps.iter().copied().find(|s| whole.abs() >= *s).unwrap_or(1.0);
+    let (step, _) = step(whole, unit);
     parts.iter().map(|p| digits(p / step)).collect::<Vec<_>>().join(" + ")
 }
 
+/// The greatest step of a unit's scale that a value reaches, else the least one, and its name; empty without a scale.
+fn step(value: f64, unit: &str) -> (f64, &'static str) {
+    let steps: &[(f64, &str)] = match unit {
+        "B/s" => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
+        "B" => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
+        "ns" => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
+        "1/s" => &[(1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")],
+        _ => &[],
+    };
+    steps.iter().find(|(step, _)| value.abs() >= *step).or(steps.last()).copied().unwrap_or((1.0, ""))
+}
+
 /// Formats a range in the scale of its greater value: `118 - 131 MB/s`.
-#[must_use]
 pub fn range(low: f64, high: f64, unit: &str) -> String {
     let high_text = value(high, unit);
     match high_text.split_once(' ') {
@@ -36,19 +37,12 @@ pub fn range(low: f64, high: f64, unit: &str) -> String {
 }
 
 /// Formats a number of bytes as a parameter: `64 B`, `1 KiB`.
-#[must_use]
 pub fn bytes(n: u64) -> String {
     match n {
         n if n >= 1 << 20 && n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),
         n if n >= 1 << 10 && n.is_multiple_of(1 << 10) => format!("{} KiB", n >> 10),
         n => format!("{n} B"),
     }
-}
-
-fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
-    let (step, unit) =
-        steps.iter().find(|(s, _)| value.abs() >= *s).or(steps.last()).expect("a scale has a step");
-    format!("{} {unit}", digits(value / step))
 }
 
 /// Three significant digits, no exponent.
@@ -81,9 +75,18 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
+/// Formats a range of ratios: `0.98 - 1.01`.
+pub fn ratio_range((low, high): (f64, f64)) -> String {
+    format!("{} - {}", ratio(low), ratio(high))
+}
+
+/// Formats a value, or "not measured".
+pub fn value_or_not(measured: Option<f64>, unit: &str) -> String {
+    measured.map_or_else(|| "not measured".to_owned(), |v| value(v, unit))
+}
+
 /// Removes control characters, which could move the cursor of a terminal, and characters that change the text direction, which
 /// could misrepresent the text. A tab becomes a space.
-#[must_use]
 pub fn plain(text: &str) -> String {
     let changes_direction = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let kept = text.chars().filter(|c| !c.is_control() && !changes_direction(*c) || matches!(c, '\n' | '\t'));

@@ -12,14 +12,12 @@ pub use in_turns::lines as turn_notes;
 pub use model::{Cell, CurvePoint, InTurns, MetricValue, Report, RunInfo, SCHEMA_VERSION};
 
 /// The JSON Schema of a report.
-#[must_use]
 #[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Report)
 }
 
 /// Formats a report as JSON, ending in a newline.
-#[must_use]
 pub fn json(report: &Report) -> String {
     let mut text = serde_json::to_string_pretty(report).expect("a report is serialisable");
     text.push('\n');

@@ -145,14 +145,12 @@ pub struct Cell {
 
 impl MetricValue {
     /// Minimum and maximum of the samples.
-    #[must_use]
     pub fn range(&self) -> Option<(f64, f64)> {
         let samples = || self.samples.iter().copied();
         samples().reduce(f64::min).zip(samples().reduce(f64::max))
     }
 
     /// Minimum and maximum of the samples and of `value`, which may be a pooled quantile.
-    #[must_use]
     pub fn range_with(&self, value: f64) -> (f64, f64) {
         self.range().map_or((value, value), |(low, high)| (low.min(value), high.max(value)))
     }
@@ -160,13 +158,11 @@ impl MetricValue {
 
 impl Cell {
     /// Value of a metric, if it was measured.
-    #[must_use]
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric)?.value
     }
 
     /// Value of a metric with its unit, or "not measured"; empty if the workload has no such metric.
-    #[must_use]
     pub fn value_text(&self, metric: &str) -> String {
         let text = |m: &MetricValue| {
             m.value.map_or_else(|| "not measured".to_owned(), |v| super::format::value(v, &m.unit))

@@ -41,7 +41,8 @@ fn draw(
     report: &Report,
     workload: &Workload,
 ) -> Result<Picture, Box<dyn std::error::Error>> {
-    let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
+    let (only, contenders) = (args.only.clone(), args.contenders.clone());
+    let plots = plot::Plots { report, workload, only, contenders };
     let metric = args.y.as_ref().unwrap_or(&report.run.primary);
     let chart = args.chart.unwrap_or(match (&args.x, &args.curve) {
         (Some(_), _) => Chart::Sweep,
@@ -61,25 +62,23 @@ fn draw(
         }
     }
     Ok(match chart {
-        Chart::Ratios => {
-            plot::ranking_svg(&plot::ranking(report, workload, metric, &selection)?, plot::WIDTH)
-        }
+        Chart::Ratios => plot::ranking_svg(&plots.ranking(metric)?, plot::WIDTH),
         Chart::Latency => {
-            let curve = args.curve.clone().map_or_else(|| plot::main_curve(report, workload), Ok)?;
-            plot::lines_svg(&plot::curves(report, workload, &curve, &selection)?, plot::WIDTH)
+            let curve = args.curve.clone().map_or_else(|| plots.main_curve(), Ok)?;
+            plot::lines_svg(&plots.curves(&curve)?, plot::WIDTH)
         }
         Chart::Sweep => {
-            let x = args.x.clone().map_or_else(|| plot::axis(report, workload, &selection), Ok)?;
-            plot::lines_svg(&plot::against(report, workload, &x, metric, &selection)?, plot::WIDTH)
+            let x = args.x.clone().map_or_else(|| plots.axis(), Ok)?;
+            plot::lines_svg(&plots.against(&x, metric)?, plot::WIDTH)
         }
         Chart::Cost => {
             let panels = match &args.y {
-                Some(metric) => vec![plot::bars(report, workload, metric, &selection)?],
-                None => plot::cost(report, workload, &selection)?,
+                Some(metric) => vec![plots.bars(metric)?],
+                None => plots.cost()?,
             };
             plot::bars_svg(report, &panels, plot::WIDTH)
         }
-        Chart::Ceiling => plot::bars_svg(report, &[plot::shares(report, workload, &selection)?], plot::WIDTH),
-        Chart::Matrix => plot::matrix_svg(&plot::matrix(report, workload, metric, &selection)?, plot::WIDTH),
+        Chart::Ceiling => plot::bars_svg(report, &[plots.shares()?], plot::WIDTH),
+        Chart::Matrix => plot::matrix_svg(&plots.matrix(metric)?, plot::WIDTH),
     })
 }

@@ -11,7 +11,6 @@ const MARKER_END: &str = "-->";
 const END: &str = "<!-- claims:end -->";
 
 /// Formats each article: table of claims, evidence for the causes, and methods.
-#[must_use]
 pub fn markdown(replication: &Replication) -> String {
     replication.articles.iter().map(article).collect::<Vec<_>>().join("\n")
 }
@@ -69,14 +68,10 @@ fn printed(claim: &JudgedClaim) -> String {
 /// The measured ratio and its two sides, or the reason why there is none.
 fn result(tested: &Tested) -> String {
     if tested.measured.is_none() {
-        tested.why.clone()
-    } else {
-        [Some(format!("{}, {}", figure(tested), tested.sides)), parts(tested)]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("; ")
+        return tested.why.clone();
     }
+    let parts = parts(tested).map_or(String::new(), |parts| format!("; {parts}"));
+    format!("{}, {}{parts}", figure(tested), tested.sides)
 }
 
 fn causes(claim: &JudgedClaim) -> Vec<String> {
@@ -85,16 +80,10 @@ fn causes(claim: &JudgedClaim) -> Vec<String> {
     outcomes.chain(note).map(|text| format!("- {}: {}", claim.id, escape(&plain(&text)))).collect()
 }
 
-/// Replaces the text between the markers of a document.
-///
-/// # Errors
-/// If the document does not have exactly one pair of markers.
+/// Replaces the text between the markers of a document, which must have exactly one pair of them.
 pub fn into_block(document: &str, text: &str) -> Result<String, String> {
-    let missing = || {
-        format!(
-            "does not have exactly one block for the results: mark it with the lines {BEGIN} {MARKER_END} and {END}"
-        )
-    };
+    let rule = "does not have exactly one block for the results: mark it with the lines";
+    let missing = || format!("{rule} {BEGIN} {MARKER_END} and {END}");
     let (before, rest) = document.split_once(BEGIN).ok_or_else(missing)?;
     let (command, rest) = rest.split_once(MARKER_END).ok_or_else(missing)?;
     let (_, after) = rest.split_once(END).ok_or_else(missing)?;

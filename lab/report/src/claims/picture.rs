@@ -1,14 +1,10 @@
 //! A replication as a picture: published and measured ratios on one axis.
 
 use super::terminal::{figure, published};
-use crate::plot::{Kind, Ranking, RankingRow};
-use netdyno_lab_analysis::claims::Finding;
-use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Tested};
+use crate::plot::{Kind, Ranking, RankingRow, bounds};
+use netdyno_lab_analysis::claims::{Finding, Judged, JudgedClaim, Tested};
 
-/// The claims of an article that have measured ratios, each by both methods.
-///
-/// # Errors
-/// If no claim was measured.
+/// The claims of an article that have measured ratios, each by both methods. Fails if there are none.
 pub fn picture(article: &Judged) -> Result<Ranking, String> {
     let rows: Vec<RankingRow> = article.claims.iter().flat_map(rows).collect();
     if rows.is_empty() {
@@ -38,10 +34,10 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
 fn rows(claim: &JudgedClaim) -> Vec<RankingRow> {
     let row = |name: &str, tested: &Tested| {
         let measured = tested.measured.as_ref()?;
-        let (kind, word) = match tested.finding {
-            Finding::Shown => (Kind::Better, "confirmed"),
-            Finding::Refuted => (Kind::Worse, "refuted"),
-            Finding::Open | Finding::Missing => (Kind::Open, "undecided"),
+        let kind = match tested.finding {
+            Finding::Shown => Kind::Better,
+            Finding::Refuted => Kind::Worse,
+            Finding::Open | Finding::Missing => Kind::Open,
         };
         Some(RankingRow {
             label: claim.id.clone(),
@@ -49,16 +45,13 @@ fn rows(claim: &JudgedClaim) -> Vec<RankingRow> {
             value: published(claim),
             // The column is narrow: the published ratio next to it already has the "x".
             detail: figure(tested).replace(" (no interval yet)", "").replace("x (", " ("),
-            word,
+            word: tested.finding.word(),
             kind,
             at: Some(measured.ratio).filter(|r| r.is_finite() && *r > 0.0),
-            range: (measured.low.is_some() || measured.high.is_some())
-                .then_some((measured.low, measured.high)),
+            range: bounds(measured.low, measured.high),
             reference: claim.published_ratio.filter(|r| r.is_finite() && *r > 0.0),
         })
     };
-    [("article", &claim.article), ("fair", &claim.fair)]
-        .into_iter()
-        .filter_map(|(name, t)| row(name, t))
-        .collect()
+    let both = [("article", &claim.article), ("fair", &claim.fair)];
+    both.into_iter().filter_map(|(name, tested)| row(name, tested)).collect()
 }

@@ -4,39 +4,28 @@ use crate::{grid, wrapped};
 use netdyno_lab_analysis::claims::{
     Finding, Judged, JudgedClaim, Published, Ran, Replication, Tested, ValueKind,
 };
-use netdyno_lab_analysis::report::format::ratio;
+use netdyno_lab_analysis::report::format::{ratio, ratio_range};
 use netdyno_lab_analysis::report::plain;
 
 /// Formats each article with a table of its claims.
-#[must_use]
 pub fn terminal(replication: &Replication, width: usize) -> String {
     replication.articles.iter().map(|judged| article(judged, width)).collect::<Vec<_>>().join("\n")
 }
 
 fn article(article: &Judged, width: usize) -> String {
     let mut out = vec![wrapped(&format!("{}  {}", article.id, plain(&article.title)), width, "", "   ")];
-    let list = |head: &str, all: &[String]| {
-        wrapped(&format!("{head}: {}", plain(&all.join("; "))), width, "   ", "   ")
-    };
     for (head, all) in [("as published", &article.conditions), ("differences", &article.differs)] {
         if !all.is_empty() {
-            out.push(list(head, all));
+            out.push(wrapped(&format!("{head}: {}", plain(&all.join("; "))), width, "   ", "   "));
         }
     }
-    out.push(String::new());
     let (head, rows) = table(article, row);
-    out.push(grid(&head, &rows, width));
-    out.push(String::new());
-    out.push(wrapped(&article.summary.sentences(), width, "   ", "   "));
-    out.push(String::new());
-    for ran in &article.methods {
-        out.push(wrapped(
-            &format!("{}: {}, {}", ran.name, run(ran), plain(&ran.headline)),
-            width,
-            "   ",
-            "      ",
-        ));
-    }
+    let summary = wrapped(&article.summary.sentences(), width, "   ", "   ");
+    out.extend([String::new(), grid(&head, &rows, width), String::new(), summary, String::new()]);
+    out.extend(article.methods.iter().map(|ran| {
+        let text = format!("{}: {}, {}", ran.name, run(ran), plain(&ran.headline));
+        wrapped(&text, width, "   ", "      ")
+    }));
     out.push(String::new());
     out.join("\n")
 }
@@ -98,22 +87,16 @@ pub(super) fn figure(tested: &Tested) -> String {
     let Some(m) = &tested.measured else { return "not tested".to_owned() };
     match (m.low, m.high) {
         (Some(low), Some(high)) if low == high => format!("{}x", ratio(m.ratio)),
-        (Some(low), Some(high)) => format!("{}x ({} - {})", ratio(m.ratio), ratio(low), ratio(high)),
+        (Some(low), Some(high)) => format!("{}x ({})", ratio(m.ratio), ratio_range((low, high))),
         _ => format!("{}x (no interval yet)", ratio(m.ratio)),
     }
 }
 
 /// `direction confirmed, published ratio refuted`
 pub(super) fn parts(tested: &Tested) -> Option<String> {
-    let word = |finding| match finding {
-        Finding::Shown => Some("confirmed"),
-        Finding::Refuted => Some("refuted"),
-        Finding::Open => Some("undecided"),
-        Finding::Missing => None,
-    };
     let named = [("direction", tested.direction), ("published ratio", tested.size)];
-    let parts: Vec<String> =
-        named.into_iter().filter_map(|(name, finding)| Some(format!("{name} {}", word(finding)?))).collect();
+    let known = named.into_iter().filter(|(_, finding)| *finding != Finding::Missing);
+    let parts: Vec<String> = known.map(|(name, finding)| format!("{name} {}", finding.word())).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -60,7 +60,6 @@ impl Frame {
 }
 
 /// Draws the flame graph as SVG.
-#[must_use]
 pub fn svg(title: &str, [a, b]: [&str; 2], unit: &str, all: &[Stacks<'_>]) -> String {
     let mut root = Frame::default();
     for role in all {

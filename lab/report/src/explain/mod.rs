@@ -12,7 +12,6 @@ use netdyno_lab_store::probe::{Found, ProbeKind};
 pub use text::text;
 
 /// The flame graph of an explanation, if both sides have a profile.
-#[must_use]
 pub fn picture(pair: &Pair<'_>, probes: &Probes, explanation: &Explanation) -> Option<String> {
     let unit = WorkUnit::new(pair.workload).ok()?;
     let profile = |role: &'_ String, side: usize| match &probes.sides[side]

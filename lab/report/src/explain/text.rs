@@ -1,9 +1,12 @@
 //! An explanation as text for the terminal.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::{blocks, wrapped};
 use netdyno_lab_analysis::explain::figures::FigureRow;
 use netdyno_lab_analysis::explain::{Cause, Equalised, Explanation, Look, Ratio};
-use netdyno_lab_analysis::report::value;
+use netdyno_lab_analysis::grouped;
+use netdyno_lab_analysis::report::format::{value, value_or_not};
 
 /// Number of causes in the table. Causes with a share are always included.
 const CAUSES: usize = 14;
@@ -13,19 +16,14 @@ const SHOWN_MIN: f64 = 0.005;
 const INDENT: &str = "   ";
 
 /// Formats an explanation in lines of at most `width` columns.
-#[must_use]
 pub fn text(e: &Explanation, width: usize) -> String {
     let mut out = String::new();
     let mut push = |text: &str| {
         out.push_str(text);
         out.push('\n');
     };
-    push(&wrapped(
-        &format!("{} against {}: {}, {} (run {})", e.b, e.a, e.workload, e.params, e.run),
-        width,
-        "",
-        " ",
-    ));
+    let title = format!("{} against {}: {}, {} (run {})", e.b, e.a, e.workload, e.params, e.run);
+    push(&wrapped(&title, width, "", " "));
     push(&wrapped(&primary(e), width, " ", " "));
     push("");
     for sentence in &e.summary {
@@ -59,10 +57,10 @@ pub fn text(e: &Explanation, width: usize) -> String {
 }
 
 fn primary(e: &Explanation) -> String {
-    let figure = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &e.primary.unit));
     let p = &e.primary;
+    let [a, b] = [p.a, p.b].map(|v| value_or_not(v, &p.unit));
     let ratio = p.ratio.as_ref().map_or(String::new(), |r| format!(": {}, {}", times(r), r.of));
-    format!("{}: {} {}, {} {}{ratio}", p.label, e.a, figure(p.a), e.b, figure(p.b))
+    format!("{}: {} {a}, {} {b}{ratio}", p.label, e.a, e.b)
 }
 
 fn times(ratio: &Ratio) -> String {
@@ -79,15 +77,12 @@ fn causes(e: &Explanation, width: usize) -> String {
         .map(|cause| {
             let ns = cause.difference_ns();
             let error = cause.error_ns.map_or(String::new(), |error| format!(" ±{}", whole(2.0 * error)));
+            let role = cause.role.as_ref().map_or(String::new(), |role| format!("{role}: "));
             vec![
-                format!(
-                    "{}{}",
-                    cause.role.as_ref().map_or(String::new(), |role| format!("{role}: ")),
-                    cause.name
-                ),
+                role + &cause.name,
                 value(cause.a_ns, "ns"),
                 value(cause.b_ns, "ns"),
-                format!("{}{} ns{error}", if ns < 0.0 { "-" } else { "+" }, whole(ns.abs())),
+                format!("{}{} ns{error}", sign(ns), whole(ns.abs())),
                 cause.share.map_or("concurrent".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
                 details(cause),
             ]
@@ -112,19 +107,24 @@ fn details(cause: &Cause) -> String {
 
 fn rows(e: &Explanation, width: usize) -> String {
     let head = [format!("per {}", e.unit), e.a.clone(), e.b.clone(), "difference".to_owned(), String::new()];
-    let mut all: Vec<Vec<String>> = Vec::new();
-    let is_shown = |v: Option<f64>| v.is_none_or(|v| v.abs() >= SHOWN_MIN);
-    let has_values = |row: &&FigureRow| row.a.is_some() || row.b.is_some();
-    for row in e.rows.iter().filter(has_values).filter(|r| r.unit != "1" || is_shown(r.a) || is_shown(r.b)) {
-        let figure = |v: Option<f64>| v.map_or("not measured".to_owned(), |v| value(v, &row.unit));
-        let difference = row.difference().map_or(String::new(), |d| {
-            format!("{}{}", if d < 0.0 { "-" } else { "+" }, value(d.abs(), &row.unit))
-        });
-        let name = format!("{}: {}", role(row), row.name);
-        all.push(vec![name, figure(row.a), figure(row.b), difference, String::new()]);
-    }
+    let is_negligible = |v: Option<f64>| v.is_some_and(|v| v.abs() < SHOWN_MIN);
+    let is_shown = |row: &&FigureRow| {
+        (row.a.is_some() || row.b.is_some())
+            && !(row.unit == "1" && is_negligible(row.a) && is_negligible(row.b))
+    };
+    let cells = |row: &FigureRow| {
+        let [a, b] = [row.a, row.b].map(|v| value_or_not(v, &row.unit));
+        let difference = |d: f64| format!("{}{}", sign(d), value(d.abs(), &row.unit));
+        let difference = row.difference().map_or(String::new(), difference);
+        vec![format!("{}: {}", role(row), row.name), a, b, difference, String::new()]
+    };
+    let all: Vec<Vec<String>> = e.rows.iter().filter(is_shown).map(cells).collect();
     let names: Vec<String> = all.iter().map(|row| row[0].clone()).collect();
     blocks(&head, &all, &names, width).join("\n\n")
+}
+
+fn sign(difference: f64) -> &'static str {
+    if difference < 0.0 { "-" } else { "+" }
 }
 
 fn role(row: &FigureRow) -> &str {
@@ -133,41 +133,27 @@ fn role(row: &FigureRow) -> &str {
 
 /// One line for each reason for which figures are missing on both sides.
 fn unmeasured(e: &Explanation) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for row in e.rows.iter().filter(|row| row.a.is_none() && row.b.is_none()) {
-        let name = format!("{}: {}", role(row), row.name.trim());
-        match reasons.iter_mut().find(|(reason, _)| *reason == row.source) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((&row.source, vec![name])),
-        }
-    }
-    reasons
-        .into_iter()
-        .map(|(reason, names)| format!("not measured: {} ({reason})", names.join(", ")))
-        .collect()
+    let missing = e.rows.iter().filter(|row| row.a.is_none() && row.b.is_none());
+    let reasons = grouped(missing.map(|row| (&row.source, format!("{}: {}", role(row), row.name.trim()))));
+    let line =
+        |(reason, names): (&String, Vec<String>)| format!("not measured: {} ({reason})", names.join(", "));
+    reasons.into_iter().map(line).collect()
 }
 
 /// One line for each kind of probe, and one for each failed probe.
 fn probe_notes(e: &Explanation) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    let mut kinds: Vec<&str> = e.looks.iter().map(|look| look.kind.as_str()).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    for kind in kinds {
-        let looks: Vec<&Look> = e.looks.iter().filter(|look| look.kind == kind).collect();
-        let speeds: Vec<f64> = looks.iter().filter(|l| l.problem.is_none()).filter_map(|l| l.speed).collect();
-        let mut sources: Vec<&str> =
-            looks.iter().filter(|l| l.problem.is_none()).map(|l| l.source.as_str()).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        if let Some(least) = speeds.iter().copied().reduce(f64::min) {
-            let sources = sources.join("; ");
+    let by_kind: BTreeMap<&str, Vec<&Look>> =
+        grouped(e.looks.iter().map(|look| (look.kind.as_str(), look))).into_iter().collect();
+    for (kind, looks) in by_kind {
+        let good = || looks.iter().filter(|look| look.problem.is_none());
+        if let Some(least) = good().filter_map(|look| look.speed).reduce(f64::min) {
+            let sources: BTreeSet<&str> = good().map(|look| look.source.as_str()).collect();
+            let sources = sources.into_iter().collect::<Vec<_>>().join("; ");
             notes.push(format!("{kind}: {sources}; at {:.0} % of the undisturbed rate", 100.0 * least));
         }
-        for look in looks {
-            if let Some(problem) = &look.problem {
-                notes.push(format!("{kind} of {}, {}: {problem}", look.contender, look.role));
-            }
+        for (look, problem) in looks.iter().filter_map(|look| Some((look, look.problem.as_ref()?))) {
+            notes.push(format!("{kind} of {}, {}: {problem}", look.contender, look.role));
         }
     }
     notes

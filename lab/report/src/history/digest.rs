@@ -10,84 +10,70 @@ use netdyno_lab_manifest::Better;
 use netdyno_lab_store::{CellStatus, Run, StoreError};
 
 /// Version of digests. Increase it when their contents or the computation of figures change.
-pub const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// The figures of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Digest {
     /// Metrics of the workload at the time of the run.
-    pub metrics: Vec<MetricInfo>,
-    /// Cells, grouped by conditions.
-    pub groups: Vec<Group>,
+    pub(super) metrics: Vec<MetricInfo>,
+    pub(super) groups: Vec<Group>,
 }
 
-/// A metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MetricInfo {
-    /// Its name.
-    pub name: String,
-    /// Its display name.
-    pub label: String,
+pub(crate) struct MetricInfo {
+    pub(crate) name: String,
+    pub(crate) label: String,
     /// Whether more is better.
-    pub higher: bool,
+    pub(super) higher: bool,
     /// Whether contenders are ranked by it.
-    pub primary: bool,
+    pub(crate) primary: bool,
 }
 
 /// Cells that share their conditions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub(super) struct Group {
     /// The most important conditions, for display.
-    pub title: String,
+    pub(super) title: String,
     /// All conditions that must be equal for two runs to be comparable, by name.
-    pub conditions: BTreeMap<String, String>,
+    pub(super) conditions: BTreeMap<String, String>,
     /// Label of the baseline; none if nothing was compared.
-    pub baseline: Option<String>,
+    pub(super) baseline: Option<String>,
     /// Facts about machine and lab that may differ between comparable runs.
-    pub facts: BTreeMap<String, String>,
+    pub(super) facts: BTreeMap<String, String>,
     /// The measured cells.
-    pub cells: Vec<Figures>,
+    pub(super) cells: Vec<Figures>,
 }
 
 /// The figures of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Its label.
-    pub label: String,
-    /// Whether it is the ceiling.
-    pub ceiling: bool,
+pub(super) struct Figures {
+    pub(super) label: String,
+    pub(super) ceiling: bool,
     /// Version and build of each contender of the cell.
-    pub facts: BTreeMap<String, String>,
+    pub(super) facts: BTreeMap<String, String>,
     /// Figures, by metric.
-    pub metrics: BTreeMap<String, RatioFigure>,
+    pub(super) metrics: BTreeMap<String, RatioFigure>,
 }
 
 /// One figure, as ratios within its run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct RatioFigure {
+pub(super) struct RatioFigure {
     /// Ratio to the baseline.
-    pub versus: Option<Within>,
-    /// Share of the ceiling.
-    pub of_ceiling: Option<Within>,
+    pub(super) versus: Option<Within>,
+    pub(super) of_ceiling: Option<Within>,
 }
 
-/// A ratio and its interval.
+/// A ratio and its interval. Unbounded ends are none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Within {
-    /// The ratio.
-    pub ratio: f64,
-    /// Lower end; none if unbounded.
-    pub low: Option<f64>,
-    /// Upper end; none if unbounded.
-    pub high: Option<f64>,
+pub(crate) struct Within {
+    pub(crate) ratio: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
 }
 
 impl Digest {
-    /// Computes the digest of a run from its report.
-    ///
-    /// # Errors
-    /// If the manifest stored with the run cannot be read.
-    pub fn new(run: &Run, report: &Report) -> Result<Digest, StoreError> {
+    pub(super) fn new(run: &Run, report: &Report) -> Result<Digest, StoreError> {
         let workload = run.header.parsed_workload()?;
         let metrics = workload.metrics.iter().map(|m| MetricInfo {
             name: m.name.clone(),
@@ -95,25 +81,22 @@ impl Digest {
             higher: m.better == Better::Higher,
             primary: m.primary,
         });
+        let (settings, host) = (&run.header.settings, &run.header.host);
         let groups = netdyno_lab_analysis::verdicts::groups(run).into_iter().map(|(params, members)| {
             let baseline =
                 report.verdicts.iter().find(|v| members.contains(&v.cell)).map(|v| v.baseline.clone());
             let mut conditions: BTreeMap<String, String> =
                 params.iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
-            let settings = &run.header.settings;
-            let host = &run.header.host;
-            conditions.extend(
-                [
-                    ("network", settings.net.to_string()),
-                    ("placement", report.run.placement.clone()),
-                    ("compared by", report.run.compared_by.clone()),
-                    ("CPUs kept awake", settings.awake.to_string()),
-                    ("role", settings.role.clone().unwrap_or_default()),
-                    ("machine", format!("{}, {} CPUs ({} cores)", host.cpu, host.cpus, host.cores)),
-                    ("baseline", baseline.clone().unwrap_or_default()),
-                ]
-                .map(|(name, value)| (format!("({name})"), value)),
-            );
+            let common = [
+                ("network", settings.net.to_string()),
+                ("placement", report.run.placement.clone()),
+                ("compared by", report.run.compared_by.clone()),
+                ("CPUs kept awake", settings.awake.to_string()),
+                ("role", settings.role.clone().unwrap_or_default()),
+                ("machine", format!("{}, {} CPUs ({} cores)", host.cpu, host.cpus, host.cores)),
+                ("baseline", baseline.clone().unwrap_or_default()),
+            ];
+            conditions.extend(common.map(|(name, value)| (format!("({name})"), value)));
             let cells = members.iter().map(|&i| (i, &report.cells[i]));
             let ok = cells.filter(|(_, cell)| cell.status == CellStatus::Ok);
             Group {

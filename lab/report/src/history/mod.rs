@@ -12,21 +12,21 @@
 mod digest;
 mod series;
 
-pub use digest::{Digest, Figures, Group, MetricInfo, RatioFigure, VERSION, Within};
-pub use series::{Conditions, History, HistoryPoint, Line, MetricHistory, RatioSeries, Shift, history};
+pub use digest::Digest;
+use digest::VERSION;
+pub(crate) use digest::Within;
+use series::history;
+pub(crate) use series::{Conditions, Dot, History, Line, MetricHistory, RatioSeries, Shift};
 
 use netdyno_lab_analysis::report;
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_store::{Listed, Listing, Run, RunStatus, Store, StoreError};
 
 /// Number of runs that a history covers.
-pub const RUNS_MAX: usize = 200;
+const RUNS_MAX: usize = 200;
 
 /// Returns the digest of a run, from the store if it has one. `run` is a full id.
-///
-/// # Errors
-/// If there is no such run, or it cannot be read.
-pub fn digest_of(store: &Store, run: &str) -> Result<Digest, StoreError> {
+fn digest_of(store: &Store, run: &str) -> Result<Digest, StoreError> {
     let cached = store.digest(run, VERSION)?.and_then(|text| serde_json::from_str(&text).ok());
     if let Some(digest) = cached {
         return Ok(digest);
@@ -36,9 +36,6 @@ pub fn digest_of(store: &Store, run: &str) -> Result<Digest, StoreError> {
 }
 
 /// Computes the digest of a run, and stores it if the run has ended.
-///
-/// # Errors
-/// If the store cannot be written, or the stored manifest cannot be read.
 pub fn store_digest(store: &Store, run: &Run, report: &Report) -> Result<Digest, StoreError> {
     let digest = Digest::new(run, report)?;
     if run.status != RunStatus::Running {
@@ -50,10 +47,7 @@ pub fn store_digest(store: &Store, run: &Run, report: &Report) -> Result<Digest,
 
 /// Returns the history of the newest finished runs of a workload; none if there are none. Unreadable runs are
 /// skipped and listed with the reason.
-///
-/// # Errors
-/// If the store cannot be read.
-pub fn load(store: &Store, workload: &str) -> Result<Option<History>, StoreError> {
+pub(crate) fn load(store: &Store, workload: &str) -> Result<Option<History>, StoreError> {
     let listing = Listing { workload: Some(workload), skip: 0, most: RUNS_MAX };
     let mut runs: Vec<Listed> = store.list(listing)?;
     runs.retain(|run| run.status != RunStatus::Running);

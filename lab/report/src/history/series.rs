@@ -3,92 +3,86 @@
 use std::collections::BTreeMap;
 
 use super::digest::{Digest, Figures, Group, MetricInfo, Within};
+use netdyno_lab_analysis::{distinct, grouped};
 use netdyno_lab_store::Listed;
 use netdyno_stats::{Rules, changes};
 
 /// A workload over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct History {
-    /// Its name.
-    pub workload: String,
+#[derive(Debug)]
+pub(crate) struct History {
+    pub(crate) workload: String,
     /// Comparable runs, latest first.
-    pub conditions: Vec<Conditions>,
+    pub(crate) conditions: Vec<Conditions>,
     /// Unreadable runs, each with the reason.
-    pub unreadable: Vec<String>,
+    pub(crate) unreadable: Vec<String>,
 }
 
 /// Comparable runs and their ratios.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conditions {
+#[derive(Debug)]
+pub(crate) struct Conditions {
     /// The most important conditions, for display.
-    pub title: String,
+    pub(crate) title: String,
     /// All conditions, by name.
-    pub all: BTreeMap<String, String>,
+    pub(crate) all: BTreeMap<String, String>,
     /// Label of the baseline.
-    pub baseline: Option<String>,
+    pub(crate) baseline: Option<String>,
     /// Ids of the runs, oldest first.
-    pub runs: Vec<String>,
+    pub(crate) runs: Vec<String>,
     /// Ratios by metric, the primary metric first.
-    pub courses: Vec<MetricHistory>,
+    pub(crate) courses: Vec<MetricHistory>,
 }
 
 /// Ratios of one metric over the runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MetricHistory {
-    /// The metric.
-    pub metric: MetricInfo,
+#[derive(Debug)]
+pub(crate) struct MetricHistory {
+    pub(crate) metric: MetricInfo,
     /// One line per contender.
-    pub lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
 }
 
 /// Ratios of one contender.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    /// Its label.
-    pub label: String,
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) label: String,
     /// Ratios to the baseline; empty for the baseline.
-    pub versus: RatioSeries,
+    pub(crate) versus: RatioSeries,
     /// Shares of the ceiling; empty without a ceiling, and for metrics other than the primary one.
-    pub of_ceiling: RatioSeries,
+    pub(crate) of_ceiling: RatioSeries,
 }
 
 /// Ratios over time.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RatioSeries {
+#[derive(Debug)]
+pub(crate) struct RatioSeries {
     /// Points in order of the runs. Runs without the figure have none.
-    pub points: Vec<HistoryPoint>,
-    /// Changes.
-    pub shifts: Vec<Shift>,
+    pub(crate) points: Vec<Dot>,
+    pub(crate) shifts: Vec<Shift>,
 }
 
-/// The ratio of one run.
+/// A ratio at a position in a series of runs or blocks, from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HistoryPoint {
-    /// Index of the run.
-    pub run: usize,
-    /// The ratio, with its interval.
-    pub within: Within,
+pub(crate) struct Dot {
+    pub(crate) at: usize,
+    pub(crate) within: Within,
 }
 
 /// A lasting change of the ratio.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shift {
+#[derive(Debug)]
+pub(crate) struct Shift {
     /// Index of the first point after the change.
-    pub at: usize,
+    pub(crate) at: usize,
     /// Index of the point at which the change became significant.
-    pub sure_at: usize,
+    pub(crate) sure_at: usize,
     /// Factor of the change, and the ends of its interval. Unbounded ends are 0 and infinity.
-    pub factor: (f64, f64, f64),
+    pub(crate) factor: (f64, f64, f64),
     /// Whether it is an improvement.
-    pub better: bool,
+    pub(crate) better: bool,
     /// Other differences between the last run before the change and the first after it.
-    pub meanwhile: Vec<String>,
+    pub(crate) meanwhile: Vec<String>,
 }
 
 impl RatioSeries {
     /// Mean ratio of each segment between changes, with the range of its points (end exclusive).
-    #[must_use]
-    pub fn levels(&self) -> Vec<(usize, usize, f64)> {
+    pub(crate) fn levels(&self) -> Vec<(usize, usize, f64)> {
         let begins: Vec<usize> = std::iter::once(0).chain(self.shifts.iter().map(|s| s.at)).collect();
         let ends = begins.iter().copied().skip(1).chain([self.points.len()]);
         let level = |(begin, end): (usize, usize)| {
@@ -100,20 +94,12 @@ impl RatioSeries {
 }
 
 /// Computes the history of runs, given oldest first.
-#[must_use]
-pub fn history(workload: &str, runs: &[(Listed, Digest)], unreadable: Vec<String>) -> History {
-    let mut groups: Vec<Vec<(&Listed, &Digest, &Group)>> = Vec::new();
-    for (run, digest) in runs {
-        for group in &digest.groups {
-            match groups.iter_mut().find(|members| members[0].2.conditions == group.conditions) {
-                Some(members) => members.push((run, digest, group)),
-                None => groups.push(vec![(run, digest, group)]),
-            }
-        }
-    }
+pub(super) fn history(workload: &str, runs: &[(Listed, Digest)], unreadable: Vec<String>) -> History {
+    let all = runs.iter().flat_map(|(run, digest)| digest.groups.iter().map(move |g| (run, digest, g)));
+    let mut groups = grouped(all.map(|member| (&member.2.conditions, member)));
     // Latest group first, by its last run.
-    groups.sort_by(|a, b| b[b.len() - 1].0.id.cmp(&a[a.len() - 1].0.id));
-    let conditions = groups.iter().map(|members| conditions(members)).collect();
+    groups.sort_by(|(_, a), (_, b)| b[b.len() - 1].0.id.cmp(&a[a.len() - 1].0.id));
+    let conditions = groups.iter().map(|(_, members)| conditions(members)).collect();
     History { workload: workload.to_owned(), conditions, unreadable }
 }
 
@@ -133,16 +119,12 @@ fn conditions(runs: &[(&Listed, &Digest, &Group)]) -> Conditions {
 }
 
 fn course(metric: &MetricInfo, groups: &[&Group]) -> MetricHistory {
-    let mut labels: Vec<&str> = Vec::new();
-    for cell in groups.iter().flat_map(|g| &g.cells).filter(|c| !c.ceiling) {
-        if !labels.contains(&cell.label.as_str()) {
-            labels.push(&cell.label);
-        }
-    }
-    let points = |label: &str, ratio: &dyn Fn(&Figures) -> Option<Within>| -> Vec<HistoryPoint> {
-        let point = |(run, group): (usize, &&Group)| {
+    let cells = groups.iter().flat_map(|g| &g.cells).filter(|c| !c.ceiling);
+    let labels = distinct(cells.map(|c| c.label.as_str()));
+    let points = |label: &str, ratio: &dyn Fn(&Figures) -> Option<Within>| -> Vec<Dot> {
+        let point = |(at, group): (usize, &&Group)| {
             let cell = group.cells.iter().find(|cell| cell.label == label && !cell.ceiling)?;
-            Some(HistoryPoint { run, within: ratio(cell).filter(|w| w.ratio > 0.0 && w.ratio.is_finite())? })
+            Some(Dot { at, within: ratio(cell).filter(|w| w.ratio > 0.0 && w.ratio.is_finite())? })
         };
         groups.iter().enumerate().filter_map(point).collect()
     };
@@ -150,14 +132,14 @@ fn course(metric: &MetricInfo, groups: &[&Group]) -> MetricHistory {
     // An unbounded interval means that there were too few blocks.
     let versus = |cell: &Figures| figure(cell).versus.filter(|w| w.low.is_some() && w.high.is_some());
     let of_ceiling = |cell: &Figures| figure(cell).of_ceiling;
-    let lines: Vec<(&str, Vec<HistoryPoint>, Vec<HistoryPoint>)> =
+    let lines: Vec<(&str, Vec<Dot>, Vec<Dot>)> =
         labels.iter().map(|l| (*l, points(l, &versus), points(l, &of_ceiling))).collect();
     let count = lines.iter().flat_map(|(_, a, b)| [a, b]).filter(|p| !p.is_empty()).count();
     let rules = Rules::default();
     // Bonferroni correction over all series of the course.
     let alpha = rules.alpha / count.max(1) as f64;
     let lines = lines.into_iter().map(|(label, versus, of_ceiling)| {
-        let series = |points: Vec<HistoryPoint>, higher: bool| {
+        let series = |points: Vec<Dot>, higher: bool| {
             let shifts = shifts(&points, groups, label, higher, (alpha, rules.margin.ln_1p()));
             RatioSeries { points, shifts }
         };
@@ -170,7 +152,7 @@ fn course(metric: &MetricInfo, groups: &[&Group]) -> MetricHistory {
 }
 
 fn shifts(
-    points: &[HistoryPoint],
+    points: &[Dot],
     groups: &[&Group],
     label: &str,
     higher: bool,
@@ -182,7 +164,7 @@ fn shifts(
         sure_at: change.sure_after - 1,
         factor: (change.step.estimate.exp(), change.step.low.exp(), change.step.high.exp()),
         better: (change.step.estimate > 0.0) == higher,
-        meanwhile: meanwhile(groups[points[change.at - 1].run], groups[points[change.at].run], label),
+        meanwhile: meanwhile(groups[points[change.at - 1].at], groups[points[change.at].at], label),
     };
     changes(&logs, alpha, margin).into_iter().map(shift).collect()
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::super::table::{self, interval, verdict_of};
+use netdyno_lab_analysis::grouped;
 use netdyno_lab_analysis::report::format::{self, ratio};
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_manifest::{Better, Metric};
@@ -31,7 +32,7 @@ pub(super) struct Tile {
 }
 
 /// The answer of one setting, or of a whole run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Answer {
     pub(super) sentence: Vec<TextPart>,
     /// Further sentences.
@@ -40,6 +41,13 @@ pub(super) struct Answer {
     /// The only contender in the lead, if there is one.
     #[serde(skip)]
     pub(super) leader: Option<String>,
+}
+
+impl Answer {
+    /// The sentence without markup.
+    pub(super) fn text(&self) -> String {
+        self.sentence.iter().map(|part| part.text.as_str()).collect()
+    }
 }
 
 /// The cells of one setting, and the metric that ranks them.
@@ -109,21 +117,15 @@ impl<'a> Ranking<'a> {
         }
         let counts = [CellStatus::Failed, CellStatus::Skipped, CellStatus::Planned];
         let counts = join_counts(counts.map(|status| (count(status), table::status(status))));
-        let sentence = match (measured.is_empty(), counts.is_empty()) {
-            (false, true) => "Only the ceiling was measured.".to_owned(),
-            (false, false) => format!("Only the ceiling was measured: {counts}."),
-            (true, _) => format!("Nothing was measured: {counts}."),
-        };
+        let what = if measured.is_empty() { "Nothing" } else { "Only the ceiling" };
+        let counts = if counts.is_empty() { String::new() } else { format!(": {counts}") };
+        let sentence = format!("{what} was measured{counts}.");
         vec![text(sentence)]
     }
 
     fn single(&self, cell: &Cell) -> Vec<TextPart> {
-        let value = self.value(cell).unwrap_or_default();
-        let figure = format!(
-            ": {} {}; there is no contender to compare it with.",
-            self.metric.label,
-            format::value(value, &self.metric.unit)
-        );
+        let value = format::value(self.value(cell).unwrap_or_default(), &self.metric.unit);
+        let figure = format!(": {} {value}; there is no contender to compare it with.", self.metric.label);
         vec![name(&cell.label), text(figure)]
     }
 
@@ -163,26 +165,17 @@ impl<'a> Ranking<'a> {
         }
         let superlative = superlative(self.metric);
         let mut parts = vec![name(&first.label), text(format!(" has the {superlative} {metric}"))];
-        let (other, other_name) =
-            if first.label == baseline { (ranked[1], &ranked[1].label) } else { (first, &first.label) };
-        let v = self.verdict(other).and_then(|v| Some((v.ratio?, interval(v))));
-        match v {
+        let other = if first.label == baseline { ranked[1] } else { first };
+        let v = self.verdict(other).and_then(|v| Some((ratio(v.ratio?), interval(v))));
+        parts.extend(match v {
             Some((r, bounds)) if first.label == baseline => {
-                parts.extend([
-                    text("; next is "),
-                    name(other_name),
-                    text(format!(" with {} times that {bounds}.", ratio(r))),
-                ]);
+                vec![text("; next is "), name(&other.label), text(format!(" with {r} times that {bounds}."))]
             }
             Some((r, bounds)) => {
-                parts.extend([
-                    text(format!(": {} times that of ", ratio(r))),
-                    name(baseline),
-                    text(format!(" {bounds}.")),
-                ]);
+                vec![text(format!(": {r} times that of ")), name(baseline), text(format!(" {bounds}."))]
             }
-            None => parts.push(text(".")),
-        }
+            None => vec![text(".")],
+        });
         (parts, Some(first.label.clone()))
     }
 
@@ -213,20 +206,17 @@ impl<'a> Ranking<'a> {
 
     /// Number of cells without results.
     fn missing(&self) -> Option<String> {
-        let measured = self.cells.iter().any(|c| c.status == CellStatus::Ok);
         let missing = self.cells.iter().filter(|c| c.status != CellStatus::Ok).count();
-        (measured && missing > 0).then(|| format!("{} without results.", table::counted(missing, "cell")))
+        let is_partial = (1..self.cells.len()).contains(&missing);
+        is_partial.then(|| format!("{} without results.", table::counted(missing, "cell")))
     }
 
     fn tiles(&self, first: Option<&Cell>) -> Vec<Tile> {
         let Some((first, value)) = first.and_then(|c| Some((c, self.value(c)?))) else { return Vec::new() };
         let metric = &first.metrics[&self.metric.name];
         let tile = |value: String, about: String, class| Tile { value, about, class };
-        let mut tiles = vec![tile(
-            format::value(value, &metric.unit),
-            format!("{}, {}", self.metric.label, first.label),
-            "",
-        )];
+        let about = format!("{}, {}", self.metric.label, first.label);
+        let mut tiles = vec![tile(format::value(value, &metric.unit), about, "")];
         if let Some((r, v)) = self.verdict(first).and_then(|v| Some((v.ratio?, v))) {
             let class = table::verdict_class(Some(v));
             tiles.push(tile(format!("{}x", ratio(r)), format!("of {} {}", v.baseline, interval(v)), class));
@@ -237,11 +227,8 @@ impl<'a> Ranking<'a> {
         let verdicts: Vec<&Verdict> = self.cells.iter().filter_map(|c| self.verdict(c)).collect();
         if verdicts.len() > 1 {
             let decided = verdicts.iter().filter(|v| v.verdict != VerdictKind::Undecided).count();
-            tiles.push(tile(
-                format!("{decided} of {}", verdicts.len()),
-                "comparisons decided".to_owned(),
-                "",
-            ));
+            let value = format!("{decided} of {}", verdicts.len());
+            tiles.push(tile(value, "comparisons decided".to_owned(), ""));
         }
         let failed = self.cells.iter().filter(|c| c.status == CellStatus::Failed).count();
         if failed > 0 {
@@ -252,14 +239,10 @@ impl<'a> Ranking<'a> {
 }
 
 /// Answer of several settings: the number of settings in which each contender leads.
-pub(super) fn overall(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
-    let mut wins: Vec<(&str, usize)> = Vec::new();
-    for leader in answers.iter().filter_map(|(_, a)| a.leader.as_deref()) {
-        match wins.iter_mut().find(|(name, _)| *name == leader) {
-            Some((_, n)) => *n += 1,
-            None => wins.push((leader, 1)),
-        }
-    }
+pub(super) fn overall(metric: &Metric, answers: &[Answer]) -> Answer {
+    let leaders = answers.iter().filter_map(|answer| Some((answer.leader.as_deref()?, ())));
+    let mut wins: Vec<(&str, usize)> =
+        grouped(leaders).into_iter().map(|(name, wins)| (name, wins.len())).collect();
     wins.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let superlative = superlative(metric);
     let all = answers.len();
@@ -280,7 +263,7 @@ pub(super) fn overall(metric: &Metric, answers: &[(String, Answer)]) -> Answer {
         (false, 0) => sentence.push(text(".")),
         (false, _) => sentence.push(text(format!("; no single contender leads at {open}."))),
     }
-    Answer { sentence, more: Vec::new(), tiles: Vec::new(), leader: None }
+    Answer { sentence, ..Answer::default() }
 }
 
 /// `highest` or `lowest`: the best value of a metric.

@@ -12,6 +12,7 @@ use super::limits::{LOG_BYTES_MAX, LOGS_BYTES_MAX, NOTES_MAX, REASON_LINES_MAX, 
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, InTurns, Report};
 use netdyno_lab_manifest::Metric;
+use netdyno_lab_store::code_lines::LineCount;
 use netdyno_lab_store::{BuildRecord, CellStatus};
 
 /// Details of a cell: values of the template.
@@ -38,25 +39,11 @@ impl LogBudget {
             return log.to_owned();
         }
         self.0 -= most;
-        let head = floor(log, most / 4);
-        let tail = ceil(log, log.len() - (most - most / 4));
+        let head = log.floor_char_boundary(most / 4);
+        let tail = log.ceil_char_boundary(log.len() - (most - most / 4));
         let omitted = tail - head;
         format!("{}\n[{omitted} bytes omitted; the JSON report has them]\n{}", &log[..head], &log[tail..])
     }
-}
-
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 /// Details of a cell.
@@ -139,10 +126,10 @@ fn facts(report: &Report, cell: &Cell) -> Vec<(String, String)> {
 fn turns_text(turns: &InTurns) -> String {
     let [turn, lead] = [turns.turn_ns, turns.lead_ns].map(|ns| format::value(ns as f64, "ns"));
     let share = turns.of_undisturbed.map_or(String::new(), |share| {
-        let range = match turns.low.zip(turns.high) {
-            Some((low, high)) => format!(", {} - {}", format::ratio(low), format::ratio(high)),
-            None => String::new(),
-        };
+        let range = turns
+            .low
+            .zip(turns.high)
+            .map_or(String::new(), |ends| format!(", {}", format::ratio_range(ends)));
         format!("; {} of the undisturbed rate in {} stretches{range}", format::ratio(share), turns.stretches)
     });
     let sessions = counted(turns.sessions as usize, "session");
@@ -202,13 +189,11 @@ pub(super) fn lines_of_code(report: &Report) -> Option<DataTable> {
     }
     let all = report.cells.iter().filter(|c| !c.ceiling).flat_map(|c| &c.builds);
     let all: BTreeMap<&String, &BuildRecord> = all.collect();
-    let rows: Vec<Vec<String>> = all
-        .into_iter()
-        .map(|(name, build)| {
-            let count = |n: Option<u64>| n.map_or_else(|| "not measured".to_owned(), format::whole);
-            [name.clone()].into_iter().chain(build.lines.parts().map(|(_, c)| count(c.lines))).collect()
-        })
-        .collect();
+    let count = |(_, count): (&str, &LineCount)| count.lines.map_or("not measured".to_owned(), format::whole);
+    let row = |(name, build): (&String, &BuildRecord)| {
+        [name.clone()].into_iter().chain(build.lines.parts().map(count)).collect()
+    };
+    let rows: Vec<Vec<String>> = all.into_iter().map(row).collect();
     let head = ["", "library", "adapter", "generated"].map(str::to_owned).to_vec();
     (!rows.is_empty()).then(|| DataTable { caption: "Lines of code".to_owned(), head, rows })
 }

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::super::plot::{self, Picture, PlotError, Selection};
+use super::super::plot::{self, Picture, PlotError, Plots};
 use super::super::table;
 use super::limits::SWEEPS_DRAWN_MAX;
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, CurvePoint, Report};
+use netdyno_lab_analysis::{distinct, grouped};
 use netdyno_lab_manifest::{Metric, Workload};
 use netdyno_lab_store::CellStatus;
 
@@ -48,16 +49,28 @@ pub(super) struct Costs {
 
 /// Draws the pictures of one setting of a run.
 pub(super) struct Drawing<'a> {
-    pub(super) report: &'a Report,
-    pub(super) workload: &'a Workload,
-    pub(super) selection: Selection,
+    pub(super) plots: Plots<'a>,
     pub(super) cells: &'a [&'a Cell],
+}
+
+impl DataTable {
+    /// A table whose first column has the names of the rows.
+    fn new<'a>(
+        caption: String,
+        corner: &'a str,
+        heads: impl IntoIterator<Item = &'a str>,
+        rows: impl IntoIterator<Item = (&'a String, Vec<String>)>,
+    ) -> DataTable {
+        let head = [corner].into_iter().chain(heads).map(str::to_owned).collect();
+        let row = |(name, cells): (&String, Vec<String>)| [vec![name.clone()], cells].concat();
+        DataTable { caption, head, rows: rows.into_iter().map(row).collect() }
+    }
 }
 
 impl Drawing<'_> {
     /// Ranking relative to the baseline. Its figures are in the main table.
     pub(super) fn ranking(&self) -> Figure {
-        match plot::ranking(self.report, self.workload, &self.report.run.primary, &self.selection) {
+        match self.plots.ranking(&self.plots.report.run.primary) {
             Ok(ranking) => responsive(|width| plot::ranking_svg(&ranking, width), ranking.legend.clone()),
             Err(error) => missing(&error),
         }
@@ -65,26 +78,21 @@ impl Drawing<'_> {
 
     /// Latency curves; none if the workload has no histograms.
     pub(super) fn latency(&self) -> Option<Figure> {
-        let name = plot::main_curve(self.report, self.workload).ok()?;
-        let curves = match plot::curves(self.report, self.workload, &name, &self.selection) {
+        const SHARES: [(f64, &str); 5] =
+            [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (1.0, "maximum")];
+        let name = self.plots.main_curve().ok()?;
+        let curves = match self.plots.curves(&name) {
             Ok(curves) => curves,
             Err(PlotError::NoCurve { .. } | PlotError::Empty) => return None,
             Err(error) => return Some(missing(&error)),
         };
-        const SHARES: [(f64, &str); 5] =
-            [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (1.0, "maximum")];
-        let row = |cell: &&Cell| {
+        let cells = self.measured();
+        let rows = cells.iter().filter_map(|cell| {
             let points = cell.curves.get(&name).filter(|points| !points.is_empty())?;
-            let value = |q: f64| {
-                at(points, q).map_or_else(|| "not measured".to_owned(), |v| format::value(v, &curves.unit))
-            };
-            Some([cell.label.clone()].into_iter().chain(SHARES.iter().map(|(q, _)| value(*q))).collect())
-        };
-        let table = DataTable {
-            caption: format!("{name}, quantiles"),
-            head: [""].into_iter().chain(SHARES.iter().map(|(_, text)| *text)).map(str::to_owned).collect(),
-            rows: self.measured().iter().filter_map(row).collect(),
-        };
+            let value = |(q, _): (f64, &str)| format::value_or_not(at(points, q), &curves.unit);
+            Some((&cell.label, SHARES.map(value).to_vec()))
+        });
+        let table = DataTable::new(format!("{name}, quantiles"), "", SHARES.map(|(_, text)| text), rows);
         let caption = "Each line merges the values of all valid trials. At the 90 % tick, nine of ten values are at or below the line.";
         let figure = responsive(|width| plot::lines_svg(&curves, width), caption.to_owned());
         Some(Figure { table: Some(table), ..figure })
@@ -93,23 +101,19 @@ impl Drawing<'_> {
     /// Resource costs: one panel per metric, those with a column in the tables first, and the share of the
     /// ceiling.
     pub(super) fn costs(&self) -> Costs {
-        let share = plot::shares(self.report, self.workload, &self.selection).ok();
-        let metrics: Vec<(&Metric, plot::Bars)> = plot::costs(self.workload)
-            .filter_map(|m| Some((m, plot::bars(self.report, self.workload, &m.name, &self.selection).ok()?)))
-            .collect();
+        let share = self.plots.shares().ok();
+        let costs = plot::costs(self.plots.workload);
+        let metrics: Vec<(&Metric, plot::Bars)> =
+            costs.filter_map(|m| Some((m, self.plots.bars(&m.name).ok()?))).collect();
+        let cells = self.measured();
         let row = |cell: &&Cell| {
-            let share = cell.metrics.get(&self.report.run.primary).and_then(|m| m.of_ceiling);
-            let share = share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s));
             let figures = metrics.iter().map(|(m, _)| cell.value_text(&m.name));
-            [cell.label.clone()].into_iter().chain(figures).chain([share]).collect()
+            figures.chain([table::of_ceiling(cell, &self.plots.report.run.primary)]).collect()
         };
-        let heads = metrics.iter().map(|(m, _)| m.label.clone());
-        let table = DataTable {
-            caption: "Resource costs".to_owned(),
-            head: [String::new()].into_iter().chain(heads).chain(["of ceiling".to_owned()]).collect(),
-            rows: self.measured().iter().map(row).collect(),
-        };
-        let panel = |bars: plot::Bars| plot::bars_svg(self.report, &[bars], PANEL).inline();
+        let heads = metrics.iter().map(|(m, _)| m.label.as_str()).chain(["of ceiling"]);
+        let rows = cells.iter().map(|cell| (&cell.label, row(cell)));
+        let table = DataTable::new("Resource costs".to_owned(), "", heads, rows);
+        let panel = |bars: plot::Bars| plot::bars_svg(self.plots.report, &[bars], PANEL).inline();
         let (first, more): (Vec<_>, Vec<_>) = metrics.into_iter().partition(|(m, _)| m.column);
         let [first, more] = [first, more].map(|all| all.into_iter().map(|(_, bars)| panel(bars)));
         Costs { panels: share.map(panel).into_iter().chain(first).collect(), more: more.collect(), table }
@@ -117,22 +121,17 @@ impl Drawing<'_> {
 
     /// Heat map of all pairs of contenders; none if the run is not a matrix.
     pub(super) fn matrix(&self) -> Option<Figure> {
-        let matrix = match plot::matrix(self.report, self.workload, &self.report.run.primary, &self.selection)
-        {
+        let matrix = match self.plots.matrix(&self.plots.report.run.primary) {
             Ok(matrix) => matrix,
             Err(PlotError::NoMatrix | PlotError::Empty) => return None,
             Err(error) => return Some(missing(&error)),
         };
         let text = |square: &Option<plot::Square>| square.as_ref().map_or(String::new(), |s| s.text.clone());
-        let row = |(name, squares): (&String, &Vec<Option<plot::Square>>)| {
-            [name.clone()].into_iter().chain(squares.iter().map(text)).collect()
-        };
+        let squares = matrix.squares.iter().map(|squares| squares.iter().map(text).collect());
         let [down, across] = &matrix.roles;
-        let table = DataTable {
-            caption: format!("{}, in {}; rows: {down}, columns: {across}", matrix.title, matrix.unit),
-            head: [String::new()].into_iter().chain(matrix.columns.iter().cloned()).collect(),
-            rows: matrix.rows.iter().zip(&matrix.squares).map(row).collect(),
-        };
+        let caption = format!("{}, in {}; rows: {down}, columns: {across}", matrix.title, matrix.unit);
+        let heads = matrix.columns.iter().map(String::as_str);
+        let table = DataTable::new(caption, "", heads, matrix.rows.iter().zip(squares));
         let caption = format!(
             "One row per {down}, one column per {across}. A stronger colour is better; the scale is logarithmic."
         );
@@ -143,7 +142,7 @@ impl Drawing<'_> {
     fn measured(&self) -> Vec<&Cell> {
         let mut cells: Vec<&Cell> =
             self.cells.iter().copied().filter(|c| c.status == CellStatus::Ok).collect();
-        if let Some(primary) = self.workload.primary() {
+        if let Some(primary) = self.plots.workload.primary() {
             table::sort(&mut cells, primary);
         }
         cells
@@ -160,29 +159,24 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
     for x in &names {
         let others: Vec<&String> = names.iter().filter(|n| *n != x).collect();
         for only in combinations(&measured, x, &others) {
-            let selection = Selection { only, contenders: Vec::new() };
-            for metric in metrics() {
-                // Cells that cannot be plotted against this parameter are shown per setting.
-                let Ok(lines) = plot::against(report, workload, x, &metric.name, &selection) else {
-                    continue;
-                };
+            let plots = Plots { report, workload, only, contenders: Vec::new() };
+            // Cells that cannot be plotted against this parameter are shown per setting.
+            for lines in metrics().filter_map(|metric| plots.against(x, &metric.name).ok()) {
                 if figures.len() == SWEEPS_DRAWN_MAX {
                     omitted += 1;
                     continue;
                 }
-                let ticks = lines.x_ticks.iter().map(|(_, text)| text.clone());
                 let row = |s: &plot::Series| {
-                    let at = |x: &(f64, String)| {
-                        let point = s.points.iter().find(|p| p.x == x.0);
+                    let at = |(x, _): &(f64, String)| {
+                        let point = s.points.iter().find(|p| p.x == *x);
                         point.map_or(String::new(), |p| format::value(p.y, &lines.unit))
                     };
-                    [s.name.clone()].into_iter().chain(lines.x_ticks.iter().map(at)).collect()
+                    lines.x_ticks.iter().map(at).collect()
                 };
-                let table = DataTable {
-                    caption: format!("{} by {}", lines.title, lines.x_label),
-                    head: [lines.x_label.clone()].into_iter().chain(ticks).collect(),
-                    rows: lines.series.iter().map(row).collect(),
-                };
+                let rows = lines.series.iter().map(|s| (&s.name, row(s)));
+                let caption = format!("{} by {}", lines.title, lines.x_label);
+                let ticks = lines.x_ticks.iter().map(|(_, text)| text.as_str());
+                let table = DataTable::new(caption, &lines.x_label, ticks, rows);
                 let figure = responsive(|width| plot::lines_svg(&lines, width), lines.title.clone());
                 figures.push(Figure { table: Some(table), ..figure });
             }
@@ -196,20 +190,13 @@ type Params = Vec<(String, String)>;
 
 /// Settings of the `others` for which the parameter `x` has at least two values.
 fn combinations(cells: &[&Cell], x: &str, others: &[&String]) -> Vec<Params> {
-    let mut settings: Vec<(Params, Vec<&serde_json::Value>)> = Vec::new();
-    for cell in cells {
-        let only: Params = others
-            .iter()
-            .filter_map(|name| Some(((*name).clone(), typed(cell.params.get(*name)?))))
-            .collect();
-        let Some(value) = cell.params.get(x) else { continue };
-        match settings.iter_mut().find(|(setting, _)| *setting == only) {
-            Some((_, values)) if values.contains(&value) => {}
-            Some((_, values)) => values.push(value),
-            None => settings.push((only, vec![value])),
-        }
-    }
-    settings.into_iter().filter(|(_, values)| values.len() > 1).map(|(only, _)| only).collect()
+    let setting = |cell: &&Cell| {
+        let param = |name: &&String| Some(((*name).clone(), typed(cell.params.get(*name)?)));
+        others.iter().filter_map(param).collect()
+    };
+    let values = cells.iter().filter_map(|cell| Some((setting(cell), cell.params.get(x)?)));
+    let settings = grouped(values).into_iter().filter(|(_, values)| distinct(values).len() > 1);
+    settings.map(|(only, _)| only).collect()
 }
 
 /// A value as on the command line.

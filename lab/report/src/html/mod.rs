@@ -10,8 +10,6 @@ mod cells;
 mod figures;
 mod limits;
 
-use std::collections::BTreeMap;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::syntax::SyntaxConfig;
@@ -21,8 +19,8 @@ use sha2::{Digest, Sha256};
 
 use self::answer::{Answer, Ranking};
 use self::figures::{DataTable, Drawing, Figure, typed};
-use super::plot::{Selection, ink};
-use super::table::{self, Table, groups, tables, verdict_of};
+use super::plot::{Plots, ink};
+use super::table::{self, Table, tables, verdict_of};
 use crate::effects;
 use netdyno_lab_analysis::report::differing;
 use netdyno_lab_analysis::report::plain;
@@ -35,14 +33,12 @@ const PAGE: &str = include_str!("page.html.j2");
 const PAGE_CSS: &str = include_str!("page.css");
 
 /// Renders the page of a report. `workload` is that of the run.
-#[must_use]
 pub fn page(report: &Report, workload: &Workload) -> String {
     page_among(report, workload, &[])
 }
 
 /// Renders the page of a report with links to other pages, each an address and a text.
-#[must_use]
-pub fn page_among(report: &Report, workload: &Workload, links: &[(String, &str)]) -> String {
+pub(crate) fn page_among(report: &Report, workload: &Workload, links: &[(String, &str)]) -> String {
     let text = environment().render_str(PAGE, page_values(report, workload, links));
     text.expect("the template is compiled in and gets every value it names")
 }
@@ -79,38 +75,34 @@ pub(crate) fn policy(style: &str) -> String {
 
 /// Result of a run as a sentence, for lists of runs.
 pub(crate) fn sentence(report: &Report, workload: &Workload) -> String {
-    let settings = tables(report, &workload.metrics).into_iter().zip(groups(report));
-    let answers: Vec<_> = settings.map(|(t, cells)| (t.title, answer_of(report, workload, &cells))).collect();
-    overall(workload, &answers).sentence.into_iter().map(|part| part.text).collect()
+    let settings = table::groups(report);
+    let answers: Vec<_> = settings.iter().map(|cells| answer_of(report, workload, cells)).collect();
+    overall(workload, &answers).text()
 }
 
 /// Overall answer of all settings.
-fn overall(workload: &Workload, answers: &[(String, Answer)]) -> Answer {
-    match (workload.primary(), answers) {
-        (_, [(_, answer)]) => answer.clone(),
-        (Some(metric), all) => answer::overall(metric, all),
-        (None, _) => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
+fn overall(workload: &Workload, answers: &[Answer]) -> Answer {
+    match answers {
+        [answer] => answer.clone(),
+        all => workload.primary().map_or_else(Answer::default, |metric| answer::overall(metric, all)),
     }
 }
 
 /// Values of the template. `links` are addresses and texts.
 fn page_values(report: &Report, workload: &Workload, links: &[(String, &str)]) -> Value {
     let tables = tables(report, &workload.metrics);
-    let mut settings = Vec::new();
-    let mut answers = Vec::new();
-    for (i, (t, cells)) in tables.iter().zip(groups(report)).enumerate() {
-        let answer = answer_of(report, workload, &cells);
-        settings.push(setting_view(report, workload, i, t, &cells, &answer));
-        answers.push((t.title.clone(), answer));
-    }
-    let several = answers.len() > 1;
+    let groups = table::groups(report);
+    let answers: Vec<Answer> = groups.iter().map(|cells| answer_of(report, workload, cells)).collect();
+    let settings = tables.iter().zip(&groups).zip(&answers).enumerate();
+    let settings =
+        settings.map(|(i, ((t, cells), answer))| setting_view(report, workload, i, t, cells, answer));
+    let settings: Vec<Value> = settings.collect();
     let answer = overall(workload, &answers);
     let mut budget = cells::LogBudget::new();
     let mut details: Vec<cells::Details> = tables
         .iter()
-        .zip(groups(report))
-        .flat_map(|(t, cells)| cells.into_iter().map(move |cell| (t, cell)))
-        .filter_map(|(t, cell)| Some((t, report.cells.iter().position(|c| std::ptr::eq(c, cell))?)))
+        .zip(&groups)
+        .flat_map(|(t, cells)| cells.iter().map(move |cell| (t, index_of(report, cell))))
         .map(|(t, index)| cells::details(report, &workload.metrics, index, &t.title, &mut budget))
         .collect();
     let missing: Vec<Value> = details.iter().filter(|d| d.is_missing).map(|d| d.values.clone()).collect();
@@ -120,19 +112,18 @@ fn page_values(report: &Report, workload: &Workload, links: &[(String, &str)]) -
     let notes = [table::partners(report), table::caveats(report), turn_notes(report)];
     let style = style();
     let run = &report.run;
-    let sentence: String = answer.sentence.iter().map(|p| p.text.as_str()).collect();
     context! {
         policy => policy(&style),
         style,
         links => Serde(links),
-        title => format!("{}: {sentence}", run.workload),
+        title => format!("{}: {}", run.workload, answer.text()),
         workload => run.title.as_str(),
         date => run.started_at.get(..10).unwrap_or(&run.started_at),
         running => run.stopped_because.is_empty(),
         answer => Serde(answer),
         stop => run.stopped_because.as_str(),
         headline => run.headline.as_str(),
-        several,
+        several => answers.len() > 1,
         missing,
         warnings => Serde(&report.warnings),
         sweeps => Serde(sweeps),
@@ -153,10 +144,11 @@ fn page_values(report: &Report, workload: &Workload, links: &[(String, &str)]) -
 }
 
 fn answer_of(report: &Report, workload: &Workload, cells: &[&Cell]) -> Answer {
-    match workload.primary() {
-        Some(metric) => Ranking { report, metric, cells }.answer(),
-        None => Answer { sentence: Vec::new(), more: Vec::new(), tiles: Vec::new(), leader: None },
-    }
+    workload.primary().map_or_else(Answer::default, |metric| Ranking { report, metric, cells }.answer())
+}
+
+fn index_of(report: &Report, cell: &Cell) -> usize {
+    report.cells.iter().position(|c| std::ptr::eq(c, cell)).expect("the cell is part of the report")
 }
 
 /// Results of one parameter setting. Only the first settings have pictures.
@@ -168,11 +160,11 @@ fn setting_view(
     cells: &[&Cell],
     answer: &Answer,
 ) -> Value {
-    let params: Vec<&BTreeMap<String, serde_json::Value>> = report.cells.iter().map(|c| &c.params).collect();
+    let params: Vec<_> = report.cells.iter().map(|c| &c.params).collect();
     let own = &cells[0].params;
     let only = own.iter().filter(|(name, value)| params.iter().any(|p| p.get(*name) != Some(*value)));
     let only = only.map(|(name, value)| (name.clone(), typed(value))).collect();
-    let drawing = Drawing { report, workload, selection: Selection { only, contenders: Vec::new() }, cells };
+    let drawing = Drawing { plots: Plots { report, workload, only, contenders: Vec::new() }, cells };
     let drawn = id < limits::SETTINGS_DRAWN_MAX && !t.rows.is_empty();
     let effects = effects::table_at(report, workload.primary(), own).map(|matrix| {
         let table = DataTable { caption: matrix.title, head: matrix.head, rows: matrix.rows };
@@ -196,28 +188,25 @@ fn setting_view(
 
 /// The terminal's table without the lines of code, which have a separate table.
 fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Value {
-    let without_code = |row: &[String]| [&row[..t.code_columns.start], &row[t.code_columns.end..]].concat();
     let row = |(cell, texts): &(&Cell, Vec<String>)| {
         let class = match cell.ceiling {
             true => "bound",
             false => table::verdict_class(verdict_of(report, cell, &report.run.primary)),
         };
         // The row links to the details of the cell.
-        let index = report.cells.iter().position(|c| std::ptr::eq(c, *cell)).unwrap_or_default();
-        context! { class, cell => index, texts => without_code(texts) }
+        context! { class, cell => index_of(report, cell), texts => t.without_code(texts) }
     };
     let order = |m: &Metric| format!("{}, {} first", m.label, answer::superlative(m));
     context! {
         caption => workload.primary().map_or(String::new(), order),
-        head => without_code(&t.head),
+        head => t.without_code(&t.head),
         rows => t.rows.iter().map(row).collect::<Vec<_>>(),
     }
 }
 
 fn machine(report: &Report) -> Vec<(&'static str, String)> {
     let host = &report.host;
-    let list = |items: Vec<String>| items.join("; ");
-    let tools = host.toolchains.iter().map(|(name, version)| format!("{name}: {version}")).collect();
+    let tools = host.toolchains.iter().map(|(name, version)| format!("{name}: {version}"));
     non_empty([
         ("processor", host.cpu.clone()),
         ("CPUs", format!("{} ({} cores)", host.cpus, host.cores)),
@@ -228,8 +217,8 @@ fn machine(report: &Report) -> Vec<(&'static str, String)> {
         ("virtual machine", if host.virtual_machine { "yes" } else { "no" }.to_owned()),
         ("CPU time stolen by the hypervisor", format!("{:.2} % since boot", host.steal_percent)),
         ("cgroups", host.cgroup.clone()),
-        ("mitigations", list(host.mitigations.clone())),
-        ("toolchains", list(tools)),
+        ("mitigations", host.mitigations.join("; ")),
+        ("toolchains", tools.collect::<Vec<_>>().join("; ")),
     ])
 }
 

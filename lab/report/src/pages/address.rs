@@ -2,7 +2,7 @@
 
 /// Address of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Address {
+pub(crate) enum Address {
     /// The index: `index.html`.
     Index,
     /// A page of the list of runs, newest first, numbered from 1: `runs-1.html`.
@@ -20,20 +20,16 @@ const NAME_BYTES_MAX: usize = 128;
 
 impl Address {
     /// Parses a path without leading slash; none if it is not the address of a page.
-    #[must_use]
-    pub fn parse(path: &str) -> Option<Address> {
+    pub(crate) fn parse(path: &str) -> Option<Address> {
         if path.is_empty() {
             return Some(Address::Index);
         }
-        let Some((folder, file)) = path.split_once('/') else {
-            let page = path.strip_suffix(".html")?;
-            return match page.strip_prefix("runs-") {
-                _ if page == "index" => Some(Address::Index),
-                Some(part) => part.parse().ok().filter(|n| *n > 0).map(Address::Runs),
-                None => None,
-            };
+        let name = path.strip_suffix(".html")?;
+        let Some((folder, name)) = name.split_once('/') else {
+            let part = || name.strip_prefix("runs-")?.parse().ok().filter(|n| *n > 0);
+            return if name == "index" { Some(Address::Index) } else { part().map(Address::Runs) };
         };
-        let name = file.strip_suffix(".html").filter(|name| is_name(name))?.to_owned();
+        let name = Some(name).filter(|name| is_name(name))?.to_owned();
         match folder {
             "runs" => Some(Address::Run(name)),
             "history" => Some(Address::History(name)),
@@ -43,8 +39,7 @@ impl Address {
     }
 
     /// The path, without leading slash.
-    #[must_use]
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         match self {
             Address::Index => "index.html".to_owned(),
             Address::Runs(part) => format!("runs-{part}.html"),
@@ -53,17 +48,10 @@ impl Address {
             Address::Study(name) => format!("studies/{name}.html"),
         }
     }
-
-    /// Relative path from this page to the root: empty, or `../`.
-    #[must_use]
-    pub fn to_top(&self) -> &'static str {
-        if matches!(self, Address::Index | Address::Runs(_)) { "" } else { "../" }
-    }
 }
 
 /// Whether a name is safe in an address, without path traversal. Names of imported runs are not trusted.
-#[must_use]
-pub fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_allowed)
 }

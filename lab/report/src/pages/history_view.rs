@@ -3,10 +3,10 @@
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
-use crate::history::{Conditions, History, Line, MetricHistory, RatioSeries, Shift};
-use crate::plot::ratio_chart::{Dot, Mark, RatioChart, ratio_chart_svg};
+use crate::history::{Conditions, History, Line, MetricHistory, RatioSeries, Shift, Within};
+use crate::plot::ratio_chart::{Mark, RatioChart, ratio_chart_svg};
 use crate::table::counted;
-use netdyno_lab_analysis::report::ratio;
+use netdyno_lab_analysis::report::format::{ratio, ratio_range};
 
 /// Conditions with pictures, latest first. Others are only listed.
 const CONDITIONS_DRAWN_MAX: usize = 12;
@@ -63,18 +63,12 @@ fn series(
     series: &RatioSeries,
     link: &impl Fn(&str) -> Option<String>,
 ) -> Value {
-    let run = |point: usize| series.points[point].run;
-    let dots = series.points.iter().map(|p| Dot {
-        at: p.run,
-        ratio: p.within.ratio,
-        low: p.within.low,
-        high: p.within.high,
-    });
+    let run = |point: usize| series.points[point].at;
     let levels = series.levels();
     let picture = RatioChart {
         title: format!("{label}: {name}, {}", counted(series.points.len(), "run")),
         places: conditions.runs.len(),
-        dots: dots.collect(),
+        dots: series.points.clone(),
         levels: levels.iter().map(|(from, to, level)| (run(*from), run(*to - 1), *level)).collect(),
         marks: series.shifts.iter().map(|s| Mark { at: run(s.at), better: s.better }).collect(),
     };
@@ -89,12 +83,9 @@ fn series(
             meanwhile => Serde(&s.meanwhile),
         }
     };
-    let ends = |low: Option<f64>, high: Option<f64>| {
-        low.zip(high).map_or(String::new(), |(low, high)| format!("{} - {}", ratio(low), ratio(high)))
-    };
     let rows = series.points.iter().map(|p| {
-        let within = &p.within;
-        (&conditions.runs[p.run], ratio(within.ratio), ends(within.low, within.high))
+        let Within { ratio: value, low, high } = p.within;
+        (&conditions.runs[p.at], ratio(value), low.zip(high).map_or(String::new(), ratio_range))
     });
     context! {
         name,
@@ -108,11 +99,8 @@ fn series(
 /// `1.10x the previous ratio (1.07 - 1.13)`.
 fn factor(shift: &Shift) -> String {
     let (factor, low, high) = shift.factor;
-    let interval = if low > 0.0 && high.is_finite() {
-        format!(" ({} - {})", ratio(low), ratio(high))
-    } else {
-        String::new()
-    };
+    let is_bounded = low > 0.0 && high.is_finite();
+    let interval = if is_bounded { format!(" ({})", ratio_range((low, high))) } else { String::new() };
     format!("{}x the previous ratio{interval}", ratio(factor))
 }
 

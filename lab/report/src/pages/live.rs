@@ -8,71 +8,53 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 
 use super::PageError;
-use crate::plot::ratio_chart::{Dot, RatioChart, ratio_chart_svg};
-use crate::table::{counted, status, verdict_class};
+use crate::history::{Dot, Within};
+use crate::plot::ratio_chart::{RatioChart, ratio_chart_svg};
+use crate::table::{counted, sentence, status, verdict_class};
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_analysis::verdicts::Judge;
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::{CellStatus, Run, RunStatus, Store};
 use netdyno_lab_store::{Verdict, VerdictKind};
+use netdyno_stats::Judgement;
 
 /// Rounds that are judged at most in one refresh.
 const ROUNDS_AT_ONCE: u32 = 24;
 /// Rounds that are kept. Beyond this, every other round is dropped.
 const ROUNDS_MAX: usize = 64;
 
-/// Ratios of the primary metric after a block.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Round {
-    /// Number of blocks or sessions so far.
-    pub blocks: u32,
-    /// Cell, ratio, and the ends of its interval, if bounded.
-    pub ratios: Vec<(usize, f64, Option<f64>, Option<f64>)>,
+/// Ratios of the primary metric after a number of blocks or sessions.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub(super) blocks: u32,
+    /// By cell.
+    pub(super) ratios: Vec<(usize, Within)>,
 }
 
 /// A run that is followed.
 #[derive(Debug)]
-pub struct Following {
+pub(crate) struct Following {
     run: Run,
     workload: Workload,
     last: i64,
-    rounds: Vec<Round>,
+    pub(super) rounds: Vec<Round>,
     is_measured: bool,
 }
 
 impl Following {
     /// Starts with a run's head, without trials.
-    ///
-    /// # Errors
-    /// If the manifest stored with the run cannot be read.
-    pub fn new(run: Run) -> Result<Following, PageError> {
+    pub(crate) fn new(run: Run) -> Result<Following, PageError> {
         let workload = run.header.parsed_workload()?;
         Ok(Following { run, workload, last: 0, rounds: Vec::new(), is_measured: true })
     }
 
-    /// Name of the workload.
-    #[must_use]
-    pub fn workload(&self) -> &str {
-        &self.run.header.workload
-    }
-
     /// Whether the run has ended, or no process measures it.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.run.status != RunStatus::Running || !self.is_measured
     }
 
-    /// The rounds so far, in order.
-    #[must_use]
-    pub fn rounds(&self) -> &[Round] {
-        &self.rounds
-    }
-
     /// Reads the trials added since the last call.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn refresh(&mut self, store: &Store) -> Result<(), PageError> {
+    pub(crate) fn refresh(&mut self, store: &Store) -> Result<(), PageError> {
         // Check this first: a process that ends in between has stored everything.
         self.is_measured = store.is_measured(&self.run.header.id);
         let head = store.load_head(&self.run.header.id)?;
@@ -97,7 +79,8 @@ impl Following {
             let judged = verdicts.into_iter().flat_map(|v| v.judgements);
             let bound = |end: f64| (end > 0.0 && end.is_finite()).then_some(end);
             let ratios = judged.filter(|(_, j)| j.ratio.is_finite());
-            let ratios = ratios.map(|(cell, j)| (cell, j.ratio, bound(j.low), bound(j.high))).collect();
+            let within = |j: Judgement| Within { ratio: j.ratio, low: bound(j.low), high: bound(j.high) };
+            let ratios = ratios.map(|(cell, j)| (cell, within(j))).collect();
             self.rounds.push(Round { blocks, ratios });
             blocks += stride;
         }
@@ -111,10 +94,7 @@ impl Following {
     }
 
     /// Renders the current state as a part of a page.
-    ///
-    /// # Errors
-    /// If the report cannot be built or the state cannot be rendered.
-    pub fn html(&self) -> Result<String, PageError> {
+    pub(crate) fn html(&self) -> Result<String, PageError> {
         super::rendered("state.html", context! { state => self.state()? })
     }
 
@@ -125,23 +105,19 @@ impl Following {
         let primary = &report.run.primary;
         let of_primary: Vec<&Verdict> = report.verdicts.iter().filter(|v| v.metric == *primary).collect();
         let setting = |cell: &Cell| netdyno_lab_analysis::report::differing_params(&report, cell);
-        let measured = report
-            .cells
-            .iter()
-            .enumerate()
-            .filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
-        let cells = measured.map(|(index, cell)| self.cell(&report, &of_primary, index, cell, setting(cell)));
-        let failed = report.cells.iter().filter_map(|cell| {
-            if !matches!(cell.status, CellStatus::Failed | CellStatus::Skipped) {
-                return None;
-            }
+        let cells = report.cells.iter().enumerate();
+        let measured = cells.filter(|(_, cell)| cell.trials > 0 && cell.status == CellStatus::Ok);
+        let cells = measured.map(|(index, cell)| self.cell(&report, &of_primary, index, setting(cell)));
+        let has_failed = |cell: &&Cell| matches!(cell.status, CellStatus::Failed | CellStatus::Skipped);
+        let failed = report.cells.iter().filter(has_failed).map(|cell| {
             let status = status(cell.status);
             let (label, reason) = (cell.label.as_str(), cell.reason.as_str());
             let (printed, remedy) = (cell.stderr.as_str(), cell.remedy.as_str());
-            Some(context! { label, setting => setting(cell), status, reason, printed, remedy })
+            context! { label, setting => setting(cell), status, reason, printed, remedy }
         });
         let waiting = report.cells.iter().filter(|c| c.status == CellStatus::Planned);
-        let (block, unit) = (self.run.trials.last().map_or(0, |t| t.block + 1), unit(&of_primary));
+        let block = self.run.trials.last().map_or(0, |t| t.block + 1);
+        let unit = of_primary.first().map_or("block", |v| v.unit.as_str());
         let decided = of_primary.iter().filter(|v| v.verdict != VerdictKind::Undecided).count();
         Ok(context! {
             headline => report.run.headline.as_str(),
@@ -159,20 +135,14 @@ impl Following {
         })
     }
 
-    fn cell(
-        &self,
-        report: &Report,
-        verdicts: &[&Verdict],
-        index: usize,
-        cell: &Cell,
-        setting: String,
-    ) -> Value {
+    fn cell(&self, report: &Report, verdicts: &[&Verdict], index: usize, setting: String) -> Value {
+        let cell = &report.cells[index];
         let primary = self.workload.primary();
         let verdict = verdicts.iter().find(|v| v.cell == index);
         let is_baseline =
             verdicts.iter().any(|v| v.baseline == cell.label && report.cells[v.cell].params == cell.params);
         let summary = match verdict {
-            Some(v) => crate::sentence(v, primary.map_or("", |m| m.label.as_str()), report.run.margin),
+            Some(v) => sentence(v, primary.map_or("", |m| m.label.as_str()), report.run.margin),
             None if cell.ceiling => "ceiling, not ranked".to_owned(),
             None if is_baseline => "baseline of the comparison".to_owned(),
             None if cell.generator_limited => "not ranked: limited by its load generator".to_owned(),
@@ -192,23 +162,17 @@ impl Following {
 
     /// Picture of a cell's interval after each block.
     fn convergence(&self, cell: usize, now: &Verdict) -> String {
-        let ratio_in = |round: &Round| round.ratios.iter().find(|r| r.0 == cell).copied();
-        let mut dots: Vec<Dot> = Vec::new();
-        for (at, round) in self.rounds.iter().enumerate() {
-            dots.extend(ratio_in(round).map(|(_, ratio, low, high)| Dot { at, ratio, low, high }));
-        }
+        let of_cell = |round: &Round| round.ratios.iter().find(|(index, _)| *index == cell).copied();
+        let rounds = self.rounds.iter().enumerate();
+        let rounds = rounds.filter_map(|(at, round)| Some(Dot { at, within: of_cell(round)?.1 }));
+        let last = now.ratio.map(|ratio| Dot {
+            at: self.rounds.len(),
+            within: Within { ratio, low: now.low, high: now.high },
+        });
+        let dots = rounds.chain(last).collect();
         let places = self.rounds.len() + 1;
-        dots.extend(now.ratio.map(|ratio| Dot { at: places - 1, ratio, low: now.low, high: now.high }));
-        let title = format!(
-            "{} relative to {}, after {}",
-            now.contender,
-            now.baseline,
-            counted(now.blocks as usize, &now.unit)
-        );
+        let count = counted(now.blocks as usize, &now.unit);
+        let title = format!("{} relative to {}, after {count}", now.contender, now.baseline);
         ratio_chart_svg(&RatioChart { title, places, dots, ..RatioChart::default() }).inline()
     }
-}
-
-fn unit<'a>(verdicts: &[&'a Verdict]) -> &'a str {
-    verdicts.first().map_or("block", |v| v.unit.as_str())
 }

@@ -18,16 +18,16 @@ use std::sync::LazyLock;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 
-pub use address::{Address, is_name};
-pub use live::{Following, Round};
-pub use study::{Studies, Study};
+pub(crate) use address::{Address, is_name};
+pub(crate) use live::Following;
+pub use study::Studies;
 
 use crate::history;
 use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
 use views::Row;
 
 /// Script of the page of a running run.
-pub const LIVE_SCRIPT: &str = include_str!("live.js");
+pub(crate) const LIVE_SCRIPT: &str = include_str!("live.js");
 /// Number of runs on the index page.
 const NEWEST: usize = 30;
 /// Number of runs on a page of runs.
@@ -77,23 +77,18 @@ pub enum PageError {
 
 /// Pages of one store.
 #[derive(Debug)]
-pub struct Pages<'a> {
-    /// The store of the runs.
-    pub store: &'a Store,
-    /// The studies, if any.
-    pub studies: Option<&'a Studies>,
+pub(crate) struct Pages<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) studies: Option<&'a Studies>,
     /// Runs that have a page; `None` means all.
-    pub with_page: Option<&'a BTreeSet<String>>,
+    pub(crate) with_page: Option<&'a BTreeSet<String>>,
     /// Whether the pages are served: running runs can then be followed.
-    pub is_served: bool,
+    pub(crate) is_served: bool,
 }
 
 impl Pages<'_> {
     /// Renders the page of an address; none if there is no such page.
-    ///
-    /// # Errors
-    /// If the store cannot be read or the page cannot be rendered.
-    pub fn page(&self, address: &Address) -> Result<Option<String>, PageError> {
+    pub(crate) fn page(&self, address: &Address) -> Result<Option<String>, PageError> {
         match address {
             Address::Index => self.index().map(Some),
             Address::Runs(part) => self.runs(*part),
@@ -123,11 +118,10 @@ impl Pages<'_> {
             workloads => workloads.into_iter().map(workload).collect::<Vec<_>>(),
             studies => Serde(studies),
         };
-        self.render("index.html", &Address::Index, "Netdyno", index)
+        render("index.html", "Netdyno", "", index)
     }
 
     fn runs(&self, part: usize) -> Result<Option<String>, PageError> {
-        let address = Address::Runs(part);
         let listing =
             Listing { workload: None, skip: RUNS_A_PAGE.saturating_mul(part - 1), most: RUNS_A_PAGE + 1 };
         let mut runs = self.store.list(listing)?;
@@ -137,29 +131,28 @@ impl Pages<'_> {
         let is_more = runs.len() > RUNS_A_PAGE;
         runs.truncate(RUNS_A_PAGE);
         let page = context! {
-            rows => Serde(self.rows(&runs, address.to_top())),
+            rows => Serde(self.rows(&runs, "")),
             newer => Serde((part > 1).then(|| Address::Runs(part - 1).path())),
             older => Serde(is_more.then(|| Address::Runs(part + 1).path())),
         };
-        self.render("runs.html", &address, "Runs", page).map(Some)
+        render("runs.html", "Runs", "", page).map(Some)
     }
 
     fn rows(&self, runs: &[Listed], to_top: &str) -> Vec<Row> {
         let row = |run: &Listed| {
-            // The id of an imported run is not trusted.
-            let is_plain = is_name(&run.id);
-            let has_page = is_plain && self.with_page.is_none_or(|with| with.contains(&run.id));
             let is_measured = self.is_served
-                && is_plain
+                && is_name(&run.id)
                 && run.status == RunStatus::Running
                 && self.store.is_measured(&run.id);
-            Row::new(
-                run,
-                has_page.then(|| format!("{to_top}{}", Address::Run(run.id.clone()).path())),
-                is_measured,
-            )
+            Row::new(run, self.link(&run.id, to_top), is_measured)
         };
         runs.iter().map(row).collect()
+    }
+
+    /// Relative address of the page of a run, if it has one. The id of an imported run is not trusted.
+    fn link(&self, id: &str, to_top: &str) -> Option<String> {
+        let has_page = is_name(id) && self.with_page.is_none_or(|with| with.contains(id));
+        has_page.then(|| format!("{to_top}{}", Address::Run(id.to_owned()).path()))
     }
 
     fn run(&self, id: &str) -> Result<Option<String>, PageError> {
@@ -168,41 +161,24 @@ impl Pages<'_> {
             head => head?,
         };
         if self.is_served && head.status == RunStatus::Running && self.store.is_measured(id) {
+            let title = format!("{id} · {}", head.header.workload);
             let mut following = Following::new(head)?;
             following.refresh(self.store)?;
-            let address = Address::Run(id.to_owned());
-            let title = format!("{id} · {}", following.workload());
             let page = context! { state => following.state()?, events => format!("{id}/events") };
-            return self.render("live.html", &address, &title, page).map(Some);
+            return render("live.html", &title, "../", page).map(Some);
         }
         views::run_page(&self.store.load(id)?).map(Some)
     }
 
     fn history(&self, workload: &str) -> Result<Option<String>, PageError> {
         let Some(history) = history::load(self.store, workload)? else { return Ok(None) };
-        let address = Address::History(workload.to_owned());
-        let title = format!("History of {workload}");
-        let page = history_view::history(&history, |id| {
-            let has_page = is_name(id) && self.with_page.is_none_or(|with| with.contains(id));
-            has_page.then(|| format!("../{}", Address::Run(id.to_owned()).path()))
-        });
-        self.render("history.html", &address, &title, page).map(Some)
+        let page = history_view::history(&history, |id| self.link(id, "../"));
+        render("history.html", &format!("History of {workload}"), "../", page).map(Some)
     }
 
     fn study(&self, name: &str) -> Result<Option<String>, PageError> {
         let Some(study) = self.studies.and_then(|s| s.get(name)) else { return Ok(None) };
-        let page = context! { body => study.body };
-        self.render("study.html", &Address::Study(name.to_owned()), &study.title, page).map(Some)
-    }
-
-    fn render(
-        &self,
-        template: &str,
-        address: &Address,
-        title: &str,
-        page: Value,
-    ) -> Result<String, PageError> {
-        render(template, title, address.to_top(), page)
+        render("study.html", &study.title, "../", context! { body => study.body }).map(Some)
     }
 }
 
@@ -219,10 +195,7 @@ fn rendered(template: &str, values: Value) -> Result<String, PageError> {
 }
 
 /// Renders a message of the server, with the token form if `asks_for_token`.
-///
-/// # Errors
-/// If the template cannot be rendered.
-pub fn notice(title: &str, text: &str, asks_for_token: bool) -> Result<String, PageError> {
+pub(crate) fn notice(title: &str, text: &str, asks_for_token: bool) -> Result<String, PageError> {
     render("notice.html", title, "/", context! { text, asks_for_token })
 }
 

@@ -31,24 +31,22 @@ pub struct Studies {
 }
 
 /// A rendered study.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Study {
+#[derive(Debug)]
+pub(super) struct Study {
     /// Its first heading.
-    pub title: String,
+    pub(super) title: String,
     /// The rest, as HTML.
-    pub body: String,
+    pub(super) body: String,
 }
 
 impl Studies {
     /// The studies of `folder`.
-    #[must_use]
     pub fn new(folder: &Path) -> Studies {
         Studies { folder: folder.to_owned() }
     }
 
     /// Sorted names of the studies. Empty if there is no folder.
-    #[must_use]
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         let files = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = files
@@ -60,8 +58,7 @@ impl Studies {
     }
 
     /// Renders a study; none if there is no such file or it is not UTF-8.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<Study> {
+    pub(super) fn get(&self, name: &str) -> Option<Study> {
         let text = String::from_utf8(self.file(&format!("{name}.md"))?).ok()?;
         Some(render(&plain(&text), &self.names(), |file| self.picture(file)))
     }
@@ -101,8 +98,9 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 let target = target(&dest_url, others);
                 links.push(target.is_some());
-                let link = |url: String| Tag::Link { link_type, dest_url: url.into(), title, id };
-                events.extend(target.map(|url| Event::Start(link(url))));
+                events.extend(
+                    target.map(|url| Event::Start(Tag::Link { link_type, dest_url: url.into(), title, id })),
+                );
             }
             Event::End(TagEnd::Link) => {
                 let is_link = links.pop().unwrap_or(false);
@@ -130,39 +128,38 @@ fn render(text: &str, others: &[String], picture: impl Fn(&str) -> Option<String
     let mut body = body
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
         .replace("</table>", "</table></div>");
-    for (cell, side) in
-        ["td", "th"].into_iter().flat_map(|cell| ["left", "center", "right"].map(|side| (cell, side)))
-    {
-        let styled = format!("<{cell} style=\"text-align: {side}\">");
-        body = body.replace(&styled, &format!("<{cell} class=\"{side}\">"));
+    for cell in ["td", "th"] {
+        for side in ["left", "center", "right"] {
+            let styled = format!("<{cell} style=\"text-align: {side}\">");
+            body = body.replace(&styled, &format!("<{cell} class=\"{side}\">"));
+        }
     }
     Study { title, body }
 }
 
 fn details_or_text(html: CowStr<'_>) -> Event<'_> {
-    let is_details = |part: &str| {
-        let mut rest = part.trim();
-        while !rest.is_empty() {
-            // Plain text between tags is allowed.
-            let Some(tag) = DETAILS_TAGS.iter().find(|tag| rest.starts_with(**tag)) else {
-                let end = rest.find('<').unwrap_or(rest.len());
-                if end == 0 || rest[..end].contains(['>', '&']) {
-                    return false;
-                }
-                rest = &rest[end..];
-                continue;
-            };
-            rest = &rest[tag.len()..];
-        }
-        true
-    };
-    if html.trim_start().starts_with("<!--") && html.trim_end().ends_with("-->") {
+    let text = html.trim();
+    if text.starts_with("<!--") && text.ends_with("-->") {
         Event::Text(CowStr::Borrowed(""))
-    } else if is_details(&html) {
+    } else if is_details(text) {
         Event::Html(html)
     } else {
         Event::Text(html)
     }
+}
+
+/// Whether HTML consists only of the tags that are kept, and plain text between them.
+fn is_details(html: &str) -> bool {
+    let mut rest = html;
+    while !rest.is_empty() {
+        let tag = DETAILS_TAGS.iter().find(|tag| rest.starts_with(**tag));
+        let end = tag.map_or_else(|| rest.find('<').unwrap_or(rest.len()), |tag| tag.len());
+        if end == 0 || (tag.is_none() && rest[..end].contains(['>', '&'])) {
+            return false;
+        }
+        rest = &rest[end..];
+    }
+    true
 }
 
 /// The target of a link, or none if the link is removed.

@@ -3,7 +3,7 @@
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
-use super::{PlotError, ROWS_MAX, Selection, direction, footer, of_one_setting};
+use super::{PlotError, Plots, ROWS_MAX, Result, direction, footer};
 use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
 use netdyno_lab_manifest::{Metric, Source, Workload};
 
@@ -22,126 +22,104 @@ const NAMES_MOST: f64 = 0.42;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
     /// Name of the metric and direction of improvement.
-    pub title: String,
+    pub(crate) title: String,
     /// Roles that bars are split by. May be empty.
-    pub parts: Vec<String>,
+    parts: Vec<String>,
     /// One bar per contender.
-    pub rows: Vec<Bar>,
+    pub(crate) rows: Vec<Bar>,
     /// Value of a reference line.
-    pub line: Option<f64>,
+    line: Option<f64>,
 }
 
-/// The bar of a contender.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bar {
-    /// Label of the contender.
-    pub label: String,
-    /// Value, if measured.
-    pub value: Option<f64>,
+pub(crate) struct Bar {
+    pub(crate) label: String,
+    value: Option<f64>,
     /// Value with unit, or "not measured".
-    pub text: String,
+    pub(crate) text: String,
     /// Parts of the value, by role.
-    pub parts: Vec<f64>,
+    parts: Vec<f64>,
     /// Ends of the interval.
-    pub range: Option<(f64, f64)>,
-    /// Whether it is the ceiling.
-    pub bound: bool,
+    range: Option<(f64, f64)>,
+    is_ceiling: bool,
 }
 
 /// Metrics of resource costs: CPU time, memory, wire traffic.
-pub fn costs(workload: &Workload) -> impl Iterator<Item = &Metric> {
+pub(crate) fn costs(workload: &Workload) -> impl Iterator<Item = &Metric> {
     let is_cost = |m: &&Metric| {
+        use Source::{CpuPer, Meter, MeterGrowth, MeterPer, Wire, WirePer};
         matches!(
             m.from,
-            Source::CpuPer { .. }
-                | Source::MeterPer { .. }
-                | Source::Meter { .. }
-                | Source::MeterGrowth { .. }
-                | Source::Wire { .. }
-                | Source::WirePer { .. }
+            CpuPer { .. }
+                | MeterPer { .. }
+                | Meter { .. }
+                | MeterGrowth { .. }
+                | Wire { .. }
+                | WirePer { .. }
         )
     };
     workload.metrics.iter().filter(is_cost)
 }
 
-/// A panel for each cost metric with a value above 0.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn cost(report: &Report, workload: &Workload, selection: &Selection) -> Result<Vec<Bars>, PlotError> {
-    let mut panels = Vec::new();
-    for metric in costs(workload) {
-        match bars(report, workload, &metric.name, selection) {
-            Ok(panel) => panels.push(panel),
-            Err(PlotError::Empty) => {}
-            Err(error) => return Err(error),
+impl Plots<'_> {
+    /// A panel for each cost metric with a value above 0.
+    pub fn cost(&self) -> Result<Vec<Bars>> {
+        let panels = costs(self.workload).map(|metric| self.bars(&metric.name));
+        let panels: Vec<Bars> =
+            panels.filter(|panel| !matches!(panel, Err(PlotError::Empty))).collect::<Result<_>>()?;
+        if panels.is_empty() { Err(PlotError::Empty) } else { Ok(panels) }
+    }
+
+    /// The panel of a metric.
+    pub fn bars(&self, metric: &str) -> Result<Bars> {
+        let metric = self.workload.metric(metric)?;
+        let cells = self.of_one_setting()?;
+        let figures: Vec<(&Cell, &MetricValue)> =
+            cells.iter().filter_map(|c| Some((*c, c.metrics.get(&metric.name)?))).collect();
+        // If all values are 0, no bar has a length.
+        if !figures.iter().any(|(_, m)| m.value.is_some_and(|v| v > 0.0)) {
+            return Err(PlotError::Empty);
         }
+        let all_have_parts = figures.iter().all(|(_, m)| m.value.is_none() || m.per_role.len() > 1);
+        let roles: Vec<String> = self.report.run.roles.iter().filter(|_| all_have_parts).cloned().collect();
+        let row = |(cell, m): &(&Cell, &MetricValue)| Bar {
+            label: cell.label.clone(),
+            value: m.value,
+            text: cell.value_text(&metric.name),
+            parts: roles.iter().map(|r| m.per_role.get(r).copied().unwrap_or(0.0)).collect(),
+            range: None,
+            is_ceiling: cell.ceiling,
+        };
+        let title = format!("{}, {}", metric.label, direction(metric));
+        finish(Bars { title, rows: figures.iter().map(row).collect(), parts: roles, line: None })
     }
-    if panels.is_empty() { Err(PlotError::Empty) } else { Ok(panels) }
-}
 
-/// The panel of a metric.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn bars(
-    report: &Report,
-    workload: &Workload,
-    metric: &str,
-    selection: &Selection,
-) -> Result<Bars, PlotError> {
-    let metric = workload.metric(metric)?;
-    let cells = of_one_setting(report, workload, selection)?;
-    let figures: Vec<(&Cell, &MetricValue)> =
-        cells.iter().filter_map(|c| Some((*c, c.metrics.get(&metric.name)?))).collect();
-    // If all values are 0, no bar has a length.
-    if !figures.iter().any(|(_, m)| m.value.is_some_and(|v| v > 0.0)) {
-        return Err(PlotError::Empty);
+    /// Shares of the ceiling in the primary metric.
+    pub fn shares(&self) -> Result<Bars> {
+        let metric = self.workload.metric(&self.report.run.primary)?;
+        let row = |cell: &Cell| {
+            let m = cell.metrics.get(&metric.name)?;
+            let share = 100.0 * m.of_ceiling?;
+            let range = m.of_ceiling_low.zip(m.of_ceiling_high).map(|(a, b)| (100.0 * a, 100.0 * b));
+            let (label, text) = (cell.label.clone(), format!("{share:.1} %"));
+            Some(Bar { label, value: Some(share), text, parts: Vec::new(), range, is_ceiling: false })
+        };
+        let cells = self.of_one_setting()?.into_iter().filter(|c| !c.ceiling);
+        let title = format!("{}, share of the ceiling", metric.label);
+        finish(Bars { title, rows: cells.filter_map(row).collect(), parts: Vec::new(), line: Some(100.0) })
     }
-    let all_have_parts = figures.iter().all(|(_, m)| m.value.is_none() || m.per_role.len() > 1);
-    let roles: Vec<String> = report.run.roles.iter().filter(|_| all_have_parts).cloned().collect();
-    let row = |(cell, m): &(&Cell, &MetricValue)| Bar {
-        label: cell.label.clone(),
-        value: m.value,
-        text: cell.value_text(&metric.name),
-        parts: roles.iter().map(|r| m.per_role.get(r).copied().unwrap_or(0.0)).collect(),
-        range: None,
-        bound: cell.ceiling,
-    };
-    let title = format!("{}, {}", metric.label, direction(metric));
-    finish(Bars { title, rows: figures.iter().map(row).collect(), parts: roles, line: None })
 }
 
-/// Shares of the ceiling in the primary metric.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn shares(report: &Report, workload: &Workload, selection: &Selection) -> Result<Bars, PlotError> {
-    let metric = workload.metric(&report.run.primary)?;
-    let cells = of_one_setting(report, workload, selection)?;
-    let row = |cell: &&Cell| {
-        let m = cell.metrics.get(&metric.name)?;
-        let share = 100.0 * m.of_ceiling?;
-        let range = m.of_ceiling_low.zip(m.of_ceiling_high).map(|(a, b)| (100.0 * a, 100.0 * b));
-        let text = format!("{share:.1} %");
-        let (label, value) = (cell.label.clone(), Some(share));
-        Some(Bar { label, value, text, parts: Vec::new(), range, bound: false })
-    };
-    let rows: Vec<Bar> = cells.iter().filter(|c| !c.ceiling).filter_map(row).collect();
-    let title = format!("{}, share of the ceiling", metric.label);
-    finish(Bars { title, rows, parts: Vec::new(), line: Some(100.0) })
-}
-
-fn finish(bars: Bars) -> Result<Bars, PlotError> {
+fn finish(bars: Bars) -> Result<Bars> {
     match bars.rows.len() {
         0 => Err(PlotError::Empty),
+        // One row may be the ceiling.
         n if n > ROWS_MAX + 1 => Err(PlotError::TooMany(n, ROWS_MAX)),
         _ => Ok(bars),
     }
 }
 
 /// Draws panels, in two columns if the width allows.
-#[must_use]
 pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
     let two = width >= TWO_COLUMNS_LEAST && panels.len() > 1;
     let pad = if width >= TWO_COLUMNS_LEAST { 16.0 } else { 0.0 };
@@ -196,7 +174,7 @@ fn panel(bars: &Bars, width: f64) -> Canvas {
     let at = |value: f64| left + (value / most).clamp(0.0, 1.0) * (right - left);
     for (i, row) in bars.rows.iter().enumerate() {
         let y = head(bars) - 4.0 + ROW * i as f64;
-        let class = if row.bound { "bound" } else { "word" };
+        let class = if row.is_ceiling { "bound" } else { "word" };
         canvas.text(class, 0.0, y + 10.0, &fitted(&row.label, left - 4.0, LETTER));
         canvas.rect("track", (left, y), (right - left, BAR));
         canvas.text("end", width, y + 10.0, &row.text);

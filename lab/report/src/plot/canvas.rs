@@ -34,7 +34,6 @@ pub struct Picture {
 
 impl Picture {
     /// The drawing as an element of a page that has the colours and [`ink::CHART_CSS`].
-    #[must_use]
     pub fn inline(&self) -> String {
         let (width, height) = (px(self.width), px(self.height));
         format!(
@@ -45,7 +44,6 @@ impl Picture {
     }
 
     /// A standalone SVG file that follows the viewer's colour scheme.
-    #[must_use]
     pub fn file(&self) -> String {
         let mut frame = Canvas::default();
         frame.text("title", PAD, 2.0 * PAD, &fitted(&self.title, self.width - 2.0 * PAD, TITLE_LETTER));

@@ -39,7 +39,6 @@ impl Field {
 }
 
 /// Draws a plot with the given width.
-#[must_use]
 pub fn lines_svg(plot: &Plot, width: f64) -> Picture {
     let is_wide = width >= WIDE_MIN;
     let (first, last) = (plot.x_ticks.first().map_or(0.0, |t| t.0), plot.x_ticks.last().map_or(1.0, |t| t.0));

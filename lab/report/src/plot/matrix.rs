@@ -2,11 +2,11 @@
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::HEAT_STEPS;
-use super::{PlotError, ROWS_MAX, Selection, check_parameters, chosen, direction, footer};
+use super::{PlotError, Plots, ROWS_MAX, Result, check_count, check_parameters, direction, footer};
 use crate::table;
-use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::{Cell, Report};
-use netdyno_lab_manifest::{Better, Workload};
+use netdyno_lab_analysis::distinct;
+use netdyno_lab_analysis::report::{Cell, format};
+use netdyno_lab_manifest::Better;
 use netdyno_lab_store::CellStatus;
 
 const ROW: f64 = 34.0;
@@ -21,98 +21,78 @@ const HEADS_MOST: f64 = 120.0;
 /// Data of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    /// Headline.
-    pub title: String,
-    /// Conditions of the run.
-    pub subtitle: String,
+    pub(crate) title: String,
+    subtitle: String,
     /// Unit of the values.
-    pub unit: String,
+    pub(crate) unit: String,
     /// Roles of the rows and of the columns.
-    pub roles: [String; 2],
+    pub(crate) roles: [String; 2],
     /// Contenders of the rows.
-    pub rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     /// Contenders of the columns.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// Squares by row and column. A square is none if the pair is not part of the run.
-    pub squares: Vec<Vec<Option<Square>>>,
-    /// Machine and run.
-    pub footer: Vec<String>,
+    pub(crate) squares: Vec<Vec<Option<Square>>>,
+    footer: Vec<String>,
 }
 
 /// The square of a pair.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Square {
+pub(crate) struct Square {
     /// Value in the unit of the matrix, or the status of the cell.
-    pub text: String,
+    pub(crate) text: String,
     /// Colour from 0, the worst, to [`HEAT_STEPS`] - 1; none without a value.
-    pub step: Option<usize>,
+    pub(crate) step: Option<usize>,
 }
 
-/// Builds the matrix of a metric.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn matrix(
-    report: &Report,
-    workload: &Workload,
-    metric: &str,
-    selection: &Selection,
-) -> Result<Matrix, PlotError> {
-    let metric = workload.metric(metric)?;
-    let mut cells = chosen(report, workload, selection)?;
-    cells.retain(|c| !c.ceiling);
-    check_parameters(&cells, None)?;
-    let varying = |role: &&String| !report.run.partners.contains_key(*role);
-    let roles: Vec<&String> = report.run.roles.iter().filter(varying).collect();
-    let [down, across] = roles[..] else { return Err(PlotError::NoMatrix) };
-    let names = |role: &String| {
-        let mut names: Vec<String> = Vec::new();
-        for name in cells.iter().filter_map(|c| c.roles.get(role)) {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
+impl Plots<'_> {
+    /// The matrix of a metric.
+    pub fn matrix(&self, metric: &str) -> Result<Matrix> {
+        let (report, metric) = (self.report, self.workload.metric(metric)?);
+        let mut cells = self.chosen()?;
+        cells.retain(|c| !c.ceiling);
+        check_parameters(&cells, None)?;
+        let varying = |role: &&String| !report.run.partners.contains_key(*role);
+        let roles: Vec<&String> = report.run.roles.iter().filter(varying).collect();
+        let [down, across] = roles[..] else { return Err(PlotError::NoMatrix) };
+        let [rows, columns] =
+            [down, across].map(|role| distinct(cells.iter().filter_map(|c| c.roles.get(role).cloned())));
+        if rows.len() < 2 || columns.len() < 2 || !cells.iter().any(|c| c.contender.is_none()) {
+            return Err(PlotError::NoMatrix);
         }
-        names
-    };
-    let (rows, columns) = (names(down), names(across));
-    if rows.len() < 2 || columns.len() < 2 || !cells.iter().any(|c| c.contender.is_none()) {
-        return Err(PlotError::NoMatrix);
-    }
-    if rows.len().max(columns.len()) > ROWS_MAX {
-        return Err(PlotError::TooMany(rows.len().max(columns.len()), ROWS_MAX));
-    }
-    let value = |c: &Cell| c.value(&metric.name).filter(|v| c.status == CellStatus::Ok && *v > 0.0);
-    let values = cells.iter().filter_map(|c| value(c));
-    let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
-    if high <= 0.0 {
-        return Err(PlotError::Empty);
-    }
-    // All values use the unit prefix of the geometric mean of the extremes.
-    let middle = (low * high).sqrt();
-    let square = |row: &String, column: &String| {
-        let cell =
-            cells.iter().find(|c| c.roles.get(down) == Some(row) && c.roles.get(across) == Some(column))?;
-        Some(match value(cell) {
-            Some(v) => Square {
-                text: format::parts(&[v], &metric.unit, middle),
-                step: Some(step(v, (low, high), metric.better)),
-            },
-            None if cell.status == CellStatus::Ok => Square { text: "none".to_owned(), step: None },
-            None => Square { text: table::status(cell.status).to_owned(), step: None },
+        check_count(rows.len().max(columns.len()), ROWS_MAX)?;
+        let value = |c: &Cell| c.value(&metric.name).filter(|v| c.status == CellStatus::Ok && *v > 0.0);
+        let values = cells.iter().filter_map(|c| value(c));
+        let (low, high) = values.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
+        if high <= 0.0 {
+            return Err(PlotError::Empty);
+        }
+        // All values use the unit prefix of the geometric mean of the extremes.
+        let middle = (low * high).sqrt();
+        let square = |row: &String, column: &String| {
+            let is_pair = |c: &&&Cell| c.roles.get(down) == Some(row) && c.roles.get(across) == Some(column);
+            let cell = cells.iter().find(is_pair)?;
+            let step = value(cell).map(|v| step(v, (low, high), metric.better));
+            let text = match value(cell) {
+                Some(v) => format::parts(&[v], &metric.unit, middle),
+                None if cell.status == CellStatus::Ok => "none".to_owned(),
+                None => table::status(cell.status).to_owned(),
+            };
+            Some(Square { text, step })
+        };
+        let squares = rows.iter().map(|r| columns.iter().map(|c| square(r, c)).collect()).collect();
+        let unit = format::value(middle, &metric.unit);
+        Ok(Matrix {
+            title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
+            subtitle: report.run.headline.clone(),
+            unit: unit.split_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned()),
+            roles: [down.clone(), across.clone()],
+            rows,
+            columns,
+            squares,
+            footer: footer(report),
         })
-    };
-    let squares = rows.iter().map(|r| columns.iter().map(|c| square(r, c)).collect()).collect();
-    let unit = format::value(middle, &metric.unit);
-    Ok(Matrix {
-        title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
-        subtitle: report.run.headline.clone(),
-        unit: unit.split_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned()),
-        roles: [down.clone(), across.clone()],
-        rows,
-        columns,
-        squares,
-        footer: footer(report),
-    })
+    }
 }
 
 /// Colour of a value, by its logarithmic distance from the best.
@@ -126,7 +106,6 @@ fn step(value: f64, (low, high): (f64, f64), better: Better) -> usize {
 }
 
 /// Draws a matrix with the given width, or wider if its columns require it.
-#[must_use]
 pub fn matrix_svg(matrix: &Matrix, width: f64) -> Picture {
     let letters = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0) as f64;
     let left = (LETTER * letters(&matrix.rows) + 12.0).min(NAMES_MOST);
@@ -145,13 +124,11 @@ pub fn matrix_svg(matrix: &Matrix, width: f64) -> Picture {
         let y = head + ROW * i as f64;
         canvas.text("word", 0.0, y + 22.0, &fitted(name, left - 8.0, LETTER));
         for (j, square) in squares.iter().enumerate() {
+            let Some(Square { text, step }) = square else { continue };
             let x = left + column * j as f64;
-            let (class, ink, text) = match square {
-                Some(Square { step: Some(step), text }) => {
-                    (format!("h{step}"), format!("i{step}"), text.as_str())
-                }
-                Some(Square { text, .. }) => ("none".to_owned(), "tiny".to_owned(), text.as_str()),
-                None => continue,
+            let [class, ink] = match step {
+                Some(step) => [format!("h{step}"), format!("i{step}")],
+                None => ["none", "tiny"].map(str::to_owned),
             };
             canvas.rect(&class, (x + 1.0, y + 1.0), (column - 2.0, ROW - 2.0));
             canvas.text(&format!("middle {ink}"), x + column / 2.0, y + 21.5, text);

@@ -10,87 +10,88 @@ mod matrix;
 mod png;
 mod ranking;
 mod ranking_svg;
-pub mod ratio_chart;
+pub(crate) mod ratio_chart;
 mod scale;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::table;
+use netdyno_lab_analysis::distinct;
 use netdyno_lab_analysis::report::{Cell, CurvePoint, Report};
 use netdyno_lab_manifest::{Better, ManifestError, Metric, ParamSpec, Source, Workload};
 use netdyno_lab_store::CellStatus;
 
-pub use bars::{Bar, Bars, bars, bars_svg, cost, costs, shares};
+pub(crate) use bars::costs;
+pub use bars::{Bars, bars_svg};
 pub use canvas::Picture;
 pub(crate) use canvas::escaped;
 pub use lines_svg::lines_svg;
-pub use matrix::{Matrix, Square, matrix, matrix_svg};
+pub(crate) use matrix::Square;
+pub use matrix::{Matrix, matrix_svg};
 #[cfg(feature = "png")]
 pub use png::png;
-pub use ranking::{Kind, Ranking, RankingRow, ranking};
+pub use ranking::Ranking;
+pub(crate) use ranking::{Kind, RankingRow, bounds};
 pub use ranking_svg::ranking_svg;
 
 /// Default width of plots, in px.
 pub const WIDTH: f64 = 880.0;
 /// Maximum number of lines, limited by the space for their names.
-pub const SERIES_MAX: usize = 24;
+const SERIES_MAX: usize = 24;
 /// Maximum number of rows.
-pub const ROWS_MAX: usize = 64;
+const ROWS_MAX: usize = 64;
 
-/// Cells to plot.
-#[derive(Debug, Clone, Default)]
-pub struct Selection {
-    /// Required parameter values, as on the command line.
+/// The plots of a run.
+#[derive(Debug, Clone)]
+pub struct Plots<'a> {
+    /// Its report.
+    pub report: &'a Report,
+    /// Its workload.
+    pub workload: &'a Workload,
+    /// Required parameter values of the plotted cells, as on the command line.
     pub only: Vec<(String, String)>,
-    /// Contenders. Empty means all.
+    /// Plotted contenders. Empty means all.
     pub contenders: Vec<String>,
 }
+
+type Result<T> = std::result::Result<T, PlotError>;
 
 /// Data of a line plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Headline.
-    pub title: String,
-    /// Conditions of the run.
-    pub subtitle: String,
-    /// Label of the x axis.
-    pub x_label: String,
+    pub(crate) title: String,
+    pub(crate) subtitle: String,
+    pub(crate) x_label: String,
     /// Ticks of the x axis: position and label.
-    pub x_ticks: Vec<(f64, String)>,
-    /// Label of the y axis.
-    pub y_label: String,
+    pub(crate) x_ticks: Vec<(f64, String)>,
+    pub(crate) y_label: String,
     /// Unit of the y values.
-    pub unit: String,
+    pub(crate) unit: String,
     /// One series per contender.
-    pub series: Vec<Series>,
+    pub(crate) series: Vec<Series>,
     /// Legend, machine, run and date.
-    pub footer: Vec<String>,
+    pub(crate) footer: Vec<String>,
 }
 
 /// The points of one contender, by ascending x.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Label of the contender.
-    pub name: String,
-    /// The points.
-    pub points: Vec<Point>,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<Point>,
     /// Whether points have markers in addition to the line.
-    pub marked: bool,
+    pub(crate) marked: bool,
 }
 
-/// One point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
-    /// Position on the x axis.
-    pub x: f64,
-    /// The value.
-    pub y: f64,
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
     /// Minimum and maximum of the trials.
-    pub range: (f64, f64),
+    pub(crate) range: (f64, f64),
     /// Whether the requested load was achieved. If not, the point is hollow.
-    pub held: bool,
+    pub(crate) held: bool,
 }
 
 /// A plot cannot be made from the selection.
@@ -132,128 +133,159 @@ pub enum PlotError {
     },
 }
 
-/// A metric against a parameter, one line per contender.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn against(
-    report: &Report,
-    workload: &Workload,
-    x: &str,
-    y: &str,
-    selection: &Selection,
-) -> Result<Plot, PlotError> {
-    let spec = workload.param(x)?;
-    let metric = workload.metric(y)?;
-    let cells = selected(report, workload, selection)?;
-    check_parameters(&cells, Some(x))?;
-    let mut places: Vec<&Value> = Vec::new();
-    for value in cells.iter().filter_map(|c| c.params.get(x)) {
-        if !places.contains(&value) {
-            places.push(value);
+impl<'a> Plots<'a> {
+    /// A metric against a parameter, one line per contender.
+    pub fn against(&self, x: &str, y: &str) -> Result<Plot> {
+        let spec = self.workload.param(x)?;
+        let metric = self.workload.metric(y)?;
+        let cells = self.selected()?;
+        check_parameters(&cells, Some(x))?;
+        let mut places = distinct(cells.iter().filter_map(|c| c.params.get(x)));
+        places.sort_by(|a, b| rank(spec, a).total_cmp(&rank(spec, b)));
+        let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+        for cell in &cells {
+            let place = places.iter().position(|p| Some(*p) == cell.params.get(x));
+            let Some((place, figure)) = place.zip(cell.metrics.get(y)) else { continue };
+            let Some(y) = figure.value.filter(|v| *v > 0.0) else { continue };
+            let (x, points) = (place as f64, series.entry(&cell.label).or_default());
+            if points.iter().any(|p| p.x == x) {
+                return Err(PlotError::Twice);
+            }
+            points.push(Point { x, y, range: figure.range_with(y), held: is_load_held(cell) });
         }
+        let unit = spec.unit.as_ref().filter(|u| *u != x).map_or(String::new(), |u| format!(" ({u})"));
+        let legend = "Point: median of the trials; bar: minimum to maximum; hollow: the requested load was not achieved.";
+        finish(Plot {
+            title: self.title(&format!("{}, {}", metric.label, direction(metric))),
+            subtitle: self.report.run.headline.clone(),
+            x_label: format!("{x}{unit}"),
+            x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, tick_label(spec, v))).collect(),
+            y_label: metric.label.clone(),
+            unit: metric.unit.clone(),
+            series: series_by_name(series, true),
+            footer: [legend.to_owned()].into_iter().chain(footer(self.report)).collect(),
+        })
     }
-    places.sort_by(|a, b| rank(spec, a).total_cmp(&rank(spec, b)));
-    let place = |cell: &Cell| places.iter().position(|p| Some(*p) == cell.params.get(x));
-    let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
-    for cell in &cells {
-        let Some((i, figure)) = place(cell).zip(cell.metrics.get(y)) else { continue };
-        let Some(value) = figure.value.filter(|v| *v > 0.0) else { continue };
-        let range = figure.range_with(value);
-        let points = series.entry(&cell.label).or_default();
-        let x = i as f64;
-        if points.iter().any(|p| p.x == x) {
-            return Err(PlotError::Twice);
-        }
-        points.push(Point { x, y: value, range, held: is_load_held(cell) });
-    }
-    let unit = spec.unit.as_ref().filter(|u| *u != x).map_or(String::new(), |u| format!(" ({u})"));
-    let mut lines = vec![
-        "Point: median of the trials; bar: minimum to maximum; hollow: the requested load was not achieved."
-            .to_owned(),
-    ];
-    lines.extend(footer(report));
-    finish(Plot {
-        title: title(report, &format!("{}, {}", metric.label, direction(metric)), selection),
-        subtitle: report.run.headline.clone(),
-        x_label: format!("{x}{unit}"),
-        x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, tick_label(spec, v))).collect(),
-        y_label: metric.label.clone(),
-        unit: metric.unit.clone(),
-        series: series_by_name(series, true),
-        footer: lines,
-    })
-}
 
-/// Latency curves: one line per contender over the quantiles, with nines on the x axis.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn curves(
-    report: &Report,
-    workload: &Workload,
-    name: &str,
-    selection: &Selection,
-) -> Result<Plot, PlotError> {
-    let cells = selected(report, workload, selection)?;
-    check_parameters(&cells, None)?;
-    let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
-    for cell in &cells {
-        let points = curve(cell.curves.get(name).map_or(&[], Vec::as_slice), is_load_held(cell));
-        if !points.is_empty() && series.insert(&cell.label, points).is_some() {
-            return Err(PlotError::Twice);
+    /// Latency curves: one line per contender over the quantiles, with nines on the x axis.
+    pub fn curves(&self, name: &str) -> Result<Plot> {
+        const TICKS: [&str; 6] = ["0", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %"];
+        let cells = self.selected()?;
+        check_parameters(&cells, None)?;
+        let mut series: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+        for cell in &cells {
+            let points = curve(cell.curves.get(name).map_or(&[], Vec::as_slice), is_load_held(cell));
+            if !points.is_empty() && series.insert(&cell.label, points).is_some() {
+                return Err(PlotError::Twice);
+            }
+        }
+        if series.is_empty() {
+            let known: BTreeSet<&str> =
+                cells.iter().flat_map(|c| c.curves.keys()).map(String::as_str).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(PlotError::NoCurve { wanted: name.to_owned(), known });
+        }
+        let reads = |metric: &&Metric| histogram_of(metric).as_deref() == Some(name);
+        let unit = self.workload.metrics.iter().find(reads).map_or("1", |m| &m.unit);
+        let most = series.values().flatten().map(|p| p.x).fold(1.0, f64::max).ceil() as usize;
+        finish(Plot {
+            title: self.title(&format!("{name}, lower is better")),
+            subtitle: self.report.run.headline.clone(),
+            x_label: "quantile".to_owned(),
+            x_ticks: TICKS
+                .iter()
+                .enumerate()
+                .take(most + 1)
+                .map(|(x, t)| (x as f64, (*t).to_owned()))
+                .collect(),
+            y_label: name.to_owned(),
+            unit: unit.to_owned(),
+            series: series_by_name(series, false),
+            footer: footer(self.report),
+        })
+    }
+
+    /// Default parameter of the x axis: the only one that cells differ in.
+    pub fn axis(&self) -> Result<String> {
+        match &differing(&self.selected()?)[..] {
+            [name] => Ok(name.clone()),
+            [] => Err(PlotError::NoAxis("no parameter".to_owned())),
+            several => Err(PlotError::NoAxis(several.join(" and "))),
         }
     }
-    if series.is_empty() {
-        let mut known: Vec<&str> = cells.iter().flat_map(|c| c.curves.keys()).map(String::as_str).collect();
-        known.sort_unstable();
-        known.dedup();
-        return Err(PlotError::NoCurve { wanted: name.to_owned(), known: known.join(", ") });
+
+    /// Default curve: that of the primary metric, else that of the first metric with a curve.
+    pub fn main_curve(&self) -> Result<String> {
+        let known = |name: &String| self.report.cells.iter().any(|c| c.curves.contains_key(name));
+        let metrics = self.workload.primary().into_iter().chain(&self.workload.metrics);
+        let any = || self.report.cells.iter().flat_map(|c| c.curves.keys()).next().cloned();
+        metrics.filter_map(histogram_of).find(known).or_else(any).ok_or(PlotError::NoCurves)
     }
-    let ticks =
-        [(0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")];
-    let most = series.values().flatten().map(|p| p.x).fold(1.0, f64::max).ceil();
-    finish(Plot {
-        title: title(report, &format!("{name}, lower is better"), selection),
-        subtitle: report.run.headline.clone(),
-        x_label: "quantile".to_owned(),
-        x_ticks: ticks.iter().filter(|t| t.0 <= most).map(|(x, text)| (*x, (*text).to_owned())).collect(),
-        y_label: name.to_owned(),
-        unit: unit_of_histogram(workload, name),
-        series: series_by_name(series, false),
-        footer: footer(report),
-    })
+
+    /// Workload, content and selection: `rtt: latency p50, transport=udp`.
+    fn title(&self, content: &str) -> String {
+        let chosen: String = self.only.iter().map(|(name, value)| format!(", {name}={value}")).collect();
+        format!("{}: {content}{chosen}", self.report.run.workload)
+    }
+
+    /// The selected cells, measured or not.
+    fn chosen(&self) -> Result<Vec<&'a Cell>> {
+        let mut wanted = Vec::new();
+        for (name, text) in &self.only {
+            wanted.push((name, serde_json::json!(self.workload.parse_param(name, text)?)));
+        }
+        let labels = || self.report.cells.iter().map(|c| &c.label);
+        if let Some(name) = self.contenders.iter().find(|name| !labels().any(|label| label == *name)) {
+            return Err(ManifestError::unknown("contender of this run", name, labels()).into());
+        }
+        let fits = |c: &&Cell| {
+            wanted.iter().all(|(name, value)| c.params.get(*name) == Some(value))
+                && (self.contenders.is_empty() || self.contenders.contains(&c.label))
+        };
+        let cells: Vec<&Cell> = self.report.cells.iter().filter(fits).collect();
+        if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
+    }
+
+    /// The selected cells that were measured.
+    fn selected(&self) -> Result<Vec<&'a Cell>> {
+        let mut cells = self.chosen()?;
+        cells.retain(|c| c.status == CellStatus::Ok);
+        if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
+    }
+
+    /// The selected cells that were measured, with equal parameters, best first.
+    fn of_one_setting(&self) -> Result<Vec<&'a Cell>> {
+        let mut cells = self.selected()?;
+        check_parameters(&cells, None)?;
+        if distinct(cells.iter().map(|c| &c.label)).len() < cells.len() {
+            return Err(PlotError::Twice);
+        }
+        if let Some(primary) = self.workload.primary() {
+            table::sort(&mut cells, primary);
+        }
+        Ok(cells)
+    }
 }
 
 /// The points of a curve. The maximum has no finite number of nines: it is drawn at the last finite position.
 fn curve(points: &[CurvePoint], held: bool) -> Vec<Point> {
-    let mut last = 0.0;
-    let mut place = |quantile: f64| {
-        if quantile < 1.0 {
-            last = nines(quantile);
-        }
-        last
-    };
+    let mut x = 0.0;
     let point = |p: &CurvePoint| {
+        if p.quantile < 1.0 {
+            x = nines(p.quantile);
+        }
         let y = p.value as f64;
-        Point { x: place(p.quantile), y, range: (y, y), held }
+        Point { x, y, range: (y, y), held }
     };
     points.iter().filter(|p| p.value > 0).map(point).collect()
 }
 
-/// Unit of the metric that reads a histogram; "1" if there is none.
-fn unit_of_histogram(workload: &Workload, name: &str) -> String {
-    let reads = |metric: &&Metric| match &metric.from {
-        Source::HistogramQuantile { role, histogram, .. } => format!("{role}.{histogram}") == name,
-        _ => false,
-    };
-    workload.metrics.iter().find(reads).map_or("1".to_owned(), |m| m.unit.clone())
-}
-
-/// Workload, content and selection: `rtt: latency p50, transport=udp`.
-fn title(report: &Report, content: &str, selection: &Selection) -> String {
-    let chosen = selection.only.iter().map(|(name, value)| format!(", {name}={value}"));
-    format!("{}: {content}{}", report.run.workload, chosen.collect::<String>())
+/// Name of the curve of the histogram that a metric reads.
+fn histogram_of(metric: &Metric) -> Option<String> {
+    match &metric.from {
+        Source::HistogramQuantile { role, histogram, .. } => Some(format!("{role}.{histogram}")),
+        _ => None,
+    }
 }
 
 /// Machine, run, date and version.
@@ -267,11 +299,16 @@ fn is_load_held(cell: &Cell) -> bool {
     !cell.load.is_some_and(|load| load.is_missed())
 }
 
-fn finish(plot: Plot) -> Result<Plot, PlotError> {
-    match plot.series.len() {
+fn finish(plot: Plot) -> Result<Plot> {
+    check_count(plot.series.len(), SERIES_MAX)?;
+    Ok(plot)
+}
+
+fn check_count(count: usize, most: usize) -> Result<()> {
+    match count {
         0 => Err(PlotError::Empty),
-        n if n > SERIES_MAX => Err(PlotError::TooMany(n, SERIES_MAX)),
-        _ => Ok(plot),
+        n if n > most => Err(PlotError::TooMany(n, most)),
+        _ => Ok(()),
     }
 }
 
@@ -291,89 +328,8 @@ fn direction(metric: &Metric) -> &'static str {
     }
 }
 
-/// Default parameter of the x axis: the only one that cells differ in.
-///
-/// # Errors
-/// [`PlotError`], if there is not exactly one.
-pub fn axis(report: &Report, workload: &Workload, selection: &Selection) -> Result<String, PlotError> {
-    let cells = selected(report, workload, selection)?;
-    match &differing(&cells)[..] {
-        [name] => Ok(name.clone()),
-        [] => Err(PlotError::NoAxis("no parameter".to_owned())),
-        several => Err(PlotError::NoAxis(several.join(" and "))),
-    }
-}
-
-/// Default curve: that of the primary metric, else that of the first metric with a curve.
-///
-/// # Errors
-/// [`PlotError::NoCurves`].
-pub fn main_curve(report: &Report, workload: &Workload) -> Result<String, PlotError> {
-    let known = |name: &String| report.cells.iter().any(|c| c.curves.contains_key(name));
-    let read = |metric: &Metric| match &metric.from {
-        Source::HistogramQuantile { role, histogram, .. } => Some(format!("{role}.{histogram}")),
-        _ => None,
-    };
-    let first = workload.primary().into_iter().chain(&workload.metrics).filter_map(read).find(known);
-    let any = || report.cells.iter().flat_map(|c| c.curves.keys()).next().cloned();
-    first.or_else(any).ok_or(PlotError::NoCurves)
-}
-
-/// The measured cells of a selection.
-fn selected<'a>(
-    report: &'a Report,
-    workload: &Workload,
-    selection: &Selection,
-) -> Result<Vec<&'a Cell>, PlotError> {
-    let mut cells = chosen(report, workload, selection)?;
-    cells.retain(|c| c.status == CellStatus::Ok);
-    if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
-}
-
-/// The measured cells of a selection with equal parameters, best first.
-fn of_one_setting<'a>(
-    report: &'a Report,
-    workload: &Workload,
-    selection: &Selection,
-) -> Result<Vec<&'a Cell>, PlotError> {
-    let mut cells = selected(report, workload, selection)?;
-    check_parameters(&cells, None)?;
-    let is_repeated = |(i, cell): (usize, &&Cell)| cells[..i].iter().any(|c| c.label == cell.label);
-    if cells.iter().enumerate().any(is_repeated) {
-        return Err(PlotError::Twice);
-    }
-    if let Some(primary) = workload.primary() {
-        table::sort(&mut cells, primary);
-    }
-    Ok(cells)
-}
-
-/// The cells of a selection, measured or not.
-fn chosen<'a>(
-    report: &'a Report,
-    workload: &Workload,
-    selection: &Selection,
-) -> Result<Vec<&'a Cell>, PlotError> {
-    let mut wanted = Vec::new();
-    for (name, text) in &selection.only {
-        wanted.push((name, serde_json::json!(workload.parse_param(name, text)?)));
-    }
-    for name in &selection.contenders {
-        if !report.cells.iter().any(|c| c.label == *name) {
-            let known = report.cells.iter().map(|c| &c.label);
-            return Err(ManifestError::unknown("contender of this run", name, known).into());
-        }
-    }
-    let fits = |c: &&Cell| {
-        wanted.iter().all(|(name, value)| c.params.get(*name) == Some(value))
-            && (selection.contenders.is_empty() || selection.contenders.contains(&c.label))
-    };
-    let cells: Vec<&Cell> = report.cells.iter().filter(fits).collect();
-    if cells.is_empty() { Err(PlotError::Empty) } else { Ok(cells) }
-}
-
 /// Checks that cells differ only in `x` and in the duration of measurement.
-fn check_parameters(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
+fn check_parameters(cells: &[&Cell], x: Option<&str>) -> Result<()> {
     if cells.is_empty() {
         return Err(PlotError::Empty);
     }
@@ -382,7 +338,7 @@ fn check_parameters(cells: &[&Cell], x: Option<&str>) -> Result<(), PlotError> {
 }
 
 /// Parameters that cells differ in, except for the duration of measurement.
-pub(super) fn differing(cells: &[&Cell]) -> Vec<String> {
+pub(crate) fn differing(cells: &[&Cell]) -> Vec<String> {
     const EFFORT: [&str; 3] = ["seconds", "warmup_seconds", "verify_messages"];
     let Some(first) = cells.first() else { return Vec::new() };
     let differs = |(name, value): &(&String, &Value)| {

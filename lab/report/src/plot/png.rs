@@ -12,9 +12,6 @@ const SCALE: f32 = 2.0;
 const FAMILY: &str = "DejaVu Sans";
 
 /// Renders a picture in light mode, with two dots per px.
-///
-/// # Errors
-/// If the picture cannot be rendered, for example because it is too large.
 pub fn png(picture: &Picture) -> Result<Vec<u8>, String> {
     let mut options = usvg::Options { font_family: FAMILY.to_owned(), ..usvg::Options::default() };
     let fonts = Arc::make_mut(&mut options.fontdb);

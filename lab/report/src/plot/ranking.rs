@@ -1,10 +1,10 @@
 //! Data of a ranking: one row per contender, best first. [`super::ranking_svg`] draws it.
 
-use super::{PlotError, ROWS_MAX, Selection, direction, footer, is_load_held, of_one_setting};
+use super::{Plots, ROWS_MAX, Result, check_count, direction, footer, is_load_held};
 use crate::table::{self, verdict_of};
 use netdyno_lab_analysis::report::format;
 use netdyno_lab_analysis::report::{Cell, Report};
-use netdyno_lab_manifest::{Metric, Workload};
+use netdyno_lab_manifest::Metric;
 use netdyno_lab_store::CellStatus;
 use netdyno_lab_store::{Verdict, VerdictKind};
 
@@ -12,130 +12,108 @@ use netdyno_lab_store::{Verdict, VerdictKind};
 const AXIS_MOST: f64 = 2.5;
 /// Maximum length of the baseline's name in the column head.
 const HEAD_CHARS_MAX: usize = 32;
+
 /// Data of a ranking. All positions are above 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    /// Headline.
-    pub title: String,
-    /// Conditions of the run.
-    pub subtitle: String,
+    pub(crate) title: String,
+    pub(crate) subtitle: String,
     /// Head of the values: the metric's name.
-    pub metric: String,
+    pub(crate) metric: String,
     /// Head of the ratios; empty without a baseline.
-    pub versus: String,
+    pub(crate) versus: String,
     /// Label of the axis.
-    pub axis: String,
-    /// Legend of the marks.
-    pub legend: String,
+    pub(crate) axis: String,
+    pub(crate) legend: String,
     /// Unit of the positions if they are values; none if they are ratios.
-    pub unit: Option<String>,
+    pub(crate) unit: Option<String>,
     /// Rows, best first, the ceiling last.
-    pub rows: Vec<RankingRow>,
+    pub(crate) rows: Vec<RankingRow>,
     /// Position of the ceiling, if it was measured and is on the axis.
-    pub ceiling: Option<f64>,
+    pub(crate) ceiling: Option<f64>,
     /// Cells without results, and the machine.
-    pub footer: Vec<String>,
+    pub(crate) footer: Vec<String>,
 }
 
 /// The row of a contender.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RankingRow {
-    /// Label of the contender.
-    pub label: String,
+pub(crate) struct RankingRow {
+    pub(crate) label: String,
     /// Version, and "(tuned)" or "(local)".
-    pub more: String,
+    pub(crate) more: String,
     /// Value with unit.
-    pub value: String,
+    pub(crate) value: String,
     /// Ratio with interval, or range of the trials.
-    pub detail: String,
+    pub(crate) detail: String,
     /// Verdict, in words.
-    pub word: &'static str,
+    pub(crate) word: &'static str,
     /// Verdict, for the style of the mark.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Position on the axis, if any.
-    pub at: Option<f64>,
+    pub(crate) at: Option<f64>,
     /// Ends of the interval; an end is none if unbounded.
-    pub range: Option<(Option<f64>, Option<f64>)>,
+    pub(crate) range: Option<(Option<f64>, Option<f64>)>,
     /// Position of a published value, if any.
-    pub reference: Option<f64>,
+    pub(crate) reference: Option<f64>,
 }
 
 /// Verdict of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Better than the baseline.
+pub(crate) enum Kind {
     Better,
-    /// Worse than the baseline.
     Worse,
     /// No difference, or no baseline.
     Same,
     /// Undecided.
     Open,
-    /// The baseline.
     Baseline,
-    /// The ceiling.
-    Bound,
+    Ceiling,
 }
 
-/// Ranks contenders by a metric, as ratios to the baseline, or as values without a baseline.
-///
-/// # Errors
-/// [`PlotError`].
-pub fn ranking(
-    report: &Report,
-    workload: &Workload,
-    metric: &str,
-    selection: &Selection,
-) -> Result<Ranking, PlotError> {
-    let metric = workload.metric(metric)?;
-    let value = |c: &Cell| c.value(&metric.name).filter(|v| *v > 0.0);
-    let mut cells = of_one_setting(report, workload, selection)?;
-    cells.retain(|c| value(c).is_some());
-    match cells.iter().filter(|c| !c.ceiling).count() {
-        0 => return Err(PlotError::Empty),
-        n if n > ROWS_MAX => return Err(PlotError::TooMany(n, ROWS_MAX)),
-        _ => {}
+impl Plots<'_> {
+    /// Ranks contenders by a metric, as ratios to the baseline, or as values without a baseline.
+    pub fn ranking(&self, metric: &str) -> Result<Ranking> {
+        let (report, metric) = (self.report, self.workload.metric(metric)?);
+        let value = |c: &Cell| c.value(&metric.name).filter(|v| *v > 0.0);
+        let mut cells = self.of_one_setting()?;
+        cells.retain(|c| value(c).is_some());
+        check_count(cells.iter().filter(|c| !c.ceiling).count(), ROWS_MAX)?;
+        table::sort(&mut cells, metric);
+        let in_setting: Vec<&Cell> = report.cells.iter().filter(|c| c.params == cells[0].params).collect();
+        let baseline = cells.iter().find_map(|c| verdict_of(report, c, &metric.name));
+        let baseline = baseline.map(|v| v.baseline.as_str());
+        let base = in_setting.iter().find(|c| Some(c.label.as_str()) == baseline).map(|c| value(c));
+        let bound = cells.iter().find(|c| c.ceiling).and_then(|c| value(c));
+        let ceiling = base.map_or(bound, |base| Some(bound? / base?));
+        // The ceiling bounds only the primary metric.
+        let ceiling = ceiling.filter(|_| metric.primary);
+        let rows: Vec<RankingRow> =
+            cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
+        let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
+        let relative = baseline.map_or(String::new(), |baseline| format!(" relative to {baseline}"));
+        Ok(Ranking {
+            title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
+            subtitle: report.run.headline.clone(),
+            metric: metric.label.clone(),
+            versus: match baseline {
+                Some(baseline) if baseline.chars().count() <= HEAD_CHARS_MAX => format!("vs {baseline}"),
+                Some(_) => "vs the baseline".to_owned(),
+                None => String::new(),
+            },
+            axis: format!("{}{relative}, logarithmic scale", metric.label),
+            legend: legend(report, baseline.is_some(), ceiling.is_some(), on_axis.is_some()),
+            unit: baseline.is_none().then(|| metric.unit.clone()),
+            rows,
+            ceiling: on_axis,
+            footer: missing(&in_setting).into_iter().chain(footer(report)).collect(),
+        })
     }
-    table::sort(&mut cells, metric);
-    let baseline = cells.iter().find_map(|c| verdict_of(report, c, &metric.name));
-    let baseline = baseline.map(|v| v.baseline.as_str());
-    let base = report.cells.iter().find(|c| Some(c.label.as_str()) == baseline && same_setting(c, cells[0]));
-    let bound = cells.iter().find(|c| c.ceiling).and_then(|c| value(c));
-    let ceiling = match base.map(value) {
-        Some(base) => bound.zip(base).map(|(bound, base)| bound / base),
-        None => bound,
-    };
-    // The ceiling bounds only the primary metric.
-    let ceiling = ceiling.filter(|_| metric.primary);
-    let axis = match baseline {
-        Some(baseline) => format!("{} relative to {baseline}", metric.label),
-        None => metric.label.clone(),
-    };
-    let rows: Vec<RankingRow> =
-        cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
-    let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
-    Ok(Ranking {
-        title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
-        subtitle: report.run.headline.clone(),
-        metric: metric.label.clone(),
-        versus: match baseline {
-            Some(baseline) if baseline.chars().count() <= HEAD_CHARS_MAX => format!("vs {baseline}"),
-            Some(_) => "vs the baseline".to_owned(),
-            None => String::new(),
-        },
-        axis: format!("{axis}, logarithmic scale"),
-        legend: legend(report, baseline.is_some(), ceiling.is_some(), on_axis.is_some()),
-        unit: baseline.is_none().then(|| metric.unit.clone()),
-        rows,
-        ceiling: on_axis,
-        footer: missing(report, cells[0]).into_iter().chain(footer(report)).collect(),
-    })
 }
 
 /// Whether the contenders remain distinguishable on an axis that includes the ceiling.
 fn leaves_room(ceiling: f64, rows: &[RankingRow]) -> bool {
     const LEAST_SPAN: f64 = 3.0;
-    let places = rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
+    let places = rows.iter().filter(|r| r.kind != Kind::Ceiling).filter_map(|r| r.at);
     let (low, high) = places.fold((f64::INFINITY, 0.0), |(a, b), v| (v.min(a), v.max(b)));
     let span = (high / low).max(LEAST_SPAN).ln();
     (high.max(ceiling) / low.min(ceiling)).ln() <= AXIS_MOST * span
@@ -156,15 +134,10 @@ fn legend(report: &Report, ratios: bool, ceiling: bool, on_axis: bool) -> String
     )
 }
 
-fn same_setting(a: &Cell, b: &Cell) -> bool {
-    a.params == b.params
-}
-
 /// The names of the cells without results.
-fn missing(report: &Report, reference: &Cell) -> Option<String> {
-    let without = report.cells.iter().filter(|c| same_setting(c, reference) && c.status != CellStatus::Ok);
-    let names = without.map(|c| format!("{} ({})", c.label, table::status(c.status)));
-    let names: Vec<String> = names.collect();
+fn missing(cells: &[&Cell]) -> Option<String> {
+    let without = cells.iter().filter(|c| c.status != CellStatus::Ok);
+    let names: Vec<String> = without.map(|c| format!("{} ({})", c.label, table::status(c.status))).collect();
     (!names.is_empty()).then(|| format!("Without results: {}", names.join(", ")))
 }
 
@@ -180,7 +153,7 @@ fn row(
     let verdict = verdict_of(report, cell, &metric.name);
     let is_baseline = baseline == Some(cell.label.as_str());
     let (kind, word) = match verdict {
-        _ if cell.ceiling => (Kind::Bound, "ceiling"),
+        _ if cell.ceiling => (Kind::Ceiling, "ceiling"),
         _ if is_baseline => (Kind::Baseline, "baseline"),
         Some(v) => (kind_of(v.verdict), v.verdict.word()),
         None if !is_load_held(cell) => (Kind::Same, "load not sustained"),
@@ -197,7 +170,7 @@ fn row(
             (ceiling, None, ceiling.map_or(String::new(), |c| format!("{}x", format::ratio(c))))
         }
         (Some(_), _) if is_baseline => (Some(1.0), None, "1x".to_owned()),
-        (Some(_), Some(v)) => (v.ratio.filter(|r| *r > 0.0), bounds(v), detail(v)),
+        (Some(_), Some(v)) => (v.ratio.filter(|r| *r > 0.0), bounds(v.low, v.high), detail(v)),
         (Some(_), None) => (None, None, String::new()),
     };
     let full = table::name(cell);
@@ -224,8 +197,9 @@ fn kind_of(verdict: VerdictKind) -> Kind {
     }
 }
 
-fn bounds(v: &Verdict) -> Option<(Option<f64>, Option<f64>)> {
-    (v.low.is_some() || v.high.is_some()).then_some((v.low, v.high))
+/// The ends of an interval, if it has any.
+pub(crate) fn bounds(low: Option<f64>, high: Option<f64>) -> Option<(Option<f64>, Option<f64>)> {
+    (low.is_some() || high.is_some()).then_some((low, high))
 }
 
 /// The ratio, with its interval unless that is too wide.

@@ -45,7 +45,6 @@ impl Layout {
 }
 
 /// Draws a ranking with the given width.
-#[must_use]
 pub fn ranking_svg(ranking: &Ranking, width: f64) -> Picture {
     let layout = Layout::new(ranking, width);
     let scale = Scale::new(ranking, layout.left, layout.right);
@@ -158,7 +157,7 @@ fn class(kind: Kind) -> &'static str {
         Kind::Same => "same",
         Kind::Open => "open",
         Kind::Baseline => "base",
-        Kind::Bound => "bound",
+        Kind::Ceiling => "bound",
     }
 }
 

@@ -2,42 +2,28 @@
 
 use super::canvas::{Canvas, Picture};
 use super::scale::Scale;
-
-/// A dot with its interval. Unbounded ends are none.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dot {
-    /// Position, from 0.
-    pub at: usize,
-    /// The ratio.
-    pub ratio: f64,
-    /// Lower end of the interval.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-}
+use crate::history::{Dot, Within};
 
 /// A change of the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// Position of the first dot after the change.
-    pub at: usize,
+    pub(crate) at: usize,
     /// Whether it is an improvement.
-    pub better: bool,
+    pub(crate) better: bool,
 }
 
 /// Data of the picture.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RatioChart {
-    /// Title.
-    pub title: String,
+#[derive(Debug, Default)]
+pub(crate) struct RatioChart {
+    pub(crate) title: String,
     /// Number of positions, with and without a dot.
-    pub places: usize,
+    pub(crate) places: usize,
     /// The dots, by ascending position.
-    pub dots: Vec<Dot>,
+    pub(crate) dots: Vec<Dot>,
     /// Levels: first position, last position, ratio.
-    pub levels: Vec<(usize, usize, f64)>,
-    /// Changes.
-    pub marks: Vec<Mark>,
+    pub(crate) levels: Vec<(usize, usize, f64)>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 const WIDTH: f64 = 420.0;
@@ -52,8 +38,7 @@ const REACH_MOST: f64 = 1.5;
 const SPAN_LEAST: f64 = 1.1;
 
 /// Draws the picture, for embedding into a page.
-#[must_use]
-pub fn ratio_chart_svg(course: &RatioChart) -> Picture {
+pub(crate) fn ratio_chart_svg(course: &RatioChart) -> Picture {
     let mut canvas = Canvas::default();
     let axis = Axis::new(course);
     let Scale { low, high, .. } = axis.ratios;
@@ -75,13 +60,13 @@ pub fn ratio_chart_svg(course: &RatioChart) -> Picture {
         let y = axis.y(*ratio);
         canvas.line("range bound", (axis.x(*from as f64 - 0.35), y), (axis.x(*to as f64 + 0.35), y));
     }
-    for dot in &course.dots {
-        let x = axis.x(dot.at as f64);
-        if dot.low.is_some() || dot.high.is_some() {
-            let end = |end: Option<f64>, at: f64| end.map_or(at, |v| axis.y(v));
-            canvas.line("whisker", (x, end(dot.low, BOTTOM)), (x, end(dot.high, TOP)));
+    for Dot { at, within: Within { ratio, low, high } } in &course.dots {
+        let x = axis.x(*at as f64);
+        if low.is_some() || high.is_some() {
+            let end = |end: &Option<f64>, at: f64| end.map_or(at, |v| axis.y(v));
+            canvas.line("whisker", (x, end(low, BOTTOM)), (x, end(high, TOP)));
         }
-        canvas.circle("dot base", (x, axis.y(dot.ratio)), (90.0 / axis.places).clamp(1.5, 3.5));
+        canvas.circle("dot base", (x, axis.y(*ratio)), (90.0 / axis.places).clamp(1.5, 3.5));
     }
     canvas.finish(WIDTH, HEIGHT, &course.title, "", Vec::new())
 }
@@ -99,10 +84,10 @@ struct Axis {
 
 impl Axis {
     fn new(course: &RatioChart) -> Axis {
-        let ratios = || course.dots.iter().map(|d| d.ratio).filter(|r| *r > 0.0 && r.is_finite());
+        let ratios = || course.dots.iter().map(|d| d.within.ratio).filter(|r| *r > 0.0 && r.is_finite());
         let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(f64::MIN_POSITIVE, f64::max));
         let (least, most) = if least <= most { (least, most) } else { (1.0, 1.0) };
-        let ends = |end: fn(&Dot) -> Option<f64>| course.dots.iter().filter_map(end);
+        let ends = |end: fn(&Within) -> Option<f64>| course.dots.iter().filter_map(move |d| end(&d.within));
         let low = ends(|d| d.low).fold(least, f64::min).max(least / REACH_MOST);
         let high = ends(|d| d.high).fold(most, f64::max).min(most * REACH_MOST);
         let wider = (SPAN_LEAST / (high / low)).max(1.0).sqrt();
@@ -123,6 +108,10 @@ impl Axis {
 mod tests {
     use super::*;
 
+    fn dot(at: usize, ratio: f64, low: Option<f64>, high: Option<f64>) -> Dot {
+        Dot { at, within: Within { ratio, low, high } }
+    }
+
     fn numbers(svg: &str) -> Vec<f64> {
         let document = roxmltree::Document::parse(svg).unwrap();
         let values = document.descendants().flat_map(|n| n.attributes().collect::<Vec<_>>());
@@ -135,7 +124,7 @@ mod tests {
         for (value, labels) in
             [(0.0105, ["0.0100", "0.0105", "0.0110"]), (0.105, ["0.100", "0.105", "0.110"])]
         {
-            let dots = vec![Dot { at: 0, ratio: value, low: None, high: None }];
+            let dots = vec![dot(0, value, None, None)];
             let course =
                 RatioChart { title: String::new(), places: 1, dots, levels: Vec::new(), marks: Vec::new() };
             let svg = ratio_chart_svg(&course).inline();
@@ -146,7 +135,6 @@ mod tests {
 
     #[test]
     fn everything_stays_inside_for_extreme_values() {
-        let dot = |at, ratio, low, high| Dot { at, ratio, low, high };
         for (places, dots) in [
             (0, vec![]),
             (1, vec![dot(0, 1.0, None, None)]),
@@ -166,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_greater_ratio_is_drawn_higher() {
-        let dots = [2.0, 1.0].map(|ratio| Dot { at: 0, ratio, low: None, high: None }).to_vec();
+        let dots = [2.0, 1.0].map(|ratio| dot(0, ratio, None, None)).to_vec();
         let axis = Axis::new(&RatioChart { places: 1, dots, ..RatioChart::default() });
         assert!(axis.y(2.0) < axis.y(1.0));
         assert!((axis.y(1.0) - BOTTOM).abs() < 1e-9 && (axis.y(2.0) - TOP).abs() < 1e-9);

@@ -18,7 +18,7 @@ pub(super) struct Scale {
 impl Scale {
     /// Horizontal axis of a ranking.
     pub(super) fn new(ranking: &Ranking, begin: f64, end: f64) -> Scale {
-        let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Bound).filter_map(|r| r.at);
+        let rows = ranking.rows.iter().filter(|r| r.kind != Kind::Ceiling).filter_map(|r| r.at);
         let baseline = ranking.unit.is_none().then_some(1.0);
         let references = ranking.rows.iter().filter_map(|r| r.reference);
         let places = rows.chain(ranking.ceiling).chain(baseline).chain(references);

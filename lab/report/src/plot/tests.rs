@@ -6,6 +6,11 @@ use netdyno_lab_store::fixture::{CannedContender, run};
 
 const WIDTH: f64 = 880.0;
 
+/// The plots of all cells.
+fn all<'a>(report: &'a Report, workload: &'a Workload) -> Plots<'a> {
+    Plots { report, workload, only: Vec::new(), contenders: Vec::new() }
+}
+
 fn synthetic() -> (Report, Workload) {
     let contender =
         |name, rates| CannedContender { name, status: CellStatus::Ok, rates, sink_cpu_percent: 50 };
@@ -29,7 +34,7 @@ fn synthetic() -> (Report, Workload) {
 #[test]
 fn each_contender_has_a_line_and_no_limit_sorts_last() {
     let (report, workload) = synthetic();
-    let plot = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap();
+    let plot = all(&report, &workload).against("streams", "throughput").unwrap();
     assert_eq!(plot.x_ticks, [(0.0, "4".to_owned()), (1.0, "flat out".to_owned())]);
     assert_eq!(plot.series.len(), 2);
     let base = &plot.series[0];
@@ -72,11 +77,13 @@ fn ranked(contenders: &[(&'static str, &'static [u64])], ceiling: Option<&str>) 
 fn an_impossible_plot_is_an_error() {
     let (report, workload) = synthetic();
     let fails = |x: &str, y: &str, only: &[(&str, &str)], names: &[&str]| {
-        let selection = Selection {
+        let plots = Plots {
+            report: &report,
+            workload: &workload,
             only: only.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
             contenders: names.iter().map(|n| (*n).to_owned()).collect(),
         };
-        against(&report, &workload, x, y, &selection).unwrap_err().to_string()
+        plots.against(x, y).unwrap_err().to_string()
     };
     for (x, y, only, names, part) in [
         ("stream", "throughput", &[][..], &[][..], "did you mean \"streams\"?"),
@@ -88,15 +95,15 @@ fn an_impossible_plot_is_an_error() {
         let error = fails(x, y, only, names);
         assert!(error.contains(part), "{x} {y}: {error}");
     }
-    let selection = Selection { only: vec![("streams".into(), "4".into())], contenders: Vec::new() };
-    let error = curves(&report, &workload, "ping.latency", &selection).unwrap_err();
+    let plots = Plots { only: vec![("streams".into(), "4".into())], ..all(&report, &workload) };
+    let error = plots.curves("ping.latency").unwrap_err();
     assert!(error.to_string().contains("no cell has the curve ping.latency"), "{error}");
 }
 
 #[test]
 fn a_trial_of_zero_does_not_stretch_the_axis() {
     let (report, workload) = synthetic();
-    let mut plot = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap();
+    let mut plot = all(&report, &workload).against("streams", "throughput").unwrap();
     plot.series.truncate(1);
     plot.series[0].points.truncate(1);
     plot.series[0].points[0].range = (0.0, 5000.0);
@@ -110,7 +117,7 @@ fn overlapping_points_are_an_error() {
     report.cells[1].params = report.cells[0].params.clone();
     report.cells[1].params.insert("seconds".into(), serde_json::json!(9.0));
     report.cells[0].params.insert("seconds".into(), serde_json::json!(1.0));
-    let error = against(&report, &workload, "streams", "throughput", &Selection::default()).unwrap_err();
+    let error = all(&report, &workload).against("streams", "throughput").unwrap_err();
     assert_eq!(error, PlotError::Twice);
 }
 
@@ -121,13 +128,13 @@ fn a_curve_is_drawn_for_the_cells_that_have_it() {
     report.cells[0]
         .curves
         .insert("sink.latency".into(), vec![point(0.5, 1000), point(0.99, 5000), point(1.0, 9000)]);
-    let selection = Selection { only: vec![("streams".into(), "4".into())], contenders: Vec::new() };
-    let plot = curves(&report, &workload, "sink.latency", &selection).unwrap();
+    let plots = Plots { only: vec![("streams".into(), "4".into())], ..all(&report, &workload) };
+    let plot = plots.curves("sink.latency").unwrap();
     assert_eq!(plot.series.len(), 1);
     let places: Vec<(f64, f64)> = plot.series[0].points.iter().map(|p| (p.x.round(), p.y)).collect();
     assert_eq!(places, [(0.0, 1000.0), (2.0, 5000.0), (2.0, 9000.0)]);
     assert!(lines_svg(&plot, WIDTH).file().contains("99 %"));
-    let error = curves(&report, &workload, "sink.latenc", &selection).unwrap_err();
+    let error = plots.curves("sink.latenc").unwrap_err();
     assert!(error.to_string().contains("known: sink.latency"), "{error}");
 }
 
@@ -154,7 +161,7 @@ fn a_ranking_has_a_row_per_contender_with_its_verdict() {
     let mut report = report;
     report.cells[4].label = "<b>&\u{1b}\"wild".to_owned();
     report.verdicts.iter_mut().filter(|v| v.cell == 4).for_each(|v| v.contender = "x".to_owned());
-    let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    let ranking = all(&report, &workload).ranking("throughput").unwrap();
     let rows: Vec<(&str, &str)> = ranking.rows.iter().map(|r| (r.label.as_str(), r.word)).collect();
     assert_eq!(
         rows,
@@ -203,7 +210,7 @@ fn a_ranking_has_a_row_per_contender_with_its_verdict() {
 #[test]
 fn without_a_baseline_a_ranking_shows_values() {
     let (report, workload) = ranked(&[("base", &[1000, 1300, 900, 1000]), ("top", &[8000; 4])], Some("top"));
-    let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    let ranking = all(&report, &workload).ranking("throughput").unwrap();
     let row = &ranking.rows[0];
     assert_eq!((row.at, row.range), (Some(1000.0), Some((Some(900.0), Some(1300.0)))));
     assert_eq!(row.detail, "0.90 - 1.30 k/s");
@@ -219,8 +226,7 @@ fn an_impossible_ranking_is_an_error_and_missing_cells_are_named() {
     let (report, workload) = synthetic();
     let fails = |metric: &str, only: &[(&str, &str)]| {
         let only = only.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-        let selection = Selection { only, contenders: Vec::new() };
-        ranking(&report, &workload, metric, &selection).map(|r| r.rows.len())
+        Plots { only, ..all(&report, &workload) }.ranking(metric).map(|r| r.rows.len())
     };
     let error = fails("throughput", &[]).unwrap_err().to_string();
     assert!(error.contains("--x streams") && error.contains("--where streams=VALUE"), "{error}");
@@ -228,7 +234,7 @@ fn an_impossible_ranking_is_an_error_and_missing_cells_are_named() {
     assert_eq!(fails("cpu_per_message", &[("streams", "4")]), Ok(2));
     let (mut report, workload) = ranked(&[("base", &[1000; 3]), ("liar", &[2000; 3])], None);
     report.cells[1].status = CellStatus::Failed;
-    let ranking = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
+    let ranking = all(&report, &workload).ranking("throughput").unwrap();
     assert!(ranking.footer[0].contains("liar (failed)"), "{:?}", ranking.footer);
 }
 
@@ -236,17 +242,17 @@ fn an_impossible_ranking_is_an_error_and_missing_cells_are_named() {
 fn a_distant_ceiling_or_a_single_contender_leaves_the_axis_legible() {
     let (report, workload) =
         ranked(&[("base", &[1000; 4]), ("rival", &[1500; 4]), ("top", &[90_000; 4])], Some("top"));
-    let all = ranking(&report, &workload, "throughput", &Selection::default()).unwrap();
-    assert_eq!((all.ceiling, all.rows[2].at), (None, Some(90.0)));
-    let svg = ranking_svg(&all, WIDTH).file();
+    let every = all(&report, &workload).ranking("throughput").unwrap();
+    assert_eq!((every.ceiling, every.rows[2].at), (None, Some(90.0)));
+    let svg = ranking_svg(&every, WIDTH).file();
     assert!(
         texts(&svg).contains("the ceiling is off the axis") && svg.contains("d=\"M-5-4L0 0L-5 4\""),
         "{svg}"
     );
     assert!(!svg.contains("class=\"dot bound\""), "{svg}");
     // The baseline has no row, but its line is drawn.
-    let selection = Selection { only: Vec::new(), contenders: vec!["rival".to_owned()] };
-    let one = ranking(&report, &workload, "throughput", &selection).unwrap();
+    let plots = Plots { contenders: vec!["rival".to_owned()], ..all(&report, &workload) };
+    let one = plots.ranking("throughput").unwrap();
     let texts = texts(&ranking_svg(&one, WIDTH).file());
     assert!(texts.contains("\n1x\n") && texts.contains("vs base"), "{texts}");
 }

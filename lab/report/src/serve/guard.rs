@@ -31,9 +31,6 @@ impl std::fmt::Debug for Token {
 
 impl Token {
     /// Creates a token from text. Leading and trailing whitespace is ignored.
-    ///
-    /// # Errors
-    /// If it is too short or too long, or contains other characters than visible ASCII.
     pub fn new(text: &str) -> Result<Token, String> {
         let text = text.trim();
         if !limits::TOKEN_BYTES.contains(&text.len()) || !text.bytes().all(|b| b.is_ascii_graphic()) {
@@ -47,9 +44,6 @@ impl Token {
     }
 
     /// Reads a token from a file.
-    ///
-    /// # Errors
-    /// If the file cannot be read or does not contain a valid token.
     pub fn from_file(path: &Path) -> Result<Token, String> {
         let error = |e: &dyn std::fmt::Display| {
             format!("{}: {e}; to generate a token: `head -c 16 /dev/urandom | xxd -p`", path.display())
@@ -62,9 +56,6 @@ impl Token {
     }
 
     /// Generates a random token. Returns it and its text.
-    ///
-    /// # Errors
-    /// If /dev/urandom cannot be read.
     pub fn generate() -> std::io::Result<(Token, String)> {
         let mut bytes = [0; 16];
         std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -73,20 +64,17 @@ impl Token {
     }
 
     /// Whether this text is the token.
-    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(text.trim()).into();
         hash.ct_eq(&self.hash).into()
     }
 
     /// Value of the cookie that is equivalent to the token.
-    #[must_use]
     pub fn cookie(&self) -> &str {
         &self.cookie
     }
 
     /// Whether a request presents the token in its `Authorization` header or in the cookie `name`.
-    #[must_use]
     pub fn is_presented(&self, authorization: Option<&str>, cookies: Option<&str>, name: &str) -> bool {
         let bearer = authorization.and_then(|a| {
             let (scheme, token) = a.split_once(' ')?;
@@ -99,7 +87,6 @@ impl Token {
 }
 
 /// Whether a `Host` header is accepted: an address, `localhost`, or one of `names`.
-#[must_use]
 pub(super) fn is_accepted_host(host: &str, names: &[String]) -> bool {
     let name = if let Some(rest) = host.strip_prefix('[') {
         match rest.split_once(']') {

@@ -49,9 +49,6 @@ pub struct Server {
 
 impl Server {
     /// Binds the address. Connections are accepted by [`Server::run`].
-    ///
-    /// # Errors
-    /// If the address is in use or not of this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -60,15 +57,11 @@ impl Server {
     }
 
     /// The address it listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves requests until `stop` becomes readable or its peer is closed.
-    ///
-    /// # Errors
-    /// If the runtime cannot be created or the sockets cannot be registered.
     pub fn run(self, settings: ServerSettings, stop: std::os::unix::net::UnixStream) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
