@@ -14,17 +14,16 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
-pub use doctor::DoctorArgs;
-pub use explain::{Equalise, ExplainArgs, ExplainFormat};
+pub(crate) use authors::{CompareArgs, ExportArgs, ImportArgs, ReplayArgs};
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use explain::{Equalise, ExplainArgs, ExplainFormat};
 use netdyno_lab_analysis::claims::Asked;
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::Placement;
 use netdyno_lab_manifest::limits::MARKS_HZ_MAX;
-pub use pages::{ServeArgs, SiteArgs};
-pub use replicate::ReplicateArgs;
-pub use upkeep::{CompletionsArgs, DummyArgs, PruneArgs, SchemaArgs, SchemaOf};
-pub use values::{FailOn, parse_fail_on};
+use netdyno_lab_manifest::{Net, Placement};
+pub(crate) use pages::{ServeArgs, SiteArgs};
+pub(crate) use replicate::ReplicateArgs;
+pub(crate) use upkeep::{CompletionsArgs, DummyArgs, PruneArgs, SchemaArgs, SchemaOf};
+pub(crate) use values::{FailOn, parse_fail_on};
 use values::{
     parse_asked, parse_assignment, parse_duration, parse_factor, parse_net, parse_picture, parse_placement,
     parse_share, parse_size,
@@ -49,7 +48,7 @@ Exit codes: 0 success, 1 a contender differs from itself (doctor) or a verdict f
 Environment: NETDYNO_ROOT (checkout with workloads/ and contenders/), NETDYNO_CONTENDERS (like --contenders, separated by `:`), \
 NETDYNO_CACHE (builds), NETDYNO_STORE (results), \
 NO_COLOR (disable colour), COLUMNS (width of tables and text), NETDYNO_LOG (log level: error, warn, info, debug, trace).")]
-pub struct Cli {
+pub(crate) struct Cli {
     /// Also load contenders (DIR/WORKLOAD/NAME/) and workloads (DIR/WORKLOAD.toml) from this folder; repeatable
     #[arg(
         long = "contenders",
@@ -59,15 +58,15 @@ pub struct Cli {
         value_delimiter = ':',
         hide_env = true
     )]
-    pub folders: Vec<PathBuf>,
+    pub(crate) folders: Vec<PathBuf>,
     /// The verb and its arguments.
     #[command(subcommand)]
-    pub verb: Verb,
+    pub(crate) verb: Verb,
 }
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub enum Verb {
+pub(crate) enum Verb {
     /// Build, measure and compare contenders
     Run(Box<RunArgs>),
     /// List workloads and contenders, their versions, and whether they can run here
@@ -118,13 +117,18 @@ pub enum Verb {
 }
 
 /// The hidden option that `replicate` passes to `run`.
-pub const ASK: &str = "--ask";
+pub(crate) const ASK: &str = "--ask";
 /// The value of `--resume` when no run is named.
-pub const UNFINISHED: &str = "the newest unfinished run";
+pub(crate) const UNFINISHED: &str = "the newest unfinished run";
+
+/// The name of a value on the command line.
+pub(crate) fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+}
 
 /// How to print a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// A table.
     #[default]
     Table,
@@ -136,7 +140,7 @@ pub enum Format {
 
 /// How to print a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
+pub(crate) enum ReportFormat {
     /// A table with bars and verdicts.
     #[default]
     Table,
@@ -161,87 +165,87 @@ pub enum ReportFormat {
   netdyno run --resume                        resume the newest unfinished run
 
 If builds take long, a first look at the contenders built so far is printed to stderr.")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Workload to run; see `netdyno list` [default: the one in netdyno.toml]
-    pub workload: Option<String>,
+    pub(crate) workload: Option<String>,
     /// Compare only these contenders [default: all that can run here]
-    pub contenders: Vec<String>,
+    pub(crate) contenders: Vec<String>,
     /// Use a predefined set of parameters and limits; see `netdyno list WORKLOAD` [default: standard]
     #[arg(long, short)]
-    pub preset: Option<String>,
+    pub(crate) preset: Option<String>,
     /// Set a parameter, such as `pairs=1`; repeatable
     #[arg(long = "set", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
-    pub set: Vec<(String, String)>,
+    pub(crate) set: Vec<(String, String)>,
     /// Measure at several values of a parameter, such as `message_bytes=64,1024`; repeatable
     #[arg(long, value_name = "PARAM=A,B,..", value_parser = parse_assignment)]
-    pub sweep: Vec<(String, String)>,
+    pub(crate) sweep: Vec<(String, String)>,
     /// Combine every contender of one role with every contender of the other
     #[arg(long)]
-    pub matrix: bool,
+    pub(crate) matrix: bool,
     /// Measure each contender in each role against this one, to find which side limits
     #[arg(long, value_name = "CONTENDER", conflicts_with = "matrix")]
-    pub against: Option<String>,
+    pub(crate) against: Option<String>,
     /// Compare only this role; the workload's stand-in plays the other role for all contenders
     #[arg(long, value_name = "ROLE", conflicts_with_all = ["matrix", "against"])]
-    pub role: Option<String>,
+    pub(crate) role: Option<String>,
     /// Report ratios relative to this contender [default: from netdyno.toml, else the workload's]
     #[arg(long, value_name = "CONTENDER")]
-    pub baseline: Option<String>,
+    pub(crate) baseline: Option<String>,
     /// Stop starting blocks or sessions after this much measuring: `90s`, `15m`, `1h`
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub budget: Option<Duration>,
+    pub(crate) budget: Option<Duration>,
     /// Measure at most N blocks or sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_blocks: Option<u32>,
+    pub(crate) max_blocks: Option<u32>,
     /// Measure until every confidence interval is this narrow: `5%` or `0.05`
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    pub precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
     /// Seed for trial order and payloads [default: from the clock, printed]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53))]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Place one role per core (`apart`) or all roles on all cores (`shared`) [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement)]
-    pub placement: Option<Placement>,
+    pub(crate) placement: Option<Placement>,
     /// Use `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]` (in each direction) or `host`
     /// [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net)]
-    pub net: Option<Net>,
+    pub(crate) net: Option<Net>,
     /// Do not measure the workload's ceiling
     #[arg(long)]
-    pub no_ceiling: bool,
+    pub(crate) no_ceiling: bool,
     /// Limit the memory of each role: `2GiB`, `512MiB` [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub memory_limit: Option<u64>,
+    pub(crate) memory_limit: Option<u64>,
     /// Keep CPUs out of idle states, to exclude wake-up latency; may need root
     #[arg(long)]
-    pub awake: bool,
+    pub(crate) awake: bool,
     /// Compare in blocks even where duels are possible; needed for percentiles beyond p99
     #[arg(long)]
-    pub blocks: bool,
+    pub(crate) blocks: bool,
     /// Multiply the response timeouts of contenders, for slow machines or very many connections
     #[arg(long, value_name = "FACTOR", value_parser = parse_factor)]
-    pub time_limits: Option<f64>,
+    pub(crate) time_limits: Option<f64>,
     /// Exit with 5 on a regression against the baseline (`regression=3%`); repeat with `undecided` to fail on that too
     #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
-    pub fail_on: Vec<FailOn>,
+    pub(crate) fail_on: Vec<FailOn>,
     /// Marks per second during the window; 0: only at its ends [default: the workload's]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=i64::from(MARKS_HZ_MAX)))]
-    pub marks_hz: Option<u32>,
+    pub(crate) marks_hz: Option<u32>,
     /// Resume an unfinished run with its settings; with --budget, extend a run by this much measuring
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = UNFINISHED,
           conflicts_with_all = ["workload", "contenders", "preset", "set", "sweep", "matrix", "against", "role", "seed", "baseline",
               "max_blocks", "precision", "placement", "net", "no_ceiling", "memory_limit", "awake", "blocks", "time_limits",
               "fail_on", "marks_hz"])]
-    pub resume: Option<String>,
+    pub(crate) resume: Option<String>,
     /// The questions of `replicate`, as JSON (internal)
     #[arg(long, hide = true, value_parser = parse_asked)]
-    pub ask: Option<Asked>,
+    pub(crate) ask: Option<Asked>,
     /// Compare each contender with a copy of itself that is stalled for this many thousandths of its time (`doctor`).
     #[arg(skip)]
-    pub itself: Option<u32>,
+    pub(crate) itself: Option<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: ReportFormat,
+    pub(crate) format: ReportFormat,
 }
 
 /// `list`
@@ -249,12 +253,12 @@ pub struct RunArgs {
 #[command(
     after_help = "Examples:\n  netdyno list\n  netdyno list datachannel        show roles, parameters, presets and contract"
 )]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// Show this workload in full
-    pub workload: Option<String>,
+    pub(crate) workload: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `check`
@@ -262,16 +266,16 @@ pub struct ListArgs {
 #[command(
     after_help = "Examples:\n  netdyno check pion\n  netdyno check datachannel/pion datachannel/str0m\n  netdyno check --all"
 )]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// Contenders to check: `NAME`, or `WORKLOAD/NAME` if several workloads have one of that name
     #[arg(required_unless_present = "all")]
-    pub contenders: Vec<String>,
+    pub(crate) contenders: Vec<String>,
     /// Check every contender that can be built here
     #[arg(long, conflicts_with = "contenders")]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Use `loopback`, `veth` or `host` [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net)]
-    pub net: Option<Net>,
+    pub(crate) net: Option<Net>,
 }
 
 /// `new`
@@ -279,15 +283,15 @@ pub struct CheckArgs {
 #[command(
     after_help = "Example:\n  netdyno new --workload datachannel --language rust my-stack && netdyno check my-stack"
 )]
-pub struct NewArgs {
+pub(crate) struct NewArgs {
     /// Workload that the contender implements
     #[arg(long)]
-    pub workload: String,
+    pub(crate) workload: String,
     /// Programming language
     #[arg(long)]
-    pub language: String,
+    pub(crate) language: String,
     /// Name of the contender: lower-case letters, digits, `-` and `.`
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// `show`
@@ -297,13 +301,13 @@ pub struct NewArgs {
   netdyno show 20260131 --format markdown
   netdyno show results/kv.netdyno                    an exported run
   netdyno show last --format html > report.html      plots, logs and samples")]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
-    pub run: String,
+    pub(crate) run: String,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: ReportFormat,
+    pub(crate) format: ReportFormat,
 }
 
 /// `plot`
@@ -319,38 +323,38 @@ pub struct ShowArgs {
 
 With --x, a line joins the values of a contender, and bars show the minimum and maximum over trials. A hollow point did not sustain \
 the requested load.")]
-pub struct PlotArgs {
+pub(crate) struct PlotArgs {
     /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
-    pub run: String,
+    pub(crate) run: String,
     /// Draw only these contenders [default: all contenders of the run]
-    pub contenders: Vec<String>,
+    pub(crate) contenders: Vec<String>,
     /// Chart type [default: ratios; with --x sweep, with --curve latency]
     #[arg(long, value_enum)]
-    pub chart: Option<Chart>,
+    pub(crate) chart: Option<Chart>,
     /// Parameter on the x axis of a sweep [default: the swept one, if there is only one]
     #[arg(long, value_name = "PARAM", conflicts_with = "curve")]
-    pub x: Option<String>,
+    pub(crate) x: Option<String>,
     /// Metric to draw: the y axis of a sweep, the ranking or the cost [default: the primary metric; for costs, all]
     #[arg(long, value_name = "METRIC", conflicts_with = "curve")]
-    pub y: Option<String>,
+    pub(crate) y: Option<String>,
     /// Role and histogram of the latency curves [default: the primary metric's]
     #[arg(long, value_name = "ROLE.HISTOGRAM")]
-    pub curve: Option<String>,
+    pub(crate) curve: Option<String>,
     /// Draw only cells with this parameter value; repeatable
     #[arg(long = "where", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
-    pub only: Vec<(String, String)>,
+    pub(crate) only: Vec<(String, String)>,
     /// Title of the chart [default: the run's]
     #[arg(long)]
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// SVG or PNG file to write [default: RUN.svg]
     #[arg(long, short, value_name = "FILE", value_parser = parse_picture)]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// A chart of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Chart {
+pub(crate) enum Chart {
     /// Ratio of each contender to the baseline, with its interval.
     Ratios,
     /// Latency curves.
@@ -368,13 +372,13 @@ pub enum Chart {
 /// `history`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  netdyno history\n  netdyno history -n 5 --format json")]
-pub struct HistoryArgs {
+pub(crate) struct HistoryArgs {
     /// List at most N runs, newest first
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
-    pub most: usize,
+    pub(crate) most: usize,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use netdyno_lab_manifest::hex;
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.tar.gz"));
 
 /// The folder name of the catalogue: a hash of its content.
-pub fn name() -> String {
+pub(crate) fn name() -> String {
     name_of(PACKED)
 }
 
@@ -30,7 +30,7 @@ fn name_of(packed: &[u8]) -> String {
 }
 
 /// The folder of the catalogue, unpacked on first use; none if the program has none.
-pub fn unpacked(cache: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn unpacked(cache: &Path) -> io::Result<Option<PathBuf>> {
     unpack(PACKED, cache)
 }
 

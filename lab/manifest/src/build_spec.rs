@@ -1,6 +1,7 @@
 //! How a contender is built: the tool and its prerequisites.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoEnumIterator;
 
 use super::Placeholder;
 use super::limits::BUILD_SECONDS_MAX;
@@ -31,8 +32,9 @@ pub struct BuildSpec {
 }
 
 /// The tools that build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Tool {
     /// Rust's cargo.
     Cargo,
@@ -92,34 +94,28 @@ impl TryFrom<NeedFields> for Need {
 }
 
 impl BuildSpec {
-    pub(super) fn check(&self, problems: &mut Problems) {
-        for (field, name) in [("build.from", &self.from), ("build.sdk", &self.sdk), ("build.bin", &self.bin)]
-        {
-            if let Some(name) = name {
-                problems.name(field, name);
-            }
+    /// Checks the table at the path `at`.
+    pub(super) fn check(&self, at: &str, problems: &mut Problems) {
+        for (field, name) in [("from", &self.from), ("sdk", &self.sdk), ("bin", &self.bin)] {
+            name.iter().for_each(|name| problems.name(&format!("{at}.{field}"), name));
         }
-        if self.seconds.is_some_and(|seconds| !(1..=BUILD_SECONDS_MAX).contains(&seconds)) {
-            problems.push("build.seconds", format!("must be from 1 to {BUILD_SECONDS_MAX}"));
-        }
-        problems.entries("build.sources", self.sources.len());
-        problems.entries("build.needs", self.needs.len());
+        let is_valid = self.seconds.is_none_or(|seconds| (1..=BUILD_SECONDS_MAX).contains(&seconds));
+        let rule = format!("must be from 1 to {BUILD_SECONDS_MAX}");
+        problems.require(is_valid, format!("{at}.seconds"), rule);
+        problems.entries(&format!("{at}.sources"), self.sources.len());
+        problems.entries(&format!("{at}.needs"), self.needs.len());
         for (i, folder) in self.sources.iter().enumerate() {
             // `.` is the root of the repository.
-            if folder != "." && !folder.split('/').all(is_name) {
-                problems.push(
-                    format!("build.sources[{i}]"),
-                    format!("\"{folder}\" is not a folder of the repository"),
-                );
-            }
+            let is_folder = folder == "." || folder.split('/').all(is_name);
+            let rule = format!("\"{folder}\" is not a folder of the repository");
+            problems.require(is_folder, format!("{at}.sources[{i}]"), rule);
         }
         for (i, need) in self.needs.iter().enumerate() {
             let (Need::Program { program: name, apt } | Need::PkgConfig { pkg_config: name, apt }) = need;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"+-._".contains(&b);
-            if [name, apt].iter().any(|n| n.is_empty() || n.starts_with('-') || !n.bytes().all(plain)) {
-                problems
-                    .push(format!("build.needs[{i}]"), "a program, library or package has an invalid name");
-            }
+            let is_plain = |n: &String| !n.is_empty() && !n.starts_with('-') && n.bytes().all(plain);
+            let rule = "a program, library or package has an invalid name";
+            problems.require([name, apt].into_iter().all(is_plain), format!("{at}.needs[{i}]"), rule);
         }
     }
 }
@@ -137,19 +133,11 @@ impl Tool {
 
     /// The name used in manifests.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Cargo => "cargo",
-            Self::Cc => "cc",
-            Self::Go => "go",
-            Self::Java => "java",
-            Self::Npm => "npm",
-            Self::Pip => "pip",
-            Self::System => "system",
-        }
+        self.into()
     }
 
     pub(super) fn placeholders(self) -> String {
-        let known = Placeholder::ALL.iter().filter(|p| self.offers(**p));
-        known.map(|p| format!("{{{}}}", p.name())).collect::<Vec<_>>().join(" ")
+        let known = Placeholder::iter().filter(|p| self.offers(*p));
+        known.map(|p| format!("{{{p}}}")).collect::<Vec<_>>().join(" ")
     }
 }

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::limits::FOLDERS_MAX;
 use super::read::{self, is_name, read_text};
-use super::{Contender, ManifestError, Workload};
+use super::{Contender, InputSpec, ManifestError, Workload};
 
 /// The folder of `contenders/` that holds SDKs instead of a workload's contenders.
 const SDK: &str = "sdk";
@@ -124,11 +124,9 @@ impl Catalog {
     pub fn makers(&self) -> impl Iterator<Item = Contender> {
         let of = |workload: &Workload| -> Vec<Contender> {
             let folder = self.folder_of(&workload.name);
-            let makers = workload
-                .inputs
-                .iter()
-                .map(|(name, input)| Contender::maker(input, &folder, &workload.name, name));
-            makers.collect()
+            let maker =
+                |(name, input): (&String, &InputSpec)| Contender::maker(input, &folder, &workload.name, name);
+            workload.inputs.iter().map(maker).collect()
         };
         self.workloads.values().flat_map(of)
     }
@@ -162,7 +160,7 @@ impl Catalog {
     fn load_workload(&mut self, root: &Path, folder: &Path, stem: &str) {
         let file = folder.join(format!("{stem}.toml"));
         if self.workloads.contains_key(stem) {
-            return self.taken(file, &self.folder_of(stem).join(format!("{stem}.toml")));
+            return self.taken(&file, &self.folder_of(stem).join(format!("{stem}.toml")));
         }
         let parsed = read_text(root, &file).map_err(|e| vec![e]);
         match parsed.and_then(|text| Workload::parse(&file, &text)) {
@@ -177,10 +175,9 @@ impl Catalog {
     }
 
     /// Records a duplicate name.
-    fn taken(&mut self, file: PathBuf, by: &Path) {
+    fn taken(&mut self, file: &Path, by: &Path) {
         let rule = format!("this name is already used by {}; rename one of them", by.display());
-        let field = "name".to_owned();
-        self.problems.push(ManifestError::Invalid { file, line: None, field, rule, nearest: None });
+        self.problems.push(ManifestError::invalid(file, "name", rule));
     }
 
     /// Loads one contender. A folder without a manifest is build output or unfinished work, and is ignored.
@@ -192,7 +189,7 @@ impl Catalog {
         let key = (workload.to_owned(), name.to_owned());
         if let Some(other) = self.contenders.get(&key) {
             let other = other.dir.with_file_name(name).join(MANIFEST);
-            return self.taken(file, &other);
+            return self.taken(&file, &other);
         }
         match self.read_contender(root, dir) {
             Ok(contender) => drop(self.contenders.insert(key, contender)),
@@ -200,31 +197,24 @@ impl Catalog {
         }
     }
 
-    /// The sibling of a variant and its manifest. The sibling must not be a variant itself.
-    fn sibling(root: &Path, file: &Path, from: &str) -> Result<(Contender, String), String> {
-        let folder = file.parent().unwrap_or(Path::new("")).with_file_name(from);
-        let text = read_text(root, &folder.join(MANIFEST))
-            .map_err(|_| format!("there is no contender \"{from}\" beside it"))?;
-        if read::build_of(&text).is_some_and(|build| build.contains_key("from")) {
-            return Err(format!("\"{from}\" is a variant itself: name the one that it is built from"));
-        }
-        let sibling = Contender::parse(&folder.join(MANIFEST), &text)
-            .map_err(|_| format!("the contender \"{from}\" is itself invalid"))?;
-        Ok((sibling, text))
-    }
-
-    /// Parses a variant. Missing fields of `[build]` are inherited from the sibling.
+    /// Parses a variant. Missing fields of `[build]` are inherited from the sibling, which must not be a variant itself.
     fn parse_variant(
         root: &Path,
         file: &Path,
         text: &str,
         from: &str,
     ) -> Result<Contender, Vec<ManifestError>> {
-        let broken = |rule| {
-            let (file, field) = (file.to_owned(), "build.from".to_owned());
-            vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]
-        };
-        let (sibling, inherited) = Self::sibling(root, file, from).map_err(broken)?;
+        let broken = |rule| vec![ManifestError::invalid(file, "build.from", rule)];
+        let manifest = file.parent().unwrap_or(Path::new("")).with_file_name(from).join(MANIFEST);
+        let inherited = read_text(root, &manifest)
+            .map_err(|_| broken(format!("there is no contender \"{from}\" beside it")))?;
+        if read::build_of(&inherited).is_some_and(|build| build.contains_key("from")) {
+            return Err(broken(format!(
+                "\"{from}\" is a variant itself: name the one that it is built from"
+            )));
+        }
+        let sibling = Contender::parse(&manifest, &inherited)
+            .map_err(|_| broken(format!("the contender \"{from}\" is broken itself")))?;
         let variant = Contender::parse_variant(file, text, &inherited)?;
         if (sibling.build.tool, &sibling.build.sdk) != (variant.build.tool, &variant.build.sdk) {
             return Err(broken(format!("\"{from}\" is built by another tool or SDK")));
@@ -248,9 +238,7 @@ impl Catalog {
             Ok(workload) => contender.check_against(workload, &file, &text)?,
             // The problem of a broken workload is already recorded.
             Err(unknown @ ManifestError::Unknown { .. }) => {
-                let rule = unknown.to_string();
-                let field = "workload".to_owned();
-                return Err(vec![ManifestError::Invalid { file, line: None, field, rule, nearest: None }]);
+                return Err(vec![ManifestError::invalid(&file, "workload", unknown.to_string())]);
             }
             Err(_) => {}
         }

@@ -161,13 +161,12 @@ impl Contender {
                 }
             }
         }
-        if self.alone.is_some() && !workload.roles.iter().all(|role| self.plays(role)) {
-            problems.push("alone", "a contender that interoperates only with itself must play all roles");
-        }
-        if self.ceiling != (workload.ceiling.as_deref() == Some(self.name.as_str())) {
-            let ceiling = workload.ceiling.as_deref().unwrap_or("none");
-            problems.push("ceiling", format!("is {}, but the workload's ceiling is {ceiling}", self.ceiling));
-        }
+        let plays_all = workload.roles.iter().all(|role| self.plays(role));
+        let rule = "a contender that interoperates only with itself must play all roles";
+        problems.require(self.alone.is_none() || plays_all, "alone", rule);
+        let ceiling = workload.ceiling.as_deref().unwrap_or("none");
+        let rule = format!("is {}, but the workload's ceiling is {ceiling}", self.ceiling);
+        problems.require(self.ceiling == (workload.ceiling.as_ref() == Some(&self.name)), "ceiling", rule);
         problems.finish(())
     }
 
@@ -176,18 +175,15 @@ impl Contender {
         for (name, needs) in &workload.requires {
             let Some(value) = params.get(name) else { continue };
             for (key, capability) in needs {
-                let bound = self.capabilities.get(capability).and_then(ParamValue::number);
+                let found = self.capabilities.get(capability);
+                let bound = found.and_then(ParamValue::number);
                 let able = match key.as_str() {
                     "max" => bound.zip(value.number()).is_some_and(|(most, value)| value <= most),
                     "min" => bound.zip(value.number()).is_some_and(|(least, value)| value >= least),
-                    key => {
-                        key != value.to_string()
-                            || self.capabilities.get(capability) == Some(&ParamValue::Boolean(true))
-                    }
+                    key => key != value.to_string() || found == Some(&ParamValue::Boolean(true)),
                 };
                 if !able {
-                    let has =
-                        self.capabilities.get(capability).map_or("missing".to_owned(), ParamValue::to_string);
+                    let has = found.map_or("missing".to_owned(), ParamValue::to_string);
                     return Err(format!("{name}={value} needs the capability {capability}, which is {has}"));
                 }
             }
@@ -215,12 +211,10 @@ impl Contender {
         problems.name("name", &self.name);
         problems.name("workload", &self.workload);
         let folders: Vec<_> = self.dir.iter().rev().map(|f| f.to_string_lossy()).collect();
-        if folders.first().is_some_and(|folder| *folder != self.name) {
-            problems.push("name", format!("\"{}\" must be its folder's name", self.name));
-        }
-        if folders.get(1).is_some_and(|folder| *folder != self.workload) {
-            problems.push("workload", format!("\"{}\" must be the name of the folder above", self.workload));
-        }
+        let rule = format!("\"{}\" must be its folder's name", self.name);
+        problems.require(folders.first().is_none_or(|folder| *folder == self.name), "name", rule);
+        let rule = format!("\"{}\" must be the name of the folder above", self.workload);
+        problems.require(folders.get(1).is_none_or(|folder| *folder == self.workload), "workload", rule);
         let texts = [
             ("language", &self.language),
             ("about", &self.about),
@@ -231,33 +225,25 @@ impl Contender {
         for (field, text) in texts {
             problems.not_empty(field, text);
         }
-        if self.tuning == Tuning::Peak && self.tuned.is_empty() {
-            problems.push("tuned", "must list what was tuned, since tuning = \"peak\"");
-        }
-        if self.tuning == Tuning::Defaults && !self.tuned.is_empty() {
-            problems.push(
-                "tuned",
-                "must be empty with tuning = \"defaults\"; a tuned contender is a separate one",
-            );
-        }
-        for (field, text) in [("caveat", &self.caveat), ("alone", &self.alone)] {
-            if let Some(text) = text {
-                problems.not_empty(field, text);
+        let rule = match self.tuning {
+            Tuning::Peak => "must list what was tuned, since tuning = \"peak\"",
+            Tuning::Defaults => {
+                "must be empty with tuning = \"defaults\"; a tuned contender is a separate one"
             }
+        };
+        problems.require(self.tuned.is_empty() == (self.tuning == Tuning::Defaults), "tuned", rule);
+        for (field, text) in [("caveat", &self.caveat), ("alone", &self.alone)] {
+            text.iter().for_each(|text| problems.not_empty(field, text));
         }
-        self.build.check(problems);
-        if self.roles.is_empty() {
-            problems.push("roles", "must have at least one role");
-        }
+        self.build.check("build", problems);
+        problems.require(!self.roles.is_empty(), "roles", "must have at least one role");
         for (name, role) in &self.roles {
             role.check(name, self.build.tool, problems);
         }
         problems.entries("capabilities", self.capabilities.len());
         for (name, value) in &self.capabilities {
-            if matches!(value, ParamValue::Number(_)) {
-                problems
-                    .push(format!("capabilities.{name}"), "must be a whole number, a boolean or a string");
-            }
+            let rule = "must be a whole number, a boolean or a string";
+            problems.require(!matches!(value, ParamValue::Number(_)), format!("capabilities.{name}"), rule);
         }
     }
 }

@@ -59,6 +59,11 @@ impl ManifestError {
         Self::Unknown { what, name: name.to_owned(), nearest, known: known.into_iter().collect() }
     }
 
+    /// A rule that a field of a manifest breaks, without its line.
+    pub(super) fn invalid(file: &Path, field: &str, rule: String) -> Self {
+        Self::Invalid { file: file.to_owned(), line: None, field: field.to_owned(), rule, nearest: None }
+    }
+
     pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
         Self::Unreadable { file: file.to_owned(), reason: error.to_string() }
     }
@@ -68,9 +73,7 @@ impl ManifestError {
         match self {
             Self::Unreadable { file, .. } | Self::Invalid { file, .. } => Some(file),
             Self::Broken(all) => all.first().and_then(Self::file),
-            Self::Unknown { .. } | Self::ContenderForWorkload { .. } | Self::Value { .. } | Self::NoRoot => {
-                None
-            }
+            _ => None,
         }
     }
 }

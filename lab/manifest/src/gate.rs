@@ -1,8 +1,6 @@
 //! The correctness gate: what the receiving role must report at the end of `verify`, computed independently of the
 //! roles. See "The payload" in `contenders/PROTOCOL.md`.
 
-use std::fmt::Write;
-
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -69,12 +67,9 @@ impl Amount {
         }
     }
 
-    /// The name used in errors.
-    fn name<'a>(&'a self, field: &'a str) -> &'a str {
-        match self {
-            Self::Fixed(_) => field,
-            Self::Param(name) => name,
-        }
+    /// The parameter's name, for errors.
+    fn name(&self) -> Option<&str> {
+        if let Self::Param(name) = self { Some(name) } else { None }
     }
 }
 
@@ -126,9 +121,8 @@ impl Gate {
                 "{streams} connections of {messages} messages of {length} bytes are more than the {GATE_BYTES_MAX} \
                  bytes that the gate checks; use a smaller value"
             );
-            let name =
-                self.messages.as_ref().map_or("gate.messages", |messages| messages.name("gate.messages"));
-            return Err(refused(name, rule));
+            let name = self.messages.as_ref().and_then(Amount::name);
+            return Err(refused(name.unwrap_or("gate.messages"), rule));
         }
         let mut digest = [0u8; 32];
         let mut message = vec![0u8; length];
@@ -175,16 +169,9 @@ impl Gate {
         ];
         for (field, amount) in counts {
             let is_told = self.input.is_some() && field != "streams";
-            if amount.is_some() == is_told {
-                problems.push(
-                    format!("gate.{field}"),
-                    if is_told {
-                        "the input provides it: omit it"
-                    } else {
-                        "missing, and no input provides it"
-                    },
-                );
-            }
+            let told = "the input provides it: omit it";
+            let rule = if is_told { told } else { "missing, and no input provides it" };
+            problems.require(amount.is_some() != is_told, format!("gate.{field}"), rule);
             if let Some(Amount::Param(name)) = amount {
                 kind_of(&format!("gate.{field}"), name, ParamKind::Integer, params, problems);
             }
@@ -204,7 +191,7 @@ impl Gate {
 fn narrow(params: &Params, field: &str, amount: Option<&Amount>) -> Result<u32, ManifestError> {
     let value = amount.and_then(|amount| amount.of(params)).and_then(|n| u32::try_from(n).ok());
     let rule = || "the gate needs a whole number from 0 to 4294967295".to_owned();
-    value.ok_or_else(|| refused(amount.map_or(field, |amount| amount.name(field)), rule()))
+    value.ok_or_else(|| refused(amount.and_then(Amount::name).unwrap_or(field), rule()))
 }
 
 fn settling_default() -> Vec<String> {
@@ -213,15 +200,15 @@ fn settling_default() -> Vec<String> {
 
 /// Writes the header and body of one message of `verify`.
 fn write_message(message: &mut [u8], seed: u64, stream: u32, sequence: u64) {
-    let (header, body) = match message.len() {
-        0..HEADER_BYTES => message.split_at_mut(0),
-        _ => message.split_at_mut(HEADER_BYTES),
+    let body = match message.split_first_chunk_mut::<HEADER_BYTES>() {
+        Some((header, body)) => {
+            header[..8].copy_from_slice(&sequence.to_be_bytes());
+            header[8..12].copy_from_slice(&stream.to_be_bytes());
+            header[12..].fill(0);
+            body
+        }
+        None => message,
     };
-    if !header.is_empty() {
-        header[..8].copy_from_slice(&sequence.to_be_bytes());
-        header[8..12].copy_from_slice(&stream.to_be_bytes());
-        header[12..].fill(0);
-    }
     let mut input = [0u8; 24];
     input[..8].copy_from_slice(&seed.to_be_bytes());
     input[8..12].copy_from_slice(&stream.to_be_bytes());
@@ -235,11 +222,7 @@ fn write_message(message: &mut [u8], seed: u64, stream: u32, sequence: u64) {
 
 /// Bytes as lower-case hex digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn refused(name: &str, rule: String) -> ManifestError {

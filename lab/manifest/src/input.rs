@@ -1,12 +1,10 @@
 //! An input of a workload: a file that a program of the workload generates before the trials.
 
-use std::path::Path;
-
 use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::read::Problems;
-use super::{BuildSpec, ManifestError, ParamSpec, Params, Placeholder};
+use super::{BuildSpec, ParamSpec, Params, Placeholder};
 
 /// A generated file. Its program is in `workloads/<workload>/<input>`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -27,32 +25,16 @@ impl InputSpec {
         values.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
-    pub(super) fn check(
-        &self,
-        at: &str,
-        known: &IndexMap<String, ParamSpec>,
-        file: &Path,
-        text: &str,
-        problems: &mut Problems,
-    ) {
+    pub(super) fn check(&self, at: &str, known: &IndexMap<String, ParamSpec>, problems: &mut Problems) {
         problems.not_empty(&format!("{at}.about"), &self.about);
         problems.entries(&format!("{at}.params"), self.params.len());
         for (i, name) in self.params.iter().enumerate() {
             problems.known(&format!("{at}.params[{i}]"), "parameter", name, known.keys());
         }
-        if !self.build.tool.offers(Placeholder::Bin) {
-            let rule = format!("{} builds no program: use cargo, cc or go", self.build.tool.name());
-            problems.push(format!("{at}.build.tool"), rule);
-        }
-        if self.build.from.is_some() {
-            problems.push(format!("{at}.build.from"), "an input's program cannot be a variant");
-        }
-        let mut of_build = Problems::new(file, text);
-        self.build.check(&mut of_build);
-        for error in of_build.finish(()).err().unwrap_or_default() {
-            if let ManifestError::Invalid { field, rule, .. } = error {
-                problems.push(format!("{at}.{field}"), rule);
-            }
-        }
+        let rule = format!("{} builds no program: use cargo, cc or go", self.build.tool.name());
+        problems.require(self.build.tool.offers(Placeholder::Bin), format!("{at}.build.tool"), rule);
+        let rule = "an input's program cannot be a variant";
+        problems.require(self.build.from.is_none(), format!("{at}.build.from"), rule);
+        self.build.check(&format!("{at}.build"), problems);
     }
 }

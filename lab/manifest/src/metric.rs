@@ -72,107 +72,65 @@ pub enum Moment {
     Verified,
 }
 
-/// How a metric is computed from the stored samples of a trial.
+/// How a metric is computed from the stored samples of a trial. Fields of the same name have the same meaning:
+///
+/// | field | meaning |
+/// |---|---|
+/// | `role` | the role of the counter, of the setup times or of the histogram |
+/// | `counter`, `histogram` | its name |
+/// | `increments` | increments of the counter per unit of the metric |
+/// | `field` | one of [`METER_FIELDS`], or of [`WIRE_FIELDS`] for the network |
+/// | `of` | the role whose meter is read; all roles if missing. A role that spins by contract would hide the others |
+/// | `quantile` | from 0 to 1 |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[expect(missing_docs, reason = "the table describes the fields")]
 pub enum Source {
     /// A counter's difference between two marks divided by the time between them, per second.
     Rate {
-        /// The role of the counter.
         role: String,
-        /// The counter.
         counter: String,
-        /// Increments of the counter per unit of the metric.
         #[serde(default = "default_one")]
         increments: u32,
     },
     /// A counter's difference between two marks.
-    Count {
-        /// The role of the counter.
-        role: String,
-        /// The counter.
-        counter: String,
-    },
+    Count { role: String, counter: String },
     /// A quantile of the role's `setup_ns`.
-    SetupQuantile {
-        /// The role of the setup times.
-        role: String,
-        /// From 0 to 1.
-        quantile: f64,
-    },
+    SetupQuantile { role: String, quantile: f64 },
     /// CPU time in the window, in ns, per increment of a counter.
     CpuPer {
-        /// The role of the counter.
         role: String,
-        /// The counter.
         counter: String,
-        /// Increments of the counter per unit of the metric.
         #[serde(default = "default_one")]
         increments: u32,
-        /// The role whose CPU time is used; all roles if missing. A role that spins by contract would hide the
-        /// others.
         of: Option<String>,
     },
-    /// A field of each role's meter, and the sum over the roles.
-    Meter {
-        /// One of [`METER_FIELDS`].
-        field: String,
-        /// The role; all roles if missing.
-        of: Option<String>,
-        /// The moment of the reading; the last reading if missing.
-        at: Option<Moment>,
-    },
-    /// The growth of a meter field while the gate's role runs `verify`, per stored item.
-    MeterGrowth {
-        /// One of [`METER_FIELDS`].
-        field: String,
-        /// The role.
-        of: String,
-        /// The number of items: the sum of these products of parameters.
-        each: Vec<Vec<String>>,
-        /// The metric is not measured for fewer items.
-        least: u64,
-    },
+    /// A field of each role's meter at a moment, by default the last reading, and the sum over the roles.
+    Meter { field: String, of: Option<String>, at: Option<Moment> },
+    /// The growth of a meter field while the gate's role runs `verify`, per stored item. The number of items is the
+    /// sum of the products of parameters in `each`; the metric is not measured for fewer than `least`.
+    MeterGrowth { field: String, of: String, each: Vec<Vec<String>>, least: u64 },
     /// The sum of a meter field over the roles in the window, per increment of a counter.
     MeterPer {
-        /// One of [`METER_FIELDS`].
         field: String,
-        /// The role of the counter.
         role: String,
-        /// The counter.
         counter: String,
-        /// Increments of the counter per unit of the metric.
         #[serde(default = "default_one")]
         increments: u32,
-        /// The role whose meter is read; all roles if missing.
         of: Option<String>,
     },
     /// A counter of the network namespace over the window.
-    Wire {
-        /// One of [`WIRE_FIELDS`].
-        field: String,
-    },
+    Wire { field: String },
     /// A counter of the network namespace over the window, per increment of a role's counter.
     WirePer {
-        /// One of [`WIRE_FIELDS`].
         field: String,
-        /// The role of the counter.
         role: String,
-        /// The counter.
         counter: String,
-        /// Increments of the counter per unit of the metric.
         #[serde(default = "default_one")]
         increments: u32,
     },
     /// A quantile of a histogram of the role's result.
-    HistogramQuantile {
-        /// The role of the histogram.
-        role: String,
-        /// The histogram.
-        histogram: String,
-        /// From 0 to 1.
-        quantile: f64,
-    },
+    HistogramQuantile { role: String, histogram: String, quantile: f64 },
 }
 
 impl Source {
@@ -198,21 +156,6 @@ impl Source {
             | Self::CpuPer { counter, .. }
             | Self::MeterPer { counter, .. }
             | Self::WirePer { counter, .. } => Some(counter),
-            Self::SetupQuantile { .. }
-            | Self::Meter { .. }
-            | Self::MeterGrowth { .. }
-            | Self::Wire { .. }
-            | Self::HistogramQuantile { .. } => None,
-        }
-    }
-
-    /// Increments of its counter per unit of the metric.
-    fn increments(&self) -> Option<u32> {
-        match self {
-            Self::Rate { increments, .. }
-            | Self::CpuPer { increments, .. }
-            | Self::MeterPer { increments, .. }
-            | Self::WirePer { increments, .. } => Some(*increments),
             _ => None,
         }
     }
@@ -248,57 +191,35 @@ impl Metric {
         problems.name(&format!("{at}.name"), &self.name);
         problems.not_empty(&format!("{at}.label"), &self.label);
         problems.not_empty(&format!("{at}.unit"), &self.unit);
-        if self.headline && !self.column {
-            problems.push(format!("{at}.headline"), "it has no column: omit `column = false`".to_owned());
+        let rule = "it has no column: omit `column = false`";
+        problems.require(self.column || !self.headline, format!("{at}.headline"), rule);
+        if let Source::MeterGrowth { each, .. } = &self.from {
+            for name in each.iter().flatten() {
+                let at = format!("{at}.from.meter_growth.each");
+                kind_of(&at, name, ParamKind::Integer, params, problems);
+            }
         }
-        let (kind, quantile) = match &self.from {
-            Source::Rate { .. } => ("rate", None),
-            Source::Count { .. } => ("count", None),
-            Source::SetupQuantile { quantile, .. } => ("setup_quantile", Some(quantile)),
-            Source::CpuPer { .. } => ("cpu_per", None),
-            Source::MeterGrowth { field, each, .. } => {
-                let at = format!("{at}.from.meter_growth");
-                problems.known(&format!("{at}.field"), "meter field", field, METER_FIELDS);
-                for name in each.iter().flatten() {
-                    kind_of(&format!("{at}.each"), name, ParamKind::Integer, params, problems);
+        // As JSON, since a field of the same name has the same rule in every source.
+        let from = serde_json::to_value(&self.from).expect("a source holds nothing that JSON cannot");
+        let sources = from.as_object().into_iter().flatten();
+        let fields = sources.flat_map(|(kind, from)| Some(from.as_object()?.iter().map(move |f| (kind, f))));
+        for (kind, (name, value)) in fields.flatten() {
+            let at = format!("{at}.from.{kind}.{name}");
+            match (name.as_str(), value.as_str()) {
+                ("role" | "of", Some(role)) => problems.known(&at, "role", role, roles),
+                ("counter" | "histogram", Some(text)) => problems.not_empty(&at, text),
+                ("field", Some(field)) if kind.starts_with("wire") => {
+                    problems.known(&at, "wire field", field, WIRE_FIELDS);
                 }
-                ("meter_growth", None)
+                ("field", Some(field)) => problems.known(&at, "meter field", field, METER_FIELDS),
+                ("increments", _) => problems.require(*value != 0, at, "must be at least 1"),
+                ("quantile", _) => {
+                    let quantile = value.as_f64().unwrap_or(f64::NAN);
+                    let rule = format!("{quantile} is not from 0 to 1");
+                    problems.require((0.0..=1.0).contains(&quantile), at, rule);
+                }
+                _ => {}
             }
-            Source::Meter { field, .. } => {
-                problems.known(&format!("{at}.from.meter.field"), "meter field", field, METER_FIELDS);
-                ("meter", None)
-            }
-            Source::MeterPer { field, .. } => {
-                problems.known(&format!("{at}.from.meter_per.field"), "meter field", field, METER_FIELDS);
-                ("meter_per", None)
-            }
-            Source::Wire { field } => {
-                problems.known(&format!("{at}.from.wire.field"), "wire field", field, WIRE_FIELDS);
-                ("wire", None)
-            }
-            Source::WirePer { field, .. } => {
-                problems.known(&format!("{at}.from.wire_per.field"), "wire field", field, WIRE_FIELDS);
-                ("wire_per", None)
-            }
-            Source::HistogramQuantile { histogram, quantile, .. } => {
-                problems.not_empty(&format!("{at}.from.histogram_quantile.histogram"), histogram);
-                ("histogram_quantile", Some(quantile))
-            }
-        };
-        if let Some(of) = self.from.metered() {
-            problems.known(&format!("{at}.from.{kind}.of"), "role", of, roles);
-        }
-        if let Some(role) = self.from.role() {
-            problems.known(&format!("{at}.from.{kind}.role"), "role", role, roles);
-        }
-        if let Some(counter) = self.from.counter() {
-            problems.not_empty(&format!("{at}.from.{kind}.counter"), counter);
-        }
-        if self.from.increments() == Some(0) {
-            problems.push(format!("{at}.from.{kind}.increments"), "must be at least 1");
-        }
-        if let Some(quantile) = quantile.filter(|q| !(0.0..=1.0).contains(*q)) {
-            problems.push(format!("{at}.from.{kind}.quantile"), format!("{quantile} is not from 0 to 1"));
         }
     }
 }

@@ -265,7 +265,7 @@ impl<'de> Deserialize<'de> for ParamValue {
     }
 }
 
-/// Records a parameter that is unknown or of another kind.
+/// Records a parameter that is unknown or of another kind. A whole number is also a number.
 pub(super) fn kind_of(
     at: &str,
     name: &str,
@@ -275,10 +275,10 @@ pub(super) fn kind_of(
 ) {
     match params.get(name) {
         None => problems.known(at, "parameter", name, params.keys()),
-        Some(spec) if spec.kind != kind => {
-            problems.push(at, format!("parameter \"{name}\" must be {kind}"));
+        Some(spec) => {
+            let is_kind = spec.kind == kind || (spec.kind, kind) == (ParamKind::Integer, ParamKind::Number);
+            problems.require(is_kind, at, format!("parameter \"{name}\" must be {kind}"));
         }
-        Some(_) => {}
     }
 }
 

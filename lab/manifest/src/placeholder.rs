@@ -1,9 +1,12 @@
 //! Placeholders in the command of a role.
 
+use strum::IntoEnumIterator;
+
 use super::nearest;
 
 /// A name in braces in the command of a role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumIter, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum Placeholder {
     /// The built program.
     Bin,
@@ -15,22 +18,6 @@ pub enum Placeholder {
     Python,
     /// The Node program.
     Node,
-}
-
-impl Placeholder {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Bin, Self::Dir, Self::Src, Self::Python, Self::Node];
-
-    /// The name between the braces.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bin => "bin",
-            Self::Dir => "dir",
-            Self::Src => "src",
-            Self::Python => "python",
-            Self::Node => "node",
-        }
-    }
 }
 
 /// Replaces placeholders by values. The error has the violated rule and the placeholder that was probably meant.
@@ -47,12 +34,11 @@ pub fn substitute(
         let Some((name, tail)) = inside else {
             return Err((format!("an unmatched brace in \"{text}\""), None));
         };
-        let known = Placeholder::ALL.into_iter().find(|p| p.name() == name);
-        match known.map(&value) {
-            Some(Some(value)) => done.push_str(&value),
-            Some(None) => return Err((format!("{{{name}}} is for another build tool"), None)),
-            None => {
-                let near = nearest(name, Placeholder::ALL.map(Placeholder::name));
+        match name.parse().map(&value) {
+            Ok(Some(value)) => done.push_str(&value),
+            Ok(None) => return Err((format!("{{{name}}} is for another build tool"), None)),
+            Err(_) => {
+                let near = nearest(name, Placeholder::iter().map(|p| p.to_string()));
                 return Err((format!("unknown placeholder {{{name}}}"), near.map(|n| format!("{{{n}}}"))));
             }
         }

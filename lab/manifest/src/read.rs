@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde::Deserializer;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
@@ -29,32 +30,29 @@ impl<'a> Problems<'a> {
 
     /// Like `push`, with the name that was probably meant.
     pub fn push_near(&mut self, field: impl Into<String>, rule: impl Into<String>, nearest: Option<String>) {
-        let field = field.into();
+        let (file, field, rule) = (self.file.clone(), field.into(), rule.into());
         let line = line_of_field(self.text, &field);
-        self.errors.push(ManifestError::Invalid {
-            file: self.file.clone(),
-            line,
-            field,
-            rule: rule.into(),
-            nearest,
-        });
+        self.errors.push(ManifestError::Invalid { file, line, field, rule, nearest });
     }
 
-    /// Requires a name that is also a valid folder name: lower-case letters, digits, `-`, `_` and `.`.
-    pub fn name(&mut self, field: &str, name: &str) {
-        if !is_name(name) {
-            let rule = format!(
-                "\"{name}\" is not a name: 1 to {NAME_BYTES_MAX} of a-z, 0-9, '-', '_' and '.', first a letter or digit"
-            );
+    /// Records that `field` violates `rule`, unless it holds.
+    pub fn require(&mut self, holds: bool, field: impl Into<String>, rule: impl Into<String>) {
+        if !holds {
             self.push(field, rule);
         }
     }
 
+    /// Requires a name that is also a valid folder name: lower-case letters, digits, `-`, `_` and `.`.
+    pub fn name(&mut self, field: &str, name: &str) {
+        let rule = format!(
+            "\"{name}\" is not a name: 1 to {NAME_BYTES_MAX} of a-z, 0-9, '-', '_' and '.', first a letter or digit"
+        );
+        self.require(is_name(name), field, rule);
+    }
+
     /// Requires a text that is not blank.
     pub fn not_empty(&mut self, field: &str, text: &str) {
-        if text.trim().is_empty() {
-            self.push(field, "must not be empty");
-        }
+        self.require(!text.trim().is_empty(), field, "must not be empty");
     }
 
     /// Requires one of the known names, and suggests the closest.
@@ -73,9 +71,8 @@ impl<'a> Problems<'a> {
     }
 
     pub(crate) fn entries(&mut self, field: &str, count: usize) {
-        if count > ENTRIES_MAX {
-            self.push(field, format!("{count} entries; at most {ENTRIES_MAX} are allowed"));
-        }
+        let rule = format!("{count} entries; at most {ENTRIES_MAX} are allowed");
+        self.require(count <= ENTRIES_MAX, field, rule);
     }
 
     /// Returns the value if there are no problems.
@@ -112,16 +109,8 @@ pub fn read_manifest<T: DeserializeOwned>(file: &Path) -> Result<T, ManifestErro
 
 /// Parses TOML into a type; errors have the position.
 pub fn decode<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ManifestError> {
-    let invalid = |error: &toml::de::Error, field: String| {
-        let (rule, nearest) = explain(error.message());
-        let line = error.span().map(|span| line_at(text, span.start));
-        ManifestError::Invalid { file: file.to_owned(), line, field, rule, nearest }
-    };
-    let deserializer = toml::de::Deserializer::parse(text).map_err(|e| invalid(&e, String::new()))?;
-    serde_path_to_error::deserialize(deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        invalid(error.inner(), if path == "." { String::new() } else { path })
-    })
+    let deserializer = toml::de::Deserializer::parse(text).map_err(|e| invalid(file, text, &e, "."))?;
+    deserialize(file, text, deserializer)
 }
 
 /// Like `decode`, for a variant: missing fields of `[build]` are inherited from the sibling's manifest.
@@ -136,17 +125,24 @@ pub(super) fn decode_variant<T: DeserializeOwned>(
             build.entry(field).or_insert(value);
         }
     }
-    serde_path_to_error::deserialize(toml::Value::Table(whole)).map_err(|error| {
-        let field = error.path().to_string();
-        let (rule, nearest) = explain(error.inner().message());
-        ManifestError::Invalid {
-            file: file.to_owned(),
-            line: line_of_field(text, &field),
-            field,
-            rule,
-            nearest,
-        }
-    })
+    deserialize(file, text, whole)
+}
+
+fn deserialize<'de, T: DeserializeOwned>(
+    file: &Path,
+    text: &str,
+    from: impl Deserializer<'de, Error = toml::de::Error>,
+) -> Result<T, ManifestError> {
+    serde_path_to_error::deserialize(from)
+        .map_err(|error| invalid(file, text, error.inner(), &error.path().to_string()))
+}
+
+/// The field at `path`, which is `.` for the whole file, cannot be read.
+fn invalid(file: &Path, text: &str, error: &toml::de::Error, path: &str) -> ManifestError {
+    let (rule, nearest) = explain(error.message());
+    let line = error.span().map(|span| line_at(text, span.start)).or_else(|| line_of_field(text, path));
+    let field = if path == "." { String::new() } else { path.to_owned() };
+    ManifestError::Invalid { file: file.to_owned(), line, field, rule, nearest }
 }
 
 /// The table `[build]` of a manifest that may be invalid elsewhere.

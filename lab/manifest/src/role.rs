@@ -27,27 +27,21 @@ impl RoleSpec {
         problems.name(&at, name);
         problems.entries(&format!("{at}.run"), self.run.len());
         problems.entries(&format!("{at}.env"), self.env.len());
-        if self.run.first().is_none_or(|program| program.trim().is_empty()) {
-            problems.push(format!("{at}.run"), "must name a program, as [\"{bin}\"]");
-        }
+        let has_program = self.run.first().is_some_and(|program| !program.trim().is_empty());
+        problems.require(has_program, format!("{at}.run"), "must name a program, as [\"{bin}\"]");
         let args = self.run.iter().enumerate().map(|(i, text)| (format!("{at}.run[{i}]"), text));
         let env = self.env.iter().map(|(key, text)| (format!("{at}.env.{key}"), text));
         for (field, text) in args.chain(env) {
-            if text.contains('\0') {
-                problems.push(field.as_str(), "must not contain a NUL byte");
-            }
+            problems.require(!text.contains('\0'), field.as_str(), "must not contain a NUL byte");
             if let Err((rule, nearest)) = substitute(text, |p| tool.offers(p).then(String::new)) {
                 problems.push_near(field, format!("{rule}; known: {}", tool.placeholders()), nearest);
             }
         }
         for key in self.env.keys() {
             let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-            if key.is_empty() || !key.bytes().all(plain) {
-                problems.push(
-                    format!("{at}.env"),
-                    format!("\"{key}\" is not the name of an environment variable"),
-                );
-            }
+            let is_name = !key.is_empty() && key.bytes().all(plain);
+            let rule = format!("\"{key}\" is not the name of an environment variable");
+            problems.require(is_name, format!("{at}.env"), rule);
         }
     }
 }

@@ -52,22 +52,16 @@ impl TurnsSpec {
         for (field, ms) in
             [("turn_ms", self.turn_ms), ("lead_ms", self.lead_ms), ("stretch_ms", self.stretch_ms)]
         {
-            if !(1..=TURN_MS_MAX).contains(&ms) {
-                problems.push(format!("turns.{field}"), format!("must be from 1 to {TURN_MS_MAX}"));
-            }
+            let rule = format!("must be from 1 to {TURN_MS_MAX}");
+            problems.require((1..=TURN_MS_MAX).contains(&ms), format!("turns.{field}"), rule);
         }
-        if self.stretch_ms <= self.turn_ms {
-            problems.push("turns.stretch_ms", "must be longer than a turn");
-        }
-        if !(2..=TURNS_MAX).contains(&self.turns_max) {
-            problems.push("turns.turns_max", format!("must be from 2 to {TURNS_MAX}"));
-        }
-        if self.stretch_every == 0 {
-            problems.push("turns.stretch_every", "must be at least 1");
-        }
-        if !(2..=TOGETHER_MAX).contains(&self.together) {
-            problems.push("turns.together", format!("must be from 2 to {TOGETHER_MAX}"));
-        }
+        let is_longer = self.stretch_ms > self.turn_ms;
+        problems.require(is_longer, "turns.stretch_ms", "must be longer than a turn");
+        let rule = format!("must be from 2 to {TURNS_MAX}");
+        problems.require((2..=TURNS_MAX).contains(&self.turns_max), "turns.turns_max", rule);
+        problems.require(self.stretch_every > 0, "turns.stretch_every", "must be at least 1");
+        let rule = format!("must be from 2 to {TOGETHER_MAX}");
+        problems.require((2..=TOGETHER_MAX).contains(&self.together), "turns.together", rule);
         for name in &self.under_way {
             kind_of("turns.under_way", name, ParamKind::Integer, params, problems);
         }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
-use super::params::settle_value;
+use super::params::{kind_of, settle_value};
 use super::read::{Problems, decode};
 use super::{Gate, InputSpec, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
 
@@ -139,7 +139,7 @@ impl Workload {
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
         let mut workload: Self = decode(file, text).map_err(|e| vec![e])?;
         let mut problems = Problems::new(file, text);
-        workload.check(file, text, &mut problems);
+        workload.check(file, &mut problems);
         problems.finish(workload)
     }
 
@@ -220,27 +220,18 @@ impl Workload {
         Ok(self)
     }
 
-    fn check(&mut self, file: &Path, text: &str, problems: &mut Problems) {
+    fn check(&mut self, file: &Path, problems: &mut Problems) {
         problems.name("name", &self.name);
-        if file.file_stem().is_some_and(|stem| stem != self.name.as_str()) {
-            problems.push("name", format!("\"{}\" must be the file's name without .toml", self.name));
-        }
-        for (field, text) in [("title", &self.title), ("about", &self.about)] {
+        let rule = format!("\"{}\" must be the file's name without .toml", self.name);
+        problems.require(file.file_stem().is_none_or(|stem| stem == self.name.as_str()), "name", rule);
+        for (field, text) in [("title", &self.title), ("about", &self.about), ("contract", &self.contract)] {
             problems.not_empty(field, text);
         }
-        problems.not_empty("contract", &self.contract);
         for (field, name) in [("ceiling", &self.ceiling), ("baseline", &self.baseline)] {
-            if let Some(name) = name {
-                problems.name(field, name);
-            }
-        }
-        for name in &self.first_look {
-            problems.name("first_look", name);
+            name.iter().for_each(|name| problems.name(field, name));
         }
         unique("first_look", "contender", self.first_look.iter(), problems);
-        if self.roles.is_empty() {
-            problems.push("roles", "must name at least one role");
-        }
+        problems.require(!self.roles.is_empty(), "roles", "must name at least one role");
         unique("roles", "role", self.roles.iter(), problems);
         for (field, players) in [("partners", &self.partners), ("stand_ins", &self.stand_ins)] {
             for (role, name) in players {
@@ -251,18 +242,15 @@ impl Workload {
         for role in self.stand_ins.keys().filter(|role| self.partners.contains_key(*role)) {
             problems.push(format!("stand_ins.{role}"), "its partner plays it for all: name one of them only");
         }
-        if let Some(why) = &self.networks_apart {
-            problems.not_empty("networks_apart", why);
-        }
-        if !self.roles.is_empty() && self.compared().next().is_none() {
-            problems.push("partners", "must leave at least one role to compare");
-        }
+        self.networks_apart.iter().for_each(|why| problems.not_empty("networks_apart", why));
+        let is_compared = self.roles.is_empty() || self.compared().next().is_some();
+        problems.require(is_compared, "partners", "must leave at least one role to compare");
         self.check_params(problems);
         self.check_requires(problems);
         problems.entries("inputs", self.inputs.len());
         for (name, input) in &self.inputs {
             problems.name(&format!("inputs.{name}"), name);
-            input.check(&format!("inputs.{name}"), &self.params, file, text, problems);
+            input.check(&format!("inputs.{name}"), &self.params, problems);
         }
         self.gate.check(&self.roles, &self.params, &self.inputs, problems);
         self.check_load(problems);
@@ -272,18 +260,15 @@ impl Workload {
 
     fn check_load(&mut self, problems: &mut Problems) {
         if let Some(offered) = &self.offered {
-            numeric("offered.param", &offered.param, &self.params, problems);
+            kind_of("offered.param", &offered.param, ParamKind::Number, &self.params, problems);
             problems.known("offered.role", "role", &offered.role, &self.roles);
             problems.not_empty("offered.counter", &offered.counter);
         }
         if let Some(detect) = &mut self.detect {
-            numeric("detect.param", &detect.param, &self.params, problems);
-            if self.ceiling.is_none() {
-                problems.push("detect", "needs a ceiling, which is measured with and without the delay");
-            }
-            if detect.values.is_empty() {
-                problems.push("detect.values", "must have at least one value");
-            }
+            kind_of("detect.param", &detect.param, ParamKind::Number, &self.params, problems);
+            let rule = "needs a ceiling, which is measured with and without the delay";
+            problems.require(self.ceiling.is_some(), "detect", rule);
+            problems.require(!detect.values.is_empty(), "detect.values", "must have at least one value");
             settle_value("detect.from", &detect.param, &mut detect.from, &self.params, problems);
             for value in &mut detect.values {
                 settle_value("detect.values", &detect.param, value, &self.params, problems);
@@ -291,25 +276,21 @@ impl Workload {
         }
         for (param, value) in &mut self.one_cpu_max {
             let at = format!("one_cpu_max.{param}");
-            numeric(&at, param, &self.params, problems);
+            kind_of(&at, param, ParamKind::Number, &self.params, problems);
             settle_value(&at, param, value, &self.params, problems);
         }
         if let Some(turns) = &mut self.turns {
             turns.check(&self.params, problems);
         }
-        if self.marks_hz > MARKS_HZ_MAX {
-            problems.push("marks_hz", format!("must be at most {MARKS_HZ_MAX}"));
-        }
+        let rule = format!("must be at most {MARKS_HZ_MAX}");
+        problems.require(self.marks_hz <= MARKS_HZ_MAX, "marks_hz", rule);
     }
 
     fn check_params(&mut self, problems: &mut Problems) {
         for name in WINDOWS {
-            if self.params.get(name).is_none_or(|spec| spec.kind != ParamKind::Number) {
-                problems.push(
-                    format!("params.{name}"),
-                    "missing, or not a number: every workload must state the length of its windows in s",
-                );
-            }
+            let is_number = self.params.get(name).is_some_and(|spec| spec.kind == ParamKind::Number);
+            let rule = "missing, or not a number: every workload must state the length of its windows in s";
+            problems.require(is_number, format!("params.{name}"), rule);
         }
         problems.entries("params", self.params.len());
         for (name, spec) in &mut self.params {
@@ -347,9 +328,8 @@ impl Workload {
             metric.check(&format!("metrics[{i}]"), &self.roles, &self.params, problems);
         }
         let primary = self.metrics.iter().filter(|m| m.primary).count();
-        if primary != 1 {
-            problems.push("metrics", format!("{primary} have primary = true; exactly one must"));
-        }
+        let rule = format!("{primary} have primary = true; exactly one must");
+        problems.require(primary == 1, "metrics", rule);
     }
 
     fn check_presets(&mut self, problems: &mut Problems) {
@@ -366,38 +346,23 @@ impl Workload {
                 for (param, values) in axes {
                     let at = format!("{at}.sweep[{i}].{param}");
                     problems.entries(&at, values.len());
-                    if values.is_empty() {
-                        problems.push(at.as_str(), "must have at least one value");
-                    }
+                    problems.require(!values.is_empty(), at.as_str(), "must have at least one value");
                     for value in values {
                         settle_value(&at, param, value, &self.params, problems);
                     }
                 }
             }
-            if preset.min_blocks == 0 {
-                problems.push(format!("{at}.min_blocks"), "must be at least 1");
-            }
-            if preset.max_blocks < preset.min_blocks || preset.max_blocks > BLOCKS_MAX {
-                let rule = format!("must be from min_blocks, {}, to {BLOCKS_MAX}", preset.min_blocks);
-                problems.push(format!("{at}.max_blocks"), rule);
-            }
-            if preset.precision.is_some_and(|p| !(p > 0.0 && p < 1.0)) {
-                problems.push(format!("{at}.precision"), "must be greater than 0 and less than 1");
-            }
-            if !(preset.budget_seconds > 0.0 && preset.budget_seconds <= BUDGET_SECONDS_MAX) {
-                let rule = format!("must be greater than 0 and at most {BUDGET_SECONDS_MAX}");
-                problems.push(format!("{at}.budget_seconds"), rule);
-            }
+            problems.require(preset.min_blocks > 0, format!("{at}.min_blocks"), "must be at least 1");
+            let is_valid = (preset.min_blocks..=BLOCKS_MAX).contains(&preset.max_blocks);
+            let rule = format!("must be from min_blocks, {}, to {BLOCKS_MAX}", preset.min_blocks);
+            problems.require(is_valid, format!("{at}.max_blocks"), rule);
+            let is_valid = preset.precision.is_none_or(|p| p > 0.0 && p < 1.0);
+            let rule = "must be greater than 0 and less than 1";
+            problems.require(is_valid, format!("{at}.precision"), rule);
+            let is_valid = preset.budget_seconds > 0.0 && preset.budget_seconds <= BUDGET_SECONDS_MAX;
+            let rule = format!("must be greater than 0 and at most {BUDGET_SECONDS_MAX}");
+            problems.require(is_valid, format!("{at}.budget_seconds"), rule);
         }
-    }
-}
-
-/// Records a parameter that is unknown or not a number.
-fn numeric(at: &str, param: &str, params: &IndexMap<String, ParamSpec>, problems: &mut Problems) {
-    match params.get(param).map(|spec| spec.kind) {
-        None => problems.known(at, "parameter", param, params.keys()),
-        Some(ParamKind::Integer | ParamKind::Number) => {}
-        Some(_) => problems.push(at, format!("parameter \"{param}\" must be a number")),
     }
 }
 
@@ -410,9 +375,8 @@ fn unique<'a>(field: &str, what: &str, names: impl Iterator<Item = &'a String>, 
     let mut seen: Vec<&String> = Vec::new();
     for (i, name) in names.enumerate() {
         problems.name(&format!("{field}[{i}]"), name);
-        if seen.contains(&name) {
-            problems.push(format!("{field}[{i}]"), format!("{what} \"{name}\" is listed twice"));
-        }
+        let rule = format!("{what} \"{name}\" is listed twice");
+        problems.require(!seen.contains(&name), format!("{field}[{i}]"), rule);
         seen.push(name);
     }
 }

@@ -135,9 +135,10 @@ pub struct TrialResult {
 }
 
 /// A message from a contender.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ContenderMessage {
     /// The role, workload or parameters are not supported: a skip.
     Unsupported {
@@ -182,16 +183,7 @@ impl ContenderMessage {
 
     /// Name of the message, as in `type`.
     pub fn name(&self) -> &'static str {
-        match self {
-            ContenderMessage::Unsupported { .. } => "unsupported",
-            ContenderMessage::Ready { .. } => "ready",
-            ContenderMessage::Signal { .. } => "signal",
-            ContenderMessage::Connected { .. } => "connected",
-            ContenderMessage::Counters(_) => "counters",
-            ContenderMessage::Verified(_) => "verified",
-            ContenderMessage::Result(_) => "result",
-            ContenderMessage::Failed { .. } => "failed",
-        }
+        self.into()
     }
 }
 

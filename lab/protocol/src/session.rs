@@ -165,6 +165,10 @@ impl Session {
         matches!(self.state, State::Done | State::Unsupported(_) | State::Failed(_))
     }
 
+    fn is_connected(&self) -> bool {
+        matches!(self.state, State::Connected | State::Running(_))
+    }
+
     // ---- input ---------------------------------------------------------------------------------------------
 
     /// Handles a line from the role.
@@ -240,7 +244,7 @@ impl Session {
 
     /// Starts a phase.
     pub fn start(&mut self, now_ns: u64, phase: Phase) {
-        if !matches!(self.state, State::Connected | State::Running(_)) {
+        if !self.is_connected() {
             return;
         }
         self.state = State::Running(phase);
@@ -252,7 +256,7 @@ impl Session {
 
     /// Requests the counters. Returns false, without sending anything, if a mark is pending.
     pub fn mark(&mut self, now_ns: u64, id: u64) -> bool {
-        if self.mark.is_some() || !matches!(self.state, State::Connected | State::Running(_)) {
+        if self.mark.is_some() || !self.is_connected() {
             return false;
         }
         self.mark = Some(Mark { id, sent_ns: now_ns, due_ns: now_ns + nanos(self.limits.counters) });
@@ -262,7 +266,7 @@ impl Session {
 
     /// Stops the role.
     pub fn stop(&mut self, now_ns: u64) {
-        if !matches!(self.state, State::Connected | State::Running(_)) {
+        if !self.is_connected() {
             return;
         }
         self.state = State::AwaitResult;
@@ -292,69 +296,64 @@ impl Session {
         state.into_iter().chain(mark).min()
     }
 
-    // ---- handlers, in protocol order -----------------------------------------------------------------------
+    // ---- handlers ------------------------------------------------------------------------------------------
 
     fn handle_message(&mut self, now_ns: u64, message: ContenderMessage) {
-        match message {
-            ContenderMessage::Failed { reason } => self.fail(Fault::Said(reason)),
-            ContenderMessage::Unsupported { reason } => self.on_unsupported(reason),
-            ContenderMessage::Ready { implementation } => self.on_ready(implementation),
-            ContenderMessage::Signal { to, body } => self.on_signal(to, body),
-            ContenderMessage::Connected { setup_ns } => self.on_connected(setup_ns),
-            ContenderMessage::Verified(verified) => self.on_verified(verified),
-            ContenderMessage::Counters(counters) => self.on_counters(now_ns, counters),
-            ContenderMessage::Result(result) => self.on_result(now_ns, result),
-        }
+        let name = message.name();
+        let out_of_turn = match (message, &self.state) {
+            (ContenderMessage::Failed { reason }, _) => return self.fail(Fault::Said(reason)),
+            (ContenderMessage::Unsupported { reason }, State::AwaitReady) => {
+                self.owed = None;
+                self.state = State::Unsupported(reason);
+                return;
+            }
+            (ContenderMessage::Ready { implementation }, State::AwaitReady) => {
+                self.transmits.extend(self.held.drain(..));
+                return self.enter(State::AwaitConnected, Event::Ready(implementation));
+            }
+            (ContenderMessage::Signal { to, body }, state) if *state != State::Running(Phase::Measure) => {
+                return self.on_signal(to, body);
+            }
+            (ContenderMessage::Connected { setup_ns }, State::AwaitConnected) => {
+                return self.enter(State::Connected, Event::Connected(setup_ns));
+            }
+            (ContenderMessage::Verified(verified), State::Running(Phase::Verify))
+                if self.verifies && !self.verified =>
+            {
+                self.verified = true;
+                return self.enter(State::Running(Phase::Verify), Event::Verified(verified));
+            }
+            (ContenderMessage::Counters(counters), _) => return self.on_counters(now_ns, counters),
+            (ContenderMessage::Result(result), State::AwaitResult) => {
+                self.mark = None;
+                self.enter(State::AwaitExit, Event::Result(result));
+                return self.owe(now_ns, "exit", self.limits.result);
+            }
+            (ContenderMessage::Unsupported { .. }, _) => "after `ready`; use `failed` instead",
+            (ContenderMessage::Ready { .. }, _) => "twice",
+            (ContenderMessage::Signal { .. }, _) => "between `start measure` and `stop`",
+            (ContenderMessage::Connected { .. }, _) => "before `ready`, or twice",
+            (ContenderMessage::Verified(_), _) => {
+                "outside `verify`, twice, or from a role that does not verify"
+            }
+            (ContenderMessage::Result(_), _) => "before `stop`, or twice",
+        };
+        self.out_of_turn(name, out_of_turn);
     }
 
-    fn on_unsupported(&mut self, reason: String) {
-        if self.state != State::AwaitReady {
-            return self.out_of_turn("unsupported", "after `ready`; use `failed` instead");
-        }
-        self.state = State::Unsupported(reason);
+    /// The reply that was owed has arrived.
+    fn enter(&mut self, state: State, event: Event) {
+        self.state = state;
         self.owed = None;
-    }
-
-    fn on_ready(&mut self, implementation: Implementation) {
-        if self.state != State::AwaitReady {
-            return self.out_of_turn("ready", "twice");
-        }
-        self.state = State::AwaitConnected;
-        self.owed = None;
-        self.transmits.extend(self.held.drain(..));
-        self.events.push_back(Event::Ready(implementation));
+        self.events.push_back(event);
     }
 
     fn on_signal(&mut self, to: String, body: serde_json::Value) {
-        if let State::Running(phase) = self.state
-            && phase == Phase::Measure
-        {
-            return self.out_of_turn("signal", "between `start measure` and `stop`");
-        }
         self.signals += 1;
         if self.signals > SIGNALS_MAX {
             return self.fail(Fault::TooMany { what: "signals", limit: SIGNALS_MAX });
         }
         self.events.push_back(Event::Signal { to, body });
-    }
-
-    fn on_connected(&mut self, setup_ns: Vec<u64>) {
-        if self.state != State::AwaitConnected {
-            return self.out_of_turn("connected", "before `ready`, or twice");
-        }
-        self.state = State::Connected;
-        self.owed = None;
-        self.events.push_back(Event::Connected(setup_ns));
-    }
-
-    fn on_verified(&mut self, verified: Verified) {
-        if self.state != State::Running(Phase::Verify) || self.verified || !self.verifies {
-            return self
-                .out_of_turn("verified", "outside `verify`, twice, or from a role that does not verify");
-        }
-        self.verified = true;
-        self.owed = None;
-        self.events.push_back(Event::Verified(verified));
     }
 
     fn on_counters(&mut self, now_ns: u64, counters: Counters) {
@@ -372,16 +371,6 @@ impl Session {
             Some(_) => return self.out_of_turn("counters", "with a clock that does not count nanoseconds"),
         }
         self.events.push_back(Event::Counters(counters));
-    }
-
-    fn on_result(&mut self, now_ns: u64, result: TrialResult) {
-        if self.state != State::AwaitResult {
-            return self.out_of_turn("result", "before `stop`, or twice");
-        }
-        self.state = State::AwaitExit;
-        self.mark = None;
-        self.owe(now_ns, "exit", self.limits.result);
-        self.events.push_back(Event::Result(result));
     }
 
     fn owe(&mut self, now_ns: u64, what: &'static str, limit: Duration) {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// The equalised property, with the library that equalises it, if any.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Equal {
     /// Receive buffers keep the system's default: a preloaded library intercepts calls that set them.
     Rcvbuf {
@@ -28,11 +29,6 @@ pub enum Equal {
 impl Equal {
     /// The name on the command line.
     pub fn name(&self) -> &'static str {
-        match self {
-            Equal::Rcvbuf { .. } => "rcvbuf",
-            Equal::Gso => "gso",
-            Equal::Workers => "workers",
-            Equal::Allocator { .. } => "allocator",
-        }
+        self.into()
     }
 }

@@ -120,7 +120,16 @@ pub(super) fn trial(tx: &Transaction<'_>, run: &str, trial: &TrialRecord) -> rus
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for s in &trial.samples {
-        insert.execute(params![id, s.role, s.kind.as_str(), s.mark, s.at_ns, s.name, s.value, s.source])?;
+        insert.execute(params![
+            id,
+            s.role,
+            <&str>::from(s.kind),
+            s.mark,
+            s.at_ns,
+            s.name,
+            s.value,
+            s.source
+        ])?;
     }
     let mut insert =
         tx.prepare_cached("INSERT INTO histograms (trial, role, name, data) VALUES (?1, ?2, ?3, ?4)")?;

@@ -27,6 +27,7 @@ mod schema;
 mod status;
 
 #[cfg(any(test, feature = "fixture"))]
+#[path = "tests/fixture.rs"]
 pub mod fixture;
 #[cfg(test)]
 mod tests;
@@ -124,7 +125,10 @@ impl Store {
     }
 
     fn fail(&self, source: rusqlite::Error) -> StoreError {
-        StoreError::Sqlite { path: self.path.clone(), source }
+        match source {
+            rusqlite::Error::FromSqlConversionFailure(_, _, error) => StoreError::Damaged(error.to_string()),
+            source => StoreError::Sqlite { path: self.path.clone(), source },
+        }
     }
 
     /// The rows of a query.
@@ -242,8 +246,4 @@ impl Store {
 
 fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("records hold nothing that JSON cannot")
-}
-
-fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|e| StoreError::Damaged(e.to_string()))
 }

@@ -5,7 +5,8 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, from_json, json};
+use super::load::{Json, damaged};
+use super::{CellRecord, Run, RunHeader, RunStatus, Store, StoreError, json};
 
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,39 +64,20 @@ impl Store {
     /// Lists runs, newest first, without headers and cells.
     pub fn list(&self, listing: Listing<'_>) -> Result<Vec<Listed>, StoreError> {
         let only = if listing.workload.is_some() { "WHERE r.workload = ?3" } else { "WHERE ?3 IS NULL" };
-        let texts = |row: &rusqlite::Row<'_>| {
-            let text: [String; 8] = [
-                row.get(0)?,
-                row.get(1)?,
-                row.get(2)?,
-                row.get(3)?,
-                row.get(4)?,
-                row.get(5)?,
-                row.get(6)?,
-                row.get(7)?,
-            ];
-            Ok((text, row.get::<_, Option<String>>(8)?))
-        };
-        let rows =
-            self.rows(&list_sql(only), params![listing.most, listing.skip, listing.workload], texts)?;
-        let listed = |(texts, outcome): ([String; 8], Option<String>)| {
-            let [id, workload, started_at, status, stopped_because, preset, contenders, command] = texts;
+        self.rows(&list_sql(only), params![listing.most, listing.skip, listing.workload], |row| {
+            let (id, time, status): (String, String, String) = (row.get(0)?, row.get(2)?, row.get(3)?);
             Ok(Listed {
-                started_at: started_at
-                    .parse()
-                    .map_err(|e| StoreError::Damaged(format!("run {id}: its time {started_at:?}: {e}")))?,
-                status: RunStatus::parse(&status)
-                    .ok_or_else(|| StoreError::Damaged(format!("run {id}: its status {status:?}")))?,
-                contenders: from_json(&contenders)?,
-                command: from_json(&command)?,
+                workload: row.get(1)?,
+                started_at: time.parse().map_err(|e| damaged(format!("run {id}: its time {time:?}: {e}")))?,
+                status: status.parse().map_err(|_| damaged(format!("run {id}: its status {status:?}")))?,
+                stopped_because: row.get(4)?,
+                preset: row.get(5)?,
+                contenders: row.get::<_, Json<_>>(6)?.0,
+                command: row.get::<_, Json<_>>(7)?.0,
+                outcome: row.get(8)?,
                 id,
-                workload,
-                stopped_because,
-                preset,
-                outcome,
             })
-        };
-        rows.into_iter().map(listed).collect()
+        })
     }
 
     /// The number of runs of each workload, by name.
@@ -160,11 +142,9 @@ pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let mut cells = connection.prepare("SELECT record FROM cells WHERE run = ?1 ORDER BY idx")?;
     let mut rows = runs.query([])?;
     while let Some(row) = rows.next()? {
-        let (id, header): (String, String) = (row.get(0)?, row.get(1)?);
-        let records = cells.query_map([&id], |row| row.get::<_, String>(0))?;
-        let records = records.collect::<rusqlite::Result<Vec<_>>>()?;
-        let records: Result<Vec<CellRecord>, _> = records.iter().map(|text| from_json(text)).collect();
-        if let (Ok(header), Ok(records)) = (from_json::<RunHeader>(&header), records) {
+        let records = cells.query_map([row.get::<_, String>(0)?], |row| Ok(row.get::<_, Json<_>>(0)?.0))?;
+        let records: rusqlite::Result<Vec<CellRecord>> = records.collect();
+        if let (Ok(Json(header)), Ok(records)) = (row.get::<_, Json<RunHeader>>(1), records) {
             begin(connection, &header, &records)?;
         }
     }

@@ -23,8 +23,11 @@ pub struct Probe {
 }
 
 /// Kinds of probes; each runs in its own trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ProbeKind {
     /// Kernel counters that trials do not store: context switches by kind, page faults.
     Kernel,
@@ -45,13 +48,7 @@ impl ProbeKind {
 
     /// The name in the store and in texts.
     pub fn as_str(self) -> &'static str {
-        match self {
-            ProbeKind::Kernel => "kernel",
-            ProbeKind::Syscalls => "syscalls",
-            ProbeKind::Allocations => "allocations",
-            ProbeKind::Profile => "profile",
-            ProbeKind::Acts => "acts",
-        }
+        self.into()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use rusqlite::params;
 
-use super::{Store, StoreError, from_json, json};
+use super::load::Json;
+use super::{Store, StoreError, json};
 use crate::probe::Probe;
 
 impl Store {
@@ -21,9 +22,7 @@ impl Store {
     /// The probes of a cell, by role.
     pub fn probes(&self, run: &str, cell: usize) -> Result<Vec<(String, Probe)>, StoreError> {
         let sql = "SELECT role, record FROM probes WHERE run = ?1 AND cell = ?2 ORDER BY role, kind";
-        let rows: Vec<(String, String)> =
-            self.rows(sql, params![run, cell], |r| Ok((r.get(0)?, r.get(1)?)))?;
-        rows.into_iter().map(|(role, record)| Ok((role, from_json(&record)?))).collect()
+        self.rows(sql, params![run, cell], |r| Ok((r.get(0)?, r.get::<_, Json<_>>(1)?.0)))
     }
 }
 

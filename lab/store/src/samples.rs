@@ -56,9 +56,12 @@ impl From<Sample> for SampleFields {
 }
 
 /// The origin of a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SampleKind {
     /// A counter in a contender's reply to a mark.
     Counter,
@@ -68,21 +71,4 @@ pub enum SampleKind {
     Setup,
     /// A final counter of a contender.
     Result,
-}
-
-impl SampleKind {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            SampleKind::Counter => "counter",
-            SampleKind::Meter => "meter",
-            SampleKind::Setup => "setup",
-            SampleKind::Result => "result",
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<SampleKind> {
-        [SampleKind::Counter, SampleKind::Meter, SampleKind::Setup, SampleKind::Result]
-            .into_iter()
-            .find(|k| k.as_str() == text)
-    }
 }

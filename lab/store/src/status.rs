@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 /// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
     /// In progress, or killed.
     Running,
@@ -18,58 +21,48 @@ pub enum RunStatus {
 impl RunStatus {
     /// The name in the store.
     pub fn as_str(self) -> &'static str {
-        match self {
-            RunStatus::Running => "running",
-            RunStatus::Finished => "finished",
-            RunStatus::Interrupted => "interrupted",
-        }
-    }
-
-    pub(super) fn parse(text: &str) -> Option<RunStatus> {
-        [RunStatus::Running, RunStatus::Finished, RunStatus::Interrupted]
-            .into_iter()
-            .find(|s| s.as_str() == text)
+        self.into()
     }
 }
 
-/// Why a run stopped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Why a run stopped. The texts are those of reports and of the store.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(into = "&'static str", try_from = "String")]
+#[strum(serialize_all = "snake_case")]
 pub enum StopReason {
     /// It has not stopped.
     #[default]
+    #[strum(serialize = "")]
     Running,
     /// Every question is answered.
     Decided,
     /// No contender is left that can run.
+    #[strum(serialize = "nothing left to measure")]
     NothingLeft,
     /// The budget is spent.
     Budget,
     /// The limit of blocks or sessions is reached.
+    #[strum(serialize = "block limit")]
     BlockLimit,
     /// The user stopped it.
     Interrupted,
 }
 
 impl StopReason {
-    const TEXTS: [(StopReason, &str); 6] = [
-        (StopReason::Running, ""),
-        (StopReason::Decided, "decided"),
-        (StopReason::NothingLeft, "nothing left to measure"),
-        (StopReason::Budget, "budget"),
-        (StopReason::BlockLimit, "block limit"),
-        (StopReason::Interrupted, "interrupted"),
-    ];
-
-    /// The text in reports and in the store; empty if the run has not stopped.
+    /// The text; empty if the run has not stopped.
     pub fn as_str(self) -> &'static str {
-        Self::TEXTS.iter().find(|(reason, _)| *reason == self).map_or("", |(_, text)| text)
-    }
-}
-
-impl From<StopReason> for &'static str {
-    fn from(reason: StopReason) -> &'static str {
-        reason.as_str()
+        self.into()
     }
 }
 
@@ -77,7 +70,6 @@ impl TryFrom<String> for StopReason {
     type Error = String;
 
     fn try_from(text: String) -> Result<StopReason, String> {
-        let known = Self::TEXTS.iter().find(|(_, known)| *known == text);
-        known.map(|(reason, _)| *reason).ok_or_else(|| format!("the reason for stopping {text:?}"))
+        text.parse().map_err(|_| format!("the reason for stopping {text:?}"))
     }
 }

@@ -7,8 +7,7 @@ use clap::Args;
 
 use super::Format;
 use super::values::{FailOn, parse_assignment, parse_duration, parse_fail_on, parse_net, parse_placement};
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::Placement;
+use netdyno_lab_manifest::{Net, Placement};
 
 /// `compare`
 #[derive(Debug, Args)]
@@ -22,44 +21,44 @@ Both revisions are built together with the code of their repository that they de
 give the same build, nothing is measured. The first revision is the baseline. --fail-on regression=3% exits with 5 if the second is slower by more than \
 3 % (the estimate) and significantly so (the whole interval). For a rate, the slowdown is the increase in time per unit of work. \
 See docs/CI.md.")]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// With --rev, a workload and a contender [default: from netdyno.toml]; without, two stored runs, the baseline first
     #[arg(value_name = "WORKLOAD CONTENDER | RUN RUN", num_args = 0..=2)]
-    pub what: Vec<String>,
+    pub(crate) what: Vec<String>,
     /// Git revision of the contender's repository, or `.` for the working tree; given once or twice [default of the second: .]
     #[arg(long = "rev", value_name = "REV")]
-    pub revisions: Vec<String>,
+    pub(crate) revisions: Vec<String>,
     /// Exit with 5 on `regression=3%` in the primary metric, `p99=5%` in another one, or `lost=0`, an increase by more than 0;
     /// repeatable, also with `undecided`
     #[arg(long, value_name = "WHAT", value_parser = parse_fail_on)]
-    pub fail_on: Vec<FailOn>,
+    pub(crate) fail_on: Vec<FailOn>,
     /// Use a predefined set of parameters and limits [default: quick, if the workload has it]
     #[arg(long, short, requires = "revisions")]
-    pub preset: Option<String>,
+    pub(crate) preset: Option<String>,
     /// Set a parameter, such as `pairs=1`; repeatable
     #[arg(long = "set", value_name = "PARAM=VALUE", value_parser = parse_assignment, requires = "revisions")]
-    pub set: Vec<(String, String)>,
+    pub(crate) set: Vec<(String, String)>,
     /// Stop starting sessions after this much measuring [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "revisions")]
-    pub budget: Option<Duration>,
+    pub(crate) budget: Option<Duration>,
     /// Measure at most N sessions or blocks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "revisions")]
-    pub max_blocks: Option<u32>,
+    pub(crate) max_blocks: Option<u32>,
     /// Seed for trial order and payloads [default: from the clock, printed]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53), requires = "revisions")]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Place one role per core (`apart`) or all roles on all cores (`shared`) [default: the preset's, else apart]
     #[arg(long, value_parser = parse_placement, requires = "revisions")]
-    pub placement: Option<Placement>,
+    pub(crate) placement: Option<Placement>,
     /// Use `loopback`, `veth[,..]` or `host`, as in `run` [default: the workload's, else loopback]
     #[arg(long, value_parser = parse_net, requires = "revisions")]
-    pub net: Option<Net>,
+    pub(crate) net: Option<Net>,
     /// Keep CPUs out of idle states; may need root
     #[arg(long, requires = "revisions")]
-    pub awake: bool,
+    pub(crate) awake: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `export`
@@ -69,13 +68,13 @@ pub struct CompareArgs {
   netdyno export 20260131 -o - | ssh elsewhere netdyno import -
 
 The file holds gzip-compressed JSON lines; `netdyno schema export` prints the schema of a line.")]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// Run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
-    pub run: String,
+    pub(crate) run: String,
     /// File to write; `-` for stdout [default: RUN.netdyno]
     #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `import`
@@ -85,10 +84,10 @@ pub struct ExportArgs {
   netdyno import *.netdyno
 
 A file is imported completely or not at all. An identical stored run is kept; a different run with the same id is an error.")]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// Exported files; `-` for stdin
     #[arg(required = true)]
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// `replay`
@@ -98,8 +97,8 @@ pub struct ImportArgs {
   netdyno replay last
 
 Exits with 1 if a verdict differs from the stored one.")]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// Exported file, run id, a prefix of one, or `last`
     #[arg(default_value = "last")]
-    pub what: String,
+    pub(crate) what: String,
 }

@@ -20,43 +20,43 @@ Figures are per unit of work (a message, an operation) and role. System calls by
 recorded in additional trials that do not count as measurements, and are stored with the run. These trials need perf or strace, as root \
 or where the kernel permits them, and a C compiler for counting allocations. If both contenders have a profile, a differential flame \
 graph is written.")]
-pub struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     /// Run id, a prefix of one, or `last`; or a workload, to measure first
     #[arg(value_name = "RUN|WORKLOAD")]
-    pub of: String,
+    pub(crate) of: String,
     /// First contender
-    pub a: String,
+    pub(crate) a: String,
     /// Second contender, compared with the first
-    pub b: String,
+    pub(crate) b: String,
     /// Profile nothing; use stored data only
     #[arg(long, conflicts_with = "again")]
-    pub no_look: bool,
+    pub(crate) no_look: bool,
     /// Re-profile even if a profile is stored
     #[arg(long)]
-    pub again: bool,
+    pub(crate) again: bool,
     /// Measure again, unchanged and with this condition equalised, and report how much of the gap closes
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', conflicts_with = "no_look")]
-    pub equalise: Vec<Equalise>,
+    pub(crate) equalise: Vec<Equalise>,
     /// Preset for measuring a workload [default: standard]
     #[arg(long, short)]
-    pub preset: Option<String>,
+    pub(crate) preset: Option<String>,
     /// Set a parameter for measuring a workload, such as `transport=tcp`; repeatable
     #[arg(long = "set", value_name = "PARAM=VALUE", value_parser = parse_assignment)]
-    pub set: Vec<(String, String)>,
+    pub(crate) set: Vec<(String, String)>,
     /// Stop starting blocks or sessions after this much measuring: `90s`, `15m`
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub budget: Option<Duration>,
+    pub(crate) budget: Option<Duration>,
     /// File for the flame graph [default: RUN-A-B.svg]
     #[arg(long, short, value_name = "FILE", value_parser = super::parse_picture)]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: ExplainFormat,
+    pub(crate) format: ExplainFormat,
 }
 
 /// A condition that can be equalised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Equalise {
+pub(crate) enum Equalise {
     /// Keep the system's default receive buffers; calls to change them have no effect.
     Rcvbuf,
     /// Disable segmentation offload (GSO).
@@ -67,21 +67,9 @@ pub enum Equalise {
     Allocator,
 }
 
-impl Equalise {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Equalise::Rcvbuf => "rcvbuf",
-            Equalise::Gso => "gso",
-            Equalise::Workers => "workers",
-            Equalise::Allocator => "allocator",
-        }
-    }
-}
-
 /// How to print an explanation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ExplainFormat {
+pub(crate) enum ExplainFormat {
     /// Text and tables.
     #[default]
     Table,

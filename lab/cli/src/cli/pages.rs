@@ -15,19 +15,19 @@ use clap::Args;
 
 The page of a running measurement shows its progress, its confidence intervals and the remaining time. A browser on the measuring \
 machine competes for CPU time: use another machine. Press Ctrl-C to stop.")]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Address and port to listen on; other than on loopback, clients need a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8089")]
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// File with the access token, 16 to 256 characters [default: other than on loopback, a new one, printed once]
     #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
+    pub(crate) token_file: Option<PathBuf>,
     /// Accept this host name in requests, in addition to addresses and localhost; repeatable
     #[arg(long, value_name = "NAME")]
-    pub name: Vec<String>,
+    pub(crate) name: Vec<String>,
     /// Folder of studies in Markdown [default: docs/studies of the checkout]
     #[arg(long, value_name = "DIR")]
-    pub studies: Option<PathBuf>,
+    pub(crate) studies: Option<PathBuf>,
 }
 
 /// `site`
@@ -37,13 +37,13 @@ pub struct ServeArgs {
   netdyno site public --runs 500
 
 Repeating the command writes changed pages and removes obsolete ones. Files written by other programs are kept.")]
-pub struct SiteArgs {
+pub(crate) struct SiteArgs {
     /// Folder to write to
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Write pages for the newest N runs
     #[arg(long, value_name = "N", default_value_t = 100)]
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Folder of studies in Markdown [default: docs/studies of the checkout]
     #[arg(long, value_name = "DIR")]
-    pub studies: Option<PathBuf>,
+    pub(crate) studies: Option<PathBuf>,
 }

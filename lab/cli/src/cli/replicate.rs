@@ -20,28 +20,28 @@ use super::values::parse_duration;
 
 Each claim has one of these results: holds; holds only under the article's conditions (named if an experiment isolates them); does \
 not hold; undecided (a longer budget may decide it); not tested (with the reason).")]
-pub struct ReplicateArgs {
+pub(crate) struct ReplicateArgs {
     /// Articles (`D`), claims (`D.throughput`) or files of claims to test [default: all]
-    pub claims: Vec<String>,
+    pub(crate) claims: Vec<String>,
     /// List the runs and the claims they test, without running anything
     #[arg(long)]
-    pub list: bool,
+    pub(crate) list: bool,
     /// Total measuring time, spent first where it decides claims soonest [default: from the files]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "from")]
-    pub budget: Option<Duration>,
+    pub(crate) budget: Option<Duration>,
     /// Extend the newest runs of the same methods and builds on this machine instead of starting new ones
     #[arg(long, conflicts_with = "from")]
-    pub resume: bool,
+    pub(crate) resume: bool,
     /// Judge these stored runs or exported files without measuring
     #[arg(long, value_name = "RUN", num_args = 1..)]
-    pub from: Vec<String>,
+    pub(crate) from: Vec<String>,
     /// Also write the result of one article between `<!-- claims:begin -->` and `<!-- claims:end -->` of a document
     #[arg(long, value_name = "FILE")]
-    pub into: Option<PathBuf>,
+    pub(crate) into: Option<PathBuf>,
     /// Draw the published and measured ratios of one article to an SVG file
     #[arg(long, value_name = "FILE", value_parser = super::parse_picture)]
-    pub picture: Option<PathBuf>,
+    pub(crate) picture: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }

@@ -12,30 +12,30 @@ use super::values::parse_duration;
   netdyno prune --dry-run                      list outdated builds and their sizes
   netdyno prune --keep 20                      also remove all runs except the newest 20
   netdyno prune --keep 20 --older-than 30d     of those, only runs older than 30 days")]
-pub struct PruneArgs {
+pub(crate) struct PruneArgs {
     /// Also remove runs, except the newest N
     #[arg(long, value_name = "N")]
-    pub keep: Option<usize>,
+    pub(crate) keep: Option<usize>,
     /// Also remove runs started longer ago than this: `30d`, `12h`; with --keep, both must apply
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub older_than: Option<Duration>,
+    pub(crate) older_than: Option<Duration>,
     /// List what would be removed, without removing it
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 /// `schema`
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  netdyno schema report > report.schema.json")]
-pub struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// The format to describe
     #[arg(value_enum)]
-    pub of: SchemaOf,
+    pub(crate) of: SchemaOf,
 }
 
 /// A format with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaOf {
+pub(crate) enum SchemaOf {
     /// The output of `run --format json` and `show --format json`.
     Report,
     /// The output of `compare --format json`.
@@ -57,21 +57,21 @@ pub enum SchemaOf {
 #[command(
     after_help = "Example:\n  netdyno completions bash > ~/.local/share/bash-completion/completions/netdyno"
 )]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// Shell to print the script for
-    pub shell: clap_complete::Shell,
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// `dummy`
 #[derive(Debug, Args)]
-pub struct DummyArgs {
+pub(crate) struct DummyArgs {
     /// Fault to inject
     #[arg(long, value_enum)]
-    pub fault: Option<crate::dummy::DummyFault>,
+    pub(crate) fault: Option<crate::dummy::DummyFault>,
     /// Extra work per message; repeatable
     #[arg(long = "cost", value_enum)]
-    pub costs: Vec<crate::dummy::Cost>,
+    pub(crate) costs: Vec<crate::dummy::Cost>,
     /// Arithmetic steps per message; more steps make the program slower by a known share
     #[arg(long, value_name = "N", default_value_t = crate::dummy::STEPS_PER_MESSAGE, value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: u64,
+    pub(crate) steps: u64,
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use netdyno_lab_analysis::claims::Asked;
-use netdyno_lab_manifest::Placement;
-use netdyno_lab_manifest::{Link, Net};
+use netdyno_lab_analysis::comparison::{Limit, Tolerance};
+use netdyno_lab_manifest::{Link, Net, Placement};
 
 pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not PARAM=VALUE"))?;
@@ -14,9 +14,8 @@ pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
 
 /// `90`, `90s`, `15m`, `1h`, `30d`; greater than zero.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
-    time(text)
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
+    let time = time(text).filter(|time| !time.is_zero());
+    time.ok_or_else(|| format!("{text:?} is not a time such as 50ms, 90s, 15m or 1h"))
 }
 
 /// Like [`parse_duration`], but accepts zero.
@@ -39,9 +38,8 @@ pub(super) fn parse_asked(text: &str) -> Result<Asked, String> {
 
 /// `5%` or `0.05`; greater than zero.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
-    share(text)
-        .filter(|share| *share > 0.0)
-        .ok_or_else(|| format!("{text:?} is not a share such as 5% or 0.05"))
+    let share = share(text).filter(|share| *share > 0.0);
+    share.ok_or_else(|| format!("{text:?} is not a share such as 5% or 0.05"))
 }
 
 /// At least 0 and below 1.
@@ -75,27 +73,33 @@ pub(super) fn parse_factor(text: &str) -> Result<f64, String> {
 
 /// A condition for exit code 5.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FailOn {
-    /// A regression of more than this share.
-    Regression(f64),
-    /// A relative loss in a metric of more than this share.
-    Loss(String, f64),
-    /// A change of a metric for the worse by more than this amount.
-    Change(String, f64),
+pub(crate) enum FailOn {
+    /// A change for the worse beyond this limit.
+    Beyond(Tolerance),
     /// Undecided whether there is a regression.
     Undecided,
 }
 
+impl FailOn {
+    /// A relative loss of more than `share`: in a metric, else in the primary one.
+    pub(crate) fn loss(metric: Option<&str>, share: f64) -> FailOn {
+        FailOn::Beyond(Tolerance { metric: metric.map(str::to_owned), limit: Limit::Relative(share) })
+    }
+
+    /// A change of a metric for the worse by more than this amount.
+    pub(crate) fn change(metric: &str, amount: f64) -> FailOn {
+        FailOn::Beyond(Tolerance { metric: Some(metric.to_owned()), limit: Limit::Absolute(amount) })
+    }
+}
+
 /// `regression=3%`, `p99=5%`, `lost=0`, `undecided`.
-pub fn parse_fail_on(text: &str) -> Result<FailOn, String> {
+pub(crate) fn parse_fail_on(text: &str) -> Result<FailOn, String> {
     let amount = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     match text.split_once('=') {
-        Some(("regression", share)) => parse_share(share).map(FailOn::Regression),
-        Some((metric, share)) if share.ends_with('%') => {
-            parse_share(share).map(|share| FailOn::Loss(metric.to_owned(), share))
-        }
+        Some(("regression", share)) => Ok(FailOn::loss(None, parse_share(share)?)),
+        Some((metric, share)) if share.ends_with('%') => Ok(FailOn::loss(Some(metric), parse_share(share)?)),
         Some((metric, text)) if !metric.is_empty() => amount(text)
-            .map(|amount| FailOn::Change(metric.to_owned(), amount))
+            .map(|amount| FailOn::change(metric, amount))
             .ok_or_else(|| format!("{metric}={text}: not a limit such as 3% or 0")),
         None if text == "undecided" => Ok(FailOn::Undecided),
         _ => Err(format!("{text:?} is neither `regression=3%`, `METRIC=3%`, `METRIC=0` nor `undecided`")),
@@ -112,42 +116,39 @@ pub(super) fn parse_placement(text: &str) -> Result<Placement, String> {
 
 /// `loopback`, `host`, `veth`, `veth,mtu=9000,rate=1gbit`, `veth,rate=100mbit,delay=50ms,loss=1%`.
 pub(super) fn parse_net(text: &str) -> Result<Net, String> {
-    let mut parts = text.split(',');
-    let kind = parts.next().unwrap_or("");
-    let mut options = parts.peekable();
+    let (kind, options) = text.split_once(',').map_or((text, None), |(kind, options)| (kind, Some(options)));
     match kind {
-        "loopback" | "host" if options.peek().is_some() => {
-            Err(format!("`{kind}` takes no options; `veth` does"))
-        }
+        "loopback" | "host" if options.is_some() => Err(format!("`{kind}` takes no options; `veth` does")),
         "loopback" => Ok(Net::Loopback),
         "host" => Ok(Net::Host),
         "veth" => {
             let mut link = Link::default();
-            for option in options {
-                match option.split_once('=') {
-                    Some(("mtu", n)) => {
-                        link.mtu = n.parse().map_err(|_| format!("mtu={n}: not a number of bytes"))?;
-                    }
-                    Some(("rate", r)) => link.rate_bits_per_s = Some(parse_rate(r)?),
-                    Some(("queue", d)) => link.queue = Some(parse_duration(d)?),
-                    Some(("delay", d)) => {
-                        link.delay =
-                            time(d).ok_or_else(|| format!("delay={d}: not a time such as 50ms or 0"))?;
-                    }
-                    Some(("loss", l)) => {
-                        let loss =
-                            share(l).ok_or_else(|| format!("loss={l}: not a share such as 5%, 0.05 or 0"))?;
-                        link.loss_ppm = (loss * 1e6).round() as u32;
-                    }
-                    _ => return Err(format!("{option:?} is none of mtu=, rate=, queue=, delay= and loss=")),
-                }
-            }
+            let mut options = options.into_iter().flat_map(|options| options.split(','));
+            options.try_for_each(|option| set_option(&mut link, option))?;
             Ok(Net::Veth(link))
         }
         _ => Err(format!(
             "{text:?} is none of `loopback`, `veth[,mtu=N][,rate=1gbit][,queue=50ms][,delay=50ms][,loss=1%]`, `host`"
         )),
     }
+}
+
+fn set_option(link: &mut Link, option: &str) -> Result<(), String> {
+    let fault = |what: &str| format!("{option}: not {what}");
+    match option.split_once('=') {
+        Some(("mtu", n)) => link.mtu = n.parse().map_err(|_| fault("a number of bytes"))?,
+        Some(("rate", rate)) => link.rate_bits_per_s = Some(parse_rate(rate)?),
+        Some(("queue", delay)) => link.queue = Some(parse_duration(delay)?),
+        Some(("delay", delay)) => {
+            link.delay = time(delay).ok_or_else(|| fault("a time such as 50ms or 0"))?
+        }
+        Some(("loss", loss)) => {
+            let loss = share(loss).ok_or_else(|| fault("a share such as 5%, 0.05 or 0"))?;
+            link.loss_ppm = (loss * 1e6).round() as u32;
+        }
+        _ => return Err(format!("{option:?} is none of mtu=, rate=, queue=, delay= and loss=")),
+    }
+    Ok(())
 }
 
 /// `1gbit`, `100mbit`, in the notation of tc(8).
@@ -185,10 +186,10 @@ mod tests {
         assert!(["", "s", "-1s", "1y", "1e300h", "nan"].iter().all(|t| parse_duration(t).is_err()));
         assert_eq!(parse_share("5%"), Ok(0.05));
         assert!(["", "0", "100%", "x"].iter().all(|t| parse_share(t).is_err()));
-        assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::Regression(0.03)));
+        assert_eq!(parse_fail_on("regression=3%"), Ok(FailOn::loss(None, 0.03)));
         assert_eq!(parse_fail_on("undecided"), Ok(FailOn::Undecided));
-        assert_eq!(parse_fail_on("p99=5%"), Ok(FailOn::Loss("p99".to_owned(), 0.05)));
-        assert_eq!(parse_fail_on("lost=0"), Ok(FailOn::Change("lost".to_owned(), 0.0)));
+        assert_eq!(parse_fail_on("p99=5%"), Ok(FailOn::loss(Some("p99"), 0.05)));
+        assert_eq!(parse_fail_on("lost=0"), Ok(FailOn::change("lost", 0.0)));
         assert!(
             ["regression", "regression=", "regression=x", "slow", "=0", "lost=-1", "lost=x"]
                 .iter()

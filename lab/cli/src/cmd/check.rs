@@ -8,7 +8,8 @@ use anstyle::AnsiColor;
 
 use super::plain_progress::PlainProgress;
 use super::{
-    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, NOTHING_RAN, builder, cancel_on_signal, catalog, print,
+    CELL_FAILED, CommandResult, Fallible, GOOD, INTERRUPTED, NOTHING_RAN, builder, cancel_on_signal, catalog,
+    print,
 };
 use crate::cli::CheckArgs;
 use netdyno_lab_arena::{Arena, ArenaSpec};
@@ -22,6 +23,7 @@ use netdyno_lab_manifest::{
 };
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_protocol::{ContenderMessage, LabMessage};
+use netdyno_lab_store::Outcome;
 
 /// Parameters that make a trial short, where the workload has them.
 const SHORT: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
@@ -30,8 +32,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const MARKS_HZ: u32 = 10;
 const SEED: u64 = 20_260_101;
 
-/// Checks contenders one after the other.
-pub fn run(args: &CheckArgs) -> CommandResult {
+pub(crate) fn run(args: &CheckArgs) -> CommandResult {
     let catalog = catalog(&args.contenders.iter().map(String::as_str).collect::<Vec<_>>())?;
     let cancel = cancel_on_signal()?;
     let builder = builder(&catalog, &cancel)?;
@@ -42,25 +43,18 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     };
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for contender in contenders {
-        if let Availability::Unavailable { reason, remedy } = builder.availability(contender) {
-            print(&format!("{}: skipped: {reason}; {remedy}\n", contender.id()));
-            skipped += 1;
-            continue;
-        }
-        let cast = match cast(&catalog, &builder, contender) {
-            Ok(cast) => cast,
+        let checked = cast(&catalog, &builder, contender)
+            .map(|cast| check(args, &catalog, &builder, contender, &cast, &cancel));
+        match checked {
+            Ok(Ok(true)) => passed += 1,
+            Ok(Ok(false)) => failed += 1,
+            Ok(Err(e)) => {
+                print(&format!("{}: {e}\n", contender.id()));
+                failed += 1;
+            }
             Err(why) => {
                 print(&format!("{}: skipped: {why}\n", contender.id()));
                 skipped += 1;
-                continue;
-            }
-        };
-        match check(args, &catalog, &builder, contender, &cast, &cancel) {
-            Ok(true) => passed += 1,
-            Ok(false) => failed += 1,
-            Err(e) => {
-                print(&format!("{}: {e}\n", contender.id()));
-                failed += 1;
             }
         }
         if cancel.load(std::sync::atomic::Ordering::Relaxed) {
@@ -102,11 +96,10 @@ type Cast<'a> = Vec<(&'a String, &'a Contender)>;
 
 /// Assigns the checked contender to every role it can play. The other roles go to the first available of the workload's partner,
 /// stand-in, baseline and ceiling.
-fn cast<'a>(
-    catalog: &'a Catalog,
-    builder: &Builder,
-    contender: &'a Contender,
-) -> Result<Cast<'a>, Box<dyn std::error::Error>> {
+fn cast<'a>(catalog: &'a Catalog, builder: &Builder, contender: &'a Contender) -> Fallible<Cast<'a>> {
+    if let Availability::Unavailable { reason, remedy } = builder.availability(contender) {
+        return Err(format!("{reason}; {remedy}").into());
+    }
     let workload = catalog.workload(&contender.workload)?;
     let player = |role: &'a String| {
         if contender.plays(role) {
@@ -151,7 +144,7 @@ fn check(
     contender: &Contender,
     cast: &Cast<'_>,
     cancel: &AtomicBool,
-) -> Result<bool, Box<dyn std::error::Error>> {
+) -> Fallible<bool> {
     print(&format!("{}\n", contender.id()));
     let workload = catalog.workload(&contender.workload)?;
     let lines = PlainProgress::stderr();
@@ -178,21 +171,17 @@ fn check(
         builds.get_key_value(player.name.as_str()).map(|(name, built)| (*name, built))
     };
     let roles = apart(workload, player, &arena)?;
-    let sets = params(workload)?;
+    let (sets, folder) = (params(workload)?, catalog.folder_of(&workload.name));
     let mut checks = Checks { good: true };
     let spec = |params| -> Result<TrialSpec<'_>, BuildError> {
         Ok(TrialSpec {
             workload,
             params,
-            inputs: builder.prepare(
-                (workload, &catalog.folder_of(&workload.name)),
-                params,
-                &mut |event| {
-                    if event == BuildEvent::Started {
-                        lines.print_line("  making the input ...");
-                    }
-                },
-            )?,
+            inputs: builder.prepare((workload, &folder), params, &mut |event| {
+                if event == BuildEvent::Started {
+                    lines.print_line("  making the input ...");
+                }
+            })?,
             seed: SEED,
             roles: roles.clone(),
             marks: trial::steady_marks(params, MARKS_HZ),
@@ -245,7 +234,7 @@ fn accepted<'a>(
         let report = trial::run(&next, arena, cancel, &mut |_| {}, None);
         let own = |role: &str| next.roles.iter().any(|r| r.name == *role && r.contender == contender.name);
         let refused = match &report.record.outcome {
-            netdyno_lab_store::Outcome::Skipped { role, reason } if own(role) => reason.clone(),
+            Outcome::Skipped { role, reason } if own(role) => reason.clone(),
             _ => return Ok((next, report)),
         };
         let Some(other) = spec_of()? else { return Ok((next, report)) };
@@ -262,61 +251,44 @@ fn whole_trial(
     contender: &Contender,
 ) -> Option<String> {
     let (good, seen) = match &report.record.outcome {
-        netdyno_lab_store::Outcome::Ok => (true, String::new()),
-        netdyno_lab_store::Outcome::Skipped { role, reason } => {
-            (false, format!("the {role} replied `unsupported`: {reason}"))
-        }
-        netdyno_lab_store::Outcome::Failed { role, reason, stderr } => {
+        Outcome::Ok => (true, String::new()),
+        Outcome::Skipped { role, reason } => (false, format!("the {role} replied `unsupported`: {reason}")),
+        Outcome::Failed { role, reason, stderr } => {
             (false, with_stderr(format!("the {role}: {reason}"), stderr))
         }
-        netdyno_lab_store::Outcome::Interrupted => (false, "interrupted".to_owned()),
+        Outcome::Interrupted => (false, "interrupted".to_owned()),
     };
-    checks.note(
-        good,
-        "complete trial: connected, gate passed, marks answered, clean exit, no process left",
-        &seen,
-    );
+    let what = "complete trial: connected, gate passed, marks answered, clean exit, no process left";
+    checks.note(good, what, &seen);
     let wanted = &contender.implementation.version;
     let own = |role: &str| spec.roles.iter().any(|r| r.name == role && r.contender == contender.name);
     for (role, implementation) in report.implementations.iter().filter(|(role, _)| own(role)) {
         let got = &implementation.version;
-        checks.note(
-            version_matches(wanted, got),
-            &format!("version of the {role} matches the manifest"),
-            &format!("got {got}, expected {wanted}"),
-        );
+        let what = format!("version of the {role} matches the manifest");
+        checks.note(version_matches(wanted, got), &what, &format!("got {got}, expected {wanted}"));
     }
     match &report.record.outcome {
-        netdyno_lab_store::Outcome::Failed { role, .. } if own(role) => {
-            Some(role.clone()).filter(|role| !report.implementations.contains_key(role))
+        Outcome::Failed { role, .. } if own(role) && !report.implementations.contains_key(role) => {
+            Some(role.clone())
         }
         _ => None,
     }
 }
 
-/// Appends the stderr of the role.
 fn with_stderr(seen: String, stderr: &str) -> String {
     if stderr.trim().is_empty() { seen } else { format!("{seen}\n{}", stderr.trim_end()) }
 }
 
 /// Sends messages that a correct lab never sends.
-fn odd_lines(
-    checks: &mut Checks,
-    spec: &TrialSpec<'_>,
-    role: &TrialRole,
-    arena: &Arena,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn odd_lines(checks: &mut Checks, spec: &TrialSpec<'_>, role: &TrialRole, arena: &Arena) -> Fallible<()> {
     let good_setup = LabMessage::Setup(setup(spec, role)).to_line();
     let mut nobody = setup(spec, role);
     nobody.role = "nobody".to_owned();
     let nobody = LabMessage::Setup(nobody).to_line();
     let probed = probe(arena, role, &[nobody], None, PROBE_LIMIT)?;
     let unsupported = matches!(probed.messages.as_slice(), [Ok(ContenderMessage::Unsupported { .. })]);
-    checks.note(
-        unsupported && probed.code == Some(127),
-        &format!("an unknown role gets `unsupported` and exit 127 (the {})", role.name),
-        &describe(&probed),
-    );
+    let what = format!("an unknown role gets `unsupported` and exit 127 (the {})", role.name);
+    checks.note(unsupported && probed.code == Some(127), &what, &describe(&probed));
     for (what, line) in
         [("an unknown message type", r#"{"type":"nonsense"}"#), ("a line that is not JSON", "{nonsense")]
     {
@@ -328,22 +300,17 @@ fn odd_lines(
     Ok(())
 }
 
-/// Describes the outcome of a probe.
 fn describe(probed: &Probed) -> String {
-    let replies: Vec<String> = probed
-        .messages
-        .iter()
-        .map(|m| match m {
-            Ok(m) => m.name().to_owned(),
-            Err(e) => e.clone(),
-        })
-        .collect();
+    let name = |reply: &Result<ContenderMessage, String>| {
+        reply.as_ref().map_or_else(Clone::clone, |m| m.name().to_owned())
+    };
+    let replies: Vec<String> = probed.messages.iter().map(name).collect();
     let limit = PROBE_LIMIT.as_secs();
-    let seen = match (replies.as_slice(), &probed.ended) {
-        ([], None) => format!("no reply within {limit} s"),
-        ([], Some(ended)) => format!("no reply, {ended}"),
-        (replies, None) => format!("replied [{}], did not exit within {limit} s", replies.join(", ")),
-        (replies, Some(ended)) => format!("replied [{}], {ended}", replies.join(", ")),
+    let seen = match (replies.join(", "), &probed.ended) {
+        (_, None) if replies.is_empty() => format!("no reply within {limit} s"),
+        (_, Some(ended)) if replies.is_empty() => format!("no reply, {ended}"),
+        (replies, None) => format!("replied [{replies}], did not exit within {limit} s"),
+        (replies, Some(ended)) => format!("replied [{replies}], {ended}"),
     };
     with_stderr(seen, &probed.stderr)
 }

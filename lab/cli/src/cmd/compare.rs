@@ -6,26 +6,25 @@ use super::fail_conditions::FailConditions;
 use super::place;
 use super::progress::Progress;
 use super::{
-    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, code_of, keep_printed,
-    print, quiet_catalog, render, tell,
+    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, code_of, keep_printed, print,
+    quiet_catalog, render, tell,
 };
 use crate::cli::{CompareArgs, Format, ReportFormat, RunArgs, parse_fail_on};
 use netdyno_lab_analysis::comparison::{self, Comparison, Unmeasured};
-use netdyno_lab_engine::build::{BuildError, Builder};
+use netdyno_lab_engine::build::BuildError;
 use netdyno_lab_engine::revisions::{self, WORKING_TREE};
-use netdyno_lab_engine::run::{Display, Ended, Engine};
+use netdyno_lab_engine::run::{Display, Ended};
 use netdyno_lab_manifest::{Catalog, ManifestError};
 use netdyno_lab_store::{Store, StoreError};
 
 /// Default preset, if the workload has it.
 const PRESET: &str = "quick";
-/// Default measuring time.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Default limit of sessions. The budget is normally exhausted first.
 const SESSIONS_MAX: u32 = 1000;
 
 /// Compares, prints the changes, and applies the conditions of `--fail-on`.
-pub fn run(args: &CompareArgs) -> CommandResult {
+pub(crate) fn run(args: &CompareArgs) -> CommandResult {
     let project = place::project()?.unwrap_or_default();
     let asked = match args.fail_on.as_slice() {
         [] => {
@@ -62,7 +61,6 @@ pub fn run(args: &CompareArgs) -> CommandResult {
     }
 }
 
-/// Compares two stored runs.
 fn runs(args: &CompareArgs, gate: &FailConditions, (from, to): (&str, &str)) -> CommandResult {
     let store = Store::open(&Store::default_path())?;
     let load = |wanted: &str| store.load(&store.find(wanted)?);
@@ -98,22 +96,21 @@ fn duel(
     (workload, contender): (&str, &str),
     revisions: (&str, &str),
 ) -> CommandResult {
-    let mut catalog = catalog(&[workload, contender])?;
-    gate.check(catalog.workload(workload)?)?;
-    let mut store = Store::open(&Store::default_path())?;
-    let cancel = cancel_on_signal()?;
-    let builder = builder(&catalog, &cancel)?;
-    let mut add = |revision| revisions::add(&mut catalog, builder.cache(), (workload, contender), revision);
+    let mut lab = Lab::open(&[workload, contender], cancel_on_signal()?)?;
+    gate.check(lab.catalog.workload(workload)?)?;
+    let cache = lab.builder.cache();
+    let mut add = |revision| revisions::add(&mut lab.catalog, cache, (workload, contender), revision);
     let (from, to) = (add(revisions.0)?, add(revisions.1)?);
-    let resolved = run_args(args, &catalog, workload, [&from, &to])?.resolve(gate, &catalog)?;
+    let catalog = &lab.catalog;
+    let resolved = run_args(args, catalog, workload, [&from, &to])?.resolve(gate, catalog)?;
     let both = [
         (catalog.contender(workload, &from)?, from.as_str()),
         (catalog.contender(workload, &to)?, to.as_str()),
     ];
     let mut display = Progress::new();
     let changes =
-        revisions::changes(&catalog, (workload, contender), [revisions.0, revisions.1]).unwrap_or_default();
-    match are_identical(&catalog, &builder, workload, [&from, &to], &mut display) {
+        revisions::changes(catalog, (workload, contender), [revisions.0, revisions.1]).unwrap_or_default();
+    match are_identical(&lab, workload, [&from, &to], &mut display) {
         Ok(false) if !changes.is_documentation => {}
         Ok(is_identical) => {
             display.end();
@@ -132,14 +129,8 @@ fn duel(
             return Ok(CELL_FAILED);
         }
     }
-    let mut engine = Engine {
-        catalog: &catalog,
-        store: &mut store,
-        builder: &builder,
-        display: &mut display,
-        cancel: &cancel,
-    };
-    let (id, ended) = engine.start(&resolved)?;
+    let (id, ended) = lab.engine(&mut display).start(&resolved)?;
+    let mut store = lab.store;
     let run = store.load(&id)?;
     let (report, details) = render(&run, ReportFormat::Markdown)?;
     keep_printed(&mut store, &report)?;
@@ -155,17 +146,16 @@ fn duel(
 
 /// Builds both. True if they are identical: built from the same inputs and started in the same way.
 fn are_identical(
-    catalog: &Catalog,
-    builder: &Builder,
+    lab: &Lab,
     workload: &str,
     names: [&String; 2],
     display: &mut Progress,
 ) -> Result<bool, BuildError> {
     let mut identities = Vec::new();
     for (index, name) in names.into_iter().enumerate() {
-        let Ok(contender) = catalog.contender(workload, name) else { return Ok(false) };
+        let Ok(contender) = lab.catalog.contender(workload, name) else { return Ok(false) };
         let built =
-            builder.build(contender, &mut |event| display.building(name, index, names.len(), &event))?;
+            lab.builder.build(contender, &mut |event| display.building(name, index, names.len(), &event))?;
         identities.push((built.record.key, contender.roles.clone()));
     }
     Ok(identities[0] == identities[1])

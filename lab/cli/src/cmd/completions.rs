@@ -5,8 +5,7 @@ use clap::CommandFactory;
 use super::{CommandResult, GOOD};
 use crate::cli::{Cli, CompletionsArgs};
 
-/// Prints a completion script.
-pub fn run(args: &CompletionsArgs) -> CommandResult {
+pub(crate) fn run(args: &CompletionsArgs) -> CommandResult {
     clap_complete::generate(args.shell, &mut Cli::command(), "netdyno", &mut std::io::stdout());
     Ok(GOOD)
 }

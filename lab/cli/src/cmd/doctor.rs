@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anstyle::{AnsiColor, Style};
-use clap::ValueEnum;
 
 use super::{
-    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print, quiet_catalog,
+    CELL_FAILED, CommandResult, Fallible, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print,
+    quiet_catalog,
 };
-use crate::cli::DoctorArgs;
+use crate::cli::{DoctorArgs, name_of};
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
 use crate::doctor::self_duels;
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
@@ -34,16 +34,16 @@ const SESSIONS: u32 = 6;
 
 /// Prints the findings. With `--self-test`, tests the lab itself; with `--against-itself`, measures its false-positive rate; with
 /// `--resolve`, finds the smallest slowdown that it detects.
-pub fn run(args: &DoctorArgs) -> CommandResult {
+pub(crate) fn run(args: &DoctorArgs) -> CommandResult {
     let cancel = cancel_on_signal()?;
     if args.self_test {
         return self_test(&cancel);
     }
     if let (Some(duels), Some(workload)) = (args.against_itself, &args.workload) {
-        return against_itself::run(duels, workload, &args.contenders, &cancel);
+        return against_itself::run(duels, workload, &args.contenders, cancel);
     }
     if let Some(workload) = &args.resolve {
-        return resolve::run(args, workload, &cancel);
+        return resolve::run(args, workload, cancel);
     }
     let catalog = quiet_catalog()?;
     let builder = builder(&catalog, &cancel)?;
@@ -88,7 +88,7 @@ fn resolution(cancel: &Arc<AtomicBool>) -> bool {
             return true;
         }
     };
-    let found = builder(&catalog, cancel).map_err(|e| e.to_string()).and_then(|builder| {
+    let found = builder(&catalog, cancel).map_err(Into::into).and_then(|builder| {
         resolution::measure(&catalog, &builder, &ArenaSpec::local(Net::Loopback), BLOCKS_MAX, cancel)
     });
     let shown = |i: &Injected| {
@@ -102,65 +102,53 @@ fn resolution(cancel: &Arc<AtomicBool>) -> bool {
     match found {
         // No short-circuit: every line is printed.
         Ok(found) => found.iter().map(shown).filter(|good| !good).count() == 0,
-        Err(e) => verdict(false, "resolution", &e),
+        Err(e) => verdict(false, "resolution", &e.to_string()),
     }
 }
 
-fn cost(what: &str, when: &str, share: Result<f64, String>) -> bool {
-    match share {
-        Ok(share) => verdict(
-            share < COST_MOST,
-            what,
-            &format!(
-                "{:.3} % of a CPU {when}, including agents (limit: {} %)",
-                100.0 * share,
-                100.0 * COST_MOST
-            ),
-        ),
-        Err(e) => verdict(false, what, &e),
-    }
+fn cost(what: &str, when: &str, share: Fallible<f64>) -> bool {
+    let limit = 100.0 * COST_MOST;
+    let found =
+        |share: f64| format!("{:.3} % of a CPU {when}, including agents (limit: {limit} %)", 100.0 * share);
+    let is_good = share.as_ref().is_ok_and(|share| *share < COST_MOST);
+    verdict(is_good, what, &share.map_or_else(|error| error.to_string(), found))
 }
 
 fn self_test(cancel: &Arc<AtomicBool>) -> CommandResult {
+    let tests: [&dyn Fn() -> bool; 5] = [
+        &|| cost("overhead of the lab", "while measuring", self_test::cost(COST_SECONDS, cancel)),
+        &|| cost("overhead in duels", "during turns", self_duels::cost(cancel)),
+        &|| against_itself::dummies(DUELS, SESSIONS, cancel),
+        &|| marks(cancel),
+        &|| resolution(cancel),
+    ];
     let cancelled = || cancel.load(std::sync::atomic::Ordering::Relaxed);
-    let mut good = cost("overhead of the lab", "while measuring", self_test::cost(COST_SECONDS, cancel));
-    if cancelled() {
-        return Ok(INTERRUPTED);
-    }
-    good &= cost("overhead in duels", "during turns", self_duels::cost(cancel));
-    if cancelled() {
-        return Ok(INTERRUPTED);
-    }
-    good &= against_itself::dummies(DUELS, SESSIONS, cancel);
-    if cancelled() {
-        return Ok(INTERRUPTED);
-    }
-    good &= match self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel) {
-        Ok(j) => verdict(
-            j.verdict == VerdictKind::NoDifference,
-            "marks at 10 Hz",
-            &format!(
-                "{:.4}x the count without marks ({:.4} - {:.4}), {} pairs (limit: {} %)",
-                j.ratio,
-                j.low,
-                j.high,
-                j.blocks,
-                100.0 * MARKS_MOST
-            ),
-        ),
-        Err(e) => verdict(false, "marks at 10 Hz", &e),
-    };
-    if cancelled() {
-        return Ok(INTERRUPTED);
-    }
-    good &= resolution(cancel);
-    for (fault, part) in CAUGHT {
+    let mut good = true;
+    for test in tests {
+        good &= test();
         if cancelled() {
             return Ok(INTERRUPTED);
         }
-        let name = fault.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
+    }
+    for (fault, part) in CAUGHT {
         let (caught, how) = self_test::catches(fault, part, cancel)?;
-        good &= verdict(caught, &format!("detects {name}"), &how);
+        good &= verdict(caught, &format!("detects {}", name_of(&fault)), &how);
+        if cancelled() {
+            return Ok(INTERRUPTED);
+        }
     }
     Ok(if good { GOOD } else { CELL_FAILED })
+}
+
+fn marks(cancel: &AtomicBool) -> bool {
+    let (good, found) = match self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel) {
+        Ok(j) => {
+            let limit = format!("{} pairs (limit: {} %)", j.blocks, 100.0 * MARKS_MOST);
+            let found =
+                format!("{:.4}x the count without marks ({:.4} - {:.4}), {limit}", j.ratio, j.low, j.high);
+            (j.verdict == VerdictKind::NoDifference, found)
+        }
+        Err(e) => (false, e.to_string()),
+    };
+    verdict(good, "marks at 10 Hz", &found)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
-use super::{CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print};
+use super::{CommandResult, Fallible, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print};
 use crate::cli::{ExplainArgs, ExplainFormat, RunArgs};
 use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_analysis::explain::{explain, pair};
@@ -28,7 +28,7 @@ use netdyno_lab_store::probe::{Probe, ProbeKind};
 use netdyno_lab_store::{CellRecord, Settings, Store};
 
 /// Explains the difference, profiling whatever is not stored.
-pub fn run(args: &ExplainArgs) -> CommandResult {
+pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
     let mut store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let id = match store.find(&args.of) {
@@ -65,7 +65,7 @@ pub fn run(args: &ExplainArgs) -> CommandResult {
         let added = add_revisions(&mut catalog, &builder, &run.header.workload, compared);
         let looker = Looker { catalog: &catalog, builder: &builder, cancel: &cancel, pair };
         unseen = match added {
-            Ok(()) => looker.look(args.again, &mut store, &mut probes).err(),
+            Ok(()) => looker.look(args.again, &mut store, &mut probes).err().map(|error| error.to_string()),
             Err(error) => Some(error.to_string()),
         };
         if !args.equalise.is_empty() {
@@ -124,8 +124,7 @@ fn run_args(args: &ExplainArgs, workload: &Workload) -> RunArgs {
     }
 }
 
-/// The stored probes.
-fn stored(store: &Store, run: &str, cells: [usize; 2]) -> Result<Probes, Box<dyn std::error::Error>> {
+fn stored(store: &Store, run: &str, cells: [usize; 2]) -> Fallible<Probes> {
     let mut probes = Probes::default();
     for (side, cell) in cells.into_iter().enumerate() {
         let all = store.probes(run, cell)?;
@@ -146,7 +145,6 @@ fn languages(cell: &CellRecord) -> BTreeMap<String, String> {
     cell.implementations.iter().map(|(role, i)| (role.clone(), i.language.to_lowercase())).collect()
 }
 
-/// Profiles both cells.
 struct Looker<'a> {
     catalog: &'a Catalog,
     builder: &'a Builder,
@@ -156,13 +154,13 @@ struct Looker<'a> {
 
 impl Looker<'_> {
     /// Runs the profiling trials, each kind for both sides in turn, and stores the results.
-    fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Result<(), String> {
+    fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Fallible<()> {
         let run = self.pair.run;
         let unit = WorkUnit::new(self.pair.workload)?;
         let rates = self.pair.rates(&unit);
         let progress = Progress::new();
         let settings = &run.header.settings;
-        let _awake = settings.awake.then(Awake::hold).transpose().map_err(|e| e.to_string())?;
+        let _awake = settings.awake.then(Awake::hold).transpose()?;
         let scratch = Scratch::new(self.builder.cache())?;
         for kind in ProbeKind::ALL {
             for (side, (cell, undisturbed)) in self.pair.cells.into_iter().zip(rates).enumerate() {
@@ -180,7 +178,7 @@ impl Looker<'_> {
                 let (scratch, unit, cancel, languages) = (&scratch, &unit, self.cancel, &languages);
                 let bench = Bench { scratch, languages, unit, equal: None, undisturbed, cancel };
                 for (role, probe) in self.trial(&bench, kind, record, settings)? {
-                    store.keep_probe(&run.header.id, cell, &role, &probe).map_err(|e| e.to_string())?;
+                    store.keep_probe(&run.header.id, cell, &role, &probe)?;
                     probes.sides[side].insert((role, kind), probe);
                 }
             }
@@ -195,30 +193,26 @@ impl Looker<'_> {
         kind: ProbeKind,
         cell: &CellRecord,
         settings: &Settings,
-    ) -> Result<BTreeMap<String, Probe>, String> {
+    ) -> Fallible<BTreeMap<String, Probe>> {
         let workload = self.pair.workload;
         let mut builds = BTreeMap::new();
         for name in cell.contenders.values() {
-            let contender = self.catalog.contender(&workload.name, name).map_err(|e| e.to_string())?;
-            let built = self.builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
+            let contender = self.catalog.contender(&workload.name, name)?;
+            let built = self.builder.build(contender, &mut |_| {})?;
             if cell.builds.get(name).is_some_and(|measured| measured.key != built.record.key) {
                 let (a, b) = ("has changed since it was measured", "to measure it now: netdyno explain");
-                return Err(format!("{name} {a}; {b} {} ...", workload.name));
+                return Err(format!("{name} {a}; {b} {} ...", workload.name).into());
             }
             builds.insert(name.clone(), built);
         }
         let seed = plan::payload_seed(settings.seed, 0);
-        let arena = Arena::best(&netdyno_lab_arena::ArenaSpec { seed, ..arena_spec(settings) })
-            .map_err(|e| e.to_string())?;
-        let cpus = Topology::of_this_machine().map_err(|e| e.to_string())?;
-        let cpus = cpus.place(settings.placement, workload.roles.len());
+        let arena = Arena::best(&netdyno_lab_arena::ArenaSpec { seed, ..arena_spec(settings) })?;
+        let cpus = Topology::of_this_machine()?.place(settings.placement, workload.roles.len());
+        let folder = self.catalog.folder_of(&workload.name);
         let spec = TrialSpec {
             workload,
             params: &cell.params,
-            inputs: self
-                .builder
-                .prepare((workload, &self.catalog.folder_of(&workload.name)), &cell.params, &mut |_| {})
-                .map_err(|e| e.to_string())?,
+            inputs: self.builder.prepare((workload, &folder), &cell.params, &mut |_| {})?,
             seed,
             roles: roles(workload, cell, settings, &builds, &cpus, &arena),
             marks: Vec::new(),

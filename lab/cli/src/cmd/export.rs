@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{CommandResult, GOOD, print_line};
+use super::{CommandResult, Fallible, GOOD, print_line};
 use crate::cli::ExportArgs;
 use netdyno_lab_store::Printed;
 use netdyno_lab_store::export::{self, Exported};
 use netdyno_lab_store::{Run, Store};
 
 /// Writes a stored run and its printed verdicts to a file.
-pub fn run(args: &ExportArgs) -> CommandResult {
+pub(crate) fn run(args: &ExportArgs) -> CommandResult {
     let store = Store::open(&Store::default_path())?;
     let id = store.find(&args.run)?;
     let run = store.load(&id)?;
@@ -33,7 +33,7 @@ pub fn run(args: &ExportArgs) -> CommandResult {
 }
 
 /// The printed verdicts of a stored run, if they were stored.
-pub(super) fn printed(store: &Store, id: &str) -> Result<Option<Printed>, Box<dyn std::error::Error>> {
+pub(super) fn printed(store: &Store, id: &str) -> Fallible<Option<Printed>> {
     Ok(store.printed(id)?.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 

@@ -7,33 +7,24 @@ use netdyno_lab_manifest::{ManifestError, Workload};
 use netdyno_lab_store::Settings;
 use netdyno_stats::RegressionClaim;
 
-/// The conditions of `--fail-on`.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct FailConditions {
-    /// The tolerated losses.
+pub(crate) struct FailConditions {
     pub(crate) tolerances: Vec<Tolerance>,
     pub(crate) undecided: bool,
 }
 
 impl FailConditions {
-    /// Combines the conditions.
-    ///
-    /// # Errors
-    /// If `undecided` is given without a limit.
+    /// Combines the conditions. `undecided` alone is an error.
     pub(crate) fn new(conditions: &[FailOn]) -> Result<FailConditions, String> {
         let mut combined = FailConditions::default();
         for condition in conditions {
-            let (metric, limit) = match condition {
-                FailOn::Regression(share) => (None, Limit::Relative(*share)),
-                FailOn::Loss(metric, share) => (Some(metric.clone()), Limit::Relative(*share)),
-                FailOn::Change(metric, most) => (Some(metric.clone()), Limit::Absolute(*most)),
-                FailOn::Undecided => {
-                    combined.undecided = true;
-                    continue;
+            match condition {
+                FailOn::Beyond(tolerance) => {
+                    combined.tolerances.retain(|t| t.metric != tolerance.metric);
+                    combined.tolerances.push(tolerance.clone());
                 }
-            };
-            combined.tolerances.retain(|t| t.metric != metric);
-            combined.tolerances.push(Tolerance { metric, limit });
+                FailOn::Undecided => combined.undecided = true,
+            }
         }
         if combined.undecided && combined.tolerances.is_empty() {
             return Err("--fail-on undecided needs a limit: add --fail-on regression=3%".to_owned());
@@ -58,9 +49,6 @@ impl FailConditions {
     }
 
     /// Checks that the workload has the metrics.
-    ///
-    /// # Errors
-    /// If a metric is unknown, with the nearest name.
     pub(crate) fn check(&self, workload: &Workload) -> Result<(), ManifestError> {
         self.tolerances
             .iter()
@@ -92,13 +80,13 @@ mod tests {
         (settings.regression, settings.fail_on_undecided) = (Some(0.03), true);
         let stored: Settings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
         conditions.add_stored(&stored);
-        assert_eq!(conditions, FailConditions::new(&[FailOn::Undecided, FailOn::Regression(0.03)]).unwrap());
+        assert_eq!(conditions, FailConditions::new(&[FailOn::Undecided, FailOn::loss(None, 0.03)]).unwrap());
     }
 
     #[test]
     fn undecided_fails_only_on_request_and_missing_values_always() {
-        let lenient = FailConditions::new(&[FailOn::Regression(0.03)]).unwrap();
-        let strict = FailConditions::new(&[FailOn::Undecided, FailOn::Regression(0.03)]).unwrap();
+        let lenient = FailConditions::new(&[FailOn::loss(None, 0.03)]).unwrap();
+        let strict = FailConditions::new(&[FailOn::Undecided, FailOn::loss(None, 0.03)]).unwrap();
         for (claim, is_missing, codes) in [
             (RegressionClaim::Regression, false, [REGRESSION, REGRESSION]),
             (RegressionClaim::Regression, true, [REGRESSION, REGRESSION]),
@@ -113,7 +101,7 @@ mod tests {
         let error = FailConditions::new(&[FailOn::Undecided]).unwrap_err();
         assert!(error.contains("add --fail-on regression=3%"), "{error}");
         assert_eq!(FailConditions::new(&[]).unwrap(), FailConditions::default());
-        let last = FailConditions::new(&[FailOn::Regression(0.03), FailOn::Regression(0.05)]).unwrap();
+        let last = FailConditions::new(&[FailOn::loss(None, 0.03), FailOn::loss(None, 0.05)]).unwrap();
         assert_eq!(last.regression(), Some(0.05));
     }
 }

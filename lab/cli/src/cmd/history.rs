@@ -9,7 +9,7 @@ use netdyno_lab_report::{columns, grid, markdown_table};
 use netdyno_lab_store::{Listed, Listing, Store};
 
 /// Lists the stored runs, newest first.
-pub fn run(args: &HistoryArgs) -> CommandResult {
+pub(crate) fn run(args: &HistoryArgs) -> CommandResult {
     let store = Store::open(&Store::default_path())?;
     let runs = store.list(Listing::newest(args.most))?;
     // A run whose process was killed remains marked as running.

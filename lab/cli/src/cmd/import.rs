@@ -4,13 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use super::export::{printed, summary};
-use super::{CommandResult, GOOD, print_line};
+use super::{CommandResult, Fallible, GOOD, print_line};
 use crate::cli::ImportArgs;
 use netdyno_lab_store::export::{self, Exported};
 use netdyno_lab_store::{Imported, Printed, Run, Store};
 
 /// Adds runs from files to the store, each completely or not at all. Files before a rejected one stay imported.
-pub fn run(args: &ImportArgs) -> CommandResult {
+pub(crate) fn run(args: &ImportArgs) -> CommandResult {
     let mut store = Store::open(&Store::default_path())?;
     for file in &args.files {
         let exported = read(file)?;
@@ -27,7 +27,7 @@ pub fn run(args: &ImportArgs) -> CommandResult {
 }
 
 /// A run and its printed verdicts, from an exported file or, if there is no file of that name, from the store.
-pub(super) fn load(name: &str) -> Result<(Run, Option<Printed>), Box<dyn std::error::Error>> {
+pub(super) fn load(name: &str) -> Fallible<(Run, Option<Printed>)> {
     let file = Path::new(name);
     if file.is_file() {
         let Exported { run, printed } = read(file)?;

@@ -8,11 +8,11 @@ use serde_json::json;
 use super::{CommandResult, GOOD, builder, catalog, print};
 use crate::cli::{Format, ListArgs};
 use netdyno_lab_engine::build::{Availability, Builder};
-use netdyno_lab_manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Workload};
+use netdyno_lab_manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Preset, Workload};
 use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
 
 /// Lists workloads and contenders, or prints one workload in full.
-pub fn run(args: &ListArgs) -> CommandResult {
+pub(crate) fn run(args: &ListArgs) -> CommandResult {
     let catalog = catalog(&args.workload.as_deref().into_iter().collect::<Vec<_>>())?;
     let builder = builder(&catalog, &Arc::new(AtomicBool::new(false)))?;
     let workloads: Vec<&Workload> = match &args.workload {
@@ -25,8 +25,7 @@ pub fn run(args: &ListArgs) -> CommandResult {
             format!("{}\n", serde_json::to_string_pretty(&all)?)
         }
         Format::Table | Format::Markdown => {
-            let parts: Vec<String> = workloads.iter().map(|w| as_text(&catalog, &builder, w, args)).collect();
-            parts.join("\n")
+            workloads.iter().map(|w| as_text(&catalog, &builder, w, args)).collect::<Vec<_>>().join("\n")
         }
     };
     print(&text);
@@ -59,11 +58,10 @@ fn part(w: &Workload, c: &Contender) -> String {
     }
 }
 
-/// Describes the partners and stand-ins of a workload.
-fn partners(w: &Workload) -> Vec<String> {
-    let compared: Vec<&str> = w.compared().map(String::as_str).collect();
-    let compared = compared.join(", ");
-    let of = |(role, name): (&String, &String)| {
+/// Describes the partners and stand-ins of a workload, and why its roles need networks of their own.
+fn remarks(w: &Workload) -> impl Iterator<Item = String> {
+    let compared = w.compared().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let partner = move |(role, name): (&String, &String)| {
         format!("{name} plays the {role} for all contenders, unless --matrix is given. Compared: {compared}.")
     };
     let stand_in = |(role, name): (&String, &String)| {
@@ -71,14 +69,9 @@ fn partners(w: &Workload) -> Vec<String> {
             "{name} plays the {role} for contenders that lack it. Other contenders play every role themselves."
         )
     };
-    w.partners.iter().map(of).chain(w.stand_ins.iter().map(stand_in)).collect()
-}
-
-/// States why the trials need a network per role.
-fn network(w: &Workload) -> String {
-    w.networks_apart.as_ref().map_or(String::new(), |why| {
-        format!("Each role runs in its own network, connected by a link: {why}.")
-    })
+    let network = |why| format!("Each role runs in its own network, connected by a link: {why}.");
+    let players = w.partners.iter().map(partner).chain(w.stand_ins.iter().map(stand_in));
+    players.chain(w.networks_apart.as_ref().map(network))
 }
 
 fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) -> String {
@@ -94,16 +87,9 @@ fn as_text(catalog: &Catalog, builder: &Builder, w: &Workload, args: &ListArgs) 
     if args.workload.is_none() {
         return out;
     }
-    let partners: Vec<String> = partners(w)
-        .iter()
-        .chain(Some(&network(w)).filter(|text| !text.is_empty()))
-        .map(|text| format!("{}\n", wrapped(text, width, "  ", "  ")))
-        .collect();
-    out.push_str(&format!(
-        "\nroles: {}\n{}\nparameters (--set NAME=VALUE):\n",
-        w.roles.join(", "),
-        partners.concat()
-    ));
+    let remarks: String = remarks(w).map(|text| format!("{}\n", wrapped(&text, width, "  ", "  "))).collect();
+    let roles = w.roles.join(", ");
+    out.push_str(&format!("\nroles: {roles}\n{remarks}\nparameters (--set NAME=VALUE):\n"));
     let param = |(name, spec): (&String, &ParamSpec)| {
         let unit = spec.unit.as_deref().map_or(String::new(), |u| format!(" {u}"));
         (name.clone(), format!("{} [default: {}{unit}]", spec.about, spec.default))
@@ -180,13 +166,10 @@ fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Va
             })
         })
         .collect();
-    let presets: Vec<_> =
-        w.presets.iter().map(|(name, p)| json!({ "name": name, "about": p.about })).collect();
-    let params: Vec<_> = w
-        .params
-        .iter()
-        .map(|(name, s)| json!({ "name": name, "about": s.about, "default": s.default, "unit": s.unit }))
-        .collect();
+    let preset = |(name, p): (&String, &Preset)| json!({ "name": name, "about": p.about });
+    let presets: Vec<_> = w.presets.iter().map(preset).collect();
+    let param = |(name, s): (&String, &ParamSpec)| json!({ "name": name, "about": s.about, "default": s.default, "unit": s.unit });
+    let params: Vec<_> = w.params.iter().map(param).collect();
     json!({
         "name": w.name, "title": w.title, "about": w.about, "roles": w.roles, "partners": w.partners, "stand_ins": w.stand_ins,
         "networks_apart": w.networks_apart, "inputs": w.inputs.keys().collect::<Vec<_>>(), "params": params, "presets": presets, "contenders": contenders,

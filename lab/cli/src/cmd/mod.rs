@@ -1,66 +1,66 @@
 //! The verbs. Each is a file with one `run` function.
 
-pub mod check;
-pub mod compare;
-pub mod completions;
-pub mod doctor;
-pub mod explain;
-pub mod export;
+pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod fail_conditions;
-pub mod history;
-pub mod import;
-pub mod list;
-pub mod new;
-pub mod place;
+pub(crate) mod history;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod new;
+pub(crate) mod place;
 mod plain_progress;
-pub mod plot;
+pub(crate) mod plot;
 mod progress;
-pub mod prune;
-pub mod replay;
-pub mod replicate;
-pub mod resolve_run;
-pub mod run;
-pub mod schema;
-pub mod serve;
-pub mod show;
-pub mod site;
+pub(crate) mod prune;
+pub(crate) mod replay;
+pub(crate) mod replicate;
+pub(crate) mod resolve_run;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod serve;
+pub(crate) mod show;
+pub(crate) mod site;
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::{ASK, ReportFormat};
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_engine::build::{BuildError, Builder};
+use netdyno_lab_engine::run::{Display, Engine};
 use netdyno_lab_manifest::{Catalog, find_root};
 use netdyno_lab_report::pages::Studies;
-use netdyno_lab_store::Printed;
-use netdyno_lab_store::{CellStatus, Run, Store, StoreError};
+use netdyno_lab_store::{CellStatus, Printed, Run, Store, StoreError};
 
-/// Success.
-pub const GOOD: u8 = 0;
+pub(crate) const GOOD: u8 = 0;
 /// A contender differs from itself more often than the false-positive rate permits, or a verdict differs from the stored one.
-pub const DIFFERS: u8 = 1;
+pub(crate) const DIFFERS: u8 = 1;
 /// A usage or environment error.
-pub const USAGE: u8 = 2;
-/// A cell failed.
-pub const CELL_FAILED: u8 = 3;
-/// Nothing could run.
-pub const NOTHING_RAN: u8 = 4;
+pub(crate) const USAGE: u8 = 2;
+pub(crate) const CELL_FAILED: u8 = 3;
+pub(crate) const NOTHING_RAN: u8 = 4;
 /// A regression beyond the limit of `--fail-on`.
-pub const REGRESSION: u8 = 5;
+pub(crate) const REGRESSION: u8 = 5;
 /// A limit of `--fail-on` could not be tested, because values are missing.
-pub const MISSING: u8 = 6;
+pub(crate) const MISSING: u8 = 6;
 /// Interrupted by Ctrl-C: 128 + SIGINT, the convention of shells.
-pub const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The result of a verb: an exit code, or an error that is printed and becomes [`USAGE`].
-pub type CommandResult = Result<u8, Box<dyn std::error::Error>>;
+pub(crate) type CommandResult = Fallible<u8>;
+
+/// Of a part of a verb; the error is one for the user.
+pub(crate) type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Logs to stderr at the level of `NETDYNO_LOG` (error, warn, info, debug, trace; default: warn).
-pub fn log_as_asked() {
+pub(crate) fn log_as_asked() {
     let asked = std::env::var("NETDYNO_LOG").ok();
     let level = asked.as_deref().and_then(|l| l.parse().ok()).unwrap_or(tracing::Level::WARN);
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false).init();
@@ -100,9 +100,36 @@ fn for_stderr(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |width| netdyno_lab_report::wrapped(text, width, "", "  "))
 }
 
+/// What a verb needs to measure.
+pub(crate) struct Lab {
+    pub(crate) catalog: Catalog,
+    pub(crate) store: Store,
+    pub(crate) builder: Builder,
+    pub(crate) cancel: Arc<AtomicBool>,
+}
+
+impl Lab {
+    /// Manifests `named` on the command line get no warning, as in [`catalog`].
+    pub(crate) fn open(named: &[&str], cancel: Arc<AtomicBool>) -> Fallible<Lab> {
+        let catalog = catalog(named)?;
+        let store = Store::open(&Store::default_path())?;
+        let builder = builder(&catalog, &cancel)?;
+        Ok(Lab { catalog, store, builder, cancel })
+    }
+
+    pub(crate) fn engine<'a>(&'a mut self, display: &'a mut dyn Display) -> Engine<'a> {
+        let Lab { catalog, store, builder, cancel } = self;
+        Engine { catalog, store, builder, display, cancel }
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+}
+
 /// Loads the catalogue and prints a warning for each broken manifest. Manifests `named` on the command line get no warning:
 /// they become errors.
-pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Error>> {
+pub(crate) fn catalog(named: &[&str]) -> Fallible<Catalog> {
     let catalog = quiet_catalog()?;
     for problem in catalog.problems_beside(named) {
         tell(&format!("warning: {problem}"));
@@ -111,7 +138,7 @@ pub(crate) fn catalog(named: &[&str]) -> Result<Catalog, Box<dyn std::error::Err
 }
 
 /// Loads the catalogue without warnings, for verbs that report broken manifests themselves.
-pub(crate) fn quiet_catalog() -> Result<Catalog, Box<dyn std::error::Error>> {
+pub(crate) fn quiet_catalog() -> Fallible<Catalog> {
     place::catalog(&Builder::default_cache()?)
 }
 
@@ -156,7 +183,6 @@ pub(crate) fn keep_printed(store: &mut Store, report: &Report) -> Result<(), Sto
     store.keep_printed(&report.run.id, &Printed::of(&report.verdicts).to_json())
 }
 
-/// The exit code for a report.
 pub(crate) fn code_of(report: &Report) -> u8 {
     // A successful ceiling does not count unless only ceilings were measured.
     let bound_only = report.cells.iter().all(|c| c.ceiling);
@@ -174,7 +200,7 @@ pub(crate) fn code_of(report: &Report) -> u8 {
 }
 
 /// Converts the end of an internal verb, which runs until its stdin closes, to the program's exit code.
-pub fn exit_internal(verb: &str, ended: std::io::Result<()>) -> ExitCode {
+pub(crate) fn exit_internal(verb: &str, ended: std::io::Result<()>) -> ExitCode {
     ended.map_or_else(
         |error| {
             eprintln!("netdyno {verb}: {error}");
@@ -185,7 +211,7 @@ pub fn exit_internal(verb: &str, ended: std::io::Result<()>) -> ExitCode {
 }
 
 /// Converts an outcome to the program's exit code, printing the error if there is one.
-pub fn exit(outcome: CommandResult) -> ExitCode {
+pub(crate) fn exit(outcome: CommandResult) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(e) => {

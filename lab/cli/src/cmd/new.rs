@@ -4,25 +4,24 @@
 //! extension, to `contenders/<workload>/<name>/` of a checkout. Outside a checkout, the target is the folder that `netdyno.toml` names,
 //! else `netdyno/` with a new `netdyno.toml`. The SDK is copied there, so that the repository builds without a checkout.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::place::{self, Home};
-use super::{CommandResult, GOOD, catalog, print};
+use super::{CommandResult, Fallible, GOOD, catalog, print};
 use crate::cli::NewArgs;
 use netdyno_lab_engine::build::SKIPPED;
-use netdyno_lab_manifest::project;
-use netdyno_lab_manifest::{Catalog, Contender, ManifestError};
+use netdyno_lab_manifest::{Catalog, Contender, ManifestError, project};
 
 /// Folders of an SDK that are not copied, besides [`SKIPPED`].
 const NOT_VENDORED: [&str; 2] = ["templates", "tests"];
 /// Limit of files in a template.
 const FILES_MAX: usize = 100;
 
-/// Creates the contender's folder.
-pub fn run(args: &NewArgs) -> CommandResult {
+pub(crate) fn run(args: &NewArgs) -> CommandResult {
     let catalog = catalog(&[&args.workload])?;
     let workload = catalog.workload(&args.workload)?;
     let template = template(&catalog, &args.language, &workload.name)?;
@@ -56,13 +55,9 @@ pub fn run(args: &NewArgs) -> CommandResult {
             print(&format!("created {}, which names this contender\n", file.display()));
         }
     }
-    print(&format!(
-        "created {}\nnext: netdyno check {}/{name}, add your library, netdyno run {} {name}\n",
-        folder.display(),
-        workload.name,
-        workload.name,
-        name = args.name
-    ));
+    let (folder, workload, name) = (folder.display(), &workload.name, &args.name);
+    let next = format!("netdyno check {workload}/{name}, add your library, netdyno run {workload} {name}");
+    print(&format!("created {folder}\nnext: {next}\n"));
     Ok(GOOD)
 }
 
@@ -121,19 +116,14 @@ fn template(catalog: &Catalog, language: &str, workload: &str) -> Result<PathBuf
     if folder(language).is_dir() && !language.contains(['/', '.']) {
         return Ok(folder(language));
     }
-    let mut known: Vec<String> = fs::read_dir(&sdk)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .filter(|l| folder(l).is_dir())
-        .collect();
-    known.sort();
+    let all = fs::read_dir(&sdk).into_iter().flatten().flatten();
+    let all = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let known: BTreeSet<String> = all.filter(|language| folder(language).is_dir()).collect();
     Err(ManifestError::unknown("language", language, known))
 }
 
 /// The rendered files of the template, with their paths.
-fn render(template: &Path, name: &str) -> Result<Vec<(PathBuf, String)>, Box<dyn std::error::Error>> {
+fn render(template: &Path, name: &str) -> Fallible<Vec<(PathBuf, String)>> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let mut files = Vec::new();

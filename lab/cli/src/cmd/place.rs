@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
+use super::Fallible;
 use crate::embedded;
 use netdyno_lab_engine::build::cache_remedy;
 use netdyno_lab_manifest::project::{self, Project};
@@ -12,7 +13,7 @@ use netdyno_lab_manifest::{Catalog, ManifestError, find_root};
 static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
 /// Sets the values of `--contenders`. Called once, before any verb.
-pub fn also_in(folders: Vec<PathBuf>) {
+pub(crate) fn also_in(folders: Vec<PathBuf>) {
     // A second call has no effect.
     let _ = FOLDERS.set(folders);
 }
@@ -30,24 +31,17 @@ pub(super) fn project() -> Result<Option<Project>, ManifestError> {
 }
 
 /// All available workloads and contenders.
-pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error>> {
+pub(super) fn catalog(cache: &Path) -> Fallible<Catalog> {
     let root = match find_root()? {
         Some(root) => root,
         None => {
             let unpacked = embedded::unpacked(cache).map_err(|e| {
-                format!(
-                    "cannot unpack the catalogue to the cache {}: {}; {}",
-                    cache.display(),
-                    with_causes(&e),
-                    cache_remedy(&e)
-                )
+                let (cache, remedy) = (cache.display(), cache_remedy(&e));
+                format!("cannot unpack the catalogue to the cache {cache}: {}; {remedy}", with_causes(&e))
             })?;
             let root = unpacked.ok_or(ManifestError::NoRoot)?;
-            let version = env!("CARGO_PKG_VERSION");
-            super::tell(&format!(
-                "not in a checkout: using the catalogue of netdyno {version}, in {}",
-                root.display()
-            ));
+            let (version, folder) = (env!("CARGO_PKG_VERSION"), root.display());
+            super::tell(&format!("not in a checkout: using the catalogue of netdyno {version}, in {folder}"));
             root
         }
     };
@@ -64,20 +58,17 @@ pub(super) fn catalog(cache: &Path) -> Result<Catalog, Box<dyn std::error::Error
     Ok(catalog)
 }
 
-/// An error and its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// The location of a new contender.
 #[derive(Debug)]
 pub(super) enum Home {
     /// A checkout, which has the SDKs.
     Checkout(PathBuf),
     /// Another folder, to which the SDK is copied.
     Own {
-        /// The folder of contenders.
         folder: PathBuf,
         /// The project file to create, if there is none.
         project: Option<PathBuf>,
@@ -85,15 +76,11 @@ pub(super) enum Home {
 }
 
 /// The folder that the project names, else the checkout's, else one in the working directory.
-pub(super) fn home() -> Result<Home, Box<dyn std::error::Error>> {
+pub(super) fn home() -> Fallible<Home> {
     if let Some(project) = project()? {
         let folder = project.folders().next().ok_or_else(|| {
-            let file = project.folder.join(project::FILE);
-            format!(
-                "{} has no folder for contenders: add contenders = [\"{}\"]",
-                file.display(),
-                project::FOLDER
-            )
+            let (file, folder) = (project.folder.join(project::FILE), project::FOLDER);
+            format!("{} has no folder for contenders: add contenders = [\"{folder}\"]", file.display())
         })?;
         return Ok(Home::Own { folder, project: None });
     }

@@ -41,7 +41,6 @@ impl PlainProgress {
         PlainProgress { shared }
     }
 
-    /// Writes a line.
     pub(super) fn print_line(&self, line: &str) {
         self.shared.lock().print_line(line);
     }
@@ -59,7 +58,6 @@ impl PlainProgress {
         self.shared.changed.notify_one();
     }
 
-    /// Whether an activity is announced.
     pub(super) fn is_doing(&self) -> bool {
         self.shared.lock().doing.is_some()
     }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use super::import::load;
-use super::{CommandResult, GOOD, print};
+use super::{CommandResult, Fallible, GOOD, print};
 use crate::cli::{Chart, PlotArgs};
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_report::plot::{self, Picture};
 
 /// Draws ratios to the baseline, or another chart, to an SVG or PNG file.
-pub fn run(args: &PlotArgs) -> CommandResult {
+pub(crate) fn run(args: &PlotArgs) -> CommandResult {
     let run = load(&args.run)?.0;
     let workload = run.header.parsed_workload()?;
     let report = netdyno_lab_analysis::report::build(&run)?;
@@ -36,13 +36,8 @@ fn png(_: &plot::Picture) -> Result<Vec<u8>, String> {
     Err("this build of netdyno cannot write PNG: write SVG, or build it with --features png".to_owned())
 }
 
-fn draw(
-    args: &PlotArgs,
-    report: &Report,
-    workload: &Workload,
-) -> Result<Picture, Box<dyn std::error::Error>> {
-    let (only, contenders) = (args.only.clone(), args.contenders.clone());
-    let plots = plot::Plots { report, workload, only, contenders };
+fn draw(args: &PlotArgs, report: &Report, workload: &Workload) -> Fallible<Picture> {
+    let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
     let metric = args.y.as_ref().unwrap_or(&report.run.primary);
     let chart = args.chart.unwrap_or(match (&args.x, &args.curve) {
         (Some(_), _) => Chart::Sweep,

@@ -21,31 +21,47 @@ const QUIET_MAX: Duration = Duration::from_secs(10);
 
 /// A spinner on stderr, or lines. A separate thread draws the spinner a few times per second. Nothing is drawn during a measured
 /// window.
-pub(super) enum Progress {
+enum Output {
     Terminal(ProgressBar),
     Plain(PlainProgress),
+}
+
+/// The place of a run in a series of short ones, and how its own position is described.
+pub(super) struct Series {
+    pub(super) place: String,
+    pub(super) so_far: fn(&Position<'_>) -> String,
+}
+
+/// The progress of a run. In a series, its position is shown on a terminal only, and there is no first look.
+pub(super) struct Progress {
+    output: Output,
+    series: Option<Series>,
 }
 
 impl Progress {
     pub(super) fn new() -> Progress {
         if !std::io::stderr().is_terminal() {
-            return Progress::Plain(PlainProgress::stderr());
+            return Progress { output: Output::Plain(PlainProgress::stderr()), series: None };
         }
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        Progress::Terminal(bar)
+        Progress { output: Output::Terminal(bar), series: None }
+    }
+
+    pub(super) fn of_series(series: Series) -> Progress {
+        Progress { series: Some(series), ..Progress::new() }
     }
 
     /// Prints a permanent line and stops the spinner.
     pub(super) fn note(&self, text: &str) {
-        match self {
-            Progress::Terminal(bar) => {
+        match &self.output {
+            Output::Terminal(bar) => {
                 bar.disable_steady_tick();
                 bar.println(super::for_stderr(text));
             }
-            Progress::Plain(lines) => {
+            Output::Plain(lines) => {
                 lines.rest();
                 lines.print_line(text);
             }
@@ -53,8 +69,8 @@ impl Progress {
     }
 
     /// Shows the current activity, on a terminal only.
-    pub(super) fn show(&self, text: String) {
-        if let Progress::Terminal(bar) = self {
+    fn show(&self, text: String) {
+        if let Output::Terminal(bar) = &self.output {
             bar.disable_steady_tick();
             show(bar, text);
         }
@@ -64,44 +80,47 @@ impl Progress {
 impl Display for Progress {
     fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent) {
         let place = format!("build {} of {count}: {contender}", index + 1);
-        match (event, &*self) {
+        match (event, &self.output) {
             (BuildEvent::Finished { cached: false, seconds }, _) => {
                 self.note(&format!("{place}: built in {seconds:.0} s"));
             }
-            (BuildEvent::Finished { cached: true, .. }, Progress::Terminal(bar)) => {
+            (BuildEvent::Finished { cached: true, .. }, Output::Terminal(bar)) => {
                 show(bar, format!("{place}: from the cache"));
             }
-            (BuildEvent::Finished { cached: true, .. }, Progress::Plain(lines)) => lines.rest(),
-            (BuildEvent::Started, Progress::Terminal(bar)) => {
+            (BuildEvent::Finished { cached: true, .. }, Output::Plain(lines)) => lines.rest(),
+            (BuildEvent::Started, Output::Terminal(bar)) => {
                 bar.enable_steady_tick(Duration::from_millis(200));
                 show(bar, place);
             }
-            (BuildEvent::Line(line), Progress::Terminal(bar)) => show(bar, format!("{place}: {line}")),
-            (BuildEvent::Started, Progress::Plain(lines)) => {
+            (BuildEvent::Line(line), Output::Terminal(bar)) => show(bar, format!("{place}: {line}")),
+            (BuildEvent::Started, Output::Plain(lines)) => {
                 lines.print_line(&place);
                 lines.doing(format!("building {contender}"));
             }
             // Before `Started`, the build waits for another lab.
-            (BuildEvent::Line(line), Progress::Plain(lines)) if !lines.is_doing() => {
+            (BuildEvent::Line(line), Output::Plain(lines)) if !lines.is_doing() => {
                 lines.print_line(&format!("{place}: {line}"));
                 lines.doing(line.clone());
             }
-            (BuildEvent::Line(_), Progress::Plain(_)) => {}
+            (BuildEvent::Line(_), Output::Plain(_)) => {}
         }
     }
 
     /// On stderr, like all progress: stdout is reserved for the final report.
     fn first_look(&mut self, run: &Run, how_far: &str) {
+        if self.series.is_some() {
+            return;
+        }
         let table = match render(run, ReportFormat::Table) {
             Ok((_, table)) => table,
             Err(error) => format!("{error}\n"),
         };
         let text = format!("\nFirst look: {how_far}\n{table}");
-        match self {
-            Progress::Terminal(bar) => bar.suspend(|| {
+        match &self.output {
+            Output::Terminal(bar) => bar.suspend(|| {
                 let _ = writeln!(anstream::stderr(), "{text}");
             }),
-            Progress::Plain(lines) => {
+            Output::Plain(lines) => {
                 lines.rest();
                 lines.print_line(&text);
             }
@@ -121,9 +140,12 @@ impl Display for Progress {
             trial::Progress::Measuring => "measuring",
             trial::Progress::Stopping => "stopping",
         };
-        match self {
-            Progress::Terminal(_) => self.show(format!("{} · {doing} · {}", place(at), time_left(at))),
-            Progress::Plain(lines) => tell(lines, at, progress, doing),
+        match (&self.series, &self.output) {
+            (Some(Series { place, so_far }), _) => self.show(format!("{place} · {}", so_far(at))),
+            (None, Output::Terminal(_)) => {
+                self.show(format!("{} · {doing} · {}", place(at), time_left(at)));
+            }
+            (None, Output::Plain(lines)) => tell(lines, at, progress, doing),
         }
     }
 
@@ -136,9 +158,9 @@ impl Display for Progress {
     }
 
     fn end(&mut self) {
-        match self {
-            Progress::Terminal(bar) => bar.finish_and_clear(),
-            Progress::Plain(lines) => lines.rest(),
+        match &self.output {
+            Output::Terminal(bar) => bar.finish_and_clear(),
+            Output::Plain(lines) => lines.rest(),
         }
     }
 }

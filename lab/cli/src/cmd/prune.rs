@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{CommandResult, GOOD, builder, cancel_on_signal, catalog, print};
+use super::{CommandResult, GOOD, Lab, cancel_on_signal, print};
 use crate::cli::PruneArgs;
 use crate::embedded;
 use netdyno_lab_manifest::Contender;
@@ -12,9 +12,8 @@ use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
 const RUNS_MAX: usize = 1 << 24;
 
 /// Removes outdated builds, the inputs that outdated programs generated and, on request, old runs. Prints the freed space.
-pub fn run(args: &PruneArgs) -> CommandResult {
-    let catalog = catalog(&[])?;
-    let mut store = Store::open(&Store::default_path())?;
+pub(crate) fn run(args: &PruneArgs) -> CommandResult {
+    let Lab { catalog, mut store, builder, .. } = Lab::open(&[], cancel_on_signal()?)?;
     let runs = store.list(Listing::newest(RUNS_MAX))?;
     // A running run needs its builds until it ends.
     let busy = |run: &&Listed| {
@@ -24,7 +23,6 @@ pub fn run(args: &PruneArgs) -> CommandResult {
         return Err(StoreError::Busy(run.id.clone()).into());
     }
     let word = if args.dry_run { "would remove" } else { "removed" };
-    let builder = builder(&catalog, &cancel_on_signal()?)?;
     let (mut count, mut bytes) = (0, 0);
     let makers: Vec<Contender> = catalog.makers().collect();
     for stale in builder.stale(catalog.contenders.values().chain(&makers), &embedded::name())? {

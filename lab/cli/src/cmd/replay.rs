@@ -7,7 +7,7 @@ use crate::cli::ReplayArgs;
 use netdyno_lab_report::{self, wrapped};
 
 /// Recomputes the verdicts of a file or a stored run and compares them with the stored ones.
-pub fn run(args: &ReplayArgs) -> CommandResult {
+pub(crate) fn run(args: &ReplayArgs) -> CommandResult {
     let (run, printed) = load(&args.what)?;
     let report = netdyno_lab_analysis::report::build(&run)?;
     let computed = format!("{}: {} verdicts recomputed", summary(&run), report.verdicts.len());

@@ -10,7 +10,9 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::{CELL_FAILED, CommandResult, GOOD, INTERRUPTED, cancel_on_signal, print, quiet_catalog};
+use super::{
+    CELL_FAILED, CommandResult, Fallible, GOOD, INTERRUPTED, cancel_on_signal, print, quiet_catalog,
+};
 use crate::cli::{Format, ReplicateArgs};
 use netdyno_lab_analysis::claims::{self, ArticleClaim, Loaded, Replication, SCHEMA_VERSION};
 use netdyno_lab_engine::run::Resolved;
@@ -33,7 +35,7 @@ impl Asked {
 }
 
 /// Runs the methods that the claims need, or loads stored runs, and prints the results.
-pub fn run(args: &ReplicateArgs) -> CommandResult {
+pub(crate) fn run(args: &ReplicateArgs) -> CommandResult {
     let catalog = quiet_catalog()?;
     let asked = asked(&args.claims, &catalog)?;
     if args.list {
@@ -87,7 +89,7 @@ fn write_files(
     replication: &Replication,
     document: Option<Document<'_>>,
     markdown: &str,
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> Fallible<()> {
     let write = |file: &Path, text: String| {
         std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
     };
@@ -124,7 +126,7 @@ impl<'a> Document<'a> {
 }
 
 /// The named articles and claims, each article once, in the order of the arguments.
-fn asked(names: &[String], catalog: &Catalog) -> Result<Vec<Asked>, Box<dyn std::error::Error>> {
+fn asked(names: &[String], catalog: &Catalog) -> Fallible<Vec<Asked>> {
     // A file outside the repository does not depend on those inside.
     let all_files = !names.is_empty() && names.iter().all(|name| is_file(name));
     let known = if all_files { Vec::new() } else { claims::load_all(&catalog.root)? };

@@ -21,7 +21,11 @@ const ROUNDS_MAX: u32 = 10_000;
 
 impl RunArgs {
     /// Resolves names, parameters and presets.
-    pub fn resolve(self, conditions: &FailConditions, catalog: &Catalog) -> Result<Resolved, ManifestError> {
+    pub(crate) fn resolve(
+        self,
+        conditions: &FailConditions,
+        catalog: &Catalog,
+    ) -> Result<Resolved, ManifestError> {
         let workload = catalog.workload(self.workload.as_deref().unwrap_or_default())?.clone();
         let casting = self.casting();
         let workload = match &self.role {
@@ -29,10 +33,8 @@ impl RunArgs {
             None => workload,
         };
         self.check_against(&workload)?;
-        let preset_name = self
-            .preset
-            .clone()
-            .or_else(|| workload.presets.contains_key(STANDARD).then(|| STANDARD.to_owned()));
+        let standard = || workload.presets.contains_key(STANDARD).then(|| STANDARD.to_owned());
+        let preset_name = self.preset.clone().or_else(standard);
         let preset = preset_name.as_deref().map(|name| workload.preset(name)).transpose()?;
         let base = workload.resolve(preset_name.as_deref(), &self.set)?;
         let (contenders, ceiling) = self.cast(catalog, &workload)?;
@@ -44,13 +46,10 @@ impl RunArgs {
             None => self.baseline_of(&workload, &contenders),
         };
         let params = self.parameter_sets(&workload, preset, &base)?;
-        let plays = |name: &str, role: &str| {
-            catalog.contender(&workload.name, name).is_ok_and(|contender| contender.plays(role))
-        };
+        let contender = |name: &str| catalog.contender(&workload.name, name).ok();
+        let plays = |name: &str, role: &str| contender(name).is_some_and(|c| c.plays(role));
+        let is_alone = |name: &str| contender(name).is_some_and(|c| c.alone.is_some());
         let (roles, partners, stand_ins) = (&workload.roles, &workload.partners, &workload.stand_ins);
-        let is_alone = |name: &str| {
-            catalog.contender(&workload.name, name).is_ok_and(|contender| contender.alone.is_some())
-        };
         let stage = plan::Stage { roles, partners, stand_ins, plays: &plays, is_alone: &is_alone };
         let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &casting, &params);
         if cells.len() > CELLS_MAX {
@@ -65,6 +64,7 @@ impl RunArgs {
             Casting::Itself { .. } => max_blocks,
             _ => preset.map_or(3, |p| p.min_blocks).min(max_blocks),
         };
+        let budget = self.budget.map(|b| b.as_secs_f64()).or(preset.map(|p| p.budget_seconds));
         let rules = Rules::default();
         let settings = Settings {
             preset: preset_name.clone(),
@@ -75,11 +75,7 @@ impl RunArgs {
             seed: self.seed.unwrap_or_else(seed_of_now),
             min_blocks,
             max_blocks,
-            budget_seconds: self
-                .budget
-                .map(|b| b.as_secs_f64())
-                .or(preset.map(|p| p.budget_seconds))
-                .unwrap_or(900.0),
+            budget_seconds: budget.unwrap_or(900.0),
             alpha: rules.alpha,
             margin: rules.margin,
             precision: self.precision.or(preset.and_then(|p| p.precision)),
@@ -182,13 +178,11 @@ impl RunArgs {
 
     /// Rejects `--against` for workloads with partners.
     fn check_against(&self, workload: &Workload) -> Result<(), ManifestError> {
-        match (self.against.as_ref(), workload.partners.first()) {
-            (Some(_), Some((role, partner))) => {
-                let rule = format!("{partner} plays the {role} for all here: --matrix varies it, too");
-                Err(ManifestError::Value { name: "against".to_owned(), rule })
-            }
-            _ => Ok(()),
-        }
+        let (Some(_), Some((role, partner))) = (&self.against, workload.partners.first()) else {
+            return Ok(());
+        };
+        let rule = format!("{partner} plays the {role} for all here: --matrix varies it, too");
+        Err(ManifestError::Value { name: "against".to_owned(), rule })
     }
 
     fn casting(&self) -> Casting {
@@ -211,12 +205,9 @@ impl RunArgs {
         if let Some(preset) = presets {
             let mut sets: Vec<Params> = Vec::new();
             for table in &preset.sweep {
-                let set = |name: &String| self.set.iter().any(|(n, _)| n == name);
-                let axes: Vec<_> = table
-                    .iter()
-                    .filter(|(name, _)| !set(name))
-                    .map(|(n, v)| (n.clone(), v.clone()))
-                    .collect();
+                let is_set = |name: &String| self.set.iter().any(|(n, _)| n == name);
+                let axes = table.iter().filter(|(name, _)| !is_set(name));
+                let axes: Vec<_> = axes.map(|(name, values)| (name.clone(), values.clone())).collect();
                 for params in plan::sweep(base, &axes) {
                     if !sets.contains(&params) {
                         sets.push(params);
@@ -225,15 +216,11 @@ impl RunArgs {
             }
             return Ok(sets);
         }
-        let axes = self
-            .sweep
-            .iter()
-            .map(|(name, values)| {
-                let values: Result<Vec<ParamValue>, ManifestError> =
-                    values.split(',').map(|v| workload.parse_param(name, v)).collect();
-                Ok((name.clone(), values?))
-            })
-            .collect::<Result<Vec<_>, ManifestError>>()?;
+        let parsed = |(name, values): &(String, String)| {
+            let values = values.split(',').map(|value| workload.parse_param(name, value));
+            Ok((name.clone(), values.collect::<Result<Vec<ParamValue>, ManifestError>>()?))
+        };
+        let axes = self.sweep.iter().map(parsed).collect::<Result<Vec<_>, ManifestError>>()?;
         Ok(plan::sweep(base, &axes))
     }
 }

@@ -5,32 +5,22 @@ use std::io::Write;
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
 use super::{
-    CommandResult, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, code_of, keep_printed, place,
-    print, render, tell,
+    CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, code_of, keep_printed, place, print, render,
+    tell,
 };
 use crate::cli::{RunArgs, UNFINISHED};
 use netdyno_lab_analysis::comparison;
 use netdyno_lab_engine::build::install_all;
-use netdyno_lab_engine::run::{Ended, Engine, More, RunError};
+use netdyno_lab_engine::run::{Ended, More, RunError};
 use netdyno_lab_manifest::project::Project;
 use netdyno_lab_report::history;
-use netdyno_lab_store::Store;
 
 /// Measures, and prints the report.
-pub fn run(args: &RunArgs) -> CommandResult {
+pub(crate) fn run(args: &RunArgs) -> CommandResult {
     let mut conditions = FailConditions::new(&args.fail_on)?;
-    let catalog = catalog(&named(args))?;
-    let mut store = Store::open(&Store::default_path())?;
-    let cancel = cancel_on_signal()?;
-    let builder = builder(&catalog, &cancel)?;
+    let mut lab = Lab::open(&named(args), cancel_on_signal()?)?;
     let mut display = Progress::new();
-    let mut engine = Engine {
-        catalog: &catalog,
-        store: &mut store,
-        builder: &builder,
-        display: &mut display,
-        cancel: &cancel,
-    };
+    let mut engine = lab.engine(&mut display);
     let measured = match &args.resume {
         Some(wanted) => {
             let id = if wanted == UNFINISHED {
@@ -43,7 +33,7 @@ pub fn run(args: &RunArgs) -> CommandResult {
         }
         None => {
             let args = with_project(args, place::project()?.unwrap_or_default())?;
-            let resolved = args.resolve(&conditions, &catalog)?;
+            let resolved = args.resolve(&conditions, engine.catalog)?;
             conditions.check(&resolved.workload)?;
             engine.start(&resolved)
         }
@@ -52,6 +42,7 @@ pub fn run(args: &RunArgs) -> CommandResult {
         tell(&to_continue(id));
     }
     let (id, ended) = measured?;
+    let mut store = lab.store;
     let run = store.load(&id)?;
     let (report, text) = render(&run, args.format)?;
     print(&text);
@@ -89,7 +80,6 @@ fn to_continue(id: &str) -> String {
     format!("to continue: netdyno run --resume {id}")
 }
 
-/// The names on the command line.
 fn named(args: &RunArgs) -> Vec<&str> {
     let names = [&args.workload, &args.against, &args.baseline].into_iter().flatten();
     names.chain(&args.contenders).map(String::as_str).collect()

@@ -3,8 +3,7 @@
 use super::{CommandResult, GOOD, print};
 use crate::cli::{SchemaArgs, SchemaOf};
 
-/// Prints a JSON Schema.
-pub fn run(args: &SchemaArgs) -> CommandResult {
+pub(crate) fn run(args: &SchemaArgs) -> CommandResult {
     print(stored(args.of));
     Ok(GOOD)
 }

@@ -8,7 +8,7 @@ use netdyno_lab_report::serve::{Server, ServerSettings, Token};
 use netdyno_lab_store::Store;
 
 /// Serves the pages of the store until Ctrl-C.
-pub fn run(args: &ServeArgs) -> CommandResult {
+pub(crate) fn run(args: &ServeArgs) -> CommandResult {
     let store = Store::default_path();
     // Report an unreadable store here once, not on each page.
     drop(Store::open(&store)?);

@@ -17,9 +17,9 @@ use netdyno_lab_store::{CellRecord, Run, RunStatus, StoreError};
 use netdyno_stats::{Judgement, Unit, VerdictKind};
 
 /// Sessions of a duel: the least number for a verdict.
-pub const SESSIONS: u32 = 6;
+pub(crate) const SESSIONS: u32 = 6;
 /// Tolerated share of duels that are better or worse: the error level of the verdicts.
-pub const SHARE_MOST: f64 = 0.05;
+pub(crate) const SHARE_MOST: f64 = 0.05;
 /// Probability of a false alarm about that share.
 const LEVEL: f64 = 0.01;
 /// Preset of the duels, if the workload has it.
@@ -27,22 +27,22 @@ const PRESET: &str = "quick";
 
 /// The conditions of a duel of a contender with itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Slowdown of the second copy, in thousandths.
-    pub stalled: u32,
+    pub(crate) stalled: u32,
     /// Number of sessions, if the budget permits.
-    pub sessions: u32,
+    pub(crate) sessions: u32,
     /// Budget of measuring time, in seconds.
-    pub budget_s: f64,
+    pub(crate) budget_s: f64,
 }
 
 impl Terms {
     /// Without slowdown, and with an ample budget.
-    pub const EQUAL: Terms = Terms { stalled: 0, sessions: SESSIONS, budget_s: 3600.0 };
+    pub(crate) const EQUAL: Terms = Terms { stalled: 0, sessions: SESSIONS, budget_s: 3600.0 };
 }
 
 /// A run that is one duel of a contender with itself.
-pub fn duel(
+pub(crate) fn duel(
     catalog: &Catalog,
     workload: &Workload,
     contender: &str,
@@ -68,7 +68,7 @@ pub fn duel(
 }
 
 /// Whether a stored run is a finished duel like this one, with the same workload manifest.
-pub fn is_done(run: &Run, duel: &Resolved) -> bool {
+pub(crate) fn is_done(run: &Run, duel: &Resolved) -> bool {
     run.status == RunStatus::Finished
         && run.header.parsed_workload().is_ok_and(|w| w == duel.workload)
         && run.header.settings.max_blocks == duel.settings.max_blocks
@@ -77,24 +77,20 @@ pub fn is_done(run: &Run, duel: &Resolved) -> bool {
 
 /// The result of a duel of a contender with itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Duel {
-    /// The verdict.
-    pub verdict: VerdictKind,
+pub(crate) struct Duel {
+    pub(crate) verdict: VerdictKind,
     /// Ratio of the second copy to the first.
-    pub ratio: f64,
-    /// Lower end of the interval.
-    pub low: f64,
+    pub(crate) ratio: f64,
+    pub(crate) low: f64,
     /// Upper end; infinite if unbounded.
-    pub high: f64,
-    /// Number of sessions.
-    pub sessions: usize,
+    pub(crate) high: f64,
+    pub(crate) sessions: usize,
     /// Variance of the log ratio between sessions.
     variance: f64,
 }
 
 impl Duel {
-    /// Judges a duel.
-    pub fn new(judgement: &Judgement, log_ratios: &[f64]) -> Duel {
+    pub(crate) fn new(judgement: &Judgement, log_ratios: &[f64]) -> Duel {
         let n = log_ratios.len() as f64;
         let mean = log_ratios.iter().sum::<f64>() / n;
         let squares: f64 = log_ratios.iter().map(|x| (x - mean).powi(2)).sum();
@@ -109,7 +105,7 @@ impl Duel {
     }
 
     /// The duel of a run; none if a side failed.
-    pub fn of(run: &Run) -> Result<Option<Duel>, StoreError> {
+    pub(crate) fn of(run: &Run) -> Result<Option<Duel>, StoreError> {
         let workload = run.header.parsed_workload()?;
         let Some(primary) = workload.primary() else { return Ok(None) };
         let duels = Duels::new(run, &workload);
@@ -123,38 +119,28 @@ impl Duel {
     }
 
     /// Whether the interval contains this ratio.
-    pub fn holds(&self, ratio: f64) -> bool {
+    pub(crate) fn holds(&self, ratio: f64) -> bool {
         self.low <= ratio && ratio <= self.high
-    }
-
-    /// Whether the verdict is wrong, since both sides are equal.
-    pub fn is_wrong(&self) -> bool {
-        matches!(self.verdict, VerdictKind::Better | VerdictKind::Worse)
     }
 }
 
-/// Counts of duels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Duels with a verdict.
-    pub duels: usize,
-    /// Of these, better.
-    pub better: usize,
-    /// Of these, worse.
-    pub worse: usize,
+    pub(crate) duels: usize,
+    pub(crate) better: usize,
+    pub(crate) worse: usize,
     /// Duels without verdict because a side failed.
-    pub failed: usize,
-    /// Median of the ratios.
-    pub ratio: Option<f64>,
+    pub(crate) failed: usize,
+    pub(crate) ratio: Option<f64>,
     /// Pooled standard deviation of the log ratio between sessions.
-    pub deviation: Option<f64>,
+    pub(crate) deviation: Option<f64>,
     /// Duels whose interval contains 1.
-    pub hold_one: usize,
+    pub(crate) hold_one: usize,
 }
 
 impl Tally {
-    /// Counts duels.
-    pub fn of(all: &[Option<Duel>]) -> Tally {
+    pub(crate) fn of(all: &[Option<Duel>]) -> Tally {
         let duels: Vec<&Duel> = all.iter().flatten().collect();
         let count = |is: &dyn Fn(&Duel) -> bool| duels.iter().filter(|d| is(d)).count();
         let ratios: Vec<f64> = duels.iter().map(|d| d.ratio).collect();
@@ -172,7 +158,7 @@ impl Tally {
 
     /// Whether this number of wrong verdicts is consistent with a rate of [`SHARE_MOST`]: a one-sided binomial test,
     /// with the level divided by the number of `tests`.
-    pub fn is_kept(&self, tests: usize) -> bool {
+    pub(crate) fn is_kept(&self, tests: usize) -> bool {
         let Some(below) = (self.better + self.worse).checked_sub(1) else { return true };
         let chance = Binomial::new(SHARE_MOST, self.duels as u64).map_or(1.0, |b| b.sf(below as u64));
         chance > LEVEL / tests.max(1) as f64

@@ -1,15 +1,12 @@
 //! Findings about this machine, with remedies.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::noise;
 use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec, Topology};
 use netdyno_lab_engine::build::{Availability, Builder};
-use netdyno_lab_manifest::Catalog;
-use netdyno_lab_manifest::{Link, Net};
-use netdyno_lab_store::Host;
-use netdyno_lab_store::Store;
+use netdyno_lab_manifest::{Catalog, Link, Net};
+use netdyno_lab_store::{Host, Store};
 
 /// Receive buffer size that holds a batch of 64 large datagrams. The usual default of 212,992 bytes holds about 90
 /// small ones.
@@ -19,10 +16,11 @@ const LOST_SHARE: f64 = 0.01;
 const STEAL_PERCENT: f64 = 1.0;
 const FREE_BYTES: u64 = 5 << 30;
 const NOISE_TIME: Duration = Duration::from_millis(500);
+/// Least gap between two clock readings that is an interruption.
+const GAP: Duration = Duration::from_micros(20);
 
-/// The grade of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grade {
+pub(crate) enum Grade {
     /// No problem.
     Good,
     /// Measurements are possible, but less accurate.
@@ -31,17 +29,15 @@ pub enum Grade {
     Bad,
 }
 
-/// A finding.
 #[derive(Debug, Clone)]
-pub struct MachineFinding {
-    /// Its grade.
-    pub grade: Grade,
+pub(crate) struct MachineFinding {
+    pub(crate) grade: Grade,
     /// The checked property.
-    pub what: String,
+    pub(crate) what: String,
     /// Its state.
-    pub found: String,
+    pub(crate) found: String,
     /// The remedy; empty if none is needed.
-    pub remedy: String,
+    pub(crate) remedy: String,
 }
 
 fn finding(grade: Grade, what: &str, found: impl Into<String>, remedy: &str) -> MachineFinding {
@@ -53,12 +49,16 @@ fn good_if(good: bool, what: &str, found: impl Into<String>, remedy: &str) -> Ma
     finding(if good { Grade::Good } else { Grade::Warning }, what, found, remedy)
 }
 
-/// Runs all checks.
-pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
+pub(crate) fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
     let host = netdyno_lab_engine::host::detect(netdyno_lab_engine::toolchains::toolchains());
     let emulated = Link { delay: Duration::from_millis(1), ..Link::default() };
     let nets = [Net::Loopback, Net::Veth(Link::default()), Net::Veth(emulated)];
-    let mut all = vec![cores(&host)];
+    let mut all = vec![good_if(
+        Topology::of_this_machine().is_ok_and(|t| t.cores().len() >= 2),
+        "cores",
+        format!("{} physical, {} CPUs", host.cores, host.cpus),
+        "two roles apart need two physical cores; with one they share it (--placement shared)",
+    )];
     all.extend(nets.iter().map(network));
     all.push(good_if(
         host.cgroup != "none" && fs::metadata("/sys/fs/cgroup").is_ok_and(|m| !m.permissions().readonly()),
@@ -67,7 +67,13 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
         "mount cgroup v2; without it CPU time is read from each process, and memory limits are not enforced",
     ));
     all.push(receive_buffer());
-    all.push(governor(&host));
+    all.push(good_if(
+        // A virtual machine has no governor.
+        host.governor == "performance" || (host.governor == "unknown" && host.virtual_machine),
+        "CPU frequency",
+        format!("governor {}", host.governor),
+        "cpupower frequency-set -g performance",
+    ));
     all.push(good_if(
         host.smt != "on",
         "SMT",
@@ -95,40 +101,24 @@ pub fn findings(catalog: &Catalog, builder: &Builder) -> Vec<MachineFinding> {
     all
 }
 
-fn cores(host: &Host) -> MachineFinding {
-    let enough = Topology::of_this_machine().is_ok_and(|t| t.cores().len() >= 2);
-    good_if(
-        enough,
-        "cores",
-        format!("{} physical, {} CPUs", host.cores, host.cpus),
-        "two roles apart need two physical cores; with one they share it (--placement shared)",
-    )
-}
-
 fn network(net: &Net) -> MachineFinding {
     let what = format!("network: {net}");
-    match Arena::open(&ArenaSpec::local(net.clone())) {
-        Ok(arena) => finding(Grade::Good, &what, arena.describe(), ""),
-        Err(e @ ArenaError::Missing { .. }) => finding(
-            Grade::Warning,
-            &what,
-            e.to_string(),
-            "modprobe tun; in a container: --device /dev/net/tun; as an ordinary user: chmod 666 /dev/net/tun",
-        ),
-        Err(e) => finding(
-            Grade::Warning,
-            &what,
-            e.to_string(),
-            "run as root, or: sysctl kernel.unprivileged_userns_clone=1 user.max_net_namespaces=1000",
-        ),
-    }
+    let error = match Arena::open(&ArenaSpec::local(net.clone())) {
+        Ok(arena) => return finding(Grade::Good, &what, arena.describe(), ""),
+        Err(error) => error,
+    };
+    let remedy = match error {
+        ArenaError::Missing { .. } => {
+            "modprobe tun; in a container: --device /dev/net/tun; as an ordinary user: chmod 666 /dev/net/tun"
+        }
+        _ => "run as root, or: sysctl kernel.unprivileged_userns_clone=1 user.max_net_namespaces=1000",
+    };
+    finding(Grade::Warning, &what, error.to_string(), remedy)
 }
 
 fn receive_buffer() -> MachineFinding {
-    let most: u64 = fs::read_to_string("/proc/sys/net/core/rmem_max")
-        .ok()
-        .and_then(|t| t.trim().parse().ok())
-        .unwrap_or(0);
+    let text = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
+    let most: u64 = text.trim().parse().unwrap_or(0);
     good_if(
         most >= RECEIVE_BUFFER_BYTES,
         "largest receive buffer",
@@ -137,31 +127,37 @@ fn receive_buffer() -> MachineFinding {
     )
 }
 
-fn governor(host: &Host) -> MachineFinding {
-    // A virtual machine has no governor.
-    let good = host.governor == "performance" || (host.governor == "unknown" && host.virtual_machine);
-    good_if(
-        good,
-        "CPU frequency",
-        format!("governor {}", host.governor),
-        "cpupower frequency-set -g performance",
-    )
-}
-
 fn quiet(host: &Host) -> MachineFinding {
-    let noise = noise::measure(NOISE_TIME);
+    let (lost, longest) = noise();
     let found = format!(
         "other programs took {:.2} % of the time, at most {} us at once; steal {:.2} % since boot",
-        100.0 * noise.lost,
-        noise.longest.as_micros(),
+        100.0 * lost,
+        longest.as_micros(),
         host.steal_percent
     );
     good_if(
-        noise.lost < LOST_SHARE && host.steal_percent < STEAL_PERCENT,
+        lost < LOST_SHARE && host.steal_percent < STEAL_PERCENT,
         "noise",
         found,
         "stop other programs (top); on a shared host, measure more blocks (--precision, --budget)",
     )
+}
+
+/// The share of the time lost to other programs, and the longest interruption. A loop on one CPU that reads the clock sees
+/// every interruption as a gap.
+fn noise() -> (f64, Duration) {
+    let begun = Instant::now();
+    let (mut last, mut lost, mut longest) = (begun, Duration::ZERO, Duration::ZERO);
+    while last.duration_since(begun) < NOISE_TIME {
+        let now = Instant::now();
+        let gap = now.duration_since(last);
+        if gap >= GAP {
+            lost += gap;
+            longest = longest.max(gap);
+        }
+        last = now;
+    }
+    (lost.as_secs_f64() / NOISE_TIME.as_secs_f64(), longest)
 }
 
 fn disk(builder: &Builder) -> MachineFinding {
@@ -169,12 +165,9 @@ fn disk(builder: &Builder) -> MachineFinding {
     let free = folder
         .and_then(|f| nix::sys::statvfs::statvfs(f).ok())
         .map(|s| s.blocks_available() * s.fragment_size());
-    let found = match free {
-        Some(free) => {
-            format!("{}: {:.1} GiB free", builder.cache().display(), free as f64 / f64::from(1 << 30))
-        }
-        None => format!("{}: unknown", builder.cache().display()),
-    };
+    let shown =
+        free.map_or("unknown".to_owned(), |n| format!("{:.1} GiB free", n as f64 / f64::from(1 << 30)));
+    let found = format!("{}: {shown}", builder.cache().display());
     good_if(
         free.is_some_and(|f| f >= FREE_BYTES),
         "build cache",

@@ -5,19 +5,19 @@
 //! slowdown, is a control. The others find the smallest detected slowdown by bisection. The method requires a rate as
 //! primary metric, since freezing affects no other.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::against_itself::{Duel, Terms, duel};
 use netdyno_lab_engine::run::{Resolved, RunError};
 use netdyno_lab_manifest::{Catalog, ManifestError, Metric, Source, Workload};
 
 /// The injected slowdowns, in thousandths; three duels find the smallest detected one.
-pub const LOSSES: [u32; 7] = [5, 10, 20, 30, 50, 100, 200];
+pub(crate) const LOSSES: [u32; 7] = [5, 10, 20, 30, 50, 100, 200];
 /// More sessions than fit into any budget.
 const SESSIONS_MAX: u32 = 100_000;
 
 /// The metric that shows a slowdown. The error lists workloads that have one.
-pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Metric, ManifestError> {
+pub(crate) fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Metric, ManifestError> {
     fn rate(workload: &Workload) -> Option<&Metric> {
         let is_rate = |m: &&Metric| matches!(m.from, Source::Rate { .. });
         workload.primary().filter(is_rate).filter(|_| workload.turns.is_some())
@@ -36,7 +36,7 @@ pub fn metric_of<'a>(catalog: &Catalog, workload: &'a Workload) -> Result<&'a Me
 }
 
 /// A duel of a contender with a copy of itself that is slowed down by so many thousandths.
-pub fn plan(
+pub(crate) fn plan(
     catalog: &Catalog,
     workload: &Workload,
     contender: &str,
@@ -51,39 +51,34 @@ pub fn plan(
     Ok(resolved)
 }
 
-/// An injected slowdown and the result.
 #[derive(Debug, Clone)]
-pub struct InjectedLoss {
+pub(crate) struct InjectedLoss {
     /// In thousandths; 0 in the control.
-    pub loss: u32,
-    /// The id of the run.
-    pub run: String,
+    pub(crate) loss: u32,
+    pub(crate) run: String,
     /// None if a side failed.
-    pub duel: Option<Duel>,
-    /// Warnings of the run.
-    pub warnings: Vec<String>,
+    pub(crate) duel: Option<Duel>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl InjectedLoss {
-    /// The expected ratio.
-    pub fn expected(&self) -> f64 {
+    pub(crate) fn expected(&self) -> f64 {
         1.0 - f64::from(self.loss) / 1000.0
     }
 
-    /// Whether a difference was detected.
-    pub fn is_detected(&self) -> bool {
+    pub(crate) fn is_detected(&self) -> bool {
         self.duel.is_some_and(|duel| !duel.holds(1.0))
     }
 
     /// Whether the interval contains the injected slowdown.
-    pub fn is_true(&self) -> bool {
+    pub(crate) fn is_true(&self) -> bool {
         self.duel.is_some_and(|duel| duel.holds(self.expected()))
     }
 }
 
 /// The next slowdown to test, if any: first none (the control), then the middle of the candidates for the smallest
 /// detected one.
-pub fn next(found: &[InjectedLoss]) -> Option<u32> {
+pub(crate) fn next(found: &[InjectedLoss]) -> Option<u32> {
     if found.is_empty() {
         return Some(0);
     }
@@ -103,41 +98,54 @@ fn open(found: &[InjectedLoss]) -> (usize, usize) {
     (missed.map(|at| at + 1).max().unwrap_or(0), to)
 }
 
-/// The resolution of this machine.
-#[derive(Debug, Clone, Serialize)]
-#[serde(into = "Told")]
-pub struct Resolution {
-    /// The workload.
-    pub workload: String,
+#[derive(Debug, Clone)]
+pub(crate) struct Resolution {
+    pub(crate) workload: String,
     /// Label of the metric.
-    pub metric: String,
-    /// The contender.
-    pub contender: String,
+    pub(crate) metric: String,
+    pub(crate) contender: String,
     /// Budget of each duel, in seconds.
-    pub budget_s: f64,
-    /// The results, in order.
-    pub found: Vec<InjectedLoss>,
+    pub(crate) budget_s: f64,
+    pub(crate) found: Vec<InjectedLoss>,
 }
 
 impl Resolution {
     /// The smallest detected slowdown, in thousandths; none if there is none, or it is not known yet.
-    pub fn least(&self) -> Option<u32> {
+    pub(crate) fn least(&self) -> Option<u32> {
         let (from, to) = open(&self.found);
         LOSSES.get(to).copied().filter(|_| from == to && !self.is_unlike_itself())
     }
 
     /// Whether the control detected a difference.
-    pub fn is_unlike_itself(&self) -> bool {
+    pub(crate) fn is_unlike_itself(&self) -> bool {
         self.found.iter().any(|f| f.loss == 0 && f.is_detected())
     }
 
-    /// Whether a side failed.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.found.iter().any(|f| f.duel.is_none())
     }
 
-    /// The result in one sentence.
-    pub fn answer(&self) -> String {
+    /// The JSON form: slowdowns as shares, and null instead of infinity.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let share = |thousandths: u32| f64::from(thousandths) / 1000.0;
+        let duel = |f: &InjectedLoss| {
+            let finite = |value: fn(Duel) -> f64| f.duel.map(value).filter(|v| v.is_finite() && *v > 0.0);
+            json!({
+                "loss": share(f.loss), "expected": f.expected(),
+                "ratio": finite(|d| d.ratio), "low": finite(|d| d.low), "high": finite(|d| d.high),
+                "sessions": f.duel.map_or(0, |d| d.sessions),
+                "detected": f.is_detected(), "holds_expected": f.is_true(),
+                "run": f.run, "warnings": f.warnings,
+            })
+        };
+        json!({
+            "workload": self.workload, "metric": self.metric, "contender": self.contender,
+            "budget_s": self.budget_s, "least_loss": self.least().map(share), "answer": self.answer(),
+            "duels": self.found.iter().map(duel).collect::<Vec<_>>(),
+        })
+    }
+
+    pub(crate) fn answer(&self) -> String {
         let Resolution { workload, metric, contender, budget_s, .. } = self;
         let (from, to) = open(&self.found);
         let what = format!("of {metric} of {workload}, with {contender},");
@@ -150,80 +158,20 @@ impl Resolution {
         if from < to {
             return "No answer yet: it was interrupted.".to_owned();
         }
-        match (LOSSES.get(to), to.checked_sub(1).map(|below| LOSSES[below])) {
-            (Some(least), Some(below)) => format!(
-                "In {budget_s} s this host detects a loss of {} {what} but not one of {}.",
-                percent(*least),
-                percent(below)
-            ),
-            (Some(least), None) => format!(
-                "In {budget_s} s this host detects a loss of {} {what} the smallest that was tried.",
-                percent(*least)
-            ),
-            (None, _) => format!(
-                "In {budget_s} s this host does not detect a loss of {} {what} the largest that was tried.",
-                percent(LOSSES[LOSSES.len() - 1])
-            ),
-        }
+        let (detects, loss, but) = match (LOSSES.get(to), to.checked_sub(1).map(|below| LOSSES[below])) {
+            (Some(least), Some(below)) => ("detects", *least, format!("but not one of {}", percent(below))),
+            (Some(least), None) => ("detects", *least, "the smallest that was tried".to_owned()),
+            (None, _) => {
+                ("does not detect", LOSSES[LOSSES.len() - 1], "the largest that was tried".to_owned())
+            }
+        };
+        format!("In {budget_s} s this host {detects} a loss of {} {what} {but}.", percent(loss))
     }
 }
 
 /// `0.5 %`.
-pub fn percent(thousandths: u32) -> String {
+pub(crate) fn percent(thousandths: u32) -> String {
     format!("{} %", f64::from(thousandths) / 10.0)
-}
-
-/// The JSON form: slowdowns as shares, and null instead of infinity.
-#[derive(Serialize)]
-struct Told {
-    workload: String,
-    metric: String,
-    contender: String,
-    budget_s: f64,
-    least_loss: Option<f64>,
-    answer: String,
-    duels: Vec<ToldDuel>,
-}
-
-#[derive(Serialize)]
-struct ToldDuel {
-    loss: f64,
-    expected: f64,
-    ratio: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    sessions: usize,
-    detected: bool,
-    holds_expected: bool,
-    run: String,
-    warnings: Vec<String>,
-}
-
-impl From<Resolution> for Told {
-    fn from(all: Resolution) -> Told {
-        let finite = |value: Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
-        let duels = all.found.iter().map(|f| ToldDuel {
-            loss: f64::from(f.loss) / 1000.0,
-            expected: f.expected(),
-            ratio: finite(f.duel.map(|d| d.ratio)),
-            low: finite(f.duel.map(|d| d.low)),
-            high: finite(f.duel.map(|d| d.high)),
-            sessions: f.duel.map_or(0, |d| d.sessions),
-            detected: f.is_detected(),
-            holds_expected: f.is_true(),
-            run: f.run.clone(),
-            warnings: f.warnings.clone(),
-        });
-        Told {
-            least_loss: all.least().map(|loss| f64::from(loss) / 1000.0),
-            answer: all.answer(),
-            duels: duels.collect(),
-            workload: all.workload,
-            metric: all.metric,
-            contender: all.contender,
-            budget_s: all.budget_s,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -321,7 +269,7 @@ mod tests {
     #[test]
     fn json_has_shares_and_no_bound_where_there_is_none() {
         let all = resolution(vec![found(0, (0.0, f64::INFINITY)), found(200, (0.75, 0.85))]);
-        let json = serde_json::to_value(&all).unwrap();
+        let json = all.to_json();
         assert!(json["least_loss"].is_null() && json["duels"][0]["high"].is_null(), "{json}");
         assert_eq!(
             (&json["duels"][1]["expected"], &json["duels"][1]["detected"]),

@@ -1,11 +1,10 @@
 //! Checks of this machine and of the lab itself.
 
-pub mod against_itself;
+pub(crate) mod against_itself;
 mod findings;
-pub mod losses;
-mod noise;
-pub mod resolution;
-pub mod self_duels;
-pub mod self_test;
+pub(crate) mod losses;
+pub(crate) mod resolution;
+pub(crate) mod self_duels;
+pub(crate) mod self_test;
 
-pub use findings::{Grade, MachineFinding, findings};
+pub(crate) use findings::{Grade, findings};

@@ -7,19 +7,18 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::cmd::Fallible;
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_arena::{Arena, ArenaSpec};
 use netdyno_lab_engine::build::{Availability, Builder, Built};
-use netdyno_lab_engine::plan;
-use netdyno_lab_engine::run;
 use netdyno_lab_engine::trial::{self, TrialSpec};
+use netdyno_lab_engine::{plan, run};
 use netdyno_lab_manifest::{Catalog, Detect, Metric, ParamValue, Params, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::Outcome;
 use netdyno_stats::{Interval, Unit, confidence_sequence};
 
-/// Most blocks.
-pub const BLOCKS_MAX: u32 = 30;
+pub(crate) const BLOCKS_MAX: u32 = 30;
 /// Least blocks: fewer depend too much on the model.
 const BLOCKS_MIN: u32 = 6;
 /// Error level over all effects of a workload, low because the test runs often.
@@ -31,26 +30,22 @@ const WINDOWS: [(&str, f64); 2] = [("seconds", 0.3), ("warmup_seconds", 0.1)];
 /// Seed of orders and payloads.
 const SEED: u64 = 20_260_202;
 
-/// An injected effect and its measurement.
 #[derive(Debug, Clone)]
-pub struct Injected {
-    /// The workload.
-    pub workload: String,
+pub(crate) struct Injected {
+    pub(crate) workload: String,
     /// Label of its primary metric.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
+    pub(crate) metric: String,
+    pub(crate) unit: String,
     /// The injected size.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The measured difference.
-    pub found: Interval,
-    /// Number of blocks.
-    pub blocks: usize,
+    pub(crate) found: Interval,
+    pub(crate) blocks: usize,
 }
 
 impl Injected {
     /// Whether the interval contains the injected size, and excludes half and one and a half times the size.
-    pub fn is_found(&self) -> bool {
+    pub(crate) fn is_found(&self) -> bool {
         self.is_sure() && self.found.low <= self.value + EXACT && self.found.high >= self.value
     }
 
@@ -60,13 +55,13 @@ impl Injected {
 }
 
 /// Measures every workload with an effect, until each effect is decided or `blocks_max` is reached.
-pub fn measure(
+pub(crate) fn measure(
     catalog: &Catalog,
     builder: &Builder,
     arena: &ArenaSpec,
     blocks_max: u32,
     cancel: &AtomicBool,
-) -> Result<Vec<Injected>, String> {
+) -> Fallible<Vec<Injected>> {
     let mut all = Vec::new();
     for workload in catalog.workloads.values() {
         let (Some(detect), Some(ceiling), Some(primary)) =
@@ -74,11 +69,11 @@ pub fn measure(
         else {
             continue;
         };
-        let contender = catalog.contender(&workload.name, ceiling).map_err(|e| e.to_string())?;
+        let contender = catalog.contender(&workload.name, ceiling)?;
         if let Availability::Unavailable { reason, remedy } = builder.availability(contender) {
-            return Err(format!("{ceiling} of {} cannot be built: {reason}; {remedy}", workload.name));
+            return Err(format!("{ceiling} of {} cannot be built: {reason}; {remedy}", workload.name).into());
         }
-        let built = builder.build(contender, &mut |_| {}).map_err(|e| e.to_string())?;
+        let built = builder.build(contender, &mut |_| {})?;
         let folder = catalog.folder_of(&workload.name);
         let bench = Bench { workload, folder, builder, built: &built, primary, arena, cancel };
         all.extend(bench.measure(detect, blocks_max)?);
@@ -94,9 +89,9 @@ fn is_enough(found: &[Injected], blocks_max: u32) -> bool {
 
 /// The interval of each effect, from its differences in each block.
 fn intervals(differences: &[Vec<f64>]) -> Vec<Interval> {
-    let unbounded = Interval { estimate: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY };
     let alpha = ALPHA / differences.len().max(1) as f64;
-    differences.iter().map(|d| confidence_sequence(d, Unit::Block, alpha).unwrap_or(unbounded)).collect()
+    let interval = |d: &Vec<f64>| confidence_sequence(d, Unit::Block, alpha);
+    differences.iter().map(|d| interval(d).unwrap_or(Interval::unbounded(f64::NAN))).collect()
 }
 
 struct Bench<'a> {
@@ -111,7 +106,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn measure(&self, detect: &Detect, blocks_max: u32) -> Result<Vec<Injected>, String> {
+    fn measure(&self, detect: &Detect, blocks_max: u32) -> Fallible<Vec<Injected>> {
         let mut values = vec![&detect.from];
         values.extend(&detect.values);
         let mut differences = vec![Vec::new(); detect.values.len()];
@@ -120,7 +115,7 @@ impl Bench<'_> {
             let mut figures = vec![f64::NAN; values.len()];
             for index in plan::order(SEED, block, values.len()) {
                 if self.cancel.load(Ordering::Relaxed) {
-                    return Err("interrupted".to_owned());
+                    return Err("interrupted".into());
                 }
                 figures[index] = self.trial(&detect.param, values[index], block)?;
             }
@@ -152,35 +147,30 @@ impl Bench<'_> {
     }
 
     /// The primary metric of one trial.
-    fn trial(&self, param: &str, value: &ParamValue, block: u32) -> Result<f64, String> {
-        let mut params: Params = self.workload.resolve(None, &[]).map_err(|e| e.to_string())?;
+    fn trial(&self, param: &str, value: &ParamValue, block: u32) -> Fallible<f64> {
+        let mut params: Params = self.workload.resolve(None, &[])?;
         params.0.insert(param.to_owned(), value.clone());
         for (name, seconds) in WINDOWS {
             params.0.insert(name.to_owned(), ParamValue::Number(seconds));
         }
-        let arena = Arena::best(self.arena).map_err(|e| e.to_string())?;
+        let arena = Arena::best(self.arena)?;
         let name = self.workload.ceiling.as_deref().unwrap_or_default();
         let spec = TrialSpec {
             workload: self.workload,
             params: &params,
-            inputs: self
-                .builder
-                .prepare((self.workload, &self.folder), &params, &mut |_| {})
-                .map_err(|e| e.to_string())?,
+            inputs: self.builder.prepare((self.workload, &self.folder), &params, &mut |_| {})?,
             seed: plan::payload_seed(SEED, block),
-            roles: run::apart(self.workload, |_| Some((name, self.built)), &arena)
-                .map_err(|e| e.to_string())?,
+            roles: run::apart(self.workload, |_| Some((name, self.built)), &arena)?,
             marks: trial::steady_marks(&params, 0),
             limits: TimeLimits::default(),
             extra_setup: false,
         };
         let record = trial::run(&spec, &arena, self.cancel, &mut |_| {}, None).record;
-        match &record.outcome {
-            Outcome::Ok => {}
-            other => return Err(format!("{}: {other:?}", self.workload.name)),
+        if record.outcome != Outcome::Ok {
+            return Err(format!("{}: {:?}", self.workload.name, record.outcome).into());
         }
         let figure = metrics::of_trial(self.primary, &params, &record);
-        figure.value.ok_or(figure.source)
+        Ok(figure.value.ok_or(figure.source)?)
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::against_itself::Duel;
 use super::self_test::{LIMITS, Window, roles};
+use crate::cmd::Fallible;
 use netdyno_lab_analysis::metrics;
-use netdyno_lab_arena::{Arena, ArenaSpec};
+use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec};
 use netdyno_lab_engine::build::Prepared;
 use netdyno_lab_engine::trial::duel::{self, TurnPlan};
 use netdyno_lab_engine::trial::{Progress, TrialReport, TrialSpec};
@@ -34,8 +35,7 @@ const SLEPT_COUNT: u32 = 10;
 
 /// CPU time of the lab within turns, including agents, as a share of one CPU. Work between turns, such as freezing
 /// and reading meters, is independent of their length, and cancels in the difference of two lengths.
-/// In words: why there is none.
-pub fn cost(cancel: &AtomicBool) -> Result<f64, String> {
+pub(crate) fn cost(cancel: &AtomicBool) -> Fallible<f64> {
     let arenas = arenas()?;
     let spent = |turn: Duration| {
         let mut window = Window::default();
@@ -48,12 +48,12 @@ pub fn cost(cancel: &AtomicBool) -> Result<f64, String> {
 }
 
 /// Runs short duels with so many sessions each, as many as fit into the time limit.
-pub fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Result<Vec<Option<Duel>>, String> {
+pub(crate) fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Fallible<Vec<Option<Duel>>> {
     let arenas = arenas()?;
     let one = |duel: u32| {
         let seed = |session| u64::from(duel * sessions + session);
         let session = |i| session(&TurnPlan { seed: seed(i), ..SHORT }, &arenas, cancel, &mut |_| {});
-        let log_ratios = (0..sessions).map(session).collect::<Result<Vec<f64>, String>>()?;
+        let log_ratios = (0..sessions).map(session).collect::<Fallible<Vec<f64>>>()?;
         let contender = "dummy".to_owned();
         let comparison = PairedRatios { contender, unit: Unit::Session, log_ratios: log_ratios.clone() };
         let judged = judge(&[comparison], Direction::Higher, &Rules::default());
@@ -63,9 +63,8 @@ pub fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Result<Vec<Option
     (0..duels).take_while(|_| begun.elapsed() < HOLD_TIME).map(one).collect()
 }
 
-fn arenas() -> Result<Vec<Arena>, String> {
-    let arena = |_| Arena::best(&ArenaSpec::local(Net::Loopback)).map_err(|e| e.to_string());
-    (0..2).map(arena).collect()
+fn arenas() -> Fallible<Vec<Arena>> {
+    (0..2).map(|_| Ok(Arena::best(&ArenaSpec::local(Net::Loopback))?)).collect()
 }
 
 /// One session of two dummies. Returns the log ratio of their counts.
@@ -74,39 +73,35 @@ fn session(
     arenas: &[Arena],
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<f64, String> {
+) -> Fallible<f64> {
     let workload = workload();
     let primary = workload.primary().ok_or("no primary metric")?;
-    let params = workload.resolve(None, &[("warmup_seconds".to_owned(), "0".to_owned())]);
-    let params = params.map_err(|e| e.to_string())?;
+    let params = workload.resolve(None, &[("warmup_seconds".to_owned(), "0".to_owned())])?;
     let spec = |arena: &Arena| {
-        let roles = roles(&workload, None, arena)?;
-        let (marks, limits) = (Vec::new(), LIMITS);
         Ok(TrialSpec {
             workload: &workload,
             params: &params,
             inputs: Prepared::new(),
             seed: 1,
-            roles,
-            marks,
-            limits,
+            roles: roles(&workload, None, arena)?,
+            marks: Vec::new(),
+            limits: LIMITS,
             extra_setup: false,
         })
     };
-    let specs = arenas.iter().map(spec).collect::<Result<Vec<_>, _>>();
-    let specs = specs.map_err(|e: netdyno_lab_arena::ArenaError| e.to_string())?;
+    let specs = arenas.iter().map(spec).collect::<Result<Vec<_>, ArenaError>>()?;
     let reports = duel::run(&specs, turns, arenas, cancel, &mut |_, p| progress(p));
     if cancel.load(Ordering::Relaxed) {
-        return Err("interrupted".to_owned());
+        return Err("interrupted".into());
     }
     let count = |report: Option<TrialReport>| {
         let record = report.ok_or("the other side failed")?.record;
         let figure = metrics::of_trial(primary, &params, &record);
         match &record.outcome {
-            Outcome::Ok => figure.value.ok_or(figure.source),
-            other => Err(format!("{other:?}")),
+            Outcome::Ok => Ok(figure.value.ok_or(figure.source)?),
+            other => Err(format!("{other:?}").into()),
         }
     };
-    let counts = reports.into_iter().map(count).collect::<Result<Vec<f64>, String>>()?;
+    let counts = reports.into_iter().map(count).collect::<Fallible<Vec<f64>>>()?;
     Ok((counts[0] / counts[1]).ln())
 }

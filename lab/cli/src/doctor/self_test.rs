@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use procfs::process::Process;
 
+use crate::cli::name_of;
+use crate::cmd::Fallible;
 use crate::dummy::DummyFault;
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_arena::meter::monotonic_ns;
@@ -22,9 +24,9 @@ use netdyno_lab_store::{Outcome, SampleKind};
 use netdyno_stats::{Direction, Judgement, PairedRatios, Rules, Unit, judge};
 
 /// Share of one CPU that the lab may use while measuring.
-pub const COST_MOST: f64 = 0.01;
+pub(crate) const COST_MOST: f64 = 0.01;
 /// Permitted relative effect of marks.
-pub const MARKS_MOST: f64 = 0.01;
+pub(crate) const MARKS_MOST: f64 = 0.01;
 /// Memory limit of a dummy that must exceed it.
 const MEMORY_LIMIT_BYTES: u64 = 256 << 20;
 /// Length of a part of the window with or without marks, and the number of marks at 10 Hz.
@@ -42,7 +44,7 @@ pub(super) const LIMITS: TimeLimits = TimeLimits {
 };
 
 /// Every fault, with a part of the expected error.
-pub const CAUGHT: [(DummyFault, &str); 18] = [
+pub(crate) const CAUGHT: [(DummyFault, &str); 18] = [
     (DummyFault::Misdirect, "unknown role"),
     (DummyFault::Mute, "no `ready`"),
     (DummyFault::Hang, "no `counters`"),
@@ -63,8 +65,7 @@ pub const CAUGHT: [(DummyFault, &str); 18] = [
     (DummyFault::Unsupported, "no role"),
 ];
 
-/// Runs one trial of dummies.
-pub fn trial(
+pub(crate) fn trial(
     fault: Option<DummyFault>,
     marks: Vec<Duration>,
     seconds: f64,
@@ -99,10 +100,7 @@ pub(super) fn roles(
         let faulty = (fault == Some(DummyFault::Overclaim)) == (name == "source");
         let mut argv = vec!["/proc/self/exe".to_owned(), "dummy".to_owned()];
         if let Some(fault) = fault.filter(|_| faulty) {
-            argv.push(format!(
-                "--fault={}",
-                clap::ValueEnum::to_possible_value(&fault).map_or(String::new(), |v| v.get_name().to_owned())
-            ));
+            argv.push(format!("--fault={}", name_of(&fault)));
         }
         let (local, peer) = arena.addresses(LinkEnd::A);
         let mut launch = LaunchSpec::new(index, argv, PathBuf::from("/"));
@@ -114,12 +112,12 @@ pub(super) fn roles(
 }
 
 /// The lab's CPU time in a measured window, including agents, as a share of one CPU.
-pub fn cost(seconds: f64, cancel: &AtomicBool) -> Result<f64, String> {
+pub(crate) fn cost(seconds: f64, cancel: &AtomicBool) -> Fallible<f64> {
     let mut window = Window::default();
     let marks = (1..=10 * seconds as u32).map(|i| Duration::from_millis(100) * i).collect();
-    let report = trial(None, marks, seconds, cancel, &mut |p| window.see(p)).map_err(|e| e.to_string())?;
+    let report = trial(None, marks, seconds, cancel, &mut |p| window.see(p))?;
     if report.record.outcome != Outcome::Ok {
-        return Err(format!("{:?}", report.record.outcome));
+        return Err(format!("{:?}", report.record.outcome).into());
     }
     let (cpu, time) = window.spent()?;
     Ok(cpu / time)
@@ -144,12 +142,12 @@ impl Window {
     }
 
     /// CPU time and elapsed time, in ns.
-    pub(super) fn spent(&self) -> Result<(f64, f64), String> {
+    pub(super) fn spent(&self) -> Fallible<(f64, f64)> {
         match (self.begin, self.end) {
             (Some((cpu, at)), Some((cpu_after, after))) if after > at => {
                 Ok((cpu_after.saturating_sub(cpu) as f64, (after - at) as f64))
             }
-            _ => Err("/proc does not show the lab's own CPU time".to_owned()),
+            _ => Err("/proc does not show the lab's own CPU time".into()),
         }
     }
 }
@@ -169,7 +167,7 @@ fn threads_cpu_ns(process: &Process) -> u64 {
 
 /// Compares counting with marks at 10 Hz and without. Pairs of slices of the same trial, in alternating order, cancel
 /// differences between trials. Trials with `pairs` pairs are added until the result is decided, at most `trials`.
-pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, String> {
+pub(crate) fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Fallible<Judgement> {
     let rules = Rules { margin: MARKS_MOST, ..Rules::default() };
     let mut logs = Vec::new();
     for done in 1.. {
@@ -182,19 +180,19 @@ pub fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Result<Judgement, 
             return Ok(judgement);
         }
     }
-    Err("no trial was asked for".to_owned())
+    Err("no trial was asked for".into())
 }
 
 /// One trial: the log ratio of the rates with and without marks, for each pair of slices.
-fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Result<Vec<f64>, String> {
+fn log_ratios_of_marks(pairs: u32, cancel: &AtomicBool) -> Fallible<Vec<f64>> {
     let workload = workload();
     let primary = workload.primary().ok_or("no primary metric")?;
     let (marks, slices) = marks_in_slices(pairs);
     let window = marks.last().map_or(0.0, Duration::as_secs_f64);
-    let report = trial(None, marks, window, cancel, &mut |_| {}).map_err(|e| e.to_string())?;
+    let report = trial(None, marks, window, cancel, &mut |_| {})?;
     let record = report.record;
     if record.outcome != Outcome::Ok {
-        return Err(format!("{:?}", record.outcome));
+        return Err(format!("{:?}", record.outcome).into());
     }
     let rate = |(first, last): Slice| {
         let mut slice = record.clone();
@@ -227,7 +225,11 @@ fn marks_in_slices(pairs: u32) -> (Vec<Duration>, Vec<(Slice, Slice)>) {
 }
 
 /// Whether the lab detects a fault with the expected error, and the error.
-pub fn catches(fault: DummyFault, part: &str, cancel: &AtomicBool) -> Result<(bool, String), ArenaError> {
+pub(crate) fn catches(
+    fault: DummyFault,
+    part: &str,
+    cancel: &AtomicBool,
+) -> Result<(bool, String), ArenaError> {
     let report = trial(
         Some(fault),
         vec![FAULT_WINDOW / 2, FAULT_WINDOW],

@@ -15,7 +15,7 @@ const STEPS: u64 = 4000;
 
 /// An injected cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Cost {
+pub(crate) enum Cost {
     /// A system call.
     Calls,
     /// Arithmetic, in a separate function.

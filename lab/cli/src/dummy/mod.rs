@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
-pub use cost::Cost;
+pub(crate) use cost::Cost;
 
 use netdyno_lab_arena::meter::monotonic_ns;
 use netdyno_lab_manifest::Params;
@@ -22,13 +22,13 @@ use netdyno_lab_protocol::{
 };
 
 /// Arithmetic steps per message, enough for the loop to stay in registers.
-pub const STEPS_PER_MESSAGE: u64 = 1000;
+pub(crate) const STEPS_PER_MESSAGE: u64 = 1000;
 /// The count of the source, which exceeds that of any sink.
 const PLENTY: u64 = 1 << 52;
 
 /// Protocol violations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DummyFault {
+pub(crate) enum DummyFault {
     /// Never sends `ready`.
     Mute,
     /// Ignores marks.
@@ -70,34 +70,31 @@ pub enum DummyFault {
 }
 
 /// Plays a role until `stop` or the end of the lab.
-pub fn play(fault: Option<DummyFault>, costs: &[Cost], steps: u64) -> ExitCode {
+pub(crate) fn play(fault: Option<DummyFault>, costs: &[Cost], steps: u64) -> ExitCode {
     let mut lines = std::io::stdin().lock().lines().map_while(Result::ok);
     let Some(Ok(LabMessage::Setup(setup))) = lines.next().map(|l| serde_json::from_str::<LabMessage>(&l))
     else {
         return failed("the first line is not a setup message");
     };
+    let unsupported = |reason| {
+        send(&ContenderMessage::Unsupported { reason });
+        ExitCode::from(127)
+    };
     if fault == Some(DummyFault::Unsupported) || !["source", "sink"].contains(&setup.role.as_str()) {
-        send(&ContenderMessage::Unsupported { reason: format!("no role {:?} here", setup.role) });
-        return ExitCode::from(127);
+        return unsupported(format!("no role {:?} here", setup.role));
     }
     let usual = workload().params["message_bytes"].default.clone();
-    if fault == Some(DummyFault::Picky)
-        && setup.params.get("message_bytes").and_then(serde_json::Value::as_f64) == usual.number()
-    {
-        send(&ContenderMessage::Unsupported { reason: format!("message_bytes={usual}: another length") });
-        return ExitCode::from(127);
+    let length = setup.params.get("message_bytes").and_then(serde_json::Value::as_f64);
+    if fault == Some(DummyFault::Picky) && length == usual.number() {
+        return unsupported(format!("message_bytes={usual}: another length"));
     }
     let costs = costs.to_vec();
     let dummy = Dummy { fault, costs, steps, sink: setup.role == "sink", setup, messages: Arc::default() };
     dummy.introduce();
     for line in lines {
-        match serde_json::from_str::<LabMessage>(&line) {
-            Ok(message) => {
-                if let Some(code) = dummy.handle(message) {
-                    return code;
-                }
-            }
-            Err(e) => return failed(&e.to_string()),
+        let ended = serde_json::from_str(&line).map(|message| dummy.handle(message));
+        if let Some(code) = ended.unwrap_or_else(|e| Some(failed(&e.to_string()))) {
+            return code;
         }
     }
     ExitCode::SUCCESS
@@ -140,17 +137,14 @@ impl Dummy {
             LabMessage::Start { phase } => self.start(phase),
             LabMessage::Mark { .. } if self.fault == Some(DummyFault::Hang) => None,
             LabMessage::Mark { id } => {
-                let values = self.values();
                 let unit_ns = if self.fault == Some(DummyFault::SlowClock) { 1000 } else { 1 };
-                let at_ns = monotonic_ns() / unit_ns;
+                let (at_ns, values) = (monotonic_ns() / unit_ns, self.values());
                 send(&ContenderMessage::Counters(Counters { id, at_ns, values }));
                 None
             }
             LabMessage::Stop => {
-                send(&ContenderMessage::Result(TrialResult {
-                    values: self.values(),
-                    ..TrialResult::default()
-                }));
+                let result = TrialResult { values: self.values(), ..TrialResult::default() };
+                send(&ContenderMessage::Result(result));
                 if self.fault == Some(DummyFault::Linger) {
                     std::thread::sleep(Duration::from_secs(3600));
                 }
@@ -237,11 +231,9 @@ impl Dummy {
             (false, Some(DummyFault::Overclaim)) => 0,
             (false, _) => PLENTY,
         };
-        let zero = ["gaps", "repeats", "disorder"].map(|n| (n.to_owned(), 0));
-        BTreeMap::from([("messages".to_owned(), messages), ("bytes".to_owned(), messages)])
-            .into_iter()
-            .chain(zero)
-            .collect()
+        let counts =
+            [("messages", messages), ("bytes", messages), ("gaps", 0), ("repeats", 0), ("disorder", 0)];
+        counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 }
 

@@ -32,8 +32,7 @@ use sha2::{Digest, Sha256};
 pub use error::ExportError;
 pub use read::{read, read_lines};
 
-use crate::Printed;
-use crate::{CellRecord, Run, RunHeader, RunStatus, StopReason, TrialRecord};
+use crate::{CellRecord, Printed, Run, RunHeader, RunStatus, StopReason, TrialRecord};
 use netdyno_lab_manifest::hex;
 
 /// The format that is written, and the newest that is read.

@@ -1,6 +1,6 @@
 //! Reading an exported run. It is fully validated before it is used.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use flate2::bufread::GzDecoder;
 use serde::Deserialize;
@@ -107,17 +107,14 @@ impl<R: BufRead> Lines<R> {
         let read = (&mut self.from).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
         let read = match read {
             Ok(read) => read as u64,
-            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-                return Err(ExportError::CutShort(self.count));
+            Err(e) => {
+                return Err(match e.kind() {
+                    ErrorKind::UnexpectedEof => ExportError::CutShort(self.count),
+                    // Errors of the gzip decoder.
+                    ErrorKind::InvalidInput | ErrorKind::InvalidData => self.damaged(e.to_string()),
+                    _ => ExportError::Io(e),
+                });
             }
-            // Errors of the gzip decoder.
-            Err(e)
-                if e.kind() == std::io::ErrorKind::InvalidInput
-                    || e.kind() == std::io::ErrorKind::InvalidData =>
-            {
-                return Err(self.damaged(e.to_string()));
-            }
-            Err(e) => return Err(ExportError::Io(e)),
         };
         self.bytes += read;
         if self.bytes > TEXT_BYTES_MAX {

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::held::DuelRunner;
-use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, builder, catalog, print};
+use super::held::hold;
+use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, Fallible, GOOD, INTERRUPTED, Lab, print};
 use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, duel, is_done};
 use crate::doctor::self_duels;
-use netdyno_lab_engine::build::{Availability, Builder};
+use netdyno_lab_engine::build::Availability;
 use netdyno_lab_engine::run::{Position, Resolved};
-use netdyno_lab_manifest::{Catalog, Contender, ManifestError, Workload};
+use netdyno_lab_manifest::{Contender, ManifestError, Workload};
 use netdyno_lab_report::{columns, grid, wrapped};
-use netdyno_lab_store::Store;
 
 /// Limit of stored runs searched for earlier duels: all.
 const RUNS_MAX: usize = 1 << 24;
@@ -38,42 +37,34 @@ impl Entrant {
 }
 
 /// Runs duels until each contender has `duels`, cycling through the contenders so that an interruption leaves equal counts.
-pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: &Arc<AtomicBool>) -> CommandResult {
-    let catalog = catalog(&[workload])?;
-    let builder = builder(&catalog, cancel)?;
-    let store = Store::open(&Store::default_path())?;
-    let mut contenders = contenders(&catalog, &builder, &store, workload, names)?;
-    let mut runner = DuelRunner { catalog: &catalog, store, builder: &builder, cancel };
+pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: Arc<AtomicBool>) -> CommandResult {
+    let mut lab = Lab::open(&[workload], cancel)?;
+    let mut contenders = contenders(&lab, workload, names)?;
     for index in 0..duels as usize {
         for contender in contenders.iter_mut().filter(|c| c.duels.len() <= index) {
             let place = format!("{}: duel {} of {duels}", contender.name, index + 1);
             // Resolving anew gives each duel its own seed.
-            let plan = duel(&catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
+            let plan = duel(&lab.catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
             let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
-            let Some(held) = runner.run(&plan, place, so_far)? else { break };
+            let Some(held) = hold(&mut lab, &plan, place, so_far)? else { break };
             contender.add(held.duel, &held.run.header.warnings);
         }
-        if runner.is_cancelled() {
+        if lab.is_cancelled() {
             break;
         }
     }
     let code = print_table(&contenders);
-    Ok(if runner.is_cancelled() { INTERRUPTED } else { code })
+    Ok(if lab.is_cancelled() { INTERRUPTED } else { code })
 }
 
 /// The contenders with their stored duels.
-fn contenders(
-    catalog: &Catalog,
-    builder: &Builder,
-    store: &Store,
-    workload: &str,
-    names: &[String],
-) -> Result<Vec<Entrant>, Box<dyn std::error::Error>> {
+fn contenders(lab: &Lab, workload: &str, names: &[String]) -> Fallible<Vec<Entrant>> {
+    let Lab { catalog, store, .. } = lab;
     let workload = catalog.workload(workload)?;
     let named = names.iter().map(|name| Ok(catalog.contender(&workload.name, name)?.name.clone()));
     let mut names: Vec<String> = named.collect::<Result<_, ManifestError>>()?;
     if names.is_empty() {
-        names = able(catalog, builder, workload);
+        names = able(lab, workload);
     }
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
@@ -92,10 +83,10 @@ fn contenders(
 }
 
 /// Names of the contenders that can be compared here.
-pub(super) fn able(catalog: &Catalog, builder: &Builder, workload: &Workload) -> Vec<String> {
+pub(super) fn able(lab: &Lab, workload: &Workload) -> Vec<String> {
     let compared = |c: &&Contender| !c.ceiling && workload.compared().any(|role| c.plays(role));
-    let is_here = |c: &&Contender| matches!(builder.availability(c), Availability::Available);
-    let able = catalog.contenders_of(&workload.name).filter(compared).filter(is_here);
+    let is_here = |c: &&Contender| matches!(lab.builder.availability(c), Availability::Available);
+    let able = lab.catalog.contenders_of(&workload.name).filter(compared).filter(is_here);
     able.map(|c| c.name.clone()).collect()
 }
 
@@ -118,16 +109,14 @@ fn print_table(contenders: &[Entrant]) -> u8 {
     warnings(contenders).for_each(|text| print(&format!("{}\n", wrapped(&text, columns(), " ", "   "))));
     let (kept, differ): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, tally)| tally.is_kept(rows.len()));
     // If all rows pass, the last one summarises them.
-    let reported =
-        if differ.is_empty() { kept.last().into_iter().collect() } else { differ.iter().collect::<Vec<_>>() };
-    for (name, tally) in reported {
+    let last = kept.last().filter(|_| differ.is_empty());
+    for (name, tally) in differ.iter().chain(last) {
         super::verdict(differ.is_empty(), name, &found(tally));
     }
-    let failed = rows.iter().any(|(_, tally)| tally.failed > 0);
-    match (!differ.is_empty(), failed) {
-        (true, _) => DIFFERS,
-        (false, true) => CELL_FAILED,
-        (false, false) => GOOD,
+    match rows.iter().any(|(_, tally)| tally.failed > 0) {
+        _ if !differ.is_empty() => DIFFERS,
+        true => CELL_FAILED,
+        false => GOOD,
     }
 }
 
@@ -147,13 +136,13 @@ fn found(tally: &Tally) -> String {
 
 /// Short duels of a dummy with itself, as a part of the self-test.
 pub(super) fn dummies(duels: u32, sessions: u32, cancel: &AtomicBool) -> bool {
-    match self_duels::hold(duels, sessions, cancel) {
-        Ok(held) => {
-            let tally = Tally::of(&held);
-            super::verdict(tally.is_kept(1), "a dummy against itself", &found(&tally))
-        }
-        Err(e) => super::verdict(false, "a dummy against itself", &e),
-    }
+    let tally = self_duels::hold(duels, sessions, cancel).map(|held| Tally::of(&held));
+    let is_kept = tally.as_ref().is_ok_and(|tally| tally.is_kept(1));
+    super::verdict(
+        is_kept,
+        "a dummy against itself",
+        &tally.map_or_else(|error| error.to_string(), |tally| found(&tally)),
+    )
 }
 
 fn row(name: &str, tally: &Tally) -> Vec<String> {

@@ -4,39 +4,34 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::against_itself::able;
-use super::held::{DuelRunner, Held};
+use super::held::{Held, hold};
 use crate::cli::{DoctorArgs, Format};
-use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, builder, catalog, print};
+use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, Lab, print};
 use crate::doctor::losses::{InjectedLoss, Resolution, metric_of, next, percent, plan};
-use netdyno_lab_engine::build::Builder;
 use netdyno_lab_engine::run::Position;
-use netdyno_lab_manifest::{Catalog, ManifestError, Workload};
+use netdyno_lab_manifest::{ManifestError, Workload};
 use netdyno_lab_report::{columns, grid, markdown_table, wrapped};
-use netdyno_lab_store::Store;
 
 /// Runs the control and the duels, and prints their results and the conclusion.
-pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -> CommandResult {
+pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: Arc<AtomicBool>) -> CommandResult {
     let named: Vec<&str> = [workload].into_iter().chain(args.contender.as_deref()).collect();
-    let catalog = catalog(&named)?;
-    let workload = catalog.workload(workload)?;
-    let metric = metric_of(&catalog, workload)?.label.clone();
-    let builder = builder(&catalog, cancel)?;
-    let contender = contender(&catalog, &builder, workload, args.contender.as_deref())?;
-    let store = Store::open(&Store::default_path())?;
-    let mut runner = DuelRunner { catalog: &catalog, store, builder: &builder, cancel };
+    let mut lab = Lab::open(&named, cancel)?;
+    let workload = lab.catalog.workload(workload)?.clone();
+    let metric = metric_of(&lab.catalog, &workload)?.label.clone();
+    let contender = contender(&lab, &workload, args.contender.as_deref())?;
     let budget_s = args.budget.as_secs_f64();
     let mut all =
         Resolution { workload: workload.name.clone(), metric, contender, budget_s, found: Vec::new() };
     while let Some(loss) = next(&all.found) {
-        let plan = plan(&catalog, workload, &all.contender, loss, budget_s)?;
+        let plan = plan(&lab.catalog, &workload, &all.contender, loss, budget_s)?;
         let place = format!("{}: slowdown {}", all.contender, percent(loss));
         let so_far =
             |at: &Position<'_>| format!("session {}, {:.0} of {} s", at.block + 1, at.elapsed_s, at.budget_s);
-        let Some(Held { run, duel }) = runner.run(&plan, place, so_far)? else { break };
+        let Some(Held { run, duel }) = hold(&mut lab, &plan, place, so_far)? else { break };
         all.found.push(InjectedLoss { loss, run: run.header.id, duel, warnings: run.header.warnings });
     }
     match args.format {
-        Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&all)?)),
+        Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&all.to_json())?)),
         Format::Markdown => {
             print(&format!("{}\n{}\n", markdown_table(&HEAD.map(str::to_owned), &rows(&all)), all.answer()));
             warnings(&all).for_each(|text| print(&format!("\n> {text}\n")));
@@ -48,7 +43,7 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -
         }
     }
     Ok(match () {
-        () if runner.is_cancelled() => INTERRUPTED,
+        () if lab.is_cancelled() => INTERRUPTED,
         () if all.has_failed() => CELL_FAILED,
         () if all.is_unlike_itself() => DIFFERS,
         () => GOOD,
@@ -56,18 +51,13 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: &Arc<AtomicBool>) -
 }
 
 /// The named contender, else the workload's baseline, else the first that can run here.
-fn contender(
-    catalog: &Catalog,
-    builder: &Builder,
-    workload: &Workload,
-    named: Option<&str>,
-) -> Result<String, ManifestError> {
+fn contender(lab: &Lab, workload: &Workload, named: Option<&str>) -> Result<String, ManifestError> {
     if let Some(name) = named.or(workload.baseline.as_deref()) {
-        return Ok(catalog.contender(&workload.name, name)?.name.clone());
+        return Ok(lab.catalog.contender(&workload.name, name)?.name.clone());
     }
     let none =
         || ManifestError::Value { name: "resolve".to_owned(), rule: "no contender can run here".to_owned() };
-    able(catalog, builder, workload).into_iter().next().ok_or_else(none)
+    able(lab, workload).into_iter().next().ok_or_else(none)
 }
 
 /// Warnings of each duel. On a busy machine the answer means little.

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::Fallible;
 use super::Looker;
-use crate::cli::Equalise;
+use crate::cli::{Equalise, name_of};
 use netdyno_lab_analysis::explain::equalise::closes;
 use netdyno_lab_analysis::explain::figures::{Pair, WorkUnit};
 use netdyno_lab_analysis::explain::{Equalised, Ratio, ratio};
 use netdyno_lab_engine::probe::{Bench, Scratch, preload_library};
 use netdyno_lab_engine::run::{Display, Ended, Engine, Resolved};
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::Placement;
+use netdyno_lab_manifest::{Net, Placement};
 use netdyno_lab_store::Equal;
 use netdyno_lab_store::probe::{Found, ProbeKind};
 use netdyno_lab_store::{CellStatus, Settings, Store};
@@ -48,23 +48,19 @@ pub(super) fn equalise(
     budget_s: Option<f64>,
     store: &mut Store,
     display: &mut dyn Display,
-) -> Result<Vec<Equalised>, String> {
+) -> Fallible<Vec<Equalised>> {
     let mut all: Vec<Equalised> = Vec::new();
     let mut as_it_is: Option<Measured> = None;
     for what in wanted {
-        let name = what.name();
-        let cannot = |how: String| Equalised {
-            what: name.to_owned(),
-            how,
-            before: None,
-            after: None,
-            closes: None,
-            runs: Vec::new(),
+        let name = name_of(what);
+        let cannot = |how: String| {
+            let what = name.clone();
+            Equalised { what, how, before: None, after: None, closes: None, runs: Vec::new() }
         };
         let (equal, how) = match possible(looker, *what) {
             Ok(possible) => possible,
             Err(why) => {
-                all.push(cannot(why));
+                all.push(cannot(why.to_string()));
                 continue;
             }
         };
@@ -80,7 +76,7 @@ pub(super) fn equalise(
             continue;
         }
         all.push(Equalised {
-            what: name.to_owned(),
+            what: name,
             how,
             before: Some(before.ratio.clone()),
             after: Some(after.ratio),
@@ -93,25 +89,26 @@ pub(super) fn equalise(
 
 /// Whether at least one side sends more packets.
 fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
-    before.iter().zip(after).any(|(before, after)| match (before, after) {
-        (Some(before), Some(after)) => after > before * AS_MANY,
-        _ => false,
-    })
+    before
+        .into_iter()
+        .zip(after)
+        .filter_map(|(before, after)| before.zip(after))
+        .any(|(b, a)| a > b * AS_MANY)
 }
 
 /// How the condition is equalised and how its effect was verified; or why it cannot be.
-fn possible(looker: &Looker<'_>, what: Equalise) -> Result<(Equal, String), String> {
+fn possible(looker: &Looker<'_>, what: Equalise) -> Fallible<(Equal, String)> {
     let settings = &looker.pair.run.header.settings;
     match what {
         Equalise::Gso if settings.net == Net::Host => {
-            Err("the trials have no private network; run as root, or permit user namespaces".to_owned())
+            Err("the trials have no private network; run as root, or permit user namespaces".into())
         }
         Equalise::Gso => {
-            let how = "devices of the private network accepted one segment at a time (gso_max_segs 1), and more packets were sent";
-            Ok((Equal::Gso, format!("{how}.")))
+            let how = "devices of the private network accepted one segment at a time (gso_max_segs 1), and more packets were sent.";
+            Ok((Equal::Gso, how.to_owned()))
         }
         Equalise::Workers if settings.placement == Placement::Apart => {
-            Err("each role already has one CPU (placement apart)".to_owned())
+            Err("each role already has one CPU (placement apart)".into())
         }
         Equalise::Workers => {
             Ok((Equal::Workers, "each role had one CPU of its own (placement apart).".to_owned()))
@@ -122,14 +119,12 @@ fn possible(looker: &Looker<'_>, what: Equalise) -> Result<(Equal, String), Stri
             match count_effects(looker, &equal, &scratch)? {
                 0 => Err(
                     "no contender sets a receive buffer through the C library: all use the system default"
-                        .to_owned(),
+                        .into(),
                 ),
-                times => Ok((
-                    equal,
-                    format!(
-                        "calls that set a receive buffer were blocked, {times} times in one trial of each side."
-                    ),
-                )),
+                times => {
+                    let what = "calls that set a receive buffer were blocked";
+                    Ok((equal, format!("{what}, {times} times in one trial of each side.")))
+                }
             }
         }
         Equalise::Allocator => {
@@ -149,7 +144,7 @@ fn library() -> Option<PathBuf> {
 }
 
 /// How often the change took effect in one trial of each side, over all roles.
-fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Result<u64, String> {
+fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Fallible<u64> {
     let pair = looker.pair;
     let unit = WorkUnit::new(pair.workload)?;
     let settings = Settings { equal: Some(equal.clone()), ..pair.run.header.settings.clone() };
@@ -164,7 +159,7 @@ fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Resul
             match probe.found {
                 Ok(Found::Acts { times }) => all += times,
                 Ok(_) => {}
-                Err(why) => return Err(format!("{label}, {role}: {why}")),
+                Err(why) => return Err(format!("{label}, {role}: {why}").into()),
             }
         }
     }
@@ -178,9 +173,9 @@ fn measure(
     budget_s: Option<f64>,
     store: &mut Store,
     display: &mut dyn Display,
-) -> Result<Measured, String> {
+) -> Fallible<Measured> {
     let (pair, catalog) = (looker.pair, looker.catalog);
-    let workload = catalog.workload(&pair.workload.name).map_err(|e| e.to_string())?.clone();
+    let workload = catalog.workload(&pair.workload.name)?.clone();
     let old = &pair.run.header.settings;
     let cells = pair.cells.map(|cell| pair.run.cells[cell].planned());
     let placement = if equal == Some(Equal::Workers) { Placement::Apart } else { old.placement };
@@ -195,7 +190,7 @@ fn measure(
         ..old.clone()
     };
     let workload = match &old.role {
-        Some(role) => workload.of_role(role).map_err(|e| e.to_string())?,
+        Some(role) => workload.of_role(role)?,
         None => workload,
     };
     let warning = equal.as_ref().map(|equal| {
@@ -210,13 +205,13 @@ fn measure(
         command: crate::cmd::command_line(),
     };
     let mut engine = Engine { catalog, store, builder: looker.builder, display, cancel: looker.cancel };
-    let (id, ended) = engine.start(&resolved).map_err(|e| e.to_string())?;
+    let (id, ended) = engine.start(&resolved)?;
     if ended == Ended::Interrupted {
-        return Err("interrupted".to_owned());
+        return Err("interrupted".into());
     }
-    let run = store.load(&id).map_err(|e| e.to_string())?;
+    let run = store.load(&id)?;
     if let Some(cell) = run.cells.iter().find(|cell| cell.status != CellStatus::Ok) {
-        return Err(format!("run {id}: {}", cell.reason));
+        return Err(format!("run {id}: {}", cell.reason).into());
     }
     let measured = Pair { run: &run, workload: &workload, cells: [0, 1] };
     let metric = workload.primary().ok_or("the workload has no primary metric")?;

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::super::Fallible;
 use super::{Asked, Found, runs};
 use netdyno_lab_analysis::claims::{self, Continuation, FIRST_ROUNDS, JudgedClaim, Method, Runs};
 use netdyno_lab_engine::run::Resolved;
-use netdyno_lab_store::Question;
-use netdyno_lab_store::{Run, Store, StoreError};
+use netdyno_lab_store::{Question, Run, Store, StoreError};
 
 /// Estimated seconds of a trial in addition to its window and warm-up: setup, gate, shutdown.
 const AROUND_S: f64 = 1.0;
@@ -32,7 +32,7 @@ pub(super) fn measured(
     budget: Option<Duration>,
     resumes: bool,
     cancel: &AtomicBool,
-) -> Result<Found, Box<dyn std::error::Error>> {
+) -> Fallible<Found> {
     let mut courses = Vec::new();
     for of in asked {
         for (name, plan) in &of.plans {
@@ -125,7 +125,7 @@ impl Course<'_> {
         turn: &Continuation,
         left_s: f64,
         cancel: &AtomicBool,
-    ) -> Result<f64, Box<dyn std::error::Error>> {
+    ) -> Fallible<f64> {
         let asked = claims::Asked { questions: questions.to_vec(), rounds: turn.rounds };
         let (begun, had_s) = match &self.run {
             Some(Ok(run)) => (Some(run.header.id.clone()), run.elapsed_s()),
@@ -160,7 +160,6 @@ impl Course<'_> {
     }
 }
 
-/// The number of completed rounds of a run.
 fn rounds(run: &Run) -> u32 {
     run.trials.iter().map(|t| t.block + 1).max().unwrap_or(0)
 }

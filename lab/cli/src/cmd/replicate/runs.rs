@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::super::Fallible;
 use super::super::import::load;
 use super::{Asked, Found, plans};
 use crate::cli::ASK;
@@ -32,7 +33,7 @@ pub(super) fn go_on(
     begun: Option<&str>,
     (asked, seconds): (&claims::Asked, f64),
     cancel: &AtomicBool,
-) -> Result<Result<Run, String>, Box<dyn std::error::Error>> {
+) -> Fallible<Result<Run, String>> {
     let words: Vec<&str> = match begun {
         Some(id) => vec!["--resume", id],
         None => plans::words(method).collect(),
@@ -65,9 +66,8 @@ pub(super) fn go_on(
         std::thread::sleep(LOOK);
     };
     let text = reader.join().map_err(|_| "the output of the run cannot be read")??;
-    let report: Report = match serde_json::from_str(&text) {
-        Ok(report) => report,
-        Err(_) => return Ok(Err(format!("the run printed no report ({status}); see its error above"))),
+    let Ok(report) = serde_json::from_str::<Report>(&text) else {
+        return Ok(Err(format!("the run printed no report ({status}); see its error above")));
     };
     Ok(Ok(Store::open(&Store::default_path())?.load(&report.run.id)?))
 }
@@ -91,23 +91,17 @@ pub(super) fn begun(store: &Store, plan: &Resolved, method: &Method) -> Result<O
 }
 
 /// For each method, the newest of the given stored or exported runs that fits.
-pub(super) fn stored(asked: &[Asked], from: &[String]) -> Result<Found, Box<dyn std::error::Error>> {
-    let mut runs = Vec::new();
-    for wanted in from {
-        runs.push(load(wanted)?.0);
-    }
+pub(super) fn stored(asked: &[Asked], from: &[String]) -> Fallible<Found> {
+    let loaded = from.iter().map(|wanted| Ok(load(wanted)?.0));
+    let mut runs = loaded.collect::<Fallible<Vec<Run>>>()?;
     runs.sort_by(|a, b| b.header.id.cmp(&a.header.id));
-    let all = || asked.iter().flat_map(|one| &one.plans);
+    let plans = || asked.iter().flat_map(|one| one.plans.iter().map(move |(name, plan)| (one, name, plan)));
     for run in &runs {
-        let misfits: Vec<String> = asked
-            .iter()
-            .flat_map(|one| one.plans.iter().map(move |(name, plan)| (one, name, plan)))
-            .filter_map(|(one, name, plan)| {
-                let why = misfit(run, plan, &one.loaded.article.methods[name])?;
-                Some(format!("{}: {why}", name))
-            })
-            .collect();
-        if misfits.len() == all().count() {
+        let why = |(one, name, plan): (&Asked, &String, &Resolved)| {
+            misfit(run, plan, &one.loaded.article.methods[name]).map(|why| format!("{name}: {why}"))
+        };
+        let misfits: Vec<String> = plans().filter_map(why).collect();
+        if misfits.len() == plans().count() {
             return Err(format!("run {} matches no method: {}", run.header.id, misfits.join("; ")).into());
         }
     }

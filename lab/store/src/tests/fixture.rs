@@ -8,10 +8,8 @@ use super::{
     Store, TrialRecord,
 };
 use crate::Host;
-use crate::samples::CPUS_ALLOWED;
-use crate::samples::{METER_BEGIN, METER_END};
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::{Params, Placement};
+use crate::samples::{CPUS_ALLOWED, METER_BEGIN, METER_END};
+use netdyno_lab_manifest::{Net, Params, Placement};
 
 /// Length of every window, in ns.
 const WINDOW_NS: u64 = 1_000_000_000;
