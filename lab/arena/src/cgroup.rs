@@ -28,11 +28,12 @@ pub(crate) fn name(lab_pid: u32, number: u64) -> String {
 /// The directories of a role's cgroup, one per usable hierarchy.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroup {
-    v2: Option<PathBuf>,
-    cpuacct: Option<PathBuf>,
+    pub(crate) v2: Option<PathBuf>,
+    pub(crate) cpuacct: Option<PathBuf>,
     /// v1's freezer, if there is no v2 or on request.
-    freezer: Option<PathBuf>,
-    memory: Option<PathBuf>,
+    pub(crate) freezer: Option<PathBuf>,
+    /// There if the memory limit is in force.
+    pub(crate) memory: Option<PathBuf>,
     pids: Option<PathBuf>,
     /// The memory limit in words.
     pub(crate) memory_limit: String,
@@ -65,29 +66,20 @@ impl Cgroup {
             group.freezer = create_v1(&all, "freezer", name).ok();
         }
         if group.memory.is_none() {
-            match create_v1(&all, "memory", name).and_then(|dir| limit_v1(&dir, limit).map(|()| dir)) {
-                Ok(dir) => group.memory = Some(dir),
-                Err(error) if memory_limit_bytes.is_some() => {
-                    group.notes.push(format!("memory limit not enforced: no usable memory cgroup ({error})"));
-                }
-                Err(_) => {}
+            let made = create_v1(&all, "memory", name).and_then(|dir| limit_v1(&dir, limit).map(|()| dir));
+            if let (Err(error), Some(_)) = (&made, memory_limit_bytes) {
+                group.notes.push(format!("memory limit not enforced: no usable memory cgroup ({error})"));
             }
+            group.memory = made.ok();
         }
         let limited = |dir: &PathBuf| fs::write(dir.join("pids.max"), processes_max.to_string()).is_ok();
         group.pids = group.v2.clone().filter(limited);
         if group.pids.is_none() {
             group.pids = create_v1(&all, "pids", name).ok().filter(limited);
         }
-        let kinds: Vec<&str> = [
-            (&group.v2, "v2"),
-            (&group.cpuacct, "v1 cpuacct"),
-            (&group.freezer, "v1 freezer"),
-            (&group.memory, "memory"),
-            (&group.pids, "pids"),
-        ]
-        .iter()
-        .filter_map(|(dir, kind)| dir.as_ref().map(|_| *kind))
-        .collect();
+        let pids = group.pids.is_some().then_some("pids");
+        let kinds = group.by_kind().into_iter().filter_map(|(dir, kind)| dir.is_some().then_some(kind));
+        let kinds: Vec<&str> = kinds.chain(pids).collect();
         group.notes.push(match kinds.as_slice() {
             [] => "no cgroup: none is writable".to_owned(),
             kinds => format!("cgroup {}", kinds.join(" + ")),
@@ -129,23 +121,23 @@ impl Cgroup {
     /// empty cgroup would measure 0. A process that has already ended is in none. `pids` is kept, because only its
     /// events are read: they name the limit that ended such a process.
     pub(crate) fn keep_entered(&mut self, pid: i32) {
-        for (dir, kind) in [
+        let mut notes = Vec::new();
+        for (dir, kind) in self.by_kind() {
+            if dir.take_if(|dir| !members(&dir.join("cgroup.procs")).contains(&pid)).is_some() {
+                notes.push(format!("cgroup {kind} not used: the process could not enter it, or has ended"));
+            }
+        }
+        self.notes.append(&mut notes);
+    }
+
+    /// The directories that the process enters, except `pids`.
+    fn by_kind(&mut self) -> [(&mut Option<PathBuf>, &'static str); 4] {
+        [
             (&mut self.v2, "v2"),
             (&mut self.cpuacct, "v1 cpuacct"),
             (&mut self.freezer, "v1 freezer"),
             (&mut self.memory, "memory"),
-        ] {
-            if dir.as_ref().is_some_and(|dir| !members(&dir.join("cgroup.procs")).contains(&pid)) {
-                *dir = None;
-                self.notes
-                    .push(format!("cgroup {kind} not used: the process could not enter it, or has ended"));
-            }
-        }
-    }
-
-    /// Whether the memory limit is enforced.
-    pub(crate) fn limits_memory(&self) -> bool {
-        self.memory.is_some()
+        ]
     }
 
     /// The file with the cgroup's processes.
@@ -153,36 +145,12 @@ impl Cgroup {
         self.dirs().next().map(|dir| dir.join("cgroup.procs"))
     }
 
-    /// v2's CPU accounting.
-    pub(crate) fn v2_cpu_stat(&self) -> Option<PathBuf> {
-        self.v2.as_ref().map(|dir| dir.join("cpu.stat"))
-    }
-
-    /// v1's CPU accounting.
-    pub(crate) fn v1_cpuacct_usage(&self) -> Option<PathBuf> {
-        self.cpuacct.as_ref().map(|dir| dir.join("cpuacct.usage"))
-    }
-
-    /// v2's directory.
-    pub(crate) fn v2(&self) -> Option<&Path> {
-        self.v2.as_deref()
-    }
-
-    /// The directory of v1's freezer.
-    pub(crate) fn v1_freezer(&self) -> Option<&Path> {
-        self.freezer.as_deref()
-    }
-
     /// The number of processes that the kernel killed for exceeding the memory limit.
     pub(crate) fn memory_kills(&self) -> u64 {
         let Some(dir) = &self.memory else { return 0 };
-        ["memory.events", "memory.oom_control"]
-            .iter()
-            .find_map(|file| fs::read_to_string(dir.join(file)).ok())
-            .and_then(|text| {
-                text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
-            })
-            .unwrap_or(0)
+        let files = ["memory.events", "memory.oom_control"];
+        let text = files.iter().find_map(|file| fs::read_to_string(dir.join(file)).ok()).unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Whether a process or thread could not be created because of the limit.
@@ -281,9 +249,9 @@ fn default_memory_limit() -> u64 {
     Meminfo::current().map_or(u64::MAX >> 1, |memory| (memory.mem_total as f64 * MEMORY_SHARE) as u64)
 }
 
-/// Swap would circumvent the limit; if swap is accounted, it is disabled as well.
 fn limit_v2(dir: &Path, bytes: u64) -> io::Result<()> {
     fs::write(dir.join("memory.max"), bytes.to_string())?;
+    // Swap would circumvent the limit; if swap is accounted, it is disabled as well.
     let _ = fs::write(dir.join("memory.swap.max"), "0");
     let _ = fs::write(dir.join("memory.oom.group"), "1");
     Ok(())

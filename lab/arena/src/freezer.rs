@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
@@ -31,11 +31,12 @@ pub(crate) enum Freezer {
 impl Freezer {
     /// The best mechanism that the contender's cgroups permit.
     pub(crate) fn of(cgroup: &Cgroup, best: Freezing) -> Self {
-        let v2 = cgroup.v2().filter(|dir| best == Freezing::CgroupV2 && dir.join("cgroup.freeze").exists());
-        match (v2, cgroup.v1_freezer().filter(|_| best != Freezing::Signals)) {
-            (Some(dir), _) => Self::V2(dir.to_owned()),
-            (None, Some(dir)) => Self::V1(dir.to_owned()),
-            (None, None) => Self::Signals,
+        match (cgroup.v2.clone(), cgroup.freezer.clone()) {
+            (Some(dir), _) if best == Freezing::CgroupV2 && dir.join("cgroup.freeze").exists() => {
+                Self::V2(dir)
+            }
+            (_, Some(dir)) if best != Freezing::Signals => Self::V1(dir),
+            _ => Self::Signals,
         }
     }
 
@@ -56,7 +57,14 @@ impl Freezer {
                 // A thaw takes effect immediately; a freeze must be awaited.
                 until(|| Ok(!frozen || fs::read_to_string(dir.join("cgroup.events"))?.contains("frozen 1")))
             }
-            Self::V1(dir) => set_v1(dir, frozen),
+            Self::V1(dir) => {
+                let (state, wanted) = (dir.join(V1_STATE), if frozen { "FROZEN" } else { "THAWED" });
+                // The kernel may need several attempts: the state is written again until it holds.
+                until(|| {
+                    fs::write(&state, wanted)?;
+                    Ok(fs::read_to_string(&state)?.trim() == wanted)
+                })
+            }
             Self::Signals => {
                 let signal = if frozen { Signal::SIGSTOP } else { Signal::SIGCONT };
                 until(|| {
@@ -70,15 +78,6 @@ impl Freezer {
             }
         }
     }
-}
-
-/// The kernel may need several attempts: the state is written again until it holds.
-fn set_v1(dir: &Path, frozen: bool) -> io::Result<()> {
-    let (state, wanted) = (dir.join(V1_STATE), if frozen { "FROZEN" } else { "THAWED" });
-    until(|| {
-        fs::write(&state, wanted)?;
-        Ok(fs::read_to_string(&state)?.trim() == wanted)
-    })
 }
 
 /// Whether every thread has stopped, or the process has ended. An uninterruptible wait counts as stopped: the thread

@@ -1,5 +1,6 @@
 //! The lines between lab, agent, supervisor and holder: one JSON object each.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -203,55 +204,65 @@ pub struct Usage {
 
 /// From the supervisor to its agent.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "report", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// `pid` is the number in the supervisor's PID namespace.
-    Started {
-        pid: i32,
-        note: Option<String>,
-    },
-    NotStarted {
-        reason: String,
-    },
+    /// The contender's number in the supervisor's PID namespace and a note, or why it could not start.
+    Started(Result<(i32, Option<String>), String>),
     Ended {
-        code: Option<i32>,
-        signal: Option<i32>,
-        usage: Usage,
+        contender: Reaped,
         left_behind: u32,
     },
 }
 
+/// The end of a child, with `wait4`'s accounting.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) usage: Usage,
+}
+
 /// From the lab to a holder: the only line on its stdin.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "hold", rename_all = "snake_case")]
-pub(crate) enum HolderPlan {
-    Loopback {
-        no_gso: bool,
-    },
-    /// The seed determines which packets the link drops.
-    Veth {
-        link: Link,
-        seed: u64,
-        no_gso: bool,
-    },
+pub(crate) struct HolderPlan {
+    /// The link between the sides; none: one loopback for both.
+    pub(crate) link: Option<Link>,
+    /// Determines which packets the link drops.
+    pub(crate) seed: u64,
+    pub(crate) no_gso: bool,
 }
 
 /// From a holder to the lab: the only line on its stdout.
+pub(crate) type HolderAnswer = Result<Held, Refusal>;
+
+/// A network in place.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "holder", rename_all = "snake_case")]
-pub(crate) enum HolderAnswer {
+pub(crate) struct Held {
     /// One entry per side.
-    Ready {
-        sides: Vec<Namespaces>,
-        notes: Vec<String>,
-    },
-    NotPermitted {
-        reason: String,
-    },
-    Missing {
-        reason: String,
-    },
-    Failed {
-        reason: String,
-    },
+    pub(crate) sides: Vec<Namespaces>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why there is no network.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Refusal {
+    NotPermitted(String),
+    /// There is a namespace, but a feature is missing.
+    Missing(String),
+    /// A step of the configuration failed.
+    Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
+/// Writes a message as one line.
+pub(crate) fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    to.write_all(&line)
 }

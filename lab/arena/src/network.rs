@@ -1,10 +1,12 @@
-//! The network of an arena, as seen by the lab: a holder and its namespaces.
+//! The arena, as seen by the lab: a holder of its network and its namespaces, in which roles start.
 
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
-use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -12,9 +14,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::holder::{FIRST_ADDRESS, FIRST_INTERFACE, SECOND_ADDRESS, SECOND_INTERFACE};
 use super::limits::{HOLDER_EXIT_TIME, HOLDER_READY_TIME};
-use super::messages::{HolderAnswer, HolderPlan, Namespaces};
+use super::messages::{Held, HolderAnswer, HolderPlan, Launch, Namespaces, Refusal, write_line};
 use super::role::{end_process, hidden_verb};
-use super::{ArenaError, LinkEnd};
+use super::{AgentEvent, ArenaError, ArenaSpec, LaunchSpec, LinkEnd, RoleIndex, RoleProcess, cgroup};
 use crate::meter::NetScope;
 use netdyno_lab_manifest::{Link, Net};
 
@@ -27,12 +29,13 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 /// Higher loss prevents connections.
 const MAX_LOSS_PPM: u32 = 500_000;
 
-/// The network of the roles.
+/// The environment of the roles of one trial. Dropping it ends its network; drop the roles first.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub struct Arena {
+    executable: PathBuf,
     description: String,
     holder: Option<Holder>,
-    /// One entry per side; one entry for a shared network.
+    /// One entry per side; one entry for a shared network, none for the host's.
     sides: Vec<Namespaces>,
     /// The sides are connected by TUN devices.
     emulated: bool,
@@ -45,46 +48,60 @@ struct Holder {
     stdin: Option<ChildStdin>,
 }
 
-impl Network {
-    /// Creates the requested network.
-    pub(crate) fn open(executable: &Path, net: &Net, seed: u64, no_gso: bool) -> Result<Self, ArenaError> {
-        let (plan, what) = match *net {
-            Net::Host => return Ok(Self::host(None)),
-            Net::Loopback => {
-                (HolderPlan::Loopback { no_gso }, "private network namespace, loopback, MTU 65536".to_owned())
+/// The number of the next cgroup.
+static NEXT_ROLE: AtomicU64 = AtomicU64::new(0);
+
+impl Arena {
+    /// Creates the requested arena.
+    pub fn open(spec: &ArenaSpec) -> Result<Self, ArenaError> {
+        cgroup::sweep();
+        let (what, link) = match &spec.net {
+            Net::Host => {
+                return Ok(Self::host(spec, "host loopback, shared with everything else on this host"));
             }
-            Net::Veth(ref link) => {
+            Net::Loopback => ("private network namespace, loopback, MTU 65536".to_owned(), None),
+            Net::Veth(link) => {
                 check(link)?;
                 let by = if link.is_emulated() { "TUN devices and the lab" } else { "a veth pair" };
                 let rate = if link.rate_bits_per_s.is_none() { ", no rate limit" } else { "" };
-                let what = format!("two network namespaces joined by {by}, {link}{rate}");
-                (HolderPlan::Veth { link: link.clone(), seed, no_gso }, what)
+                (format!("two network namespaces joined by {by}, {link}{rate}"), Some(link.clone()))
             }
         };
-        let (holder, sides, notes) = Holder::start(executable, &plan)?;
-        let description = std::iter::once(what).chain(notes).collect::<Vec<_>>().join("; ");
-        let emulated = matches!(net, Net::Veth(link) if link.is_emulated());
-        Ok(Self { description, holder: Some(holder), sides, emulated })
+        let emulated = link.as_ref().is_some_and(Link::is_emulated);
+        let plan = HolderPlan { link, seed: spec.seed, no_gso: spec.no_gso };
+        let (holder, Held { sides, notes }) = Holder::start(&spec.executable, &plan)?;
+        let description = [what].into_iter().chain(notes).collect::<Vec<_>>().join("; ");
+        Ok(Self { executable: spec.executable.clone(), description, holder: Some(holder), sides, emulated })
     }
 
-    /// The host's loopback, on request or because of an error.
-    pub(crate) fn host(refusal: Option<&ArenaError>) -> Self {
-        let description = match refusal {
-            None => "host loopback, shared with everything else on this host".to_owned(),
-            Some(refusal) => format!("host loopback: {refusal}"),
-        };
-        Self { description, holder: None, sides: Vec::new(), emulated: false }
+    /// Creates the requested arena. If a private loopback is not permitted, the host's is used, and the description
+    /// has the reason. For any other network, this is an error.
+    pub fn best(spec: &ArenaSpec) -> Result<Self, ArenaError> {
+        match Self::open(spec) {
+            Err(refusal @ ArenaError::NotPermitted { .. }) if spec.net == Net::Loopback => {
+                Ok(Self::host(spec, &format!("host loopback: {refusal}")))
+            }
+            outcome => outcome,
+        }
     }
 
-    pub(crate) fn describe(&self) -> &str {
+    fn host(spec: &ArenaSpec, description: &str) -> Self {
+        let (executable, description) = (spec.executable.clone(), description.to_owned());
+        Self { executable, description, holder: None, sides: Vec::new(), emulated: false }
+    }
+
+    /// Describes the arena, with the reason for deviations from the request.
+    pub fn describe(&self) -> &str {
         &self.description
     }
 
-    pub(crate) fn is_private(&self) -> bool {
+    /// Whether only the roles use the network, so that its counters can be read.
+    pub fn is_private(&self) -> bool {
         self.holder.is_some()
     }
 
-    pub(crate) fn addresses(&self, side: LinkEnd) -> (IpAddr, IpAddr) {
+    /// The address of a side, and that of its peer.
+    pub fn addresses(&self, side: LinkEnd) -> (IpAddr, IpAddr) {
         let (local, peer) = match (self.sides.len(), side) {
             (0, _) => (Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST),
             (1, _) => (FIRST_ADDRESS, FIRST_ADDRESS),
@@ -94,15 +111,34 @@ impl Network {
         (local.into(), peer.into())
     }
 
-    pub(crate) fn namespaces(&self, side: LinkEnd) -> Option<Namespaces> {
+    /// The path of a side's network namespace while the arena exists (`nsenter --net=...`), if it is private.
+    pub fn net_path(&self, side: LinkEnd) -> Option<PathBuf> {
+        self.namespaces(side).map(|namespaces| namespaces.net.clone())
+    }
+
+    /// Starts a role. Its events arrive in `events`.
+    pub fn launch(
+        &self,
+        spec: LaunchSpec,
+        events: Sender<(RoleIndex, AgentEvent)>,
+    ) -> Result<RoleProcess, ArenaError> {
+        let launch = Launch {
+            cgroup: cgroup::name(std::process::id(), NEXT_ROLE.fetch_add(1, Ordering::Relaxed)),
+            namespaces: self.namespaces(spec.side).cloned(),
+            net: self.scope(spec.side),
+            spec,
+        };
+        RoleProcess::launch(&self.executable, launch, events)
+    }
+
+    fn namespaces(&self, side: LinkEnd) -> Option<&Namespaces> {
         match side {
             LinkEnd::A => self.sides.first(),
             LinkEnd::B => self.sides.last(),
         }
-        .cloned()
     }
 
-    pub(crate) fn scope(&self, side: LinkEnd) -> NetScope {
+    fn scope(&self, side: LinkEnd) -> NetScope {
         let interface = match side {
             LinkEnd::A => FIRST_INTERFACE.to_owned(),
             LinkEnd::B => SECOND_INTERFACE.to_owned(),
@@ -117,35 +153,24 @@ impl Network {
 }
 
 impl Holder {
-    fn start(
-        executable: &Path,
-        plan: &HolderPlan,
-    ) -> Result<(Self, Vec<Namespaces>, Vec<String>), ArenaError> {
+    fn start(executable: &Path, plan: &HolderPlan) -> Result<(Self, Held), ArenaError> {
         let failed = |error| ArenaError::process("starting the holder of the network", error);
-        let mut process = hidden_verb(executable, "holder")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let stdin = process.stdin.take();
-        let stdout = process.stdout.take();
+        let mut process = hidden_verb(executable, "holder").spawn().map_err(failed)?;
+        let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
         let mut holder = Self { process, stdin };
-        let answer = holder.ask(plan, stdout).map_err(failed)?;
-        match answer {
-            HolderAnswer::Ready { sides, notes } => Ok((holder, sides, notes)),
-            HolderAnswer::NotPermitted { reason } => Err(ArenaError::NotPermitted { reason }),
-            HolderAnswer::Missing { reason } => Err(ArenaError::Missing { reason }),
-            HolderAnswer::Failed { reason } => Err(ArenaError::Network { reason }),
+        match holder.ask(plan, stdout).map_err(failed)? {
+            Ok(held) => Ok((holder, held)),
+            Err(Refusal::NotPermitted(reason)) => Err(ArenaError::NotPermitted { reason }),
+            Err(Refusal::Missing(reason)) => Err(ArenaError::Missing { reason }),
+            Err(Refusal::Failed(reason)) => Err(ArenaError::Network { reason }),
         }
     }
 
-    fn ask(&mut self, plan: &HolderPlan, stdout: Option<impl io::Read + AsFd>) -> io::Result<HolderAnswer> {
+    fn ask(&mut self, plan: &HolderPlan, stdout: Option<ChildStdout>) -> io::Result<HolderAnswer> {
         let (Some(stdin), Some(mut stdout)) = (&mut self.stdin, stdout) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        let mut line = serde_json::to_vec(plan)?;
-        line.push(b'\n');
-        stdin.write_all(&line)?;
+        write_line(stdin, plan)?;
         let deadline = Instant::now() + HOLDER_READY_TIME;
         let mut answer = Vec::new();
         let mut buffer = [0; 4096];

@@ -1,6 +1,6 @@
 //! The lab's side of a role: its agent and, through it, the contender.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::limits::{AGENT_EXIT_TIME, MAX_CONTROL_LINE_BYTES, RETRY_PAUSE};
-use super::messages::{AgentEvent, LabCommand, Launch};
+use super::messages::{AgentEvent, LabCommand, Launch, write_line};
 use super::{ArenaError, cgroup};
 
 /// The role of an event: its index in the workload's list.
@@ -22,7 +22,6 @@ pub type RoleIndex = usize;
 /// reason.
 #[derive(Debug)]
 pub struct RoleProcess {
-    role: RoleIndex,
     agent: Child,
     stdin: Option<ChildStdin>,
     reader: Option<JoinHandle<()>>,
@@ -37,15 +36,10 @@ impl RoleProcess {
         events: Sender<(RoleIndex, AgentEvent)>,
     ) -> Result<Self, ArenaError> {
         let role = launch.spec.role;
-        let mut agent = hidden_verb(executable, "agent")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| ArenaError::process("starting an agent", error))?;
-        let stdin = agent.stdin.take();
-        let stdout = agent.stdout.take();
-        let cgroup = launch.cgroup.clone();
-        let mut process = Self { role, agent, stdin, reader: None, cgroup };
+        let failed = |what| move |error| ArenaError::process(what, error);
+        let mut agent = hidden_verb(executable, "agent").spawn().map_err(failed("starting an agent"))?;
+        let (stdin, stdout) = (agent.stdin.take(), agent.stdout.take());
+        let mut process = Self { agent, stdin, reader: None, cgroup: launch.cgroup.clone() };
         // If the agent has already ended, its reader reports that.
         let _ = process.send(&LabCommand::Launch(Box::new(launch)));
         let reader = std::thread::Builder::new().name(format!("role {role}")).spawn(move || {
@@ -53,13 +47,8 @@ impl RoleProcess {
             // The lab may have dropped its receiver.
             let _ = events.send((role, last));
         });
-        process.reader = Some(reader.map_err(|error| ArenaError::process("starting a reader", error))?);
+        process.reader = Some(reader.map_err(failed("starting a reader"))?);
         Ok(process)
-    }
-
-    /// The role's index.
-    pub fn role(&self) -> RoleIndex {
-        self.role
     }
 
     /// The agent's process id.
@@ -89,10 +78,7 @@ impl RoleProcess {
     }
 
     fn send(&mut self, command: &LabCommand) -> io::Result<()> {
-        let mut line = serde_json::to_vec(command)?;
-        line.push(b'\n');
-        let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        stdin.write_all(&line)
+        write_line(self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?, command)
     }
 }
 
@@ -108,11 +94,11 @@ impl Drop for RoleProcess {
     }
 }
 
-/// The command of a hidden verb of the program.
+/// The command of a hidden verb of the program, with pipes.
 pub(super) fn hidden_verb(executable: &Path, verb: &str) -> Command {
     let mut command = Command::new(executable);
     // In its own process group: Ctrl-C on the terminal reaches only the lab, which then ends everything in order.
-    command.arg0("netdyno").arg(verb).process_group(0);
+    command.arg0("netdyno").arg(verb).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
 
@@ -132,22 +118,20 @@ pub(super) fn end_process(process: &mut Child, time: Duration) {
 
 /// Forwards all events except the last, which is returned.
 fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, AgentEvent)>) -> AgentEvent {
+    let failed = |reason| AgentEvent::Failed { reason };
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
-        let limit = MAX_CONTROL_LINE_BYTES as u64;
-        match stdout.by_ref().take(limit).read_until(b'\n', &mut line) {
+        match stdout.by_ref().take(MAX_CONTROL_LINE_BYTES as u64).read_until(b'\n', &mut line) {
             Ok(0) => return lost(),
-            Err(error) => return AgentEvent::Failed { reason: format!("reading from the agent: {error}") },
+            Err(error) => return failed(format!("reading from the agent: {error}")),
             Ok(_) => {}
         }
         match serde_json::from_slice::<AgentEvent>(&line) {
             // An agent that was killed while writing a line.
             Err(_) if line.last() != Some(&b'\n') => return lost(),
-            Err(error) => {
-                return AgentEvent::Failed { reason: format!("cannot parse the agent's line: {error}") };
-            }
+            Err(error) => return failed(format!("cannot parse the agent's line: {error}")),
             Ok(event) if event.is_last() => return event,
             Ok(event) => drop(events.send((role, event))),
         }

@@ -12,15 +12,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::{ForkResult, Pid};
 
-use super::messages::Usage;
-
-/// The end of a child, with `wait4`'s accounting.
-pub(crate) struct Reaped {
-    pub(crate) pid: i32,
-    pub(crate) code: Option<i32>,
-    pub(crate) signal: Option<i32>,
-    pub(crate) usage: Usage,
-}
+use super::messages::{Reaped, Usage};
 
 /// Forks. Only for single-threaded programs.
 pub(crate) fn fork_single_threaded() -> nix::Result<ForkResult> {

@@ -120,19 +120,14 @@ pub fn cells(
     casting: &Casting,
     params: &[Params],
 ) -> Vec<CellRecord> {
-    let alone = |name: &str| stage.alone(name);
-    let mut casts: Vec<(Cast, bool)> = Vec::new();
-    match casting {
-        Casting::Alone | Casting::Itself { .. } => {
-            casts.extend(contenders.iter().map(|c| (alone(c), false)));
-        }
-        Casting::Matrix => casts.extend(stage.combinations(contenders).into_iter().map(|c| (c, false))),
-        Casting::Against(fixed) => {
-            casts.extend(stage.against(fixed, contenders).into_iter().map(|c| (c, false)));
-        }
-    }
-    casts.retain(|(cast, _)| stage.is_understood(cast));
-    casts.extend(ceiling.map(|c| (alone(c), true)));
+    let mut casts: Vec<Cast> = match casting {
+        Casting::Alone | Casting::Itself { .. } => contenders.iter().map(|c| stage.alone(c)).collect(),
+        Casting::Matrix => stage.combinations(contenders),
+        Casting::Against(fixed) => stage.against(fixed, contenders),
+    };
+    casts.retain(|cast| stage.is_understood(cast));
+    let ceiling = ceiling.map(|c| (stage.alone(c), true));
+    let casts: Vec<_> = casts.into_iter().map(|cast| (cast, false)).chain(ceiling).collect();
     let cell = |params: &Params, (cast, ceiling): &(Cast, bool), (again, stalled)| CellRecord {
         contenders: cast.clone(),
         partners: stage.partners_in(cast),

@@ -239,11 +239,7 @@ fn exported(top: &Path, commit: &str, cache: &Path) -> Result<PathBuf, RevisionE
     if whole.is_file() {
         return Ok(files);
     }
-    match fs::remove_dir_all(&files) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(&files)(e)),
-        _ => {}
-    }
-    fs::create_dir(&files).map_err(error(&files))?;
+    crate::build::remove_folder(&files).and_then(|()| fs::create_dir(&files)).map_err(error(&files))?;
     let index = entry.join("index");
     let with_index = |step: &'static str, args: &[&str]| {
         let mut command = command(top, args);

@@ -214,7 +214,7 @@ impl Catalog {
             )));
         }
         let sibling = Contender::parse(&manifest, &inherited)
-            .map_err(|_| broken(format!("the contender \"{from}\" is broken itself")))?;
+            .map_err(|_| broken(format!("the contender \"{from}\" is itself invalid")))?;
         let variant = Contender::parse_variant(file, text, &inherited)?;
         if (sibling.build.tool, &sibling.build.sdk) != (variant.build.tool, &variant.build.sdk) {
             return Err(broken(format!("\"{from}\" is built by another tool or SDK")));

@@ -38,10 +38,10 @@ pub(crate) struct Contender {
     pub(crate) pid: i32,
     /// Notes on its isolation.
     pub(crate) notes: Vec<String>,
-    supervisor: Pid,
+    pub(crate) supervisor: Pid,
     stdin: Option<Pipe>,
-    stdout: Option<Pipe>,
-    stderr: Option<Pipe>,
+    pub(crate) stdout: Option<Pipe>,
+    pub(crate) stderr: Option<Pipe>,
     reports: Option<Pipe>,
     report_lines: LineBuffer,
     lifeline: Option<OwnedFd>,
@@ -107,21 +107,17 @@ impl Contender {
             let mut fds = [nix::poll::PollFd::new(reports.as_fd(), PollFlags::POLLIN)];
             let _ = nix::poll::poll(&mut fds, nix::poll::PollTimeout::NONE);
             match self.read_report(&mut buffer) {
-                Some(Report::Started { pid, note }) => {
+                Some(Report::Started(started)) => {
+                    let (pid, note) = started?;
                     self.notes.extend(note);
                     // A process that has already ended has no number outside.
                     self.pid = host_pid_of(self.supervisor.as_raw(), pid).unwrap_or(0);
                     return Ok(());
                 }
-                Some(Report::NotStarted { reason }) => return Err(reason),
                 Some(Report::Ended { .. }) | None => {}
             }
         }
         Err("the supervisor ended before it started anything".to_owned())
-    }
-
-    pub(crate) fn supervisor(&self) -> i32 {
-        self.supervisor.as_raw()
     }
 
     /// Whether the supervisor's report pipe is open.
@@ -171,18 +167,6 @@ impl Contender {
         }
     }
 
-    pub(crate) fn read_stdout(&mut self, buffer: &mut [u8; READ_BYTES]) -> Read {
-        read_or_close(&mut self.stdout, buffer)
-    }
-
-    pub(crate) fn stop_reading_stdout(&mut self) {
-        self.stdout = None;
-    }
-
-    pub(crate) fn read_stderr(&mut self, buffer: &mut [u8; READ_BYTES]) -> Read {
-        read_or_close(&mut self.stderr, buffer)
-    }
-
     /// The supervisor's next complete report. If `Ended` arrives together with `Started`, it is read when end of file
     /// wakes the agent.
     pub(crate) fn read_report(&mut self, buffer: &mut [u8; READ_BYTES]) -> Option<Report> {
@@ -198,22 +182,18 @@ impl Contender {
         self.lifeline.take().is_some()
     }
 
-    /// Kills the supervisor and with it the PID namespace.
-    pub(crate) fn kill_supervisor(&mut self) {
-        sys::kill_quietly(self.supervisor.as_raw());
-    }
-
     /// Waits for the supervisor, whose end also ends its PID namespace, and kills processes that were reparented to
     /// this one.
     pub(crate) fn reap_supervisor(&mut self) {
         self.lifeline = None;
         while waitpid(self.supervisor, None) == Err(Errno::EINTR) {}
-        super::kill_descendants(i32::try_from(std::process::id()).unwrap_or(0));
+        super::kill_own_descendants();
         while let Ok(Some(_)) = sys::reap_any() {}
     }
 }
 
-fn read_or_close(pipe: &mut Option<Pipe>, buffer: &mut [u8; READ_BYTES]) -> Read {
+/// Reads from a pipe, which is closed at its end.
+pub(super) fn read_or_close(pipe: &mut Option<Pipe>, buffer: &mut [u8; READ_BYTES]) -> Read {
     let read = pipe.as_ref().map_or(Read::End, |pipe| pipe.read(buffer));
     if read == Read::End {
         *pipe = None;

@@ -8,7 +8,7 @@ mod relay;
 mod stream;
 mod supervisor;
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use nix::sched::{CloneFlags, setns};
 use super::cgroup::{self, Cgroup};
 use super::freezer::Freezer;
 use super::limits::{MAX_CONTROL_LINE_BYTES, READ_BYTES};
-use super::messages::{AgentEvent, LabCommand, Launch, LaunchSpec, Namespaces};
+use super::messages::{AgentEvent, LabCommand, Launch, LaunchSpec, Namespaces, write_line};
 use super::sys;
 use crate::meter::{CpuSource, Meter, Tree};
 use contender::Contender;
@@ -76,13 +76,13 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     cgroup.keep_entered(contender.pid);
     let mut notes = std::mem::take(&mut contender.notes);
     notes.append(&mut cgroup.notes);
-    let tree = Tree::new(contender.supervisor(), cgroup.procs());
-    let cpu = match (cgroup.v2_cpu_stat(), cgroup.v1_cpuacct_usage()) {
-        (Some(path), _) => CpuSource::CgroupV2(path),
-        (None, Some(path)) => CpuSource::CgroupV1(path),
+    let tree = Tree { supervisor: contender.supervisor.as_raw(), cgroup_procs: cgroup.procs() };
+    let cpu = match (&cgroup.v2, &cgroup.cpuacct) {
+        (Some(dir), _) => CpuSource::CgroupV2(dir.join("cpu.stat")),
+        (None, Some(dir)) => CpuSource::CgroupV1(dir.clone()),
         (None, None) => CpuSource::Processes,
     };
-    let memory_limited = cgroup.limits_memory();
+    let memory_limited = cgroup.memory.is_some();
     let started = AgentEvent::Started { pid: contender.pid, memory_limited, notes };
     let freezer = Freezer::of(cgroup, launch.spec.freezing);
     let adapter = launch.spec.is_adapter.then_some(contender.pid);
@@ -110,12 +110,11 @@ fn failed(reason: &str) -> AgentEvent {
 
 /// Writes one line to the lab.
 fn send(event: &AgentEvent) -> io::Result<()> {
-    let mut line = serde_json::to_vec(event)?;
-    line.push(b'\n');
-    io::stdout().lock().write_all(&line)
+    write_line(io::stdout().lock(), event)
 }
 
-/// Kills all current descendants of a process.
-pub(crate) fn kill_descendants(ancestor: i32) {
-    crate::meter::descendants(ancestor).iter().for_each(|process| sys::kill_quietly(process.pid()));
+/// Kills all current descendants of this process.
+fn kill_own_descendants() {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    crate::meter::descendants(own).iter().for_each(|process| sys::kill_quietly(process.pid()));
 }

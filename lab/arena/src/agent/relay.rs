@@ -7,14 +7,15 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::contender::{Contender, Source};
+use super::contender::{Contender, Source, read_or_close};
 use super::send;
 use super::stream::{FloodGuard, HeadAndTail, LineBuffer, LineTooLong, Read};
 use crate::cgroup::Cgroup;
 use crate::freezer::Freezer;
 use crate::limits::{DRAIN_TIME, KILL_TIME, READ_BYTES, STDERR_HEAD_BYTES, STDERR_TAIL_BYTES};
-use crate::messages::{AgentEvent, EndedBy, Exit, LabCommand, Report};
+use crate::messages::{AgentEvent, EndedBy, Exit, LabCommand, Reaped, Report};
 use crate::meter::Meter;
+use crate::sys;
 use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 
 /// An agent with a running contender.
@@ -77,7 +78,8 @@ impl Agent {
             }
             if self.kill_deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 cgroup.kill();
-                self.contender.kill_supervisor();
+                // With it, its PID namespace ends.
+                sys::kill_quietly(self.contender.supervisor.as_raw());
                 self.kill_deadline = None;
             }
         }
@@ -144,7 +146,7 @@ impl Agent {
                     self.tell(&AgentEvent::Meter { id, snapshot });
                 }
                 Ok(LabCommand::Freeze { frozen }) => {
-                    let done = self.freezer.set(frozen, self.meter.tree());
+                    let done = self.freezer.set(frozen, &self.meter.tree);
                     let by = done.map(|()| self.freezer.name().to_owned()).map_err(|e| e.to_string());
                     self.tell(&AgentEvent::Frozen { frozen, by });
                 }
@@ -155,7 +157,7 @@ impl Agent {
     }
 
     fn read_stdout(&mut self, buffer: &mut [u8; READ_BYTES]) {
-        let count = match self.contender.read_stdout(buffer) {
+        let count = match read_or_close(&mut self.contender.stdout, buffer) {
             Read::Bytes(count) => count,
             Read::Nothing => return,
             Read::End => {
@@ -174,7 +176,7 @@ impl Agent {
     }
 
     fn read_stderr(&mut self, buffer: &mut [u8; READ_BYTES]) {
-        if let Read::Bytes(count) = self.contender.read_stderr(buffer) {
+        if let Read::Bytes(count) = read_or_close(&mut self.contender.stderr, buffer) {
             self.stderr.push(&buffer[..count]);
         }
     }
@@ -185,7 +187,7 @@ impl Agent {
     }
 
     fn flood(&mut self, reason: String) {
-        self.contender.stop_reading_stdout();
+        self.contender.stdout = None;
         self.lines = LineBuffer::new(LINE_BYTES_MAX);
         self.end_contender(EndedBy::Flood);
         self.tell(&AgentEvent::Flood { reason });
@@ -201,7 +203,7 @@ impl Agent {
     fn end_contender(&mut self, by: EndedBy) {
         if self.contender.cut_lifeline() {
             // A frozen v1 cgroup would delay the kill.
-            let _ = self.freezer.set(false, self.meter.tree());
+            let _ = self.freezer.set(false, &self.meter.tree);
             self.ended_by = by;
             self.kill_deadline = Some(Instant::now() + KILL_TIME);
         }
@@ -227,7 +229,7 @@ impl Agent {
 
     fn exit(&mut self, cgroup: &Cgroup) -> Exit {
         let (code, signal, usage, left_behind) = match self.end.take() {
-            Some(Report::Ended { code, signal, usage, left_behind }) => {
+            Some(Report::Ended { contender: Reaped { code, signal, usage, .. }, left_behind }) => {
                 (code, signal, Some(usage), left_behind)
             }
             _ => (None, None, None, 0),

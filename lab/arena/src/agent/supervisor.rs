@@ -21,8 +21,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, setsid};
 
 use crate::limits::{CONTENDER_OOM_SCORE, MAX_OPEN_FILES};
-use crate::messages::{Launch, Report};
-use crate::sys::{self, Reaped};
+use crate::messages::{Launch, Reaped, Report, write_line};
+use crate::sys;
 use crate::topology::pin_self;
 
 /// The supervisor's ends of its pipes.
@@ -39,20 +39,23 @@ pub(crate) struct Ends {
 
 /// Runs the contender to its end. In a PID namespace, returning kills the remaining processes.
 pub(crate) fn run(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pids: bool) {
-    let mut reports = File::from(ends.report);
+    let reports = File::from(ends.report);
+    // If the agent has ended, the lifeline is closed as well.
+    let tell = |report: &Report| drop(write_line(&reports, report));
     let started = prepare(private_pids).and_then(|(signals, note)| {
         Ok((signals, note, start(launch, [ends.stdin, ends.stdout, ends.stderr], entrances)?))
     });
-    let (signals, note, pid) = match started {
+    let (signals, note, contender) = match started {
         Ok(started) => started,
-        Err(reason) => return tell(&mut reports, &Report::NotStarted { reason }),
+        Err(reason) => return tell(&Report::Started(Err(reason))),
     };
-    tell(&mut reports, &Report::Started { pid, note });
-    let ended = wait_for(pid, &signals, &ends.lifeline);
+    tell(&Report::Started(Ok((contender, note))));
+    let mut children = Children { contender, ended: None, others: 0 };
+    children.wait(&signals, &ends.lifeline);
     // Remaining processes end with the contender.
-    let (ended_now, left_behind) = kill_everything(private_pids, pid);
-    if let Some(Reaped { code, signal, usage, .. }) = ended_now.or(ended) {
-        tell(&mut reports, &Report::Ended { code, signal, usage, left_behind });
+    children.kill(private_pids);
+    if let Some(contender) = children.ended {
+        tell(&Report::Ended { contender, left_behind: children.others });
     }
 }
 
@@ -116,79 +119,61 @@ fn start(
     i32::try_from(child.id()).map_err(|error| error.to_string())
 }
 
-/// Reaps until the contender has ended or the lifeline is closed.
-fn wait_for(contender: i32, signals: &SignalFd, lifeline: &OwnedFd) -> Option<Reaped> {
-    loop {
-        if let Some(reaped) = reap_all(contender).contender {
-            return Some(reaped);
-        }
-        let mut fds = [
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(lifeline.as_fd(), PollFlags::POLLIN),
-        ];
-        match poll(&mut fds, PollTimeout::NONE) {
-            Err(Errno::EINTR) => {}
-            Err(_) => return None,
-            Ok(_) if fds[1].any().unwrap_or(true) => return None,
-            Ok(_) => while let Ok(Some(_)) = signals.read_signal() {},
-        }
-    }
-}
-
-/// Kills and reaps until no child is left. Returns the contender's exit, if it was among them, and the number of
-/// others.
-fn kill_everything(private_pids: bool, contender: i32) -> (Option<Reaped>, u32) {
-    let (mut ended, mut others) = (None, 0);
-    loop {
-        if private_pids {
-            // In a PID namespace, -1 addresses all processes except this one.
-            let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-        } else {
-            super::kill_descendants(i32::try_from(std::process::id()).unwrap_or(0));
-        }
-        let Reap { contender: reaped, others: more, children_left } = reap_all(contender);
-        ended = reaped.or(ended);
-        others += more;
-        if !children_left {
-            return (ended, others);
-        }
-        std::thread::sleep(crate::limits::RETRY_PAUSE);
-    }
-}
-
-/// The result of reaping.
-struct Reap {
-    contender: Option<Reaped>,
-    /// Number of other reaped processes.
+/// The reaped children of the supervisor.
+struct Children {
+    contender: i32,
+    /// The contender's end.
+    ended: Option<Reaped>,
+    /// Number of others.
     others: u32,
-    children_left: bool,
 }
 
-/// Reaps every child that has ended.
-fn reap_all(contender: i32) -> Reap {
-    let (mut ended, mut others) = (None, 0);
-    loop {
-        let children_left = match sys::reap_any() {
-            Ok(Some(reaped)) if reaped.pid == contender => {
-                ended = Some(reaped);
-                continue;
+impl Children {
+    /// Reaps every child that has ended. Returns whether another one is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match sys::reap_any() {
+                Ok(Some(reaped)) if reaped.pid == self.contender => self.ended = Some(reaped),
+                Ok(Some(_)) => self.others += 1,
+                Ok(None) => return true,
+                Err(Errno::EINTR) => {}
+                Err(_) => return false,
             }
-            Ok(Some(_)) => {
-                others += 1;
-                continue;
-            }
-            Err(Errno::EINTR) => continue,
-            Ok(None) => true,
-            Err(_) => false,
-        };
-        return Reap { contender: ended, others, children_left };
+        }
     }
-}
 
-/// Writes one line to the agent. If the agent has ended, the lifeline is closed as well.
-fn tell(reports: &mut File, report: &Report) {
-    if let Ok(mut line) = serde_json::to_vec(report) {
-        line.push(b'\n');
-        let _ = reports.write_all(&line);
+    /// Reaps until the contender has ended or the lifeline is closed.
+    fn wait(&mut self, signals: &SignalFd, lifeline: &OwnedFd) {
+        loop {
+            self.reap();
+            if self.ended.is_some() {
+                return;
+            }
+            let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
+            let mut fds = [readable(signals.as_fd()), readable(lifeline.as_fd())];
+            match poll(&mut fds, PollTimeout::NONE) {
+                Err(Errno::EINTR) => {}
+                Err(_) => return,
+                Ok(_) if fds[1].any().unwrap_or(true) => return,
+                Ok(_) => while let Ok(Some(_)) = signals.read_signal() {},
+            }
+        }
+    }
+
+    /// Kills and reaps until no child is left, and counts the others that are left behind.
+    fn kill(&mut self, private_pids: bool) {
+        self.others = 0;
+        loop {
+            if private_pids {
+                // In a PID namespace, -1 addresses all processes except this one.
+                let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+            } else {
+                super::kill_own_descendants();
+            }
+            if !self.reap() {
+                return;
+            }
+            std::thread::sleep(crate::limits::RETRY_PAUSE);
+        }
     }
 }

@@ -8,7 +8,7 @@ mod links;
 mod shaping;
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getegid, geteuid};
 
 use super::limits::MAX_CONTROL_LINE_BYTES;
-use super::messages::{HolderAnswer, HolderPlan, Namespaces};
+use super::messages::{Held, HolderAnswer, HolderPlan, Namespaces, Refusal, write_line};
 use super::sys;
 pub(crate) use links::{FIRST_ADDRESS, SECOND_ADDRESS};
 use netdyno_lab_manifest::Link;
@@ -38,25 +38,17 @@ pub fn run() -> io::Result<()> {
     }
     let plan: HolderPlan = serde_json::from_str(&line)?;
     // Kept open until the end: a namespace without processes exists as long as it is open.
-    let (answer, open) = match private_network() {
-        Err(reason) => (HolderAnswer::NotPermitted { reason }, None),
-        Ok(user) => match configure(&plan, user) {
-            Ok((answer, open)) => (answer, open),
-            Err(Refusal::Missing(reason)) => (HolderAnswer::Missing { reason }, None),
-            Err(Refusal::Failed(reason)) => (HolderAnswer::Failed { reason }, None),
-        },
+    let (answer, open): (HolderAnswer, _) = match configure(&plan) {
+        Ok((held, open)) => (Ok(held), Some(open)),
+        Err(refusal) => (Err(refusal), None),
     };
-    let mut text = serde_json::to_vec(&answer)?;
-    text.push(b'\n');
-    io::stdout().lock().write_all(&text)?;
-    match (&answer, &plan, open) {
-        (
-            HolderAnswer::Ready { .. },
-            HolderPlan::Veth { link, seed, .. },
-            Some(Open { devices: Some(devices), .. }),
-        ) => emulation::carry(&devices, link, *seed, io::stdin().as_fd()),
-        (HolderAnswer::Ready { .. }, ..) => io::copy(&mut stdin, &mut io::sink()).map(drop),
-        _ => Ok(()),
+    write_line(io::stdout().lock(), &answer)?;
+    match (open, &plan.link) {
+        (None, _) => Ok(()),
+        (Some(Open { devices: Some(devices), .. }), Some(link)) => {
+            emulation::carry(&devices, link, plan.seed, stdin.as_fd())
+        }
+        _ => io::copy(&mut stdin, &mut io::sink()).map(drop),
     }
 }
 
@@ -82,27 +74,15 @@ fn private_network() -> Result<bool, String> {
 }
 
 /// Files that keep the network alive: the second side's namespace, and the devices of an emulated link.
+#[derive(Default)]
 struct Open {
-    _second: File,
+    _second: Option<File>,
     devices: Option<[File; 2]>,
 }
 
-/// Why there is no network although there is a namespace.
-enum Refusal {
-    /// A feature is missing.
-    Missing(String),
-    /// A step failed.
-    Failed(String),
-}
-
-impl From<String> for Refusal {
-    fn from(reason: String) -> Self {
-        Self::Failed(reason)
-    }
-}
-
 /// Configures the network of a plan.
-fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open>), Refusal> {
+fn configure(plan: &HolderPlan) -> Result<(Held, Open), Refusal> {
+    let user = private_network().map_err(Refusal::NotPermitted)?;
     let pid = std::process::id();
     let path = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
     let side = |net: PathBuf| Namespaces { user: user.then(|| path("ns/user")), net };
@@ -111,41 +91,34 @@ fn configure(plan: &HolderPlan, user: bool) -> Result<(HolderAnswer, Option<Open
         notes.push("in a user namespace".to_owned());
     }
     notes.extend(disable_ipv6());
-    match plan {
-        HolderPlan::Loopback { no_gso } => {
-            links::loopback()?;
-            if *no_gso {
-                notes.push(links::no_gso(links::LOOPBACK)?);
-            }
-            Ok((HolderAnswer::Ready { sides: vec![side(path("ns/net"))], notes }, None))
+    let Some(link) = &plan.link else {
+        links::loopback()?;
+        if plan.no_gso {
+            notes.push(links::no_gso(links::LOOPBACK)?);
         }
-        HolderPlan::Veth { link, no_gso, .. } => {
-            let first = own_net()?;
-            let emulated = link.is_emulated();
-            let first_device = if emulated { Some(emulation::device(FIRST_INTERFACE)?) } else { None };
-            unshare(CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| format!("second network namespace: {errno}"))?;
-            let second = own_net()?;
-            notes.extend(disable_ipv6());
-            let devices = match first_device {
-                Some(device) => Some([device, emulation::device(SECOND_INTERFACE)?]),
-                None => links::veth(&first, link.mtu).map(|()| None)?,
-            };
-            links::side(SECOND_INTERFACE, links::SECOND_ADDRESS, link)?;
-            if *no_gso {
-                notes.push(links::no_gso(SECOND_INTERFACE)?);
-            }
-            setns(&first, CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| format!("back to the first side: {errno}"))?;
-            links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
-            if *no_gso {
-                links::no_gso(FIRST_INTERFACE)?;
-            }
-            let sides = vec![side(path("ns/net")), side(path(&format!("fd/{}", second.as_raw_fd())))];
-            notes.dedup();
-            Ok((HolderAnswer::Ready { sides, notes }, Some(Open { _second: second, devices })))
-        }
+        return Ok((Held { sides: vec![side(path("ns/net"))], notes }, Open::default()));
+    };
+    let first = own_net()?;
+    let first_device = link.is_emulated().then(|| emulation::device(FIRST_INTERFACE)).transpose()?;
+    unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| format!("second network namespace: {errno}"))?;
+    let second = own_net()?;
+    notes.extend(disable_ipv6());
+    let devices = match first_device {
+        Some(device) => Some([device, emulation::device(SECOND_INTERFACE)?]),
+        None => links::veth(&first, link.mtu).map(|()| None)?,
+    };
+    links::side(SECOND_INTERFACE, links::SECOND_ADDRESS, link)?;
+    if plan.no_gso {
+        notes.push(links::no_gso(SECOND_INTERFACE)?);
     }
+    setns(&first, CloneFlags::CLONE_NEWNET).map_err(|errno| format!("back to the first side: {errno}"))?;
+    links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
+    if plan.no_gso {
+        links::no_gso(FIRST_INTERFACE)?;
+    }
+    let sides = vec![side(path("ns/net")), side(path(&format!("fd/{}", second.as_raw_fd())))];
+    notes.dedup();
+    Ok((Held { sides, notes }, Open { _second: Some(second), devices }))
 }
 
 fn own_net() -> Result<File, String> {

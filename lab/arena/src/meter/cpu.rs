@@ -17,39 +17,25 @@ use super::{Reading, Tree, to_ns};
 pub(crate) enum CpuSource {
     /// `cpu.stat` of its own cgroup.
     CgroupV2(PathBuf),
-    /// `cpuacct.usage` of its own cgroup; user and system time are in the same folder.
+    /// The directory of its own cpuacct cgroup.
     CgroupV1(PathBuf),
     /// The CPU clocks of its processes.
     Processes,
 }
 
-/// CPU time since the contender started.
-#[derive(Debug)]
-pub(super) struct CpuTime {
-    /// User and system time.
-    pub(super) total: Reading,
-    /// User time.
-    pub(super) user: Reading,
-    /// System time.
-    pub(super) system: Reading,
-}
-
 impl CpuSource {
-    pub(super) fn read(&self, tree: &Tree) -> CpuTime {
+    /// CPU time since the contender started: the total, and its user and system parts.
+    pub(super) fn read(&self, tree: &Tree) -> [Reading; 3] {
         match self {
             Self::CgroupV2(path) => {
                 let text = fs::read_to_string(path);
-                let of = |key| match &text {
+                ["usage_usec", "user_usec", "system_usec"].map(|key| match &text {
                     Ok(text) => of_cpu_stat(text, key),
                     Err(error) => Reading::not_measured(format!("cgroup v2 cpu.stat {key}: {error}")),
-                };
-                CpuTime { total: of("usage_usec"), user: of("user_usec"), system: of("system_usec") }
+                })
             }
-            Self::CgroupV1(path) => CpuTime {
-                total: of_cpuacct(path, "cpuacct.usage"),
-                user: of_cpuacct(path, "cpuacct.usage_user"),
-                system: of_cpuacct(path, "cpuacct.usage_sys"),
-            },
+            Self::CgroupV1(dir) => ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"]
+                .map(|name| of_cpuacct(&dir.join(name), name)),
             Self::Processes => of_processes(tree),
         }
     }
@@ -65,30 +51,27 @@ fn of_cpu_stat(text: &str, key: &str) -> Reading {
     }
 }
 
-/// A file of the cpuacct controller, in the same folder as the total.
-fn of_cpuacct(usage: &Path, name: &str) -> Reading {
+/// A file of the cpuacct controller.
+fn of_cpuacct(path: &Path, name: &str) -> Reading {
     let source = format!("cgroup v1 {name}");
-    match fs::read_to_string(usage.with_file_name(name)) {
-        Ok(text) => match text.trim().parse() {
-            Ok(value) => Reading::of(value, source),
-            Err(_) => Reading::not_measured(format!("{source}: not readable")),
-        },
+    match fs::read_to_string(path).map(|text| text.trim().parse()) {
+        Ok(Ok(value)) => Reading::of(value, source),
+        Ok(Err(_)) => Reading::not_measured(format!("{source}: not readable")),
         Err(error) => Reading::not_measured(format!("{source}: {error}")),
     }
 }
 
 /// A process's CPU clock counts nanoseconds, including those of ended threads. The time of reaped processes is in
 /// their parent's accounting, in ticks; the supervisor reaps orphans.
-fn of_processes(tree: &Tree) -> CpuTime {
+fn of_processes(tree: &Tree) -> [Reading; 3] {
     let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
     let tick_ms = tick_ns / 1_000_000;
     let processes = tree.processes();
     if processes.is_empty() {
-        let none = || Reading::not_measured("no process of the contender is alive");
-        return CpuTime { total: none(), user: none(), system: none() };
+        return [(); 3].map(|()| Reading::nothing_alive());
     }
     let stats: Vec<Stat> = processes.iter().filter_map(|process| process.stat().ok()).collect();
-    let supervisor = Process::new(tree.supervisor()).and_then(|process| process.stat()).ok();
+    let supervisor = Process::new(tree.supervisor).and_then(|process| process.stat()).ok();
     let reaped = |of: fn(&Stat) -> i64| {
         stats.iter().chain(&supervisor).map(|stat| of(stat).max(0).unsigned_abs()).sum::<u64>() * tick_ns
     };
@@ -97,16 +80,14 @@ fn of_processes(tree: &Tree) -> CpuTime {
     let clocks = processes.iter().map(|process| clock_ns(process.pid())).sum::<u64>();
     let count = processes.len();
     let parts = || format!("/proc/*/stat of {count} processes, in ticks of {tick_ms} ms");
-    CpuTime {
-        total: Reading::of(
-            clocks + user_reaped + system_reaped,
-            format!(
-                "CPU clocks of {count} processes; ended child processes from /proc/*/stat in ticks of {tick_ms} ms"
-            ),
-        ),
-        user: Reading::of(alive(|stat| stat.utime) + user_reaped, parts()),
-        system: Reading::of(alive(|stat| stat.stime) + system_reaped, parts()),
-    }
+    let total = format!(
+        "CPU clocks of {count} processes; ended child processes from /proc/*/stat in ticks of {tick_ms} ms"
+    );
+    [
+        Reading::of(clocks + user_reaped + system_reaped, total),
+        Reading::of(alive(|stat| stat.utime) + user_reaped, parts()),
+        Reading::of(alive(|stat| stat.stime) + system_reaped, parts()),
+    ]
 }
 
 fn clock_ns(pid: i32) -> u64 {
@@ -124,16 +105,13 @@ mod tests {
         fs::write(dir.join("cpu.stat"), "usage_usec 30\nuser_usec 20\nsystem_usec x\n").unwrap();
         fs::write(dir.join("cpuacct.usage"), "700\n").unwrap();
         fs::write(dir.join("cpuacct.usage_user"), "500\n").unwrap();
-        let tree = Tree::new(0, None);
-        let reading = |source: CpuSource| {
-            let cpu = source.read(&tree);
-            [cpu.total, cpu.user, cpu.system].map(|reading| (reading.value, reading.source))
-        };
+        let tree = Tree { supervisor: 0, cgroup_procs: None };
+        let reading = |source: CpuSource| source.read(&tree).map(|reading| (reading.value, reading.source));
         let v2 = reading(CpuSource::CgroupV2(dir.join("cpu.stat")));
         assert_eq!(v2[0], (Some(30_000), "cgroup v2 cpu.stat usage_usec".to_owned()));
         assert_eq!(v2[1], (Some(20_000), "cgroup v2 cpu.stat user_usec".to_owned()));
         assert_eq!(v2[2], (None, "cgroup v2 cpu.stat system_usec: not readable".to_owned()));
-        let v1 = reading(CpuSource::CgroupV1(dir.join("cpuacct.usage")));
+        let v1 = reading(CpuSource::CgroupV1(dir.clone()));
         assert_eq!(v1[0].0, Some(700));
         assert_eq!(v1[1], (Some(500), "cgroup v1 cpuacct.usage_user".to_owned()));
         assert!(v1[2].0.is_none() && v1[2].1.starts_with("cgroup v1 cpuacct.usage_sys: "), "{v1:?}");

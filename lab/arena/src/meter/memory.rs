@@ -6,17 +6,11 @@ use super::Reading;
 
 /// Peak and current resident memory, summed over the processes.
 pub(crate) fn resident(processes: &[Process]) -> (Reading, Reading) {
-    let found: Vec<(u64, u64)> = processes
-        .iter()
-        .filter_map(|process| {
-            let status = process.status().ok()?;
-            Some((status.vmhwm?, status.vmrss?))
-        })
-        .collect();
+    let statuses = processes.iter().filter_map(|process| process.status().ok());
+    let found: Vec<(u64, u64)> = statuses.filter_map(|s| s.vmhwm.zip(s.vmrss)).collect();
     let count = found.len();
     if count == 0 {
-        let none = || Reading::not_measured("no process of the contender is alive");
-        return (none(), none());
+        return (Reading::nothing_alive(), Reading::nothing_alive());
     }
     let sum = |of: fn(&(u64, u64)) -> u64| found.iter().map(of).sum::<u64>() * 1024;
     (
@@ -27,10 +21,7 @@ pub(crate) fn resident(processes: &[Process]) -> (Reading, Reading) {
 
 /// Proportional and private memory, from the kernel's page-table walk.
 pub(crate) fn shared_out(processes: &[Process]) -> (Reading, Reading) {
-    let mut pss = 0;
-    let mut private = 0;
-    let mut read = 0;
-    let mut refused = None;
+    let (mut pss, mut private, mut read, mut refused) = (0, 0, 0, None);
     for process in processes {
         match process.smaps_rollup() {
             Ok(rollup) => {
@@ -51,10 +42,7 @@ pub(crate) fn shared_out(processes: &[Process]) -> (Reading, Reading) {
             let none = || Reading::not_measured(format!("smaps_rollup: {error}"));
             (none(), none())
         }
-        (0, None) => {
-            let none = || Reading::not_measured("no process of the contender is alive");
-            (none(), none())
-        }
+        (0, None) => (Reading::nothing_alive(), Reading::nothing_alive()),
         (count, None) => (
             Reading::of(pss, format!("smaps_rollup Pss of {count} processes")),
             Reading::of(private, format!("smaps_rollup Private_Clean + Private_Dirty of {count} processes")),

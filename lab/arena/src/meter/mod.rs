@@ -35,6 +35,10 @@ impl Reading {
     pub(crate) fn not_measured(reason: impl Into<String>) -> Self {
         Self { value: None, source: reason.into() }
     }
+
+    fn nothing_alive() -> Self {
+        Self::not_measured("no process of the contender is alive")
+    }
 }
 
 /// All readings of a contender's processes at one moment.
@@ -81,7 +85,8 @@ impl Snapshot {
 /// Reads the snapshots of one contender.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    tree: Tree,
+    /// The measured processes.
+    pub(crate) tree: Tree,
     cpu: CpuSource,
     net: NetScope,
     switches: switches::Ledger,
@@ -94,15 +99,10 @@ impl Meter {
         Self { tree, cpu, net, switches: switches::Ledger::default(), adapter }
     }
 
-    /// The measured processes.
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
     /// Reads all figures now. `deep` walks every page table of the contender: use it outside timed windows only.
     pub(crate) fn read(&mut self, deep: bool) -> Snapshot {
         let before = monotonic_ns();
-        let cpu = self.cpu.read(&self.tree);
+        let [cpu_ns, cpu_user_ns, cpu_system_ns] = self.cpu.read(&self.tree);
         let at_ns = before.midpoint(monotonic_ns());
         let net = self.net.read();
         let mut processes = self.tree.processes();
@@ -118,9 +118,9 @@ impl Meter {
         };
         Snapshot {
             at_ns,
-            cpu_ns: cpu.total,
-            cpu_user_ns: cpu.user,
-            cpu_system_ns: cpu.system,
+            cpu_ns,
+            cpu_user_ns,
+            cpu_system_ns,
             peak_rss_bytes,
             rss_bytes,
             context_switches,
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn our_own_cost_can_be_read() {
-        let parent = nix::unistd::getppid().as_raw();
-        let mut meter = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, None);
+        let tree = || Tree { supervisor: nix::unistd::getppid().as_raw(), cgroup_procs: None };
+        let mut meter = Meter::new(tree(), CpuSource::Processes, NetScope::Host, None);
         let first = meter.read(true);
         let counted = [&first.cpu_ns, &first.cpu_user_ns, &first.cpu_system_ns, &first.context_switches];
         for reading in counted.into_iter().chain([&first.peak_rss_bytes, &first.rss_bytes]) {
@@ -159,7 +159,7 @@ mod tests {
         assert!(second.at_ns > first.at_ns);
         assert!(second.pss_bytes.value.is_none());
         let own = i32::try_from(std::process::id()).ok();
-        let mut others = Meter::new(Tree::new(parent, None), CpuSource::Processes, NetScope::Host, own);
+        let mut others = Meter::new(tree(), CpuSource::Processes, NetScope::Host, own);
         assert!(others.read(false).rss_bytes.value < second.rss_bytes.value, "this process is left out");
     }
 }

@@ -1,31 +1,21 @@
 //! The processes of a contender.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use procfs::process::{Process, all_processes};
-
-use std::fs;
 
 /// How a contender's processes are found.
 #[derive(Debug)]
 pub(crate) struct Tree {
     /// The process that started the contender and inherits its orphans. Not part of the tree.
-    supervisor: i32,
+    pub(crate) supervisor: i32,
     /// The contender's cgroup, if any: complete, and faster than searching all processes.
-    cgroup_procs: Option<PathBuf>,
+    pub(crate) cgroup_procs: Option<PathBuf>,
 }
 
 impl Tree {
-    /// The members of the cgroup, or all descendants of the supervisor.
-    pub(crate) fn new(supervisor: i32, cgroup_procs: Option<PathBuf>) -> Self {
-        Self { supervisor, cgroup_procs }
-    }
-
-    pub(crate) fn supervisor(&self) -> i32 {
-        self.supervisor
-    }
-
     /// The living processes, without those that end in the meantime.
     pub(crate) fn processes(&self) -> Vec<Process> {
         match &self.cgroup_procs {

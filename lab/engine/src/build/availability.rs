@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
-use super::ecosystem::{Missing, Probe, Remedy};
+use super::ecosystem::{Missing, Probe, ecosystem};
 use super::limits::PROBE_LIMIT;
 use super::process::Watch;
-use super::tools::ecosystem;
 use netdyno_lab_manifest::{Contender, Need};
 
 /// Whether a contender can be built here.
@@ -26,23 +25,25 @@ pub enum Availability {
 /// Checks the toolchain and the contender's other prerequisites.
 pub(super) fn availability(contender: &Contender, cancel: &AtomicBool) -> Availability {
     let probe = Probe { contender, watch: Watch::new(cancel, PROBE_LIMIT) };
-    let mut missing: Vec<Missing> = ecosystem(contender.build.tool).missing(&probe).into_iter().collect();
-    missing.extend(contender.build.needs.iter().filter_map(|need| unmet(need, &probe)));
+    let own = (ecosystem(contender.build.tool).missing)(&probe);
+    let needed = contender.build.needs.iter().filter_map(|need| unmet(need, &probe));
+    let missing: Vec<Missing> = own.into_iter().chain(needed).collect();
     if missing.is_empty() {
         return Availability::Available;
     }
-    let reasons: Vec<String> = missing.iter().map(|m| m.reason.clone()).collect();
-    Availability::Unavailable { reason: reasons.join("; "), remedy: remedy(missing) }
+    let reasons: Vec<&str> = missing.iter().map(|m| m.reason.as_str()).collect();
+    let remedy = combined(missing.iter().map(|m| m.remedy.as_str()));
+    Availability::Unavailable { reason: reasons.join("; "), remedy }
 }
 
 fn unmet(need: &Need, probe: &Probe<'_>) -> Option<Missing> {
     match need {
-        Need::Program { program, apt } => Missing::programs(&[program], || Missing::apt(&[apt])),
+        Need::Program { program, apt } => Missing::programs(&[program], format!("{APT}{apt}")),
         Need::PkgConfig { pkg_config, apt } => {
-            Missing::programs(&["pkg-config"], || Missing::apt(&["pkg-config", apt])).or_else(|| {
+            Missing::programs(&["pkg-config"], format!("{APT}pkg-config {apt}")).or_else(|| {
                 let absent = probe.denies("pkg-config", &["--exists", pkg_config]);
                 let reason = format!("library {pkg_config} not found by pkg-config");
-                absent.then(|| Missing { reason, remedy: Missing::apt(&[apt]) })
+                absent.then(|| Missing { reason, remedy: format!("{APT}{apt}") })
             })
         }
     }
@@ -55,36 +56,21 @@ const APT: &str = "apt-get install ";
 pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let installs = |remedy: &&str| remedy.starts_with(APT) || remedy.starts_with("https://");
     let remedies: BTreeSet<&str> = remedies.into_iter().filter(installs).collect();
-    let (mut packages, mut pages) = (BTreeSet::new(), BTreeSet::new());
-    for part in remedies.iter().flat_map(|remedy| remedy.split("; ")) {
+    (remedies.len() > 1).then(|| combined(remedies.into_iter()))
+}
+
+/// One command for all packages, followed by other remedies.
+fn combined<'a>(remedies: impl Iterator<Item = &'a str>) -> String {
+    let (mut packages, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for part in remedies.flat_map(|remedy| remedy.split("; ")) {
         match part.strip_prefix(APT) {
             Some(names) => packages.extend(names.split(' ')),
-            None => drop(pages.insert(part.to_owned())),
+            None => drop(others.insert(part.to_owned())),
         }
     }
     let packages: Vec<&str> = packages.into_iter().collect();
     let command = (!packages.is_empty()).then(|| format!("{APT}{}", packages.join(" ")));
-    let parts: Vec<String> = command.into_iter().chain(pages).collect();
-    (remedies.len() > 1).then(|| parts.join("; "))
-}
-
-/// One command for all packages, followed by other remedies.
-fn remedy(missing: Vec<Missing>) -> String {
-    let (mut packages, mut others) = (Vec::new(), Vec::new());
-    for m in missing {
-        match m.remedy {
-            Remedy::Apt(names) => packages.extend(names),
-            Remedy::Other(other) => others.push(other.to_owned()),
-        }
-    }
-    packages.sort();
-    packages.dedup();
-    let mut parts = Vec::new();
-    if !packages.is_empty() {
-        parts.push(format!("{APT}{}", packages.join(" ")));
-    }
-    parts.extend(others);
-    parts.join("; ")
+    command.into_iter().chain(others).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

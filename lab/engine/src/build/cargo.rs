@@ -9,111 +9,82 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::BuildError;
-use super::ecosystem::{Ecosystem, Missing, Probe, Remedy};
+use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 use super::limits::{BUILT_PACKAGES_MAX, LOCAL_PACKAGES_MAX};
 use super::package::{Package, owner};
 use netdyno_lab_manifest::hex;
 
-pub(super) struct Cargo;
+pub(super) static CARGO: Ecosystem = Ecosystem {
+    missing: |_| Missing::programs(&["cargo", "rustc"], "https://rustup.rs"),
+    toolchain: |probe| Ok(format!("{}\n{}", probe.ask("cargo", &["-V"])?, probe.ask("rustc", &["-vV"])?)),
+    flags: FLAGS,
+    environment: "RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_* CARGO_PROFILE_* CARGO_TARGET_* RUSTC RUSTC_WRAPPER \
+                  CC CXX CFLAGS CXXFLAGS LDFLAGS PKG_CONFIG_PATH OPENSSL_*",
+    lock_file: ("Cargo.lock", Some("cargo generate-lockfile")),
+    local_folders,
+    unreleased,
+    build,
+};
 
-impl Ecosystem for Cargo {
-    fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
-        Missing::programs(&["cargo", "rustc"], || Remedy::Other("https://rustup.rs"))
+const FLAGS: &[&str] = &[
+    "--release",
+    "--locked",
+    "--config",
+    "profile.release.lto=\"fat\"",
+    "--config",
+    "profile.release.codegen-units=1",
+];
+
+/// The packages on which it depends by path, recursively, and the workspaces they inherit from.
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+    let patches = patches(probe).map_err(|e| probe.source_error("Cargo.toml", e))?;
+    let own = fs::canonicalize(&probe.contender.dir).map_err(|e| probe.source_error("Cargo.toml", e))?;
+    path_dependencies(probe, own, patches)
+}
+
+/// The commits in the lock file.
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+    let lock = probe.file("Cargo.lock")?;
+    let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"git+")?.strip_suffix('"'));
+    Ok(sources.map(commit).collect::<BTreeSet<String>>().into_iter().collect())
+}
+
+/// All contenders of one toolchain share a target folder, and thus their common dependencies.
+fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+    let id = hex(&Sha256::digest(job.toolchain))[..8].to_owned();
+    let target = job.work.join(format!("cargo-{id}"));
+    // Binaries of two contenders may have the same name: the lock is held until ours is copied.
+    let _lock = job.lock(&job.work.join(format!("cargo-{id}.lock")))?;
+    let mut command = Command::new("cargo");
+    command
+        .arg("build")
+        .args(FLAGS)
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(&job.contender.dir)
+        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_TERM_COLOR", "never")
+        .env("CARGO_TERM_PROGRESS_WHEN", "never");
+    if let Some(bin) = &job.contender.build.bin {
+        command.args(["--bin", bin]);
     }
-
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
-        Ok(format!("{}\n{}", probe.ask("cargo", &["-V"])?, probe.ask("rustc", &["-vV"])?))
-    }
-
-    fn flags(&self) -> &'static [&'static str] {
-        &[
-            "--release",
-            "--locked",
-            "--config",
-            "profile.release.lto=\"fat\"",
-            "--config",
-            "profile.release.codegen-units=1",
-        ]
-    }
-
-    fn environment(&self) -> &'static [&'static str] {
-        &[
-            "RUSTFLAGS",
-            "CARGO_ENCODED_RUSTFLAGS",
-            "CARGO_BUILD_*",
-            "CARGO_PROFILE_*",
-            "CARGO_TARGET_*",
-            "RUSTC",
-            "RUSTC_WRAPPER",
-            "CC",
-            "CXX",
-            "CFLAGS",
-            "CXXFLAGS",
-            "LDFLAGS",
-            "PKG_CONFIG_PATH",
-            "OPENSSL_*",
-        ]
-    }
-
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("Cargo.lock", Some("cargo generate-lockfile"))
-    }
-
-    /// The packages on which it depends by path, recursively, and the workspaces they inherit from.
-    fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        let patches = patches(probe).map_err(|e| probe.source_error("Cargo.toml", e))?;
-        let own = fs::canonicalize(&probe.contender.dir)
-            .map_err(|e| probe.source_error("Cargo.toml", e.to_string()))?;
-        path_dependencies(probe, own, patches)
-    }
-
-    /// The commits in the lock file.
-    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
-        let lock = probe.file("Cargo.lock")?;
-        let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"git+")?.strip_suffix('"'));
-        let mut commits: Vec<String> = sources.map(commit).collect();
-        commits.sort();
-        commits.dedup();
-        Ok(commits)
-    }
-
-    /// All contenders of one toolchain share a target folder, and thus their common dependencies.
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
-        let id = hex(&Sha256::digest(job.toolchain))[..8].to_owned();
-        let target = job.work.join(format!("cargo-{id}"));
-        // Binaries of two contenders may have the same name: the lock is held until ours is copied.
-        let _lock = job.lock(&job.work.join(format!("cargo-{id}.lock")))?;
-        let mut command = Command::new("cargo");
-        command
-            .arg("build")
-            .args(self.flags())
-            .arg("--message-format=json-render-diagnostics")
-            .current_dir(&job.contender.dir)
-            .env("CARGO_TARGET_DIR", &target)
-            .env("CARGO_TERM_COLOR", "never")
-            .env("CARGO_TERM_PROGRESS_WHEN", "never");
-        if let Some(bin) = &job.contender.build.bin {
-            command.args(["--bin", bin]);
+    let mut built: Vec<PathBuf> = Vec::new();
+    let mut packages: BTreeMap<String, Package> = BTreeMap::new();
+    job.run_reading("cargo build", &mut command, &mut |line| {
+        // Cargo reports the path of the binary, which depends on target and profile.
+        if let Ok(message) = serde_json::from_str::<Message>(line) {
+            built.extend(message.executable.clone());
+            note(&mut packages, message);
         }
-        let mut built: Vec<PathBuf> = Vec::new();
-        let mut packages: BTreeMap<String, Package> = BTreeMap::new();
-        job.run_reading("cargo build", &mut command, &mut |line| {
-            // Cargo reports the path of the binary, which depends on target and profile.
-            if let Ok(message) = serde_json::from_str::<Message>(line) {
-                built.extend(message.executable.clone());
-                note(&mut packages, message);
-            }
-            line.starts_with('{')
-        })?;
-        job.packages = Ok(packages.into_iter().map(described).collect());
-        let [binary] = built.as_slice() else {
-            let rule = format!("builds {} binaries; name one in contender.toml as build.bin", built.len());
-            return Err(job.source_error(&job.contender.dir, rule));
-        };
-        let to = job.files().join(&job.contender.name);
-        fs::copy(binary, &to).map(drop).map_err(|e| BuildError::cache(&to, e))
-    }
+        line.starts_with('{')
+    })?;
+    job.packages = Ok(packages.into_iter().map(described).collect());
+    let [binary] = built.as_slice() else {
+        let rule = format!("builds {} binaries; name one in contender.toml as build.bin", built.len());
+        return Err(job.source_error(&job.contender.dir, rule));
+    };
+    let to = job.files().join(&job.contender.name);
+    fs::copy(binary, &to).map(drop).map_err(|e| BuildError::cache(&to, e))
 }
 
 /// The packages on which `folder` and `patches` depend by path, recursively, and the workspaces they inherit from.
@@ -123,12 +94,7 @@ pub(super) fn path_dependencies(
     patches: Vec<PathBuf>,
 ) -> Result<Vec<PathBuf>, BuildError> {
     let args = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
-    let contender = probe.contender.id();
-    let bad = |reason| BuildError::Probe {
-        contender: contender.clone(),
-        step: "cargo metadata".to_owned(),
-        reason,
-    };
+    let bad = |reason: String| probe.error("cargo metadata", reason);
     let mut found: BTreeSet<PathBuf> = patches.into_iter().chain(configurations(&folder)).collect();
     let mut queue = vec![folder];
     queue.extend(found.iter().filter(|path| path.is_dir()).cloned());
@@ -137,7 +103,11 @@ pub(super) fn path_dependencies(
             serde_json::from_str(&probe.ask_in(&folder, "cargo", &args)?).map_err(|e| bad(e.to_string()))?;
         let manifest = fs::canonicalize(folder.join("Cargo.toml")).map_err(|e| bad(e.to_string()))?;
         let packages = metadata.packages.into_iter().filter(|p| p.manifest_path == manifest);
-        for path in packages.flat_map(|p| p.dependencies).filter(|d| !d.is_dev()).filter_map(|d| d.path) {
+        for path in packages
+            .flat_map(|p| p.dependencies)
+            .filter(|d| d.kind.as_deref() != Some("dev"))
+            .filter_map(|d| d.path)
+        {
             if found.insert(path.clone()) {
                 queue.push(path);
             }
@@ -228,12 +198,6 @@ struct Member {
 struct Dependency {
     kind: Option<String>,
     path: Option<PathBuf>,
-}
-
-impl Dependency {
-    fn is_dev(&self) -> bool {
-        self.kind.as_deref() == Some("dev")
-    }
 }
 
 /// The used part of a line of `cargo build --message-format=json`.

@@ -5,62 +5,54 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::BuildError;
-use super::ecosystem::{Ecosystem, Missing, Probe};
+use super::ecosystem::{Ecosystem, Missing, Probe, none};
 use super::job::Job;
 use netdyno_lab_manifest::Need;
 
-pub(super) struct Cc;
+pub(super) static CC: Ecosystem = Ecosystem {
+    missing: |_| Missing::programs(&["cc"], "apt-get install build-essential"),
+    toolchain,
+    flags: FLAGS,
+    environment: "PKG_CONFIG_PATH PKG_CONFIG_LIBDIR CPATH C_INCLUDE_PATH LIBRARY_PATH",
+    // The distribution pins its libraries; their versions are part of the toolchain.
+    lock_file: ("contender.toml", None),
+    local_folders: none,
+    unreleased: none,
+    build,
+};
 
-impl Ecosystem for Cc {
-    fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
-        Missing::programs(&["cc"], || Missing::apt(&["build-essential"]))
-    }
+const FLAGS: &[&str] = &["-std=gnu17", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"];
 
-    /// Library versions are included: headers and flags affect the build.
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
-        let mut text =
-            format!("{}\n{}", probe.ask("cc", &["--version"])?, probe.ask("cc", &["-dumpmachine"])?);
-        for library in libraries(&probe.contender.build.needs) {
-            let version = probe.ask("pkg-config", &["--modversion", library])?;
-            let flags = probe.ask("pkg-config", &["--cflags", "--libs", library])?;
-            text.push_str(&format!("\n{library} {version} {flags}"));
-        }
-        Ok(text)
+/// Library versions are included: headers and flags affect the build.
+fn toolchain(probe: &Probe<'_>) -> Result<String, BuildError> {
+    let mut text = format!("{}\n{}", probe.ask("cc", &["--version"])?, probe.ask("cc", &["-dumpmachine"])?);
+    for library in libraries(&probe.contender.build.needs) {
+        let version = probe.ask("pkg-config", &["--modversion", library])?;
+        let flags = probe.ask("pkg-config", &["--cflags", "--libs", library])?;
+        text.push_str(&format!("\n{library} {version} {flags}"));
     }
+    Ok(text)
+}
 
-    fn flags(&self) -> &'static [&'static str] {
-        &["-std=gnu17", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
+fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+    let libraries = libraries(&job.contender.build.needs);
+    let mut flags: Vec<String> = Vec::new();
+    if !libraries.is_empty() {
+        let mut ask = Command::new("pkg-config");
+        ask.args(["--cflags", "--libs"]).args(&libraries).current_dir(&job.contender.dir);
+        job.run_reading("pkg-config", &mut ask, &mut |line| {
+            flags.extend(line.split_whitespace().map(str::to_owned));
+            true
+        })?;
     }
-
-    fn environment(&self) -> &'static [&'static str] {
-        &["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH"]
+    let mut command = Command::new("cc");
+    command.args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
+    for folder in [Some(job.contender.dir.as_path()), job.sdk].into_iter().flatten() {
+        command.arg("-I").arg(folder);
+        command.args(sources(folder).map_err(|e| job.source_error(folder, e.to_string()))?);
     }
-
-    /// The distribution pins its libraries; their versions are part of the toolchain.
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("contender.toml", None)
-    }
-
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
-        let libraries = libraries(&job.contender.build.needs);
-        let mut flags: Vec<String> = Vec::new();
-        if !libraries.is_empty() {
-            let mut ask = Command::new("pkg-config");
-            ask.args(["--cflags", "--libs"]).args(&libraries).current_dir(&job.contender.dir);
-            job.run_reading("pkg-config", &mut ask, &mut |line| {
-                flags.extend(line.split_whitespace().map(str::to_owned));
-                true
-            })?;
-        }
-        let mut command = Command::new("cc");
-        command.args(self.flags()).arg("-o").arg(job.files().join(&job.contender.name));
-        for folder in [Some(job.contender.dir.as_path()), job.sdk].into_iter().flatten() {
-            command.arg("-I").arg(folder);
-            command.args(sources(folder).map_err(|e| job.source_error(folder, e.to_string()))?);
-        }
-        command.args(flags).current_dir(&job.contender.dir);
-        job.run("cc", &mut command)
-    }
+    command.args(flags).current_dir(&job.contender.dir);
+    job.run("cc", &mut command)
 }
 
 /// The libraries found by pkg-config.

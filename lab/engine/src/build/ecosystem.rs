@@ -5,58 +5,60 @@ use std::process::Command;
 
 use super::limits::PROBE_BYTES_MAX;
 use super::process::{Stop, Stream, Watch, run};
-use super::{BuildError, job::Job};
-use netdyno_lab_manifest::Contender;
+use super::{BuildError, cargo, cc, go, java, job::Job, npm, pip, system};
+use netdyno_lab_manifest::{Contender, Tool};
 
 /// A build tool.
-pub(super) trait Ecosystem {
+pub(super) struct Ecosystem {
     /// A missing part of the tool itself.
-    fn missing(&self, probe: &Probe<'_>) -> Option<Missing>;
+    pub(super) missing: fn(&Probe<'_>) -> Option<Missing>,
     /// Version output of the toolchain, and other properties of this host that affect the build.
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError>;
+    pub(super) toolchain: fn(&Probe<'_>) -> Result<String, BuildError>,
     /// The flags of a release build.
-    fn flags(&self) -> &'static [&'static str];
-    /// Environment variables that affect the build; a trailing `*` matches any suffix.
-    fn environment(&self) -> &'static [&'static str];
+    pub(super) flags: &'static [&'static str],
+    /// Environment variables that affect the build, separated by spaces; a trailing `*` matches any suffix.
+    pub(super) environment: &'static str,
     /// The lock file and the command that creates it. Go has none if nothing is imported.
-    fn lock_file(&self) -> (&'static str, Option<&'static str>);
+    pub(super) lock_file: (&'static str, Option<&'static str>),
     /// Folders outside the contender's own that the build uses, as far as the tool knows them.
-    fn local_folders(&self, _probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        Ok(Vec::new())
-    }
+    pub(super) local_folders: fn(&Probe<'_>) -> Result<Vec<PathBuf>, BuildError>,
     /// Other sources that are not a release: archives next to the contender, commits.
-    fn unreleased(&self, _probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
-        Ok(Vec::new())
-    }
+    pub(super) unreleased: fn(&Probe<'_>) -> Result<Vec<String>, BuildError>,
     /// Builds into `job.files()` and `job.entry`.
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError>;
+    pub(super) build: fn(&mut Job<'_>) -> Result<(), BuildError>,
+}
+
+/// The implementation of a tool.
+pub(super) fn ecosystem(tool: Tool) -> &'static Ecosystem {
+    match tool {
+        Tool::Cargo => &cargo::CARGO,
+        Tool::Cc => &cc::CC,
+        Tool::Go => &go::GO,
+        Tool::Java => &java::JAVA,
+        Tool::Npm => &npm::NPM,
+        Tool::Pip => &pip::PIP,
+        Tool::System => &system::SYSTEM,
+    }
+}
+
+/// For tools without such sources.
+pub(super) fn none<T>(_: &Probe<'_>) -> Result<Vec<T>, BuildError> {
+    Ok(Vec::new())
 }
 
 /// A missing prerequisite.
 pub(super) struct Missing {
     pub(super) reason: String,
-    pub(super) remedy: Remedy,
-}
-
-/// How to install a prerequisite.
-pub(super) enum Remedy {
-    /// Debian packages.
-    Apt(Vec<String>),
     /// A command or a web page.
-    Other(&'static str),
+    pub(super) remedy: String,
 }
 
 impl Missing {
     /// Programs that are not on the PATH.
-    pub(super) fn programs(programs: &[&str], remedy: impl Fn() -> Remedy) -> Option<Self> {
+    pub(super) fn programs(programs: &[&str], remedy: impl Into<String>) -> Option<Self> {
         let absent: Vec<_> = programs.iter().filter(|p| which::which(p).is_err()).copied().collect();
         let reason = format!("{} not found on the PATH", absent.join(", "));
-        (!absent.is_empty()).then(|| Self { reason, remedy: remedy() })
-    }
-
-    /// Debian packages with these names.
-    pub(super) fn apt(packages: &[&str]) -> Remedy {
-        Remedy::Apt(packages.iter().map(|p| (*p).to_owned()).collect())
+        (!absent.is_empty()).then(|| Self { reason, remedy: remedy.into() })
     }
 }
 
@@ -78,8 +80,14 @@ impl Probe<'_> {
     }
 
     /// An error about such a file.
-    pub(super) fn source_error(&self, name: &str, rule: String) -> BuildError {
-        BuildError::Source { contender: self.contender.id(), path: self.contender.dir.join(name), rule }
+    pub(super) fn source_error(&self, name: &str, rule: impl ToString) -> BuildError {
+        BuildError::invalid(self.contender, &self.contender.dir.join(name), rule.to_string())
+    }
+
+    /// An error about the reply of a tool.
+    pub(super) fn error(&self, step: &str, reason: impl ToString) -> BuildError {
+        let (contender, step) = (self.contender.id(), step.to_owned());
+        BuildError::Probe { contender, step, reason: reason.to_string() }
     }
 
     /// The stdout of a tool.
@@ -114,9 +122,7 @@ impl Probe<'_> {
             }
             Err(Stop::Start(source)) => Err(BuildError::Start { contender, step, source }),
             Err(Stop::Cancelled) => Err(BuildError::Cancelled { contender }),
-            Err(Stop::TimeLimit | Stop::TooLong) => {
-                Err(BuildError::Probe { contender, step, reason: "no answer in time".to_owned() })
-            }
+            Err(Stop::TimeLimit | Stop::TooLong) => Err(self.error(&step, "no answer in time")),
         }
     }
 }

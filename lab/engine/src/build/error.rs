@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::limits::BUILD_LIMIT;
+use netdyno_lab_manifest::Contender;
 
 /// Why a build failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,10 @@ pub enum BuildError {
 impl BuildError {
     pub(super) fn cache(path: &Path, source: io::Error) -> Self {
         Self::Cache { path: path.to_owned(), source }
+    }
+
+    pub(super) fn invalid(contender: &Contender, path: &Path, rule: String) -> Self {
+        Self::Source { contender: contender.id(), path: path.to_owned(), rule }
     }
 }
 

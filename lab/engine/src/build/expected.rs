@@ -4,7 +4,7 @@ use std::fs;
 
 use jiff::Timestamp;
 
-use super::{Builder, Record, built};
+use super::{Builder, Inputs, Record, built};
 use netdyno_lab_manifest::{Contender, Tool};
 
 impl Builder {
@@ -16,9 +16,8 @@ impl Builder {
         };
         // Only queried if such a build may exist, because this starts tools.
         match self.inputs(contender) {
-            Ok(inputs)
-                if built::read_record(&self.entry(contender, &inputs.key), &inputs.key, contender)
-                    .is_none() =>
+            Ok(Inputs { record: Record { key, .. }, .. })
+                if built::read_record(&self.entry(contender, &key), &key, contender).is_none() =>
             {
                 last.seconds
             }

@@ -7,12 +7,24 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::BuildError;
-use super::ecosystem::{Ecosystem, Missing, Probe, Remedy};
+use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
 use super::package::{Package, owner_of_module};
 
-pub(super) struct Go;
+pub(super) static GO: Ecosystem = Ecosystem {
+    missing: |_| Missing::programs(&["go"], "https://go.dev/dl"),
+    toolchain: |probe| Ok(format!("{}\n{}", probe.ask("go", &["version"])?, probe.ask("go", SETTINGS)?)),
+    flags: FLAGS,
+    environment: "CGO_* PKG_CONFIG_PATH",
+    lock_file: ("go.sum", None),
+    local_folders,
+    unreleased,
+    build,
+};
+
+// The state of the enclosing repository must not be part of the program.
+const FLAGS: &[&str] = &["-trimpath", "-buildvcs=false"];
 
 /// The query for settings that affect the build. Go itself is queried, since settings may be in its own file, and
 /// since the default of cgo depends on the C compiler.
@@ -35,58 +47,25 @@ const SETTINGS: &[&str] = &[
 /// The template for a package's module; empty for the standard library.
 const MODULE: &str = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
 
-impl Ecosystem for Go {
-    fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
-        Missing::programs(&["go"], || Remedy::Other("https://go.dev/dl"))
-    }
+/// The folders in `replace` lines of go.mod.
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+    let local = replaced(probe)?.into_iter().filter(Replace::is_local);
+    Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
+}
 
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
-        let version = probe.ask("go", &["version"])?;
-        let settings = probe.ask("go", SETTINGS)?;
-        Ok(format!("{version}\n{settings}"))
-    }
+/// The modules that replace others.
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+    let forks = replaced(probe)?.into_iter().filter(|replace| !replace.is_local());
+    Ok(forks.map(|Replace { old, new }| format!("{} {} for {}", new.path, new.version, old.path)).collect())
+}
 
-    fn flags(&self) -> &'static [&'static str] {
-        // The state of the enclosing repository must not be part of the program.
-        &["-trimpath", "-buildvcs=false"]
-    }
-
-    fn environment(&self) -> &'static [&'static str] {
-        &["CGO_*", "PKG_CONFIG_PATH"]
-    }
-
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("go.sum", None)
-    }
-
-    /// The folders in `replace` lines of go.mod.
-    fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        let local = replaced(probe)?.into_iter().filter(Replace::is_local);
-        Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
-    }
-
-    /// The modules that replace others.
-    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
-        let forks = replaced(probe)?.into_iter().filter(|replace| !replace.is_local());
-        Ok(forks
-            .map(|Replace { old, new }| format!("{} {} for {}", new.path, new.version, old.path))
-            .collect())
-    }
-
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
-        let package = job.contender.build.bin.as_ref().map_or(".".to_owned(), |bin| format!("./cmd/{bin}"));
-        let mut command = Command::new("go");
-        command
-            .args(["build", "-v"])
-            .args(self.flags())
-            .arg("-o")
-            .arg(job.files().join(&job.contender.name))
-            .arg(&package)
-            .current_dir(&job.contender.dir);
-        job.run("go build", &mut command)?;
-        job.packages = modules(job, &package);
-        Ok(())
-    }
+fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+    let package = job.contender.build.bin.as_ref().map_or(".".to_owned(), |bin| format!("./cmd/{bin}"));
+    let mut command = Command::new("go");
+    command.args(["build", "-v"]).args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
+    job.run("go build", command.arg(&package).current_dir(&job.contender.dir))?;
+    job.packages = modules(job, &package);
+    Ok(())
 }
 
 /// The modules with packages in the program, which excludes those that only their tests need.
@@ -120,26 +99,21 @@ fn module(line: &str) -> Option<Package> {
 /// The `replace` lines of go.mod.
 fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>, BuildError> {
     let answer = probe.ask("go", &["mod", "edit", "-json"])?;
-    let module: Module = serde_json::from_str(&answer).map_err(|e| BuildError::Probe {
-        contender: probe.contender.id(),
-        step: "go mod edit".to_owned(),
-        reason: e.to_string(),
-    })?;
+    let module: Module = serde_json::from_str(&answer).map_err(|e| probe.error("go mod edit", e))?;
     Ok(module.replace.unwrap_or_default())
 }
 
 /// The used part of `go mod edit -json`.
 #[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Module {
-    #[serde(rename = "Replace")]
     replace: Option<Vec<Replace>>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Replace {
-    #[serde(rename = "Old")]
     old: Target,
-    #[serde(rename = "New")]
     new: Target,
 }
 
@@ -150,10 +124,10 @@ impl Replace {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Target {
-    #[serde(rename = "Path")]
     path: String,
-    #[serde(rename = "Version", default)]
+    #[serde(default)]
     version: String,
 }
 

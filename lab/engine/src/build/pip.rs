@@ -2,8 +2,6 @@
 //! of the repository among its sources are built with the build tools of the lock file, and installed into the
 //! environment.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,10 +14,13 @@ use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
 use super::npm::is_below;
 use super::package::{Package, owner};
+use super::remove_folder;
 use netdyno_lab_manifest::Contender;
 
-/// Options of every installation.
-pub(super) const FLAGS: &[&str] = &["--require-hashes"];
+/// The file that pins the packages.
+pub(super) const REQUIREMENTS: &str = "requirements.txt";
+/// Options of every installation from it.
+const FLAGS: &[&str] = &["--require-hashes"];
 
 /// Prints a line per package, with its metadata and installed files.
 const PACKAGES: &str = r#"
@@ -35,78 +36,52 @@ for found in importlib.metadata.distributions():
     }))
 "#;
 
-pub(super) struct Pip;
-
-impl Ecosystem for Pip {
-    fn missing(&self, probe: &Probe<'_>) -> Option<Missing> {
-        missing(probe)
-    }
-
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
+pub(super) static PIP: Ecosystem = Ecosystem {
+    missing,
+    toolchain: |probe| {
         let mut text = probe.ask("python3", &["-VV"])?;
         if of_the_repository(probe.contender).any(|package| package.join("Cargo.toml").is_file()) {
             text.push_str(&format!("\n{}", probe.ask("rustc", &["-vV"])?));
         }
         Ok(text)
-    }
+    },
+    flags: FLAGS,
+    environment: "PIP_NO_BINARY PIP_ONLY_BINARY PIP_PREFER_BINARY RUSTFLAGS CC CXX CFLAGS CXXFLAGS",
+    lock_file: (REQUIREMENTS, Some("pip-compile --generate-hashes")),
+    local_folders,
+    unreleased: |probe| {
+        let text = probe.file(REQUIREMENTS)?;
+        let archive = |path| archive(probe, path).map_err(|rule| probe.source_error(REQUIREMENTS, rule));
+        text.lines().filter_map(local_path).map(archive).collect()
+    },
+    build,
+};
 
-    fn flags(&self) -> &'static [&'static str] {
-        FLAGS
+/// The Rust sources of the repository's packages.
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+    let mut folders = Vec::new();
+    for package in of_the_repository(probe.contender).filter(|package| package.join("Cargo.toml").is_file()) {
+        let found = cargo::path_dependencies(probe, package, Vec::new())?;
+        let workspaces = found.iter().filter(|path| path.ends_with("Cargo.toml"));
+        let locks = workspaces.map(|path| path.with_file_name("Cargo.lock"));
+        folders.extend(locks.filter(|path| path.is_file()));
+        folders.extend(found);
     }
+    Ok(folders)
+}
 
-    fn environment(&self) -> &'static [&'static str] {
-        &[
-            "PIP_NO_BINARY",
-            "PIP_ONLY_BINARY",
-            "PIP_PREFER_BINARY",
-            "RUSTFLAGS",
-            "CC",
-            "CXX",
-            "CFLAGS",
-            "CXXFLAGS",
-        ]
+/// A virtual environment cannot be moved, so it is created in its final folder.
+fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+    job.copy(&job.contender.dir, &job.files())?;
+    if let Some(sdk) = job.sdk {
+        job.copy(sdk, &sdk_folder(job.entry))?;
     }
-
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("requirements.txt", Some("pip-compile --generate-hashes"))
+    environment(job)?;
+    for package in of_the_repository(job.contender) {
+        install(job, &package)?;
     }
-
-    /// The Rust sources of the repository's packages.
-    fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        let mut folders = Vec::new();
-        for package in
-            of_the_repository(probe.contender).filter(|package| package.join("Cargo.toml").is_file())
-        {
-            let found = cargo::path_dependencies(probe, package, Vec::new())?;
-            let workspaces = found.iter().filter(|path| path.ends_with("Cargo.toml"));
-            folders.extend(
-                workspaces.map(|path| path.with_file_name("Cargo.lock")).filter(|path| path.is_file()),
-            );
-            folders.extend(found);
-        }
-        Ok(folders)
-    }
-
-    fn unreleased(&self, probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
-        let file = self.lock_file().0;
-        let text = probe.file(file)?;
-        let refused = |rule| probe.source_error(file, rule);
-        text.lines().filter_map(local_path).map(|path| archive(probe, path).map_err(refused)).collect()
-    }
-
-    /// A virtual environment cannot be moved, so it is created in its final folder.
-    fn build(&self, job: &mut Job<'_>) -> Result<(), BuildError> {
-        job.copy(&job.contender.dir, &job.files())?;
-        if let Some(sdk) = job.sdk {
-            job.copy(sdk, &sdk_folder(job.entry))?;
-        }
-        environment(job, self.lock_file().0)?;
-        for package in of_the_repository(job.contender) {
-            install(job, &package)?;
-        }
-        job.packages = installed(job);
-        Ok(())
-    }
+    job.packages = installed(job);
+    Ok(())
 }
 
 /// The Python packages of the repository among a contender's sources.
@@ -127,40 +102,56 @@ fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
     let package = if package.join("Cargo.toml").is_file() {
         package
     } else {
-        match fs::remove_dir_all(&copy) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(BuildError::cache(&copy, e)),
-            _ => {}
-        }
+        remove_folder(&copy).map_err(|e| BuildError::cache(&copy, e))?;
         job.copy(package, &copy)?;
         &copy
     };
     let programs = job.entry.join("venv/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));
+    let mut install = pip_install(job);
+    install
+        .args(["--no-index", "--no-deps", "--no-build-isolation"])
+        .arg(package)
+        .env("CARGO_TARGET_DIR", job.work.join("cargo-python"))
+        .env("PATH", path.unwrap_or_default());
+    job.run("pip install", &mut install)
+}
+
+/// `pip install` in a build's virtual environment.
+fn pip_install(job: &Job<'_>) -> Command {
     let mut install = Command::new(python(job.entry));
     install
         .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
-        .args(["--no-index", "--no-deps", "--no-build-isolation"])
-        .arg(package)
         .current_dir(job.files())
-        .env("CARGO_TARGET_DIR", job.work.join("cargo-python"))
-        .env("PATH", path.unwrap_or_default())
         .env_remove("PYTHONPATH");
-    job.run("pip install", &mut install)
+    install
 }
 
 /// The packages in a build's virtual environment.
 fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
-    let mut ask = Command::new(python(job.entry));
-    ask.args(["-c", PACKAGES]).current_dir(job.entry).env_remove("PYTHONPATH");
     let mut packages = Vec::new();
-    let listed = job.run_reading("listing the packages", &mut ask, &mut |line| {
+    let listed = run_script(job, "listing the packages", PACKAGES, &mut |line| {
         if packages.len() < BUILT_PACKAGES_MAX {
             packages.extend(serde_json::from_str::<Installed>(line).ok().map(Installed::package));
         }
-        true
     });
     listed.map(|()| packages).map_err(|e| e.to_string())
+}
+
+/// Runs a Python script in a build's virtual environment.
+pub(super) fn run_script(
+    job: &mut Job<'_>,
+    step: &str,
+    script: &str,
+    read: &mut dyn FnMut(&str),
+) -> Result<(), BuildError> {
+    let mut python = Command::new(python(job.entry));
+    python.args(["-c", script]).current_dir(job.entry).env_remove("PYTHONPATH");
+    job.run_reading(step, &mut python, &mut |line| {
+        read(line);
+        true
+    })
 }
 
 /// A line of the reply to [`PACKAGES`].
@@ -209,27 +200,21 @@ fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
     Ok(path.to_owned())
 }
 
-/// Creates the build's virtual environment and installs a requirements file of `files`.
-pub(super) fn environment(job: &mut Job<'_>, requirements: &str) -> Result<(), BuildError> {
+/// Creates the build's virtual environment and installs the requirements.
+pub(super) fn environment(job: &mut Job<'_>) -> Result<(), BuildError> {
     let mut make = Command::new("python3");
     make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
     job.run("python3 -m venv", make.env_remove("PYTHONPATH"))?;
-    let mut install = Command::new(python(job.entry));
-    install
-        .args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"])
-        .args(FLAGS)
-        .args(["-r", requirements])
-        .current_dir(job.files())
-        .env_remove("PYTHONPATH");
-    job.run("pip install", &mut install)
+    let mut install = pip_install(job);
+    job.run("pip install", install.args(FLAGS).args(["-r", REQUIREMENTS]))
 }
 
 /// A missing part of Python itself.
 pub(super) fn missing(probe: &Probe<'_>) -> Option<Missing> {
-    let packages = || Missing::apt(&["python3", "python3-venv"]);
-    Missing::programs(&["python3"], packages).or_else(|| {
+    let remedy = "apt-get install python3 python3-venv";
+    Missing::programs(&["python3"], remedy).or_else(|| {
         let absent = probe.denies("python3", &["-c", "import venv, ensurepip"]);
-        absent.then(|| Missing { reason: "python3 has no venv".to_owned(), remedy: packages() })
+        absent.then(|| Missing { reason: "python3 has no venv".to_owned(), remedy: remedy.to_owned() })
     })
 }
 

@@ -11,18 +11,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::job::{Job, Log};
+use super::job::Job;
 use super::limits::{INPUT_BYTES_MAX, INPUT_LIMIT};
 use super::process::Watch;
-use super::{BuildError, BuildEvent, Builder, lock_path, read_whole, sweep, write_whole};
+use super::{BuildError, BuildEvent, Builder, Built, lock_path, read_whole, write_whole};
 use netdyno_lab_manifest::{Contender, Expected, InputSpec, Params, Workload, hex};
 
 /// Incremented if the layout of an input or the arguments of its program change.
@@ -85,23 +83,10 @@ impl Builder {
         let mut hash = Sha256::new();
         hash.update(format!("{FORMAT} {} {arguments:?}", built.record.key));
         let key = hex(&hash.finalize());
-        let name = format!("{}-{}", maker.name, &key[..16]);
-        let entry = self.cache.join("inputs").join(&name);
-        let program = built.dir.join(&maker.name);
+        let entry = self.cache.join("inputs").join(format!("{}-{}", maker.name, &key[..16]));
         let record = match read_record(&entry, &key) {
             Some(record) => record,
-            None => {
-                let of = Record {
-                    key,
-                    maker: maker.id(),
-                    program: built.record.key,
-                    arguments,
-                    file_bytes: 0,
-                    expected: Expected { digest: String::new(), messages: 0, bytes: 0 },
-                    made_at: String::new(),
-                };
-                self.make_input(maker, (&entry, &name), &program, of, events)?
-            }
+            None => self.make_input(maker, &entry, &built, (key, arguments), events)?,
         };
         Ok(PreparedInput { path: entry.join("file"), expected: record.expected })
     }
@@ -110,41 +95,23 @@ impl Builder {
     fn make_input(
         &self,
         maker: &Contender,
-        (entry, name): (&Path, &str),
-        program: &Path,
-        mut record: Record,
+        entry: &Path,
+        program: &Built,
+        (key, arguments): (String, Vec<String>),
         events: &mut dyn FnMut(BuildEvent),
     ) -> Result<Record, BuildError> {
-        let [logs, work] = ["logs", "work"].map(|folder| self.cache.join(folder));
+        let work = self.cache.join("work");
         let cache_error = |e| BuildError::cache(entry, e);
         let partial = entry.join("file.partial");
-        let mut job = Job {
-            contender: maker,
-            sdk: None,
-            entry,
-            work: &work,
-            toolchain: "",
-            watch: Watch::new(&self.cancel, INPUT_LIMIT).making(&partial, INPUT_BYTES_MAX),
-            events,
-            waited: Duration::ZERO,
-            log: Log::none(logs.join(format!("{name}.log"))),
-            packages: Err(String::new()),
-        };
-        let _lock = job.lock(&lock_path(&work, name))?;
-        if let Some(record) = read_record(entry, &record.key) {
+        let watch = Watch::new(&self.cancel, INPUT_LIMIT).making(&partial, INPUT_BYTES_MAX);
+        let mut job = Job::new(maker, entry, &work, watch, events);
+        let _lock = job.lock(&lock_path(&work, &job.name()))?;
+        if let Some(record) = read_record(entry, &key) {
             return Ok(record);
         }
-        sweep(&self.cache.join("inputs"), &work, maker, (name, RECORD));
-        match fs::remove_dir_all(entry) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cache_error(e)),
-            _ => {}
-        }
-        fs::create_dir_all(entry).map_err(cache_error)?;
-        job.log.open()?;
-        let begun = Instant::now();
-        (job.events)(BuildEvent::Started);
-        let mut command = Command::new(program);
-        command.arg(&partial).args(&record.arguments).current_dir(entry);
+        let begun = job.begin(RECORD)?;
+        let mut command = Command::new(program.dir.join(&maker.name));
+        command.arg(&partial).args(&arguments).current_dir(entry);
         let mut announced = None;
         job.run_reading("the input's program", &mut command, &mut |line| {
             let expected = serde_json::from_str::<Expected>(line).ok();
@@ -155,16 +122,24 @@ impl Builder {
         let broken = |rule: &str| job.source_error(&maker.dir, format!("its program {rule}"));
         let is_digest =
             |text: &str| text.len() == DIGEST_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
-        record.expected = announced.filter(|expected| is_digest(&expected.digest)).ok_or_else(|| {
+        let expected = announced.filter(|expected| is_digest(&expected.digest)).ok_or_else(|| {
             broken("did not print a line {\"digest\": .., \"messages\": .., \"bytes\": ..}")
         })?;
         let file = File::open(&partial).map_err(|_| broken("did not write the requested file"))?;
-        record.file_bytes = file.metadata().map_err(cache_error)?.len();
-        if record.file_bytes > INPUT_BYTES_MAX {
+        let file_bytes = file.metadata().map_err(cache_error)?.len();
+        if file_bytes > INPUT_BYTES_MAX {
             return Err(broken(&format!("wrote more than {INPUT_BYTES_MAX} bytes")));
         }
         file.sync_all().and_then(|()| fs::rename(&partial, entry.join("file"))).map_err(cache_error)?;
-        record.made_at = jiff::Timestamp::now().to_string();
+        let record = Record {
+            key,
+            maker: maker.id(),
+            program: program.record.key.clone(),
+            arguments,
+            file_bytes,
+            expected,
+            made_at: jiff::Timestamp::now().to_string(),
+        };
         write_whole(entry, RECORD, &record).map_err(cache_error)?;
         (job.events)(BuildEvent::Finished { cached: false, seconds: begun.elapsed().as_secs_f64() });
         Ok(record)

@@ -8,7 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Availability, BuildError, Builder, built, job, lock_path, prepare};
+use super::{
+    Availability, BuildError, Builder, built, job, lock_path, prepare, remove_folder, unless_absent,
+};
 use netdyno_lab_manifest::Contender;
 
 /// The file that marks a complete revision.
@@ -40,14 +42,16 @@ impl Builder {
             let is_available = matches!(self.availability(contender), Availability::Available);
             match self.inputs(contender) {
                 Ok(inputs) if is_available => {
-                    current.insert(format!("{}-{}", contender.name, &inputs.key[..16]));
-                    keys.insert(inputs.key)
+                    current.insert(format!("{}-{}", contender.name, &inputs.record.key[..16]));
+                    keys.insert(inputs.record.key)
                 }
                 _ => unknown.insert(contender.id()),
             };
         }
+        // An unfinished build is removed by the contender's next one.
         let is_stale_build = |folder: &Path, name: &str| {
-            !current.contains(name) && contender_of(folder).is_some_and(|id| !unknown.contains(&id))
+            let record = built::read_any_record(folder);
+            !current.contains(name) && record.is_some_and(|record| !unknown.contains(&record.contender))
         };
         let is_stale_input = |folder: &Path, _: &str| {
             let made = |(maker, key)| !keys.contains(&key) && !unknown.contains(&maker);
@@ -97,22 +101,12 @@ impl Builder {
             "input" => prepare::RECORD,
             _ => REVISION_RECORD,
         });
-        for gone in [fs::remove_file(record), fs::remove_dir_all(&stale.folder)] {
-            match gone {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(e)),
-                _ => {}
-            }
-        }
-        let log = self.cache.join("logs").join(format!("{}.log", stale.name));
+        unless_absent(fs::remove_file(record)).map_err(error)?;
+        remove_folder(&stale.folder).map_err(error)?;
         // A log without its build is small and harmless.
-        let _ = fs::remove_file(log);
+        let _ = fs::remove_file(self.cache.join("logs").join(format!("{}.log", stale.name)));
         Ok(true)
     }
-}
-
-/// The contender of a build; none if it is unfinished, since the contender's next build removes it.
-fn contender_of(folder: &Path) -> Option<String> {
-    Some(built::read_any_record(folder)?.contender)
 }
 
 /// The size of the files below a folder, without following links.

@@ -3,53 +3,30 @@
 
 use std::path::PathBuf;
 
-use super::BuildError;
-use super::ecosystem::{Ecosystem, Missing, Probe};
-use super::job::Job;
+use super::ecosystem::{Ecosystem, Probe, none};
 use netdyno_lab_manifest::Need;
 
-pub(super) struct System;
-
-impl System {
-    /// The paths of the required programs.
-    fn programs(probe: &Probe<'_>) -> Vec<PathBuf> {
-        let program = |need: &Need| match need {
-            Need::Program { program, .. } => which::which(program).ok(),
-            Need::PkgConfig { .. } => None,
-        };
-        probe.contender.build.needs.iter().filter_map(program).collect()
-    }
-}
-
-impl Ecosystem for System {
-    /// The programs are listed in `needs`, which is checked separately.
-    fn missing(&self, _probe: &Probe<'_>) -> Option<Missing> {
-        None
-    }
-
-    fn toolchain(&self, probe: &Probe<'_>) -> Result<String, BuildError> {
-        let paths: Vec<String> = Self::programs(probe).iter().map(|p| p.display().to_string()).collect();
+pub(super) static SYSTEM: Ecosystem = Ecosystem {
+    // The programs are listed in `needs`, which is checked separately.
+    missing: |_| None,
+    toolchain: |probe| {
+        let paths: Vec<String> = programs(probe).iter().map(|p| p.display().to_string()).collect();
         Ok(format!("installed: {}", paths.join(", ")))
-    }
+    },
+    flags: &[],
+    environment: "",
+    // The distribution pins its packages; the manifest's version is checked against `ready`.
+    lock_file: ("contender.toml", None),
+    local_folders: |probe| Ok(programs(probe)),
+    unreleased: none,
+    build: |_| Ok(()),
+};
 
-    fn flags(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn environment(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// The distribution pins its packages; the manifest's version is checked against `ready`.
-    fn lock_file(&self) -> (&'static str, Option<&'static str>) {
-        ("contender.toml", None)
-    }
-
-    fn local_folders(&self, probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        Ok(Self::programs(probe))
-    }
-
-    fn build(&self, _job: &mut Job<'_>) -> Result<(), BuildError> {
-        Ok(())
-    }
+/// The paths of the required programs.
+fn programs(probe: &Probe<'_>) -> Vec<PathBuf> {
+    let program = |need: &Need| match need {
+        Need::Program { program, .. } => which::which(program).ok(),
+        Need::PkgConfig { .. } => None,
+    };
+    probe.contender.build.needs.iter().filter_map(program).collect()
 }

@@ -116,6 +116,6 @@ fn refused(path: &Path, rule: impl Into<String>) -> Refused {
     Refused { path: path.to_owned(), rule: rule.into() }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Refused {
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Refused {
     refused(path, format!("cannot be read: {error}"))
 }

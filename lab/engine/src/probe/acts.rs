@@ -14,7 +14,6 @@ const GO: &str = "Go makes system calls and allocates without the C library";
 pub(super) struct Acts {
     equal: Equal,
     page: Option<Preload>,
-    root: i32,
 }
 
 impl Acts {
@@ -32,25 +31,7 @@ impl Acts {
             Equal::Rcvbuf { .. } => Some(Preload::new(folder, env)?),
             _ => None,
         };
-        Ok(Self { equal, page, root: 0 })
-    }
-
-    /// Checks that every process of the role loads the library and has no allocator of its own.
-    fn is_allocated_by(&self, library: &Path) -> Result<u64, String> {
-        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut times = 0;
-        for pid in processes(self.root) {
-            // A process that has ended in the meantime does not matter.
-            let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else { continue };
-            if !maps.contains(&name) {
-                return Err(format!("one of its processes {STATIC}"));
-            }
-            if let Some(own) = allocator_of(&PathBuf::from(format!("/proc/{pid}/exe"))) {
-                return Err(format!("it has its own allocator, {own}"));
-            }
-            times += 1;
-        }
-        Ok(times)
+        Ok(Self { equal, page })
     }
 }
 
@@ -59,20 +40,11 @@ impl Look for Acts {
         self.equal.name().to_owned()
     }
 
-    fn attach(&mut self, root: i32) -> Result<(), String> {
-        self.root = root;
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), String> {
-        if let Equal::Allocator { library } = &self.equal {
-            self.is_allocated_by(library)?;
+    fn end(&mut self, root: i32) -> Result<(), String> {
+        match &self.equal {
+            Equal::Allocator { library } => is_allocated_by(root, library),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn found(&mut self) -> Result<Found, String> {
@@ -85,4 +57,20 @@ impl Look for Acts {
         };
         Ok(Found::Acts { times })
     }
+}
+
+/// Checks that every process of the role loads the library and has no allocator of its own.
+fn is_allocated_by(root: i32, library: &Path) -> Result<(), String> {
+    let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for pid in processes(root) {
+        // A process that has ended in the meantime does not matter.
+        let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else { continue };
+        if !maps.contains(&name) {
+            return Err(format!("one of its processes {STATIC}"));
+        }
+        if let Some(own) = allocator_of(&PathBuf::from(format!("/proc/{pid}/exe"))) {
+            return Err(format!("it has its own allocator, {own}"));
+        }
+    }
+    Ok(())
 }

@@ -8,7 +8,6 @@ use netdyno_lab_store::probe::{Found, KernelCounts};
 
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    root: i32,
     begin: KernelCounts,
     end: KernelCounts,
 }
@@ -18,18 +17,13 @@ impl Look for Counters {
         "/proc/*/stat, /proc/*/task/*/status and schedstat".to_owned()
     }
 
-    fn attach(&mut self, root: i32) -> Result<(), String> {
-        self.root = root;
+    fn begin(&mut self, root: i32) -> Result<(), String> {
+        self.begin = read(root);
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<(), String> {
-        self.begin = read(self.root);
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), String> {
-        self.end = read(self.root);
+    fn end(&mut self, root: i32) -> Result<(), String> {
+        self.end = read(root);
         Ok(())
     }
 

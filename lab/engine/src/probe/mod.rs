@@ -38,12 +38,18 @@ const WINDOW_LEAST: Duration = Duration::from_millis(300);
 trait Look {
     /// The tool.
     fn source(&self) -> String;
-    /// Prepares, while the role is already running.
-    fn attach(&mut self, root: i32) -> Result<(), String>;
+    /// Prepares, while the role is already running as process `root`.
+    fn attach(&mut self, _root: i32) -> Result<(), String> {
+        Ok(())
+    }
     /// Starts observing.
-    fn begin(&mut self) -> Result<(), String>;
+    fn begin(&mut self, _root: i32) -> Result<(), String> {
+        Ok(())
+    }
     /// Stops observing.
-    fn end(&mut self) -> Result<(), String>;
+    fn end(&mut self, _root: i32) -> Result<(), String> {
+        Ok(())
+    }
     /// The result.
     fn found(&mut self) -> Result<Found, String>;
 }
@@ -73,28 +79,23 @@ impl Bench<'_> {
         arena: &Arena,
         progress: &mut dyn FnMut(Progress),
     ) -> BTreeMap<String, Probe> {
-        let names: Vec<String> = spec.roles.iter().map(|role| role.name.clone()).collect();
         spec.marks = vec![self.window(kind, spec.params)];
         let mut watcher = Watcher { roles: Vec::new() };
         for role in &mut spec.roles {
             let language = self.languages.get(&role.name).map_or("", String::as_str);
             let folder = self.scratch.folder(&format!("{}-{}", kind.as_str(), role.name));
             let look = folder.and_then(|folder| look(kind, language, &folder, &mut role.launch.env, self));
-            watcher.roles.push(Watched { name: role.name.clone(), look, begun: None, looked: None });
+            watcher.roles.push(Watched { name: role.name.clone(), look, root: 0, begun: None, looked: None });
         }
         let report = trial::run(&spec, arena, self.cancel, progress, Some(&mut watcher));
-        let outcome = &report.record.outcome;
-        let failed = match outcome {
+        let failed = match &report.record.outcome {
             Outcome::Ok => None,
             Outcome::Failed { role, reason, .. } => Some(format!("the trial failed: {role} {reason}")),
             other => Some(format!("the trial did not end: {other:?}")),
         };
         let rate = rate(&report.record, self.unit);
-        names
-            .into_iter()
-            .zip(watcher.roles)
-            .map(|(name, w)| (name, self.probe_of(kind, w, rate, &failed)))
-            .collect()
+        let roles = watcher.roles.into_iter();
+        roles.map(|role| (role.name.clone(), self.probe_of(kind, role, rate, &failed))).collect()
     }
 
     fn probe_of(
@@ -157,6 +158,8 @@ fn look(
 struct Watched {
     name: String,
     look: Result<Box<dyn Look>, String>,
+    /// Its process.
+    root: i32,
     begun: Option<Instant>,
     looked: Option<Duration>,
 }
@@ -178,14 +181,15 @@ impl Watcher {
 impl Watch for Watcher {
     fn attach(&mut self, roles: &[(String, i32)]) {
         self.each(|watched, look| {
-            let root = roles.iter().find(|(name, _)| *name == watched.name).map(|(_, pid)| *pid);
-            look.attach(root.filter(|pid| *pid > 0).ok_or("its process is unknown")?)
+            let root = roles.iter().find(|(name, pid)| *name == watched.name && *pid > 0);
+            watched.root = root.ok_or("its process is unknown")?.1;
+            look.attach(watched.root)
         });
     }
 
     fn begin(&mut self) {
         self.each(|watched, look| {
-            look.begin()?;
+            look.begin(watched.root)?;
             watched.begun = Some(Instant::now());
             Ok(())
         });
@@ -194,7 +198,7 @@ impl Watch for Watcher {
     fn end(&mut self) {
         self.each(|watched, look| {
             watched.looked = watched.begun.map(|begun| begun.elapsed());
-            look.end()
+            look.end(watched.root)
         });
     }
 }

@@ -139,11 +139,11 @@ impl Look for Recording {
         self.tell("ping\n")
     }
 
-    fn begin(&mut self) -> Result<(), String> {
+    fn begin(&mut self, _root: i32) -> Result<(), String> {
         self.tell("enable\n")
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self, _root: i32) -> Result<(), String> {
         self.tell("disable\n")
     }
 

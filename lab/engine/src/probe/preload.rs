@@ -103,7 +103,6 @@ pub(super) fn allocator_of(executable: &Path) -> Option<&'static str> {
 /// Counts the allocations of a role.
 pub(super) struct Allocator {
     preload: Preload,
-    root: i32,
     begin: Counts,
     end: Counts,
 }
@@ -119,8 +118,7 @@ impl Allocator {
             return Err("Go allocates with its own runtime, not with the C library".to_owned());
         }
         preload(env, &library(scratch)?);
-        let page = Preload::new(folder, env)?;
-        Ok(Self { preload: page, root: 0, begin: Counts::default(), end: Counts::default() })
+        Ok(Self { preload: Preload::new(folder, env)?, begin: Counts::default(), end: Counts::default() })
     }
 }
 
@@ -130,7 +128,6 @@ impl Look for Allocator {
     }
 
     fn attach(&mut self, root: i32) -> Result<(), String> {
-        self.root = root;
         if self.preload.read()?.loaded == 0 {
             return Err("it does not load the counting library: it is linked statically".to_owned());
         }
@@ -141,12 +138,12 @@ impl Look for Allocator {
         }
     }
 
-    fn begin(&mut self) -> Result<(), String> {
+    fn begin(&mut self, _root: i32) -> Result<(), String> {
         self.begin = self.preload.read()?;
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self, _root: i32) -> Result<(), String> {
         self.end = self.preload.read()?;
         Ok(())
     }

@@ -21,7 +21,6 @@ pub(super) struct Strace {
     strace: PathBuf,
     folder: PathBuf,
     why_not_perf: String,
-    root: i32,
     running: Option<Running>,
 }
 
@@ -29,7 +28,7 @@ impl Strace {
     pub(super) fn new(folder: &Path, why_not_perf: &str) -> Result<Self, String> {
         let strace = program("strace", "strace").map_err(|e| format!("{why_not_perf}; {e}"))?;
         let (folder, why_not_perf) = (folder.to_owned(), why_not_perf.to_owned());
-        Ok(Self { strace, folder, why_not_perf, root: 0, running: None })
+        Ok(Self { strace, folder, why_not_perf, running: None })
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -42,17 +41,12 @@ impl Look for Strace {
         format!("strace, which slows every call down (perf: {})", self.why_not_perf)
     }
 
-    fn attach(&mut self, root: i32) -> Result<(), String> {
-        self.root = root;
-        Ok(())
-    }
-
     /// Strace counts after it has attached, which it reports.
-    fn begin(&mut self) -> Result<(), String> {
+    fn begin(&mut self, root: i32) -> Result<(), String> {
         let errors = File::create(self.file("errors")).map_err(|e| e.to_string())?;
         let mut command = Command::new(&self.strace);
         command.args(["-c", "-w", "-f", "-o"]).arg(self.file("table"));
-        for pid in processes(self.root) {
+        for pid in processes(root) {
             command.args(["-p", &pid.to_string()]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
@@ -70,7 +64,7 @@ impl Look for Strace {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self, _root: i32) -> Result<(), String> {
         let strace = self.running.as_mut().ok_or("strace does not run")?;
         let pid = i32::try_from(strace.0.id()).map_err(|e| e.to_string())?;
         kill(Pid::from_raw(pid), Signal::SIGINT).map_err(|e| format!("ending strace: {e}"))?;

@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::stage::{Halt, Stage};
-use super::{Collected, Progress, TrialReport, TrialSpec, connect_and_verify, report, stop, warm_up};
+use super::stage::Stage;
+use super::{
+    Collected, Progress, TrialReport, TrialSpec, connect_and_verify, nanoseconds, report, stop, warm_up,
+};
 use crate::plan::{self, PlannedTurn};
 use netdyno_lab_arena::Arena;
 use netdyno_lab_protocol::Phase;
-use netdyno_lab_store::Turns;
 use netdyno_lab_store::samples::METER_DEEP;
+use netdyno_lab_store::{Outcome, Turns};
 
 /// The index of a side.
 pub type SideIndex = usize;
@@ -73,27 +75,22 @@ pub fn run(
         ..Collected::default()
     };
     let mut collected: Vec<Collected> = (0..specs.len()).map(fresh).collect();
-    let ended = conduct(specs, turns, arenas, cancel, progress, &mut collected);
+    let ended = conduct(specs, turns, arenas, cancel, progress, &mut collected).err();
     let took = begun.elapsed();
-    let (at_fault, mut halt) = match ended {
-        Ok(()) => (None, None),
-        Err((side, halt)) => (Some(side), Some(halt)),
-    };
     let sides = specs.iter().zip(collected).enumerate();
     sides
         .map(|(side, (spec, collected))| {
-            if at_fault.is_some_and(|at_fault| at_fault != side) {
-                return None;
-            }
-            let ended = halt.take().map_or(Ok(()), Err);
-            Some(report(spec, collected, ended, started_at, took))
+            let outcome = match &ended {
+                None => Outcome::Ok,
+                Some((at_fault, outcome)) if *at_fault == side => outcome.clone(),
+                Some(_) => return None,
+            };
+            Some(report(spec, collected, outcome, started_at, took))
         })
         .collect()
 }
 
-/// The side that failed, and why.
-type Ended = Result<(), (SideIndex, Halt)>;
-
+/// Returns the side that ended the session, and how.
 fn conduct(
     specs: &[TrialSpec<'_>],
     turns: &TurnPlan,
@@ -101,8 +98,8 @@ fn conduct(
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(SideIndex, Progress),
     collected: &mut [Collected],
-) -> Ended {
-    let of = |side: SideIndex| move |halt: Halt| (side, halt);
+) -> Result<(), (SideIndex, Outcome)> {
+    let of = |side: SideIndex| move |outcome| (side, outcome);
     progress(0, Progress::Launching);
     let mut stages: Vec<Stage<'_>> = Vec::with_capacity(specs.len());
     for (side, ((spec, arena), collected)) in specs.iter().zip(arenas).zip(collected).enumerate() {
@@ -140,7 +137,7 @@ fn set_up<'a>(
     cancel: &'a AtomicBool,
     collected: &'a mut Collected,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Stage<'a>, Halt> {
+) -> Result<Stage<'a>, Outcome> {
     let mut stage = Stage::launch(spec, arena, cancel, collected)?;
     stage.until_ready()?;
     connect_and_verify(spec, &mut stage, progress)?;
@@ -149,7 +146,7 @@ fn set_up<'a>(
 }
 
 /// Executes one turn of one side.
-fn take(plan: &TurnPlan, turn: PlannedTurn, stage: &mut Stage<'_>) -> Result<(), Halt> {
+fn take(plan: &TurnPlan, turn: PlannedTurn, stage: &mut Stage<'_>) -> Result<(), Outcome> {
     // The stretch has the marks after those of the turns.
     let (index, length) = turn.index.map_or((plan.count, plan.stretch), |index| (index, plan.turn));
     let (begin, end) = Turns::marks_of(index);
@@ -167,8 +164,4 @@ fn take(plan: &TurnPlan, turn: PlannedTurn, stage: &mut Stage<'_>) -> Result<(),
     stage.mark(end)?;
     stage.meter(end, false)?;
     stage.freeze(true)
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

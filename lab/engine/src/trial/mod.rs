@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::build::Prepared;
+use crate::build::{Prepared, PreparedInput};
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_arena::meter::Snapshot;
 use netdyno_lab_arena::{Arena, LaunchSpec, Usage};
@@ -27,7 +27,7 @@ use netdyno_lab_store::samples::{METER_BEGIN, METER_DEEP, METER_END};
 use netdyno_lab_store::{Outcome, Sample, SampleKind, TrialRecord, Turns};
 use netdyno_stats::Encoded;
 
-use stage::{Halt, Stage};
+use stage::Stage;
 
 /// The configuration of a trial.
 #[derive(Debug)]
@@ -112,23 +112,22 @@ pub fn run(
 ) -> TrialReport {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
     let mut collected = Collected::default();
-    let ended = conduct(spec, arena, cancel, progress, watch, &mut collected);
-    report(spec, collected, ended, started_at, begun.elapsed())
+    let outcome = conduct(spec, arena, cancel, progress, watch, &mut collected).err().unwrap_or(Outcome::Ok);
+    report(spec, collected, outcome, started_at, begun.elapsed())
+}
+
+/// A failure without stderr; of no role in particular if the name is empty.
+pub(crate) fn failed(role: &str, reason: String) -> Outcome {
+    Outcome::Failed { role: role.to_owned(), reason, stderr: String::new() }
 }
 
 fn report(
     spec: &TrialSpec<'_>,
     mut collected: Collected,
-    ended: Result<(), Halt>,
+    outcome: Outcome,
     started_at: Timestamp,
     took: Duration,
 ) -> TrialReport {
-    let outcome = match ended {
-        Ok(()) => Outcome::Ok,
-        Err(Halt::Cancelled) => Outcome::Interrupted,
-        Err(Halt::Unsupported { role, reason }) => Outcome::Skipped { role, reason },
-        Err(Halt::Failed { role, reason, stderr }) => Outcome::Failed { role, reason, stderr },
-    };
     collected.notes.sort();
     collected.notes.dedup();
     let mut record = TrialRecord {
@@ -145,7 +144,7 @@ fn report(
         histograms: collected.histograms,
     };
     if let (Outcome::Ok, Some(why)) = (&record.outcome, no_figure(spec, &record)) {
-        record.outcome = Outcome::Failed { role: String::new(), reason: why, stderr: String::new() };
+        record.outcome = failed("", why);
     }
     TrialReport { record, implementations: collected.implementations }
 }
@@ -179,22 +178,15 @@ impl Collected {
     }
 
     pub(crate) fn counters(&mut self, role: &str, counters: &Counters) {
+        let at = (role, SampleKind::Counter, counters.id, counters.at_ns);
         for (name, value) in &counters.values {
-            self.sample(
-                role,
-                SampleKind::Counter,
-                counters.id,
-                counters.at_ns,
-                name,
-                Some(*value),
-                "contender",
-            );
+            self.sample(at, name, Some(*value), "contender");
         }
     }
 
     pub(crate) fn result(&mut self, role: &str, result: TrialResult, now_ns: u64) {
         for (name, value) in &result.values {
-            self.sample(role, SampleKind::Result, 0, now_ns, name, Some(*value), "contender");
+            self.sample((role, SampleKind::Result, 0, now_ns), name, Some(*value), "contender");
         }
         for (name, data) in &result.histograms {
             self.histograms.push((role.to_owned(), name.clone(), data.clone().into()));
@@ -204,19 +196,18 @@ impl Collected {
 
     pub(crate) fn setups(&mut self, role: &str, setup_ns: &[u64], now_ns: u64) {
         for (connection, ns) in (0u64..).zip(setup_ns) {
-            self.sample(role, SampleKind::Setup, connection, now_ns, "setup_ns", Some(*ns), "contender");
+            self.sample((role, SampleKind::Setup, connection, now_ns), "setup_ns", Some(*ns), "contender");
         }
     }
 
     pub(crate) fn meter(&mut self, role: &str, id: u64, snapshot: &Snapshot) {
+        let at = (role, SampleKind::Meter, id, snapshot.at_ns);
         for (name, reading) in snapshot.readings() {
-            self.sample(role, SampleKind::Meter, id, snapshot.at_ns, name, reading.value, &reading.source);
+            self.sample(at, name, reading.value, &reading.source);
         }
-        let shared = u64::from(snapshot.net.shared_by_roles);
-        self.sample(role, SampleKind::Meter, id, snapshot.at_ns, WIRE_SHARED, Some(shared), "the arena");
+        self.sample(at, WIRE_SHARED, Some(snapshot.net.shared_by_roles.into()), "the arena");
         for (name, reading) in snapshot.net.readings() {
-            let name = format!("{WIRE_PREFIX}{name}");
-            self.sample(role, SampleKind::Meter, id, snapshot.at_ns, &name, reading.value, &reading.source);
+            self.sample(at, &format!("{WIRE_PREFIX}{name}"), reading.value, &reading.source);
         }
     }
 
@@ -228,7 +219,7 @@ impl Collected {
             ("life_context_switches", usage.context_switches),
         ];
         for (name, value) in all {
-            self.sample(role, SampleKind::Result, 0, now_ns, name, Some(value), "wait4(2)");
+            self.sample((role, SampleKind::Result, 0, now_ns), name, Some(value), "wait4(2)");
         }
     }
 
@@ -236,24 +227,13 @@ impl Collected {
     pub(crate) fn cpus(&mut self, role: &TrialRole) {
         let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let count = role.launch.cpus.as_ref().map_or(all, Vec::len) as u64;
-        self.sample(
-            &role.name,
-            SampleKind::Meter,
-            METER_BEGIN,
-            0,
-            CPUS_ALLOWED,
-            Some(count),
-            "sched_setaffinity(2)",
-        );
+        let at = (&*role.name, SampleKind::Meter, METER_BEGIN, 0);
+        self.sample(at, CPUS_ALLOWED, Some(count), "sched_setaffinity(2)");
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one column of the store each")]
     fn sample(
         &mut self,
-        role: &str,
-        kind: SampleKind,
-        mark: u64,
-        at_ns: u64,
+        (role, kind, mark, at_ns): (&str, SampleKind, u64, u64),
         name: &str,
         value: Option<u64>,
         source: &str,
@@ -270,7 +250,7 @@ fn conduct(
     progress: &mut dyn FnMut(Progress),
     watch: Option<&mut dyn Watch>,
     collected: &mut Collected,
-) -> Result<(), Halt> {
+) -> Result<(), Outcome> {
     progress(Progress::Launching);
     let mut stage = Stage::launch(spec, arena, cancel, collected)?;
     stage.until_ready()?;
@@ -288,36 +268,34 @@ fn connect_and_verify(
     spec: &TrialSpec<'_>,
     stage: &mut Stage<'_>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), Halt> {
-    let expected = verification::expected(spec).map_err(Halt::of_pair)?;
+) -> Result<(), Outcome> {
+    let expected = verification::expected(spec).map_err(|reason| failed("", reason))?;
     progress(Progress::Connecting);
     stage.until_connected()?;
-    verification::connected(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    stage.check(|collected| verification::connected(spec, collected))?;
     meter_at(Moment::Connected, spec.workload, stage)?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
-    verification::verify(spec, &expected, verified.as_ref()).map_err(|b| stage.fail(&b.role, b.reason))?;
+    stage.check(|_| verification::verify(spec, &expected, verified.as_ref()))?;
     meter_at(Moment::Verified, spec.workload, stage)
 }
 
 /// Reads the meter at a moment that a metric needs.
-fn meter_at(moment: Moment, workload: &Workload, stage: &mut Stage<'_>) -> Result<(), Halt> {
-    if !workload.metrics.iter().any(|m| m.from.moments().contains(&moment)) {
-        return Ok(());
-    }
-    stage.meter(metrics::mark_of(moment), false)
+fn meter_at(moment: Moment, workload: &Workload, stage: &mut Stage<'_>) -> Result<(), Outcome> {
+    let is_needed = workload.metrics.iter().any(|m| m.from.moments().contains(&moment));
+    if is_needed { stage.meter(metrics::mark_of(moment), false) } else { Ok(()) }
 }
 
-fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
+fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Outcome> {
     stage.start(Phase::Warmup);
     stage.sleep(seconds(spec.params, "warmup_seconds"))
 }
 
 /// Stops the roles and runs the final checks.
-fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Halt> {
+fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Outcome> {
     stage.stop()?;
-    verification::after(spec, stage.collected()).map_err(|b| stage.fail(&b.role, b.reason))
+    stage.check(|collected| verification::after(spec, collected))
 }
 
 /// The measured window. Meter readings are just outside the first and last mark; that at the start precedes the
@@ -326,7 +304,7 @@ fn measure(
     spec: &TrialSpec<'_>,
     stage: &mut Stage<'_>,
     mut watch: Option<&mut dyn Watch>,
-) -> Result<(), Halt> {
+) -> Result<(), Outcome> {
     if let Some(watch) = &mut watch {
         watch.attach(&stage.processes());
     }
@@ -366,6 +344,10 @@ pub(crate) fn seconds(params: &Params, name: &str) -> Duration {
     Duration::try_from_secs_f64(params.number(name).unwrap_or(0.0)).unwrap_or(Duration::ZERO)
 }
 
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The `setup` message of a role.
 pub fn setup(spec: &TrialSpec<'_>, role: &TrialRole) -> Setup {
     let mut params: serde_json::Map<String, serde_json::Value> =
@@ -373,6 +355,8 @@ pub fn setup(spec: &TrialSpec<'_>, role: &TrialRole) -> Setup {
     if spec.extra_setup {
         params.insert("a_parameter_of_a_later_lab".to_owned(), serde_json::json!({ "nested": [1, null] }));
     }
+    let path = |input: &PreparedInput| input.path.to_string_lossy().into_owned();
+    let inputs = spec.inputs.iter().map(|(name, input)| (name.clone(), path(input))).collect();
     Setup {
         protocol: PROTOCOL_VERSION,
         workload: spec.workload.name.clone(),
@@ -381,11 +365,7 @@ pub fn setup(spec: &TrialSpec<'_>, role: &TrialRole) -> Setup {
         local: role.local,
         peer: role.peer,
         params,
-        inputs: spec
-            .inputs
-            .iter()
-            .map(|(name, input)| (name.clone(), input.path.to_string_lossy().into_owned()))
-            .collect(),
+        inputs,
         capture: false,
     }
 }

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::{Collected, TrialSpec, setup};
+use super::{Collected, TrialSpec, failed, nanoseconds, setup};
 use netdyno_lab_arena::meter::monotonic_ns;
 use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, RoleIndex, RoleProcess};
 use netdyno_lab_protocol::{Event, Fault, Phase, Session, State, Verified};
+use netdyno_lab_store::Outcome;
 
 /// Interval of checking for cancellation; rare enough to cost nothing.
 const CANCEL_CHECK: Duration = Duration::from_millis(250);
@@ -22,28 +23,6 @@ const PROGRESS_MARK: u64 = 1 << 40;
 const MESSAGES: &str = "messages";
 /// Time limit of a killed role's exit.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-
-/// Why a trial ended early.
-#[derive(Debug)]
-pub(super) enum Halt {
-    /// The user stopped it.
-    Cancelled,
-    /// A role does not support the parameters.
-    Unsupported { role: String, reason: String },
-    /// It failed.
-    Failed { role: String, reason: String, stderr: String },
-}
-
-impl Halt {
-    /// A failure of no role in particular.
-    pub(super) fn of_pair(reason: String) -> Halt {
-        Halt::Failed { role: String::new(), reason, stderr: String::new() }
-    }
-
-    pub(super) fn of_role(role: &str, reason: String) -> Halt {
-        Halt::Failed { role: role.to_owned(), reason, stderr: String::new() }
-    }
-}
 
 /// A role: its process, its conversation and its end.
 struct Role {
@@ -64,6 +43,19 @@ struct Role {
     ended: Option<(String, String)>,
 }
 
+impl Role {
+    fn stderr(&self) -> String {
+        self.ended.as_ref().map_or(String::new(), |(_, stderr)| stderr.clone())
+    }
+
+    /// Notes the last event, which also ends the wait for a reply.
+    fn end(&mut self, reason: String, stderr: String) {
+        self.meter = None;
+        self.freezing = false;
+        self.ended = Some((reason, stderr));
+    }
+}
+
 /// The roles of a trial.
 pub(super) struct Stage<'a> {
     roles: Vec<Role>,
@@ -80,13 +72,13 @@ impl<'a> Stage<'a> {
         arena: &Arena,
         cancel: &'a AtomicBool,
         collected: &'a mut Collected,
-    ) -> Result<Stage<'a>, Halt> {
+    ) -> Result<Stage<'a>, Outcome> {
         let (sender, events) = channel();
         let mut roles = Vec::with_capacity(spec.roles.len());
         for role in &spec.roles {
             let process = arena
                 .launch(role.launch.clone(), sender.clone())
-                .map_err(|e| Halt::of_role(&role.name, e.to_string()))?;
+                .map_err(|e| failed(&role.name, e.to_string()))?;
             let verifies = spec.workload.gate.role == role.name;
             let session = Session::new(setup(spec, role), verifies, spec.limits, monotonic_ns());
             collected.cpus(role);
@@ -109,7 +101,7 @@ impl<'a> Stage<'a> {
 
     /// Sets the roles up one after the other, receivers first: a role that starts immediately must not include its
     /// peer's start in its times.
-    pub(super) fn until_ready(&mut self) -> Result<(), Halt> {
+    pub(super) fn until_ready(&mut self) -> Result<(), Outcome> {
         for i in (0..self.roles.len()).rev() {
             self.held_before = i;
             self.roles[i].session.expect_ready(monotonic_ns());
@@ -118,7 +110,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    pub(super) fn until_connected(&mut self) -> Result<(), Halt> {
+    pub(super) fn until_connected(&mut self) -> Result<(), Outcome> {
         let now = monotonic_ns();
         self.roles.iter_mut().for_each(|r| r.session.expect_connected(now));
         self.pump(None, |roles| roles.iter().all(|r| *r.session.state() != State::AwaitConnected))
@@ -138,9 +130,9 @@ impl<'a> Stage<'a> {
         role: &str,
         expected: u64,
         limit: Duration,
-    ) -> Result<Option<Verified>, Halt> {
+    ) -> Result<Option<Verified>, Outcome> {
         let is_quiet = |roles: &[Role]| roles.iter().all(|r| r.session.is_quiet());
-        let ask = u64::try_from(limit.mul_f64(ASK_AFTER).as_nanos()).unwrap_or(u64::MAX);
+        let ask = nanoseconds(limit.mul_f64(ASK_AFTER));
         self.pump(Some(monotonic_ns().saturating_add(ask)), is_quiet)?;
         if !is_quiet(&self.roles) {
             let now = monotonic_ns();
@@ -151,11 +143,11 @@ impl<'a> Stage<'a> {
     }
 
     /// Adds the message counters of all roles to the error if the role that must send `verified` was silent.
-    fn with_progress(&self, halt: Halt, gate: &str, expected: u64) -> Halt {
+    fn with_progress(&self, halt: Outcome, gate: &str, expected: u64) -> Outcome {
         let silent =
             |r: &Role| r.name == gate && matches!(r.session.state(), State::Failed(Fault::Silent { .. }));
         match halt {
-            Halt::Failed { role, mut reason, stderr } if self.roles.iter().any(silent) => {
+            Outcome::Failed { role, mut reason, stderr } if self.roles.iter().any(silent) => {
                 for r in &self.roles {
                     let Some(count) = r.progress else { continue };
                     if r.name == gate {
@@ -164,15 +156,15 @@ impl<'a> Stage<'a> {
                         reason.push_str(&format!("; the {} counts {count}", r.name));
                     }
                 }
-                Halt::Failed { role, reason, stderr }
+                Outcome::Failed { role, reason, stderr }
             }
             other => other,
         }
     }
 
     /// Lets the roles run for a while.
-    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Halt> {
-        let until = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Outcome> {
+        let until = monotonic_ns().saturating_add(nanoseconds(time));
         self.pump(Some(until), |_| false)
     }
 
@@ -182,16 +174,14 @@ impl<'a> Stage<'a> {
     }
 
     /// Requests the counters of every role and waits for them.
-    pub(super) fn mark(&mut self, id: u64) -> Result<(), Halt> {
+    pub(super) fn mark(&mut self, id: u64) -> Result<(), Outcome> {
         let now = monotonic_ns();
-        for role in &mut self.roles {
-            role.session.mark(now, id);
-        }
+        self.roles.iter_mut().for_each(|r| _ = r.session.mark(now, id));
         self.pump(None, |roles| roles.iter().all(|r| r.session.is_quiet()))
     }
 
     /// Reads every role's meter.
-    pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Halt> {
+    pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Outcome> {
         for role in &mut self.roles {
             // The last event of an ended role ends the wait.
             let _ = role.process.meter(id, deep);
@@ -202,7 +192,7 @@ impl<'a> Stage<'a> {
 
     /// Freezes the roles, senders first, so that no sender fills the socket of a frozen receiver; or thaws them,
     /// receivers first.
-    pub(super) fn freeze(&mut self, frozen: bool) -> Result<(), Halt> {
+    pub(super) fn freeze(&mut self, frozen: bool) -> Result<(), Outcome> {
         let count = self.roles.len();
         for i in (0..count).map(|i| if frozen { i } else { count - 1 - i }) {
             let role = &mut self.roles[i];
@@ -215,7 +205,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Stops the roles one after the other, in the workload's order.
-    pub(super) fn stop(&mut self) -> Result<(), Halt> {
+    pub(super) fn stop(&mut self) -> Result<(), Outcome> {
         for i in 0..self.roles.len() {
             self.roles[i].session.stop(monotonic_ns());
             self.pump(None, |roles| roles[i].session.is_over())?;
@@ -223,17 +213,19 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ends all roles because of one role's fault. The result has its stderr.
-    pub(super) fn fail(&mut self, role: &str, reason: String) -> Halt {
-        self.end_all();
-        let ended = self.roles.iter().find(|r| r.name == role).and_then(|r| r.ended.as_ref());
-        let stderr = ended.map_or(String::new(), |(_, stderr)| stderr.clone());
-        Halt::Failed { role: role.to_owned(), reason, stderr }
-    }
-
-    /// The data collected so far.
-    pub(super) fn collected(&self) -> &Collected {
-        self.collected
+    /// Checks the data collected so far. A failure ends all roles and has the stderr of the role at fault.
+    pub(super) fn check(
+        &mut self,
+        check: impl FnOnce(&Collected) -> Result<(), Outcome>,
+    ) -> Result<(), Outcome> {
+        match check(self.collected) {
+            Err(Outcome::Failed { role, reason, .. }) => {
+                self.end_all();
+                let stderr = self.roles.iter().find(|r| r.name == role).map_or(String::new(), Role::stderr);
+                Err(Outcome::Failed { role, reason, stderr })
+            }
+            checked => checked,
+        }
     }
 
     fn end_all(&mut self) {
@@ -244,7 +236,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Drives processes and conversations until `done`, until a point in time, or until an error.
-    fn pump(&mut self, until_ns: Option<u64>, done: impl Fn(&[Role]) -> bool) -> Result<(), Halt> {
+    fn pump(&mut self, until_ns: Option<u64>, done: impl Fn(&[Role]) -> bool) -> Result<(), Outcome> {
         loop {
             self.flush();
             if let Some(first) = self.roles.iter().position(|r| is_bad(r.session.state())) {
@@ -254,7 +246,7 @@ impl<'a> Stage<'a> {
                 return Ok(());
             }
             if self.cancel.load(Ordering::Relaxed) {
-                return Err(Halt::Cancelled);
+                return Err(Outcome::Interrupted);
             }
             let now = monotonic_ns();
             if until_ns.is_some_and(|until| now >= until) {
@@ -269,7 +261,7 @@ impl<'a> Stage<'a> {
                     self.roles.iter_mut().for_each(|r| r.session.handle_timeout(now));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Halt::of_pair("every agent has ended".to_owned()));
+                    return Err(failed("", "every agent has ended".to_owned()));
                 }
             }
         }
@@ -352,8 +344,6 @@ impl<'a> Stage<'a> {
             }
             AgentEvent::Flood { reason } => role.session.handle_exit(None, &reason),
             AgentEvent::Exited(exit) => {
-                role.meter = None;
-                role.freezing = false;
                 match exit.by {
                     // An end caused by the lab is not the contender's fault.
                     EndedBy::Lab => {}
@@ -367,22 +357,20 @@ impl<'a> Stage<'a> {
                 if let Some(usage) = &exit.usage {
                     self.collected.usage(&role.name, usage, now);
                 }
-                role.ended = Some((exit.reason.clone(), exit.stderr));
+                role.end(exit.reason, exit.stderr);
             }
             AgentEvent::Failed { reason } => {
-                role.meter = None;
-                role.freezing = false;
                 role.session.handle_exit(None, &reason);
-                role.ended = Some((reason, String::new()));
+                role.end(reason, String::new());
             }
         }
     }
 
     /// Ends all roles. The result names the first role at fault and the errors of the others.
-    fn halt(&mut self, first: usize) -> Halt {
+    fn halt(&mut self, first: usize) -> Outcome {
         self.drain(LAST_WORDS, |roles| roles.iter().all(|r| r.ended.is_some()));
         if let State::Unsupported(reason) = self.roles[first].session.state() {
-            return Halt::Unsupported { role: self.roles[first].name.clone(), reason: reason.clone() };
+            return Outcome::Skipped { role: self.roles[first].name.clone(), reason: reason.clone() };
         }
         // A crash explains the errors of the peer.
         let crashed =
@@ -400,13 +388,12 @@ impl<'a> Stage<'a> {
                 reason = format!("{reason}; the {} too: {also}", other.name);
             }
         }
-        let stderr = role.ended.as_ref().map_or(String::new(), |(_, stderr)| stderr.clone());
-        Halt::Failed { role: role.name.clone(), reason, stderr }
+        Outcome::Failed { role: role.name.clone(), reason, stderr: role.stderr() }
     }
 
     /// Handles events for a while, or until `done`.
     fn drain(&mut self, time: Duration, done: impl Fn(&[Role]) -> bool) {
-        let until = monotonic_ns() + u64::try_from(time.as_nanos()).unwrap_or(0);
+        let until = monotonic_ns() + nanoseconds(time);
         while !done(&self.roles) {
             let left = Duration::from_nanos(until.saturating_sub(monotonic_ns()));
             match self.events.recv_timeout(left) {

@@ -1,25 +1,20 @@
 //! The gate: checks that the roles did the work.
 
-use super::{Collected, TrialSpec};
+use super::{Collected, TrialSpec, failed};
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_manifest::Expected;
 use netdyno_lab_protocol::Verified;
-use netdyno_lab_store::SampleKind;
+use netdyno_lab_store::{Outcome, SampleKind};
 
 /// Least share of the payload that the network counters must show. The meter's window is slightly longer than that of
 /// the counters, so that a correct pair is always above 1.
 const CARRIED_LEAST: f64 = 0.98;
 
+type Checked = Result<(), Outcome>;
+
 /// A violation of the gate.
-pub(super) struct Broken {
-    pub(super) role: String,
-    pub(super) reason: String,
-}
-
-type Checked = Result<(), Broken>;
-
 fn broken(role: &str, reason: String) -> Checked {
-    Err(Broken { role: role.to_owned(), reason: format!("gate: {reason}") })
+    Err(failed(role, format!("gate: {reason}")))
 }
 
 /// Checks that every role reported the setup time of each connection, not only of the best ones.
@@ -52,14 +47,9 @@ pub(super) fn expected(spec: &TrialSpec<'_>) -> Result<Expected, String> {
 pub(super) fn verify(spec: &TrialSpec<'_>, expected: &Expected, verified: Option<&Verified>) -> Checked {
     let role = &spec.workload.gate.role;
     let Some(got) = verified else { return broken(role, "no `verified`".to_owned()) };
-    if got.messages != expected.messages {
-        return broken(
-            role,
-            format!("{} messages received in verify, expected {}", got.messages, expected.messages),
-        );
-    }
-    if got.bytes != expected.bytes {
-        return broken(role, format!("{} bytes received in verify, expected {}", got.bytes, expected.bytes));
+    let counts = [("messages", got.messages, expected.messages), ("bytes", got.bytes, expected.bytes)];
+    if let Some((what, got, expected)) = counts.into_iter().find(|(_, got, expected)| got != expected) {
+        return broken(role, format!("{got} {what} received in verify, expected {expected}"));
     }
     if got.digest != expected.digest {
         return broken(role, format!("wrong digest: {}, expected {}", got.digest, expected.digest));
@@ -102,10 +92,8 @@ fn never_above_result(settling: &[String], collected: &Collected) -> Checked {
             && marked > *end
             && !settling.contains(&sample.name)
         {
-            return broken(
-                &sample.role,
-                format!("{} was {marked} at a mark and is {end} at the end", sample.name),
-            );
+            let reason = format!("{} was {marked} at a mark and is {end} at the end", sample.name);
+            return broken(&sample.role, reason);
         }
     }
     Ok(())
