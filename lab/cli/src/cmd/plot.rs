@@ -37,7 +37,8 @@ fn png(_: &plot::Picture) -> Result<Vec<u8>, String> {
 }
 
 fn draw(args: &PlotArgs, report: &Report, workload: &Workload) -> Fallible<Picture> {
-    let selection = plot::Selection { only: args.only.clone(), contenders: args.contenders.clone() };
+    let (only, contenders) = (args.only.clone(), args.contenders.clone());
+    let plots = plot::Plots { report, workload, only, contenders };
     let metric = args.y.as_ref().unwrap_or(&report.run.primary);
     let chart = args.chart.unwrap_or(match (&args.x, &args.curve) {
         (Some(_), _) => Chart::Sweep,
