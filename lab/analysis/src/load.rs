@@ -44,14 +44,11 @@ pub fn of_cell(workload: &Workload, params: &Params, trials: &[&TrialRecord]) ->
         .filter_map(|t| Window::new(&t.samples, t.turns.as_ref()).counter_delta(&spec.role, &spec.counter))
         .collect();
     // An excess comes from a queue that existed before the window. It is not a fault.
-    let shares: Vec<f64> = done
-        .iter()
-        .map(|(n, ns)| {
-            let expected = offered * ns / 1e9;
-            let spare = (TOLERANCE * expected).max(STALL_S * offered).max(in_flight);
-            (n + spare) / expected
-        })
-        .collect();
+    let share = |(n, ns): &(f64, f64)| {
+        let expected = offered * ns / 1e9;
+        (n + (TOLERANCE * expected).max(STALL_S * offered).max(in_flight)) / expected
+    };
+    let shares: Vec<f64> = done.iter().map(share).collect();
     let is_too_short = done.iter().any(|(_, ns)| in_flight > IN_FLIGHT_MAX * offered * ns / 1e9);
     let rates: Vec<f64> = done.iter().map(|(n, ns)| n * 1e9 / ns).collect();
     let held = (!is_too_short).then_some(median(&shares)? >= 1.0);

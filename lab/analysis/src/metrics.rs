@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 pub use pool::{Curve, Pool};
 
+use crate::distinct;
 use crate::window::{Window, sample_at, series};
 use netdyno_lab_manifest::{Metric, Moment, Params, Source};
 use netdyno_lab_store::samples::{
@@ -64,12 +65,12 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
         },
         Source::SetupQuantile { role, quantile } => setup_quantile(&[trial], role, *quantile),
         Source::CpuPer { role, counter, increments, of } => {
-            let per = Per { role, counter, increments: *increments };
-            meter_per(samples, &window, "cpu_ns", of.as_deref(), &per).into()
+            let per_ns = units_per_ns(&window, role, counter, *increments);
+            per_ns.and_then(|per_ns| meter_per(samples, &window, "cpu_ns", of.as_deref(), per_ns)).into()
         }
         Source::MeterPer { field, role, counter, increments, of } => {
-            let per = Per { role, counter, increments: *increments };
-            meter_per(samples, &window, field, of.as_deref(), &per).into()
+            let per_ns = units_per_ns(&window, role, counter, *increments);
+            per_ns.and_then(|per_ns| meter_per(samples, &window, field, of.as_deref(), per_ns)).into()
         }
         Source::Meter { field, of, at } => meter(samples, field, of.as_deref(), *at),
         Source::MeterGrowth { field, of, each, least } => {
@@ -80,12 +81,11 @@ pub fn of_trial(metric: &Metric, params: &Params, trial: &TrialRecord) -> Figure
             wire_delta(samples, &window, field).map(|(n, _, source)| Figure::some(n, source)).into()
         }
         Source::WirePer { field, role, counter, increments } => {
-            let per = Per { role, counter, increments: *increments };
             let ratio = |per_ns: f64| {
                 let (n, ns, source) = wire_delta(samples, &window, field)?;
                 Ok(Figure::some(n / ns / per_ns, source))
             };
-            per.rate(&window).and_then(ratio).into()
+            units_per_ns(&window, role, counter, *increments).and_then(ratio).into()
         }
         Source::HistogramQuantile { role, histogram, quantile } => {
             pool::of_trial_quantile(trial, role, histogram, *quantile)
@@ -115,13 +115,8 @@ pub fn counter_total(samples: &[Sample], role: &str, counter: &str) -> Option<u6
 
 /// Roles with a meter sample of this name, in stored order.
 fn roles_with(samples: &[Sample], name: &str) -> Vec<String> {
-    let mut roles: Vec<String> = Vec::new();
-    for s in samples.iter().filter(|s| s.kind == SampleKind::Meter && s.name == name) {
-        if !roles.contains(&s.role) {
-            roles.push(s.role.clone());
-        }
-    }
-    roles
+    let named = samples.iter().filter(|s| s.kind == SampleKind::Meter && s.name == name);
+    distinct(named.map(|s| s.role.clone()))
 }
 
 fn unread(role: &str, counter: &str) -> Figure {
@@ -198,9 +193,8 @@ fn meter(samples: &[Sample], field: &str, of: Option<&str>, moment: Option<Momen
 /// Growth of a field of a role between the two moments, per unit.
 fn meter_growth(samples: &[Sample], field: &str, of: &str, count: u64, least: u64) -> Figure {
     if count < least {
-        return Figure::none(format!(
-            "the growth by {count} cannot be measured: at least {least} are needed"
-        ));
+        let reason = format!("the growth by {count} cannot be measured: at least {least} are needed");
+        return Figure::none(reason);
     }
     let at = |moment| meter(samples, field, Some(of), Some(moment));
     let (before, after) = (at(Moment::Connected), at(Moment::Verified));
@@ -214,21 +208,11 @@ fn meter_growth(samples: &[Sample], field: &str, of: &str, count: u64, least: u6
     }
 }
 
-/// A unit of work: a number of increments of a role's counter.
-struct Per<'a> {
-    role: &'a str,
-    counter: &'a str,
-    increments: u32,
-}
-
-impl Per<'_> {
-    /// Units per nanosecond in the window.
-    fn rate(&self, window: &Window<'_>) -> Result<f64, String> {
-        let Self { role, counter, increments } = self;
-        match window.counter_delta(role, counter) {
-            Some((n, ns)) if n > 0.0 => Ok(n / ns / f64::from(*increments)),
-            _ => Err(format!("counter {counter} of the {role} did not change")),
-        }
+/// Units of work per nanosecond in the window. A unit is a number of increments of a role's counter.
+fn units_per_ns(window: &Window<'_>, role: &str, counter: &str, increments: u32) -> Result<f64, String> {
+    match window.counter_delta(role, counter) {
+        Some((n, ns)) if n > 0.0 => Ok(n / ns / f64::from(increments)),
+        _ => Err(format!("counter {counter} of the {role} did not change")),
     }
 }
 
@@ -239,9 +223,8 @@ fn meter_per(
     window: &Window<'_>,
     field: &str,
     of: Option<&str>,
-    per: &Per<'_>,
+    per_ns: f64,
 ) -> Result<Figure, String> {
-    let per_ns = per.rate(window)?;
     let mut figure = Figure::some(0.0, String::new());
     for role in roles_with(samples, field).into_iter().filter(|r| of.is_none_or(|of| of == r)) {
         let (used, used_ns) = window.meter_delta(&role, field)?;

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::duels::{self, Duels};
-use crate::generator;
-use crate::load;
+use crate::{generator, grouped, load};
 use netdyno_lab_manifest::{Better, Metric, Params, Workload};
 use netdyno_lab_store::{CellStatus, Run, TrialRecord, VerdictKind};
 use netdyno_stats::{Direction, Judgement, Loss, PairedRatios, RegressionClaim, Rules, Unit, judge};
@@ -32,14 +31,7 @@ pub fn rules(run: &Run) -> Rules {
 
 /// Indices of the cells by parameter setting.
 pub fn groups(run: &Run) -> Vec<(Params, Vec<usize>)> {
-    let mut groups: Vec<(Params, Vec<usize>)> = Vec::new();
-    for (index, cell) in run.cells.iter().enumerate() {
-        match groups.iter_mut().find(|(params, _)| *params == cell.params) {
-            Some((_, members)) => members.push(index),
-            None => groups.push((cell.params.clone(), vec![index])),
-        }
-    }
-    groups
+    grouped(run.cells.iter().enumerate().map(|(index, cell)| (cell.params.clone(), index)))
 }
 
 /// Judges the metrics of a run.

@@ -37,22 +37,15 @@ impl<'a> Window<'a> {
     pub fn counter_delta(&self, role: &str, counter: &str) -> Option<(f64, f64)> {
         let series = series(self.samples, SampleKind::Counter, role, counter);
         let whole = || Some((series.iter().map(|s| s.mark).min()?, series.iter().map(|s| s.mark).max()?));
-        let pairs = match &self.counters {
-            Some(pairs) => pairs.clone(),
-            None => vec![whole()?],
-        };
-        sum(&series, &pairs).ok()
+        let pairs = self.counters.clone().or_else(|| Some(vec![whole()?]))?;
+        sum(&series, &pairs, counter).ok()
     }
 
     /// Increase of a field of the meter, and its duration in ns by the meter's clock, or the reason why it was not
     /// measured.
     pub fn meter_delta(&self, role: &str, field: &str) -> Result<(f64, f64), String> {
         let series = series(self.samples, SampleKind::Meter, role, field);
-        sum(&series, &self.meter).map_err(|gap| match gap {
-            Gap::Missing => format!("the meter did not read {field} of the {role}"),
-            Gap::Backwards => format!("{field} of the {role} decreased"),
-            Gap::NotMeasured(reason) => reason,
-        })
+        sum(&series, &self.meter, &format!("{field} of the {role}"))
     }
 }
 
@@ -66,29 +59,23 @@ pub(crate) fn sample_at<'a>(series: &[&'a Sample], mark: u64) -> Option<&'a Samp
     series.iter().find(|s| s.mark == mark).copied()
 }
 
-/// Reason why a sum over parts does not exist.
-enum Gap {
-    Missing,
-    Backwards,
-    NotMeasured(String),
-}
-
-fn sum(series: &[&Sample], pairs: &[(u64, u64)]) -> Result<(f64, f64), Gap> {
+/// Sum over the parts between these pairs of marks, or the reason why it does not exist.
+fn sum(series: &[&Sample], pairs: &[(u64, u64)], what: &str) -> Result<(f64, f64), String> {
+    let unread = || format!("the meter did not read {what}");
     let (mut count, mut ns) = (0u64, 0u64);
     for (begin, end) in pairs {
-        let marks = sample_at(series, *begin).zip(sample_at(series, *end));
-        let (a, b) = marks.ok_or(Gap::Missing)?;
+        let (a, b) = sample_at(series, *begin).zip(sample_at(series, *end)).ok_or_else(unread)?;
         match (a.value, b.value) {
             (Some(x), Some(y)) if y >= x && b.at_ns > a.at_ns => {
                 count += y - x;
                 ns += b.at_ns - a.at_ns;
             }
-            (Some(_), Some(_)) => return Err(Gap::Backwards),
-            (None, _) => return Err(Gap::NotMeasured(a.source.clone())),
-            (_, None) => return Err(Gap::NotMeasured(b.source.clone())),
+            (Some(_), Some(_)) => return Err(format!("{what} decreased")),
+            (None, _) => return Err(a.source.clone()),
+            (_, None) => return Err(b.source.clone()),
         }
     }
-    if ns == 0 { Err(Gap::Missing) } else { Ok((count as f64, ns as f64)) }
+    if ns == 0 { Err(unread()) } else { Ok((count as f64, ns as f64)) }
 }
 
 #[cfg(test)]

@@ -20,18 +20,19 @@ const INDENT: &str = "     ";
 
 /// Width of stdout: COLUMNS, else the terminal's width, else [`LOG_COLUMNS`].
 pub fn columns() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
-    let columns = columns.filter(|n| *n > 0).or_else(terminal);
+    let columns = requested_columns().or_else(terminal);
     columns.unwrap_or(LOG_COLUMNS).clamp(LEAST_COLUMNS, MOST_COLUMNS)
 }
 
 /// Width of stderr if it is a terminal. Lines of a log are not wrapped, so that they can be searched for.
 pub fn error_columns() -> Option<usize> {
-    let columns: Option<usize> = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let terminal = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| width.0.into());
-    let width = terminal.map(|terminal| columns.filter(|n| *n > 0).unwrap_or(terminal));
-    width.map(|width| width.clamp(LEAST_COLUMNS, MOST_COLUMNS))
+    Some(requested_columns().unwrap_or(terminal?).clamp(LEAST_COLUMNS, MOST_COLUMNS))
+}
+
+fn requested_columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|n| *n > 0)
 }
 
 /// Wraps text to `width` between words only, and keeps newlines. `first` and `rest` are the indentations.

@@ -66,11 +66,7 @@ pub fn write(
     folder: &Path,
     runs: usize,
 ) -> Result<Written, SiteError> {
-    let error = |path: &Path| {
-        let path = path.to_owned();
-        move |source| SiteError::File { path, source }
-    };
-    fs::create_dir_all(folder).map_err(error(folder))?;
+    fs::create_dir_all(folder).map_err(failed(folder))?;
     let before = FileList::read(folder)?;
     let mut after = FileList::default();
     let mut written = Written::default();
@@ -83,10 +79,10 @@ pub fn write(
             Ok(current) if recorded == Some(&self::hash(&current)) || hash == self::hash(&current) => {}
             Ok(_) => return Err(SiteError::NotOurs(path)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(error(&path)(e)),
+            Err(e) => return Err(failed(&path)(e)),
         }
         if recorded != Some(&hash) || !path.exists() {
-            replace(&path, text.as_bytes()).map_err(error(&path))?;
+            replace(&path, text.as_bytes()).map_err(failed(&path))?;
             written.changed += 1;
         }
         written.pages += 1;
@@ -109,9 +105,8 @@ pub fn write(
         .chain([Address::Index]);
     for address in fixed.chain((1..).map(Address::Runs)) {
         match make(&pages, &address) {
-            Ok(true) => {}
             Ok(false) if matches!(address, Address::Runs(_)) => break,
-            Ok(false) => {}
+            Ok(_) => {}
             Err(error) => {
                 result = Err(error);
                 break;
@@ -138,11 +133,17 @@ fn remove_stale(folder: &Path, before: &FileList, after: &FileList) -> Result<us
         let path = folder.join(name);
         let is_page = Address::parse(name).is_some_and(|address| address.path() == *name);
         if is_page && fs::read(&path).is_ok_and(|current| self::hash(&current) == *hash) {
-            fs::remove_file(&path).map_err(|source| SiteError::File { path, source })?;
+            fs::remove_file(&path).map_err(failed(&path))?;
             removed += 1;
         }
     }
     Ok(removed)
+}
+
+/// Adds the path to an error of the system.
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> SiteError {
+    let path = path.to_owned();
+    |source| SiteError::File { path, source }
 }
 
 impl FileList {
@@ -153,14 +154,14 @@ impl FileList {
             Ok(m) if m.len() > LIST_BYTES_MAX => return Err(SiteError::NotAList(path)),
             _ => {}
         }
-        let text = fs::read(&path).map_err(|source| SiteError::File { path: path.clone(), source })?;
+        let text = fs::read(&path).map_err(failed(&path))?;
         serde_json::from_slice(&text).map_err(|_| SiteError::NotAList(path))
     }
 
     fn write(&self, folder: &Path) -> Result<(), SiteError> {
         let path = folder.join(LIST);
         let text = serde_json::to_vec_pretty(self).expect("a map of strings is serialisable");
-        replace(&path, &text).map_err(|source| SiteError::File { path, source })
+        replace(&path, &text).map_err(failed(&path))
     }
 }
 

@@ -166,15 +166,12 @@ impl Published {
 
     fn check(&self, at: &str, problems: &mut Problems<'_>) {
         let has_value = [self.a, self.b, self.ratio].iter().any(Option::is_some);
-        if has_value && self.kind.is_none() {
-            problems.push(
-                format!("{at}.kind"),
-                "must state the kind of the values: \"quoted\", \"calculated\" or \"estimated\"",
-            );
-        }
-        if self.kind.is_some() && !has_value {
-            problems.push(format!("{at}.kind"), "is only valid with a value: `a`, `b` or `ratio`");
-        }
+        let rule = match (has_value, self.kind) {
+            (true, None) => "must state the kind of the values: \"quoted\", \"calculated\" or \"estimated\"",
+            (false, Some(_)) => "is only valid with a value: `a`, `b` or `ratio`",
+            _ => return,
+        };
+        problems.push(format!("{at}.kind"), rule);
     }
 }
 
@@ -197,45 +194,35 @@ impl Article {
     }
 
     fn check(&self, problems: &mut Problems<'_>) {
+        let letters = "letters, digits and '-', starting with a letter";
         if !is_id(&self.id) {
-            problems.push(
-                "id",
-                format!(
-                    "\"{}\" is not a valid id: use letters, digits and '-', starting with a letter",
-                    self.id
-                ),
-            );
+            problems.push("id", format!("\"{}\" is not a valid id: use {letters}", self.id));
         }
         problems.not_empty("title", &self.title);
         problems.not_empty("about", &self.about);
-        if self.methods.len() > METHODS_MAX {
-            problems
-                .push("methods", format!("{} methods exceed the limit of {METHODS_MAX}", self.methods.len()));
+        let count = self.methods.len();
+        if count > METHODS_MAX {
+            problems.push("methods", format!("{count} methods exceed the limit of {METHODS_MAX}"));
         }
         for (name, method) in &self.methods {
             problems.name(&format!("methods.{name}"), name);
             if !(1.0..=BUDGET_SECONDS_MAX).contains(&method.seconds) {
-                problems.push(
-                    format!("methods.{name}.seconds"),
-                    format!("must be from 1 to {BUDGET_SECONDS_MAX}"),
-                );
+                let rule = format!("must be from 1 to {BUDGET_SECONDS_MAX}");
+                problems.push(format!("methods.{name}.seconds"), rule);
             }
             for variable in method.env.keys().filter(|v| !v.starts_with(ENVIRONMENT)) {
                 let rule = format!("\"{variable}\" is not a permitted variable: {ENVIRONMENT}*");
                 problems.push(format!("methods.{name}.env"), rule);
             }
         }
-        if self.claims.is_empty() || self.claims.len() > CLAIMS_MAX {
-            problems
-                .push("claims", format!("1 to {CLAIMS_MAX} claims are allowed, not {}", self.claims.len()));
+        let count = self.claims.len();
+        if !(1..=CLAIMS_MAX).contains(&count) {
+            problems.push("claims", format!("1 to {CLAIMS_MAX} claims are allowed, not {count}"));
         }
         for (i, claim) in self.claims.iter().enumerate() {
             let at = format!("claims[{i}]");
             if !is_id(&claim.id) || self.claims[..i].iter().any(|c| c.id == claim.id) {
-                let rule = format!(
-                    "\"{}\" is not a unique id of letters, digits and '-', starting with a letter",
-                    claim.id
-                );
+                let rule = format!("\"{}\" is not a unique id of {letters}", claim.id);
                 problems.push(format!("{at}.id"), rule);
             }
             problems.not_empty(&format!("{at}.statement"), &claim.statement);
@@ -258,24 +245,17 @@ impl ArticleClaim {
             problems.push(format!("{at}.claim"), rule);
         }
         if self.fair.is_none() {
-            problems
-                .push(format!("{at}.fair"), "must name the fair method, or give the reason in `untested`");
+            let rule = "must name the fair method, or give the reason in `untested`";
+            problems.push(format!("{at}.fair"), rule);
         }
         if self.experiments.len() > EXPERIMENTS_MAX {
-            problems.push(
-                format!("{at}.experiments"),
-                format!("at most {EXPERIMENTS_MAX} experiments are allowed"),
-            );
+            let rule = format!("at most {EXPERIMENTS_MAX} experiments are allowed");
+            problems.push(format!("{at}.experiments"), rule);
         }
-        let known = |field: String, test: &Test, problems: &mut Problems<'_>| {
-            if test.untested.is_none() {
-                problems.known(&field, "method", &test.method, methods.keys());
-            }
-        };
         for (name, test) in [("article", &self.article), ("fair", &self.fair)] {
-            let Some(test) = test else { continue };
-            known(format!("{at}.{name}.method"), test, problems);
-            self.check_sides(&format!("{at}.{name}"), test, problems);
+            if let Some(test) = test {
+                self.check_test(&format!("{at}.{name}"), test, methods, problems);
+            }
         }
         for (i, experiment) in self.experiments.iter().enumerate() {
             let at = format!("{at}.experiments[{i}]");
@@ -283,25 +263,31 @@ impl ArticleClaim {
             if experiment.with.is_some() && experiment.without.is_some() {
                 problems.push(format!("{at}.without"), "an experiment either adds or removes a condition");
             }
-            known(format!("{at}.method"), &experiment.test(), problems);
-            self.check_sides(&at, &experiment.test(), problems);
+            self.check_test(&at, &experiment.test(), methods, problems);
             if let Err(rule) = self.region(experiment.expect.as_ref()) {
                 problems.push(format!("{at}.expect"), rule);
             }
         }
     }
 
-    fn check_sides(&self, at: &str, test: &Test, problems: &mut Problems<'_>) {
+    fn check_test(
+        &self,
+        at: &str,
+        test: &Test,
+        methods: &IndexMap<String, Method>,
+        problems: &mut Problems<'_>,
+    ) {
         if test.untested.is_some() {
             return;
         }
+        problems.known(&format!("{at}.method"), "method", &test.method, methods.keys());
         for (name, side, may_be_number) in [("a", self.a_of(test), false), ("b", self.b_of(test), true)] {
             let kinds = [side.contender.is_some(), !side.roles.is_empty(), side.figure.is_some()];
             let is_number = side.figure.is_some();
             if kinds.iter().filter(|k| **k).count() != 1 || is_number && !may_be_number {
                 let number = if may_be_number { ", or be a `figure`" } else { "" };
-                problems
-                    .push(format!("{at}.{name}"), format!("must name either a contender or roles{number}"));
+                let rule = format!("must name either a contender or roles{number}");
+                problems.push(format!("{at}.{name}"), rule);
             }
             if side.figure.is_some_and(|f| !(f.is_finite() && f > 0.0)) {
                 problems.push(format!("{at}.{name}.figure"), "must be more than 0");

@@ -12,7 +12,7 @@ use super::summary::Summary;
 use super::tested::Tested;
 use crate::report;
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::{Relation, Run, Side, StoreError};
+use netdyno_lab_store::{Relation, Run, StoreError};
 
 /// Version of the schema of [`Replication`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -175,11 +175,8 @@ impl Evidence<'_> {
         let named = |(e, judged): (&super::Experiment, &JudgedExperiment)| {
             e.with.clone().or(e.without.clone()).filter(|_| judged.tested.finding == Finding::Shown)
         };
-        let mut conditions: Vec<String> =
-            claim.experiments.iter().zip(&experiments).filter_map(named).collect();
-        if verdict != ClaimVerdict::OnlyAsPublished {
-            conditions.clear();
-        }
+        let explained = claim.experiments.iter().filter(|_| verdict == ClaimVerdict::OnlyAsPublished);
+        let conditions: Vec<String> = explained.zip(&experiments).filter_map(named).collect();
         JudgedClaim {
             id: format!("{article}.{}", claim.id),
             statement: claim.statement.clone(),
@@ -197,7 +194,9 @@ impl Evidence<'_> {
 
     fn tested(&self, claim: &ArticleClaim, test: &Test, relation: &Relation) -> Tested {
         let (a, b, metric) = (claim.a_of(test), claim.b_of(test), claim.metric_of(test));
-        let missing = |why: String| Tested::missing(&test.method, metric.to_owned(), sides(a, b), why);
+        let missing = |why: String| {
+            Tested::missing(&test.method, metric.to_owned(), format!("{} : {}", a.label(), b.label()), why)
+        };
         if let Some(why) = &test.untested {
             return missing(why.clone());
         }
@@ -206,15 +205,10 @@ impl Evidence<'_> {
             Some(Err(why)) => return missing(why.clone()),
             None => return missing(format!("no run of the method {}", test.method)),
         };
-        match measured(run, &self.workloads[test.method.as_str()], metric, a, b) {
-            Err(why) => missing(why),
-            Ok((measured, logs)) => {
-                missing(String::new()).with(relation, measured, &logs, run.header.settings.alpha)
-            }
-        }
+        let workload = &self.workloads[test.method.as_str()];
+        let tested = |(measured, logs): (_, Vec<f64>)| {
+            missing(String::new()).with(relation, measured, &logs, run.header.settings.alpha)
+        };
+        measured(run, workload, metric, a, b).map_or_else(missing, tested)
     }
-}
-
-fn sides(a: &Side, b: &Side) -> String {
-    format!("{} : {}", a.label(), b.label())
 }

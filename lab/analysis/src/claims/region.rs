@@ -19,7 +19,7 @@ pub struct Region {
 }
 
 /// Result of a test of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -30,6 +30,7 @@ pub enum Finding {
     /// The claim is true in a part of the interval; more measurements could decide.
     Open,
     /// There is no interval.
+    #[default]
     Missing,
 }
 

@@ -30,18 +30,13 @@ impl Continuation {
             Standing::Closed => (u32::MAX, questions[i].0),
         };
         let (needed, rank) = super::question::next(questions).into_iter().map(needed).min()?;
-        if rounds < FIRST_ROUNDS {
-            let rounds = FIRST_ROUNDS - rounds;
-            return Some(Continuation {
-                is_first: true,
-                rank,
-                rounds,
-                seconds: seconds_a_round * f64::from(rounds),
-            });
-        }
-        // An estimate is limited to the number of rounds that it is based on.
-        let rounds = (f64::from(needed) * SPARE).ceil().min(f64::from(rounds)) as u32;
-        Some(Continuation { is_first: false, rank, rounds, seconds: seconds_a_round * f64::from(needed) })
+        let is_first = rounds < FIRST_ROUNDS;
+        let (rounds, estimate) = match is_first {
+            true => (FIRST_ROUNDS - rounds, FIRST_ROUNDS - rounds),
+            // An estimate is limited to the number of rounds that it is based on.
+            false => ((f64::from(needed) * SPARE).ceil().min(f64::from(rounds)) as u32, needed),
+        };
+        Some(Continuation { is_first, rank, rounds, seconds: seconds_a_round * f64::from(estimate) })
     }
 
     /// First intervals precede others; otherwise the shortest time, doubled for each rank.

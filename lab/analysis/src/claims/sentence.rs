@@ -13,40 +13,34 @@ pub(super) fn sentence(
 ) -> String {
     let by_own = |finding| own.finding == finding;
     let equal = fair.measured.as_ref().and_then(|m| region?.equal(m.low, m.high));
-    let not = equal.map_or_else(
-        || "does not hold".to_owned(),
-        |factor| format!("does not hold: equal within {:.0} %", (factor - 1.0) * 100.0),
-    );
+    let equal = equal.map(|factor| format!(": equal within {:.0} %", (factor - 1.0) * 100.0));
+    let not = format!("does not hold{}", equal.unwrap_or_default());
+    let as_published = "holds only under the article's conditions";
     let claim = match verdict {
         ClaimVerdict::Holds if by_own(Finding::Refuted) => {
             "holds, but the article's own method refutes it here".to_owned()
         }
         ClaimVerdict::Holds => "holds".to_owned(),
         ClaimVerdict::OnlyAsPublished if conditions.is_empty() => {
-            "holds only under the article's conditions (the responsible condition was not found)".to_owned()
+            format!("{as_published} (the responsible condition was not found)")
         }
-        ClaimVerdict::OnlyAsPublished => {
-            format!("holds only under the article's conditions: {}", conditions.join("; "))
-        }
-        ClaimVerdict::DoesNotHold if by_own(Finding::Open) => {
-            format!("{not}; undecided by the article's own method")
-        }
-        ClaimVerdict::DoesNotHold if by_own(Finding::Refuted) => {
-            format!("{not}; the article's own method also refutes it")
-        }
-        ClaimVerdict::DoesNotHold => not,
+        ClaimVerdict::OnlyAsPublished => format!("{as_published}: {}", conditions.join("; ")),
+        ClaimVerdict::DoesNotHold => match own.finding {
+            Finding::Open => format!("{not}; undecided by the article's own method"),
+            Finding::Refuted => format!("{not}; the article's own method also refutes it"),
+            Finding::Shown | Finding::Missing => not,
+        },
         ClaimVerdict::Undecided if by_own(Finding::Shown) => {
-            format!(
-                "undecided: confirmed by the article's own method, undecided by the fair method; {}",
-                remedy(fair)
-            )
+            let methods = "confirmed by the article's own method, undecided by the fair method";
+            format!("undecided: {methods}; {}", remedy(fair))
         }
         ClaimVerdict::Undecided => format!("undecided: {}", remedy(fair)),
         ClaimVerdict::NotTested => {
             let own = match own.finding {
-                Finding::Shown => "; confirmed by the article's own method",
-                Finding::Refuted => "; refuted by the article's own method",
-                Finding::Open | Finding::Missing => "",
+                Finding::Shown | Finding::Refuted => {
+                    format!("; {} by the article's own method", own.finding.word())
+                }
+                Finding::Open | Finding::Missing => String::new(),
             };
             format!("not tested: {}{own}", fair.why)
         }

@@ -52,12 +52,8 @@ impl Summary {
 
     /// One sentence for each method.
     pub fn sentences(&self) -> String {
-        let of = |name: &str, method: MethodSummary| {
-            format!(
-                "{name}: direction {}; published ratio {}.",
-                method.direction.words(),
-                method.size.words()
-            )
+        let of = |name: &str, MethodSummary { direction, size }: MethodSummary| {
+            format!("{name}: direction {}; published ratio {}.", direction.words(), size.words())
         };
         [of("Fair method", self.fair), of("Article's method", self.article)].join(" ")
     }
@@ -78,13 +74,10 @@ impl Tally {
 
     fn words(self) -> String {
         let Self { confirmed, refuted, undecided } = self;
-        match confirmed + refuted + undecided {
-            0 => "not tested".to_owned(),
-            all => {
-                format!(
-                    "confirmed for {confirmed} of {all} claims, refuted for {refuted}, undecided for {undecided}"
-                )
-            }
+        let all = confirmed + refuted + undecided;
+        if all == 0 {
+            return "not tested".to_owned();
         }
+        format!("confirmed for {confirmed} of {all} claims, refuted for {refuted}, undecided for {undecided}")
     }
 }

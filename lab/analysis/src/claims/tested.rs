@@ -8,7 +8,7 @@ use super::size::Size;
 use netdyno_lab_store::Relation;
 
 /// Result of one method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tested {
     /// The method; empty: none.
@@ -36,18 +36,7 @@ pub struct Tested {
 
 impl Tested {
     pub(super) fn missing(method: &str, metric: String, sides: String, why: String) -> Self {
-        Self {
-            method: method.to_owned(),
-            metric,
-            sides,
-            finding: Finding::Missing,
-            direction: Finding::Missing,
-            size: Finding::Missing,
-            size_distance: None,
-            measured: None,
-            why,
-            needs: None,
-        }
+        Self { method: method.to_owned(), metric, sides, why, ..Self::default() }
     }
 
     /// Adds a measured ratio and its results.

@@ -5,10 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, SCHEMA_VERSION, Tolerance, primary_first,
-    primary_limit, unchecked, worst,
-};
+use super::{Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, Tolerance, primary_first};
 use crate::report;
 use crate::report::{Cell, Report, differing};
 use netdyno_lab_manifest::{Better, Metric, Workload};
@@ -106,20 +103,16 @@ pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparis
             "regressions are not reported across hosts: compare revisions on one host (--rev)".to_owned(),
         );
     }
-    Ok(Comparison {
-        schema_version: SCHEMA_VERSION,
+    let comparison = Comparison {
         workload: to.header.workload.clone(),
         headline: reports.1.run.headline.clone(),
         from: ComparisonSide::new(&reports.0, &from.header.id, String::new()),
         to: ComparisonSide::new(&reports.1, &to.header.id, String::new()),
-        limit: primary_limit(tolerances),
-        claim: (!tolerances.is_empty()).then(|| worst(&claimed)),
-        is_missing: !tolerances.is_empty() && (claimed.is_empty() || claimed.iter().any(|c| c.is_missing)),
-        claims: claimed.into_iter().map(|c| c.sentence).collect(),
         notes,
-        unchecked: unchecked(&rows, &workloads.1.metrics, tolerances),
         rows,
-    })
+        ..Comparison::default()
+    };
+    Ok(comparison.with_claims(claimed, &workloads.1.metrics, tolerances))
 }
 
 /// A metric of two cells, and whether the contender or ceiling that links the runs has the same build; `None` without content.
@@ -258,16 +251,14 @@ fn same_build(label: &str, from: &Report, to: &Report) -> bool {
 
 fn verdict((ratio, low, high): Ratio, better: Better, margin: f64) -> VerdictKind {
     let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
-    match () {
-        () if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin => VerdictKind::NoDifference,
-        () if low > 1.0 || high < 1.0 => {
-            if (ratio > 1.0) == (better == Better::Higher) {
-                VerdictKind::Better
-            } else {
-                VerdictKind::Worse
-            }
-        }
-        () => VerdictKind::Undecided,
+    if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
+        VerdictKind::NoDifference
+    } else if !(low > 1.0 || high < 1.0) {
+        VerdictKind::Undecided
+    } else if (ratio > 1.0) == (better == Better::Higher) {
+        VerdictKind::Better
+    } else {
+        VerdictKind::Worse
     }
 }
 
@@ -280,20 +271,19 @@ fn are_alike(a: &Host, b: &Host) -> bool {
 /// Remarks on differences between the runs.
 fn notes(from: &Report, to: &Report) -> Vec<String> {
     let mut notes = Vec::new();
-    if !are_alike(&from.host, &to.host) {
-        notes.push(format!(
+    notes.push(match are_alike(&from.host, &to.host) {
+        true => {
+            "the machines appear identical, but the runs were made at different times: values drift, ratios much less"
+                .to_owned()
+        }
+        false => format!(
             "the machines differ: {} in {}, {} in {}; this alone may change ratios",
             from.host.headline(),
             from.run.id,
             to.host.headline(),
             to.run.id
-        ));
-    } else {
-        notes.push(
-            "the machines appear identical, but the runs were made at different times: values drift, ratios much less"
-                .to_owned(),
-        );
-    }
+        ),
+    });
     if from.run.lab_version != to.run.lab_version {
         notes.push(format!("measured by netdyno {} and {}", from.run.lab_version, to.run.lab_version));
     }

@@ -26,7 +26,7 @@ use netdyno_stats::{Direction, Loss, RegressionClaim};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Comparison of two states.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Version of this schema.
@@ -57,8 +57,24 @@ pub struct Comparison {
     pub is_missing: bool,
 }
 
+impl Comparison {
+    /// Adds the claims of the tolerances, and the changes that none of them covers.
+    fn with_claims(self, claimed: Vec<Claimed>, metrics: &[Metric], tolerances: &[Tolerance]) -> Comparison {
+        let is_tested = !tolerances.is_empty();
+        Comparison {
+            schema_version: SCHEMA_VERSION,
+            limit: primary_limit(tolerances),
+            claim: is_tested.then(|| worst(&claimed)),
+            is_missing: is_tested && (claimed.is_empty() || claimed.iter().any(|c| c.is_missing)),
+            claims: claimed.into_iter().map(|c| c.sentence).collect(),
+            unchecked: unchecked(&self.rows, metrics, tolerances),
+            ..self
+        }
+    }
+}
+
 /// One of the two states.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Side"))]
 pub struct ComparisonSide {
@@ -87,7 +103,7 @@ impl ComparisonSide {
 }
 
 /// One metric of one contender.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Row"))]
 pub struct ComparisonRow {
@@ -129,7 +145,6 @@ impl ComparisonRow {
         ComparisonRow {
             contender: after.label.clone(),
             params: after.params.clone(),
-            of: String::new(),
             metric: metric.name.clone(),
             label: metric.label.clone(),
             unit: metric.unit.clone(),
@@ -137,11 +152,7 @@ impl ComparisonRow {
             headline: metric.primary || metric.headline,
             from: before.and_then(|cell| cell.value(&metric.name)),
             to: after.value(&metric.name),
-            ratio: None,
-            low: None,
-            high: None,
-            by: String::new(),
-            verdict: None,
+            ..ComparisonRow::default()
         }
     }
 
@@ -339,10 +350,9 @@ fn unchecked(rows: &[ComparisonRow], metrics: &[Metric], tolerances: &[Tolerance
         {
             return None;
         }
-        let text =
-            |v: Option<f64>| v.map_or("not measured".to_owned(), |v| crate::report::value(v, &row.unit));
+        let [from, to] = [row.from, row.to].map(|v| crate::report::format::value_or_not(v, &row.unit));
         let of = if row.of.is_empty() { String::new() } else { format!(" ({})", row.of) };
-        Some(format!("{}{of} {} -> {}", row.label, text(row.from), text(row.to)))
+        Some(format!("{}{of} {from} -> {to}", row.label))
     };
     rows.iter().filter_map(line).collect()
 }

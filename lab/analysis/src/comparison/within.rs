@@ -2,7 +2,7 @@
 
 use super::{
     Claimed, Comparison, ComparisonRow, ComparisonSide, SCHEMA_VERSION, Tolerance, primary_first,
-    primary_limit, unchecked, worst,
+    primary_limit,
 };
 use crate::report::{Cell, Report, differing};
 use netdyno_lab_manifest::{Contender, Metric};
@@ -22,8 +22,7 @@ pub fn claims(
     let is_tested = |cell: &&Cell| !cell.ceiling && cell.label != baseline;
     let claims_of = |tolerance: &Tolerance| {
         let metric = metrics.iter().find(|m| tolerance.applies_to(m));
-        let cells =
-            report.cells.iter().enumerate().filter(move |(_, cell)| metric.is_some() && is_tested(cell));
+        let cells = report.cells.iter().enumerate().filter(|(_, cell)| is_tested(cell));
         let claim = move |(index, to): (usize, &Cell)| {
             let (metric, is_pair) = (metric?, |c: &&Cell| c.label == baseline && c.params == to.params);
             let from = report.cells.iter().find(is_pair)?;
@@ -67,20 +66,16 @@ pub fn within(
     let claimed = claims(report, metrics, Some(from), tolerances);
     let without = report.cells.iter().filter(|c| !c.reason.is_empty());
     let without = without.map(|c| format!("{}: {}", c.label, c.reason));
-    Comparison {
-        schema_version: SCHEMA_VERSION,
+    let comparison = Comparison {
         workload: report.run.workload.clone(),
         headline: report.run.headline.clone(),
         from: side(from),
         to: side(to),
-        limit: primary_limit(tolerances),
-        claim: (!tolerances.is_empty()).then(|| worst(&claimed)),
-        is_missing: !tolerances.is_empty() && (claimed.is_empty() || claimed.iter().any(|c| c.is_missing)),
-        claims: claimed.into_iter().map(|c| c.sentence).collect(),
         notes: without.chain(report.warnings.iter().cloned()).collect(),
-        unchecked: unchecked(&rows, metrics, tolerances),
         rows,
-    }
+        ..Comparison::default()
+    };
+    comparison.with_claims(claimed, metrics, tolerances)
 }
 
 /// Two revisions of a contender without a run.
@@ -92,10 +87,8 @@ fn without_run(
 ) -> Comparison {
     let [from, to] = sides.map(|(contender, label)| ComparisonSide {
         label: label.to_owned(),
-        run: String::new(),
         state: contender.revision.clone().unwrap_or_default(),
-        started_at: String::new(),
-        host: String::new(),
+        ..ComparisonSide::default()
     });
     Comparison {
         schema_version: SCHEMA_VERSION,
@@ -103,13 +96,9 @@ fn without_run(
         headline: text.clone(),
         from,
         to,
-        rows: Vec::new(),
-        limit: None,
         claim,
         claims: vec![text],
-        notes: Vec::new(),
-        unchecked: Vec::new(),
-        is_missing: false,
+        ..Comparison::default()
     }
 }
 

@@ -51,13 +51,8 @@ impl WorkUnit {
 
     fn meter(&self, field: &str, of: &str) -> Metric {
         let WorkUnit { role, counter, increments, .. } = self.clone();
-        metric(Source::MeterPer {
-            field: field.to_owned(),
-            role,
-            counter,
-            increments,
-            of: Some(of.to_owned()),
-        })
+        let (field, of) = (field.to_owned(), Some(of.to_owned()));
+        metric(Source::MeterPer { field, role, counter, increments, of })
     }
 
     fn wire(&self, field: &str) -> Metric {
@@ -199,12 +194,8 @@ impl<'a> Pair<'a> {
                 rows.push(FigureRow { role, name, unit, a, b, source: source.to_owned() });
             };
             let ticks = "the kernel's clock ticks, as shares of the CPU time";
-            add(
-                "time",
-                "ns",
-                each(&|t| Some(t.whole)),
-                &format!("counter {} of the {}", unit.counter, unit.role),
-            );
+            let source = format!("counter {} of the {}", unit.counter, unit.role);
+            add("time", "ns", each(&|t| Some(t.whole)), &source);
             add("on CPU", "ns", each(&|t| Some(t.cpu)), &self.source(&unit.meter("cpu_ns", role)));
             add("user", "ns", each(&|t| t.user), ticks);
             add("system", "ns", each(&|t| Some(t.cpu - t.user?)), ticks);

@@ -4,6 +4,8 @@
 //! the whole. If they work concurrently, the CPU time and the waiting time of the busier role do. At an offered load, the
 //! schedule determines the time, and CPU time is broken down.
 
+use std::collections::BTreeSet;
+
 use super::figures::{Pair, Probes, Time, WorkUnit};
 use super::model::{CallDifference, Cause, FunctionDifference};
 use super::profile::{Place, Places};
@@ -37,14 +39,13 @@ impl Basis {
     pub fn new(pair: &Pair<'_>, unit: &WorkUnit) -> Basis {
         let workload = pair.workload;
         let compared = || workload.compared().cloned().collect::<Vec<_>>();
-        match workload.primary().map(|metric| &metric.from) {
-            Some(Source::CpuPer { of, .. }) => {
-                return Basis::Cpu(of.clone().map_or_else(compared, |of| vec![of]));
-            }
-            Some(Source::MeterPer { of, field, .. }) if field.starts_with("cpu_") => {
-                return Basis::Cpu(of.clone().map_or_else(compared, |of| vec![of]));
-            }
-            _ => {}
+        let of = match workload.primary().map(|metric| &metric.from) {
+            Some(Source::CpuPer { of, .. }) => Some(of),
+            Some(Source::MeterPer { of, field, .. }) if field.starts_with("cpu_") => Some(of),
+            _ => None,
+        };
+        if let Some(of) = of {
+            return Basis::Cpu(of.clone().map_or_else(compared, |of| vec![of]));
         }
         let params = &pair.run.cells[pair.cells[0]].params;
         if workload.offered.as_ref().and_then(|o| params.number(&o.param)).is_some_and(|rate| rate > 0.0) {
@@ -70,10 +71,8 @@ impl Basis {
                 format!("the roles work concurrently: the time of the {role}, which is the busier one")
             }
             Basis::Cpu(roles) => {
-                format!(
-                    "CPU time of the {}: the primary metric is CPU time, or the load is offered",
-                    roles.join(" and the ")
-                )
+                let roles = roles.join(" and the ");
+                format!("CPU time of the {roles}: the primary metric is CPU time, or the load is offered")
             }
         }
     }
@@ -143,10 +142,7 @@ fn on_cpu(role: &str, times: [Time; 2], probes: &Probes) -> Vec<Cause> {
         name: name.to_owned(),
         a_ns,
         b_ns,
-        error_ns: None,
-        share: None,
-        calls: Vec::new(),
-        functions: Vec::new(),
+        ..Cause::default()
     };
     let [Some(a), Some(b)] = places else {
         return match times.map(|t| t.user) {
@@ -159,11 +155,9 @@ fn on_cpu(role: &str, times: [Time; 2], probes: &Probes) -> Vec<Cause> {
         };
     };
     let both = [&a, &b];
-    let mut names: Vec<&Place> = a.places.keys().chain(b.places.keys()).collect();
-    names.sort();
-    names.dedup();
-    let of_place = |place: &&Place| {
-        let counts = both.map(|p| p.places.get(*place).copied().unwrap_or(0));
+    let names: BTreeSet<&Place> = a.places.keys().chain(b.places.keys()).collect();
+    let of_place = |place: &Place| {
+        let counts = both.map(|p| p.places.get(place).copied().unwrap_or(0));
         let (ns, error) = scaled(counts, both, times);
         let mut cause = cause(place.name(), ns);
         cause.error_ns = Some(error);
@@ -174,7 +168,7 @@ fn on_cpu(role: &str, times: [Time; 2], probes: &Probes) -> Vec<Cause> {
         }
         cause
     };
-    names.iter().map(of_place).collect()
+    names.into_iter().map(of_place).collect()
 }
 
 /// Converts samples of both sides to ns, with the standard error of the difference. Counts of samples are binomial.
@@ -192,18 +186,20 @@ fn scaled(counts: [u64; 2], of: [&Places; 2], times: [Time; 2]) -> ([f64; 2], f6
 }
 
 fn functions(both: [&Places; 2], times: [Time; 2]) -> Vec<FunctionDifference> {
-    let mut names: Vec<&String> = both.iter().flat_map(|p| p.functions.keys()).collect();
-    names.sort();
-    names.dedup();
-    let mut all = Vec::new();
-    for name in names {
+    let names: BTreeSet<&String> = both.iter().flat_map(|p| p.functions.keys()).collect();
+    let difference = |name: &String| {
         let counts = both.map(|p| p.functions.get(name).copied().unwrap_or(0));
         let ([a_ns, b_ns], error) = scaled(counts, both, times);
-        if (b_ns - a_ns).abs() > 2.0 * error {
-            all.push(FunctionDifference { name: name.clone(), a_ns, b_ns });
-        }
-    }
-    all.sort_by(|x, y| (y.b_ns - y.a_ns).abs().total_cmp(&(x.b_ns - x.a_ns).abs()));
+        let is_significant = (b_ns - a_ns).abs() > 2.0 * error;
+        is_significant.then(|| FunctionDifference { name: name.clone(), a_ns, b_ns })
+    };
+    greatest(names.into_iter().filter_map(difference), |f| f.b_ns - f.a_ns)
+}
+
+/// The entries with the greatest differences, in order.
+fn greatest<T>(all: impl Iterator<Item = T>, difference: impl Fn(&T) -> f64) -> Vec<T> {
+    let mut all: Vec<T> = all.collect();
+    all.sort_by(|x, y| difference(y).abs().total_cmp(&difference(x).abs()));
     all.truncate(NAMED);
     all
 }
@@ -219,30 +215,24 @@ fn call(role: &str, name: &str, probes: &Probes) -> Option<CallDifference> {
     Some(CallDifference { name: name.to_owned(), a, b, a_inside_ns, b_inside_ns })
 }
 
+/// The system calls that were counted on both sides.
+fn calls(role: &str, probes: &Probes) -> impl Iterator<Item = CallDifference> {
+    probes.call_names(role).into_iter().filter_map(move |name| call(role, &name, probes))
+}
+
 /// The calls with the greatest difference in number.
 fn differing(role: &str, probes: &Probes) -> Vec<CallDifference> {
-    let mut all: Vec<CallDifference> =
-        probes.call_names(role).iter().filter_map(|name| call(role, name, probes)).collect();
-    all.retain(|c| (c.b - c.a).abs() >= CALLS_LEAST);
-    all.sort_by(|x, y| (y.b - y.a).abs().total_cmp(&(x.b - x.a).abs()));
-    all.truncate(NAMED);
-    all
+    greatest(calls(role, probes).filter(|c| (c.b - c.a).abs() >= CALLS_LEAST), |c| c.b - c.a)
 }
 
 /// Time without a CPU, with the calls that account for the difference.
 fn waiting(role: Option<&String>, [a_ns, b_ns]: [f64; 2], probes: &Probes) -> Cause {
     let difference = b_ns - a_ns;
-    let mut calls: Vec<CallDifference> = Vec::new();
-    if let Some(role) = role {
-        calls = probes.call_names(role).iter().filter_map(|name| call(role, name, probes)).collect();
-        calls.retain(|c| {
-            let inside = c.b_inside_ns - c.a_inside_ns;
-            inside.signum() == difference.signum() && inside.abs() >= INSIDE_LEAST * difference.abs()
-        });
-        let inside = |c: &CallDifference| (c.b_inside_ns - c.a_inside_ns).abs();
-        calls.sort_by(|x, y| inside(y).total_cmp(&inside(x)));
-        calls.truncate(NAMED);
-    }
-    let (role, name) = (role.cloned(), WAITING.to_owned());
-    Cause { role, name, a_ns, b_ns, error_ns: None, share: None, calls, functions: Vec::new() }
+    let inside = |c: &CallDifference| c.b_inside_ns - c.a_inside_ns;
+    let is_part = |c: &CallDifference| {
+        inside(c).signum() == difference.signum() && inside(c).abs() >= INSIDE_LEAST * difference.abs()
+    };
+    let all = role.into_iter().flat_map(|role| calls(role, probes));
+    let calls = greatest(all.filter(is_part), inside);
+    Cause { role: role.cloned(), name: WAITING.to_owned(), a_ns, b_ns, calls, ..Cause::default() }
 }

@@ -1,6 +1,6 @@
 //! Summary of an explanation in sentences.
 
-use super::figures::SYSTEM_CALLS;
+use super::figures::{FigureRow, SYSTEM_CALLS};
 use super::model::{CallDifference, Cause, Explanation};
 use super::rank::WAITING;
 use crate::report::value;
@@ -26,13 +26,8 @@ pub(super) fn sentences(e: &Explanation) -> Vec<String> {
         Some(ns) => {
             let more = if ns >= 0.0 { "more" } else { "less" };
             let doubt = if is_sure(e) { "" } else { " (not significant in this run)" };
-            all.push(format!(
-                "{} takes {} {more} per {} than {}{doubt}.",
-                e.b,
-                value(ns.abs(), "ns"),
-                e.unit,
-                e.a
-            ));
+            let time = value(ns.abs(), "ns");
+            all.push(format!("{} takes {time} {more} per {} than {}{doubt}.", e.b, e.unit, e.a));
             let parts: Vec<String> = named(e, ns).map(|cause| part(e, cause)).collect();
             match parts.is_empty() {
                 true => all.push("No single part exceeds the sampling error.".to_owned()),
@@ -109,19 +104,15 @@ fn counts(e: &Explanation) -> Option<String> {
         let factor = (a.max(b) / a.min(b).max(f64::MIN_POSITIVE)).min(1e9);
         ((b - a).abs() >= few && factor >= ALIKE).then_some(factor)
     };
-    let mut rows: Vec<(f64, String)> = e
-        .rows
-        .iter()
-        // System calls are compared individually.
-        .filter(|row| row.unit != "ns" && row.name != SYSTEM_CALLS)
-        .filter_map(|row| {
-            let (a, b) = (row.a?, row.b?);
-            let whose = row.role.as_ref().map_or(String::new(), |role| format!(" of the {role}"));
-            let text =
-                format!("{}{whose} {} to {}", row.name.trim(), value(a, &row.unit), value(b, &row.unit));
-            Some((differs(&row.unit, a, b)?, text))
-        })
-        .collect();
+    // System calls are compared individually.
+    let counts = e.rows.iter().filter(|row| row.unit != "ns" && row.name != SYSTEM_CALLS);
+    let text = |row: &FigureRow| {
+        let (name, a, b) = (row.name.trim(), row.a?, row.b?);
+        let whose = row.role.as_ref().map_or(String::new(), |role| format!(" of the {role}"));
+        let [from, to] = [a, b].map(|count| value(count, &row.unit));
+        Some((differs(&row.unit, a, b)?, format!("{name}{whose} {from} to {to}")))
+    };
+    let mut rows: Vec<(f64, String)> = counts.filter_map(text).collect();
     rows.sort_by(|x, y| y.0.total_cmp(&x.0));
     let texts: Vec<String> = rows.into_iter().take(COUNTS_NAMED).map(|(_, text)| text).collect();
     (!texts.is_empty()).then(|| format!("Counts that differ, per {}: {}.", e.unit, texts.join("; ")))

@@ -12,8 +12,7 @@ use crate::load::{self, Load};
 use crate::metrics::{self, Pool};
 use crate::verdicts::{self, Judge};
 use netdyno_lab_manifest::{Better, Metric, ParamSpec, ParamValue, Params, Placement, Source, Workload};
-use netdyno_lab_store::Verdict;
-use netdyno_lab_store::{CellStatus, Outcome, Run, StoreError, TrialRecord};
+use netdyno_lab_store::{BuildRecord, CellStatus, Outcome, Run, StoreError, TrialRecord, Verdict};
 
 /// Builds the report of a run. Its stored manifest is unreadable if the store is damaged, or was written by a later
 /// netdyno.
@@ -128,12 +127,11 @@ pub fn differing(
     all: &[&BTreeMap<String, serde_json::Value>],
     params: &BTreeMap<String, serde_json::Value>,
 ) -> String {
-    params
-        .iter()
-        .filter(|(name, value)| all.iter().any(|other| other.get(*name) != Some(value)))
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let differs = |(name, value): &(&String, &serde_json::Value)| {
+        all.iter().any(|other| other.get(*name) != Some(*value))
+    };
+    let texts = params.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
+    texts.collect::<Vec<_>>().join(" ")
 }
 
 /// The parameters of a cell in which the cells of a report differ.
@@ -187,15 +185,11 @@ fn cell(run: &Run, workload: &Workload, duels: &Duels<'_>, index: usize) -> (Cel
 /// Warnings about local builds, which do not represent the release of their version.
 fn local_builds(run: &Run) -> BTreeSet<String> {
     let builds = run.cells.iter().flat_map(|cell| &cell.builds);
-    builds
-        .filter_map(|(name, build)| {
-            Some(format!(
-                "{name} is a local build, not the release {}: {}",
-                build.version,
-                build.local.as_ref()?
-            ))
-        })
-        .collect()
+    let warning = |(name, build): (&String, &BuildRecord)| {
+        let local = build.local.as_ref()?;
+        Some(format!("{name} is a local build, not the release {}: {local}", build.version))
+    };
+    builds.filter_map(warning).collect()
 }
 
 /// Warning if the primary metric is a quantile that lies between two groups of values.
@@ -289,22 +283,18 @@ fn bottleneck(workload: &Workload, trials: &[&TrialRecord], load: Option<&Load>,
     let busy = limit.unwrap_or_else(|| busiest(workload, trials, pacing, shared));
     match load {
         None => busy,
-        Some(load) if load.held == Some(true) => {
-            let share = load.achieved / load.offered;
+        Some(Load { held: Some(true), offered, achieved }) => {
+            let share = achieved / offered;
             // Held within the tolerance for stalls and requests in flight: print the exact share.
-            let to = if (share - 1.0).abs() > load::TOLERANCE {
-                format!(" to {:.1} %", 100.0 * share)
-            } else {
-                String::new()
-            };
+            let is_exact = (share - 1.0).abs() <= load::TOLERANCE;
+            let to = if is_exact { String::new() } else { format!(" to {:.1} %", 100.0 * share) };
             format!("rate held{to}, {busy}")
         }
         Some(Load { held: None, .. }) => format!("window too short to verify the rate, {busy}"),
-        Some(load) => format!(
-            "rate not sustained: {:.2} % of {}, {busy}",
-            100.0 * load.achieved / load.offered,
-            format::value(load.offered, "1/s")
-        ),
+        Some(Load { held: Some(false), offered, achieved }) => {
+            let rate = format::value(*offered, "1/s");
+            format!("rate not sustained: {:.2} % of {rate}, {busy}", 100.0 * achieved / offered)
+        }
     }
 }
 

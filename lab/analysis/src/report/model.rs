@@ -164,9 +164,7 @@ impl Cell {
 
     /// Value of a metric with its unit, or "not measured"; empty if the workload has no such metric.
     pub fn value_text(&self, metric: &str) -> String {
-        let text = |m: &MetricValue| {
-            m.value.map_or_else(|| "not measured".to_owned(), |v| super::format::value(v, &m.unit))
-        };
+        let text = |m: &MetricValue| super::format::value_or_not(m.value, &m.unit);
         self.metrics.get(metric).map_or(String::new(), text)
     }
 }

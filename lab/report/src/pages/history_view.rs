@@ -11,19 +11,22 @@ use netdyno_lab_analysis::report::format::{ratio, ratio_range};
 /// Conditions with pictures, latest first. Others are only listed.
 const CONDITIONS_DRAWN_MAX: usize = 12;
 
-/// Builds the page of a history. `link` returns the address of a run's page, if it has one.
-pub(super) fn history(history: &History, link: impl Fn(&str) -> Option<String>) -> Value {
+/// Returns the address of a run's page, if it has one.
+type Link<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// Builds the page of a history.
+pub(super) fn history(history: &History, link: &Link<'_>) -> Value {
     let (drawn, others) = history.conditions.split_at(history.conditions.len().min(CONDITIONS_DRAWN_MAX));
     context! {
         workload => history.workload.as_str(),
-        sections => drawn.iter().map(|c| section(c, &link)).collect::<Vec<_>>(),
+        sections => drawn.iter().map(|c| section(c, link)).collect::<Vec<_>>(),
         others => Serde(others.iter().map(|c| &c.title).collect::<Vec<_>>()),
         unreadable => Serde(&history.unreadable),
     }
 }
 
 /// Runs under the same conditions.
-fn section(conditions: &Conditions, link: &impl Fn(&str) -> Option<String>) -> Value {
+fn section(conditions: &Conditions, link: &Link<'_>) -> Value {
     let all = conditions.all.iter().filter(|(_, value)| !value.is_empty()).collect::<Vec<_>>();
     let runs = conditions.runs.iter().map(|id| (id, link(id))).collect::<Vec<_>>();
     let metric = |course: &MetricHistory| {
@@ -42,26 +45,20 @@ fn section(conditions: &Conditions, link: &impl Fn(&str) -> Option<String>) -> V
 }
 
 /// The series of a contender.
-fn line(
-    conditions: &Conditions,
-    course: &MetricHistory,
-    line: &Line,
-    link: &impl Fn(&str) -> Option<String>,
-) -> Value {
+fn line(conditions: &Conditions, course: &MetricHistory, line: &Line, link: &Link<'_>) -> Value {
     let versus = conditions.baseline.as_deref().map(|b| format!("{} relative to {b}", course.metric.label));
     let candidates =
         [(versus.unwrap_or_default(), &line.versus), ("share of the ceiling".to_owned(), &line.of_ceiling)];
     let present = candidates.into_iter().filter(|(_, series)| !series.points.is_empty());
-    let series = present.map(|(name, s)| series(conditions, &line.label, &name, s, link));
+    let series = present.map(|(name, s)| series(conditions, &line.label, (&name, s), link));
     context! { label => line.label.as_str(), series => series.collect::<Vec<_>>() }
 }
 
 fn series(
     conditions: &Conditions,
     label: &str,
-    name: &str,
-    series: &RatioSeries,
-    link: &impl Fn(&str) -> Option<String>,
+    (name, series): (&str, &RatioSeries),
+    link: &Link<'_>,
 ) -> Value {
     let run = |point: usize| series.points[point].at;
     let levels = series.levels();

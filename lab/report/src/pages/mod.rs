@@ -122,9 +122,8 @@ impl Pages<'_> {
     }
 
     fn runs(&self, part: usize) -> Result<Option<String>, PageError> {
-        let listing =
-            Listing { workload: None, skip: RUNS_A_PAGE.saturating_mul(part - 1), most: RUNS_A_PAGE + 1 };
-        let mut runs = self.store.list(listing)?;
+        let skip = RUNS_A_PAGE.saturating_mul(part - 1);
+        let mut runs = self.store.list(Listing { workload: None, skip, most: RUNS_A_PAGE + 1 })?;
         if runs.is_empty() && part > 1 {
             return Ok(None);
         }
@@ -172,7 +171,7 @@ impl Pages<'_> {
 
     fn history(&self, workload: &str) -> Result<Option<String>, PageError> {
         let Some(history) = history::load(self.store, workload)? else { return Ok(None) };
-        let page = history_view::history(&history, |id| self.link(id, "../"));
+        let page = history_view::history(&history, &|id| self.link(id, "../"));
         render("history.html", &format!("History of {workload}"), "../", page).map(Some)
     }
 

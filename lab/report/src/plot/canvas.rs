@@ -20,15 +20,15 @@ pub(super) const BOLD_LETTER: f64 = 8.6;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     /// Width, in px.
-    pub width: f64,
+    width: f64,
     /// Height, in px.
-    pub height: f64,
+    height: f64,
     /// Title, also used as accessible label.
     pub title: String,
     /// Text below the title.
-    pub subtitle: String,
+    subtitle: String,
     /// Legend, cells without results, and the machine.
-    pub footer: Vec<String>,
+    footer: Vec<String>,
     body: String,
 }
 
@@ -91,18 +91,13 @@ impl Canvas {
     }
 
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
-        self.put(format_args!(
-            "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
-            px(x),
-            px(y),
-            escaped(text)
-        ));
+        let (x, y, text) = (px(x), px(y), escaped(text));
+        self.put(format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"));
     }
 
     /// Text rotated to rise to the right.
     pub(super) fn slanted(&mut self, class: &str, x: f64, y: f64, text: &str) {
-        let (x, y) = (px(x), px(y));
-        let text = escaped(text);
+        let (x, y, text) = (px(x), px(y), escaped(text));
         self.put(format_args!(
             "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" transform=\"rotate(-40 {x} {y})\">{text}</text>"
         ));

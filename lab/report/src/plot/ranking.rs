@@ -173,11 +173,10 @@ fn row(
         (Some(_), Some(v)) => (v.ratio.filter(|r| *r > 0.0), bounds(v.low, v.high), detail(v)),
         (Some(_), None) => (None, None, String::new()),
     };
-    let full = table::name(cell);
-    let more = full.strip_prefix(cell.label.as_str()).unwrap_or_default().trim().to_owned();
+    let name = table::name(cell);
     RankingRow {
         label: cell.label.clone(),
-        more,
+        more: name.strip_prefix(cell.label.as_str()).unwrap_or_default().trim().to_owned(),
         value: format::value(value, &figure.unit),
         detail,
         word,

@@ -46,12 +46,7 @@ impl Scale {
         let steps: [(&[f64], usize); 6] =
             [(&[1.0, 2.0, 5.0], 1), (&[1.0, 3.0], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 4), (&[1.0], 8)];
         let even = (self.high / self.low < 3.0).then(|| even(self.low, self.high));
-        let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
-        let values = |(steps, every): (&[f64], usize)| -> Vec<f64> {
-            let decades = decades.clone().step_by(every);
-            let all = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
-            all.filter(|v| self.contains(*v)).collect()
-        };
+        let values = |(steps, every)| round_values(self.low, self.high, steps, every);
         let fits = |t: &Vec<f64>| t.windows(2).all(|w| self.at(w[1]) - self.at(w[0]) >= TICK_STEP);
         even.into_iter().chain(steps.map(values)).find(fits).unwrap_or_default()
     }
@@ -70,7 +65,12 @@ pub(super) fn even(low: f64, high: f64) -> Vec<f64> {
 pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
     const MANY_DECADES: f64 = 4.0;
     let steps: &[f64] = if (high / low).log10() > MANY_DECADES { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    round_values(low, high, steps, 1)
+}
+
+/// The multiples `steps` of every `every`th power of ten, within a range.
+fn round_values(low: f64, high: f64, steps: &[f64], every: usize) -> Vec<f64> {
+    let decades = (low.log10().floor() as i32..=high.log10().ceil() as i32).step_by(every);
     let values = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
     values.filter(|v| (low..=high).contains(v)).collect()
 }

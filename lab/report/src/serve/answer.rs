@@ -67,29 +67,21 @@ impl Responder {
             }
         }
         if !self.may_read(request.headers()) {
-            return unauthorized(
-                "Enter the token that the server printed at startup, or that its token file contains.",
-            );
+            let text = "Enter the token that the server printed at startup, or that its token file contains.";
+            return unauthorized(text);
         }
         if path == "live.js" {
-            return plain(
-                StatusCode::OK,
-                "text/javascript; charset=utf-8",
-                pages::LIVE_SCRIPT.as_bytes().to_vec(),
-            );
+            let script = pages::LIVE_SCRIPT.as_bytes().to_vec();
+            return plain(StatusCode::OK, "text/javascript; charset=utf-8", script);
         }
         if let Some(run) = path.strip_prefix("runs/").and_then(|rest| rest.strip_suffix("/events")) {
             return self.follow(run, state);
         }
-        match Address::parse(&path) {
-            Some(address) => {
-                state.is_rendering.store(true, Ordering::Relaxed);
-                let answer = self.page(address).await;
-                state.is_rendering.store(false, Ordering::Relaxed);
-                answer
-            }
-            None => not_found(),
-        }
+        let Some(address) = Address::parse(&path) else { return not_found() };
+        state.is_rendering.store(true, Ordering::Relaxed);
+        let answer = self.page(address).await;
+        state.is_rendering.store(false, Ordering::Relaxed);
+        answer
     }
 
     fn has_accepted_host(&self, headers: &HeaderMap) -> bool {
@@ -127,22 +119,19 @@ impl Responder {
         let (store, studies) = (self.settings.store.clone(), self.settings.studies.clone());
         let name = address.path();
         let result = tokio::task::spawn_blocking(move || page(&store, studies.as_ref(), &address)).await;
+        let failed = |text: &str| {
+            notice(StatusCode::INTERNAL_SERVER_ERROR, "This page could not be rendered", text, false)
+        };
         match result {
             Ok(Ok(Some(text))) => plain(StatusCode::OK, "text/html; charset=utf-8", text.into_bytes()),
             Ok(Ok(None)) => not_found(),
             Ok(Err(error)) => {
                 tracing::warn!(page = name, %error, "a page could not be rendered");
-                notice(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "This page could not be rendered",
-                    &error.to_string(),
-                    false,
-                )
+                failed(&error.to_string())
             }
             Err(error) => {
                 tracing::error!(page = name, %error, "rendering a page panicked");
-                let text = "This is a bug in netdyno. Please report it with the output of the server.";
-                notice(StatusCode::INTERNAL_SERVER_ERROR, "This page could not be rendered", text, false)
+                failed("This is a bug in netdyno. Please report it with the output of the server.")
             }
         }
     }

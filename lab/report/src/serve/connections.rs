@@ -121,16 +121,15 @@ async fn serve(
         Err(_) if state.is_follower() => timeout(limits::FOLLOW_TIME, connection).await,
         ended => ended,
     };
-    match &ended {
-        Err(_) if !state.is_follower() => {
-            refusals.report(client.ip(), "the response was not read in time");
-        }
-        Ok(Err(error)) if error.is_timeout() => {
-            refusals.report(client.ip(), "no complete request in time");
-        }
-        Ok(Err(error)) if error.is_parse() => refusals.report(client.ip(), "invalid or too long request"),
+    let fault = match &ended {
+        Err(_) if !state.is_follower() => Some("the response was not read in time"),
+        Ok(Err(error)) if error.is_timeout() => Some("no complete request in time"),
+        Ok(Err(error)) if error.is_parse() => Some("invalid or too long request"),
         // Disconnects are not remarkable.
-        _ => {}
+        _ => None,
+    };
+    if let Some(reason) = fault {
+        refusals.report(client.ip(), reason);
     }
     tracing::debug!(?ended, "a connection ended");
 }

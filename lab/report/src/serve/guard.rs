@@ -6,7 +6,6 @@
 //! a hash of it. Tokens are compared by their hashes in constant time and are never logged. HTTP is not
 //! encrypted: use `ssh -L` over untrusted networks.
 
-use std::fmt::Write;
 use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
@@ -88,13 +87,10 @@ impl Token {
 
 /// Whether a `Host` header is accepted: an address, `localhost`, or one of `names`.
 pub(super) fn is_accepted_host(host: &str, names: &[String]) -> bool {
-    let name = if let Some(rest) = host.strip_prefix('[') {
-        match rest.split_once(']') {
-            Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
-            _ => return false,
-        }
-    } else {
-        host.rsplit_once(':').map_or(host, |(name, _)| name)
+    let name = match host.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(Some((address, port))) if port.is_empty() || port.starts_with(':') => address,
+        Some(_) => return false,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
     name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
@@ -102,11 +98,7 @@ pub(super) fn is_accepted_host(host: &str, names: &[String]) -> bool {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
