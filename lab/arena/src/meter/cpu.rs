@@ -41,7 +41,6 @@ impl CpuSource {
     }
 }
 
-/// A line of `cpu.stat`, in ns.
 fn of_cpu_stat(text: &str, key: &str) -> Reading {
     let source = format!("cgroup v2 cpu.stat {key}");
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse::<u64>().ok());
@@ -106,8 +105,7 @@ mod tests {
         fs::write(dir.join("cpuacct.usage"), "700\n").unwrap();
         fs::write(dir.join("cpuacct.usage_user"), "500\n").unwrap();
         let tree = Tree { supervisor: 0, cgroup_procs: None };
-        let reading =
-            |source: CpuSource| source.read(&tree).map(|reading| (reading.value, reading.source));
+        let reading = |source: CpuSource| source.read(&tree).map(|reading| (reading.value, reading.source));
         let v2 = reading(CpuSource::CgroupV2(dir.join("cpu.stat")));
         assert_eq!(v2[0], (Some(30_000), "cgroup v2 cpu.stat usage_usec".to_owned()));
         assert_eq!(v2[1], (Some(20_000), "cgroup v2 cpu.stat user_usec".to_owned()));
