@@ -20,7 +20,6 @@ const NAME_PREFIX: &str = "netdyno-";
 /// The file that controls v1's freezer and shows its state.
 pub(super) const V1_STATE: &str = "freezer.state";
 
-/// The name of a role's cgroup.
 pub(crate) fn name(lab_pid: u32, number: u64) -> String {
     format!("{NAME_PREFIX}{lab_pid}-{number}")
 }
@@ -35,9 +34,7 @@ pub(crate) struct Cgroup {
     /// There if the memory limit is in force.
     pub(crate) memory: Option<PathBuf>,
     pids: Option<PathBuf>,
-    /// The memory limit in words.
     pub(crate) memory_limit: String,
-    /// Notes on the result.
     pub(crate) notes: Vec<String>,
 }
 

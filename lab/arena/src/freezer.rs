@@ -40,7 +40,6 @@ impl Freezer {
         }
     }
 
-    /// The name in reports.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::V2(_) => "cgroup v2 freezer",
@@ -49,7 +48,6 @@ impl Freezer {
         }
     }
 
-    /// Freezes or thaws, and waits for completion.
     pub(crate) fn set(&self, frozen: bool, tree: &Tree) -> io::Result<()> {
         match self {
             Self::V2(dir) => {

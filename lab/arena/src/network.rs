@@ -48,7 +48,6 @@ struct Holder {
     stdin: Option<ChildStdin>,
 }
 
-/// The number of the next cgroup.
 static NEXT_ROLE: AtomicU64 = AtomicU64::new(0);
 
 impl Arena {
@@ -206,28 +205,21 @@ fn wait_readable(fd: &impl AsFd, deadline: Instant) -> io::Result<()> {
 }
 
 fn check(link: &Link) -> Result<(), ArenaError> {
-    let invalid = |field, rule| Err(ArenaError::Invalid { field, rule });
-    if !MTU_RANGE.contains(&link.mtu) {
-        return invalid(
-            "mtu",
-            format!("{} is not within {} to {}", link.mtu, MTU_RANGE.start(), MTU_RANGE.end()),
-        );
-    }
-    if let Some(rate) = link.rate_bits_per_s.filter(|rate| *rate < MIN_RATE_BITS_PER_S) {
-        return invalid("rate", format!("{rate} bit/s is below {MIN_RATE_BITS_PER_S}"));
-    }
-    match (link.queue, link.rate_bits_per_s) {
-        (Some(queue), _) if queue > MAX_DELAY => {
-            return invalid("queue", format!("{queue:?} is above {MAX_DELAY:?}"));
+    let (least, most) = (MTU_RANGE.start(), MTU_RANGE.end());
+    let (field, rule) = match (link.queue, link.rate_bits_per_s) {
+        _ if !MTU_RANGE.contains(&link.mtu) => {
+            ("mtu", format!("{} is not within {least} to {most}", link.mtu))
         }
-        (Some(_), None) => return invalid("queue", "requires a limited rate: add rate=".to_owned()),
-        _ => {}
-    }
-    if link.delay > MAX_DELAY {
-        return invalid("delay", format!("{:?} is above {MAX_DELAY:?}", link.delay));
-    }
-    if link.loss_ppm > MAX_LOSS_PPM {
-        return invalid("loss", format!("{} of a million is above {MAX_LOSS_PPM}", link.loss_ppm));
-    }
-    Ok(())
+        (_, Some(rate)) if rate < MIN_RATE_BITS_PER_S => {
+            ("rate", format!("{rate} bit/s is below {MIN_RATE_BITS_PER_S}"))
+        }
+        (Some(queue), _) if queue > MAX_DELAY => ("queue", format!("{queue:?} is above {MAX_DELAY:?}")),
+        (Some(_), None) => ("queue", "requires a limited rate: add rate=".to_owned()),
+        _ if link.delay > MAX_DELAY => ("delay", format!("{:?} is above {MAX_DELAY:?}", link.delay)),
+        _ if link.loss_ppm > MAX_LOSS_PPM => {
+            ("loss", format!("{} of a million is above {MAX_LOSS_PPM}", link.loss_ppm))
+        }
+        _ => return Ok(()),
+    };
+    Err(ArenaError::Invalid { field, rule })
 }

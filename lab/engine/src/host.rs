@@ -41,7 +41,6 @@ fn line(path: &str) -> String {
     if text.is_empty() { unknown() } else { text.to_owned() }
 }
 
-/// The value of a line `name : value`.
 fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|l| {
         let (key, value) = l.split_once(':')?;

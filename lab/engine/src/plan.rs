@@ -108,7 +108,6 @@ impl Stage<'_> {
     }
 }
 
-/// The contender of each role.
 type Cast = BTreeMap<String, String>;
 
 /// All cells: every set of parameters with every cast. The ceiling, if any, plays all roles except those of partners,

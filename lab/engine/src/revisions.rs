@@ -202,7 +202,6 @@ fn is_hash(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// The commit of a revision.
 fn commit(top: &Path, revision: &str) -> Result<String, RevisionError> {
     let wanted = format!("{revision}^{{commit}}");
     let found = git(top, &["rev-parse", "--verify", "--end-of-options", &wanted]);

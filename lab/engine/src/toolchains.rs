@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::build::{Answer, ask};
+use crate::build::first_line;
 
 /// Programs whose version is part of every result, with the option that prints it.
 const TOOLCHAINS: [(&str, &str); 9] = [
@@ -27,17 +27,10 @@ pub fn toolchains() -> BTreeMap<String, String> {
 }
 
 fn answers(programs: &[(&str, &str)], limit: Duration) -> BTreeMap<String, String> {
-    let answer = |program: &str, flag: &str| match ask(program, flag, limit) {
-        Answer::Line(line) => Some(line),
-        Answer::Late => Some(format!("no answer to {flag} in {} s", limit.as_secs_f64())),
-        Answer::Nothing => None,
-    };
     // In parallel, since some take half a second.
     std::thread::scope(|scope| {
-        let asked: Vec<_> = programs
-            .iter()
-            .map(|(program, flag)| (*program, scope.spawn(move || answer(program, flag))))
-            .collect();
+        let ask = |&(program, flag)| (program, scope.spawn(move || first_line(program, flag, limit)));
+        let asked: Vec<_> = programs.iter().map(ask).collect();
         let joined = asked.into_iter().map(|(program, thread)| (program, thread.join()));
         joined.filter_map(|(program, answer)| Some((program.to_owned(), answer.ok()??))).collect()
     })

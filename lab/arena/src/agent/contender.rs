@@ -66,13 +66,7 @@ impl Contender {
         }
         let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(context("pipe"));
         let (stdin, stdout, stderr, report, lifeline) = (pipe()?, pipe()?, pipe()?, pipe()?, pipe()?);
-        let ends = Ends {
-            stdin: stdin.0,
-            stdout: stdout.1,
-            stderr: stderr.1,
-            report: report.1,
-            lifeline: lifeline.0,
-        };
+        let ends = [stdin.0, stdout.1, stderr.1, report.1, lifeline.0];
         let ours = [stdin.1, stdout.0, stderr.0, report.0];
         match sys::fork_single_threaded().map_err(context("fork"))? {
             ForkResult::Child => {
@@ -120,7 +114,6 @@ impl Contender {
         Err("the supervisor ended before it started anything".to_owned())
     }
 
-    /// Whether the supervisor's report pipe is open.
     pub(crate) fn is_supervised(&self) -> bool {
         self.reports.is_some()
     }
@@ -129,7 +122,6 @@ impl Contender {
         self.stdout.is_some() || self.stderr.is_some()
     }
 
-    /// The file descriptors to poll.
     pub(super) fn watched(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
         let stdin = self.stdin.iter().filter(|_| !self.unsent.is_empty());
         let readable = [

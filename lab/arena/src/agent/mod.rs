@@ -66,7 +66,6 @@ fn first_line(commands: &mut LineBuffer) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Enters the namespaces and starts the contender.
 fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<Agent, String> {
     let entrances = cgroup.entrances();
     if let Some(namespaces) = &launch.namespaces {
@@ -108,12 +107,10 @@ fn failed(reason: &str) -> AgentEvent {
     AgentEvent::Failed { reason: reason.to_owned() }
 }
 
-/// Writes one line to the lab.
 fn send(event: &AgentEvent) -> io::Result<()> {
     write_line(io::stdout().lock(), event)
 }
 
-/// Kills all current descendants of this process.
 fn kill_own_descendants() {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     crate::meter::descendants(own).iter().for_each(|process| sys::kill_quietly(process.pid()));

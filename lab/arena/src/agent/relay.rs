@@ -18,7 +18,6 @@ use crate::meter::Meter;
 use crate::sys;
 use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 
-/// An agent with a running contender.
 pub(super) struct Agent {
     contender: Contender,
     meter: Meter,
@@ -66,15 +65,7 @@ impl Agent {
         self.obey();
         while self.contender.is_supervised() {
             for source in self.wait() {
-                match source {
-                    Source::Lab => self.read_lab(&mut buffer),
-                    Source::Stdin => self.contender.write_stdin(),
-                    Source::Stdout => self.read_stdout(&mut buffer),
-                    Source::Stderr => self.read_stderr(&mut buffer),
-                    Source::Supervisor => {
-                        self.end = self.contender.read_report(&mut buffer).or(self.end.take())
-                    }
-                }
+                self.serve(source, &mut buffer);
             }
             if self.kill_deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 cgroup.kill();
@@ -112,6 +103,21 @@ impl Agent {
                 let ready = fds.iter().zip(&watched).filter(|(fd, _)| fd.any().unwrap_or(true));
                 ready.map(|(_, &(source, ..))| source).collect()
             }
+        }
+    }
+
+    /// Reads from or writes to a ready file descriptor.
+    fn serve(&mut self, source: Source, buffer: &mut [u8; READ_BYTES]) {
+        match source {
+            Source::Lab => self.read_lab(buffer),
+            Source::Stdin => self.contender.write_stdin(),
+            Source::Stdout => self.read_stdout(buffer),
+            Source::Stderr => {
+                if let Read::Bytes(count) = read_or_close(&mut self.contender.stderr, buffer) {
+                    self.stderr.push(&buffer[..count]);
+                }
+            }
+            Source::Supervisor => self.end = self.contender.read_report(buffer).or(self.end.take()),
         }
     }
 
@@ -175,12 +181,6 @@ impl Agent {
         lines.iter().flatten().for_each(|line| self.relay_line(line));
     }
 
-    fn read_stderr(&mut self, buffer: &mut [u8; READ_BYTES]) {
-        if let Read::Bytes(count) = read_or_close(&mut self.contender.stderr, buffer) {
-            self.stderr.push(&buffer[..count]);
-        }
-    }
-
     /// Invalid UTF-8 is replaced; the lab then rejects the line as invalid JSON.
     fn relay_line(&mut self, line: &[u8]) {
         self.tell(&AgentEvent::Line { text: String::from_utf8_lossy(line).into_owned() });
@@ -217,11 +217,9 @@ impl Agent {
         {
             for source in self.wait() {
                 match source {
-                    Source::Stdout => self.read_stdout(buffer),
-                    Source::Stderr => self.read_stderr(buffer),
+                    // Its commands come too late.
                     Source::Lab => self.lab_is_there = false,
-                    Source::Stdin => self.contender.write_stdin(),
-                    Source::Supervisor => {}
+                    source => self.serve(source, buffer),
                 }
             }
         }

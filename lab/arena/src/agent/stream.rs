@@ -15,7 +15,6 @@ use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 #[derive(Debug)]
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
-    /// Start of the next line.
     start: usize,
     /// No newline exists between `start` and this position.
     searched: usize,

@@ -25,33 +25,29 @@ use crate::messages::{Launch, Reaped, Report, write_line};
 use crate::sys;
 use crate::topology::pin_self;
 
-/// The supervisor's ends of its pipes.
-#[derive(Debug)]
-pub(crate) struct Ends {
-    pub(crate) stdin: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
-    /// The pipe for reports.
-    pub(crate) report: OwnedFd,
-    /// Closed by the agent, or by its end, to kill all processes.
-    pub(crate) lifeline: OwnedFd,
-}
+/// The supervisor's ends of its pipes: the contender's stdin, stdout and stderr, the pipe for reports, and the
+/// lifeline, which the agent or its end closes to kill all processes.
+pub(crate) type Ends = [OwnedFd; 5];
 
 /// Runs the contender to its end. In a PID namespace, returning kills the remaining processes.
-pub(crate) fn run(launch: &Launch, ends: Ends, entrances: Vec<File>, private_pids: bool) {
-    let reports = File::from(ends.report);
+pub(crate) fn run(
+    launch: &Launch,
+    [stdin, stdout, stderr, report, lifeline]: Ends,
+    entrances: Vec<File>,
+    private_pids: bool,
+) {
+    let reports = File::from(report);
     // If the agent has ended, the lifeline is closed as well.
     let tell = |report: &Report| drop(write_line(&reports, report));
-    let started = prepare(private_pids).and_then(|(signals, note)| {
-        Ok((signals, note, start(launch, [ends.stdin, ends.stdout, ends.stderr], entrances)?))
-    });
+    let started = prepare(private_pids)
+        .and_then(|(signals, note)| Ok((signals, note, start(launch, [stdin, stdout, stderr], entrances)?)));
     let (signals, note, contender) = match started {
         Ok(started) => started,
         Err(reason) => return tell(&Report::Started(Err(reason))),
     };
     tell(&Report::Started(Ok((contender, note))));
     let mut children = Children { contender, ended: None, others: 0 };
-    children.wait(&signals, &ends.lifeline);
+    children.wait(&signals, &lifeline);
     // Remaining processes end with the contender.
     children.kill(private_pids);
     if let Some(contender) = children.ended {
@@ -119,10 +115,8 @@ fn start(
     i32::try_from(child.id()).map_err(|error| error.to_string())
 }
 
-/// The reaped children of the supervisor.
 struct Children {
     contender: i32,
-    /// The contender's end.
     ended: Option<Reaped>,
     /// Number of others.
     others: u32,

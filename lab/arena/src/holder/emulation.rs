@@ -17,7 +17,6 @@ use super::{Link, Refusal};
 use crate::limits::LINK_QUEUE;
 use crate::sys;
 
-/// Longest IPv4 packet.
 const MAX_PACKET_BYTES: usize = 65_535;
 /// Most bytes in transit per direction: 5 s at 100 Mbit/s. Further packets are dropped, as in a full queue.
 const MAX_BYTES_UNDER_WAY: usize = 64 << 20;

@@ -80,7 +80,6 @@ struct Open {
     devices: Option<[File; 2]>,
 }
 
-/// Configures the network of a plan.
 fn configure(plan: &HolderPlan) -> Result<(Held, Open), Refusal> {
     let user = private_network().map_err(Refusal::NotPermitted)?;
     let pid = std::process::id();

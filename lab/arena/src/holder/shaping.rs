@@ -26,7 +26,6 @@ const BURSTS_PER_S: u64 = 250;
 const MIN_BURST_PACKETS: u64 = 4;
 const ETHERNET_HEADER_BYTES: u64 = 14;
 
-/// Limits the rate at which packets leave an interface.
 pub(super) async fn limit_rate(handle: &Handle, index: u32, bits_per_s: u64, mtu: u32) -> Result<(), String> {
     let mut message = TcMessage::with_index(i32::try_from(index).map_err(|error| error.to_string())?);
     message.header.parent = TcHandle::ROOT;

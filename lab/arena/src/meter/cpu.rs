@@ -41,7 +41,6 @@ impl CpuSource {
     }
 }
 
-/// A line of `cpu.stat`, in ns.
 fn of_cpu_stat(text: &str, key: &str) -> Reading {
     let source = format!("cgroup v2 cpu.stat {key}");
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse::<u64>().ok());

@@ -85,7 +85,6 @@ impl Snapshot {
 /// Reads the snapshots of one contender.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// The measured processes.
     pub(crate) tree: Tree,
     cpu: CpuSource,
     net: NetScope,

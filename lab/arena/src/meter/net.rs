@@ -61,7 +61,6 @@ impl NetSnapshot {
 }
 
 impl NetScope {
-    /// Reads the counters of the current namespace.
     pub(crate) fn read(&self) -> NetSnapshot {
         let (interface, counted_from) = match self {
             Self::Host => return nothing("the host's network is shared with other programs"),

@@ -118,7 +118,7 @@ fn ended_roles_leave_no_cgroup() {
         for mut role in roles {
             // Immediately: before `started` was received.
             role.send_line("hello").unwrap();
-            let index = role.role();
+            let index = role.role;
             let heard = events.iter().filter(|(of, _)| *of == index).find_map(|(_, event)| match event {
                 AgentEvent::Line { text } => Some(text),
                 _ => None,

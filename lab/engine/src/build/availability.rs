@@ -1,11 +1,9 @@
 //! Whether a contender can be built here, determined before any build starts.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 
-use super::ecosystem::{Missing, Probe, ecosystem};
-use super::limits::PROBE_LIMIT;
-use super::process::Watch;
+use super::ecosystem::{Missing, Probe};
+use super::{Builder, ecosystem};
 use netdyno_lab_manifest::{Contender, Need};
 
 /// Whether a contender can be built here.
@@ -22,18 +20,20 @@ pub enum Availability {
     },
 }
 
-/// Checks the toolchain and the contender's other prerequisites.
-pub(super) fn availability(contender: &Contender, cancel: &AtomicBool) -> Availability {
-    let probe = Probe { contender, watch: Watch::new(cancel, PROBE_LIMIT) };
-    let own = (ecosystem(contender.build.tool).missing)(&probe);
-    let needed = contender.build.needs.iter().filter_map(|need| unmet(need, &probe));
-    let missing: Vec<Missing> = own.into_iter().chain(needed).collect();
-    if missing.is_empty() {
-        return Availability::Available;
+impl Builder {
+    /// Checks the toolchain and the contender's other prerequisites.
+    pub fn availability(&self, contender: &Contender) -> Availability {
+        let probe = self.probe(contender);
+        let own = (ecosystem(contender.build.tool).missing)(&probe);
+        let needed = contender.build.needs.iter().filter_map(|need| unmet(need, &probe));
+        let missing: Vec<Missing> = own.into_iter().chain(needed).collect();
+        if missing.is_empty() {
+            return Availability::Available;
+        }
+        let reasons: Vec<&str> = missing.iter().map(|m| m.reason.as_str()).collect();
+        let remedy = combined(missing.iter().map(|m| m.remedy.as_str()));
+        Availability::Unavailable { reason: reasons.join("; "), remedy }
     }
-    let reasons: Vec<&str> = missing.iter().map(|m| m.reason.as_str()).collect();
-    let remedy = combined(missing.iter().map(|m| m.remedy.as_str()));
-    Availability::Unavailable { reason: reasons.join("; "), remedy }
 }
 
 fn unmet(need: &Need, probe: &Probe<'_>) -> Option<Missing> {

@@ -43,7 +43,6 @@ fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
     path_dependencies(probe, own, patches)
 }
 
-/// The commits in the lock file.
 fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
     let lock = probe.file("Cargo.lock")?;
     let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"git+")?.strip_suffix('"'));

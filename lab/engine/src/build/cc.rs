@@ -55,7 +55,6 @@ fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
     job.run("cc", &mut command)
 }
 
-/// The libraries found by pkg-config.
 fn libraries(needs: &[Need]) -> Vec<&str> {
     needs
         .iter()

@@ -17,38 +17,30 @@ use super::limits::{COUNTED_BYTES_MAX, COUNTED_FILES_MAX, HEAD_BYTES, HEAD_LINES
 use super::tree::SKIPPED;
 
 const JAVASCRIPT: &str = "javascript";
-/// Counted languages and their names in manifests. Headers and bindings count as the language they serve.
-const LANGUAGES: &[(LanguageType, &str)] = &[
-    (LanguageType::Assembly, "assembly"),
-    (LanguageType::AssemblyGAS, "assembly"),
-    (LanguageType::C, "c"),
-    (LanguageType::CHeader, "c"),
-    (LanguageType::Cpp, "c++"),
-    (LanguageType::CppHeader, "c++"),
-    (LanguageType::CppModule, "c++"),
-    (LanguageType::CSharp, "c#"),
-    (LanguageType::Cython, "python"),
-    (LanguageType::Elixir, "elixir"),
-    (LanguageType::Erlang, "erlang"),
-    (LanguageType::Go, "go"),
-    (LanguageType::Haskell, "haskell"),
-    (LanguageType::Java, "java"),
-    (LanguageType::JavaScript, JAVASCRIPT),
-    (LanguageType::Jsx, JAVASCRIPT),
-    (LanguageType::Kotlin, "kotlin"),
-    (LanguageType::Lua, "lua"),
-    (LanguageType::ObjectiveC, "objective-c"),
-    (LanguageType::ObjectiveCpp, "objective-c"),
-    (LanguageType::OCaml, "ocaml"),
-    (LanguageType::Perl, "perl"),
-    (LanguageType::Python, "python"),
-    (LanguageType::Ruby, "ruby"),
-    (LanguageType::Rust, "rust"),
-    (LanguageType::Scala, "scala"),
-    (LanguageType::Swift, "swift"),
-    (LanguageType::Tsx, "typescript"),
-    (LanguageType::TypeScript, "typescript"),
-    (LanguageType::Zig, "zig"),
+/// Names of languages in manifests, with what counts as them. Headers and bindings count as the language they serve.
+const LANGUAGES: &[(&str, &[LanguageType])] = &[
+    ("assembly", &[LanguageType::Assembly, LanguageType::AssemblyGAS]),
+    ("c", &[LanguageType::C, LanguageType::CHeader]),
+    ("c++", &[LanguageType::Cpp, LanguageType::CppHeader, LanguageType::CppModule]),
+    ("c#", &[LanguageType::CSharp]),
+    ("elixir", &[LanguageType::Elixir]),
+    ("erlang", &[LanguageType::Erlang]),
+    ("go", &[LanguageType::Go]),
+    ("haskell", &[LanguageType::Haskell]),
+    ("java", &[LanguageType::Java]),
+    (JAVASCRIPT, &[LanguageType::JavaScript, LanguageType::Jsx]),
+    ("kotlin", &[LanguageType::Kotlin]),
+    ("lua", &[LanguageType::Lua]),
+    ("objective-c", &[LanguageType::ObjectiveC, LanguageType::ObjectiveCpp]),
+    ("ocaml", &[LanguageType::OCaml]),
+    ("perl", &[LanguageType::Perl]),
+    ("python", &[LanguageType::Python, LanguageType::Cython]),
+    ("ruby", &[LanguageType::Ruby]),
+    ("rust", &[LanguageType::Rust]),
+    ("scala", &[LanguageType::Scala]),
+    ("swift", &[LanguageType::Swift]),
+    ("typescript", &[LanguageType::TypeScript, LanguageType::Tsx]),
+    ("zig", &[LanguageType::Zig]),
 ];
 /// Folders of tests and examples in several languages.
 const TEST_FOLDERS: &[&str] = &[
@@ -65,7 +57,6 @@ const TEST_FOLDERS: &[&str] = &[
 ];
 /// Manifests of packages. A subfolder with its own is another package.
 const MANIFESTS: &[&str] = &["Cargo.toml", "go.mod"];
-/// Extensions of compiled files.
 const COMPILED: &[&str] = &["a", "class", "dll", "dylib", "jar", "node", "o", "so", "wasm"];
 /// Phrases in the first lines of generated files.
 const GENERATED: &[&str] = &[
@@ -89,10 +80,9 @@ const MAP_LINE: &str = "//# sourceMappingURL=";
 pub(super) struct Tally {
     /// Hand-written lines, by the language's name in manifests.
     written: BTreeMap<&'static str, u64>,
-    /// Generated lines.
     generated: BTreeMap<&'static str, u64>,
     /// Number of compiled files, whose lines cannot be counted.
-    compiled: u64,
+    pub(super) compiled: u64,
     files: usize,
     bytes: u64,
     /// Sources found in source maps; several maps may have the same.
@@ -126,30 +116,22 @@ impl Tally {
         Ok(rust.iter().sum())
     }
 
-    /// Hand-written lines.
     pub(super) fn lines(&self) -> u64 {
         self.written.values().sum()
     }
 
-    /// Generated lines.
     pub(super) fn generated(&self) -> u64 {
         self.generated.values().sum()
     }
 
-    /// Number of compiled files.
-    pub(super) fn compiled(&self) -> u64 {
-        self.compiled
-    }
-
     /// Whether there are hand-written lines in a manifest's language; for unknown languages, in any language.
     pub(super) fn has(&self, language: &str) -> bool {
-        match LANGUAGES.iter().any(|(_, name)| *name == language) {
+        match LANGUAGES.iter().any(|(name, _)| *name == language) {
             true => self.written.contains_key(language),
             false => !self.written.is_empty(),
         }
     }
 
-    /// Adds another tally.
     pub(super) fn add(&mut self, other: &Self) {
         for (ours, theirs) in [(&mut self.written, &other.written), (&mut self.generated, &other.generated)] {
             for (language, lines) in theirs {
@@ -241,12 +223,12 @@ impl Tally {
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.files += 1;
         self.bytes += bytes as u64;
-        match self.files > COUNTED_FILES_MAX || self.bytes > COUNTED_BYTES_MAX {
-            true => {
-                Err(format!("more than {COUNTED_FILES_MAX} files or {COUNTED_BYTES_MAX} bytes of source"))
-            }
-            false => Ok(()),
+        if self.files > COUNTED_FILES_MAX || self.bytes > COUNTED_BYTES_MAX {
+            return Err(format!(
+                "more than {COUNTED_FILES_MAX} files or {COUNTED_BYTES_MAX} bytes of source"
+            ));
         }
+        Ok(())
     }
 }
 
@@ -265,7 +247,7 @@ fn lines_of(language: LanguageType, content: &[u8]) -> u64 {
 /// The language of an extension with its name in manifests; none for other files.
 fn language(extension: &str) -> Option<(LanguageType, &'static str)> {
     let found = LanguageType::from_file_extension(extension)?;
-    LANGUAGES.iter().copied().find(|(language, _)| *language == found)
+    LANGUAGES.iter().find(|(_, languages)| languages.contains(&found)).map(|(name, _)| (found, *name))
 }
 
 fn is_left_out(folder: &str) -> bool {
@@ -282,7 +264,6 @@ fn is_test(file: &Path) -> bool {
         || folder.components().any(|part| TEST_FOLDERS.iter().any(|name| part.as_os_str() == *name))
 }
 
-/// Whether the file is marked as generated.
 fn is_generated(content: &[u8]) -> bool {
     let head = &content[..content.len().min(HEAD_BYTES)];
     let head = String::from_utf8_lossy(head).to_lowercase();

@@ -16,7 +16,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 fn counted(files: &[(&str, &str)]) -> (u64, u64, u64) {
     let dir = folder(files);
     let tally = Tally::folder(dir.path()).unwrap();
-    (tally.lines(), tally.generated(), tally.compiled())
+    (tally.lines(), tally.generated(), tally.compiled)
 }
 
 #[test]

@@ -5,10 +5,9 @@ use std::process::Command;
 
 use super::limits::PROBE_BYTES_MAX;
 use super::process::{Stop, Stream, Watch, run};
-use super::{BuildError, cargo, cc, go, java, job::Job, npm, pip, system};
-use netdyno_lab_manifest::{Contender, Tool};
+use super::{BuildError, job::Job};
+use netdyno_lab_manifest::Contender;
 
-/// A build tool.
 pub(super) struct Ecosystem {
     /// A missing part of the tool itself.
     pub(super) missing: fn(&Probe<'_>) -> Option<Missing>,
@@ -26,19 +25,6 @@ pub(super) struct Ecosystem {
     pub(super) unreleased: fn(&Probe<'_>) -> Result<Vec<String>, BuildError>,
     /// Builds into `job.files()` and `job.entry`.
     pub(super) build: fn(&mut Job<'_>) -> Result<(), BuildError>,
-}
-
-/// The implementation of a tool.
-pub(super) fn ecosystem(tool: Tool) -> &'static Ecosystem {
-    match tool {
-        Tool::Cargo => &cargo::CARGO,
-        Tool::Cc => &cc::CC,
-        Tool::Go => &go::GO,
-        Tool::Java => &java::JAVA,
-        Tool::Npm => &npm::NPM,
-        Tool::Pip => &pip::PIP,
-        Tool::System => &system::SYSTEM,
-    }
 }
 
 /// For tools without such sources.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::built::{Record, not_countable};
-use super::ecosystem::{Probe, ecosystem};
+use super::ecosystem::Probe;
 use super::tree::{Refused, Tree, unreadable};
-use super::{BuildError, local};
+use super::{BuildError, ecosystem, local};
 use netdyno_lab_manifest::{Contender, hex};
 
 /// Incremented if the layout of a build, its record or the meaning of its key changes.

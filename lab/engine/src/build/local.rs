@@ -20,8 +20,8 @@ pub(super) fn describe(
 ) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     let folders = folders.iter().filter_map(|folder| folder.canonicalize().ok());
-    let local = folders.filter(|folder| folder.is_dir()).filter_map(|folder| place(&folder, root));
-    for text in local.map(|place| place.describe(probe)).chain(others) {
+    let describe = |folder: PathBuf| Some(describe_place(probe, place(&folder, root)?));
+    for text in folders.filter(|folder| folder.is_dir()).filter_map(describe).chain(others) {
         if !said.contains(&text) {
             said.push(text);
         }
@@ -34,42 +34,30 @@ pub(super) fn describe(
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-#[derive(Debug, PartialEq)]
-enum Place {
-    Folder(PathBuf),
-    /// The enclosing repository.
-    Git(PathBuf),
-}
-
-/// The place of a folder that does not belong to the checkout. Both paths are canonical.
-fn place(folder: &Path, root: &Path) -> Option<Place> {
+/// The place of a folder that does not belong to the checkout: the enclosing repository, or the folder itself. Both
+/// paths are canonical.
+fn place<'a>(folder: &'a Path, root: &Path) -> Option<(&'a Path, bool)> {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     match repository {
-        _ if !folder.starts_with(root) => {
-            Some(repository.map_or(Place::Folder(folder.to_owned()), |git| Place::Git(git.to_owned())))
-        }
-        Some(git) if git != root && git.starts_with(root) => Some(Place::Git(git.to_owned())),
+        _ if !folder.starts_with(root) => Some((repository.unwrap_or(folder), repository.is_some())),
+        Some(git) if git != root && git.starts_with(root) => Some((git, true)),
         _ => None,
     }
 }
 
-impl Place {
-    fn describe(&self, probe: &Probe<'_>) -> String {
-        let repository = match self {
-            Place::Folder(folder) => return folder.display().to_string(),
-            Place::Git(repository) => repository,
-        };
-        let git = |args: &[&str]| probe.ask_in(repository, "git", args).ok();
-        let state = match git(&["rev-parse", "--short=12", "HEAD"]) {
-            None => "no revision".to_owned(),
-            // Takes no lock.
-            Some(revision) => match git(&["--no-optional-locks", "status", "--porcelain"]) {
-                Some(changes) if changes.is_empty() => format!("git {revision}"),
-                _ => format!("git {revision} dirty"),
-            },
-        };
-        format!("{} ({state})", repository.display())
+/// Describes a folder or, with its revision, a repository.
+fn describe_place(probe: &Probe<'_>, (place, is_repository): (&Path, bool)) -> String {
+    if !is_repository {
+        return place.display().to_string();
     }
+    let git = |args: &[&str]| probe.ask_in(place, "git", args).ok();
+    let state = git(&["rev-parse", "--short=12", "HEAD"]).map_or("no revision".to_owned(), |revision| {
+        // Takes no lock.
+        let changes = git(&["--no-optional-locks", "status", "--porcelain"]);
+        let is_clean = changes.is_some_and(|changes| changes.is_empty());
+        format!("git {revision}{}", if is_clean { "" } else { " dirty" })
+    });
+    format!("{} ({state})", place.display())
 }
 
 #[cfg(test)]
@@ -88,8 +76,8 @@ mod tests {
             at(repository);
         }
         assert_eq!(place(&at("root/stacks/sctp"), &root), None);
-        assert_eq!(place(&at("theirs/lib/part"), &root), Some(Place::Git(at("theirs"))));
-        assert_eq!(place(&at("root/vendor/lib/src"), &root), Some(Place::Git(at("root/vendor/lib"))));
-        assert_eq!(place(&at("plain/lib"), &root), Some(Place::Folder(at("plain/lib"))));
+        assert_eq!(place(&at("theirs/lib/part"), &root), Some((&*at("theirs"), true)));
+        assert_eq!(place(&at("root/vendor/lib/src"), &root), Some((&*at("root/vendor/lib"), true)));
+        assert_eq!(place(&at("plain/lib"), &root), Some((&*at("plain/lib"), false)));
     }
 }

@@ -56,7 +56,7 @@ use etcetera::BaseStrategy;
 
 pub use availability::{Availability, install_all};
 pub use built::{Built, Record, RoleCommand};
-use ecosystem::{Probe, ecosystem};
+use ecosystem::{Ecosystem, Probe};
 pub use error::BuildError;
 pub use error::cache_remedy;
 use error::remedy_for;
@@ -65,7 +65,7 @@ use key::Inputs;
 use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
 pub use prepare::{Prepared, PreparedInput};
 use process::Watch;
-pub(crate) use process::{Answer, ask};
+pub(crate) use process::first_line;
 pub(crate) use prune::REVISION_RECORD;
 pub use prune::Stale;
 #[cfg(feature = "lines")]
@@ -125,11 +125,6 @@ impl Builder {
     /// The cache folder.
     pub fn cache(&self) -> &Path {
         &self.cache
-    }
-
-    /// Whether a contender can be built here.
-    pub fn availability(&self, contender: &Contender) -> Availability {
-        availability::availability(contender, &self.cancel)
     }
 
     /// Returns a contender's build from the cache, or builds it.
@@ -207,6 +202,19 @@ impl Builder {
         record = Record { seconds, built_at: jiff::Timestamp::now().to_string(), log, lines, ..record };
         write_whole(entry, built::RECORD, &record).map_err(|e| BuildError::cache(entry, e))?;
         Ok((record, false))
+    }
+}
+
+/// The implementation of a tool.
+fn ecosystem(tool: Tool) -> &'static Ecosystem {
+    match tool {
+        Tool::Cargo => &cargo::CARGO,
+        Tool::Cc => &cc::CC,
+        Tool::Go => &go::GO,
+        Tool::Java => &java::JAVA,
+        Tool::Npm => &npm::NPM,
+        Tool::Pip => &pip::PIP,
+        Tool::System => &system::SYSTEM,
     }
 }
 

@@ -96,25 +96,17 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 struct Installed {
     name: String,
     version: String,
-    repository: Option<Repository>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Repository {
-    Address(String),
-    Of { url: String },
+    /// An address, or an object with its `url`.
+    #[serde(default)]
+    repository: serde_json::Value,
 }
 
 impl Installed {
     fn package(self, folder: PathBuf) -> package::Package {
-        let address = self.repository.map(|repository| match repository {
-            Repository::Address(address) => address,
-            Repository::Of { url } => url,
-        });
+        let address = self.repository.as_str().or_else(|| self.repository["url"].as_str());
         // `owner/name` without host is on GitHub.
         let owned = address.and_then(|address| match address.contains(':') {
-            true => owner(&address),
+            true => owner(address),
             false => owner(&format!("github:{address}")),
         });
         package::Package {
@@ -128,11 +120,10 @@ impl Installed {
 }
 
 /// The used part of package.json.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Package {
-    #[serde(default)]
     dependencies: BTreeMap<String, String>,
-    #[serde(default, rename = "optionalDependencies")]
     optional_dependencies: BTreeMap<String, String>,
 }
 

@@ -128,7 +128,6 @@ fn pip_install(job: &Job<'_>) -> Command {
     install
 }
 
-/// The packages in a build's virtual environment.
 fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
     let mut packages = Vec::new();
     let listed = run_script(job, "listing the packages", PACKAGES, &mut |line| {
@@ -154,7 +153,6 @@ pub(super) fn run_script(
     })
 }
 
-/// A line of the reply to [`PACKAGES`].
 #[derive(Deserialize)]
 struct Installed {
     name: String,

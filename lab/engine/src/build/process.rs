@@ -72,7 +72,7 @@ pub(super) fn run(
 ) -> Result<ExitStatus, Stop> {
     watch.check()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut group = Group::start(command).map_err(Stop::Start)?;
+    let mut group = Group { child: command.spawn().map_err(Stop::Start)?, reaped: false };
     let lines = group.lines();
     let mut ended: Option<(ExitStatus, Instant)> = None;
     loop {
@@ -98,18 +98,9 @@ pub(super) fn run(
     }
 }
 
-/// The reply of a tool.
-pub(crate) enum Answer {
-    /// Its first line.
-    Line(String),
-    /// The tool is missing, failed, or printed nothing.
-    Nothing,
-    /// It did not finish in time, and was ended.
-    Late,
-}
-
-/// Runs a tool for a short query.
-pub(crate) fn ask(program: &str, argument: &str, limit: Duration) -> Answer {
+/// Runs a tool for a short query. Returns the first line of its reply, or a note that it did not finish in time; none
+/// if it is missing, failed, or printed nothing.
+pub(crate) fn first_line(program: &str, argument: &str, limit: Duration) -> Option<String> {
     let never = AtomicBool::new(false);
     let mut first = None;
     let ended = run(Command::new(program).arg(argument), Watch::new(&never, limit), &mut |stream, line| {
@@ -117,10 +108,10 @@ pub(crate) fn ask(program: &str, argument: &str, limit: Duration) -> Answer {
             first = Some(line.trim().to_owned());
         }
     });
-    match (ended, first.filter(|line| !line.is_empty())) {
-        (Ok(status), Some(line)) if status.success() => Answer::Line(line),
-        (Err(Stop::TimeLimit), _) => Answer::Late,
-        _ => Answer::Nothing,
+    match ended {
+        Ok(status) if status.success() => first.filter(|line| !line.is_empty()),
+        Err(Stop::TimeLimit) => Some(format!("no answer to {argument} in {} s", limit.as_secs_f64())),
+        _ => None,
     }
 }
 
@@ -131,10 +122,6 @@ struct Group {
 }
 
 impl Group {
-    fn start(command: &mut Command) -> io::Result<Self> {
-        Ok(Self { child: command.spawn()?, reaped: false })
-    }
-
     /// The lines of both pipes, until both are closed.
     fn lines(&mut self) -> Receiver<(Stream, String)> {
         let (sender, receiver) = sync_channel(LINES_QUEUED_MAX);

@@ -65,7 +65,6 @@ impl Builder {
         Ok(stale)
     }
 
-    /// The outdated folders of a kind, by name.
     fn stale_in(
         &self,
         kind: &'static str,

@@ -38,14 +38,12 @@ pub(super) fn count(contender: &Contender, packages: &Result<Vec<Package>, Strin
     }
 }
 
-/// Why there is no library.
 enum Absent {
     /// The contender itself is under test.
     Itself,
     Unknown(String),
 }
 
-/// The packages of the library.
 struct Library {
     packages: Vec<Package>,
     /// In the order of the packages.
@@ -98,7 +96,7 @@ impl Library {
     }
 
     fn compiled(&self) -> String {
-        match self.sum.compiled() {
+        match self.sum.compiled {
             0 => String::new(),
             1 => "; 1 compiled file without its source is beside it".to_owned(),
             n => format!("; {n} compiled files without their source are beside it"),

@@ -22,7 +22,6 @@ pub(super) static SYSTEM: Ecosystem = Ecosystem {
     build: |_| Ok(()),
 };
 
-/// The paths of the required programs.
 fn programs(probe: &Probe<'_>) -> Vec<PathBuf> {
     let program = |need: &Need| match need {
         Need::Program { program, .. } => which::which(program).ok(),

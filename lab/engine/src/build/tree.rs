@@ -36,13 +36,11 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The same without this file.
     pub(super) fn without(mut self, file: &str) -> Self {
         self.files.retain(|f| f != file);
         self
     }
 
-    /// The number of files.
     pub(super) fn len(&self) -> usize {
         self.files.len()
     }
@@ -61,7 +59,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Copies every file to a folder, which is created.
     pub(super) fn copy_to(&self, to: &Path) -> io::Result<()> {
         fs::create_dir_all(to)?;
         for file in &self.files {

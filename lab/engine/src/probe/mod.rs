@@ -36,7 +36,6 @@ const WINDOW_LEAST: Duration = Duration::from_millis(300);
 
 /// A method of observing the processes of a role.
 trait Look {
-    /// The tool.
     fn source(&self) -> String;
     /// Prepares, while the role is already running as process `root`.
     fn attach(&mut self, _root: i32) -> Result<(), String> {
@@ -50,7 +49,6 @@ trait Look {
     fn end(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }
-    /// The result.
     fn found(&mut self) -> Result<Found, String>;
 }
 
@@ -129,7 +127,6 @@ impl Bench<'_> {
     }
 }
 
-/// Units per second.
 fn rate(trial: &TrialRecord, unit: &WorkUnit) -> Option<f64> {
     metrics::of_trial(&unit.rate(), &Params::default(), trial).value
 }
@@ -158,7 +155,6 @@ fn look(
 struct Watched {
     name: String,
     look: Result<Box<dyn Look>, String>,
-    /// Its process.
     root: i32,
     begun: Option<Instant>,
     looked: Option<Duration>,

@@ -30,13 +30,11 @@ const PERF_TIME: Duration = Duration::from_secs(30);
 /// Languages whose programs have frame pointers, or lack unwind tables.
 const BY_FRAME_POINTERS: [&str; 5] = ["go", "javascript", "typescript", "java", "python"];
 
-/// What is recorded.
 enum What {
     Stacks { by: String },
     Syscalls,
 }
 
-/// A recording of one role.
 pub(super) struct Recording {
     perf: PathBuf,
     folder: PathBuf,

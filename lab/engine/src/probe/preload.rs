@@ -12,7 +12,6 @@ use crate::run::preload;
 use netdyno_lab_manifest::hex;
 use netdyno_lab_store::probe::{Allocations, Found};
 
-/// The source of the library.
 const SOURCE: &str = include_str!("preload.c");
 /// Numbers in the page of counters: 64 shards of 8.
 const NUMBERS: usize = 64 * 8;
@@ -56,7 +55,6 @@ pub(super) struct Preload {
 pub(super) struct Counts {
     /// Number of processes that loaded the library.
     pub(super) loaded: u64,
-    /// Counts of the allocator.
     pub(super) of: Allocations,
     /// Number of calls that set a receive buffer.
     pub(super) buffers: u64,
@@ -71,7 +69,6 @@ impl Preload {
         Ok(Preload { page })
     }
 
-    /// Reads the page.
     pub(super) fn read(&self) -> Result<Counts, String> {
         let bytes = fs::read(&self.page).map_err(|e| format!("{}: {e}", self.page.display()))?;
         Ok(counts(&bytes))
@@ -100,7 +97,6 @@ pub(super) fn allocator_of(executable: &Path) -> Option<&'static str> {
     BROUGHT.iter().find(|(part, _)| holds(part)).map(|(_, name)| *name)
 }
 
-/// Counts the allocations of a role.
 pub(super) struct Allocator {
     preload: Preload,
     begin: Counts,

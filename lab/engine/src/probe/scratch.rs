@@ -55,7 +55,6 @@ pub(super) fn program(name: &str, package: &str) -> Result<PathBuf, String> {
     which::which(name).map_err(|_| format!("{name} is not installed; apt-get install {package}"))
 }
 
-/// A process that is killed when dropped.
 pub(super) struct Running(pub(super) Child);
 
 impl Running {
@@ -93,7 +92,6 @@ pub(super) fn output(mut command: Command, folder: &Path) -> Result<String, Stri
     }
 }
 
-/// Reads a tool's file as text.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut bytes = Vec::new();

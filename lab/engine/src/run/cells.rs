@@ -85,10 +85,7 @@ pub(super) fn note_outcome(
         Outcome::Failed { role, reason, stderr } => {
             cell.status = CellStatus::Failed;
             cell.reason = if role.is_empty() { reason.clone() } else { format!("the {role}: {reason}") };
-            for line in excerpt(stderr) {
-                cell.reason.push_str("\n      ");
-                cell.reason.push_str(&line);
-            }
+            cell.reason.extend(excerpt(stderr).iter().map(|line| format!("\n      {line}")));
         }
         Outcome::Interrupted => {}
     }
@@ -124,54 +121,55 @@ pub fn roles(
     plan: &CpuPlan,
     arena: &Arena,
 ) -> Vec<TrialRole> {
-    let spec = |(index, role): (usize, &String)| {
+    let player = |role: &str| {
         let name = cell.contenders.get(role)?;
-        let cpus = plan.roles.get(index).cloned();
-        let mut spec =
-            role_spec(builds.get(name)?, name, role, index, cpus, settings.memory_limit_bytes, arena)?;
-        settings.equal.iter().for_each(|equal| equal::set(equal, &mut spec.launch.env));
-        Some(spec)
+        Some((name.as_str(), builds.get(name)?))
     };
-    workload.roles.iter().enumerate().filter_map(spec).collect()
+    let mut roles = placed(workload, player, plan, arena);
+    for launch in roles.iter_mut().map(|role| &mut role.launch) {
+        launch.memory_limit_bytes = settings.memory_limit_bytes;
+        settings.equal.iter().for_each(|equal| equal::set(equal, &mut launch.env));
+    }
+    roles
 }
 
-/// The processes of roles outside a run, each on its own core. `cast` returns the contender of a role and its build.
+/// The processes of roles outside a run, each on its own core. `player` returns the contender of a role and its build.
 pub fn apart<'a>(
     workload: &Workload,
-    cast: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
+    player: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
     arena: &Arena,
 ) -> Result<Vec<TrialRole>, ArenaError> {
-    let cpus = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
-    let spec = |(index, role): (usize, &String)| {
-        let (name, built) = cast(role)?;
-        role_spec(built, name, role, index, cpus.roles.get(index).cloned(), None, arena)
-    };
-    Ok(workload.roles.iter().enumerate().filter_map(spec).collect())
+    let plan = Topology::of_this_machine()?.place(Placement::Apart, workload.roles.len());
+    Ok(placed(workload, player, &plan, arena))
 }
 
-/// The process of one role; none if the contender does not play it.
-fn role_spec(
-    built: &Built,
-    contender: &str,
-    role: &str,
-    index: usize,
-    cpus: Option<Vec<usize>>,
-    memory_limit_bytes: Option<u64>,
+fn placed<'a>(
+    workload: &Workload,
+    player: impl Fn(&str) -> Option<(&'a str, &'a Built)>,
+    plan: &CpuPlan,
     arena: &Arena,
-) -> Option<TrialRole> {
-    let command = built.command(role)?;
-    // The first role is on one side of the network, the others on the other.
-    let side = if index == 0 { LinkEnd::A } else { LinkEnd::B };
-    let (local, peer) = arena.addresses(side);
-    let launch = LaunchSpec {
-        env: command.env.into_iter().collect(),
-        cpus,
-        memory_limit_bytes,
-        side,
-        is_adapter: command.is_adapter,
-        ..LaunchSpec::new(index, command.argv, built.dir.clone())
+) -> Vec<TrialRole> {
+    let placed = |(index, role): (usize, &String)| {
+        let (contender, built) = player(role)?;
+        let command = built.command(role)?;
+        // The first role is on one side of the network, the others on the other.
+        let side = if index == 0 { LinkEnd::A } else { LinkEnd::B };
+        let (local, peer) = arena.addresses(side);
+        let launch = LaunchSpec {
+            env: command.env.into_iter().collect(),
+            cpus: plan.roles.get(index).cloned(),
+            side,
+            is_adapter: command.is_adapter,
+            ..LaunchSpec::new(index, command.argv, built.dir.clone())
+        };
+        Some(TrialRole { name: role.clone(), contender: contender.to_owned(), launch, local, peer })
     };
-    Some(TrialRole { name: role.to_owned(), contender: contender.to_owned(), launch, local, peer })
+    workload.roles.iter().enumerate().filter_map(placed).collect()
+}
+
+/// Whether a cell has neither failed nor been skipped.
+pub(super) fn is_alive(cell: &CellRecord) -> bool {
+    matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
 }
 
 #[cfg(test)]

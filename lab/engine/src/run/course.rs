@@ -6,7 +6,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::Resolved;
-use super::cells::{cannot, crowded, note_build};
+use super::cells::{cannot, crowded, is_alive, note_build};
 use super::engine::{Ended, Engine, More, RunError, arena_spec};
 use super::first_look;
 use super::measure::Measuring;
@@ -39,33 +39,29 @@ impl Engine<'_> {
     pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
         let _claim = self.store.claim(id)?;
         let mut run = self.store.load(id)?;
-        let refused = |why: String| Err(RunError::NotResumable(id.to_owned(), why));
+        let refused = |why: &str| Err(RunError::NotResumable(id.to_owned(), why.to_owned()));
         if self.store.is_imported(id)? {
-            return refused("was imported, its trials are from another machine: start a new run".to_owned());
+            return refused("was imported, its trials are from another machine: start a new run");
         }
         let (then, now) = (run.header.host.headline(), crate::host::detect(BTreeMap::new()).headline());
         if then != now {
-            return refused(format!(
-                "was measured on another machine ({then}; this one: {now}): start a new run"
-            ));
+            let why = format!("was measured on another machine ({then}; this one: {now}): start a new run");
+            return refused(&why);
         }
         let has_ended = run.status == RunStatus::Finished;
         let rounds = match more {
             Some(more) => grant(&mut run, more),
             None if has_ended => {
-                let why = "is finished: `netdyno show` shows it; --budget extends it".into();
-                return Err(RunError::NotResumable(run.header.id, why));
+                return refused("is finished: `netdyno show` shows it; --budget extends it");
             }
             None => 0..run.header.settings.max_blocks,
         };
         if has_ended && rounds.is_empty() {
-            let why = "already has all its blocks: start a new run".into();
-            return Err(RunError::NotResumable(run.header.id, why));
+            return refused("already has all its blocks: start a new run");
         }
         // No contender of a catalogue has such a name.
         if run.cells.iter().flat_map(|cell| cell.contenders.values()).any(|name| name.contains('@')) {
-            let why = "compares revisions, which may have changed: run netdyno compare again".into();
-            return Err(RunError::NotResumable(run.header.id, why));
+            return refused("compares revisions, which may have changed: run netdyno compare again");
         }
         // The rules of the run's start apply; the checkout may have changed since.
         let workload = run.header.parsed_workload()?;
@@ -74,8 +70,7 @@ impl Engine<'_> {
         drop(Arena::open(&arena_spec(&run.header.settings))?);
         let _awake = run.header.settings.awake.then(Awake::hold).transpose()?;
         if plan.warning.is_some() {
-            let why = "started with one core per role, which is no longer possible".into();
-            return Err(RunError::NotResumable(run.header.id, why));
+            return refused("started with one core per role, which is no longer possible");
         }
         self.store.update_header(&run.header)?;
         self.store.set_status(&run.header.id, RunStatus::Running, StopReason::Running)?;
@@ -150,9 +145,7 @@ impl Engine<'_> {
                         .or_else(|| plan.on_one_cpu().then(|| crowded(workload, cell)).flatten()),
                 };
                 if let Some((reason, remedy)) = why {
-                    cell.status = CellStatus::Skipped;
-                    cell.reason = reason;
-                    cell.remedy = remedy;
+                    (cell.status, cell.reason, cell.remedy) = (CellStatus::Skipped, reason, remedy);
                     break;
                 }
             }
@@ -202,7 +195,7 @@ impl Engine<'_> {
         let folder = self.catalog.folder_of(&workload.name);
         for (index, inputs) in all.iter_mut().enumerate() {
             let cell = &mut run.cells[index];
-            if !matches!(cell.status, CellStatus::Planned | CellStatus::Ok) {
+            if !is_alive(cell) {
                 continue;
             }
             let display = &mut *self.display;
@@ -215,8 +208,7 @@ impl Engine<'_> {
                 Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
                 Err(e) => {
                     self.display.left_out(&cell.label(&workload.roles), &e.to_string());
-                    cell.status = CellStatus::Failed;
-                    cell.reason = e.to_string();
+                    (cell.status, cell.reason) = (CellStatus::Failed, e.to_string());
                     continue;
                 }
             }
@@ -241,8 +233,7 @@ impl Engine<'_> {
         plan: &CpuPlan,
         inputs: &[Prepared],
     ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
-        let runnable = |c: &&CellRecord| matches!(c.status, CellStatus::Planned | CellStatus::Ok);
-        let wanted = run.cells.iter().filter(runnable).flat_map(|c| c.contenders.values());
+        let wanted = run.cells.iter().filter(|cell| is_alive(cell)).flat_map(|c| c.contenders.values());
         let wanted: BTreeSet<String> = wanted.cloned().collect();
         let expected_seconds = |name: &String| {
             let contender = self.catalog.contender(&workload.name, name);
@@ -251,10 +242,9 @@ impl Engine<'_> {
         let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
         let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
         // Comparisons need partners and the baseline.
-        let first: Vec<&str> =
-            workload.partners.values().map(String::as_str).chain(baseline).chain(ceiling).collect();
-        let first: Vec<&str> =
-            first.into_iter().chain(workload.first_look.iter().map(String::as_str)).collect();
+        let partners = workload.partners.values().map(String::as_str);
+        let first_look = workload.first_look.iter().map(String::as_str);
+        let first: Vec<&str> = partners.chain(baseline).chain(ceiling).chain(first_look).collect();
         let names = order(wanted, &first, |name| expected[name]);
         let mut builds = BTreeMap::new();
         for (index, name) in names.iter().enumerate() {
@@ -283,12 +273,11 @@ impl Engine<'_> {
                 Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
                 Err(e) => {
                     self.display.left_out(name, &e.to_string());
-                    for cell in run.cells.iter_mut().filter(|c| c.contenders.values().any(|n| n == name)) {
-                        if cell.status == CellStatus::Skipped {
-                            continue;
-                        }
-                        cell.status = CellStatus::Failed;
-                        cell.reason = e.to_string();
+                    let needs_it = |c: &&mut CellRecord| {
+                        c.status != CellStatus::Skipped && c.contenders.values().any(|n| n == name)
+                    };
+                    for cell in run.cells.iter_mut().filter(needs_it) {
+                        (cell.status, cell.reason) = (CellStatus::Failed, e.to_string());
                     }
                 }
             }

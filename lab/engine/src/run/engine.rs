@@ -85,7 +85,6 @@ impl Engine<'_> {
         Ok(self.store.update_header(&run.header)?)
     }
 
-    /// Stores the records of all cells.
     pub(super) fn store_cells(&mut self, run: &Run) -> Result<(), RunError> {
         for (index, cell) in run.cells.iter().enumerate() {
             self.store.update_cell(&run.header.id, index, cell)?;

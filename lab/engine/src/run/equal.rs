@@ -5,7 +5,6 @@ use std::path::Path;
 
 use netdyno_lab_store::Equal;
 
-/// Adds the environment variables of a role.
 pub(super) fn set(equal: &Equal, env: &mut Vec<(String, String)>) {
     match equal {
         Equal::Rcvbuf { library } => {

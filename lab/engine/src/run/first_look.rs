@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::cells::is_alive;
 use super::engine::{Engine, RunError};
 use super::measure::Measuring;
 use crate::build::{Built, Prepared};
@@ -13,7 +14,7 @@ use netdyno_lab_analysis::duels;
 use netdyno_lab_analysis::verdicts;
 use netdyno_lab_arena::{CpuPlan, CpusBack};
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::{CellRecord, CellStatus, Run, Settings};
+use netdyno_lab_store::{CellRecord, CellStatus, Run};
 use netdyno_stats::Unit;
 
 /// Longest first look, in seconds. Builds that take less are awaited.
@@ -57,10 +58,6 @@ fn is_comparable(run: &Run, is_built: impl Fn(&str) -> bool) -> bool {
     comparable
 }
 
-fn is_alive(cell: &CellRecord) -> bool {
-    matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
-}
-
 /// The rounds of a first look: until the first bounded interval.
 fn rounds(run: &Run, workload: &Workload) -> Range<u32> {
     let settings = &run.header.settings;
@@ -70,10 +67,6 @@ fn rounds(run: &Run, workload: &Workload) -> Range<u32> {
         return 0..count(Unit::Session);
     }
     settings.max_blocks..settings.max_blocks.saturating_add(count(Unit::Block))
-}
-
-fn budget_s(settings: &Settings) -> f64 {
-    SECONDS_MAX.min(BUDGET_SHARE * settings.budget_seconds)
 }
 
 /// `2 of 11 contenders; 9 more are being built`.
@@ -102,7 +95,8 @@ impl Engine<'_> {
         self.store_cells(run)?;
         // The remaining builds need the CPUs that the lab avoids while measuring.
         let _back = CpusBack::of_now();
-        let (rounds, budget_s) = (rounds(run, workload), budget_s(&run.header.settings));
+        let rounds = rounds(run, workload);
+        let budget_s = SECONDS_MAX.min(BUDGET_SHARE * run.header.settings.budget_seconds);
         let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: true };
         if self.measure(run, &with)?.is_none() {
             return Ok(false);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Position;
-use super::cells::{note_outcome, roles, wrong_version};
+use super::cells::{is_alive, note_outcome, roles, wrong_version};
 use super::engine::{Engine, RunError};
 use super::neighbours::Neighbours;
 use crate::build::{Built, Prepared};
@@ -22,7 +22,7 @@ use netdyno_lab_analysis::verdicts;
 use netdyno_lab_arena::{Arena, ArenaSpec, CpuPlan};
 use netdyno_lab_manifest::{ParamValue, Params, TurnsSpec, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
-use netdyno_lab_store::{CellStatus, Outcome, Run, StopReason};
+use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, StopReason};
 
 /// Addition to the window length that contenders receive in sessions, which end by `stop`.
 const SPARE: Duration = Duration::from_secs(60);
@@ -45,7 +45,6 @@ impl Step {
     }
 }
 
-/// The environment of a step.
 pub(super) struct Measuring<'a> {
     pub(super) workload: &'a Workload,
     pub(super) plan: &'a CpuPlan,
@@ -87,11 +86,8 @@ impl Engine<'_> {
             // Repeated until no step is left: a cell that fails in a session ends the session of the others.
             loop {
                 let Some(steps) = steps(run, with, round) else {
-                    return Ok(Some(if anything_runs(run) {
-                        StopReason::Decided
-                    } else {
-                        StopReason::NothingLeft
-                    }));
+                    let is_decided = anything_runs(run);
+                    return Ok(Some(if is_decided { StopReason::Decided } else { StopReason::NothingLeft }));
                 };
                 if steps.is_empty() {
                     break;
@@ -159,8 +155,7 @@ impl Engine<'_> {
             report.record.block = round;
             report.record.position = place;
             if let Some(reason) = wrong_version(&run.cells[cell], &report.implementations) {
-                report.record.outcome =
-                    Outcome::Failed { role: String::new(), reason, stderr: String::new() };
+                report.record.outcome = trial::failed("", reason);
             }
             note_outcome(&mut run.cells[cell], &report.record.outcome, report.implementations);
             if let Outcome::Failed { .. } = &report.record.outcome {
@@ -313,17 +308,12 @@ fn label(run: &Run, workload: &Workload, step: &Step) -> String {
 /// Whether the cell has not failed and is built.
 fn is_runnable(run: &Run, with: &Measuring<'_>, cell: usize) -> bool {
     let cell = &run.cells[cell];
-    matches!(cell.status, CellStatus::Planned | CellStatus::Ok)
-        && cell.contenders.values().all(|name| with.builds.contains_key(name))
+    is_alive(cell) && cell.contenders.values().all(|name| with.builds.contains_key(name))
 }
 
 /// Whether any cell can produce a ranked figure: a ceiling alone cannot, unless the run has nothing else.
 fn anything_runs(run: &Run) -> bool {
-    let alive = |ceiling: bool| {
-        run.cells
-            .iter()
-            .any(|c| c.ceiling == ceiling && matches!(c.status, CellStatus::Planned | CellStatus::Ok))
-    };
+    let alive = |ceiling: bool| run.cells.iter().any(|c| c.ceiling == ceiling && is_alive(c));
     alive(false) || run.cells.iter().all(|c| c.ceiling) && alive(true)
 }
 
@@ -390,9 +380,9 @@ fn steps(run: &Run, with: &Measuring<'_>, round: u32) -> Option<Vec<Step>> {
 /// The cells without a rival at their parameters. No verdict can decide them, so they are measured for all requested
 /// rounds.
 fn lone(run: &Run) -> BTreeSet<usize> {
-    let alive = |i: &usize| matches!(run.cells[*i].status, CellStatus::Planned | CellStatus::Ok);
+    let is_rival = |cell: &CellRecord| !cell.ceiling && is_alive(cell);
     let has_no_rival =
-        |members: &Vec<usize>| members.iter().filter(|&i| !run.cells[*i].ceiling && alive(i)).count() < 2;
+        |members: &Vec<usize>| members.iter().filter(|i| is_rival(&run.cells[**i])).count() < 2;
     verdicts::groups(run).into_iter().map(|(_, members)| members).filter(has_no_rival).flatten().collect()
 }
 

@@ -11,16 +11,13 @@ mod equal;
 mod first_look;
 mod measure;
 mod neighbours;
-mod network;
 mod order;
 mod resolved;
 
 pub use cells::{apart, roles};
-pub use engine::arena_spec;
-pub use engine::{Ended, Engine, More, RunError};
+pub use engine::{Ended, Engine, More, RunError, arena_spec};
 pub(crate) use equal::preload;
-pub use network::network_of;
-pub use resolved::Resolved;
+pub use resolved::{Resolved, network_of};
 
 use std::time::Duration;
 

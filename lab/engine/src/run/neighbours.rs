@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use procfs::CurrentSI;
 
-/// Prefix of the socket names.
 const NAME: &str = "netdyno-measures-";
 /// Longest accepted id of another run, since any program can send to the socket.
 const ID_BYTES_MAX: usize = 64;
@@ -59,7 +58,6 @@ impl Neighbours {
         Neighbours { socket, begun, named: others, warnings }
     }
 
-    /// Warnings about the whole run.
     pub(super) fn end(self) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(of_runs(&self.heard()));

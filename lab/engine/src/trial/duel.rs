@@ -145,7 +145,6 @@ fn set_up<'a>(
     Ok(stage)
 }
 
-/// Executes one turn of one side.
 fn take(plan: &TurnPlan, turn: PlannedTurn, stage: &mut Stage<'_>) -> Result<(), Outcome> {
     // The stretch has the marks after those of the turns.
     let (index, length) = turn.index.map_or((plan.count, plan.stretch), |index| (index, plan.turn));

@@ -170,7 +170,6 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Records the freezer.
     pub(crate) fn froze(&mut self, how: String) {
         if let Some(turns) = &mut self.turns {
             turns.freezer = how;
@@ -292,7 +291,6 @@ fn warm_up(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Outcome> {
     stage.sleep(seconds(spec.params, "warmup_seconds"))
 }
 
-/// Stops the roles and runs the final checks.
 fn stop(spec: &TrialSpec<'_>, stage: &mut Stage<'_>) -> Result<(), Outcome> {
     stage.stop()?;
     stage.check(|collected| verification::after(spec, collected))

@@ -56,7 +56,6 @@ impl Role {
     }
 }
 
-/// The roles of a trial.
 pub(super) struct Stage<'a> {
     roles: Vec<Role>,
     /// Roles before this one do not receive messages yet.
@@ -162,7 +161,6 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Lets the roles run for a while.
     pub(super) fn sleep(&mut self, time: Duration) -> Result<(), Outcome> {
         let until = monotonic_ns().saturating_add(nanoseconds(time));
         self.pump(Some(until), |_| false)
@@ -180,7 +178,6 @@ impl<'a> Stage<'a> {
         self.pump(None, |roles| roles.iter().all(|r| r.session.is_quiet()))
     }
 
-    /// Reads every role's meter.
     pub(super) fn meter(&mut self, id: u64, deep: bool) -> Result<(), Outcome> {
         for role in &mut self.roles {
             // The last event of an ended role ends the wait.
