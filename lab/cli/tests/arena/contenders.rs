@@ -115,10 +115,9 @@ fn ended_roles_leave_no_cgroup() {
                 arena.launch(launch, sender.clone()).unwrap()
             })
             .collect();
-        for mut role in roles {
+        for (index, mut role) in roles.into_iter().enumerate() {
             // Immediately: before `started` was received.
             role.send_line("hello").unwrap();
-            let index = role.role;
             let heard = events.iter().filter(|(of, _)| *of == index).find_map(|(_, event)| match event {
                 AgentEvent::Line { text } => Some(text),
                 _ => None,
