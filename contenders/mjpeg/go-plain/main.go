@@ -1,6 +1,7 @@
 // Command go-plain runs the mjpeg workload with Pion's RTP packets over Go's sockets and its own RFC 2435 implementation (rfc2435.go). With
-// the argument whole-file, it is the contender go-article, which splits each JPEG file into packets unchanged (wholefile.go). All packets of
-// a frame are sent at once when the frame is due.
+// the argument whole-file, it is the contender go-article, which splits each JPEG file into packets unchanged (wholefile.go). With the
+// further argument gst-launch, it is go-gst-launch, whose live pictures come from a child process (capture.go). All packets of a frame are
+// sent at once when the frame is due.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/pion/rtp"
@@ -25,7 +27,7 @@ const (
 func main() {
 	job := mjpeg.Begin()
 	var how framing = &rfc2435{}
-	if len(os.Args) > 1 && os.Args[1] == "whole-file" {
+	if slices.Contains(os.Args, "whole-file") {
 		how = &wholeFile{}
 	}
 	job.Ready("pion/rtp", contender.ModuleVersion("github.com/pion/rtp"))
@@ -63,6 +65,9 @@ func send(job *mjpeg.Job, how framing) error {
 			return err
 		}
 		job.Sent(len(jpeg))
+	}
+	if slices.Contains(os.Args, "gst-launch") {
+		return s.sendCaptured(job)
 	}
 	return s.sendLive(job)
 }

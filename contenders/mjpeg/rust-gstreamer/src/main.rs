@@ -2,8 +2,6 @@
 //! process, and a channel passes them to the sending thread, which makes one call per datagram. Otherwise, the clip is read. The
 //! allocator is that of the C library, or a preloaded one.
 
-mod packets;
-
 use std::net::UdpSocket;
 use std::sync::mpsc;
 
@@ -11,8 +9,7 @@ use gstreamer::prelude::*;
 use gstreamer_app::{AppSink, AppSinkCallbacks};
 use netdyno_contender::mjpeg::{self, Job, Role, Sender};
 use netdyno_contender::{Lab, lock_version};
-
-use packets::{PACKET_BYTES_MIN, Stream};
+use netdyno_mjpeg_rust_gstreamer::packets::{PACKET_BYTES_MIN, Picture, Stream};
 
 const CLOCK_HZ: u64 = 90_000;
 /// The frame rate without pacing.
@@ -82,7 +79,8 @@ impl Link {
     fn send(&mut self, jpeg: &[u8]) {
         // Timestamps wrap around.
         let timestamp = (self.frames * self.step) as u32;
-        let packets = self.stream.packets(jpeg, timestamp, self.packet_bytes);
+        let picture = Picture::parse(jpeg);
+        let packets = picture.and_then(|picture| self.stream.packets(&picture, timestamp, self.packet_bytes));
         for packet in packets.unwrap_or_else(|| self.lab.failed("RFC 2435 cannot transport a picture")) {
             // An error means that the receiver has ended, which is ignored.
             let _ = self.socket.send(&packet);

@@ -2,6 +2,11 @@
 
 const RTP_BYTES: usize = 12;
 const PAYLOAD_TYPE: u8 = 26;
+const SSRC: u32 = 0x6d6a_7067;
+/// The Q value with tables in each picture.
+const IN_BAND_Q: u8 = 255;
+/// Minimum packet length: the longest headers and one byte of data.
+pub const PACKET_BYTES_MIN: usize = RTP_BYTES + 8 + 4 + 4 + 128 + 1;
 
 /// The state of the RTP stream.
 #[derive(Default)]
@@ -11,8 +16,12 @@ pub struct Stream {
 
 impl Stream {
     /// Returns the packets of a picture, in order.
-    pub fn packets(&mut self, jpeg: &[u8], timestamp: u32, packet_bytes: usize) -> Option<Vec<Vec<u8>>> {
-        let picture = Picture::parse(jpeg)?;
+    pub fn packets(
+        &mut self,
+        picture: &Picture<'_>,
+        timestamp: u32,
+        packet_bytes: usize,
+    ) -> Option<Vec<Vec<u8>>> {
         let (mut packets, mut offset) = (Vec::new(), 0);
         while offset < picture.scan.len() {
             let mut packet = Vec::with_capacity(packet_bytes);
@@ -48,14 +57,8 @@ impl Stream {
     }
 }
 
-const SSRC: u32 = 0x6d6a_7067;
-/// The Q value with tables in each picture.
-const IN_BAND_Q: u8 = 255;
-/// Minimum packet length: the longest headers and one byte of data.
-pub const PACKET_BYTES_MIN: usize = RTP_BYTES + 8 + 4 + 4 + 128 + 1;
-
 /// The parts of a file that RFC 2435 transports.
-struct Picture<'a> {
+pub struct Picture<'a> {
     /// In blocks of eight pixels.
     width: u8,
     height: u8,
@@ -63,12 +66,13 @@ struct Picture<'a> {
     kind: u8,
     restart: u16,
     tables: Vec<u8>,
-    scan: &'a [u8],
+    /// The entropy-coded data.
+    pub scan: &'a [u8],
 }
 
 impl<'a> Picture<'a> {
     /// Parses a baseline file with two 8-bit tables and a size of at most 2,040 pixels.
-    fn parse(jpeg: &'a [u8]) -> Option<Self> {
+    pub fn parse(jpeg: &'a [u8]) -> Option<Self> {
         let mut picture = Self { width: 0, height: 0, kind: 0, restart: 0, tables: Vec::new(), scan: &[] };
         let mut at = 2;
         loop {

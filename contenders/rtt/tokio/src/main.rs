@@ -1,5 +1,6 @@
 //! The `rtt` workload on Tokio: one task for each lane, connection and background task. It uses the multi-thread scheduler with
-//! the default number of workers, or with `--current-thread` the current-thread scheduler.
+//! the default number of workers, or with `--current-thread` the current-thread scheduler. With `--block-on`, the first lane of
+//! ping and the socket of pong run in `block_on` on the main thread, which is not a worker, instead of in a task.
 
 mod wire;
 
@@ -18,30 +19,50 @@ use crate::wire::{Tcp, Udp};
 fn main() {
     let role = rtt::connect();
     let job = role.job();
-    let current_thread = std::env::args().any(|argument| argument == "--current-thread");
-    let (name, mut builder) = if current_thread {
-        ("tokio-current-thread", Builder::new_current_thread())
-    } else {
-        ("tokio", Builder::new_multi_thread())
+    let argument = std::env::args().nth(1);
+    let (name, mut builder, on_main) = match argument.as_deref() {
+        Some("--current-thread") => ("tokio-current-thread", Builder::new_current_thread(), false),
+        Some("--block-on") => ("tokio-block-on", Builder::new_multi_thread(), true),
+        _ => ("tokio", Builder::new_multi_thread(), false),
     };
     job.lab.ready(name, lock_version(include_str!("../Cargo.lock"), "tokio"), "tokio");
     if let Role::Ping(ping) = role {
         // This call blocks, so it precedes the start of the runtime.
         ping.peer();
     }
-    let ran = builder.enable_all().build().and_then(|runtime| runtime.block_on(run(role)));
+    let ran = builder.enable_all().build().and_then(|runtime| runtime.block_on(run(role, on_main)));
     if let Err(error) = ran {
         job.lab.failed(error);
     }
 }
 
 /// Returns only with an error.
-async fn run(role: &'static Role) -> io::Result<()> {
+async fn run(role: &'static Role, on_main: bool) -> io::Result<()> {
+    let job = role.job();
+    tokio::spawn(rtt::background(job, &Clock, |work| drop(tokio::spawn(rtt::work(work, Clock)))));
     match role {
-        Role::Ping(ping) => ask(ping),
-        Role::Pong(pong) => answer(pong).await?,
+        Role::Ping(ping) => {
+            let peer = ping.peer();
+            for i in 1..job.outstanding {
+                spawn(job.lab, run_lane(ping, i, peer));
+            }
+            place(job.lab, on_main, run_lane(ping, 0, peer)).await
+        }
+        Role::Pong(pong) => answer(pong, on_main).await,
     }
-    rtt::background(role.job(), &Clock, |work| drop(tokio::spawn(rtt::work(work, Clock)))).await;
+}
+
+/// Runs `body` in the caller, or as a separate task. Returns only with an error.
+async fn place(
+    lab: Lab,
+    here: bool,
+    body: impl Future<Output = io::Result<()>> + Send + 'static,
+) -> io::Result<()> {
+    if here {
+        body.await?;
+    } else {
+        spawn(lab, body);
+    }
     std::future::pending().await
 }
 
@@ -67,13 +88,6 @@ fn spawn(lab: Lab, body: impl Future<Output = io::Result<()>> + Send + 'static) 
     tokio::spawn(async move { body.await.unwrap_or_else(|error| lab.failed(error)) });
 }
 
-fn ask(ping: &'static Ping) {
-    let peer = ping.peer();
-    for i in 0..ping.job.outstanding {
-        spawn(ping.job.lab, run_lane(ping, i, peer));
-    }
-}
-
 async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result<()> {
     let (job, lane) = (&ping.job, ping.lane(i));
     match job.transport {
@@ -82,21 +96,22 @@ async fn run_lane(ping: &'static Ping, i: usize, peer: SocketAddr) -> io::Result
     }
 }
 
-async fn answer(pong: &'static Pong) -> io::Result<()> {
+async fn answer(pong: &'static Pong, on_main: bool) -> io::Result<()> {
     let job = &pong.job;
     match job.transport {
         Transport::Udp => {
             let socket = UdpSocket::bind(job.local()).await?;
             pong.bound(socket.local_addr()?);
-            spawn(job.lab, echo_datagrams(socket, pong.echo(0), vec![0; job.buffer_bytes()]));
+            let echo = echo_datagrams(socket, pong.echo(0), vec![0; job.buffer_bytes()]);
+            place(job.lab, on_main, echo).await
         }
         Transport::Tcp => {
             let listener = TcpListener::bind(job.local()).await?;
             pong.bound(listener.local_addr()?);
-            spawn(job.lab, accept(pong, listener));
+            // Each connection is a task in either case.
+            place(job.lab, on_main, accept(pong, listener)).await
         }
     }
-    Ok(())
 }
 
 async fn echo_datagrams(socket: UdpSocket, mut echo: Echo, mut buffer: Vec<u8>) -> io::Result<()> {

@@ -1,0 +1,3 @@
+//! The RFC 2435 parser that the contenders with GStreamer share.
+
+pub mod packets;
