@@ -31,7 +31,7 @@ pub(crate) struct Cgroup {
     pub(crate) cpuacct: Option<PathBuf>,
     /// v1's freezer, if there is no v2 or on request.
     pub(crate) freezer: Option<PathBuf>,
-    /// There if the memory limit is in force.
+    /// Present if the memory limit is enforced.
     pub(crate) memory: Option<PathBuf>,
     pids: Option<PathBuf>,
     pub(crate) memory_limit: String,
