@@ -3,13 +3,13 @@
 use std::mem::take;
 use std::os::fd::OwnedFd;
 
-use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::Listener;
+use super::append::append;
 use super::limits::{
-    LONG_BYTES, LONG_FIRST_BYTES, LONG_READ_BYTES, OWN_READ_BYTES, SHORT_READS, UNSENT_ROOM_BYTES,
+    LONG_BYTES, LONG_FIRST_BYTES, LONG_READ_BYTES, OWN_READ_BYTES, READ_BYTES, SHORT_READS, UNSENT_ROOM_BYTES,
 };
 use super::pool::Pool;
 
@@ -90,10 +90,12 @@ impl Connection {
     pub(super) fn read_own(&mut self, pool: &mut Pool, flags: RecvFlags) -> Result<Read, Errno> {
         let buffer = self.input.own_mut(pool);
         // At most doubles what has arrived, so that an announced length alone allocates nothing.
-        let least = if self.long { LONG_FIRST_BYTES } else { OWN_READ_BYTES };
+        let (least, most) =
+            if self.long { (LONG_FIRST_BYTES, LONG_READ_BYTES) } else { (OWN_READ_BYTES, READ_BYTES) };
         buffer.reserve(buffer.len().clamp(least, LONG_READ_BYTES));
-        let room = buffer.capacity() - buffer.len();
-        let got = recv(&self.socket, spare_capacity(buffer), flags).map(|(_, got)| got);
+        // The capacity of a long buffer can be much more, and so can what the socket holds.
+        let room = most.min(buffer.capacity() - buffer.len());
+        let got = append(buffer, room, |spare| Ok(recv(&self.socket, spare, flags)?.0.0));
         if buffer.is_empty() {
             self.input.give_back(pool);
         }

@@ -1,10 +1,10 @@
 //! epoll, edge-triggered: a connection is registered once for both directions and never modified. A
-//! connection whose read filled the buffer, or whose end of stream was announced, goes to the end of the read
-//! queue.
+//! connection whose read filled the buffer, or whose end of stream was announced, goes to the end of its read
+//! queue. Connections with long frames have a queue and a limit of their own, so that others do not wait for them.
 
 use std::collections::VecDeque;
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, replace};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send, sockopt};
 
-use super::connection::{Phase, Read, Window};
+use super::connection::{Connection, Phase, Read, Window};
 use super::limits::{ARENA_BYTES, READ_BYTES, TURN_ACCEPTS, TURN_CONNECTIONS, TURN_EVENTS};
 use super::listener::{Accepted, Listener, accept};
 use super::shared::Shared;
@@ -30,6 +30,8 @@ pub(super) struct Epoll {
     wakeup: Arc<OwnedFd>,
     /// Connections with data to read, in read order.
     readable: VecDeque<Key>,
+    /// The same for connections with long frames.
+    long_readable: VecDeque<Key>,
     /// Memory shared by the reads of a turn.
     arena: Box<[u8]>,
     used: usize,
@@ -46,6 +48,7 @@ impl Epoll {
             epoll,
             wakeup: Arc::new(wakeup),
             readable: VecDeque::new(),
+            long_readable: VecDeque::new(),
             arena: vec![0; ARENA_BYTES].into_boxed_slice(),
             used: 0,
         })
@@ -105,19 +108,29 @@ impl Epoll {
         }
         self.accept_all(shared);
         // Each once: a connection with more to read is queued again at the end.
+        let (mut own, long_connections) = (0, self.long_readable.len());
         for _ in 0..self.readable.len().min(TURN_CONNECTIONS) {
-            if self.used + READ_BYTES > self.arena.len() {
+            if self.used + own + READ_BYTES > self.arena.len() {
                 break;
             }
             let Some(key) = self.readable.pop_front() else { break };
-            self.read(shared, key);
+            own += self.read(shared, key);
+        }
+        let (mut long, most) = (0, shared.long_bytes());
+        for _ in 0..long_connections {
+            if long >= most {
+                break;
+            }
+            let Some(key) = self.long_readable.pop_front() else { break };
+            long += self.read(shared, key);
         }
         Ok(())
     }
 
     /// Whether there is work that epoll does not report again.
     pub(super) fn is_busy(&self, shared: &mut Shared) -> bool {
-        !self.readable.is_empty() || !shared.is_full() && self.may_accept(shared)
+        let readable = !(self.readable.is_empty() && self.long_readable.is_empty());
+        readable || !shared.is_full() && self.may_accept(shared)
     }
 
     /// Handles epoll flags of a connection.
@@ -141,9 +154,8 @@ impl Epoll {
         if flags.intersects(Flags::IN | Flags::RDHUP | Flags::ERR | Flags::HUP) {
             connection.readable = true;
             connection.hung_up |= flags.intersects(Flags::RDHUP | Flags::ERR | Flags::HUP);
-            if !connection.queued && !connection.paused {
-                connection.queued = true;
-                self.readable.push_back(key);
+            if !connection.paused {
+                self.queue(connection, key);
             }
         }
         if connection.blocked && flags.intersects(Flags::OUT | Flags::ERR | Flags::HUP) {
@@ -200,12 +212,20 @@ impl Epoll {
         }
     }
 
-    /// Performs one read of one connection.
-    fn read(&mut self, shared: &mut Shared, key: Key) {
-        let Some(connection) = shared.table.get_mut(key) else { return };
+    /// Queues a connection for a read.
+    fn queue(&mut self, connection: &mut Connection, key: Key) {
+        if !replace(&mut connection.queued, true) {
+            let queue = if connection.long { &mut self.long_readable } else { &mut self.readable };
+            queue.push_back(key);
+        }
+    }
+
+    /// Performs one read of one connection. Returns the number of bytes read into the connection's own buffer.
+    fn read(&mut self, shared: &mut Shared, key: Key) -> usize {
+        let Some(connection) = shared.table.get_mut(key) else { return 0 };
         connection.queued = false;
         if connection.paused || connection.ended {
-            return;
+            return 0;
         }
         let discard = !connection.is_public();
         let own = connection.long || connection.input.has_own();
@@ -219,36 +239,41 @@ impl Epoll {
         let Read { got, filled } = match read {
             Ok(Read { got: 0, .. }) => {
                 connection.readable = false;
-                return shared.ended(key);
+                shared.ended(key);
+                return 0;
             }
             Ok(read) => read,
             Err(Errno::AGAIN) => {
                 connection.readable = false;
-                return;
+                return 0;
             }
             Err(Errno::INTR) => Read { got: 0, filled: false },
-            Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
+            Err(error) => {
+                shared.lose(key, CloseReason::Lost(kind_of(error)));
+                return 0;
+            }
         };
         // A read that did not fill the buffer emptied the socket, unless the end of stream is still to be
         // read.
         connection.readable = filled || got == 0 || connection.hung_up;
-        if connection.readable {
-            connection.queued = true;
-            self.readable.push_back(key);
-        }
         if discard {
             connection.input.give_back(&mut shared.pool);
         }
+        if connection.readable {
+            self.queue(connection, key);
+        }
         if got == 0 || discard {
-            return;
+            return if own { got } else { 0 };
         }
         if own {
-            return shared.received_own(key);
+            shared.received_own(key);
+            return got;
         }
         let window = Window { at: self.used as u32, length: got as u32 };
         // Each read starts on its own cache line.
         self.used = (self.used + got).next_multiple_of(64);
         shared.received_window(key, window);
+        0
     }
 
     /// Passes output to the socket.
@@ -285,9 +310,8 @@ impl Epoll {
     /// Performs a read that was due while the connection was paused.
     fn resume_read(&mut self, shared: &mut Shared, key: Key) {
         let Some(connection) = shared.table.get_mut(key) else { return };
-        if connection.readable && !connection.queued {
-            connection.queued = true;
-            self.readable.push_back(key);
+        if connection.readable {
+            self.queue(connection, key);
         }
     }
 }

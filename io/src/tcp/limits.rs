@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Most bytes per read; after them other connections are served.
+/// Most bytes per read of a connection without long frames; after them other connections are served.
 pub(super) const READ_BYTES: usize = 64 << 10;
 /// Least free space in a connection's own buffer before a read.
 pub(super) const OWN_READ_BYTES: usize = 4 << 10;
@@ -11,9 +11,16 @@ pub(super) const OWN_READ_BYTES: usize = 4 << 10;
 pub(super) const LONG_BYTES: usize = 8 << 10;
 /// Consecutive short reads after which it no longer does.
 pub(super) const SHORT_READS: u8 = 32;
-/// Buffer space for such a read: initially enough for a 64 KiB value with its framing, and at most.
+/// Bytes of such a read: initially enough for a 64 KiB value with its framing, and at most.
 pub(super) const LONG_FIRST_BYTES: usize = 68 << 10;
 pub(super) const LONG_READ_BYTES: usize = 256 << 10;
+/// Bytes of long frames per turn, not counting the last read; other connections wait for the next turn. Without this
+/// limit, a turn takes as long as all peers together can fill: at 256 KiB each, a hundred of them take 10 ms.
+pub(super) const TURN_LONG_BYTES: usize = 1 << 20;
+/// The same while connections with short frames are active: one read.
+pub(super) const TURN_LONG_BYTES_SHARED: usize = 256 << 10;
+/// Turns in which a connection with short frames counts as active after its last input.
+pub(super) const SHARED_TURNS: u32 = 64;
 /// Memory shared by the reads of one turn.
 pub(super) const ARENA_BYTES: usize = 1 << 20;
 /// Most connections read per turn; the rest follow in the next one.

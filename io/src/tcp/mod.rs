@@ -45,6 +45,7 @@
 //! # }
 //! ```
 
+mod append;
 mod connection;
 mod epoll;
 mod limits;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{Shutdown, shutdown};
 
 use super::connection::{Connection, Phase, Window};
-use super::limits::Limits;
+use super::limits::{Limits, SHARED_TURNS, TURN_LONG_BYTES, TURN_LONG_BYTES_SHARED};
 use super::listener::{Listener, Listeners};
 use super::pool::Pool;
 use super::table::{Key, Table};
@@ -30,6 +30,8 @@ pub(super) struct Shared {
     windows: usize,
     /// Turns so far; input reported in this turn is not reported again.
     turns: u64,
+    /// Turns for which connections with short frames count as active.
+    shared_turns: u32,
     flushing: VecDeque<(Instant, Key)>,
     lingering: VecDeque<(Instant, Key)>,
 }
@@ -46,6 +48,7 @@ impl Shared {
             turn: Vec::new(),
             windows: 0,
             turns: 0,
+            shared_turns: 0,
             flushing: VecDeque::new(),
             lingering: VecDeque::new(),
         }
@@ -91,6 +94,13 @@ impl Shared {
             connection.reported_turn = self.turns;
             self.events.push_back(Event::Received(key));
         }
+    }
+
+    /// Bytes of long frames to read in this turn. To be called once per turn, after the other reads.
+    pub(super) fn long_bytes(&mut self) -> usize {
+        self.shared_turns =
+            if self.turn.is_empty() { self.shared_turns.saturating_sub(1) } else { SHARED_TURNS };
+        if self.shared_turns > 0 { TURN_LONG_BYTES_SHARED } else { TURN_LONG_BYTES }
     }
 
     /// Appends to a connection's own buffer, after its bytes in the turn's memory.

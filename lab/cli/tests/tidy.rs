@@ -378,13 +378,14 @@ fn places(crate_: &str, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn unsafe_code_is_in_five_files() {
+fn unsafe_code_is_in_six_files() {
     let crates = LAB.iter().chain(&STACKS);
     let mut wrong: Vec<_> =
         crates.flat_map(|crate_| places(crate_, &["unsafe {", "unsafe fn", "unsafe impl"])).collect();
     // A single line in the Tokio driver.
     let allowed = [
         "lab/arena/src/sys.rs:",
+        "io/src/tcp/append.rs:",
         "io/src/tcp/uring/sys.rs:",
         "io/src/slice.rs:",
         "io/src/tokio.rs:",

@@ -5,7 +5,8 @@ use netdyno_kv_core::{Engine, Outcome, SessionId, Timestamp};
 use netdyno_resp::{Args, Progress, Reply, RequestLimits, RequestParser, SHORT_ARGUMENTS};
 
 use crate::limits::{
-    AHEAD_ARGUMENTS, AHEAD_COMMANDS, ARGUMENTS_PER_COMMAND, KEPT_WORDS, REPLY_BYTES_PER_ITERATION,
+    AHEAD_ARGUMENTS, AHEAD_COMMANDS, ARGUMENTS_PER_COMMAND, DEBT_BYTES, KEPT_WORDS, MODEST_REPLY_BYTES,
+    REPLY_BYTES_PER_ITERATION,
 };
 
 /// The state of a client.
@@ -16,8 +17,10 @@ pub(crate) struct Client {
     pub(crate) parser: RequestParser,
     /// Time of the last received data, on the server's clock.
     pub(crate) active_ms: u64,
-    /// Commands are left over from the last iteration, and the client is queued for another.
+    /// The client is in one of the queues of [`Clients`](crate::clients::Clients).
     pub(crate) queued: bool,
+    /// Bytes of replies beyond the allowance of a client that is not costly.
+    debt: usize,
     /// The client does not read its replies, so its commands are not executed until it does.
     pub(crate) stalled: bool,
     /// Reading from the socket is paused.
@@ -68,6 +71,8 @@ impl Client {
             parser,
             active_ms,
             queued,
+            // Connections cost nothing to open, so a new one waits behind clients that are known to be modest.
+            debt: 1,
             stalled,
             paused,
             blocked,
@@ -75,6 +80,20 @@ impl Client {
             receives_messages,
             noted,
             authenticated,
+        }
+    }
+
+    /// Whether others are served first: the client is new, or its last replies were large.
+    #[inline]
+    pub(crate) fn is_costly(&self) -> bool {
+        self.debt > 0
+    }
+
+    /// Adds the cost of executed commands.
+    #[inline]
+    pub(crate) fn charge(&mut self, commands: usize, reply_bytes: usize) {
+        if commands > 0 {
+            self.debt = (self.debt + reply_bytes).saturating_sub(MODEST_REPLY_BYTES).min(DEBT_BYTES);
         }
     }
 

@@ -1,6 +1,10 @@
 //! The clients of a thread, and which of them are queued or stalled.
+//!
+//! There are two queues, so that clients of one kind do not wait for those of the other: of clients with commands left
+//! over, and of costly ones.
 
 use std::collections::VecDeque;
+use std::mem::replace;
 
 use netdyno_io::tcp::Key;
 
@@ -12,6 +16,8 @@ pub(crate) struct Clients {
     slots: Vec<Option<Box<Client>>>,
     /// Clients with commands left over from the last iteration.
     queued: VecDeque<Key>,
+    /// Costly clients with commands that wait until others were served.
+    costly: VecDeque<Key>,
     /// Clients that do not read their replies.
     stalled: VecDeque<Key>,
 }
@@ -43,27 +49,52 @@ impl Clients {
         self.slots.get(index)?.as_deref()
     }
 
-    /// Queues a client for the next iteration.
+    /// Queues a client whose commands are left over.
     pub(crate) fn queue(&mut self, key: Key) {
         if let Some(client) = self.get_mut(key)
-            && !std::mem::replace(&mut client.queued, true)
+            && !replace(&mut client.queued, true)
         {
             self.queued.push_back(key);
         }
     }
 
-    pub(crate) fn has_queued(&self) -> bool {
-        !self.queued.is_empty()
+    /// Queues a client with new commands behind other costly ones.
+    pub(crate) fn queue_costly(&mut self, key: Key) {
+        if let Some(client) = self.get_mut(key)
+            && !replace(&mut client.queued, true)
+        {
+            self.costly.push_back(key);
+        }
     }
 
-    /// Number of queued clients, including some that have left.
+    pub(crate) fn has_queued(&self) -> bool {
+        !(self.queued.is_empty() && self.costly.is_empty())
+    }
+
+    /// Number of clients with commands left over, including some that have left.
     pub(crate) fn queued(&self) -> usize {
         self.queued.len()
     }
 
-    /// Removes and returns the client that has been queued for longest.
+    /// Number of queued costly clients, including some that have left.
+    pub(crate) fn costly(&self) -> usize {
+        self.costly.len()
+    }
+
+    /// Removes and returns the client whose commands are left over for longest.
     pub(crate) fn next_queued(&mut self) -> Option<Key> {
         while let Some(key) = self.queued.pop_front() {
+            if let Some(client) = self.get_mut(key) {
+                client.queued = false;
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Removes and returns the costly client that has been queued for longest.
+    pub(crate) fn next_costly(&mut self) -> Option<Key> {
+        while let Some(key) = self.costly.pop_front() {
             if let Some(client) = self.get_mut(key) {
                 client.queued = false;
                 return Some(key);
@@ -75,7 +106,7 @@ impl Clients {
     /// Marks a client as stalled until it has read its replies.
     pub(crate) fn stall(&mut self, key: Key) -> Option<&mut Client> {
         let client = self.slots.get_mut(key.index())?.as_deref_mut().filter(|client| client.key == key)?;
-        if !std::mem::replace(&mut client.stalled, true) {
+        if !replace(&mut client.stalled, true) {
             self.stalled.push_back(key);
         }
         Some(client)

@@ -61,6 +61,19 @@ pub(crate) const FEW_COMMANDS: usize = 64;
 /// Iterations in which such a client counts as active after its last command.
 pub(crate) const SHARED_ITERATIONS: u32 = 64;
 
+/// Bytes of replies to one client per iteration that are no debt. A client in debt is costly: it is served after the
+/// others, until it has replied less than this often enough. Connections are in debt until their first command, because
+/// a client could otherwise clear its debt by a new connection.
+pub(crate) const MODEST_REPLY_BYTES: usize = 32 << 10;
+
+/// Most debt of a client, so that a single large reply is forgiven.
+pub(crate) const DEBT_BYTES: usize = 4 << 20;
+
+/// Costly clients per iteration, and bytes of their replies, not counting the last client, while clients with few
+/// commands are active. This bounds the latency of the latter.
+pub(crate) const COSTLY_CLIENTS: usize = 16;
+pub(crate) const COSTLY_REPLY_BYTES: usize = 256 << 10;
+
 /// Arguments that count as one further command.
 pub(crate) const ARGUMENTS_PER_COMMAND: usize = 8;
 
@@ -101,6 +114,10 @@ pub(crate) const THREADS: usize = 256;
 
 /// Connections above `Limits::clients` that a reactor holds while it sends them the error.
 pub(crate) const CONNECTIONS_TO_REFUSE: usize = 1024;
+
+/// Attempts to listen at an address that is in use, and the interval between them: one second in all.
+pub(crate) const LISTEN_RETRIES: u32 = 50;
+pub(crate) const LISTEN_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Arguments of a command whose capacity is kept for the next one.
 pub(crate) const KEPT_WORDS: usize = 1024;

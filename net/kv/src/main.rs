@@ -3,6 +3,7 @@
 mod cli;
 
 use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -37,7 +38,7 @@ fn run(cli: &cli::Cli) -> Result<(), Box<dyn Error>> {
         .spawn(move || handle_signals(&mut signals, &stopper))?;
     report_start(&server);
     server.wait()?;
-    eprintln!("netdyno-kv: shut down");
+    let _ = writeln!(std::io::stderr(), "netdyno-kv: shut down");
     Ok(())
 }
 
@@ -65,10 +66,12 @@ fn handle_signals(signals: &mut Signals, stopper: &Stopper) {
         if count > 0 {
             std::process::exit(128 + signal);
         }
-        eprintln!(
+        stopper.stop();
+        // A closed stderr must not end this thread.
+        let _ = writeln!(
+            std::io::stderr(),
             "netdyno-kv: shutting down after pending writes; send the signal again to exit immediately"
         );
-        stopper.stop();
     }
 }
 

@@ -1,15 +1,16 @@
 //! A server: its threads, from start to shutdown.
 
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use netdyno_io::tcp::{self, Backend, ListenOptions, Listener, TcpReactor};
 use netdyno_kv_core::{Config, Engine, Entropy, Loaded};
 
 use crate::clock::Clock;
 use crate::journal::Journal;
-use crate::limits::CONNECTIONS_TO_REFUSE;
+use crate::limits::{CONNECTIONS_TO_REFUSE, LISTEN_RETRIES, LISTEN_RETRY_INTERVAL};
 use crate::settings::Builder;
 use crate::shared::{Post, Shared, SharedSettings};
 use crate::snapshots::{self, SnapshotSettings, Snapshots};
@@ -179,7 +180,7 @@ impl Server {
         if shared.journal.is_none() {
             return Ok(());
         }
-        let thread = std::thread::Builder::new().name("kv storage".into()).spawn(move || {
+        let thread = thread::Builder::new().name("kv storage".into()).spawn(move || {
             if let Some(journal) = &shared.journal {
                 journal.maintain(|| shared.posts[0].wake());
             }
@@ -193,7 +194,7 @@ impl Server {
         if shared.snapshots.is_none() {
             return Ok(());
         }
-        let thread = std::thread::Builder::new().name("kv snapshots".into()).spawn(move || {
+        let thread = thread::Builder::new().name("kv snapshots".into()).spawn(move || {
             if let Some(snapshots) = &shared.snapshots {
                 snapshots.write(|| shared.posts[0].wake());
             }
@@ -204,7 +205,7 @@ impl Server {
 
     fn spawn(&mut self, index: usize, wire: Wire) -> Result<(), StartError> {
         let shared = self.shared.clone();
-        let thread = std::thread::Builder::new().name(format!("kv {index}")).spawn(move || {
+        let thread = thread::Builder::new().name(format!("kv {index}")).spawn(move || {
             // If this thread ends for any reason, the other threads stop too.
             let _stopper = StopAtEnd(shared.clone());
             Worker::new(shared, index, wire).run()
@@ -369,11 +370,23 @@ fn listening(
     options.share_port = shared;
     let mut listen = |address: &mut SocketAddr| {
         let listener =
-            reactor.listen(*address, &options).map_err(|error| StartError::listen(*address, error))?;
+            listen(&mut reactor, *address, &options).map_err(|error| StartError::listen(*address, error))?;
         *address = reactor.local_address(listener);
         Ok::<_, StartError>(listener)
     };
     addresses.plain.iter_mut().try_for_each(|address| listen(address).map(drop))?;
     let tls = addresses.tls.iter_mut().map(listen).collect::<Result<_, _>>()?;
     Ok((reactor, tls))
+}
+
+/// Listens at an address. If it is in use, tries again for a short time: after a crash of a server with io_uring, the
+/// kernel closes its listening socket only after the process has ended, and a supervisor can be faster.
+fn listen(reactor: &mut TcpReactor, address: SocketAddr, options: &ListenOptions) -> io::Result<Listener> {
+    for _ in 0..LISTEN_RETRIES {
+        match reactor.listen(address, options) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => thread::sleep(LISTEN_RETRY_INTERVAL),
+            result => return result,
+        }
+    }
+    reactor.listen(address, options)
 }

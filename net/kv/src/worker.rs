@@ -8,6 +8,7 @@ mod figures;
 mod lead;
 mod letters;
 mod pauses;
+mod turns;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -24,9 +25,8 @@ use crate::clients::Clients;
 use crate::departures::Departures;
 use crate::journal::Journal;
 use crate::limits::{
-    COMMANDS_OF_ALL_PER_ITERATION, COMMANDS_PER_ITERATION, COMMANDS_PER_SHARED_ITERATION, FEW_COMMANDS,
-    IDLE_PER_ITERATION, LARGE_OUTPUT_BYTES, OUTPUT_SIZES_PER_ITERATION, REPLY_BYTES_OF_ALL_PER_ITERATION,
-    SHARED_CLIENTS, SHARED_ITERATIONS, STALLED_INTERVAL,
+    FEW_COMMANDS, IDLE_PER_ITERATION, LARGE_OUTPUT_BYTES, OUTPUT_SIZES_PER_ITERATION, SHARED_ITERATIONS,
+    STALLED_INTERVAL,
 };
 use crate::refusals;
 use crate::replica::Replica;
@@ -59,9 +59,9 @@ pub(crate) struct Worker {
     keepalive_s: Option<u64>,
     /// When replicas need attention next, on the monotonic clock.
     feed_us: Option<u64>,
-    /// Clients have commands left over from the last iteration.
+    /// Clients were queued at the start of this iteration.
     is_contended: bool,
-    /// Iterations in which clients with commands left over leave time for the others.
+    /// Iterations in which queued clients leave time for the others.
     shared_iterations: u32,
     /// Commands executed in this iteration, and bytes of their replies.
     executed: usize,
@@ -220,27 +220,7 @@ impl Worker {
         self.update_output_sizes(core, OUTPUT_SIZES_PER_ITERATION);
         self.limit_client_memory(core);
         self.open_and_close(core, now);
-        self.serve_queued(core, now);
-        let mut received = std::mem::take(&mut self.events.received);
-        let mut served = 0;
-        for &key in &received {
-            if self.replied >= REPLY_BYTES_OF_ALL_PER_ITERATION {
-                break;
-            }
-            served += 1;
-            let Some(client) = self.clients.get_mut(key) else { continue };
-            client.active_ms = now.monotonic_us / 1000;
-            if client.blocked || client.queued || client.stalled {
-                self.limit_input(key);
-                self.note_buffers(core, key);
-            } else {
-                let is_shared = self.shared_iterations > 0 || self.executed >= COMMANDS_OF_ALL_PER_ITERATION;
-                self.serve(core, now, key, if is_shared { FEW_COMMANDS + 1 } else { COMMANDS_PER_ITERATION });
-            }
-        }
-        // The others are the first in the next iteration.
-        received.drain(..served);
-        self.events.received = received;
+        self.serve_clients(core, now);
         let configured = core.engine.take_configured();
         if !configured.is_empty() {
             self.shared.configure(&core.engine, &configured);
@@ -286,27 +266,6 @@ impl Worker {
         self.clients.insert(Client::new(key, session, parser, now.monotonic_us / 1000));
     }
 
-    /// Serves clients with commands left over. While clients with few commands are active, only some of them.
-    fn serve_queued(&mut self, core: &mut Core, now: Timestamp) {
-        (self.executed, self.replied) = (0, 0);
-        let queued = self.clients.queued();
-        self.is_contended = queued > 0;
-        self.shared_iterations = self.shared_iterations.saturating_sub(1);
-        let (most, commands) = match self.shared_iterations > 0 {
-            true => (SHARED_CLIENTS.min(queued), COMMANDS_PER_SHARED_ITERATION),
-            false => (queued, COMMANDS_PER_ITERATION),
-        };
-        for _ in 0..most {
-            if self.executed >= COMMANDS_OF_ALL_PER_ITERATION
-                || self.replied >= REPLY_BYTES_OF_ALL_PER_ITERATION
-            {
-                return;
-            }
-            let Some(key) = self.clients.next_queued() else { return };
-            self.serve(core, now, key, commands);
-        }
-    }
-
     /// Serves one client.
     fn serve(&mut self, core: &mut Core, now: Timestamp, key: Key, most_commands: usize) {
         let unsent = self.note_buffers(core, key);
@@ -319,11 +278,15 @@ impl Worker {
         let written = output.len();
         let (consumed, commands, end) =
             client.serve(&mut core.engine, now, (input, &mut *output), &mut self.scratch, most_commands);
-        self.executed += commands;
-        self.replied += output.len() - written;
-        if self.is_contended && end == End::Hungry && (1..=FEW_COMMANDS).contains(&commands) {
+        let replied = output.len() - written;
+        // A client without a complete command costs something, too.
+        self.executed += commands.max(1);
+        self.replied += replied;
+        let is_modest = !client.is_costly() && end == End::Hungry;
+        if self.is_contended && is_modest && (1..=FEW_COMMANDS).contains(&commands) {
             self.shared_iterations = SHARED_ITERATIONS;
         }
+        client.charge(commands, replied);
         self.wire.consume(key, consumed);
         if core.engine.take_log().len() > logged {
             self.writers.push(key);

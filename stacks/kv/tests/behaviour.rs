@@ -120,9 +120,11 @@ fn read_and_write_permissions_are_separate() {
 
 #[test]
 fn replies_match_redis() {
-    let mut engine = Engine::new(Config::default(), 3);
+    let config = Config::default().with("enable-debug-command", "yes").unwrap();
+    let mut engine = Engine::new(config, 3);
     let session = engine.open(START, "a");
     for (line, expected) in [
+        ("DEBUG ERROR LOADING", "-LOADING\r\n"),
         // -1 is the maximum of an unsigned field.
         ("BITFIELD bits OVERFLOW SAT SET u8 0 -1 GET u8 0", "*2\r\n:0\r\n:255\r\n"),
         ("BITFIELD bits OVERFLOW FAIL SET u8 0 -1", "*1\r\n$-1\r\n"),
@@ -140,6 +142,17 @@ fn replies_match_redis() {
     assert_eq!(run(&mut engine, session, 0, "BLMOVE none other LEFT LEFT 1").0, Outcome::Blocked);
     engine.tick(Timestamp { unix_ms: START.unix_ms + 1000, monotonic_us: 0 });
     assert_eq!(engine.poll_output(), Some((session, Output::Resume(b"*-1\r\n".to_vec()))));
+}
+
+#[test]
+fn client_info_contains_the_library() {
+    let mut engine = Engine::new(Config::default(), 3);
+    let session = engine.open(START, "a");
+    for (option, value) in [("lib-name", "redis-py"), ("LIB-VER", "7.1.0")] {
+        assert_eq!(run(&mut engine, session, 0, &format!("CLIENT SETINFO {option} {value}")).1, "+OK\r\n");
+    }
+    let info = run(&mut engine, session, 0, "CLIENT INFO").1;
+    assert!(info.contains(" lib-name=redis-py lib-ver=7.1.0\n"), "{info}");
 }
 
 #[test]

@@ -137,6 +137,55 @@ fn more_receives_than_buffers_are_all_served() {
     });
 }
 
+#[test]
+fn long_frames_do_not_delay_other_connections() {
+    use crate::tcp::limits::{LONG_BYTES, LONG_READ_BYTES, TURN_LONG_BYTES};
+    const CLIENTS: usize = 64;
+    const EACH: usize = 128 << 10;
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| dial(address)).collect();
+        let mut short = dial(address);
+        turn_until(&mut reactor, |_, _| {}, |reactor| reactor.connections() == CLIENTS + 1);
+        // Input that is not consumed makes a connection one with long frames.
+        for _ in 0..2 {
+            for client in &mut clients {
+                client.write_all(&[7; LONG_BYTES]).unwrap();
+            }
+            settle(&mut reactor);
+        }
+        let keys: Vec<_> =
+            (0..=CLIENTS as u32).filter_map(|index| reactor.shared.table.key_at(index)).collect();
+        keys.iter().for_each(|&key| reactor.consume(key, usize::MAX));
+
+        let writers = clients.into_iter().map(|mut client| {
+            client.set_nonblocking(true).unwrap();
+            let sent = client.write(&[7; EACH]).unwrap();
+            (client, sent)
+        });
+        let (_clients, sent): (Vec<_>, Vec<_>) = writers.unzip();
+        short.write_all(b"hello").unwrap();
+        let (expected, mut all, mut turns_of_short) = (sent.iter().sum::<usize>(), 0, None);
+        let (begin, mut turns) = (Instant::now(), 0);
+        while all < expected {
+            assert!(begin.elapsed() < GUARD, "hangs");
+            reactor.wait(Some(Duration::from_millis(5))).unwrap();
+            let mut bytes = 0;
+            while let Some(event) = reactor.next_event() {
+                let Event::Received(key) = event else { continue };
+                match reactor.input(key) {
+                    b"hello" => turns_of_short = Some(turns),
+                    input => bytes += input.len(),
+                }
+                reactor.consume(key, usize::MAX);
+            }
+            assert!(bytes < TURN_LONG_BYTES + LONG_READ_BYTES, "{bytes} bytes in a turn");
+            (all, turns) = (all + bytes, turns + 1);
+        }
+        assert!(turns_of_short.is_some_and(|turn| 2 * turn < turns), "{turns_of_short:?} of {turns} turns");
+    });
+}
+
 /// Runs in a separate process with few descriptors.
 #[test]
 #[ignore = "run by `without_descriptors_the_longest_waiting_are_refused`"]

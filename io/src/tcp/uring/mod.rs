@@ -1,9 +1,11 @@
 //! io_uring: one multishot receive per connection from shared buffers, one accept per listener, and sends
-//! submitted together with the next wait.
+//! submitted together with the next wait. Connections with long frames are read by this process, up to a limit per turn.
 
 mod sys;
 
+use std::collections::VecDeque;
 use std::io;
+use std::mem::replace;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +30,8 @@ pub(super) struct Uring {
     watching: bool,
     /// Connections whose receive starts with the next call.
     starting: Vec<Key>,
+    /// Connections with long frames that have data to read, in read order.
+    long_readable: VecDeque<Key>,
     /// Buffers that the caller may still read.
     held: Vec<u16>,
 }
@@ -40,8 +44,8 @@ impl Uring {
             io::Error::new(error.kind(), format!("{text} ({error}); or use epoll"))
         })?;
         let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let (starting, held) = (Vec::new(), Vec::new());
-        Ok(Self { ring, wakeup: Arc::new(wakeup), watching: false, starting, held })
+        let (starting, long_readable, held) = (Vec::new(), VecDeque::new(), Vec::new());
+        Ok(Self { ring, wakeup: Arc::new(wakeup), watching: false, starting, long_readable, held })
     }
 
     /// Blocking: on non-blocking sockets io_uring returns EAGAIN instead of waiting.
@@ -87,8 +91,10 @@ impl Uring {
         let mut left = timeout;
         loop {
             self.start(shared);
-            let idle =
-                shared.events.is_empty() && !self.ring.has_completions() && left != Some(Duration::ZERO);
+            let idle = shared.events.is_empty()
+                && self.long_readable.is_empty()
+                && !self.ring.has_completions()
+                && left != Some(Duration::ZERO);
             self.ring.enter(usize::from(idle), left)?;
             let (mut sends, mut others) = (0, 0);
             for _ in 0..TURN_EVENTS {
@@ -98,6 +104,7 @@ impl Uring {
                 (sends, others) = if is_send { (sends + 1, others) } else { (sends, others + 1) };
                 self.handle_completion(shared, completion);
             }
+            self.read_long(shared);
             // Completed sends alone are not reported unless a connection is waiting for one: keep waiting.
             if sends == 0 || others > 0 || !shared.events.is_empty() || left == Some(Duration::ZERO) {
                 return Ok(());
@@ -263,20 +270,52 @@ impl Uring {
             return self.connected(shared, key);
         }
         connection.polling = false;
-        if connection.paused || connection.ended || connection.phase == Phase::Dead {
-            return;
+        if connection.phase != Phase::Dead && !replace(&mut connection.queued, true) {
+            self.long_readable.push_back(key);
         }
+    }
+
+    /// Reads the connections with long frames, each once and up to the limit of a turn.
+    fn read_long(&mut self, shared: &mut Shared) {
+        let (mut bytes, most) = (0, shared.long_bytes());
+        for _ in 0..self.long_readable.len() {
+            if bytes >= most {
+                return;
+            }
+            let Some(key) = self.long_readable.pop_front() else { return };
+            bytes += self.read_own(shared, key);
+        }
+    }
+
+    /// Performs one read. Returns the number of bytes.
+    fn read_own(&mut self, shared: &mut Shared, key: Key) -> usize {
+        let Some(connection) = shared.table.get_mut(key) else { return 0 };
+        connection.queued = false;
+        if connection.paused || connection.ended || connection.phase == Phase::Dead {
+            return 0;
+        }
+        let mut bytes = 0;
         if connection.is_public() {
             match connection.read_own(&mut shared.pool, RecvFlags::DONTWAIT) {
-                Ok(Read { got: 0, .. }) => return shared.ended(key),
-                Ok(_) => shared.received_own(key),
+                Ok(Read { got: 0, .. }) => {
+                    shared.ended(key);
+                    return 0;
+                }
+                Ok(Read { got, .. }) => {
+                    bytes = got;
+                    shared.received_own(key);
+                }
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
+                Err(error) => {
+                    shared.lose(key, CloseReason::Lost(kind_of(error)));
+                    return 0;
+                }
             }
         } else {
             connection.long = false;
         }
         self.resume(shared, key);
+        bytes
     }
 
     fn connected(&mut self, shared: &mut Shared, key: Key) {

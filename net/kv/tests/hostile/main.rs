@@ -10,6 +10,7 @@ mod abuse;
 #[path = "../../../echonet/tests/support/alone.rs"]
 mod alone;
 mod server;
+mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -17,8 +18,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use abuse::{ABUSES, Abuse};
+use abuse::Abuse;
 use server::{CLIENTS_MAX, Crowd, GUARD, TestServer};
+use table::ABUSES;
 
 /// Bound on the peak resident memory of the server: three times `maxmemory-clients`.
 const PEAK_BYTES: u64 = 192 << 20;
@@ -65,15 +67,21 @@ fn check(Abuse { name, options, start, evidence }: &Abuse) {
                 abuser.step();
             }
         });
-        let actual = (0..MEASUREMENTS).map(|_| measure(&rounds)).find(|rounds| 2 * rounds >= expected);
+        let mut best = 0;
+        for _ in 0..MEASUREMENTS {
+            best = best.max(measure(&rounds));
+            if 2 * best >= expected {
+                break;
+            }
+        }
         let begin = Instant::now();
         while !observer.finds(*evidence) {
             assert!(begin.elapsed() < GUARD, "{name}: no {evidence:?}");
             thread::sleep(ROUND_INTERVAL);
         }
         let peak = server.peak_bytes();
-        println!("{name}: {actual:?} of {expected} rounds, peak memory {} MiB", peak >> 20);
-        assert!(actual.is_some(), "{name}: less than half of {expected} rounds in {WINDOW:?}");
+        println!("{name}: {best} of {expected} rounds, peak memory {} MiB", peak >> 20);
+        assert!(2 * best >= expected, "{name}: at most {best} of {expected} rounds in {WINDOW:?}");
         assert!(peak <= PEAK_BYTES, "{name}: peak memory {} MiB", peak >> 20);
         drop(end);
     });

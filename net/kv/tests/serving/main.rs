@@ -1,11 +1,13 @@
 //! A server on real sockets: limits on clients, and fairness between them.
 
+mod fair;
+mod ports;
 mod support;
 
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use netdyno_kv::{Backend, Limits, Server, core};
+use netdyno_kv::{Backend, Limits, core};
 use support::{Peer, backends, command, start, until, with};
 
 #[test]
@@ -355,16 +357,6 @@ fn idle_clients_are_disconnected() {
     peer.send(b"PING\r\n");
     peer.expect(b"+PONG\r\n");
     peer.expect_end();
-}
-
-#[test]
-fn a_used_port_is_reported() {
-    for threads in [1, 2] {
-        let server = start(with(Backend::Auto).threads(threads));
-        let address = server.addresses()[0];
-        let error = Server::builder().bind(address).threads(threads).start().err().unwrap().to_string();
-        assert!(error.contains(&address.to_string()) && error.contains("--port"), "{error}");
-    }
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
     let _ = write!(
         line,
         " db={} sub={} psub={} ssub={} multi={queued} qbuf={} qbuf-free=0 argv-mem=0 multi-mem={bytes} rbs=0 rbp=0 obl=0 oll={} omem={} \
-         tot-mem={} events=r cmd={} user={} redir=-1 resp={}",
+         tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name={} lib-ver={}",
         session.db,
         session.channels.len(),
         session.patterns.len(),
@@ -115,6 +115,8 @@ fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
             + &session.last_command.1.map(|sub| format!("|{sub}")).unwrap_or_default(),
         session.user,
         if session.protocol == Protocol::Resp3 { 3 } else { 2 },
+        String::from_utf8_lossy(&session.library),
+        String::from_utf8_lossy(&session.library_version),
     );
     line
 }

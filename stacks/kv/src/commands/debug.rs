@@ -54,6 +54,11 @@ const DEBUG_TABLE: &[Subcommand] = &[
         Ok(())
     }),
     ("object", -3, object),
+    // Client libraries use it to test their handling of errors.
+    ("error", 3, |c, a| {
+        c.reply.error(a[2]);
+        Ok(())
+    }),
     ("jmap", 2, |c, _| {
         c.reply.ok();
         Ok(())
