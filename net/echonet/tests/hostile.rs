@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "../../support/hostile.rs"]
+mod hostile;
 mod support;
 mod tool;
 
@@ -11,6 +13,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use hostile::{StopOnDrop, limit_address_space, memory_bytes};
 use netdyno_echonet::core::Epc;
 use netdyno_echonet::{Controller, Settings};
 use support::peer::{HERE, PeerNetwork, THERE};
@@ -23,10 +26,10 @@ const ABUSER: &str = "198.18.0.66";
 const BEYOND: [u8; 3] = [203, 0, 113];
 
 /// The address space of the node.
-const ADDRESS_SPACE_KIB: u64 = 512 << 10;
+const ADDRESS_SPACE_BYTES: u64 = 512 << 20;
 /// The most private memory that it may use: 64 connections with the longest incomplete message and 256 KiB of
 /// unread answers each take less than half of it.
-const PRIVATE_KIB_MAX: u64 = 64 << 10;
+const PRIVATE_BYTES_MAX: u64 = 64 << 20;
 
 /// The least part of its undisturbed rate that the honest controller keeps.
 const RATE_KEPT_MIN: f64 = 0.5;
@@ -156,13 +159,6 @@ fn rate(controller: &mut Controller) -> f64 {
     f64::from(answers) / begin.elapsed().as_secs_f64()
 }
 
-/// Private memory of a process, now.
-fn private_kib(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
-}
-
 fn start_node(folder: &tempfile::TempDir) -> Running {
     let file = folder.path().join("home.toml");
     std::fs::write(
@@ -177,10 +173,10 @@ fn start_node(folder: &tempfile::TempDir) -> Running {
         "#,
     )
     .unwrap();
-    let limited = format!("ulimit -v {ADDRESS_SPACE_KIB} && exec \"$0\" \"$@\"");
-    let mut command = Command::new("sh");
-    command.args(["-c", &limited, TOOL, "--interface", "ours", "--tcp", "--json", "simulate"]).arg(&file);
+    let mut command = Command::new(TOOL);
+    command.args(["--interface", "ours", "--tcp", "--json", "simulate"]).arg(&file);
     let mut node = Running::spawn(&mut command);
+    limit_address_space(node.child.id(), ADDRESS_SPACE_BYTES);
     assert_eq!(node.line()["nodes"], 1);
     node
 }
@@ -189,13 +185,9 @@ fn start_node(folder: &tempfile::TempDir) -> Running {
 fn with_abuse(row: &Row, peer: &PeerNetwork, run: impl FnOnce()) {
     let end = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let abuser = scope.spawn(|| peer.run(|| (row.abuse)(&end)));
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-        end.store(true, Ordering::Relaxed);
-        abuser.join().unwrap();
-        if let Err(panic) = result {
-            std::panic::resume_unwind(panic);
-        }
+        let _end = StopOnDrop(&end);
+        scope.spawn(|| peer.run(|| (row.abuse)(&end)));
+        run();
     });
 }
 
@@ -212,8 +204,8 @@ fn check(row: &Row, peer: &PeerNetwork, node: &mut Running, controller: &mut Con
             honest.write_all(GET_80).unwrap();
             assert_eq!(read(&mut honest, GOT_80.len()), GOT_80, "{name}");
         });
-        let private_kib = private_kib(node.child.id());
-        assert!(private_kib < PRIVATE_KIB_MAX, "{name}: {private_kib} KiB");
+        let private_bytes = memory_bytes(node.child.id(), "RssAnon");
+        assert!(private_bytes < PRIVATE_BYTES_MAX, "{name}: {private_bytes} bytes");
     }
     let kept = best_abused / best;
     println!("{name}: {best:.0}/s without, {best_abused:.0}/s with abuse: {kept:.2}");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::bench::Bench;
 use crate::browser::Browser;
-use crate::serve::Served;
+use crate::served::Served;
 
 /// Elements that exceed the window outside of scrollable ones.
 const BEYOND: &str = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, .skip, svg, legend') && \

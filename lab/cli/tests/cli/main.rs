@@ -20,5 +20,6 @@ mod replicate;
 mod resolve;
 mod runs;
 mod serve;
+mod served;
 mod usage;
 mod widths;

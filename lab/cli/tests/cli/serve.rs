@@ -2,123 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use crate::bench::{Bench, Seen};
-
-/// A generous time limit for busy machines; only guards against hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A server that ends with the test.
-pub(crate) struct Served {
-    process: Child,
-    stdout: BufReader<ChildStdout>,
-    /// `127.0.0.1:4711`.
-    pub(crate) address: String,
-}
-
-impl Served {
-    pub(crate) fn start(bench: &Bench, more: &[&str]) -> Served {
-        Served::listening(bench, "127.0.0.1:0", more)
-    }
-
-    fn listening(bench: &Bench, address: &str, more: &[&str]) -> Served {
-        let arguments = [&["serve", "--listen", address], more].concat();
-        let mut process =
-            bench.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        let mut served = Served { process, stdout, address: String::new() };
-        let line = served.line();
-        served.address = line
-            .strip_prefix("http://")
-            .and_then(|l| l.strip_suffix('/'))
-            .unwrap()
-            .replace("0.0.0.0", "127.0.0.1");
-        served
-    }
-
-    /// The next line of its output.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
-    }
-
-    /// Sends a request with these headers in addition to `Host`, and a body.
-    fn ask(&self, line: &str, heads: &str, body: &str) -> Answer {
-        let mut stream = self.connect();
-        let (length, host) = (body.len(), &self.address);
-        let host = if heads.contains("Host:") { String::new() } else { format!("Host: {host}\r\n") };
-        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {length}\r\n") };
-        // It may reply and close before the whole request was sent.
-        let _ = write!(stream, "{line} HTTP/1.1\r\n{host}{heads}{length}\r\n{body}");
-        Answer::of(stream)
-    }
-
-    fn get(&self, path: &str) -> Answer {
-        self.ask(&format!("GET {path}"), "", "")
-    }
-
-    /// Asks it to end, like Ctrl-C.
-    fn end(mut self) -> Seen {
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.process.id()).unwrap());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-        let code = self.process.wait().unwrap().code().unwrap_or(-1);
-        let (mut stdout, mut stderr) = (String::new(), String::new());
-        self.stdout.read_to_string(&mut stdout).unwrap();
-        self.process.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        Seen { code, stdout, stderr }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-#[derive(Debug)]
-struct Answer {
-    status: u16,
-    heads: Vec<String>,
-    body: String,
-}
-
-impl Answer {
-    fn of(mut stream: TcpStream) -> Answer {
-        let mut all = Vec::new();
-        // A reset after the reply does not matter.
-        let _ = stream.read_to_end(&mut all);
-        let all = String::from_utf8(all).unwrap();
-        let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
-        let mut lines = head.lines();
-        let status = lines.next().and_then(|l| l.split(' ').nth(1)?.parse().ok()).unwrap_or(0);
-        Answer { status, heads: lines.map(str::to_owned).collect(), body: body.to_owned() }
-    }
-
-    fn head(&self, name: &str) -> Option<&str> {
-        self.heads.iter().find_map(|line| {
-            let (n, value) = line.split_once(':')?;
-            n.eq_ignore_ascii_case(name).then_some(value.trim())
-        })
-    }
-}
-
-fn with_a_run() -> (Bench, String) {
-    let bench = Bench::new(&[("one", None), ("two", None)]);
-    let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "3", "--set", "seconds=0.1"]);
-    assert_eq!(seen.code, 0, "{seen:?}");
-    let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
-    (bench, id)
-}
+use crate::bench::Bench;
+use crate::served::{Answer, Served, with_a_run};
 
 #[test]
 fn pages_are_served_for_names_of_this_machine() {
@@ -170,7 +58,8 @@ fn pages_are_served_for_names_of_this_machine() {
         assert!(status == 200 || !answer.body.contains(&id), "{answer:?}");
     }
     let seen = served.end();
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    assert!(seen.code == 0 && seen.stderr.lines().count() == 1, "{seen:?}");
+    assert!(seen.stderr.contains("a request for an unknown host name client=127.0.0.1"), "{seen:?}");
 }
 
 #[test]
@@ -260,18 +149,20 @@ fn endless_and_invalid_requests_are_ended() {
 /// Otherwise it would wait until the time for their requests is over, and all would be closed.
 #[test]
 fn a_request_replaces_a_connection_that_waits_for_its_client() {
-    const CONNECTIONS_MAX: usize = 64;
-    let (bench, _) = with_a_run();
-    let served = Served::start(&bench, &[]);
-    let silent: Vec<TcpStream> = (0..CONNECTIONS_MAX).map(|_| served.connect()).collect();
-    assert_eq!(served.get("/").status, 200);
-    let is_open = |stream: &&TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        (&**stream).read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-    };
-    assert_eq!(silent.iter().filter(is_open).count(), CONNECTIONS_MAX - 1);
-    let seen = served.end();
-    assert!(seen.stderr.contains("too many connections, and this one was idle"), "{seen:?}");
+    let bench = Bench::new(&[]);
+    // One client has as many as it can, or all are in use.
+    for (silent, kept) in [(vec![1; 40], 15), (vec![2, 3, 4, 5].repeat(16), 63)] {
+        let served = Served::start(&bench, &[]);
+        let silent: Vec<_> = silent.into_iter().map(|client| served.connect_from(client)).collect();
+        assert_eq!(served.get("/").status, 200);
+        let is_open = |stream: &&TcpStream| {
+            stream.set_nonblocking(true).unwrap();
+            (&**stream).read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+        };
+        assert_eq!(silent.iter().filter(is_open).count(), kept);
+        let seen = served.end();
+        assert!(seen.stderr.contains("too many connections: one that waited for its client"), "{seen:?}");
+    }
 }
 
 #[test]
@@ -283,31 +174,33 @@ fn the_number_of_followers_is_limited() {
     bench.wait_for_trials(&mut run, 1);
     let served = Served::start(&bench, &[]);
     let id = bench.last()["run"]["id"].as_str().unwrap().to_owned();
-    let follow = || {
-        let mut stream = served.connect();
+    let follow = |client| {
+        let mut stream = served.connect_from(client);
         write!(stream, "GET /runs/{id}/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
         let status = lines.next().unwrap();
         (status, lines)
     };
-    let mut followers: Vec<_> = (0..16).map(|_| follow()).collect();
+    let mut followers: Vec<_> = (0..8).map(|_| follow(1)).collect();
+    assert_eq!(follow(1).0, "HTTP/1.1 503 Service Unavailable");
+    followers.extend((0..8).map(|_| follow(2)));
     for (status, lines) in &mut followers {
         assert_eq!(status, "HTTP/1.1 200 OK");
         assert!(lines.any(|line| line == "event: state"));
         assert!(lines.any(|line| line.contains("Without results") || line.contains("Interim results")));
     }
-    assert_eq!(follow().0, "HTTP/1.1 503 Service Unavailable");
+    assert_eq!(follow(3).0, "HTTP/1.1 503 Service Unavailable");
     followers.truncate(8);
     // Closed connections are detected when the next event cannot be sent.
     bench.release();
-    while follow().0 != "HTTP/1.1 200 OK" {
+    while follow(3).0 != "HTTP/1.1 200 OK" {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(run.wait().unwrap().code(), Some(0));
     let (_, last) = followers.last_mut().unwrap();
     assert!(last.any(|line| line == "event: over"), "the run has ended");
     // An excess client is rejected immediately.
-    assert!(follow().1.any(|line| line == "event: over"));
+    assert!(follow(3).1.any(|line| line == "event: over"));
     assert_eq!(served.end().code, 0);
 }
 

@@ -9,9 +9,10 @@ use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::sync::Semaphore;
 
 use super::follow::{Followed, events};
+use super::permits::Permits;
+use super::reports::Reports;
 use super::state::ConnectionState;
 use super::{ServerSettings, guard, limits};
 use crate::pages::{self, Address, PageError, Pages, Studies};
@@ -40,25 +41,30 @@ pub(super) struct Responder {
     settings: ServerSettings,
     /// Name of the cookie. It contains the port, because cookies are shared by all ports of a host.
     cookie: String,
-    followers: Arc<Semaphore>,
+    followers: Arc<Permits>,
     followed: Followed,
+    /// Threads that render pages.
+    renderers: Arc<Permits>,
+    reports: Arc<Reports>,
 }
 
 impl Responder {
-    pub(super) fn new(settings: ServerSettings, port: u16) -> Responder {
-        let followed = Followed::new(settings.store.clone());
-        let followers = Arc::new(Semaphore::new(limits::FOLLOWERS_MAX));
-        Responder { settings, cookie: format!("netdyno-{port}"), followers, followed }
+    pub(super) fn new(settings: ServerSettings, port: u16, reports: Arc<Reports>) -> Responder {
+        let renderers = Permits::new(limits::PAGES_AT_ONCE, limits::PAGES_PER_CLIENT_AT_ONCE);
+        let followed = Followed::new(settings.store.clone(), Arc::clone(&renderers));
+        let followers = Permits::new(limits::FOLLOWERS_MAX, limits::FOLLOWERS_PER_CLIENT_MAX);
+        Responder { settings, cookie: format!("netdyno-{port}"), followers, followed, renderers, reports }
     }
 
     pub(super) async fn answer(&self, request: Request<Incoming>, state: &ConnectionState) -> Response<Body> {
         let path = request.uri().path().trim_start_matches('/').to_owned();
         if !self.has_accepted_host(request.headers()) {
+            self.reports.report(state.client, "a request for an unknown host name");
             let text = "This server accepts requests for its address and for localhost. To allow another host name: netdyno serve --name NAME";
             return notice(StatusCode::MISDIRECTED_REQUEST, "Unknown host name", text, false);
         }
         match (request.method(), path.as_str()) {
-            (&Method::POST, "login") => return self.log_in(request).await,
+            (&Method::POST, "login") => return self.log_in(request, state).await,
             (&Method::GET | &Method::HEAD, _) => {}
             _ => {
                 let mut answer = notice(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed", "", false);
@@ -67,8 +73,12 @@ impl Responder {
             }
         }
         if !self.may_read(request.headers()) {
-            let text = "Enter the token that the server printed at startup, or that its token file contains.";
-            return unauthorized(text);
+            if request.headers().contains_key(header::AUTHORIZATION) {
+                self.reports.report(state.client, "a wrong token");
+            }
+            return unauthorized(
+                "Enter the token that the server printed at startup, or that its token file contains.",
+            );
         }
         if path == "live.js" {
             let script = pages::LIVE_SCRIPT.as_bytes().to_vec();
@@ -77,11 +87,15 @@ impl Responder {
         if let Some(run) = path.strip_prefix("runs/").and_then(|rest| rest.strip_suffix("/events")) {
             return self.follow(run, state);
         }
-        let Some(address) = Address::parse(&path) else { return not_found() };
-        state.is_rendering.store(true, Ordering::Relaxed);
-        let answer = self.page(address).await;
-        state.is_rendering.store(false, Ordering::Relaxed);
-        answer
+        match Address::parse(&path) {
+            Some(address) => {
+                state.is_rendering.store(true, Ordering::Relaxed);
+                let answer = self.page(address, state).await;
+                state.is_rendering.store(false, Ordering::Relaxed);
+                answer
+            }
+            None => not_found(),
+        }
     }
 
     fn has_accepted_host(&self, headers: &HeaderMap) -> bool {
@@ -99,12 +113,13 @@ impl Responder {
     }
 
     /// Handles the token form: sets the cookie and redirects to the index if the token is correct.
-    async fn log_in(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn log_in(&self, request: Request<Incoming>, state: &ConnectionState) -> Response<Body> {
         let Some(token) = &self.settings.token else { return not_found() };
         let body = Limited::new(request.into_body(), limits::FORM_BYTES_MAX).collect().await;
         let body = body.map(|b| b.to_bytes()).unwrap_or_default();
         let text = std::str::from_utf8(&body).unwrap_or_default();
         if !text.strip_prefix("token=").is_some_and(|text| token.matches(text)) {
+            self.reports.report(state.client, "a wrong token");
             return unauthorized("Wrong token.");
         }
         let mut answer = plain(StatusCode::SEE_OTHER, "text/plain", Vec::new());
@@ -115,10 +130,17 @@ impl Responder {
         answer
     }
 
-    async fn page(&self, address: Address) -> Response<Body> {
+    async fn page(&self, address: Address, state: &ConnectionState) -> Response<Body> {
         let (store, studies) = (self.settings.store.clone(), self.settings.studies.clone());
         let name = address.path();
-        let result = tokio::task::spawn_blocking(move || page(&store, studies.as_ref(), &address)).await;
+        let permit = self.renderers.acquire(state.client).await;
+        // The task outlives its connection, and so does the permit.
+        let task = tokio::task::spawn_blocking(move || {
+            let result = page(&store, studies.as_ref(), &address);
+            drop(permit);
+            result
+        });
+        let result = task.await;
         let failed = |text: &str| {
             notice(StatusCode::INTERNAL_SERVER_ERROR, "This page could not be rendered", text, false)
         };
@@ -140,7 +162,8 @@ impl Responder {
         if !pages::is_name(run) {
             return not_found();
         }
-        let Ok(permit) = Arc::clone(&self.followers).try_acquire_owned() else {
+        let Some(permit) = self.followers.try_acquire(state.client) else {
+            self.reports.report(state.client, "too many clients follow runs: one was refused");
             let text = "Too many clients follow runs. Try again later.";
             return notice(StatusCode::SERVICE_UNAVAILABLE, "Too many followers", text, false);
         };

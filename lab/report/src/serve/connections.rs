@@ -1,13 +1,13 @@
 //! Connections, and those that are closed because of their clients.
 //!
-//! Each connection carries one request. If all are in use, a new one replaces a connection that waits for its client, so
-//! that slow clients cannot keep others away.
+//! Each connection carries one request. A client that has too many, or a new client if all are in use, replaces a
+//! connection that waits for its client, so that slow clients cannot keep others away.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -20,36 +20,36 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answer::Responder;
 use super::limits;
+use super::reports::{ConnectionRates, Reports};
 use super::state::ConnectionState;
 
 /// An open connection.
 struct Open {
-    client: IpAddr,
     since: Instant,
     state: Arc<ConnectionState>,
     task: AbortHandle,
 }
 
 /// Accepts connections, at most [`limits::CONNECTIONS_MAX`] at a time.
-pub(super) async fn accept(listener: &TcpListener, responder: &Arc<Responder>) {
+pub(super) async fn accept(listener: &TcpListener, responder: &Arc<Responder>, reports: &Arc<Reports>) {
     let mut connections = Connections {
         slots: Arc::new(Semaphore::new(limits::CONNECTIONS_MAX)),
         open: VecDeque::new(),
-        refusals: Arc::default(),
+        rates: ConnectionRates::new(Instant::now()),
+        reports: Arc::clone(reports),
     };
     loop {
         match listener.accept().await {
             Ok((stream, client)) => {
-                let Some(permit) = connections.make_room().await else { return };
-                let (responder, refusals) = (Arc::clone(responder), Arc::clone(&connections.refusals));
-                let state = Arc::<ConnectionState>::default();
+                let Some(slot) = connections.make_room(client.ip()).await else { continue };
+                let (responder, reports) = (Arc::clone(responder), Arc::clone(reports));
+                let state = Arc::new(ConnectionState::new(client.ip()));
                 let its_state = Arc::clone(&state);
                 let task = tokio::spawn(async move {
-                    serve(stream, client, &responder, &its_state, &refusals).await;
-                    drop(permit);
+                    serve(stream, &responder, &its_state, &reports).await;
+                    drop(slot);
                 });
-                let (client, since, task) = (client.ip(), Instant::now(), task.abort_handle());
-                connections.open.push_back(Open { client, since, state, task });
+                connections.open.push_back(Open { since: Instant::now(), state, task: task.abort_handle() });
             }
             Err(error) => {
                 // Usually the process is out of descriptors. Retry later.
@@ -64,14 +64,19 @@ struct Connections {
     slots: Arc<Semaphore>,
     /// The oldest first.
     open: VecDeque<Open>,
-    refusals: Arc<Refusals>,
+    rates: ConnectionRates,
+    reports: Arc<Reports>,
 }
 
 impl Connections {
-    /// Waits for a slot, and closes a connection if necessary. `None` if the server ends.
-    async fn make_room(&mut self) -> Option<OwnedSemaphorePermit> {
+    /// Waits for a slot for a connection of a client, and closes another one if necessary. `None` if it is refused.
+    async fn make_room(&mut self, client: IpAddr) -> Option<OwnedSemaphorePermit> {
+        if self.rates.exceeds(client, Instant::now()) {
+            self.reports.report(client, "a flood of connections");
+        }
+        self.open.retain(|connection| !connection.task.is_finished());
+        self.make_room_among_own(client)?;
         loop {
-            self.open.retain(|connection| !connection.task.is_finished());
             let slot = Arc::clone(&self.slots).acquire_owned();
             let Some(at) = replaceable(&self.open) else { return slot.await.ok() };
             // A request that has arrived is read by then.
@@ -80,12 +85,32 @@ impl Connections {
                 return slot.ok();
             }
             if self.open[at].state.is_waiting() {
-                let replaced = self.open.remove(at)?;
-                replaced.task.abort();
-                let reason = "too many connections, and this one was idle";
-                self.refusals.report(replaced.client, reason);
+                self.close(at);
                 return Arc::clone(&self.slots).acquire_owned().await.ok();
             }
+            self.open.retain(|connection| !connection.task.is_finished());
+        }
+    }
+
+    /// Closes a connection of a client that has too many. `None` if none of them waits for it.
+    fn make_room_among_own(&mut self, client: IpAddr) -> Option<()> {
+        let is_own = |connection: &&Open| connection.state.client == client;
+        if self.open.iter().filter(is_own).count() < limits::CONNECTIONS_PER_CLIENT_MAX {
+            return Some(());
+        }
+        let oldest = self.open.iter().position(|it| is_own(&it) && it.state.is_waiting());
+        if oldest.is_none() {
+            self.reports.report(client, "too many connections: one was refused");
+        }
+        self.close(oldest?);
+        Some(())
+    }
+
+    fn close(&mut self, at: usize) {
+        if let Some(closed) = self.open.remove(at) {
+            closed.task.abort();
+            let event = "too many connections: one that waited for its client was closed";
+            self.reports.report(closed.state.client, event);
         }
     }
 }
@@ -93,19 +118,13 @@ impl Connections {
 /// The connection to close for a new one: of those that wait for their client, the oldest of the address that has most.
 fn replaceable(open: &VecDeque<Open>) -> Option<usize> {
     let waiting = |connection: &&Open| connection.state.is_waiting();
-    let count = |client| open.iter().filter(waiting).filter(|other| other.client == client).count();
+    let count = |client| open.iter().filter(waiting).filter(|other| other.state.client == client).count();
     let candidates = (0..open.len()).filter(|at| open[*at].state.is_waiting());
-    candidates.max_by_key(|at| (count(open[*at].client), Reverse(*at)))
+    candidates.max_by_key(|at| (count(open[*at].state.client), Reverse(*at)))
 }
 
 /// Serves one connection, which carries one request.
-async fn serve(
-    stream: TcpStream,
-    client: SocketAddr,
-    responder: &Responder,
-    state: &ConnectionState,
-    refusals: &Refusals,
-) {
+async fn serve(stream: TcpStream, responder: &Responder, state: &ConnectionState, reports: &Reports) {
     let service = service_fn(|request| async move {
         Ok::<_, std::convert::Infallible>(responder.answer(request, state).await)
     });
@@ -121,32 +140,15 @@ async fn serve(
         Err(_) if state.is_follower() => timeout(limits::FOLLOW_TIME, connection).await,
         ended => ended,
     };
-    let fault = match &ended {
+    let event = match &ended {
         Err(_) if !state.is_follower() => Some("the response was not read in time"),
         Ok(Err(error)) if error.is_timeout() => Some("no complete request in time"),
         Ok(Err(error)) if error.is_parse() => Some("invalid or too long request"),
         // Disconnects are not remarkable.
         _ => None,
     };
-    if let Some(reason) = fault {
-        refusals.report(client.ip(), reason);
+    if let Some(event) = event {
+        reports.report(state.client, event);
     }
     tracing::debug!(?ended, "a connection ended");
-}
-
-/// Reports connections that were closed because of their clients, at most one per [`limits::REPORT_INTERVAL`].
-#[derive(Default)]
-struct Refusals(Mutex<(Option<Instant>, u64)>);
-
-impl Refusals {
-    fn report(&self, client: IpAddr, reason: &str) {
-        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, unreported) = &mut *reported;
-        if last.is_some_and(|last| last.elapsed() < limits::REPORT_INTERVAL) {
-            *unreported += 1;
-            return;
-        }
-        tracing::warn!(%client, unreported, "a connection was closed: {reason}");
-        (*last, *unreported) = (Some(Instant::now()), 0);
-    }
 }

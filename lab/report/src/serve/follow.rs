@@ -2,17 +2,22 @@
 //! followers.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::limits;
+use super::permits::{Permit, Permits};
 use crate::pages::{Following, PageError};
-use netdyno_lab_store::Store;
+use netdyno_lab_store::{Store, StoreError};
+
+/// Polls take turns with pages as one more client, since they serve all followers.
+const POLLING: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Last known state of a run.
 #[derive(Debug, Clone)]
@@ -25,12 +30,13 @@ pub(super) enum RunState {
 /// Followed runs, by id.
 pub(super) struct Followed {
     store: PathBuf,
+    renderers: Arc<Permits>,
     runs: Arc<Mutex<BTreeMap<String, watch::Sender<RunState>>>>,
 }
 
 impl Followed {
-    pub(super) fn new(store: PathBuf) -> Followed {
-        Followed { store, runs: Arc::default() }
+    pub(super) fn new(store: PathBuf, renderers: Arc<Permits>) -> Followed {
+        Followed { store, renderers, runs: Arc::default() }
     }
 
     /// Follows a run. The first follower starts the polling task.
@@ -41,9 +47,10 @@ impl Followed {
         }
         let (sender, receiver) = watch::channel(RunState::Unknown);
         runs.insert(run.to_owned(), sender.clone());
-        let (all, store, run) = (Arc::clone(&self.runs), self.store.clone(), run.to_owned());
+        let (all, renderers) = (Arc::clone(&self.runs), Arc::clone(&self.renderers));
+        let (store, run) = (self.store.clone(), run.to_owned());
         tokio::spawn(async move {
-            poll(store, &run, &sender).await;
+            poll(store, &run, &sender, &renderers).await;
             // Later followers start a new task.
             all.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
             let _ = sender.send(RunState::Over);
@@ -53,11 +60,16 @@ impl Followed {
 }
 
 /// Polls a run until it ends or has no followers.
-async fn poll(store: PathBuf, run: &str, sender: &watch::Sender<RunState>) {
+async fn poll(store: PathBuf, run: &str, sender: &watch::Sender<RunState>, renderers: &Arc<Permits>) {
     let mut poller = Poller { store, run: run.to_owned(), open: None };
     while !sender.is_closed() {
+        let permit = tokio::select! {
+            permit = renderers.acquire(POLLING) => permit,
+            () = sender.closed() => return,
+        };
         let task = tokio::task::spawn_blocking(move || {
             let state = poller.poll();
+            drop(permit);
             (poller, state)
         });
         let Ok((returned, state)) = task.await else { return };
@@ -66,6 +78,8 @@ async fn poll(store: PathBuf, run: &str, sender: &watch::Sender<RunState>) {
             Ok(Some(RunState::Over)) => return,
             Ok(Some(state)) => drop(sender.send(state)),
             Ok(None) => {}
+            // Any client can ask for any name.
+            Err(PageError::Store(StoreError::NoRun(_))) => return,
             Err(error) => {
                 tracing::warn!(run, %error, "a run can no longer be followed");
                 return;
@@ -107,7 +121,7 @@ impl Poller {
 /// States of a run as server-sent events. The stream ends with the run.
 pub(super) fn events(
     states: watch::Receiver<RunState>,
-    permit: OwnedSemaphorePermit,
+    permit: Permit,
 ) -> impl Stream<Item = String> + Send + 'static {
     let begin = (states, permit, Step::First);
     unfold(begin, |(mut states, permit, step)| async move {

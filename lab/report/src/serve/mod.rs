@@ -5,16 +5,19 @@
 //! | answer GET and HEAD, and one form for the token | start or change a run |
 //! | listen on loopback, or elsewhere with a token | encrypt: use `ssh -L` or a proxy |
 //! | poll the store once per second while a client follows a run | work without clients |
+//! | share connections and threads among addresses | distinguish clients with one address, such as that of a proxy |
 //!
-//! One thread handles connections; pages are rendered on up to two further threads. Live updates are
-//! server-sent events (WHATWG HTML, section "Server-sent events") with the part of the page that changes. On
-//! a machine that measures, each update costs CPU time after a trial, and a browser costs more.
+//! One thread handles connections; pages are rendered on up to two further threads, one for each client at a time.
+//! Live updates are server-sent events (WHATWG HTML, section "Server-sent events") with the part of the page that changes.
+//! On a machine that measures, each update costs CPU time after a trial, and a browser costs more.
 
 mod answer;
 mod connections;
 mod follow;
 mod guard;
 mod limits;
+mod permits;
+mod reports;
 mod state;
 
 use std::io;
@@ -26,6 +29,7 @@ use std::time::Duration;
 use crate::pages::Studies;
 use answer::Responder;
 pub use guard::Token;
+use reports::Reports;
 
 /// ServerSettings of a server.
 #[derive(Debug)]
@@ -68,13 +72,14 @@ impl Server {
             .enable_time()
             .max_blocking_threads(limits::PAGES_AT_ONCE)
             .build()?;
-        let responder = Arc::new(Responder::new(settings, self.address.port()));
+        let reports = Arc::<Reports>::default();
+        let responder = Arc::new(Responder::new(settings, self.address.port(), Arc::clone(&reports)));
         let result = runtime.block_on(async {
             stop.set_nonblocking(true)?;
             let stop = tokio::net::UnixStream::from_std(stop)?;
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
-                () = connections::accept(&listener, &responder) => Ok(()),
+                () = connections::accept(&listener, &responder, &reports) => Ok(()),
                 stopped = stop.readable() => stopped,
             }
         });

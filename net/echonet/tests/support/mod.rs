@@ -1,6 +1,7 @@
 //! Network namespaces for tests, since there is only one port 3610.
 #![allow(dead_code, unused_imports, clippy::unwrap_used, unreachable_pub)]
 
+#[path = "../../../support/alone.rs"]
 mod alone;
 #[cfg(target_os = "linux")]
 pub(crate) mod peer;

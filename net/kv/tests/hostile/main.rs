@@ -7,8 +7,10 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod abuse;
-#[path = "../../../echonet/tests/support/alone.rs"]
+#[path = "../../../support/alone.rs"]
 mod alone;
+#[path = "../../../support/hostile.rs"]
+mod hostile;
 mod server;
 mod table;
 
@@ -19,6 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use abuse::Abuse;
+use hostile::{StopOnDrop, memory_bytes};
 use server::{CLIENTS_MAX, Crowd, GUARD, TestServer};
 use table::ABUSES;
 
@@ -79,7 +82,7 @@ fn check(Abuse { name, options, start, evidence }: &Abuse) {
             assert!(begin.elapsed() < GUARD, "{name}: no {evidence:?}");
             thread::sleep(ROUND_INTERVAL);
         }
-        let peak = server.peak_bytes();
+        let peak = memory_bytes(server.child.id(), "VmHWM");
         println!("{name}: {best} of {expected} rounds, peak memory {} MiB", peak >> 20);
         assert!(2 * best >= expected, "{name}: at most {best} of {expected} rounds in {WINDOW:?}");
         assert!(peak <= PEAK_BYTES, "{name}: peak memory {} MiB", peak >> 20);
@@ -89,15 +92,6 @@ fn check(Abuse { name, options, start, evidence }: &Abuse) {
     let begin = Instant::now();
     while server.connect().ask(&[b"PING"]) != "+PONG\r\n" {
         assert!(begin.elapsed() < GUARD, "{name}: no new clients");
-    }
-}
-
-/// Stops the clients and the attack, also when an assertion fails.
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

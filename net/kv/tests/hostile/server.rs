@@ -6,9 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
-
 use super::abuse::{Evidence, request};
+use super::hostile::limit_address_space;
 
 /// RLIMIT_AS of the server.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 30;
@@ -29,7 +28,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) struct TestServer {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) tls_address: Option<SocketAddr>,
     password: bool,
@@ -60,8 +59,7 @@ impl TestServer {
             command.arg(certificate_file).arg("--tls-key-file").arg(key_file);
         }
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let limit = Rlimit { current: Some(ADDRESS_SPACE_BYTES), maximum: Some(ADDRESS_SPACE_BYTES) };
-        prlimit(Some(Pid::from_child(&child)), Resource::As, limit).unwrap();
+        limit_address_space(child.id(), ADDRESS_SPACE_BYTES);
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let line = lines.find(|line| line.contains("listening on")).unwrap();
         std::thread::spawn(move || lines.for_each(drop));
@@ -70,12 +68,6 @@ impl TestServer {
         let (address, tls_address) = (addresses[0], addresses.get(1).copied());
         assert_eq!(tls_address.is_some(), options.tls, "{line}");
         Self { child, address, tls_address, password: options.password, _files: files }
-    }
-
-    pub(crate) fn peak_bytes(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the server is alive");
-        line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() << 10
     }
 
     pub(crate) fn connect(&self) -> Honest {

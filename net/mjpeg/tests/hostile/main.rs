@@ -1,12 +1,17 @@
-//! Abusive peers against a server process with a memory limit. Clients on another host must keep half of their frame rate,
-//! the memory must stay within a bound, and the server must name the abuser or count its datagrams.
+//! Abusive peers against a server process with a memory limit, in a network namespace. Clients on another host must keep half
+//! of their frame rate, the memory must stay within a bound, and the server must name the abuser or count its datagrams.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../support/alone.rs"]
+mod alone;
 mod attacks;
 #[allow(dead_code)]
 #[path = "../serving/client.rs"]
 mod client;
+#[path = "../../../support/hostile.rs"]
+mod hostile;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tool.rs"]
@@ -20,11 +25,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::Value;
 
 use attacks::{ATTACKS, Attack, Evidence, Target};
 use client::{Client, ClientEvent};
+use hostile::{StopOnDrop, limit_address_space, memory_bytes};
 use tool::{Running, TIMEOUT, TOOL};
 
 /// RLIMIT_AS of the server.
@@ -50,8 +55,7 @@ impl TestServer {
         let mut command = Command::new(TOOL);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Running(command.spawn().unwrap());
-        let limit = Rlimit { current: Some(ADDRESS_SPACE_BYTES), maximum: Some(ADDRESS_SPACE_BYTES) };
-        prlimit(Some(Pid::from_child(&process.0)), Resource::As, limit).unwrap();
+        limit_address_space(process.0.id(), ADDRESS_SPACE_BYTES);
         let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines().map_while(Result::ok);
         let first: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
         let url = first["serves"].as_str().unwrap();
@@ -77,12 +81,6 @@ impl TestServer {
             }
             Evidence::Counter(name) => self.stats.lock().unwrap()[name].as_u64() > Some(0),
         }
-    }
-
-    fn peak_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the server is alive");
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 }
 
@@ -129,29 +127,22 @@ fn check(clip: &str, Attack { name, run, evidence }: &Attack) {
             );
             thread::sleep(Duration::from_millis(20));
         }
-        let peak = server.peak_bytes();
+        let peak = memory_bytes(server.process.0.id(), "VmHWM");
         assert!(peak < PEAK_BYTES, "{name}: peak memory {peak} bytes");
         println!("{name}: {actual:?} of {expected} frames, {peak} bytes");
         drop(end);
     });
 }
 
-/// Stops the clients and the attack, also when an assertion fails.
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn attacks_leave_half_of_the_rate_and_are_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let clip = folder.path().join("clip.mjpeg");
-    let pictures: Vec<_> = (1..4).map(|seed| support::plain(320, 240, seed)).collect();
-    std::fs::write(&clip, pictures.concat()).unwrap();
-    for attack in ATTACKS {
-        check(clip.to_str().unwrap(), attack);
-    }
+    alone::alone("attacks_leave_half_of_the_rate_and_are_reported", || {
+        let folder = tempfile::tempdir().unwrap();
+        let clip = folder.path().join("clip.mjpeg");
+        let pictures: Vec<_> = (1..4).map(|seed| support::plain(320, 240, seed)).collect();
+        std::fs::write(&clip, pictures.concat()).unwrap();
+        for attack in ATTACKS {
+            check(clip.to_str().unwrap(), attack);
+        }
+    });
 }

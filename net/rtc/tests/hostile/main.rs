@@ -8,9 +8,13 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod abuse;
+#[path = "../../../support/alone.rs"]
+mod alone;
 #[path = "../nat/bed.rs"]
 #[allow(dead_code)]
 mod bed;
+#[path = "../../../support/hostile.rs"]
+mod hostile;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -18,13 +22,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use abuse::Target;
+use hostile::{StopOnDrop, limit_address_space, memory_bytes};
 use netdyno_rtc::blocking::{DataChannel, Endpoint, PeerConnection};
 use netdyno_rtc::{
     ChannelOptions, Connection, Event, Handler, Kind, Message, Port, Reactors, Refusals, Settings,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use abuse::Target;
 
 /// Messages of the honest peer in one measurement, and the pause between two: 400 a second.
 const MESSAGES: usize = 400;
@@ -108,15 +111,7 @@ impl Stage {
 
 /// Resident memory of this process.
 fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-}
-
-fn enter() {
-    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
-    let limit = getrlimit(Resource::As);
-    setrlimit(Resource::As, Rlimit { current: Some(ADDRESS_SPACE_BYTES), maximum: limit.maximum }).unwrap();
+    memory_bytes(std::process::id(), "VmRSS")
 }
 
 /// The honest peer and memory while an abuser is at work. Returns the answers undisturbed and then.
@@ -124,11 +119,9 @@ fn measure(stage: &Stage, name: &str, abuse: impl FnOnce(&AtomicBool) + Send) ->
     let undisturbed = stage.answers();
     let (before, is_over) = (resident_bytes(), AtomicBool::new(false));
     let disturbed = thread::scope(|scope| {
-        let abuser = scope.spawn(|| abuse(&is_over));
-        let disturbed = stage.answers();
-        is_over.store(true, Ordering::Relaxed);
-        abuser.join().unwrap();
-        disturbed
+        let _end = StopOnDrop(&is_over);
+        scope.spawn(|| abuse(&is_over));
+        stage.answers()
     });
     let growth = resident_bytes().saturating_sub(before);
     println!("| {name} | {undisturbed} | {disturbed} | {} MiB |", growth >> 20);
@@ -139,8 +132,8 @@ fn measure(stage: &Stage, name: &str, abuse: impl FnOnce(&AtomicBool) + Send) ->
 
 #[test]
 fn honest_peers_keep_half_of_their_rate() {
-    bed::alone("honest_peers_keep_half_of_their_rate", || {
-        enter();
+    alone::alone("honest_peers_keep_half_of_their_rate", || {
+        limit_address_space(std::process::id(), ADDRESS_SPACE_BYTES);
         println!("| abuser | answers undisturbed | answers | memory |\n|---|---|---|---|");
         for (name, act, counter) in ROWS {
             let mut settings = Settings::new().unwrap();
@@ -158,7 +151,8 @@ fn honest_peers_keep_half_of_their_rate() {
 #[test]
 fn icmp_errors_end_nothing() {
     bed::alone("icmp_errors_end_nothing", || {
-        enter();
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        limit_address_space(std::process::id(), ADDRESS_SPACE_BYTES);
         let mut settings = Settings::new().unwrap();
         (settings.reactors, settings.one_port) = (2, true);
         let stage = Stage::new(&settings);
