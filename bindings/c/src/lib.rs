@@ -21,6 +21,8 @@ mod peer;
 mod reactor;
 mod report;
 mod stats;
+#[cfg(test)]
+mod tests;
 
 pub use channel::*;
 pub use connection::*;

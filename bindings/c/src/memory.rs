@@ -109,3 +109,136 @@ pub extern "C" fn nd_text_free(text: OwnedText) {
         (!text.0.is_null()).then(|| drop(unsafe { CString::from_raw(text.0) }))
     });
 }
+
+/// What a C program does with this library's results, for the tests of other files.
+#[cfg(test)]
+pub(crate) mod caller {
+    use super::*;
+    use crate::error::{ND_OK, nd_code};
+
+    pub(crate) fn data(bytes: &[u8]) -> Data {
+        Data(bytes.as_ptr().cast())
+    }
+
+    pub(crate) fn text(text: &str) -> Text {
+        Text(text.as_ptr().cast())
+    }
+
+    /// The handle that a function of this library returned in its last argument.
+    pub(crate) fn handle<T>(function: impl FnOnce(&mut MaybeUninit<*mut T>) -> nd_code) -> Box<T> {
+        let mut handle = MaybeUninit::uninit();
+        assert_eq!(function(&mut handle), ND_OK);
+        // SAFETY: the function succeeded, so it wrote the address of a box that now belongs to the caller.
+        unsafe { Box::from_raw(handle.assume_init()) }
+    }
+
+    /// The values that a function of this library returned in its last arguments, or its code if it failed.
+    pub(crate) fn list<T: Copy>(
+        function: impl FnOnce(&mut MaybeUninit<*const T>, &mut MaybeUninit<usize>) -> nd_code,
+    ) -> Result<Vec<T>, nd_code> {
+        let (mut list, mut count) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        match function(&mut list, &mut count) {
+            // SAFETY: the function succeeded, so it wrote both.
+            ND_OK => Ok(copied(unsafe { list.assume_init() }, unsafe { count.assume_init() })),
+            code => Err(code),
+        }
+    }
+
+    /// A copy of values that this library returned.
+    pub(crate) fn copied<T: Copy>(at: *const T, count: usize) -> Vec<T> {
+        view(&(), at, count).expect("a valid list").to_vec()
+    }
+
+    /// The text that a function of this library returned in its last arguments.
+    pub(crate) fn returned(
+        function: impl FnOnce(&mut MaybeUninit<*mut c_char>, &mut MaybeUninit<usize>) -> nd_code,
+    ) -> String {
+        let (mut text, mut length) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        assert_eq!(function(&mut text, &mut length), ND_OK);
+        // SAFETY: the function succeeded, so it wrote both.
+        let (text, length) = unsafe { (text.assume_init(), length.assume_init()) };
+        let copy = Text(text).text(length).expect("UTF-8").to_owned();
+        nd_text_free(OwnedText(text));
+        copy
+    }
+}
+
+// Also run under Miri (`.ci/sanitize miri`), which detects accesses outside an object and after its release.
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn a_view_covers_exactly_the_given_bytes() {
+        let memory = b"abcdef".to_vec();
+        let data = Data(memory.as_ptr().cast());
+        assert_eq!(data.bytes(memory.len()).unwrap(), b"abcdef");
+        assert_eq!(data.bytes(2).unwrap(), b"ab");
+        assert_eq!(Text(memory.as_ptr().cast()).text(3).unwrap(), "abc");
+    }
+
+    #[test]
+    fn a_length_of_0_needs_no_memory() {
+        assert_eq!(Data(ptr::null()).bytes(0).unwrap(), b"");
+        assert_eq!(Text(ptr::null()).text(0).unwrap(), "");
+        assert!(List(ptr::null()).messages(0).unwrap().is_empty());
+        assert_eq!(nd_bytes { data: Data(ptr::null()), length: 0 }.as_ref(), b"");
+    }
+
+    #[test]
+    fn invalid_addresses_and_lengths_are_refused() {
+        let list = [nd_bytes { data: Data(ptr::null()), length: 0 }; 2];
+        let start: *const nd_bytes = list.as_ptr();
+        assert!(Data(ptr::null()).bytes(1).is_err());
+        assert!(List(ptr::null()).messages(1).is_err());
+        assert!(List(start.wrapping_byte_add(1)).messages(1).is_err());
+        assert!(Data(start.cast()).bytes(usize::MAX).is_err());
+        assert!(List(start).messages(usize::MAX / size_of::<nd_bytes>()).is_err());
+        assert!(List(start).messages(usize::MAX / 2).is_err());
+    }
+
+    #[test]
+    fn text_must_be_utf8() {
+        let memory = [b'a', 0xff];
+        assert!(Text(memory.as_ptr().cast()).text(2).is_err());
+        assert_eq!(Text(memory.as_ptr().cast()).text(1).unwrap(), "a");
+    }
+
+    #[test]
+    fn every_message_of_a_list_is_checked() {
+        let (first, second) = (vec![1, 2, 3], vec![4]);
+        let mut list = vec![
+            nd_bytes { data: Data(first.as_ptr().cast()), length: first.len() },
+            nd_bytes { data: Data(ptr::null()), length: 0 },
+            nd_bytes { data: Data(second.as_ptr().cast()), length: second.len() },
+        ];
+        let argument = List(list.as_ptr());
+        let messages = argument.messages(list.len()).unwrap();
+        let messages: Vec<&[u8]> = messages.iter().map(AsRef::as_ref).collect();
+        assert_eq!(messages, [&first[..], &[], &second[..]]);
+        list[1].length = 1;
+        assert!(List(list.as_ptr()).messages(list.len()).is_err());
+        assert_eq!(List(list.as_ptr()).messages(1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_text_belongs_to_the_caller_until_it_is_given_back() {
+        let (mut text, mut length) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        hand_over("grüße".to_owned(), &mut text, Some(&mut length)).unwrap();
+        // SAFETY: `hand_over` succeeded, so it wrote both.
+        let (text, length) = unsafe { (text.assume_init(), length.assume_init()) };
+        let memory = Data(text.cast_const().cast());
+        assert_eq!(memory.bytes(length + 1).unwrap(), "grüße\0".as_bytes());
+        nd_text_free(OwnedText(text));
+        nd_text_free(OwnedText(ptr::null_mut()));
+    }
+
+    #[test]
+    fn a_text_that_c_could_not_see_the_end_of_is_not_handed_over() {
+        let mut text = MaybeUninit::uninit();
+        assert!(hand_over("a\0b".to_owned(), &mut text, None).is_err());
+    }
+}

@@ -66,10 +66,12 @@ impl Nat {
         thread::spawn(move || {
             for (at, bytes) in due {
                 thread::sleep(at.saturating_duration_since(Instant::now()));
-                let _ = match inwards {
-                    false => nat.outside.lock().unwrap().send_to(&bytes, nat.server),
-                    true => nat.inside.send_to(&bytes, nat.client.lock().unwrap().unwrap()),
-                };
+                if !inwards {
+                    let _ = nat.outside.lock().unwrap().send_to(&bytes, nat.server);
+                } else if let Some(client) = *nat.client.lock().unwrap() {
+                    // A NAT drops what arrives before the client has sent anything: the server may check first.
+                    let _ = nat.inside.send_to(&bytes, client);
+                }
             }
         });
         let mut bytes = vec![0; 65_536];

@@ -218,14 +218,15 @@ impl Ring {
 
     /// Reports once when a socket becomes writable or readable.
     pub(super) fn poll(&mut self, socket: BorrowedFd<'_>, index: u32, flags: PollFlags) {
-        let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), flags.bits().into()).build();
+        // A cast, because rustix's back ends have different types: a dependent may enable its feature `use-libc`.
+        let entry = opcode::PollAdd::new(Fd(socket.as_raw_fd()), flags.bits() as u32).build();
         self.push(entry.user_data(POLL | u64::from(index)));
     }
 
     /// Reports every write to an eventfd.
     pub(super) fn watch(&mut self, eventfd: BorrowedFd<'_>) {
-        let flags = PollFlags::IN.bits();
-        let entry = opcode::PollAdd::new(Fd(eventfd.as_raw_fd()), flags.into()).multi(true).build();
+        let flags = PollFlags::IN.bits() as u32;
+        let entry = opcode::PollAdd::new(Fd(eventfd.as_raw_fd()), flags).multi(true).build();
         self.push(entry.user_data(WAKE));
     }
 
