@@ -151,7 +151,7 @@ fn endless_and_invalid_requests_are_ended() {
 fn a_request_replaces_a_connection_that_waits_for_its_client() {
     let bench = Bench::new(&[]);
     // One client has as many as it can, or all are in use.
-    for (silent, kept) in [(vec![1; 40], 15), (vec![2, 3, 4, 5].repeat(16), 63)] {
+    for (silent, kept) in [(vec![1; 40], 15), ([2, 3, 4, 5].repeat(16), 63)] {
         let served = Served::start(&bench, &[]);
         let silent: Vec<_> = silent.into_iter().map(|client| served.connect_from(client)).collect();
         assert_eq!(served.get("/").status, 200);
