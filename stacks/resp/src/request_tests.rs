@@ -145,6 +145,7 @@ fn error_texts_match_redis() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn a_long_argument_takes_linear_time_byte_by_byte() {
     // Quadratic time would take minutes.
     let input = [
