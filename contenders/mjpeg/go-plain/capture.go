@@ -18,7 +18,7 @@ const (
 	flatOutFPS  = 30
 )
 
-// sendCaptured sends the pictures of a child process with GStreamer until it ends. Like the published program, it reads its
+// sendCaptured sends the pictures of a child process with GStreamer until it is stopped. Like the published program, it reads its
 // output byte by byte, and drops pictures if a queue is full.
 func (s *sender) sendCaptured(job *mjpeg.Job) error {
 	command := exec.Command("gst-launch-1.0", append([]string{"-q"}, strings.Fields(pipeline(job))...)...)
@@ -27,7 +27,7 @@ func (s *sender) sendCaptured(job *mjpeg.Job) error {
 	if err != nil {
 		return err
 	}
-	if err := command.Start(); err != nil {
+	if hasStarted, err := s.capture.start(command); err != nil || !hasStarted {
 		return err
 	}
 	captured, queued, ended := make(chan []byte, capturedMax), make(chan []byte, queuedMax), make(chan error, 1)
@@ -47,7 +47,10 @@ func (s *sender) sendCaptured(job *mjpeg.Job) error {
 		}
 		job.Count(len(jpeg))
 	}
-	return fmt.Errorf("gst-launch-1.0 ended: %w, %v", <-ended, command.Wait())
+	if s.capture.hasStopped() {
+		return nil
+	}
+	return fmt.Errorf("gst-launch-1.0 ended: %w", <-ended)
 }
 
 // pipeline describes a camera's pipeline with a test picture instead of the camera.

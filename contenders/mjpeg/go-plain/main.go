@@ -25,35 +25,49 @@ const (
 )
 
 func main() {
+	capture := &child{}
+	if isCapturing() {
+		stdin, err := capture.stopBefore(os.Stdin)
+		if err != nil {
+			panic(err) // there is no connection to the lab yet
+		}
+		os.Stdin = stdin
+	}
 	job := mjpeg.Begin()
 	var how framing = &rfc2435{}
 	if slices.Contains(os.Args, "whole-file") {
 		how = &wholeFile{}
 	}
 	job.Ready("pion/rtp", contender.ModuleVersion("github.com/pion/rtp"))
-	run := receive
+	var err error
 	if job.IsSender {
-		run = send
+		err = send(job, how, capture)
+	} else {
+		err = receive(job, how)
 	}
-	if err := run(job, how); err != nil {
+	if err != nil {
 		job.Lab.Failed(err.Error())
 	}
+	select {} // the SDK ends the process
 }
+
+func isCapturing() bool { return slices.Contains(os.Args, "gst-launch") }
 
 // sender is one RTP stream over a socket.
 type sender struct {
 	conn       *net.UDPConn
+	capture    *child
 	packetizer rtp.Packetizer
 	samples    uint32 // RTP timestamp increment per frame
 	packet     [mjpeg.PacketBytesMax]byte
 }
 
-func send(job *mjpeg.Job, how framing) error {
+func send(job *mjpeg.Job, how framing, capture *child) error {
 	conn, err := job.Dial()
 	if err != nil {
 		return err
 	}
-	s := sender{conn: conn, samples: job.ClockPerFrame()}
+	s := sender{conn: conn, capture: capture, samples: job.ClockPerFrame()}
 	s.packetizer = rtp.NewPacketizer(uint16(job.PacketBytes), payloadType, rand.Uint32(), how, rtp.NewRandomSequencer(), clockRate)
 	job.Connected()
 	for jpeg, ok := job.Next(); ok; jpeg, ok = job.Next() {
@@ -66,7 +80,7 @@ func send(job *mjpeg.Job, how framing) error {
 		}
 		job.Sent(len(jpeg))
 	}
-	if slices.Contains(os.Args, "gst-launch") {
+	if isCapturing() {
 		return s.sendCaptured(job)
 	}
 	return s.sendLive(job)
