@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn every_message_of_a_list_is_checked() {
         let (first, second) = (vec![1, 2, 3], vec![4]);
-        let mut list = vec![
+        let mut list = [
             nd_bytes { data: Data(first.as_ptr().cast()), length: first.len() },
             nd_bytes { data: Data(ptr::null()), length: 0 },
             nd_bytes { data: Data(second.as_ptr().cast()), length: second.len() },

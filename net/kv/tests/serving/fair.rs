@@ -20,7 +20,7 @@ fn served_before(server: &Server, costly: &mut [Peer], modest: &mut Peer) -> usi
         }
         modest.send(&command(&[b"INCR", b"served"]));
     });
-    let place: usize = modest.line().trim_start_matches(':').trim_end().parse().unwrap();
+    let place: usize = modest.line().trim_start_matches(':').trim_end().parse().expect("a number");
     let reply = [format!("${LENGTH}\r\n").as_bytes(), &[b'x'; LENGTH], b"\r\n"].concat();
     for peer in costly {
         assert!(peer.line().starts_with(':'));
