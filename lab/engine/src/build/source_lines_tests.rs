@@ -101,5 +101,5 @@ fn a_record_without_lines_is_still_read() {
     older.as_object_mut().unwrap().remove("lines").unwrap();
     let record: Record = serde_json::from_value(older).unwrap();
     assert_eq!((record.seconds, record.lines.library.lines), (built.record.seconds, None));
-    assert!(record.lines.adapter.source.contains("older"));
+    assert!(record.lines.adapter.source.contains("predates"));
 }
