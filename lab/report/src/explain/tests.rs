@@ -153,7 +153,7 @@ fn missing_measurements_are_not_zero() {
     let e = explained(&run([1_000_000, 800_000], [100, 100]), &workload(), &Probes::default());
     let row = |name: &str| e.rows.iter().find(|row| row.name == name).unwrap();
     assert_eq!((row("packets").a, row("user").b), (None, None));
-    assert!(row("packets").source.contains("no wire_packets"), "{:?}", row("packets"));
+    assert!(row("packets").source.contains("does not provide wire_packets"), "{:?}", row("packets"));
     // Figures that neither side has are named once for each reason, outside of the table.
     let text_of = text(&e, 120);
     let reasons: Vec<&str> = text_of.lines().filter(|line| line.contains("not measured")).collect();

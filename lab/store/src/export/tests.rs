@@ -112,7 +112,10 @@ fn damaged_and_unrelated_files_are_named() {
     assert!(refused(&packed(&text.as_bytes()[..text.len() / 2])).contains("is truncated"));
     for length in [0, 1, 9, 10, 11, 40, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
         let error = refused(&whole[..length]);
-        assert!(error.contains("cut short") || error.contains("is not an exported run"), "{length}: {error}");
+        assert!(
+            error.contains("is truncated") || error.contains("is not an exported run"),
+            "{length}: {error}"
+        );
     }
     // One digit of a sample.
     let changed = text.replacen("\"messages\",1100,", "\"messages\",1200,", 1);

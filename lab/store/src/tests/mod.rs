@@ -171,7 +171,7 @@ fn lines_of_code_are_stored_and_older_runs_have_none() {
     store.connection.execute(update, [older.to_string()]).unwrap();
     let lines = store.load(&run.header.id).unwrap().cells[0].builds["base"].lines.clone();
     for (kind, count) in lines.parts() {
-        assert_eq!((count.lines, count.source.contains("older")), (None, true), "{kind}");
+        assert_eq!((count.lines, count.source.contains("predates")), (None, true), "{kind}");
     }
 }
 
