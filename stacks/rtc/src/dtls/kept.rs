@@ -140,7 +140,7 @@ mod tests {
         for (certificate, key, expected) in [
             (&[0x30, 0][..], &[][..], "not an X.509 certificate"),
             (&[0; CERTIFICATE_BYTES_MAX + 1], &[], "longer than 16384 bytes"),
-            (der.der(), b"no key", "none of ECDSA with P-256"),
+            (der.der(), b"no key", "an unencrypted ECDSA key with P-256"),
         ] {
             let error = Certificate::from_der(certificate, key).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
