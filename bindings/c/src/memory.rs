@@ -110,7 +110,7 @@ pub extern "C" fn nd_text_free(text: OwnedText) {
     });
 }
 
-/// What a C program does with this library's results, for the tests of other files.
+/// Uses results of this library as a C program does, for tests.
 #[cfg(test)]
 pub(crate) mod caller {
     use super::*;

@@ -31,15 +31,7 @@ func main() {
 	}()
 	lab.Signal("load", map[string]int{"port": listener.Addr().(*net.TCPAddr).Port})
 	lab.Connected([]uint64{})
-	for {
-		switch event := lab.Next().(type) {
-		case contender.Mark:
-			lab.Counters(event, contender.Values{})
-		case contender.Stop:
-			lab.Result(contender.Values{}, nil)
-			return
-		}
-	}
+	lab.RunUncounted()
 }
 
 // store contains the keys.

@@ -14,13 +14,5 @@ func Identification(seed uint64) []byte {
 func ServeDevice(lab *contender.Lab) {
 	lab.Signal("controller", map[string]bool{"ready": true})
 	lab.Connected([]uint64{})
-	for {
-		switch event := lab.Next().(type) {
-		case contender.Mark:
-			lab.Counters(event, contender.Values{})
-		case contender.Stop:
-			lab.Result(contender.Values{}, nil)
-			return
-		}
-	}
+	lab.RunUncounted()
 }

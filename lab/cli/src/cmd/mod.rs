@@ -100,7 +100,7 @@ fn for_stderr(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |width| netdyno_lab_report::wrapped(text, width, "", "  "))
 }
 
-/// What a verb needs to measure.
+/// The catalogue, the store and the builder of contenders, for verbs that measure.
 pub(crate) struct Lab {
     pub(crate) catalog: Catalog,
     pub(crate) store: Store,
