@@ -58,10 +58,6 @@ impl PlainProgress {
         self.shared.changed.notify_one();
     }
 
-    pub(super) fn is_doing(&self) -> bool {
-        self.shared.lock().doing.is_some()
-    }
-
     /// Time since the last line.
     pub(super) fn silence(&self) -> Duration {
         self.shared.lock().last_line.elapsed()
@@ -157,6 +153,6 @@ mod tests {
         );
         thread::sleep(Duration::from_millis(100));
         assert_eq!(output.lines(), printed, "no lines without an activity");
-        assert!(lines.is_silent() && !lines.is_doing());
+        assert!(lines.is_silent());
     }
 }

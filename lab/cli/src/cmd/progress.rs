@@ -36,18 +36,24 @@ pub(super) struct Series {
 pub(super) struct Progress {
     output: Output,
     series: Option<Series>,
+    /// The contenders that are being built.
+    building: Vec<String>,
 }
 
 impl Progress {
     pub(super) fn new() -> Progress {
         if !std::io::stderr().is_terminal() {
-            return Progress { output: Output::Plain(PlainProgress::stderr()), series: None };
+            return Progress::with(Output::Plain(PlainProgress::stderr()));
         }
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        Progress { output: Output::Terminal(bar), series: None }
+        Progress::with(Output::Terminal(bar))
+    }
+
+    fn with(output: Output) -> Progress {
+        Progress { output, series: None, building: Vec::new() }
     }
 
     pub(super) fn of_series(series: Series) -> Progress {
@@ -68,6 +74,16 @@ impl Progress {
         }
     }
 
+    /// Without a terminal, repeats the names of the running builds until the next event.
+    fn announce_builds(&self) {
+        if let Output::Plain(lines) = &self.output {
+            match self.building.join(" and ") {
+                names if names.is_empty() => lines.rest(),
+                names => lines.doing(format!("building {names}")),
+            }
+        }
+    }
+
     /// Shows the current activity, on a terminal only.
     fn show(&self, text: String) {
         if let Output::Terminal(bar) = &self.output {
@@ -80,6 +96,12 @@ impl Progress {
 impl Display for Progress {
     fn building(&mut self, contender: &str, index: usize, count: usize, event: &BuildEvent) {
         let place = format!("build {} of {count}: {contender}", index + 1);
+        let is_new = !self.building.iter().any(|name| name == contender);
+        if matches!(event, BuildEvent::Finished { .. }) {
+            self.building.retain(|name| name != contender);
+        } else if is_new {
+            self.building.push(contender.to_owned());
+        }
         match (event, &self.output) {
             (BuildEvent::Finished { cached: false, seconds }, _) => {
                 self.note(&format!("{place}: built in {seconds:.0} s"));
@@ -87,23 +109,20 @@ impl Display for Progress {
             (BuildEvent::Finished { cached: true, .. }, Output::Terminal(bar)) => {
                 show(bar, format!("{place}: from the cache"));
             }
-            (BuildEvent::Finished { cached: true, .. }, Output::Plain(lines)) => lines.rest(),
             (BuildEvent::Started, Output::Terminal(bar)) => {
                 bar.enable_steady_tick(Duration::from_millis(200));
                 show(bar, place);
             }
             (BuildEvent::Line(line), Output::Terminal(bar)) => show(bar, format!("{place}: {line}")),
-            (BuildEvent::Started, Output::Plain(lines)) => {
-                lines.print_line(&place);
-                lines.doing(format!("building {contender}"));
-            }
-            // Before `Started`, the build waits for another lab.
-            (BuildEvent::Line(line), Output::Plain(lines)) if !lines.is_doing() => {
+            (BuildEvent::Started, Output::Plain(lines)) => lines.print_line(&place),
+            // Before `Started`, it waits for another build.
+            (BuildEvent::Line(line), Output::Plain(lines)) if is_new => {
                 lines.print_line(&format!("{place}: {line}"));
-                lines.doing(line.clone());
             }
-            (BuildEvent::Line(_), Output::Plain(_)) => {}
+            (BuildEvent::Line(_), Output::Plain(_)) => return,
+            (BuildEvent::Finished { cached: true, .. }, Output::Plain(_)) => {}
         }
+        self.announce_builds();
     }
 
     /// On stderr, like all progress: stdout is reserved for the final report.
@@ -128,7 +147,9 @@ impl Display for Progress {
     }
 
     fn left_out(&mut self, contender: &str, reason: &str) {
+        self.building.retain(|name| name != contender);
         self.note(&format!("{contender} skipped: {reason}"));
+        self.announce_builds();
     }
 
     fn trial(&mut self, at: &Position<'_>, progress: trial::Progress) {

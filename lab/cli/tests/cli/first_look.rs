@@ -85,19 +85,44 @@ fn without_the_baseline_there_is_no_first_look() {
     assert_eq!(cell(&bench.last(), "slow")["status"], "ok");
 }
 
-/// The compiler waits for data from a pipe.
+/// A compiler waits for data from this pipe.
+fn wait_for_a_pipe(bench: &Bench, contenders: &[&str]) -> std::path::PathBuf {
+    let pipe = bench.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let source = format!("#include \"{}\"\nint main(void) {{ return 0; }}\n", pipe.display());
+    for name in contenders {
+        let manifest = format!("contenders/dummy/{name}/contender.toml");
+        edit(bench, &manifest, |text| text.replace("\"system\"", "\"cc\""));
+        bench.write(&format!("contenders/dummy/{name}/main.c"), &source);
+    }
+    pipe
+}
+
+#[test]
+fn two_contenders_are_built_at_a_time() {
+    if !has_cc() {
+        return;
+    }
+    let bench = Bench::new(&[("one", None), ("two", None), ("three", None)]);
+    let pipe = wait_for_a_pipe(&bench, &["two", "three"]);
+    let mut run = bench.command(&RUN).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // Both wait for the pipe, so both are repeated after a silence.
+    let told = lines.find(|line| line.starts_with("still building")).unwrap();
+    assert!(told.starts_with("still building three and two, "), "{told}");
+    std::fs::write(pipe, "").unwrap();
+    let told: Vec<String> = lines.collect();
+    let status = run.wait().unwrap();
+    assert!(status.success() && told.iter().any(|line| line.contains("two: built in ")), "{told:?}");
+}
+
 #[test]
 fn a_run_interrupted_after_the_first_look_continues_without_another() {
     if !has_cc() {
         return;
     }
     let bench = bench();
-    let pipe = bench.path("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    edit(&bench, "contenders/dummy/slow/contender.toml", |text| text.replace("\"system\"", "\"cc\""));
-    let source = format!("#include \"{}\"\nint main(void) {{ return 0; }}\n", pipe.display());
-    bench.write("contenders/dummy/slow/main.c", &source);
-
+    let pipe = wait_for_a_pipe(&bench, &["slow"]);
     let mut run = bench.command(&RUN).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
     let told: Vec<String> = lines.take_while(|line| !line.ends_with("build 3 of 3: slow")).collect();

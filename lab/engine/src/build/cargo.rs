@@ -49,19 +49,21 @@ fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
     Ok(sources.map(commit).collect::<BTreeSet<String>>().into_iter().collect())
 }
 
-/// All contenders of one toolchain share a target folder, and thus their common dependencies.
+/// Contenders of one toolchain share target folders, and thus their common dependencies. Cargo locks the one it uses, so
+/// a second build at the same time needs a second one.
 fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
-    let id = hex(&Sha256::digest(job.toolchain))[..8].to_owned();
-    let target = job.work.join(format!("cargo-{id}"));
+    let id = &hex(&Sha256::digest(job.toolchain))[..8];
+    let targets = [format!("cargo-{id}"), format!("cargo-{id}-2")].map(|name| job.work.join(name));
     // Binaries of two contenders may have the same name: the lock is held until ours is copied.
-    let _lock = job.lock(&job.work.join(format!("cargo-{id}.lock")))?;
+    let (index, _lock) = job.lock_one_of(&targets.each_ref().map(|folder| folder.with_extension("lock")))?;
+    let target = &targets[index];
     let mut command = Command::new("cargo");
     command
         .arg("build")
         .args(FLAGS)
         .arg("--message-format=json-render-diagnostics")
         .current_dir(&job.contender.dir)
-        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_TARGET_DIR", target)
         .env("CARGO_TERM_COLOR", "never")
         .env("CARGO_TERM_PROGRESS_WHEN", "never");
     if let Some(bin) = &job.contender.build.bin {

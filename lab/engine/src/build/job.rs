@@ -131,16 +131,20 @@ impl<'a> Job<'a> {
         Err(BuildError::Tool { contender, step, status, tail, log, remedy })
     }
 
-    /// Takes a lock shared with other labs. It is held until the file is dropped.
+    /// Takes a lock shared with other builds. It is held until the file is dropped.
     pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
+        self.lock_one_of(&[path.to_owned()]).map(|(_, file)| file)
+    }
+
+    /// Takes the first free one of these locks. Returns its index.
+    pub(super) fn lock_one_of(&mut self, paths: &[PathBuf]) -> Result<(usize, File), BuildError> {
         let begun = Instant::now();
-        let locked = wait_for_lock(path, self.watch, &mut *self.events);
+        let locked = wait_for_lock(paths, self.watch, &mut *self.events);
         self.waited += begun.elapsed();
-        match locked {
-            Ok(file) => Ok(file),
-            Err(LockError::Io(source)) => Err(BuildError::cache(path, source)),
-            Err(LockError::Stop(stop)) => Err(self.stopped(stop, "waiting")),
-        }
+        locked.map_err(|error| match error {
+            LockError::Io(path, source) => BuildError::cache(&path, source),
+            LockError::Stop(stop) => self.stopped(stop, "waiting"),
+        })
     }
 
     /// An error about the contender's own files.
@@ -187,26 +191,29 @@ impl Log {
 
 /// Why a lock was not obtained.
 pub(super) enum LockError {
-    Io(std::io::Error),
+    Io(PathBuf, std::io::Error),
     Stop(Stop),
 }
 
-/// Waits for a lock file, with a message if it is taken.
+/// Waits for one of several lock files, with a message if all are taken. Returns its index.
 pub(super) fn wait_for_lock(
-    path: &Path,
+    paths: &[PathBuf],
     watch: Watch<'_>,
     events: &mut dyn FnMut(BuildEvent),
-) -> Result<File, LockError> {
-    let file = open_lock(path).map_err(LockError::Io)?;
+) -> Result<(usize, File), LockError> {
+    let open = |path: &PathBuf| open_lock(path).map_err(|e| LockError::Io(path.clone(), e));
+    let mut files = paths.iter().map(open).collect::<Result<Vec<File>, LockError>>()?;
     let mut is_announced = false;
     loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
-            Err(TryLockError::WouldBlock) => {}
+        for (index, file) in files.iter().enumerate() {
+            match file.try_lock() {
+                Ok(()) => return Ok((index, files.swap_remove(index))),
+                Err(TryLockError::Error(error)) => return Err(LockError::Io(paths[index].clone(), error)),
+                Err(TryLockError::WouldBlock) => {}
+            }
         }
         if !std::mem::replace(&mut is_announced, true) {
-            events(BuildEvent::Line("waiting for another netdyno that is building".to_owned()));
+            events(BuildEvent::Line("waiting for another build".to_owned()));
         }
         watch.check().map_err(LockError::Stop)?;
         thread::sleep(POLL);

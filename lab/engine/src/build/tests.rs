@@ -260,6 +260,31 @@ fn two_labs_share_a_build() {
 }
 
 #[test]
+fn two_cargo_builds_at_a_time_do_not_wait_for_each_other() {
+    let repositories = [(); 2].map(|()| Repository::cargo("fn main() {}"));
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["first", "second"].map(|name| folder.path().join(name));
+    for (repository, [own, others]) in
+        repositories.iter().zip([[&flags[0], &flags[1]], [&flags[1], &flags[0]]])
+    {
+        // The build script ends when that of the other contender has started.
+        let script = format!(
+            "fn main() {{ std::fs::write({own:?}, \"\").unwrap(); for _ in 0..600 {{ \
+             if std::path::Path::new({others:?}).exists() {{ return }} \
+             std::thread::sleep(std::time::Duration::from_millis(100)); }} panic!(\"the only build\") }}"
+        );
+        repository.write("contenders/w/tiny/build.rs", &script);
+    }
+    let cache = folder.path().join("cache");
+    std::thread::scope(|scope| {
+        for repository in &repositories {
+            let builder = Builder::new(&cache, repository.dir.path(), Arc::default()).unwrap();
+            scope.spawn(move || builder.build(&repository.contender, &mut |_| {}).unwrap());
+        }
+    });
+}
+
+#[test]
 fn a_source_that_changes_during_the_build_is_an_error() {
     let repository = Repository::cargo("fn main() {}");
     let source = repository.contender.dir.join("src/main.rs");

@@ -1,17 +1,15 @@
 //! The course of a run: skipping cells, building, measuring.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use jiff::Timestamp;
 
 use super::Resolved;
-use super::cells::{cannot, crowded, is_alive, note_build};
+use super::cells::{cannot, crowded, is_alive};
 use super::engine::{Ended, Engine, More, RunError, arena_spec};
-use super::first_look;
 use super::measure::Measuring;
-use super::order::order;
-use crate::build::{Availability, BuildError, Built, Prepared};
+use crate::build::{Availability, BuildError, Prepared};
 use netdyno_lab_arena::{Arena, Awake, CpuPlan, Topology};
 use netdyno_lab_manifest::Net;
 use netdyno_lab_manifest::{ManifestError, Placement, Workload};
@@ -223,68 +221,6 @@ impl Engine<'_> {
         }
         Ok(Some(all))
     }
-
-    /// Builds each contender that a cell needs once, with a first look in between if worthwhile; none if the user
-    /// stopped it.
-    fn build_all(
-        &mut self,
-        run: &mut Run,
-        workload: &Workload,
-        plan: &CpuPlan,
-        inputs: &[Prepared],
-    ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
-        let wanted = run.cells.iter().filter(|cell| is_alive(cell)).flat_map(|c| c.contenders.values());
-        let wanted: BTreeSet<String> = wanted.cloned().collect();
-        let expected_seconds = |name: &String| {
-            let contender = self.catalog.contender(&workload.name, name);
-            contender.map_or(0.0, |contender| self.builder.expected_seconds(contender))
-        };
-        let expected: BTreeMap<_, _> = wanted.iter().map(|n| (n.clone(), expected_seconds(n))).collect();
-        let (baseline, ceiling) = (run.header.settings.baseline.as_deref(), workload.ceiling.as_deref());
-        // Comparisons need partners and the baseline.
-        let partners = workload.partners.values().map(String::as_str);
-        let first_look = workload.first_look.iter().map(String::as_str);
-        let first: Vec<&str> = partners.chain(baseline).chain(ceiling).chain(first_look).collect();
-        let names = order(wanted, &first, |name| expected[name]);
-        let mut builds = BTreeMap::new();
-        for (index, name) in names.iter().enumerate() {
-            let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();
-            let is_due =
-                first_look::is_due(run, |name| builds.contains_key(name), &to_come, &workload.first_look);
-            if is_due && !self.first_look(run, workload, plan, (&builds, inputs))? {
-                return Ok(None);
-            }
-            let contender = self.catalog.contender(&workload.name, name)?;
-            let display = &mut *self.display;
-            let built = self
-                .builder
-                .build(contender, &mut |event| display.building(name, index, names.len(), &event));
-            match built {
-                Ok(built) => {
-                    if was_measured_with_another(run, name, &built) {
-                        let why = format!("measured another build of {name}: start a new run");
-                        return Err(RunError::NotResumable(run.header.id.clone(), why));
-                    }
-                    note_build(run, name, contender, &built);
-                    builds.insert(name.clone(), built);
-                }
-                Err(BuildError::Cancelled { .. }) => return Ok(None),
-                // Every contender needs the cache.
-                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
-                Err(e) => {
-                    self.display.left_out(name, &e.to_string());
-                    let needs_it = |c: &&mut CellRecord| {
-                        c.status != CellStatus::Skipped && c.contenders.values().any(|n| n == name)
-                    };
-                    for cell in run.cells.iter_mut().filter(needs_it) {
-                        (cell.status, cell.reason) = (CellStatus::Failed, e.to_string());
-                    }
-                }
-            }
-        }
-        self.store_cells(run)?;
-        Ok(Some(builds))
-    }
 }
 
 fn broke_off(id: String, error: RunError) -> RunError {
@@ -308,14 +244,6 @@ fn grant(run: &mut Run, more: &More) -> Range<u32> {
     begun..settings.max_blocks.min(begun.saturating_add(asked.rounds))
 }
 
-/// Whether a resumed run has figures of another build of a contender.
-fn was_measured_with_another(run: &Run, name: &str, built: &Built) -> bool {
-    run.cells.iter().enumerate().any(|(index, cell)| {
-        let other = cell.builds.get(name).is_some_and(|b| b.key != built.record.key);
-        other && run.trials.iter().any(|t| t.cell == index && t.outcome == Outcome::Ok)
-    })
-}
-
 /// Sorts by time. Seed and attempt distinguish runs of the same second.
 fn run_id(at: Timestamp, seed: u64, attempt: u64) -> String {
     format!("{}-{:04x}", at.strftime("%Y%m%d-%H%M%S"), seed.wrapping_add(attempt) & 0xffff)
@@ -323,6 +251,8 @@ fn run_id(at: Timestamp, seed: u64, attempt: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]

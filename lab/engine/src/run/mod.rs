@@ -4,6 +4,7 @@
 //! measures them until the primary metric is decided, the budget is exhausted, or the user stops it. Every trial is
 //! stored before the next one starts, so that a killed run can be shown and resumed.
 
+mod building;
 mod cells;
 mod course;
 mod engine;
