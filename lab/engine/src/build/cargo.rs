@@ -180,7 +180,6 @@ fn commit(source: &str) -> String {
     format!("{place} (git {})", revision.get(..12).unwrap_or(revision))
 }
 
-/// The used part of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Member>,

@@ -40,10 +40,7 @@ fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
     if !libraries.is_empty() {
         let mut ask = Command::new("pkg-config");
         ask.args(["--cflags", "--libs"]).args(&libraries).current_dir(&job.contender.dir);
-        job.run_reading("pkg-config", &mut ask, &mut |line| {
-            flags.extend(line.split_whitespace().map(str::to_owned));
-            true
-        })?;
+        flags = job.ask("pkg-config", &mut ask)?;
     }
     let mut command = Command::new("cc");
     command.args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
@@ -51,6 +48,7 @@ fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
         command.arg("-I").arg(folder);
         command.args(sources(folder).map_err(|e| job.source_error(folder, e.to_string()))?);
     }
+    let flags = flags.iter().flat_map(|line| line.split_whitespace());
     command.args(flags).current_dir(&job.contender.dir);
     job.run("cc", &mut command)
 }

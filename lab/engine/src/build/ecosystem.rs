@@ -13,7 +13,6 @@ pub(super) struct Ecosystem {
     pub(super) missing: fn(&Probe<'_>) -> Option<Missing>,
     /// Version output of the toolchain, and other properties of this host that affect the build.
     pub(super) toolchain: fn(&Probe<'_>) -> Result<String, BuildError>,
-    /// The flags of a release build.
     pub(super) flags: &'static [&'static str],
     /// Environment variables that affect the build, separated by spaces; a trailing `*` matches any suffix.
     pub(super) environment: &'static str,
@@ -27,12 +26,10 @@ pub(super) struct Ecosystem {
     pub(super) build: fn(&mut Job<'_>) -> Result<(), BuildError>,
 }
 
-/// For tools without such sources.
 pub(super) fn none<T>(_: &Probe<'_>) -> Result<Vec<T>, BuildError> {
     Ok(Vec::new())
 }
 
-/// A missing prerequisite.
 pub(super) struct Missing {
     pub(super) reason: String,
     /// A command or a web page.
@@ -40,7 +37,6 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Programs that are not on the PATH.
     pub(super) fn programs(programs: &[&str], remedy: impl Into<String>) -> Option<Self> {
         let absent: Vec<_> = programs.iter().filter(|p| which::which(p).is_err()).copied().collect();
         let reason = format!("{} not found on the PATH", absent.join(", "));
@@ -65,18 +61,15 @@ impl Probe<'_> {
         }
     }
 
-    /// An error about such a file.
     pub(super) fn source_error(&self, name: &str, rule: impl ToString) -> BuildError {
         BuildError::invalid(self.contender, &self.contender.dir.join(name), rule.to_string())
     }
 
-    /// An error about the reply of a tool.
     pub(super) fn error(&self, step: &str, reason: impl ToString) -> BuildError {
         let (contender, step) = (self.contender.id(), step.to_owned());
         BuildError::Probe { contender, step, reason: reason.to_string() }
     }
 
-    /// The stdout of a tool.
     pub(super) fn ask(&self, program: &str, args: &[&str]) -> Result<String, BuildError> {
         self.ask_in(&self.contender.dir, program, args)
     }

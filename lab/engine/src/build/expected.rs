@@ -37,7 +37,6 @@ impl Builder {
     }
 }
 
-/// Seconds of a clean build on two cores.
 fn usual_seconds(tool: Tool) -> f64 {
     match tool {
         Tool::System => 0.0,

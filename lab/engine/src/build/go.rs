@@ -47,7 +47,6 @@ const SETTINGS: &[&str] = &[
 /// The template for a package's module; empty for the standard library.
 const MODULE: &str = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
 
-/// The folders in `replace` lines of go.mod.
 fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
     let local = replaced(probe)?.into_iter().filter(Replace::is_local);
     Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
@@ -72,15 +71,9 @@ fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
 fn modules(job: &mut Job<'_>, package: &str) -> Result<Vec<Package>, String> {
     let mut command = Command::new("go");
     command.args(["list", "-deps", "-f", MODULE, package]).current_dir(&job.contender.dir);
-    let mut modules: BTreeSet<String> = BTreeSet::new();
-    let listed = job.run_reading("go list", &mut command, &mut |line| {
-        if modules.len() < BUILT_PACKAGES_MAX {
-            modules.insert(line.to_owned());
-        }
-        true
-    });
-    listed.map_err(|e| e.to_string())?;
-    Ok(modules.iter().filter_map(|line| module(line)).collect())
+    let lines = job.ask("go list", &mut command).map_err(|e| e.to_string())?;
+    let lines: BTreeSet<String> = lines.into_iter().collect();
+    Ok(lines.iter().filter_map(|line| module(line)).take(BUILT_PACKAGES_MAX).collect())
 }
 
 /// Parses a line of the reply to [`MODULE`].
@@ -96,14 +89,12 @@ fn module(line: &str) -> Option<Package> {
     })
 }
 
-/// The `replace` lines of go.mod.
 fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>, BuildError> {
     let answer = probe.ask("go", &["mod", "edit", "-json"])?;
     let module: Module = serde_json::from_str(&answer).map_err(|e| probe.error("go mod edit", e))?;
     Ok(module.replace.unwrap_or_default())
 }
 
-/// The used part of `go mod edit -json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Module {

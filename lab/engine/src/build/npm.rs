@@ -85,7 +85,6 @@ fn installed(modules: &Path) -> Result<Vec<package::Package>, String> {
     Ok(packages)
 }
 
-/// The folders in a folder; none if it does not exist.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
@@ -119,7 +118,6 @@ impl Installed {
     }
 }
 
-/// The used part of package.json.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Package {

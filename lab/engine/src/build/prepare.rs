@@ -41,7 +41,6 @@ pub struct PreparedInput {
     pub expected: Expected,
 }
 
-/// The record of an input.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
     key: String,
@@ -49,9 +48,7 @@ struct Record {
     maker: String,
     /// The key of the program's build.
     program: String,
-    /// The arguments of the program.
     arguments: Vec<String>,
-    /// Length of the file.
     file_bytes: u64,
     expected: Expected,
     made_at: String,

@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use walkdir::WalkDir;
+
 use super::{
     Availability, BuildError, Builder, built, job, lock_path, prepare, remove_folder, unless_absent,
 };
@@ -108,17 +110,7 @@ impl Builder {
     }
 }
 
-/// The size of the files below a folder, without following links.
 fn bytes_below(folder: &Path) -> u64 {
-    let (mut folders, mut bytes) = (vec![folder.to_owned()], 0);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(m) if m.is_dir() => folders.push(entry.path()),
-                Ok(m) => bytes += m.len(),
-                Err(_) => {}
-            }
-        }
-    }
-    bytes
+    let files = WalkDir::new(folder).into_iter().flatten().filter(|entry| !entry.file_type().is_dir());
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }

@@ -41,11 +41,9 @@ trait Look {
     fn attach(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }
-    /// Starts observing.
     fn begin(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }
-    /// Stops observing.
     fn end(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }

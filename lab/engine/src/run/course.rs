@@ -6,7 +6,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::Resolved;
-use super::cells::{cannot, crowded, is_alive, note_build};
+use super::cells::{crowded, is_alive, note_build};
 use super::engine::{Ended, Engine, More, RunError, arena_spec};
 use super::first_look;
 use super::measure::Measuring;
@@ -141,8 +141,13 @@ impl Engine<'_> {
                     known.entry(name.clone()).or_insert_with(|| self.builder.availability(contender));
                 let why = match availability {
                     Availability::Unavailable { reason, remedy } => Some((reason.clone(), remedy.clone())),
-                    Availability::Available => cannot(contender, workload, role, cell)
-                        .or_else(|| plan.on_one_cpu().then(|| crowded(workload, cell)).flatten()),
+                    Availability::Available if !contender.plays(role) => {
+                        Some((format!("{name} does not play the role {role}"), String::new()))
+                    }
+                    Availability::Available => match contender.supports(workload, &cell.params) {
+                        Err(reason) => Some((reason, String::new())),
+                        Ok(()) => plan.on_one_cpu().then(|| crowded(workload, cell)).flatten(),
+                    },
                 };
                 if let Some((reason, remedy)) = why {
                     (cell.status, cell.reason, cell.remedy) = (CellStatus::Skipped, reason, remedy);
@@ -160,36 +165,39 @@ impl Engine<'_> {
         plan: &CpuPlan,
         rounds: Range<u32>,
     ) -> Result<(String, Ended), RunError> {
-        let inputs = self.prepare_all(&mut run, workload)?;
-        let builds = match &inputs {
-            Some(inputs) => self.build_all(&mut run, workload, plan, inputs)?,
-            None => None,
-        };
-        let why = match inputs.zip(builds) {
-            Some((inputs, builds)) => {
-                let budget_s = run.header.settings.budget_seconds;
-                let (builds, inputs) = (&builds, &*inputs);
-                let with =
-                    Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
-                self.measure(&mut run, &with)?
+        let (status, ended, why) = match self.prepare_build_and_measure(&mut run, workload, plan, rounds) {
+            Ok(why) => (RunStatus::Finished, Ended::Finished, why),
+            Err(RunError::Interrupted | RunError::Build(BuildError::Cancelled { .. })) => {
+                (RunStatus::Interrupted, Ended::Interrupted, StopReason::Interrupted)
             }
-            None => None,
+            Err(error) => return Err(error),
         };
         self.display.end();
-        let (status, ended, why) = match why {
-            Some(why) => (RunStatus::Finished, Ended::Finished, why),
-            None => (RunStatus::Interrupted, Ended::Interrupted, StopReason::Interrupted),
-        };
         self.store.set_status(&run.header.id, status, why)?;
         Ok((run.header.id, ended))
     }
 
-    /// Generates the input files of each cell, each file once; none if the user stopped it. A cell without its inputs
-    /// fails.
-    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<Vec<Prepared>>, RunError> {
+    fn prepare_build_and_measure(
+        &mut self,
+        run: &mut Run,
+        workload: &Workload,
+        plan: &CpuPlan,
+        rounds: Range<u32>,
+    ) -> Result<StopReason, RunError> {
+        let inputs = &self.prepare_all(run, workload)?;
+        let builds = &self.build_all(run, workload, plan, inputs)?;
+        let budget_s = run.header.settings.budget_seconds;
+        self.measure(
+            run,
+            &Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false },
+        )
+    }
+
+    /// Generates the input files of each cell, each file once. A cell without its inputs fails.
+    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Vec<Prepared>, RunError> {
         let mut all = vec![Prepared::new(); run.cells.len()];
         if workload.inputs.is_empty() {
-            return Ok(Some(all));
+            return Ok(all);
         }
         let what = workload.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         let folder = self.catalog.folder_of(&workload.name);
@@ -204,8 +212,7 @@ impl Engine<'_> {
             });
             match prepared {
                 Ok(prepared) => *inputs = prepared,
-                Err(BuildError::Cancelled { .. }) => return Ok(None),
-                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e @ (BuildError::Cancelled { .. } | BuildError::Cache { .. })) => return Err(e.into()),
                 Err(e) => {
                     self.display.left_out(&cell.label(&workload.roles), &e.to_string());
                     (cell.status, cell.reason) = (CellStatus::Failed, e.to_string());
@@ -221,18 +228,17 @@ impl Engine<'_> {
                 return Err(RunError::NotResumable(run.header.id.clone(), why));
             }
         }
-        Ok(Some(all))
+        Ok(all)
     }
 
-    /// Builds each contender that a cell needs once, with a first look in between if worthwhile; none if the user
-    /// stopped it.
+    /// Builds each contender that a cell needs once, with a first look in between if worthwhile.
     fn build_all(
         &mut self,
         run: &mut Run,
         workload: &Workload,
         plan: &CpuPlan,
         inputs: &[Prepared],
-    ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
+    ) -> Result<BTreeMap<String, Built>, RunError> {
         let wanted = run.cells.iter().filter(|cell| is_alive(cell)).flat_map(|c| c.contenders.values());
         let wanted: BTreeSet<String> = wanted.cloned().collect();
         let expected_seconds = |name: &String| {
@@ -251,8 +257,8 @@ impl Engine<'_> {
             let to_come: Vec<f64> = names[index..].iter().map(|name| expected[name]).collect();
             let is_due =
                 first_look::is_due(run, |name| builds.contains_key(name), &to_come, &workload.first_look);
-            if is_due && !self.first_look(run, workload, plan, (&builds, inputs))? {
-                return Ok(None);
+            if is_due {
+                self.first_look(run, workload, plan, (&builds, inputs))?;
             }
             let contender = self.catalog.contender(&workload.name, name)?;
             let display = &mut *self.display;
@@ -268,9 +274,8 @@ impl Engine<'_> {
                     note_build(run, name, contender, &built);
                     builds.insert(name.clone(), built);
                 }
-                Err(BuildError::Cancelled { .. }) => return Ok(None),
                 // Every contender needs the cache.
-                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e @ (BuildError::Cancelled { .. } | BuildError::Cache { .. })) => return Err(e.into()),
                 Err(e) => {
                     self.display.left_out(name, &e.to_string());
                     let needs_it = |c: &&mut CellRecord| {
@@ -283,7 +288,7 @@ impl Engine<'_> {
             }
         }
         self.store_cells(run)?;
-        Ok(Some(builds))
+        Ok(builds)
     }
 }
 

@@ -12,14 +12,12 @@ use netdyno_lab_store::{Run, Settings, Store, StoreError};
 
 /// Why a run could not start or continue. Its stored trials remain.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages and types document the variants")]
 pub enum RunError {
-    /// A name or value of the request is invalid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The arena.
     #[error(transparent)]
     Arena(#[from] ArenaError),
     /// The cache is unusable: no contender can be built.
@@ -30,15 +28,11 @@ pub enum RunError {
     NoTurns(String),
     /// The store failed during a run.
     #[error("run {id} broke off: {source}")]
-    BrokeOff {
-        /// The run.
-        id: String,
-        /// The error of the store.
-        source: StoreError,
-    },
-    /// A run cannot be resumed.
+    BrokeOff { id: String, source: StoreError },
     #[error("run {0} {1}")]
     NotResumable(String, String),
+    #[error("the user stopped the run")]
+    Interrupted,
 }
 
 /// How a run ended.

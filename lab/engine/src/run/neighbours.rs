@@ -29,7 +29,6 @@ pub(super) struct Neighbours {
     begun: Option<Times>,
     /// Runs that a warning has named.
     named: Vec<String>,
-    /// Warnings from before the first block.
     pub(super) warnings: Vec<String>,
 }
 
@@ -117,7 +116,6 @@ fn of_runs(ids: &[String]) -> Option<String> {
 #[derive(Debug, Clone, Copy)]
 struct Times {
     at: Instant,
-    /// All programs on all CPUs.
     busy: f64,
     /// This process, its reaped descendants, and the kernel threads for network traffic, most of which is ours.
     /// Running roles are not included: it is read when there are none.

@@ -157,7 +157,6 @@ fn no_figure(spec: &TrialSpec<'_>, record: &TrialRecord) -> Option<String> {
     figure.value.is_none().then(|| format!("no {}: {}", primary.label, figure.source))
 }
 
-/// The data collected during a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) implementations: BTreeMap<String, Implementation>,
@@ -251,9 +250,7 @@ fn conduct(
     collected: &mut Collected,
 ) -> Result<(), Outcome> {
     progress(Progress::Launching);
-    let mut stage = Stage::launch(spec, arena, cancel, collected)?;
-    stage.until_ready()?;
-    connect_and_verify(spec, &mut stage, progress)?;
+    let mut stage = set_up(spec, arena, cancel, collected, progress)?;
     progress(Progress::WarmingUp);
     warm_up(spec, &mut stage)?;
     progress(Progress::Measuring);
@@ -262,22 +259,27 @@ fn conduct(
     stop(spec, &mut stage)
 }
 
-/// From `ready` to the gate.
-fn connect_and_verify(
+/// From the launch to the gate.
+fn set_up<'a>(
     spec: &TrialSpec<'_>,
-    stage: &mut Stage<'_>,
+    arena: &Arena,
+    cancel: &'a AtomicBool,
+    collected: &'a mut Collected,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), Outcome> {
+) -> Result<Stage<'a>, Outcome> {
+    let mut stage = Stage::launch(spec, arena, cancel, collected)?;
+    stage.until_ready()?;
     let expected = verification::expected(spec).map_err(|reason| failed("", reason))?;
     progress(Progress::Connecting);
     stage.until_connected()?;
     stage.check(|collected| verification::connected(spec, collected))?;
-    meter_at(Moment::Connected, spec.workload, stage)?;
+    meter_at(Moment::Connected, spec.workload, &mut stage)?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
     stage.check(|_| verification::verify(spec, &expected, verified.as_ref()))?;
-    meter_at(Moment::Verified, spec.workload, stage)
+    meter_at(Moment::Verified, spec.workload, &mut stage)?;
+    Ok(stage)
 }
 
 /// Reads the meter at a moment that a metric needs.

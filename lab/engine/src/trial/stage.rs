@@ -24,7 +24,6 @@ const MESSAGES: &str = "messages";
 /// Time limit of a killed role's exit.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 
-/// A role: its process, its conversation and its end.
 struct Role {
     name: String,
     process: RoleProcess,
@@ -35,9 +34,7 @@ struct Role {
     /// Its message counter when `verified` was late.
     progress: Option<u64>,
     meter: Option<u64>,
-    /// A freeze or thaw is in progress.
     freezing: bool,
-    /// Whether a memory limit was requested.
     memory_limit: bool,
     /// How it ended, and its stderr.
     ended: Option<(String, String)>,
