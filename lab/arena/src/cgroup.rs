@@ -137,7 +137,6 @@ impl Cgroup {
         ]
     }
 
-    /// The file with the cgroup's processes.
     pub(crate) fn procs(&self) -> Option<PathBuf> {
         self.dirs().next().map(|dir| dir.join("cgroup.procs"))
     }

@@ -37,7 +37,6 @@ pub struct Arena {
     holder: Option<Holder>,
     /// One entry per side; one entry for a shared network, none for the host's.
     sides: Vec<Namespaces>,
-    /// The sides are connected by TUN devices.
     emulated: bool,
 }
 

@@ -174,7 +174,6 @@ impl Catalog {
         }
     }
 
-    /// Records a duplicate name.
     fn taken(&mut self, file: &Path, by: &Path) {
         let rule = format!("this name is already used by {}; rename one of them", by.display());
         self.problems.push(ManifestError::invalid(file, "name", rule));

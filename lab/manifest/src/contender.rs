@@ -10,7 +10,7 @@ use super::read::{Problems, decode, decode_variant};
 use super::{BuildSpec, InputSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
 
 /// A contender, valid by construction.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contender {
     /// Its name; equal to its folder's.
@@ -55,17 +55,18 @@ pub struct Contender {
 }
 
 /// Whether the library is used with its documented defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
     /// Documented defaults.
+    #[default]
     Defaults,
     /// Tuned; `tuned` lists the changes.
     Peak,
 }
 
 /// The library under test. The `ready` message must agree with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryVersion {
     /// The package name in its ecosystem.
@@ -96,21 +97,11 @@ impl Contender {
         Contender {
             name: name.to_owned(),
             workload: workload.to_owned(),
-            language: String::new(),
             about: input.about.clone(),
-            homepage: None,
-            license: String::new(),
-            tuning: Tuning::Defaults,
-            tuned: Vec::new(),
-            ceiling: false,
-            caveat: None,
-            alone: None,
             implementation: LibraryVersion { module: name.to_owned(), version: String::new() },
             build: input.build.clone(),
-            roles: IndexMap::new(),
-            capabilities: BTreeMap::new(),
             dir: folder.join(workload).join(name),
-            revision: None,
+            ..Contender::default()
         }
     }
 

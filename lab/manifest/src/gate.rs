@@ -67,7 +67,6 @@ impl Amount {
         }
     }
 
-    /// The parameter's name, for errors.
     fn name(&self) -> Option<&str> {
         if let Self::Param(name) = self { Some(name) } else { None }
     }

@@ -3,14 +3,13 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::read::Problems;
 
-/// The value of one parameter; untagged in JSON and TOML.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
+/// The value of one parameter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "must be a number, a boolean or a string")]
 pub enum ParamValue {
     /// A whole number.
     Integer(i64),
@@ -231,37 +230,6 @@ impl fmt::Display for Params {
             write!(f, "{}{name}={value}", if i == 0 { "" } else { " " })?;
         }
         Ok(())
-    }
-}
-
-impl<'de> Deserialize<'de> for ParamValue {
-    // By hand, since a derived untagged enum loses the position of an error.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = ParamValue;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a boolean or a string")
-            }
-            fn visit_i64<E: de::Error>(self, n: i64) -> Result<ParamValue, E> {
-                Ok(ParamValue::Integer(n))
-            }
-            fn visit_u64<E: de::Error>(self, n: u64) -> Result<ParamValue, E> {
-                let n =
-                    i64::try_from(n).map_err(|_| E::custom("a whole number that exceeds 64 signed bits"))?;
-                Ok(ParamValue::Integer(n))
-            }
-            fn visit_f64<E: de::Error>(self, n: f64) -> Result<ParamValue, E> {
-                if n.is_finite() { Ok(ParamValue::Number(n)) } else { Err(E::custom("not a finite number")) }
-            }
-            fn visit_bool<E: de::Error>(self, b: bool) -> Result<ParamValue, E> {
-                Ok(ParamValue::Boolean(b))
-            }
-            fn visit_str<E: de::Error>(self, t: &str) -> Result<ParamValue, E> {
-                Ok(ParamValue::Text(t.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(Any)
     }
 }
 

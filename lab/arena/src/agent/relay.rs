@@ -79,7 +79,6 @@ impl Agent {
         AgentEvent::Exited(Box::new(self.exit(cgroup)))
     }
 
-    /// Sleeps until a file descriptor is ready; returns the ready ones.
     fn wait(&self) -> Vec<Source> {
         let stdin = io::stdin();
         let mut watched: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(5);
@@ -106,7 +105,6 @@ impl Agent {
         }
     }
 
-    /// Reads from or writes to a ready file descriptor.
     fn serve(&mut self, source: Source, buffer: &mut [u8; READ_BYTES]) {
         match source {
             Source::Lab => self.read_lab(buffer),
