@@ -15,6 +15,9 @@ use super::{ArenaError, cgroup};
 /// The role of an event: its index in the workload's list.
 pub type RoleIndex = usize;
 
+/// Receives the events of roles.
+pub type EventSender = Sender<(RoleIndex, AgentEvent)>;
+
 /// A launched role. Dropping it kills the contender with all its processes, and waits for their end.
 ///
 /// Events arrive in the channel given to [`Arena::launch`](super::Arena::launch); [`AgentEvent::is_last`] identifies
@@ -30,11 +33,7 @@ pub struct RoleProcess {
 }
 
 impl RoleProcess {
-    pub(super) fn launch(
-        executable: &Path,
-        launch: Launch,
-        events: Sender<(RoleIndex, AgentEvent)>,
-    ) -> Result<Self, ArenaError> {
+    pub(super) fn launch(executable: &Path, launch: Launch, events: EventSender) -> Result<Self, ArenaError> {
         let role = launch.spec.role;
         let failed = |what| move |error| ArenaError::process(what, error);
         let mut agent = hidden_verb(executable, "agent").spawn().map_err(failed("starting an agent"))?;
@@ -117,7 +116,7 @@ pub(super) fn end_process(process: &mut Child, time: Duration) {
 }
 
 /// Forwards all events except the last, which is returned.
-fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, AgentEvent)>) -> AgentEvent {
+fn forward(stdout: ChildStdout, role: RoleIndex, events: &EventSender) -> AgentEvent {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {

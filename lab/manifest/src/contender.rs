@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::read::{Problems, decode, decode_variant};
-use super::{BuildSpec, InputSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
+use super::{BuildSpec, Checked, InputSpec, ParamValue, Params, RoleSpec, Workload, nearest};
 
 /// A contender, valid by construction.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -107,16 +107,16 @@ impl Contender {
 
     /// Parses and validates a contender; errors name `file`, which is `<dir>/contender.toml`.
     /// [`Contender::check_against`] checks what depends on the workload.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+    pub fn parse(file: &Path, text: &str) -> Checked<Self> {
         Self::checked(decode(file, text).map_err(|e| vec![e])?, file, text)
     }
 
     /// Like `parse`, for a variant; `sibling` is the manifest of the sibling.
-    pub(super) fn parse_variant(file: &Path, text: &str, sibling: &str) -> Result<Self, Vec<ManifestError>> {
+    pub(super) fn parse_variant(file: &Path, text: &str, sibling: &str) -> Checked<Self> {
         Self::checked(decode_variant(file, text, sibling).map_err(|e| vec![e])?, file, text)
     }
 
-    fn checked(mut contender: Self, file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+    fn checked(mut contender: Self, file: &Path, text: &str) -> Checked<Self> {
         contender.dir = file.parent().unwrap_or(Path::new("")).to_owned();
         let mut problems = Problems::new(file, text);
         contender.check(&mut problems);
@@ -124,12 +124,7 @@ impl Contender {
     }
 
     /// Checks what depends on the workload: its name, the roles and the required capabilities.
-    pub fn check_against(
-        &self,
-        workload: &Workload,
-        file: &Path,
-        text: &str,
-    ) -> Result<(), Vec<ManifestError>> {
+    pub fn check_against(&self, workload: &Workload, file: &Path, text: &str) -> Checked<()> {
         let mut problems = Problems::new(file, text);
         for role in self.roles.keys() {
             problems.known(&format!("roles.{role}"), "role", role, &workload.roles);

@@ -39,6 +39,9 @@ pub enum ManifestError {
     NoRoot,
 }
 
+/// A result that may be any of a manifest's problems.
+pub(super) type Checked<T> = Result<T, Vec<ManifestError>>;
+
 impl ManifestError {
     /// An unknown name, with the closest known one.
     pub fn unknown<S: AsRef<str>>(

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::limits::{GATE_BYTES_MAX, SEED_MAX};
 use super::params::kind_of;
 use super::read::Problems;
-use super::{InputSpec, ManifestError, ParamKind, ParamSpec, Params};
+use super::{ManifestError, ParamKind, Params, Workload};
 
 /// Length of a message's header in bytes. Shorter messages have none.
 const HEADER_BYTES: usize = 16;
@@ -147,13 +147,8 @@ impl Gate {
         self.zero.iter().chain(conditional.flat_map(|(_, counters)| counters)).map(String::as_str).collect()
     }
 
-    pub(super) fn check(
-        &self,
-        roles: &[String],
-        params: &IndexMap<String, ParamSpec>,
-        inputs: &IndexMap<String, InputSpec>,
-        problems: &mut Problems,
-    ) {
+    pub(super) fn check(&self, workload: &Workload, problems: &mut Problems) {
+        let Workload { roles, params, inputs, .. } = workload;
         problems.known("gate.role", "role", &self.role, roles);
         for (i, role) in self.setups.iter().enumerate() {
             problems.known(&format!("gate.setups[{i}]"), "role", role, roles);

@@ -21,22 +21,26 @@ pub enum ParamValue {
     Text(String),
 }
 
+/// The parameters of a workload, by name.
+pub(super) type Specs = IndexMap<String, ParamSpec>;
+
 /// The values of a workload's parameters, in the order of its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Params(pub IndexMap<String, ParamValue>);
 
 /// The type of a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the displayed texts say it")]
 pub enum ParamKind {
-    /// A whole number.
+    #[strum(to_string = "a whole number")]
     Integer,
-    /// A finite number.
+    #[strum(to_string = "a number")]
     Number,
-    /// True or false.
+    #[strum(to_string = "true or false")]
     Boolean,
-    /// A text.
+    #[strum(to_string = "a text")]
     Text,
 }
 
@@ -202,17 +206,6 @@ impl ParamSpec {
     }
 }
 
-impl fmt::Display for ParamKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::Text => "a text",
-        })
-    }
-}
-
 impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -234,13 +227,7 @@ impl fmt::Display for Params {
 }
 
 /// Records a parameter that is unknown or of another kind. A whole number is also a number.
-pub(super) fn kind_of(
-    at: &str,
-    name: &str,
-    kind: ParamKind,
-    params: &IndexMap<String, ParamSpec>,
-    problems: &mut Problems,
-) {
+pub(super) fn kind_of(at: &str, name: &str, kind: ParamKind, params: &Specs, problems: &mut Problems) {
     match params.get(name) {
         None => problems.known(at, "parameter", name, params.keys()),
         Some(spec) => {
@@ -255,7 +242,7 @@ pub(super) fn settle_value(
     at: &str,
     param: &str,
     value: &mut ParamValue,
-    params: &IndexMap<String, ParamSpec>,
+    params: &Specs,
     problems: &mut Problems,
 ) {
     match params.get(param).map(|spec| spec.check(value.clone())) {

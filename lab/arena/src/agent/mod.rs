@@ -18,7 +18,7 @@ use super::cgroup::{self, Cgroup};
 use super::error::failed;
 use super::freezer::Freezer;
 use super::limits::{MAX_CONTROL_LINE_BYTES, READ_BYTES};
-use super::messages::{AgentEvent, LabCommand, Launch, LaunchSpec, Namespaces, write_line};
+use super::messages::{AgentEvent, LabCommand, Launch, Namespaces, write_line};
 use super::sys;
 use crate::meter::{CpuSource, Meter, Tree};
 use contender::Contender;
@@ -38,8 +38,7 @@ pub fn run() -> io::Result<()> {
         Ok(_) => return send(&AgentEvent::failed("the first command must be `launch`")),
         Err(error) => return send(&AgentEvent::failed(format!("cannot parse `launch`: {error}"))),
     };
-    let LaunchSpec { memory_limit_bytes, processes_max, freezing, .. } = launch.spec;
-    let mut cgroup = Cgroup::create(&launch.cgroup, memory_limit_bytes, processes_max, freezing);
+    let mut cgroup = Cgroup::create(&launch.cgroup, &launch.spec);
     let last = match begin(&launch, &mut cgroup, commands) {
         Ok(mut agent) => agent.relay(&cgroup),
         Err(reason) => AgentEvent::failed(reason),
@@ -88,7 +87,7 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     let adapter = launch.spec.is_adapter.then_some(contender.pid);
     let meter = Meter::new(tree, cpu, launch.net.clone(), adapter);
     send(&started).map_err(failed("telling the lab"))?;
-    Ok(Agent::new(contender, meter, freezer, commands, launch.spec.processes_max))
+    Ok(Agent::new(contender, meter, freezer, commands))
 }
 
 /// Opens both before entering either, since the user namespace revokes the right to open more.

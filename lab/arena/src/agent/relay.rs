@@ -28,20 +28,13 @@ pub(super) struct Agent {
     stderr: HeadAndTail,
     lab_is_there: bool,
     ended_by: EndedBy,
-    processes_max: u32,
     kill_deadline: Option<Instant>,
     end: Option<Report>,
 }
 
 impl Agent {
     /// `commands` may already contain lines that arrived with `launch`.
-    pub(super) fn new(
-        contender: Contender,
-        meter: Meter,
-        freezer: Freezer,
-        commands: LineBuffer,
-        processes_max: u32,
-    ) -> Self {
+    pub(super) fn new(contender: Contender, meter: Meter, freezer: Freezer, commands: LineBuffer) -> Self {
         Self {
             contender,
             meter,
@@ -52,7 +45,6 @@ impl Agent {
             stderr: HeadAndTail::new(STDERR_HEAD_BYTES, STDERR_TAIL_BYTES),
             lab_is_there: true,
             ended_by: EndedBy::Itself,
-            processes_max,
             kill_deadline: None,
             end: None,
         }
@@ -242,8 +234,8 @@ impl Agent {
             (EndedBy::Itself, None, Some(signal)) => format!("ended by {}", signal_name(signal)),
             (EndedBy::Itself, None, None) => "ended together with its supervisor".to_owned(),
         };
-        if cgroup.hit_process_limit() {
-            reason.push_str(&format!("; reached the limit of {} processes and threads", self.processes_max));
+        if let Some(limit) = cgroup.process_limit_hit() {
+            reason.push_str(&format!("; reached the limit of {limit} processes and threads"));
         }
         Exit { code, signal, by, reason, usage, left_behind, stderr: self.stderr.text() }
     }

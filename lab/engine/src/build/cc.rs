@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::BuildError;
+use super::Result;
 use super::ecosystem::{Ecosystem, Missing, Probe, none};
 use super::job::Job;
 use netdyno_lab_manifest::Need;
@@ -24,7 +24,7 @@ pub(super) static CC: Ecosystem = Ecosystem {
 const FLAGS: &[&str] = &["-std=gnu17", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"];
 
 /// Library versions are included: headers and flags affect the build.
-fn toolchain(probe: &Probe<'_>) -> Result<String, BuildError> {
+fn toolchain(probe: &Probe<'_>) -> Result<String> {
     let mut text = format!("{}\n{}", probe.ask("cc", &["--version"])?, probe.ask("cc", &["-dumpmachine"])?);
     for library in libraries(&probe.contender.build.needs) {
         let version = probe.ask("pkg-config", &["--modversion", library])?;
@@ -34,7 +34,7 @@ fn toolchain(probe: &Probe<'_>) -> Result<String, BuildError> {
     Ok(text)
 }
 
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     let libraries = libraries(&job.contender.build.needs);
     let mut flags: Vec<String> = Vec::new();
     if !libraries.is_empty() {

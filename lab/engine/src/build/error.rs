@@ -44,6 +44,8 @@ pub enum BuildError {
     Cancelled { contender: String },
 }
 
+pub(super) type Result<T, E = BuildError> = std::result::Result<T, E>;
+
 impl BuildError {
     pub(super) fn cache(path: &Path, source: io::Error) -> Self {
         Self::Cache { path: path.to_owned(), source }

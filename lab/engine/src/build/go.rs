@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::BuildError;
+use super::Result;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
@@ -47,18 +47,18 @@ const SETTINGS: &[&str] = &[
 /// The template for a package's module; empty for the standard library.
 const MODULE: &str = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
 
-fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>> {
     let local = replaced(probe)?.into_iter().filter(Replace::is_local);
     Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
 }
 
 /// The modules that replace others.
-fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>> {
     let forks = replaced(probe)?.into_iter().filter(|replace| !replace.is_local());
     Ok(forks.map(|Replace { old, new }| format!("{} {} for {}", new.path, new.version, old.path)).collect())
 }
 
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     let package = job.contender.build.bin.as_ref().map_or(".".to_owned(), |bin| format!("./cmd/{bin}"));
     let mut command = Command::new("go");
     command.args(["build", "-v"]).args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
@@ -89,7 +89,7 @@ fn module(line: &str) -> Option<Package> {
     })
 }
 
-fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>, BuildError> {
+fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>> {
     let answer = probe.ask("go", &["mod", "edit", "-json"])?;
     let module: Module = serde_json::from_str(&answer).map_err(|e| probe.error("go mod edit", e))?;
     Ok(module.replace.unwrap_or_default())

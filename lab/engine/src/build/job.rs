@@ -14,7 +14,7 @@ use super::limits::{
 use super::package::{COMPILED, Package};
 use super::process::{Stop, Stream, Watch, run};
 use super::tree::Tree;
-use super::{BuildError, BuildEvent, remedy_for, remove_folder, sweep};
+use super::{BuildError, BuildEvent, Result, remedy_for, remove_folder, sweep};
 use netdyno_lab_manifest::Contender;
 
 pub(super) struct Job<'a> {
@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
     }
 
     /// Empties the folder, which is locked, and starts the log. `record` is the file that marks finished folders.
-    pub(super) fn begin(&mut self, record: &str) -> Result<Instant, BuildError> {
+    pub(super) fn begin(&mut self, record: &str) -> Result<Instant> {
         let error = |e| BuildError::cache(self.entry, e);
         let name = self.name();
         sweep(self.entry.parent().unwrap_or(self.entry), self.work, self.contender, (&name, record));
@@ -98,7 +98,7 @@ impl<'a> Job<'a> {
     }
 
     /// Runs a tool; `step` names it in errors.
-    pub(super) fn run(&mut self, step: &str, command: &mut Command) -> Result<(), BuildError> {
+    pub(super) fn run(&mut self, step: &str, command: &mut Command) -> Result<()> {
         self.run_reading(step, command, &mut |_| false)
     }
 
@@ -108,7 +108,7 @@ impl<'a> Job<'a> {
         step: &str,
         command: &mut Command,
         read: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         self.log.write(&format!("$ {command:?}"));
         self.log.tail.clear();
         let (log, events) = (&mut self.log, &mut *self.events);
@@ -130,7 +130,7 @@ impl<'a> Job<'a> {
     }
 
     /// Runs a tool. Returns the lines of its stdout, which are not logged.
-    pub(super) fn ask(&mut self, step: &str, command: &mut Command) -> Result<Vec<String>, BuildError> {
+    pub(super) fn ask(&mut self, step: &str, command: &mut Command) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         self.run_reading(step, command, &mut |line| {
             if lines.len() < ANSWER_LINES_MAX {
@@ -142,7 +142,7 @@ impl<'a> Job<'a> {
     }
 
     /// Takes a lock shared with other labs. It is held until the file is dropped.
-    pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
+    pub(super) fn lock(&mut self, path: &Path) -> Result<File> {
         let error = |e| BuildError::cache(path, e);
         let begun = Instant::now();
         let file = open_lock(path).map_err(error)?;
@@ -167,7 +167,7 @@ impl<'a> Job<'a> {
         BuildError::invalid(self.contender, path, rule.into())
     }
 
-    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<(), BuildError> {
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<()> {
         let tree = Tree::list(from).map_err(|refused| self.source_error(&refused.path, refused.rule))?;
         tree.copy_to(to).map_err(|e| BuildError::cache(to, e))
     }

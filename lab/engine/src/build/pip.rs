@@ -7,7 +7,6 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::BuildError;
 use super::cargo;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
@@ -15,6 +14,7 @@ use super::limits::BUILT_PACKAGES_MAX;
 use super::npm::is_below;
 use super::package::{Package, owner};
 use super::remove_folder;
+use super::{BuildError, Result};
 use netdyno_lab_manifest::Contender;
 
 pub(super) const REQUIREMENTS: &str = "requirements.txt";
@@ -45,7 +45,7 @@ pub(super) static PIP: Ecosystem = Ecosystem {
 };
 
 /// The Rust sources of the repository's packages.
-fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for package in of_the_repository(probe.contender).filter(|package| package.join("Cargo.toml").is_file()) {
         let found = cargo::path_dependencies(probe, package, Vec::new())?;
@@ -58,7 +58,7 @@ fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
 }
 
 /// A virtual environment cannot be moved, so it is created in its final folder.
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     job.copy(&job.contender.dir, &job.files())?;
     if let Some(sdk) = job.sdk {
         job.copy(sdk, &sdk_folder(job.entry))?;
@@ -82,7 +82,7 @@ fn of_the_repository(contender: &Contender) -> impl Iterator<Item = PathBuf> {
 
 /// Builds a package of the repository and installs it. Its build tools are already installed, by their hashes; all
 /// Rust code shares one target folder.
-fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
+fn install(job: &mut Job<'_>, package: &Path) -> Result<()> {
     // Backends such as setuptools write into the folder of the package. Rust packages are built in place, because their path
     // dependencies may be outside of it; Cargo writes into the target folder only.
     let copy = job.entry.join("package");
@@ -121,7 +121,7 @@ fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
 }
 
 /// Runs a Python script in a build's virtual environment. Returns the lines of its output.
-pub(super) fn run_script(job: &mut Job<'_>, step: &str, script: &str) -> Result<Vec<String>, BuildError> {
+pub(super) fn run_script(job: &mut Job<'_>, step: &str, script: &str) -> Result<Vec<String>> {
     let mut python = Command::new(python(job.entry));
     python.args(["-c", script]).current_dir(job.entry).env_remove("PYTHONPATH");
     job.ask(step, &mut python)
@@ -173,7 +173,7 @@ fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
 }
 
 /// Creates the build's virtual environment and installs the requirements.
-pub(super) fn environment(job: &mut Job<'_>) -> Result<(), BuildError> {
+pub(super) fn environment(job: &mut Job<'_>) -> Result<()> {
     let mut make = Command::new("python3");
     make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
     job.run("python3 -m venv", make.env_remove("PYTHONPATH"))?;

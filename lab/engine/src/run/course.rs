@@ -7,14 +7,13 @@ use jiff::Timestamp;
 
 use super::Resolved;
 use super::cells::{crowded, is_alive, note_build};
-use super::engine::{Ended, Engine, More, RunError, arena_spec};
+use super::engine::{Ended, Engine, More, Result, RunError, arena_spec};
 use super::first_look;
 use super::measure::Measuring;
 use super::order::order;
 use crate::build::{Availability, BuildError, Built, Prepared};
 use netdyno_lab_arena::{Arena, Awake, CpuPlan, Topology};
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::{ManifestError, Placement, Workload};
+use netdyno_lab_manifest::{ManifestError, Net, Placement, Workload};
 use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, StopReason, StoreError};
 
 /// Most runs with the same second and seed, after the first.
@@ -22,7 +21,7 @@ const IDS_MAX: u64 = 255;
 
 impl Engine<'_> {
     /// Runs a run from start to end. Returns its id.
-    pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
+    pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended)> {
         let _awake = resolved.settings.awake.then(Awake::hold).transpose()?;
         let arena = Arena::best(&arena_spec(&resolved.settings))?;
         let plan =
@@ -36,7 +35,7 @@ impl Engine<'_> {
     }
 
     /// Resumes an unfinished run. With `more`, also extends a run that its budget ended.
-    pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
+    pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended)> {
         let _claim = self.store.claim(id)?;
         let mut run = self.store.load(id)?;
         let refused = |why: &str| Err(RunError::NotResumable(id.to_owned(), why.to_owned()));
@@ -77,7 +76,7 @@ impl Engine<'_> {
         self.go_on(run, &workload, &plan, rounds).map_err(|error| broke_off(id.to_owned(), error))
     }
 
-    fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
+    fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run> {
         let mut cells = resolved.cells.clone();
         self.leave_out(&resolved.workload, plan, &mut cells)?;
         let started_at = Timestamp::now();
@@ -120,19 +119,14 @@ impl Engine<'_> {
         })
     }
 
-    fn manifest_text(&self, workload: &Workload) -> Result<String, RunError> {
+    fn manifest_text(&self, workload: &Workload) -> Result<String> {
         let file = self.catalog.folder_of(&workload.name).join(format!("{}.toml", workload.name));
         std::fs::read_to_string(&file)
             .map_err(|e| RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() }))
     }
 
     /// Marks cells that cannot run as skipped, before anything is built.
-    fn leave_out(
-        &mut self,
-        workload: &Workload,
-        plan: &CpuPlan,
-        cells: &mut [CellRecord],
-    ) -> Result<(), RunError> {
+    fn leave_out(&mut self, workload: &Workload, plan: &CpuPlan, cells: &mut [CellRecord]) -> Result<()> {
         let mut known: BTreeMap<String, Availability> = BTreeMap::new();
         for cell in cells {
             for (role, name) in &cell.contenders {
@@ -164,8 +158,15 @@ impl Engine<'_> {
         workload: &Workload,
         plan: &CpuPlan,
         rounds: Range<u32>,
-    ) -> Result<(String, Ended), RunError> {
-        let (status, ended, why) = match self.prepare_build_and_measure(&mut run, workload, plan, rounds) {
+    ) -> Result<(String, Ended)> {
+        let work = || -> Result<StopReason> {
+            let inputs = &self.prepare_all(&mut run, workload)?;
+            let builds = &self.build_all(&mut run, workload, plan, inputs)?;
+            let budget_s = run.header.settings.budget_seconds;
+            let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
+            self.measure(&mut run, &with)
+        };
+        let (status, ended, why) = match work() {
             Ok(why) => (RunStatus::Finished, Ended::Finished, why),
             Err(RunError::Interrupted | RunError::Build(BuildError::Cancelled { .. })) => {
                 (RunStatus::Interrupted, Ended::Interrupted, StopReason::Interrupted)
@@ -177,24 +178,8 @@ impl Engine<'_> {
         Ok((run.header.id, ended))
     }
 
-    fn prepare_build_and_measure(
-        &mut self,
-        run: &mut Run,
-        workload: &Workload,
-        plan: &CpuPlan,
-        rounds: Range<u32>,
-    ) -> Result<StopReason, RunError> {
-        let inputs = &self.prepare_all(run, workload)?;
-        let builds = &self.build_all(run, workload, plan, inputs)?;
-        let budget_s = run.header.settings.budget_seconds;
-        self.measure(
-            run,
-            &Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false },
-        )
-    }
-
     /// Generates the input files of each cell, each file once. A cell without its inputs fails.
-    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Vec<Prepared>, RunError> {
+    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Vec<Prepared>> {
         let mut all = vec![Prepared::new(); run.cells.len()];
         if workload.inputs.is_empty() {
             return Ok(all);
@@ -238,7 +223,7 @@ impl Engine<'_> {
         workload: &Workload,
         plan: &CpuPlan,
         inputs: &[Prepared],
-    ) -> Result<BTreeMap<String, Built>, RunError> {
+    ) -> Result<BTreeMap<String, Built>> {
         let wanted = run.cells.iter().filter(|cell| is_alive(cell)).flat_map(|c| c.contenders.values());
         let wanted: BTreeSet<String> = wanted.cloned().collect();
         let expected_seconds = |name: &String| {

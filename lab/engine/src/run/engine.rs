@@ -7,8 +7,7 @@ use crate::build::{BuildError, Builder};
 use netdyno_lab_analysis::claims::Asked;
 use netdyno_lab_arena::{ArenaError, ArenaSpec};
 use netdyno_lab_manifest::{Catalog, ManifestError};
-use netdyno_lab_store::Equal;
-use netdyno_lab_store::{Run, Settings, Store, StoreError};
+use netdyno_lab_store::{Equal, Run, Settings, Store, StoreError};
 
 /// Why a run could not start or continue. Its stored trials remain.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +33,8 @@ pub enum RunError {
     #[error("the user stopped the run")]
     Interrupted,
 }
+
+pub(super) type Result<T, E = RunError> = std::result::Result<T, E>;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,7 @@ pub struct Engine<'a> {
 
 impl Engine<'_> {
     /// Displays warnings and stores them with the run.
-    pub(super) fn warn(&mut self, run: &mut Run, warnings: &[String]) -> Result<(), RunError> {
+    pub(super) fn warn(&mut self, run: &mut Run, warnings: &[String]) -> Result<()> {
         for warning in warnings {
             self.display.warning(warning);
             if !run.header.warnings.contains(warning) {
@@ -79,7 +80,7 @@ impl Engine<'_> {
         Ok(self.store.update_header(&run.header)?)
     }
 
-    pub(super) fn store_cells(&mut self, run: &Run) -> Result<(), RunError> {
+    pub(super) fn store_cells(&mut self, run: &Run) -> Result<()> {
         for (index, cell) in run.cells.iter().enumerate() {
             self.store.update_cell(&run.header.id, index, cell)?;
         }

@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::cells::is_alive;
-use super::engine::{Engine, RunError};
+use super::engine::{Engine, Result};
 use super::measure::Measuring;
 use crate::build::{Built, Prepared};
-use netdyno_lab_analysis::duels;
-use netdyno_lab_analysis::verdicts;
+use netdyno_lab_analysis::{duels, verdicts};
 use netdyno_lab_arena::{CpuPlan, CpusBack};
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::{CellRecord, CellStatus, Run};
@@ -90,7 +89,7 @@ impl Engine<'_> {
         workload: &Workload,
         plan: &CpuPlan,
         (builds, inputs): (&BTreeMap<String, Built>, &[Prepared]),
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         // The table is made from the store, and includes failed builds.
         self.store_cells(run)?;
         // The remaining builds need the CPUs that the lab avoids while measuring.

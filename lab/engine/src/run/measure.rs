@@ -10,15 +10,14 @@ use std::time::{Duration, Instant};
 
 use super::Position;
 use super::cells::{is_alive, note_outcome, roles, wrong_version};
-use super::engine::{Engine, RunError};
+use super::engine::{Engine, Result, RunError};
 use super::neighbours::Neighbours;
 use crate::build::{Built, Prepared};
 use crate::plan;
 use crate::trial::duel::{self, TurnPlan};
 use crate::trial::{self, TrialReport, TrialSpec};
-use netdyno_lab_analysis::claims;
 use netdyno_lab_analysis::duels::{self, Duels, Pace};
-use netdyno_lab_analysis::verdicts;
+use netdyno_lab_analysis::{claims, verdicts};
 use netdyno_lab_arena::{Arena, ArenaSpec, CpuPlan};
 use netdyno_lab_manifest::{ParamValue, TurnsSpec, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
@@ -58,7 +57,7 @@ pub(super) struct Measuring<'a> {
 
 impl Engine<'_> {
     /// Measures, and warns about other programs that used the machine. Returns why it stopped.
-    pub(super) fn measure(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<StopReason, RunError> {
+    pub(super) fn measure(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<StopReason> {
         let neighbours = Neighbours::begin(&run.header.id);
         self.warn(run, &neighbours.warnings)?;
         let why = self.rounds(run, with);
@@ -67,7 +66,7 @@ impl Engine<'_> {
     }
 
     /// Measures round by round. Returns why it stopped.
-    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<StopReason, RunError> {
+    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<StopReason> {
         if let Some(spare) = &with.plan.lab {
             // Leave the roles' cores. If that fails, the lab's own cost is small anyway.
             let pinned = netdyno_lab_arena::pin_self(spare);
@@ -135,7 +134,7 @@ impl Engine<'_> {
         step: &Step,
         round: u32,
         at: &Position<'_>,
-    ) -> Result<(), RunError> {
+    ) -> Result<()> {
         let place = free_place(run, round);
         let reports = self.reports(run, with, step, (round, place), at)?;
         let interrupted = |r: &TrialReport| r.record.outcome == Outcome::Interrupted;
@@ -168,7 +167,7 @@ impl Engine<'_> {
         step: &Step,
         (round, place): (u32, u32),
         at: &Position<'_>,
-    ) -> Result<Vec<(usize, TrialReport)>, RunError> {
+    ) -> Result<Vec<(usize, TrialReport)>> {
         let cells = step.cells();
         let settings = &run.header.settings;
         let turns = session_turns(run, with.workload, step, (round, place));
@@ -198,7 +197,7 @@ impl Engine<'_> {
         Ok(cells.iter().zip(reports).filter_map(|(&cell, report)| Some((cell, report?))).collect())
     }
 
-    fn arena(&self, run: &Run, round: u32) -> Result<Arena, RunError> {
+    fn arena(&self, run: &Run, round: u32) -> Result<Arena> {
         let settings = &run.header.settings;
         let seed = plan::payload_seed(settings.seed, round);
         Ok(Arena::open(&ArenaSpec { seed, ..super::engine::arena_spec(settings) })?)

@@ -58,12 +58,10 @@ impl Neighbours {
     }
 
     pub(super) fn end(self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        warnings.extend(of_runs(&self.heard()));
         let ended = Times::now();
         tracing::debug!(begun = ?self.begun, ?ended, "CPU time");
-        warnings.extend(of_others(self.begun.as_ref(), ended.as_ref(), "while this run measured"));
-        warnings
+        let others = of_others(self.begun.as_ref(), ended.as_ref(), "while this run measured");
+        of_runs(&self.heard()).into_iter().chain(others).collect()
     }
 
     /// The runs that started in the meantime, each once: a run is announced again when it is resumed.

@@ -112,7 +112,17 @@ pub fn run(
 ) -> TrialReport {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
     let mut collected = Collected::default();
-    let outcome = conduct(spec, arena, cancel, progress, watch, &mut collected).err().unwrap_or(Outcome::Ok);
+    let conduct = || -> Result<(), Outcome> {
+        progress(Progress::Launching);
+        let mut stage = set_up(spec, arena, cancel, &mut collected, progress)?;
+        progress(Progress::WarmingUp);
+        warm_up(spec, &mut stage)?;
+        progress(Progress::Measuring);
+        measure(spec, &mut stage, watch)?;
+        progress(Progress::Stopping);
+        stop(spec, &mut stage)
+    };
+    let outcome = conduct().err().unwrap_or(Outcome::Ok);
     report(spec, collected, outcome, started_at, begun.elapsed())
 }
 
@@ -239,24 +249,6 @@ impl Collected {
         let (role, name, source) = (role.to_owned(), name.to_owned(), source.to_owned());
         self.samples.push(Sample { role, kind, mark, at_ns, name, value, source });
     }
-}
-
-fn conduct(
-    spec: &TrialSpec<'_>,
-    arena: &Arena,
-    cancel: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-    watch: Option<&mut dyn Watch>,
-    collected: &mut Collected,
-) -> Result<(), Outcome> {
-    progress(Progress::Launching);
-    let mut stage = set_up(spec, arena, cancel, collected, progress)?;
-    progress(Progress::WarmingUp);
-    warm_up(spec, &mut stage)?;
-    progress(Progress::Measuring);
-    measure(spec, &mut stage, watch)?;
-    progress(Progress::Stopping);
-    stop(spec, &mut stage)
 }
 
 /// From the launch to the gate.

@@ -36,20 +36,20 @@ struct Role {
     meter: Option<u64>,
     freezing: bool,
     memory_limit: bool,
-    /// How it ended, and its stderr.
-    ended: Option<(String, String)>,
+    /// Its stderr, once it has ended.
+    ended: Option<String>,
 }
 
 impl Role {
     fn stderr(&self) -> String {
-        self.ended.as_ref().map_or(String::new(), |(_, stderr)| stderr.clone())
+        self.ended.clone().unwrap_or_default()
     }
 
     /// Notes the last event, which also ends the wait for a reply.
-    fn end(&mut self, reason: String, stderr: String) {
+    fn end(&mut self, stderr: String) {
         self.meter = None;
         self.freezing = false;
-        self.ended = Some((reason, stderr));
+        self.ended = Some(stderr);
     }
 }
 
@@ -351,11 +351,11 @@ impl<'a> Stage<'a> {
                 if let Some(usage) = &exit.usage {
                     self.collected.usage(&role.name, usage, now);
                 }
-                role.end(exit.reason, exit.stderr);
+                role.end(exit.stderr);
             }
             AgentEvent::Failed { reason } => {
                 role.session.handle_exit(None, &reason);
-                role.end(reason, String::new());
+                role.end(String::new());
             }
         }
     }
