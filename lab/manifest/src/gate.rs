@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::limits::{GATE_BYTES_MAX, SEED_MAX};
-use super::params::kind_of;
+use super::params::{Specs, kind_of};
 use super::read::Problems;
-use super::{ManifestError, ParamKind, Params, Workload};
+use super::{InputSpec, ManifestError, ParamKind, Params};
 
 /// Length of a message's header in bytes. Shorter messages have none.
 const HEADER_BYTES: usize = 16;
@@ -147,8 +147,13 @@ impl Gate {
         self.zero.iter().chain(conditional.flat_map(|(_, counters)| counters)).map(String::as_str).collect()
     }
 
-    pub(super) fn check(&self, workload: &Workload, problems: &mut Problems) {
-        let Workload { roles, params, inputs, .. } = workload;
+    pub(super) fn check(
+        &self,
+        roles: &[String],
+        params: &Specs,
+        inputs: &IndexMap<String, InputSpec>,
+        problems: &mut Problems,
+    ) {
         problems.known("gate.role", "role", &self.role, roles);
         for (i, role) in self.setups.iter().enumerate() {
             problems.known(&format!("gate.setups[{i}]"), "role", role, roles);

@@ -254,7 +254,7 @@ impl Workload {
             problems.name(&format!("inputs.{name}"), name);
             input.check(&format!("inputs.{name}"), &self.params, problems);
         }
-        self.gate.check(self, problems);
+        self.gate.check(&self.roles, &self.params, &self.inputs, problems);
         self.check_load(problems);
         self.check_metrics(problems);
         self.check_presets(problems);
