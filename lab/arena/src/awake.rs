@@ -17,7 +17,6 @@ use super::topology::{allowed_cpus, pin_self};
 /// The kernel's interface for latency requests. A request is valid while the file is open.
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
-/// The driver of the CPU idle states.
 const DRIVER_FILE: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 
 /// Whether the scheduler divides CPU time between sessions first (sched(7), autogrouping). Contenders have sessions of their
@@ -26,16 +25,21 @@ const AUTOGROUP_FILE: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
 /// While this value exists, idle CPUs poll for work instead of entering an idle state.
 #[derive(Debug)]
-pub struct Awake(Way);
-
-#[derive(Debug)]
-enum Way {
+pub struct Awake {
     /// A request for a wake-up latency of 0 us on all CPUs. In a virtual machine whose kernel has the polling state, idle CPUs
     /// then also do not exit to the hypervisor.
-    Request(#[expect(dead_code, reason = "valid while open")] File),
-    /// A thread on each CPU that runs when nothing else does. Without a driver, an idle CPU halts, and a halted virtual CPU is
-    /// woken by the hypervisor.
-    Polling { has_ended: Arc<AtomicBool>, threads: Vec<JoinHandle<()>>, group: Option<IdleGroup> },
+    _request: Option<File>,
+    _polling: Option<Polling>,
+}
+
+/// A thread on each CPU that runs when nothing else does. Without a driver, an idle CPU halts, and a halted virtual CPU is
+/// woken by the hypervisor.
+#[derive(Debug)]
+struct Polling {
+    has_ended: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    /// Removed after the threads have ended.
+    _group: Option<IdleGroup>,
 }
 
 /// A cgroup of the CPU controller that is idle (`cpu.idle`): its threads run when no thread outside is runnable. Removed on
@@ -50,20 +54,25 @@ impl Awake {
     /// If the request is not permitted, or if the threads could take CPU time from contenders.
     pub fn hold() -> Result<Awake, ArenaError> {
         let driver = fs::read_to_string(DRIVER_FILE).unwrap_or_default();
-        if ["", "none"].contains(&driver.trim()) { Self::poll() } else { Self::request() }
+        Ok(match driver.trim() {
+            "" | "none" => Awake { _request: None, _polling: Some(Polling::start()?) },
+            _ => Awake { _request: Some(Self::request()?), _polling: None },
+        })
     }
 
-    fn request() -> Result<Awake, ArenaError> {
+    fn request() -> Result<File, ArenaError> {
         let refused = |e: std::io::Error| {
             invalid(format!("{LATENCY_FILE}: {e}; it needs root and a kernel with CPU idle states"))
         };
         let mut file = OpenOptions::new().write(true).open(LATENCY_FILE).map_err(refused)?;
         // In us, 32 bits, native byte order (the kernel's pm_qos_interface).
         file.write_all(&0i32.to_ne_bytes()).map_err(refused)?;
-        Ok(Awake(Way::Request(file)))
+        Ok(file)
     }
+}
 
-    fn poll() -> Result<Awake, ArenaError> {
+impl Polling {
+    fn start() -> Result<Self, ArenaError> {
         let hierarchies = hierarchies();
         let group = hierarchies.iter().filter(|one| one.has_controller("cpu")).find_map(IdleGroup::below);
         let refused = |reason: &str| {
@@ -84,7 +93,7 @@ impl Awake {
         let tasks = group.as_ref().map(|group| group.0.join("tasks"));
         let cpus = allowed_cpus().map_err(|e| invalid(format!("the CPUs of this process: {e}")))?;
         let has_ended = Arc::new(AtomicBool::new(false));
-        let mut awake = Self(Way::Polling { has_ended: Arc::clone(&has_ended), threads: Vec::new(), group });
+        let mut polling = Self { has_ended: Arc::clone(&has_ended), threads: Vec::new(), _group: group };
         for cpu in cpus {
             let (has_ended, tasks) = (Arc::clone(&has_ended), tasks.clone());
             let thread = std::thread::Builder::new().name(format!("awake-{cpu}")).spawn(move || {
@@ -97,23 +106,16 @@ impl Awake {
                     }
                 }
             });
-            let thread = thread.map_err(|e| invalid(format!("a thread for CPU {cpu}: {e}")))?;
-            if let Way::Polling { threads, .. } = &mut awake.0 {
-                threads.push(thread);
-            }
+            polling.threads.push(thread.map_err(|e| invalid(format!("a thread for CPU {cpu}: {e}")))?);
         }
-        Ok(awake)
+        Ok(polling)
     }
 }
 
-impl Drop for Awake {
+impl Drop for Polling {
     fn drop(&mut self) {
-        if let Way::Polling { has_ended, threads, group } = &mut self.0 {
-            has_ended.store(true, Ordering::Relaxed);
-            threads.drain(..).for_each(|thread| drop(thread.join()));
-            // Empty now, so that it can be removed.
-            drop(group.take());
-        }
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
@@ -136,7 +138,6 @@ impl Drop for IdleGroup {
     }
 }
 
-/// Moves the calling thread into the cgroup with this file.
 fn join(tasks: &Path) -> io::Result<()> {
     fs::write(tasks, gettid().to_string())
 }
@@ -149,8 +150,7 @@ fn invalid(rule: String) -> ArenaError {
 /// the two cgroups first, and idle priority has no effect beyond ours. Below our own cgroup, it has.
 fn shares_cpu_time(hierarchy: &Hierarchy) -> bool {
     let places = hierarchy.places();
-    let controllers =
-        |place: &std::path::Path| fs::read_to_string(place.join("cgroup.controllers")).unwrap_or_default();
+    let controllers = |place: &Path| fs::read_to_string(place.join("cgroup.controllers")).unwrap_or_default();
     hierarchy.is_v2()
         && places.len() > 1
         && places.iter().any(|place| controllers(place).split_whitespace().any(|name| name == "cpu"))
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn polling_threads_have_idle_priority_and_end() {
-        let Ok(awake) = Awake::poll() else {
+        let Ok(polling) = Polling::start() else {
             println!("skipped: polling would take CPU time from others");
             return;
         };
@@ -185,16 +185,13 @@ mod tests {
         while policies("awake-").iter().filter(|policy| **policy == idle).count() < cpus {
             std::thread::yield_now();
         }
-        let group = match &awake.0 {
-            Way::Polling { group: Some(group), .. } => group.0.clone(),
-            _ => PathBuf::new(),
-        };
+        let group = polling._group.as_ref().map_or_else(PathBuf::new, |group| group.0.clone());
         if group.is_dir() {
             let idle = fs::read_to_string(group.join("cpu.idle")).unwrap();
             let tasks = fs::read_to_string(group.join("tasks")).unwrap();
             assert_eq!((idle.trim(), tasks.lines().count()), ("1", cpus));
         }
-        drop(awake);
+        drop(polling);
         assert_eq!(policies("awake-"), [""; 0]);
         assert!(!group.exists());
     }

@@ -13,7 +13,7 @@ use procfs::{Current, Meminfo};
 
 use super::hierarchy::{Hierarchy, hierarchies};
 use super::limits::{CGROUP_REMOVE_TIME, MEMORY_SHARE, RETRY_PAUSE};
-use super::messages::Freezing;
+use super::messages::{Freezing, LaunchSpec};
 use super::meter::members;
 
 const NAME_PREFIX: &str = "netdyno-";
@@ -34,6 +34,7 @@ pub(crate) struct Cgroup {
     /// Present if the memory limit is enforced.
     pub(crate) memory: Option<PathBuf>,
     pids: Option<PathBuf>,
+    processes_max: u32,
     pub(crate) memory_limit: String,
     pub(crate) notes: Vec<String>,
 }
@@ -43,18 +44,14 @@ impl Cgroup {
     ///
     /// The default limits of memory and processes are best effort; a requested memory limit that is unavailable is in
     /// `notes`.
-    pub(crate) fn create(
-        name: &str,
-        memory_limit_bytes: Option<u64>,
-        processes_max: u32,
-        freezing: Freezing,
-    ) -> Self {
+    pub(crate) fn create(name: &str, spec: &LaunchSpec) -> Self {
+        let LaunchSpec { memory_limit_bytes, processes_max, freezing, .. } = *spec;
         let all = hierarchies();
         let limit = memory_limit_bytes.unwrap_or_else(default_memory_limit);
         let origin =
             if memory_limit_bytes.is_some() { "" } else { ", the default: --memory-limit sets another" };
         let memory_limit = format!("{} MiB{origin}", limit >> 20);
-        let mut group = Self { memory_limit, ..Self::default() };
+        let mut group = Self { memory_limit, processes_max, ..Self::default() };
         group.create_v2(&all, name, limit, memory_limit_bytes.is_some());
         if group.v2.is_none() {
             group.cpuacct = create_v1(&all, "cpuacct", name).ok();
@@ -137,7 +134,6 @@ impl Cgroup {
         ]
     }
 
-    /// The file with the cgroup's processes.
     pub(crate) fn procs(&self) -> Option<PathBuf> {
         self.dirs().next().map(|dir| dir.join("cgroup.procs"))
     }
@@ -150,11 +146,11 @@ impl Cgroup {
         text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Whether a process or thread could not be created because of the limit.
-    pub(crate) fn hit_process_limit(&self) -> bool {
-        let Some(dir) = &self.pids else { return false };
-        let events = fs::read_to_string(dir.join("pids.events")).unwrap_or_default();
-        events.lines().any(|line| line.strip_prefix("max ").is_some_and(|count| count.trim() != "0"))
+    /// The limit because of which a process or thread could not be created, if so.
+    pub(crate) fn process_limit_hit(&self) -> Option<u32> {
+        let events = fs::read_to_string(self.pids.as_ref()?.join("pids.events")).ok()?;
+        let count = events.lines().find_map(|line| line.strip_prefix("max "))?;
+        (count.trim() != "0").then_some(self.processes_max)
     }
 
     /// Kills every process of the cgroup, in one step if the kernel supports that.
@@ -270,9 +266,10 @@ mod tests {
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("cgroup.procs"), "").unwrap();
         fs::write(dir.join("pids.events"), "max 1\n").unwrap();
-        let mut group = Cgroup { cpuacct: Some(dir.clone()), pids: Some(dir.clone()), ..Cgroup::default() };
+        let (cpuacct, pids) = (Some(dir.clone()), Some(dir.clone()));
+        let mut group = Cgroup { cpuacct, pids, processes_max: 20, ..Cgroup::default() };
         group.keep_entered(42);
-        assert!(group.hit_process_limit());
+        assert_eq!(group.process_limit_hit(), Some(20));
         assert_eq!((group.cpuacct, group.notes.len()), (None, 1));
         fs::remove_dir_all(dir).unwrap();
     }

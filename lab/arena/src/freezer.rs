@@ -17,14 +17,10 @@ use super::limits::{FREEZE_LOOK, FREEZE_TIME};
 use super::messages::Freezing;
 use crate::meter::Tree;
 
-/// The mechanism that freezes a contender.
 #[derive(Debug)]
 pub(crate) enum Freezer {
-    /// `cgroup.freeze` of its own v2 cgroup.
     V2(PathBuf),
-    /// `freezer.state` of its own v1 cgroup.
     V1(PathBuf),
-    /// Signals to every process.
     Signals,
 }
 
@@ -87,7 +83,6 @@ fn is_stopped(process: &Process) -> bool {
     tasks.flatten().filter_map(|task| task.stat().ok()?.state().ok()).all(stopped)
 }
 
-/// Polls until a condition holds or the time limit expires.
 fn until(mut done: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     let deadline = Instant::now() + FREEZE_TIME;
     while !done()? {

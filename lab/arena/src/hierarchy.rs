@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::{MountInfo, Process};
 
-/// A mounted hierarchy.
 #[derive(Debug)]
 pub(crate) struct Hierarchy {
     mount: PathBuf,

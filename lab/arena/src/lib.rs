@@ -35,7 +35,7 @@ pub use error::ArenaError;
 pub use holder::run as run_holder;
 pub use messages::{AgentEvent, EndedBy, Exit, Freezing, LaunchSpec, Usage};
 pub use network::Arena;
-pub use role::{RoleIndex, RoleProcess};
+pub use role::{EventSender, RoleIndex, RoleProcess};
 pub use topology::{CpuPlan, CpusBack, Topology, pin_self};
 
 use serde::{Deserialize, Serialize};

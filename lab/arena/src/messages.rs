@@ -14,15 +14,19 @@ use netdyno_lab_manifest::Link;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "cmd", rename_all = "snake_case")]
 pub(crate) enum LabCommand {
-    /// Start the contender.
     Launch(Box<Launch>),
-    /// Pass this line to the contender's stdin.
-    Line { text: String },
+    Line {
+        text: String,
+    },
     /// Read the meter now and reply with this id.
-    Meter { id: u64, deep: bool },
+    Meter {
+        id: u64,
+        deep: bool,
+    },
     /// Freeze or thaw the contender, and reply on completion.
-    Freeze { frozen: bool },
-    /// Kill the contender and everything that it started.
+    Freeze {
+        frozen: bool,
+    },
     Kill,
 }
 
@@ -85,7 +89,6 @@ impl LaunchSpec {
     }
 }
 
-/// The configuration of an agent and its contender.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Launch {
     pub(crate) spec: LaunchSpec,
@@ -105,50 +108,31 @@ pub(crate) struct Namespaces {
 /// From an agent to the lab. The last event of a role is exactly one `Exited` or `Failed`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the variants describe the fields")]
 pub enum AgentEvent {
-    /// The contender is running.
-    Started {
-        /// Its process id on the lab's host.
-        pid: i32,
-        /// Whether a requested memory limit is enforced.
-        memory_limited: bool,
-        /// Notes on isolation and accounting, including what is unavailable.
-        notes: Vec<String>,
-    },
-    /// The contender printed a line.
-    Line {
-        /// The line, without its newline.
-        text: String,
-    },
-    /// The reply to [`RoleProcess::meter`](super::RoleProcess::meter).
-    Meter {
-        /// The id of the request.
-        id: u64,
-        /// The readings.
-        snapshot: Box<Snapshot>,
-    },
-    /// The contender is frozen or thawed, as requested by [`RoleProcess::freeze`](super::RoleProcess::freeze).
-    Frozen {
-        /// The new state.
-        frozen: bool,
-        /// The freezer, or why it failed.
-        by: Result<String, String>,
-    },
-    /// The contender printed too much or does not read its stdin; it is being killed.
-    Flood {
-        /// The exceeded limit.
-        reason: String,
-    },
+    /// The contender is running; `pid` is its number on the lab's host. The notes are about isolation and accounting,
+    /// including what is unavailable; `memory_limited`: a requested memory limit is enforced.
+    Started { pid: i32, memory_limited: bool, notes: Vec<String> },
+    /// The contender printed a line, here without its newline.
+    Line { text: String },
+    /// The reply to [`RoleProcess::meter`](super::RoleProcess::meter) with this id.
+    Meter { id: u64, snapshot: Box<Snapshot> },
+    /// The contender is frozen or thawed, as requested by [`RoleProcess::freeze`](super::RoleProcess::freeze), by this
+    /// freezer; or why it failed.
+    Frozen { frozen: bool, by: Result<String, String> },
+    /// The contender printed too much or does not read its stdin; it is being killed. The reason names the limit.
+    Flood { reason: String },
     /// The contender and all its processes have ended.
     Exited(Box<Exit>),
     /// The contender never ran, or its agent was lost. All its processes are dead.
-    Failed {
-        /// The reason.
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 impl AgentEvent {
+    pub(crate) fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed { reason: reason.into() }
+    }
+
     /// Whether this is the role's last event.
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Exited(_) | Self::Failed { .. })
@@ -202,7 +186,6 @@ pub struct Usage {
     pub context_switches: u64,
 }
 
-/// From the supervisor to its agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
@@ -228,7 +211,6 @@ pub(crate) struct Reaped {
 pub(crate) struct HolderPlan {
     /// The link between the sides; none: one loopback for both.
     pub(crate) link: Option<Link>,
-    /// Determines which packets the link drops.
     pub(crate) seed: u64,
     pub(crate) no_gso: bool,
 }
@@ -236,7 +218,6 @@ pub(crate) struct HolderPlan {
 /// From a holder to the lab: the only line on its stdout.
 pub(crate) type HolderAnswer = Result<Held, Refusal>;
 
-/// A network in place.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Held {
     /// One entry per side.
@@ -244,13 +225,11 @@ pub(crate) struct Held {
     pub(crate) notes: Vec<String>,
 }
 
-/// Why there is no network.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Refusal {
     NotPermitted(String),
     /// There is a namespace, but a feature is missing.
     Missing(String),
-    /// A step of the configuration failed.
     Failed(String),
 }
 
@@ -260,7 +239,6 @@ impl From<String> for Refusal {
     }
 }
 
-/// Writes a message as one line.
 pub(crate) fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

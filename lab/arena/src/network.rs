@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -16,7 +15,7 @@ use super::holder::{FIRST_ADDRESS, FIRST_INTERFACE, SECOND_ADDRESS, SECOND_INTER
 use super::limits::{HOLDER_EXIT_TIME, HOLDER_READY_TIME};
 use super::messages::{Held, HolderAnswer, HolderPlan, Launch, Namespaces, Refusal, write_line};
 use super::role::{end_process, hidden_verb};
-use super::{AgentEvent, ArenaError, ArenaSpec, LaunchSpec, LinkEnd, RoleIndex, RoleProcess, cgroup};
+use super::{ArenaError, ArenaSpec, EventSender, LaunchSpec, LinkEnd, RoleProcess, cgroup};
 use crate::meter::NetScope;
 use netdyno_lab_manifest::{Link, Net};
 
@@ -37,7 +36,6 @@ pub struct Arena {
     holder: Option<Holder>,
     /// One entry per side; one entry for a shared network, none for the host's.
     sides: Vec<Namespaces>,
-    /// The sides are connected by TUN devices.
     emulated: bool,
 }
 
@@ -116,11 +114,7 @@ impl Arena {
     }
 
     /// Starts a role. Its events arrive in `events`.
-    pub fn launch(
-        &self,
-        spec: LaunchSpec,
-        events: Sender<(RoleIndex, AgentEvent)>,
-    ) -> Result<RoleProcess, ArenaError> {
+    pub fn launch(&self, spec: LaunchSpec, events: EventSender) -> Result<RoleProcess, ArenaError> {
         let launch = Launch {
             cgroup: cgroup::name(std::process::id(), NEXT_ROLE.fetch_add(1, Ordering::Relaxed)),
             namespaces: self.namespaces(spec.side).cloned(),

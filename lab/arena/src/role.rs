@@ -15,6 +15,9 @@ use super::{ArenaError, cgroup};
 /// The role of an event: its index in the workload's list.
 pub type RoleIndex = usize;
 
+/// Receives the events of roles.
+pub type EventSender = Sender<(RoleIndex, AgentEvent)>;
+
 /// A launched role. Dropping it kills the contender with all its processes, and waits for their end.
 ///
 /// Events arrive in the channel given to [`Arena::launch`](super::Arena::launch); [`AgentEvent::is_last`] identifies
@@ -30,11 +33,7 @@ pub struct RoleProcess {
 }
 
 impl RoleProcess {
-    pub(super) fn launch(
-        executable: &Path,
-        launch: Launch,
-        events: Sender<(RoleIndex, AgentEvent)>,
-    ) -> Result<Self, ArenaError> {
+    pub(super) fn launch(executable: &Path, launch: Launch, events: EventSender) -> Result<Self, ArenaError> {
         let role = launch.spec.role;
         let failed = |what| move |error| ArenaError::process(what, error);
         let mut agent = hidden_verb(executable, "agent").spawn().map_err(failed("starting an agent"))?;
@@ -117,21 +116,20 @@ pub(super) fn end_process(process: &mut Child, time: Duration) {
 }
 
 /// Forwards all events except the last, which is returned.
-fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, AgentEvent)>) -> AgentEvent {
-    let failed = |reason| AgentEvent::Failed { reason };
+fn forward(stdout: ChildStdout, role: RoleIndex, events: &EventSender) -> AgentEvent {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
         match stdout.by_ref().take(MAX_CONTROL_LINE_BYTES as u64).read_until(b'\n', &mut line) {
             Ok(0) => return lost(),
-            Err(error) => return failed(format!("reading from the agent: {error}")),
+            Err(error) => return AgentEvent::failed(format!("reading from the agent: {error}")),
             Ok(_) => {}
         }
         match serde_json::from_slice::<AgentEvent>(&line) {
             // An agent that was killed while writing a line.
             Err(_) if line.last() != Some(&b'\n') => return lost(),
-            Err(error) => return failed(format!("cannot parse the agent's line: {error}")),
+            Err(error) => return AgentEvent::failed(format!("cannot parse the agent's line: {error}")),
             Ok(event) if event.is_last() => return event,
             Ok(event) => drop(events.send((role, event))),
         }
@@ -139,7 +137,5 @@ fn forward(stdout: ChildStdout, role: RoleIndex, events: &Sender<(RoleIndex, Age
 }
 
 fn lost() -> AgentEvent {
-    AgentEvent::Failed {
-        reason: "the agent ended without a message; it was killed or could not start".to_owned(),
-    }
+    AgentEvent::failed("the agent ended without a message; it was killed or could not start")
 }

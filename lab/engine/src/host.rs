@@ -3,23 +3,27 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use procfs::{CpuInfo, Current, Meminfo};
+
 use netdyno_lab_store::Host;
 
 /// Detects the machine. `toolchains` comes from [`crate::toolchains`].
 pub fn detect(toolchains: BTreeMap<String, String>) -> Host {
-    let cpuinfo = read("/proc/cpuinfo");
+    let cpuinfo = CpuInfo::current().ok();
     let topology = netdyno_lab_arena::Topology::of_this_machine();
     let cores = topology.as_ref().map_or(&[][..], netdyno_lab_arena::Topology::cores);
     Host {
-        cpu: field(&cpuinfo, "model name").unwrap_or_else(unknown),
+        cpu: cpuinfo.as_ref().and_then(|info| info.model_name(0)).map_or_else(unknown, str::to_owned),
         cpus: cores.iter().map(Vec::len).sum(),
         cores: cores.len(),
         smt: line("/sys/devices/system/cpu/smt/control"),
-        memory_bytes: memory_bytes(&read("/proc/meminfo")),
+        memory_bytes: Meminfo::current().map_or(0, |memory| memory.mem_total),
         kernel: line("/proc/sys/kernel/osrelease"),
         os: os_name(&read("/etc/os-release")),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        virtual_machine: field(&cpuinfo, "flags").is_some_and(|f| f.split(' ').any(|f| f == "hypervisor")),
+        virtual_machine: cpuinfo
+            .and_then(|info| Some(info.flags(0)?.contains(&"hypervisor")))
+            .unwrap_or(false),
         steal_percent: steal_percent(&read("/proc/stat")),
         cgroup: cgroup_version(&read("/proc/mounts")),
         mitigations: mitigations(),
@@ -39,17 +43,6 @@ fn line(path: &str) -> String {
     let text = read(path);
     let text = text.trim();
     if text.is_empty() { unknown() } else { text.to_owned() }
-}
-
-fn field(text: &str, name: &str) -> Option<String> {
-    text.lines().find_map(|l| {
-        let (key, value) = l.split_once(':')?;
-        (key.trim() == name).then(|| value.trim().to_owned())
-    })
-}
-
-fn memory_bytes(meminfo: &str) -> u64 {
-    field(meminfo, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
 fn os_name(os_release: &str) -> String {
@@ -99,8 +92,6 @@ mod tests {
 
     #[test]
     fn reads_what_the_kernel_prints() {
-        assert_eq!(field("a : 1\nmodel name\t: X Y\n", "model name").as_deref(), Some("X Y"));
-        assert_eq!(memory_bytes("MemTotal:       1024 kB\n"), 1 << 20);
         assert_eq!(os_name("NAME=x\nPRETTY_NAME=\"A B\"\n"), "A B");
         assert!((steal_percent("cpu  50 0 0 40 0 0 0 10 7 7\n") - 10.0).abs() < 1e-9);
         assert!(steal_percent("").abs() < 1e-9);

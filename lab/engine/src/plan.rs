@@ -20,11 +20,10 @@ pub enum Casting {
     Matrix,
     /// Each contender in each role, with this one in the others, to find which side limits.
     Against(String),
-    /// Each contender twice, to measure its difference from itself. The second one may be slowed down.
-    Itself {
-        /// The slowdown, in thousandths.
-        stalled: u32,
-    },
+    /// Each contender twice, to measure its difference from itself. The second one is slowed down by `stalled`
+    /// thousandths.
+    #[expect(missing_docs, reason = "the variant describes its field")]
+    Itself { stalled: u32 },
 }
 
 /// The roles of a workload and their possible players.
@@ -95,7 +94,6 @@ impl Stage<'_> {
         })
     }
 
-    /// Whether all contenders of a cast interoperate.
     fn is_understood(&self, cast: &Cast) -> bool {
         let first = cast.values().next();
         cast.values().all(|name| Some(name) == first) || !cast.values().any(|name| (self.is_alone)(name))

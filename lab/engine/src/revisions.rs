@@ -32,32 +32,25 @@ const GIT_VARIABLES: [&str; 6] =
 
 /// Why a revision is unavailable.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages document the fields")]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum RevisionError {
-    /// The name is invalid.
     #[error(
         "--rev {0:?} is not a revision: a branch, tag or commit as git names it, or \".\" for the working tree"
     )]
     Name(String),
-    /// There is no such commit.
     #[error(
         "no revision {revision:?} in {}: {said}; in a shallow clone, fetch it first: {}",
         repository.display(), fetch_command(revision)
     )]
     Unknown { revision: String, repository: PathBuf, said: String },
-    /// The contender is not in a repository.
     #[error("{} is not in a git repository, which --rev needs: {said}", folder.display())]
     NoRepository { folder: PathBuf, said: String },
-    /// The contender's manifest is invalid in this revision.
     #[error("{contender} at {revision}: {source}; the adapter must be part of both revisions")]
     Manifest { contender: String, revision: String, source: Box<ManifestError> },
-    /// A name of the request is invalid.
     #[error(transparent)]
     Asked(#[from] ManifestError),
-    /// git failed.
     #[error("git {step}: {said}")]
     Git { step: &'static str, said: String },
-    /// The cache cannot be written.
     #[error("the cache {}: {source}; {}", path.display(), crate::build::cache_remedy(source))]
     Cache { path: PathBuf, source: io::Error },
 }
@@ -124,7 +117,6 @@ const DOCUMENTS: [&str; 13] = [
     "README",
     "SECURITY",
 ];
-/// Extensions of documents.
 const DOCUMENT_EXTENSIONS: [&str; 5] = ["", "adoc", "md", "rst", "txt"];
 
 /// The files that differ between two revisions of a contender's repository.

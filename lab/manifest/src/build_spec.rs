@@ -8,7 +8,7 @@ use super::limits::BUILD_SECONDS_MAX;
 use super::read::{Problems, is_name};
 
 /// How a contender is built.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildSpec {
     /// The ecosystem's tool.
@@ -32,7 +32,7 @@ pub struct BuildSpec {
 }
 
 /// The tools that build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Tool {
@@ -49,27 +49,19 @@ pub enum Tool {
     /// Python's pip, in a virtual environment.
     Pip,
     /// None: the distribution's programs are used.
+    #[default]
     System,
 }
 
 /// A prerequisite and the Debian package that provides it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "NeedFields")]
+#[expect(missing_docs, reason = "the variants describe the fields")]
 pub enum Need {
-    /// A program on the PATH.
-    Program {
-        /// Its name.
-        program: String,
-        /// The package.
-        apt: String,
-    },
-    /// A library known to pkg-config.
-    PkgConfig {
-        /// Its name in pkg-config.
-        pkg_config: String,
-        /// The package.
-        apt: String,
-    },
+    /// The name of a program on the PATH, and its package.
+    Program { program: String, apt: String },
+    /// The name of a library in pkg-config, and its package.
+    PkgConfig { pkg_config: String, apt: String },
 }
 
 /// A need as written in the manifest, with exactly one of the first two fields.

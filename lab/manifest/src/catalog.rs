@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::limits::FOLDERS_MAX;
 use super::read::{self, is_name, read_text};
-use super::{Contender, InputSpec, ManifestError, Workload};
+use super::{Checked, Contender, InputSpec, ManifestError, Workload};
 
 /// The folder of `contenders/` that holds SDKs instead of a workload's contenders.
 const SDK: &str = "sdk";
@@ -174,7 +174,6 @@ impl Catalog {
         }
     }
 
-    /// Records a duplicate name.
     fn taken(&mut self, file: &Path, by: &Path) {
         let rule = format!("this name is already used by {}; rename one of them", by.display());
         self.problems.push(ManifestError::invalid(file, "name", rule));
@@ -198,12 +197,7 @@ impl Catalog {
     }
 
     /// Parses a variant. Missing fields of `[build]` are inherited from the sibling, which must not be a variant itself.
-    fn parse_variant(
-        root: &Path,
-        file: &Path,
-        text: &str,
-        from: &str,
-    ) -> Result<Contender, Vec<ManifestError>> {
+    fn parse_variant(root: &Path, file: &Path, text: &str, from: &str) -> Checked<Contender> {
         let broken = |rule| vec![ManifestError::invalid(file, "build.from", rule)];
         let manifest = file.parent().unwrap_or(Path::new("")).with_file_name(from).join(MANIFEST);
         let inherited = read_text(root, &manifest)
@@ -223,7 +217,7 @@ impl Catalog {
     }
 
     /// Reads the contender in `root/dir`. Errors name the file relative to `root`.
-    fn read_contender(&self, root: &Path, dir: &Path) -> Result<Contender, Vec<ManifestError>> {
+    fn read_contender(&self, root: &Path, dir: &Path) -> Checked<Contender> {
         let file = dir.join(MANIFEST);
         let text = read_text(root, &file).map_err(|e| vec![e])?;
         let build = read::build_of(&text).unwrap_or_default();

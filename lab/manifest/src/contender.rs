@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::read::{Problems, decode, decode_variant};
-use super::{BuildSpec, InputSpec, ManifestError, ParamValue, Params, RoleSpec, Workload, nearest};
+use super::{BuildSpec, Checked, InputSpec, ParamValue, Params, RoleSpec, Workload, nearest};
 
 /// A contender, valid by construction.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contender {
     /// Its name; equal to its folder's.
@@ -55,17 +55,18 @@ pub struct Contender {
 }
 
 /// Whether the library is used with its documented defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
     /// Documented defaults.
+    #[default]
     Defaults,
     /// Tuned; `tuned` lists the changes.
     Peak,
 }
 
 /// The library under test. The `ready` message must agree with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryVersion {
     /// The package name in its ecosystem.
@@ -96,36 +97,26 @@ impl Contender {
         Contender {
             name: name.to_owned(),
             workload: workload.to_owned(),
-            language: String::new(),
             about: input.about.clone(),
-            homepage: None,
-            license: String::new(),
-            tuning: Tuning::Defaults,
-            tuned: Vec::new(),
-            ceiling: false,
-            caveat: None,
-            alone: None,
             implementation: LibraryVersion { module: name.to_owned(), version: String::new() },
             build: input.build.clone(),
-            roles: IndexMap::new(),
-            capabilities: BTreeMap::new(),
             dir: folder.join(workload).join(name),
-            revision: None,
+            ..Contender::default()
         }
     }
 
     /// Parses and validates a contender; errors name `file`, which is `<dir>/contender.toml`.
     /// [`Contender::check_against`] checks what depends on the workload.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+    pub fn parse(file: &Path, text: &str) -> Checked<Self> {
         Self::checked(decode(file, text).map_err(|e| vec![e])?, file, text)
     }
 
     /// Like `parse`, for a variant; `sibling` is the manifest of the sibling.
-    pub(super) fn parse_variant(file: &Path, text: &str, sibling: &str) -> Result<Self, Vec<ManifestError>> {
+    pub(super) fn parse_variant(file: &Path, text: &str, sibling: &str) -> Checked<Self> {
         Self::checked(decode_variant(file, text, sibling).map_err(|e| vec![e])?, file, text)
     }
 
-    fn checked(mut contender: Self, file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+    fn checked(mut contender: Self, file: &Path, text: &str) -> Checked<Self> {
         contender.dir = file.parent().unwrap_or(Path::new("")).to_owned();
         let mut problems = Problems::new(file, text);
         contender.check(&mut problems);
@@ -133,12 +124,7 @@ impl Contender {
     }
 
     /// Checks what depends on the workload: its name, the roles and the required capabilities.
-    pub fn check_against(
-        &self,
-        workload: &Workload,
-        file: &Path,
-        text: &str,
-    ) -> Result<(), Vec<ManifestError>> {
+    pub fn check_against(&self, workload: &Workload, file: &Path, text: &str) -> Checked<()> {
         let mut problems = Problems::new(file, text);
         for role in self.roles.keys() {
             problems.known(&format!("roles.{role}"), "role", role, &workload.roles);

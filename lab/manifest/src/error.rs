@@ -8,12 +8,10 @@ use super::limits::NAME_BYTES_MAX;
 
 /// A problem of a manifest (to be fixed by its author) or of a request (by the caller).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages document the fields")]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum ManifestError {
-    /// A manifest or folder could not be read.
     #[error("{}: cannot be read: {reason}", file.display())]
     Unreadable { file: PathBuf, reason: String },
-    /// A manifest breaks a rule.
     #[error(
         "{}{}: {}{rule}{}",
         file.display(),
@@ -22,29 +20,27 @@ pub enum ManifestError {
         optional(nearest.as_ref(), |name| format!(" (did you mean {name}?)"))
     )]
     Invalid { file: PathBuf, line: Option<usize>, field: String, rule: String, nearest: Option<String> },
-    /// A manifest breaks several rules.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  "))]
     Broken(Vec<ManifestError>),
-    /// No such workload, contender, preset or parameter.
     #[error(
         "unknown {what} \"{name}\"{}; known: {}",
         optional(nearest.as_ref(), |name| format!("; did you mean \"{name}\"?")),
         list(known)
     )]
     Unknown { what: &'static str, name: String, nearest: Option<String>, known: Vec<String> },
-    /// A contender's name in place of a workload's.
     #[error("unknown workload \"{name}\": that is a contender of {}; use `{} {name}`", list(workloads), workloads.join("|"))]
     ContenderForWorkload { name: String, workloads: Vec<String> },
-    /// A parameter's value breaks the parameter's rule.
     #[error("parameter \"{name}\": {rule}")]
     Value { name: String, rule: String },
-    /// No repository was found.
     #[error(
         "no folder with workloads/ and contenders/ here or above, and this netdyno was built without a catalogue of its own; run \
          inside a checkout of netdyno or set NETDYNO_ROOT"
     )]
     NoRoot,
 }
+
+/// A result that may be any of a manifest's problems.
+pub(super) type Checked<T> = Result<T, Vec<ManifestError>>;
 
 impl ManifestError {
     /// An unknown name, with the closest known one.
@@ -92,7 +88,6 @@ pub fn nearest<S: AsRef<str>>(name: &str, known: impl IntoIterator<Item = S>) ->
         .map(|(_, k)| k.as_ref().to_owned())
 }
 
-/// The text of an optional part of a message.
 fn optional<T>(part: Option<T>, text: impl Fn(T) -> String) -> String {
     part.map(text).unwrap_or_default()
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::limits::{GATE_BYTES_MAX, SEED_MAX};
-use super::params::kind_of;
+use super::params::{Specs, kind_of};
 use super::read::Problems;
-use super::{InputSpec, ManifestError, ParamKind, ParamSpec, Params};
+use super::{InputSpec, ManifestError, ParamKind, Params};
 
 /// Length of a message's header in bytes. Shorter messages have none.
 const HEADER_BYTES: usize = 16;
@@ -67,7 +67,6 @@ impl Amount {
         }
     }
 
-    /// The parameter's name, for errors.
     fn name(&self) -> Option<&str> {
         if let Self::Param(name) = self { Some(name) } else { None }
     }
@@ -151,7 +150,7 @@ impl Gate {
     pub(super) fn check(
         &self,
         roles: &[String],
-        params: &IndexMap<String, ParamSpec>,
+        params: &Specs,
         inputs: &IndexMap<String, InputSpec>,
         problems: &mut Problems,
     ) {

@@ -1,10 +1,10 @@
 //! An input of a workload: a file that a program of the workload generates before the trials.
 
-use indexmap::IndexMap;
 use serde::Deserialize;
 
+use super::params::Specs;
 use super::read::Problems;
-use super::{BuildSpec, ParamSpec, Params, Placeholder};
+use super::{BuildSpec, Params, Placeholder};
 
 /// A generated file. Its program is in `workloads/<workload>/<input>`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -25,7 +25,7 @@ impl InputSpec {
         values.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
-    pub(super) fn check(&self, at: &str, known: &IndexMap<String, ParamSpec>, problems: &mut Problems) {
+    pub(super) fn check(&self, at: &str, known: &Specs, problems: &mut Problems) {
         problems.not_empty(&format!("{at}.about"), &self.about);
         problems.entries(&format!("{at}.params"), self.params.len());
         for (i, name) in self.params.iter().enumerate() {

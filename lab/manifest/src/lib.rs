@@ -27,6 +27,7 @@ mod workload;
 pub use build_spec::{BuildSpec, Need, Tool};
 pub use catalog::{Catalog, find_root};
 pub use contender::{Contender, LibraryVersion, Tuning, version_matches};
+use error::Checked;
 pub use error::{ManifestError, nearest};
 pub use gate::{Amount, AtMost, Expected, Gate, hex};
 pub use input::InputSpec;

@@ -1,11 +1,10 @@
 //! Metrics and how they are computed from the stored samples of a trial.
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::params::kind_of;
+use super::ParamKind;
+use super::params::{Specs, kind_of};
 use super::read::Problems;
-use super::{ParamKind, ParamSpec};
 
 /// Fields of a role's meter that a metric may use.
 pub const METER_FIELDS: &[&str] = &[
@@ -181,13 +180,7 @@ impl Source {
 }
 
 impl Metric {
-    pub(super) fn check(
-        &self,
-        at: &str,
-        roles: &[String],
-        params: &IndexMap<String, ParamSpec>,
-        problems: &mut Problems,
-    ) {
+    pub(super) fn check(&self, at: &str, roles: &[String], params: &Specs, problems: &mut Problems) {
         problems.name(&format!("{at}.name"), &self.name);
         problems.not_empty(&format!("{at}.label"), &self.label);
         problems.not_empty(&format!("{at}.unit"), &self.unit);

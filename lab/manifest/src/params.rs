@@ -3,14 +3,13 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::read::Problems;
 
-/// The value of one parameter; untagged in JSON and TOML.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
+/// The value of one parameter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "must be a number, a boolean or a string")]
 pub enum ParamValue {
     /// A whole number.
     Integer(i64),
@@ -22,22 +21,26 @@ pub enum ParamValue {
     Text(String),
 }
 
+/// The parameters of a workload, by name.
+pub(super) type Specs = IndexMap<String, ParamSpec>;
+
 /// The values of a workload's parameters, in the order of its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Params(pub IndexMap<String, ParamValue>);
 
 /// The type of a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the displayed texts say it")]
 pub enum ParamKind {
-    /// A whole number.
+    #[strum(to_string = "a whole number")]
     Integer,
-    /// A finite number.
+    #[strum(to_string = "a number")]
     Number,
-    /// True or false.
+    #[strum(to_string = "true or false")]
     Boolean,
-    /// A text.
+    #[strum(to_string = "a text")]
     Text,
 }
 
@@ -203,17 +206,6 @@ impl ParamSpec {
     }
 }
 
-impl fmt::Display for ParamKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::Text => "a text",
-        })
-    }
-}
-
 impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -234,45 +226,8 @@ impl fmt::Display for Params {
     }
 }
 
-impl<'de> Deserialize<'de> for ParamValue {
-    // By hand, since a derived untagged enum loses the position of an error.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = ParamValue;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a boolean or a string")
-            }
-            fn visit_i64<E: de::Error>(self, n: i64) -> Result<ParamValue, E> {
-                Ok(ParamValue::Integer(n))
-            }
-            fn visit_u64<E: de::Error>(self, n: u64) -> Result<ParamValue, E> {
-                let n =
-                    i64::try_from(n).map_err(|_| E::custom("a whole number that exceeds 64 signed bits"))?;
-                Ok(ParamValue::Integer(n))
-            }
-            fn visit_f64<E: de::Error>(self, n: f64) -> Result<ParamValue, E> {
-                if n.is_finite() { Ok(ParamValue::Number(n)) } else { Err(E::custom("not a finite number")) }
-            }
-            fn visit_bool<E: de::Error>(self, b: bool) -> Result<ParamValue, E> {
-                Ok(ParamValue::Boolean(b))
-            }
-            fn visit_str<E: de::Error>(self, t: &str) -> Result<ParamValue, E> {
-                Ok(ParamValue::Text(t.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
 /// Records a parameter that is unknown or of another kind. A whole number is also a number.
-pub(super) fn kind_of(
-    at: &str,
-    name: &str,
-    kind: ParamKind,
-    params: &IndexMap<String, ParamSpec>,
-    problems: &mut Problems,
-) {
+pub(super) fn kind_of(at: &str, name: &str, kind: ParamKind, params: &Specs, problems: &mut Problems) {
     match params.get(name) {
         None => problems.known(at, "parameter", name, params.keys()),
         Some(spec) => {
@@ -287,7 +242,7 @@ pub(super) fn settle_value(
     at: &str,
     param: &str,
     value: &mut ParamValue,
-    params: &IndexMap<String, ParamSpec>,
+    params: &Specs,
     problems: &mut Problems,
 ) {
     match params.get(param).map(|spec| spec.check(value.clone())) {

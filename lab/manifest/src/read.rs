@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::limits::{ENTRIES_MAX, MANIFEST_BYTES_MAX, NAME_BYTES_MAX};
-use super::{ManifestError, nearest};
+use super::{Checked, ManifestError, nearest};
 
 /// The problems of one manifest.
 pub struct Problems<'a> {
@@ -76,7 +76,7 @@ impl<'a> Problems<'a> {
     }
 
     /// Returns the value if there are no problems.
-    pub fn finish<T>(self, value: T) -> Result<T, Vec<ManifestError>> {
+    pub fn finish<T>(self, value: T) -> Checked<T> {
         if self.errors.is_empty() { Ok(value) } else { Err(self.errors) }
     }
 }

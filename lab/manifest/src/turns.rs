@@ -4,9 +4,9 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::limits::{TOGETHER_MAX, TURN_MS_MAX, TURNS_MAX};
-use super::params::{kind_of, settle_value};
+use super::params::{Specs, kind_of, settle_value};
 use super::read::Problems;
-use super::{ParamKind, ParamSpec, ParamValue, Params};
+use super::{ParamKind, ParamValue, Params};
 
 /// How a workload can be measured in turns: one contender runs while the others are frozen. Its clocks continue.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -48,7 +48,7 @@ impl TurnsSpec {
         (!self.under_way.is_empty()).then(|| params.product(&self.under_way))
     }
 
-    pub(super) fn check(&mut self, params: &IndexMap<String, ParamSpec>, problems: &mut Problems) {
+    pub(super) fn check(&mut self, params: &Specs, problems: &mut Problems) {
         for (field, ms) in
             [("turn_ms", self.turn_ms), ("lead_ms", self.lead_ms), ("stretch_ms", self.stretch_ms)]
         {

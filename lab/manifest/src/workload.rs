@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::limits::{BLOCKS_MAX, BUDGET_SECONDS_MAX, MARKS_HZ_DEFAULT, MARKS_HZ_MAX};
 use super::params::{kind_of, settle_value};
 use super::read::{Problems, decode};
-use super::{Gate, InputSpec, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec};
+use super::{
+    Checked, Gate, InputSpec, ManifestError, Metric, ParamKind, ParamSpec, ParamValue, Params, TurnsSpec,
+};
 
 /// Parameters that the lab uses itself: lengths of the measured window and of the warm-up, in s.
 const WINDOWS: [&str; 2] = ["seconds", "warmup_seconds"];
@@ -136,7 +138,7 @@ pub enum Placement {
 
 impl Workload {
     /// Parses and validates a workload; errors name `file`.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ManifestError>> {
+    pub fn parse(file: &Path, text: &str) -> Checked<Self> {
         let mut workload: Self = decode(file, text).map_err(|e| vec![e])?;
         let mut problems = Problems::new(file, text);
         workload.check(file, &mut problems);

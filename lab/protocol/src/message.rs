@@ -208,12 +208,12 @@ fn check_limits(message: &ContenderMessage) -> Result<(), String> {
         ContenderMessage::Connected { setup_ns } => check_values(setup_ns.iter()),
         ContenderMessage::Counters(c) => {
             check_values(c.values.values().chain([&c.at_ns]))?;
-            check_names("counters", COUNTERS_MAX, c.values.keys())
+            check_names("counters", COUNTERS_MAX, &c.values)
         }
         ContenderMessage::Result(r) => {
             check_values(r.values.values())?;
-            check_names("counters", COUNTERS_MAX, r.values.keys())?;
-            check_names("histograms", HISTOGRAMS_MAX, r.histograms.keys())
+            check_names("counters", COUNTERS_MAX, &r.values)?;
+            check_names("histograms", HISTOGRAMS_MAX, &r.histograms)
         }
         ContenderMessage::Verified(v)
             if v.digest.len() != 64 || !v.digest.bytes().all(|b| b.is_ascii_hexdigit()) =>
@@ -231,15 +231,11 @@ fn check_values<'a>(mut values: impl Iterator<Item = &'a u64>) -> Result<(), Str
     }
 }
 
-fn check_names<'a>(
-    what: &str,
-    most: usize,
-    mut names: impl ExactSizeIterator<Item = &'a String>,
-) -> Result<(), String> {
-    if names.len() > most {
-        return Err(format!("{} {what}; at most {most} are allowed", names.len()));
+fn check_names<V>(what: &str, most: usize, named: &BTreeMap<String, V>) -> Result<(), String> {
+    if named.len() > most {
+        return Err(format!("{} {what}; at most {most} are allowed", named.len()));
     }
-    match names.find(|n| n.len() > NAME_BYTES_MAX) {
+    match named.keys().find(|name| name.len() > NAME_BYTES_MAX) {
         Some(n) => Err(format!("a name of {} bytes among the {what}; at most {NAME_BYTES_MAX}", n.len())),
         None => Ok(()),
     }

@@ -38,27 +38,20 @@ pub enum State {
 
 /// A protocol violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages document the fields")]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum Fault {
-    /// A message is overdue.
     #[error("no `{owed}` within {} s", limit.as_secs_f64())]
     Silent { owed: &'static str, limit: Duration },
-    /// A line that is not a valid message.
     #[error("bad line: {0}")]
     BadLine(String),
-    /// A message in the wrong state.
     #[error("`{message}` {when}")]
     OutOfTurn { message: &'static str, when: String },
-    /// The contender sent `failed`.
     #[error("the contender reported: {0}")]
     Said(String),
-    /// A signal to a role that does not exist.
     #[error("signal to the unknown role {role:?}; roles: {known}")]
     UnknownRole { role: String, known: String },
-    /// The process ended too early.
     #[error("ended early: {0}")]
     Died(String),
-    /// A limit was exceeded.
     #[error("more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
 }
@@ -117,7 +110,6 @@ pub struct Session {
     verified: bool,
     /// The deadline of the state's own reply, and its name.
     owed: Option<(u64, &'static str, Duration)>,
-    /// The pending mark.
     mark: Option<Mark>,
     /// The reply to the first mark, with which every later one is compared.
     first_answer: Option<Answer>,

@@ -16,12 +16,12 @@ use nix::unistd::{ForkResult, Pid, dup2_stdin, dup2_stdout, pipe2};
 
 use super::stream::{LineBuffer, Pipe, Read};
 use super::supervisor::{self, Ends};
+use crate::error::failed;
 use crate::limits::{MAX_CONTROL_LINE_BYTES, MAX_UNREAD_STDIN_BYTES, READ_BYTES};
 use crate::messages::{Launch, Report};
 use crate::meter::host_pid_of;
 use crate::sys;
 
-/// A file descriptor to poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Lab,
@@ -31,7 +31,6 @@ pub(super) enum Source {
     Supervisor,
 }
 
-/// A running contender.
 #[derive(Debug)]
 pub(crate) struct Contender {
     /// Its process id in our PID namespace.
@@ -49,11 +48,9 @@ pub(crate) struct Contender {
 }
 
 impl Contender {
-    /// Starts the supervisor and waits until it has started the contender.
     pub(crate) fn start(launch: &Launch, entrances: Vec<File>) -> Result<Self, String> {
-        let context = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
         // If the supervisor dies, its orphans are reparented to this process.
-        set_child_subreaper(true).map_err(context("PR_SET_CHILD_SUBREAPER"))?;
+        set_child_subreaper(true).map_err(failed("PR_SET_CHILD_SUBREAPER"))?;
         let mut notes = Vec::new();
         let private_pids = launch.spec.private_pids
             && unshare(CloneFlags::CLONE_NEWPID)
@@ -64,11 +61,11 @@ impl Contender {
         if private_pids {
             notes.push("PID namespace".to_owned());
         }
-        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(context("pipe"));
+        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(failed("pipe"));
         let (stdin, stdout, stderr, report, lifeline) = (pipe()?, pipe()?, pipe()?, pipe()?, pipe()?);
         let ends = [stdin.0, stdout.1, stderr.1, report.1, lifeline.0];
         let ours = [stdin.1, stdout.0, stderr.0, report.0];
-        match sys::fork_single_threaded().map_err(context("fork"))? {
+        match sys::fork_single_threaded().map_err(failed("fork"))? {
             ForkResult::Child => {
                 // Our ends must not stay open in the child, or end of file would never be seen.
                 drop((ours, lifeline.1));
@@ -184,7 +181,6 @@ impl Contender {
     }
 }
 
-/// Reads from a pipe, which is closed at its end.
 pub(super) fn read_or_close(pipe: &mut Option<Pipe>, buffer: &mut [u8; READ_BYTES]) -> Read {
     let read = pipe.as_ref().map_or(Read::End, |pipe| pipe.read(buffer));
     if read == Read::End {

@@ -15,9 +15,10 @@ use std::path::Path;
 use nix::sched::{CloneFlags, setns};
 
 use super::cgroup::{self, Cgroup};
+use super::error::failed;
 use super::freezer::Freezer;
 use super::limits::{MAX_CONTROL_LINE_BYTES, READ_BYTES};
-use super::messages::{AgentEvent, LabCommand, Launch, LaunchSpec, Namespaces, write_line};
+use super::messages::{AgentEvent, LabCommand, Launch, Namespaces, write_line};
 use super::sys;
 use crate::meter::{CpuSource, Meter, Tree};
 use contender::Contender;
@@ -34,14 +35,13 @@ pub fn run() -> io::Result<()> {
     };
     let launch = match serde_json::from_slice(&line) {
         Ok(LabCommand::Launch(launch)) => launch,
-        Ok(_) => return send(&failed("the first command must be `launch`")),
-        Err(error) => return send(&failed(&format!("cannot parse `launch`: {error}"))),
+        Ok(_) => return send(&AgentEvent::failed("the first command must be `launch`")),
+        Err(error) => return send(&AgentEvent::failed(format!("cannot parse `launch`: {error}"))),
     };
-    let LaunchSpec { memory_limit_bytes, processes_max, freezing, .. } = launch.spec;
-    let mut cgroup = Cgroup::create(&launch.cgroup, memory_limit_bytes, processes_max, freezing);
+    let mut cgroup = Cgroup::create(&launch.cgroup, &launch.spec);
     let last = match begin(&launch, &mut cgroup, commands) {
         Ok(mut agent) => agent.relay(&cgroup),
-        Err(reason) => failed(&reason),
+        Err(reason) => AgentEvent::failed(reason),
     };
     cgroup.kill();
     cgroup::remove(&launch.cgroup);
@@ -86,25 +86,19 @@ fn begin(launch: &Launch, cgroup: &mut Cgroup, commands: LineBuffer) -> Result<A
     let freezer = Freezer::of(cgroup, launch.spec.freezing);
     let adapter = launch.spec.is_adapter.then_some(contender.pid);
     let meter = Meter::new(tree, cpu, launch.net.clone(), adapter);
-    send(&started).map_err(|error| format!("telling the lab: {error}"))?;
-    Ok(Agent::new(contender, meter, freezer, commands, launch.spec.processes_max))
+    send(&started).map_err(failed("telling the lab"))?;
+    Ok(Agent::new(contender, meter, freezer, commands))
 }
 
 /// Opens both before entering either, since the user namespace revokes the right to open more.
 fn enter(namespaces: &Namespaces) -> Result<(), String> {
-    let open =
-        |path: &Path| std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()));
+    let open = |path: &Path| std::fs::File::open(path).map_err(failed(path.display()));
     let net = open(&namespaces.net)?;
     if let Some(user) = &namespaces.user {
         let user = open(user)?;
-        setns(user, CloneFlags::CLONE_NEWUSER)
-            .map_err(|errno| format!("entering the user namespace: {errno}"))?;
+        setns(user, CloneFlags::CLONE_NEWUSER).map_err(failed("entering the user namespace"))?;
     }
-    setns(net, CloneFlags::CLONE_NEWNET).map_err(|errno| format!("entering the network namespace: {errno}"))
-}
-
-fn failed(reason: &str) -> AgentEvent {
-    AgentEvent::Failed { reason: reason.to_owned() }
+    setns(net, CloneFlags::CLONE_NEWNET).map_err(failed("entering the network namespace"))
 }
 
 fn send(event: &AgentEvent) -> io::Result<()> {

@@ -28,20 +28,13 @@ pub(super) struct Agent {
     stderr: HeadAndTail,
     lab_is_there: bool,
     ended_by: EndedBy,
-    processes_max: u32,
     kill_deadline: Option<Instant>,
     end: Option<Report>,
 }
 
 impl Agent {
     /// `commands` may already contain lines that arrived with `launch`.
-    pub(super) fn new(
-        contender: Contender,
-        meter: Meter,
-        freezer: Freezer,
-        commands: LineBuffer,
-        processes_max: u32,
-    ) -> Self {
+    pub(super) fn new(contender: Contender, meter: Meter, freezer: Freezer, commands: LineBuffer) -> Self {
         Self {
             contender,
             meter,
@@ -52,7 +45,6 @@ impl Agent {
             stderr: HeadAndTail::new(STDERR_HEAD_BYTES, STDERR_TAIL_BYTES),
             lab_is_there: true,
             ended_by: EndedBy::Itself,
-            processes_max,
             kill_deadline: None,
             end: None,
         }
@@ -79,7 +71,6 @@ impl Agent {
         AgentEvent::Exited(Box::new(self.exit(cgroup)))
     }
 
-    /// Sleeps until a file descriptor is ready; returns the ready ones.
     fn wait(&self) -> Vec<Source> {
         let stdin = io::stdin();
         let mut watched: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::with_capacity(5);
@@ -106,7 +97,6 @@ impl Agent {
         }
     }
 
-    /// Reads from or writes to a ready file descriptor.
     fn serve(&mut self, source: Source, buffer: &mut [u8; READ_BYTES]) {
         match source {
             Source::Lab => self.read_lab(buffer),
@@ -244,8 +234,8 @@ impl Agent {
             (EndedBy::Itself, None, Some(signal)) => format!("ended by {}", signal_name(signal)),
             (EndedBy::Itself, None, None) => "ended together with its supervisor".to_owned(),
         };
-        if cgroup.hit_process_limit() {
-            reason.push_str(&format!("; reached the limit of {} processes and threads", self.processes_max));
+        if let Some(limit) = cgroup.process_limit_hit() {
+            reason.push_str(&format!("; reached the limit of {limit} processes and threads"));
         }
         Exit { code, signal, by, reason, usage, left_behind, stderr: self.stderr.text() }
     }

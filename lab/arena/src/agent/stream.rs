@@ -11,7 +11,6 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use crate::limits::{MAX_LINES_PER_SECOND, MAX_STDOUT_BYTES, READ_BYTES};
 use netdyno_lab_protocol::limits::LINE_BYTES_MAX;
 
-/// Splits a stream into lines of limited length.
 #[derive(Debug)]
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
@@ -21,7 +20,6 @@ pub(crate) struct LineBuffer {
     limit: usize,
 }
 
-/// A line exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LineTooLong;
 
@@ -37,7 +35,6 @@ impl LineBuffer {
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// The next complete line, without its newline.
     pub(crate) fn take_line(&mut self) -> Result<Option<Vec<u8>>, LineTooLong> {
         let newline = self.bytes[self.searched..].iter().position(|&byte| byte == b'\n');
         let end = newline.map_or(self.bytes.len(), |offset| self.searched + offset);
@@ -135,7 +132,6 @@ impl HeadAndTail {
 #[derive(Debug)]
 pub(crate) struct Pipe(OwnedFd);
 
-/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Bytes(usize),

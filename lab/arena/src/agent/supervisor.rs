@@ -20,6 +20,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, setsid};
 
+use crate::error::failed;
 use crate::limits::{CONTENDER_OOM_SCORE, MAX_OPEN_FILES};
 use crate::messages::{Launch, Reaped, Report, write_line};
 use crate::sys;
@@ -57,17 +58,16 @@ pub(crate) fn run(
 
 /// Sets up signals and orphan handling. The note says what is unavailable.
 fn prepare(private_pids: bool) -> Result<(SignalFd, Option<String>), String> {
-    let context = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
-    mask.thread_block().map_err(context("blocking SIGCHLD"))?;
+    mask.thread_block().map_err(failed("blocking SIGCHLD"))?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-        .map_err(context("signalfd"))?;
+        .map_err(failed("signalfd"))?;
     let note = if private_pids {
-        set_pdeathsig(Signal::SIGKILL).map_err(context("PR_SET_PDEATHSIG"))?;
+        set_pdeathsig(Signal::SIGKILL).map_err(failed("PR_SET_PDEATHSIG"))?;
         own_proc().err().map(|errno| format!("/proc shows the host's process IDs ({errno})"))
     } else {
-        set_child_subreaper(true).map_err(context("PR_SET_CHILD_SUBREAPER"))?;
+        set_child_subreaper(true).map_err(failed("PR_SET_CHILD_SUBREAPER"))?;
         None
     };
     Ok((signals, note))
@@ -111,7 +111,7 @@ fn start(
         Ok(())
     });
     // The child is reaped by wait4 below, not by `Child`.
-    let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
+    let child = command.spawn().map_err(failed(program))?;
     i32::try_from(child.id()).map_err(|error| error.to_string())
 }
 
@@ -136,7 +136,6 @@ impl Children {
         }
     }
 
-    /// Reaps until the contender has ended or the lifeline is closed.
     fn wait(&mut self, signals: &SignalFd, lifeline: &OwnedFd) {
         loop {
             self.reap();

@@ -23,7 +23,6 @@ const MAX_BYTES_UNDER_WAY: usize = 64 << 20;
 /// Packets read from one side before the other side's turn.
 const READS_A_TURN: usize = 64;
 
-/// A TUN device in the current namespace.
 pub(super) fn device(name: &str) -> Result<File, Refusal> {
     sys::tun(name).map_err(|error| {
         let reason = format!("a TUN device for delay and loss, /dev/net/tun: {error}");
@@ -73,7 +72,6 @@ pub(super) fn carry(devices: &[File; 2], link: &Link, seed: u64, until: Borrowed
     Ok(())
 }
 
-/// One direction of the link.
 struct Way<'a> {
     from: &'a File,
     to: &'a File,

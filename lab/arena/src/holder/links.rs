@@ -10,11 +10,11 @@ use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{Handle, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
 use super::{FIRST_INTERFACE, SECOND_INTERFACE, shaping};
+use crate::error::failed;
 use netdyno_lab_manifest::Link;
 
 /// The range that RFC 2544 reserves for benchmarks: no route of the host leads there.
 pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// The other side of the same network.
 pub(crate) const SECOND_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const PREFIX_LENGTH: u8 = 30;
 /// Queue length of a TUN device; the default is 500.
@@ -45,7 +45,6 @@ pub(crate) fn veth(first: &File, mtu: u32) -> Result<(), String> {
     })
 }
 
-/// Configures one end of a link in the current namespace.
 pub(crate) fn side(interface: &str, ip: Ipv4Addr, link: &Link) -> Result<(), String> {
     run(async |handle| {
         up(&handle, LOOPBACK).await?;
@@ -85,10 +84,9 @@ fn run(requests: impl AsyncFnOnce(Handle) -> Result<(), String>) -> Result<(), S
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()
-        .map_err(|error| format!("netlink runtime: {error}"))?;
+        .map_err(failed("netlink runtime"))?;
     runtime.block_on(async {
-        let (connection, handle, _) =
-            rtnetlink::new_connection().map_err(|error| format!("netlink socket: {error}"))?;
+        let (connection, handle, _) = rtnetlink::new_connection().map_err(failed("netlink socket"))?;
         tokio::spawn(connection);
         requests(handle).await
     })
@@ -121,9 +119,5 @@ async fn multicast(handle: &Handle, interface: &str) -> Result<(), String> {
 }
 
 fn index(interface: &str) -> Result<u32, String> {
-    if_nametoindex(interface).map_err(|errno| format!("interface {interface}: {errno}"))
-}
-
-fn failed(step: &'static str) -> impl Fn(rtnetlink::Error) -> String {
-    move |error| format!("{step}: {error}")
+    if_nametoindex(interface).map_err(failed(format!("interface {interface}")))
 }

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getegid, geteuid};
 
+use super::error::failed;
 use super::limits::MAX_CONTROL_LINE_BYTES;
 use super::messages::{Held, HolderAnswer, HolderPlan, Namespaces, Refusal, write_line};
 use super::sys;
@@ -24,7 +25,6 @@ use netdyno_lab_manifest::Link;
 
 /// The interface of the first side, or the only one.
 pub(crate) const FIRST_INTERFACE: &str = "netdyno0";
-/// The interface of the second side.
 pub(crate) const SECOND_INTERFACE: &str = "netdyno1";
 
 /// Runs the holder on stdin and stdout. The process must be single-threaded.
@@ -67,8 +67,8 @@ fn private_network() -> Result<bool, String> {
         ("uid_map", format!("{uid} {uid} 1")),
         ("gid_map", format!("{gid} {gid} 1")),
     ] {
-        fs::write(format!("/proc/self/{file}"), text)
-            .map_err(|error| format!("/proc/self/{file}: {error}"))?;
+        let file = format!("/proc/self/{file}");
+        fs::write(&file, text).map_err(failed(file))?;
     }
     Ok(true)
 }
@@ -99,7 +99,7 @@ fn configure(plan: &HolderPlan) -> Result<(Held, Open), Refusal> {
     };
     let first = own_net()?;
     let first_device = link.is_emulated().then(|| emulation::device(FIRST_INTERFACE)).transpose()?;
-    unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| format!("second network namespace: {errno}"))?;
+    unshare(CloneFlags::CLONE_NEWNET).map_err(failed("second network namespace"))?;
     let second = own_net()?;
     notes.extend(disable_ipv6());
     let devices = match first_device {
@@ -110,7 +110,7 @@ fn configure(plan: &HolderPlan) -> Result<(Held, Open), Refusal> {
     if plan.no_gso {
         notes.push(links::no_gso(SECOND_INTERFACE)?);
     }
-    setns(&first, CloneFlags::CLONE_NEWNET).map_err(|errno| format!("back to the first side: {errno}"))?;
+    setns(&first, CloneFlags::CLONE_NEWNET).map_err(failed("back to the first side"))?;
     links::side(FIRST_INTERFACE, links::FIRST_ADDRESS, link)?;
     if plan.no_gso {
         links::no_gso(FIRST_INTERFACE)?;
@@ -121,7 +121,7 @@ fn configure(plan: &HolderPlan) -> Result<(Held, Open), Refusal> {
 }
 
 fn own_net() -> Result<File, String> {
-    File::open("/proc/self/ns/net").map_err(|error| format!("/proc/self/ns/net: {error}"))
+    File::open("/proc/self/ns/net").map_err(failed("/proc/self/ns/net"))
 }
 
 /// Only one protocol family, so that every contender takes the same path. A kernel without IPv6 needs no change.

@@ -50,7 +50,6 @@ fn of_cpu_stat(text: &str, key: &str) -> Reading {
     }
 }
 
-/// A file of the cpuacct controller.
 fn of_cpuacct(path: &Path, name: &str) -> Reading {
     let source = format!("cgroup v1 {name}");
     match fs::read_to_string(path).map(|text| text.trim().parse()) {

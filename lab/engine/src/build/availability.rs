@@ -8,16 +8,12 @@ use netdyno_lab_manifest::{Contender, Need};
 
 /// Whether a contender can be built here.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants describe the fields")]
 pub enum Availability {
     /// All prerequisites are installed.
     Available,
-    /// A prerequisite is missing.
-    Unavailable {
-        /// The missing prerequisites.
-        reason: String,
-        /// The command or page that installs it.
-        remedy: String,
-    },
+    /// Prerequisites are missing; the remedy is the command or page that installs them.
+    Unavailable { reason: String, remedy: String },
 }
 
 impl Builder {
@@ -59,7 +55,6 @@ pub fn install_all<'a>(remedies: impl IntoIterator<Item = &'a str>) -> Option<St
     (remedies.len() > 1).then(|| combined(remedies.into_iter()))
 }
 
-/// One command for all packages, followed by other remedies.
 fn combined<'a>(remedies: impl Iterator<Item = &'a str>) -> String {
     let (mut packages, mut others) = (BTreeSet::new(), BTreeSet::new());
     for part in remedies.flat_map(|remedy| remedy.split("; ")) {

@@ -138,7 +138,6 @@ pub(super) fn read_record(entry: &Path, key: &str, contender: &Contender) -> Opt
     (record.key == key && whole && counted).then_some(record)
 }
 
-/// The record of a build, even if its files are incomplete.
 pub(super) fn read_any_record(entry: &Path) -> Option<Record> {
     read_whole(entry, RECORD)
 }

@@ -8,11 +8,11 @@ use std::process::Command;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 use super::limits::{BUILT_PACKAGES_MAX, LOCAL_PACKAGES_MAX};
 use super::package::{Package, owner};
+use super::{BuildError, Result};
 use netdyno_lab_manifest::hex;
 
 pub(super) static CARGO: Ecosystem = Ecosystem {
@@ -37,13 +37,13 @@ const FLAGS: &[&str] = &[
 ];
 
 /// The packages on which it depends by path, recursively, and the workspaces they inherit from.
-fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>> {
     let patches = patches(probe).map_err(|e| probe.source_error("Cargo.toml", e))?;
     let own = fs::canonicalize(&probe.contender.dir).map_err(|e| probe.source_error("Cargo.toml", e))?;
     path_dependencies(probe, own, patches)
 }
 
-fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>> {
     let lock = probe.file("Cargo.lock")?;
     let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"git+")?.strip_suffix('"'));
     Ok(sources.map(commit).collect::<BTreeSet<String>>().into_iter().collect())
@@ -51,7 +51,7 @@ fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
 
 /// Contenders of one toolchain share target folders, and thus their common dependencies. Cargo locks the one it uses, so
 /// a second build at the same time needs a second one.
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     let id = &hex(&Sha256::digest(job.toolchain))[..8];
     let targets = [format!("cargo-{id}"), format!("cargo-{id}-2")].map(|name| job.work.join(name));
     // Binaries of two contenders may have the same name: the lock is held until ours is copied.
@@ -93,7 +93,7 @@ pub(super) fn path_dependencies(
     probe: &Probe<'_>,
     folder: PathBuf,
     patches: Vec<PathBuf>,
-) -> Result<Vec<PathBuf>, BuildError> {
+) -> Result<Vec<PathBuf>> {
     let args = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
     let bad = |reason: String| probe.error("cargo metadata", reason);
     let mut found: BTreeSet<PathBuf> = patches.into_iter().chain(configurations(&folder)).collect();
@@ -182,7 +182,6 @@ fn commit(source: &str) -> String {
     format!("{place} (git {})", revision.get(..12).unwrap_or(revision))
 }
 
-/// The used part of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Member>,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::BuildError;
+use super::Result;
 use super::ecosystem::{Ecosystem, Missing, Probe, none};
 use super::job::Job;
 use netdyno_lab_manifest::Need;
@@ -24,7 +24,7 @@ pub(super) static CC: Ecosystem = Ecosystem {
 const FLAGS: &[&str] = &["-std=gnu17", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"];
 
 /// Library versions are included: headers and flags affect the build.
-fn toolchain(probe: &Probe<'_>) -> Result<String, BuildError> {
+fn toolchain(probe: &Probe<'_>) -> Result<String> {
     let mut text = format!("{}\n{}", probe.ask("cc", &["--version"])?, probe.ask("cc", &["-dumpmachine"])?);
     for library in libraries(&probe.contender.build.needs) {
         let version = probe.ask("pkg-config", &["--modversion", library])?;
@@ -34,16 +34,13 @@ fn toolchain(probe: &Probe<'_>) -> Result<String, BuildError> {
     Ok(text)
 }
 
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     let libraries = libraries(&job.contender.build.needs);
     let mut flags: Vec<String> = Vec::new();
     if !libraries.is_empty() {
         let mut ask = Command::new("pkg-config");
         ask.args(["--cflags", "--libs"]).args(&libraries).current_dir(&job.contender.dir);
-        job.run_reading("pkg-config", &mut ask, &mut |line| {
-            flags.extend(line.split_whitespace().map(str::to_owned));
-            true
-        })?;
+        flags = job.ask("pkg-config", &mut ask)?;
     }
     let mut command = Command::new("cc");
     command.args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
@@ -51,6 +48,7 @@ fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
         command.arg("-I").arg(folder);
         command.args(sources(folder).map_err(|e| job.source_error(folder, e.to_string()))?);
     }
+    let flags = flags.iter().flat_map(|line| line.split_whitespace());
     command.args(flags).current_dir(&job.contender.dir);
     job.run("cc", &mut command)
 }

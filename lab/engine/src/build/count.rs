@@ -12,9 +12,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use tokei::{Config, LanguageType};
+use walkdir::{DirEntry, WalkDir};
 
 use super::limits::{COUNTED_BYTES_MAX, COUNTED_FILES_MAX, HEAD_BYTES, HEAD_LINES, SOURCE_DEPTH_MAX};
-use super::tree::SKIPPED;
+use super::tree::{SKIPPED, no_entry};
 
 const JAVASCRIPT: &str = "javascript";
 /// Names of languages in manifests, with what counts as them. Headers and bindings count as the language they serve.
@@ -42,7 +43,6 @@ const LANGUAGES: &[(&str, &[LanguageType])] = &[
     ("typescript", &[LanguageType::TypeScript, LanguageType::Tsx]),
     ("zig", &[LanguageType::Zig]),
 ];
-/// Folders of tests and examples in several languages.
 const TEST_FOLDERS: &[&str] = &[
     "__tests__",
     "bench",
@@ -75,7 +75,6 @@ const GENERATED: &[&str] = &[
 /// Prefix of the last line of compiled JavaScript.
 const MAP_LINE: &str = "//# sourceMappingURL=";
 
-/// The counted lines.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
     /// Hand-written lines, by the language's name in manifests.
@@ -95,7 +94,7 @@ impl Tally {
     /// Counts a package's folder, without nested packages and without following links.
     pub(super) fn folder(root: &Path) -> Result<Self, String> {
         let mut tally = Self::default();
-        tally.below(root, Path::new(""), &|folder| !MANIFESTS.iter().any(|m| folder.join(m).exists()))?;
+        tally.below(root, &|folder| !MANIFESTS.iter().any(|m| folder.join(m).exists()))?;
         Ok(tally.finished())
     }
 
@@ -111,7 +110,7 @@ impl Tally {
     /// The lines of Rust in a build script's output folder; other files there are compiled or temporary.
     pub(super) fn made(root: &Path) -> Result<u64, String> {
         let mut tally = Self::default();
-        tally.below(root, Path::new(""), &|_| true)?;
+        tally.below(root, &|_| true)?;
         let rust = [&tally.written, &tally.generated].map(|lines| lines.get("rust").copied().unwrap_or(0));
         Ok(rust.iter().sum())
     }
@@ -141,22 +140,19 @@ impl Tally {
         self.compiled += other.compiled;
     }
 
-    fn below(&mut self, root: &Path, folder: &Path, enter: &dyn Fn(&Path) -> bool) -> Result<(), String> {
-        if folder.components().count() > SOURCE_DEPTH_MAX {
-            return Err(format!("{}: deeper than {SOURCE_DEPTH_MAX} folders", root.join(folder).display()));
-        }
-        let at = root.join(folder);
-        for entry in fs::read_dir(&at).map_err(|e| unreadable(&at, &e))? {
-            let entry = entry.map_err(|e| unreadable(&at, &e))?;
-            let kind = entry.file_type().map_err(|e| unreadable(&entry.path(), &e))?;
-            let path = folder.join(entry.file_name());
-            if kind.is_file() && !is_test(&path) {
-                self.file(root, &path)?;
-            } else if kind.is_dir()
-                && !is_left_out(&entry.file_name().to_string_lossy())
-                && enter(&entry.path())
-            {
-                self.below(root, &path, enter)?;
+    fn below(&mut self, root: &Path, enter: &dyn Fn(&Path) -> bool) -> Result<(), String> {
+        let is_entered = |entry: &DirEntry| {
+            let is_folder = entry.file_type().is_dir();
+            !is_folder || !is_left_out(&entry.file_name().to_string_lossy()) && enter(entry.path())
+        };
+        for entry in WalkDir::new(root).min_depth(1).into_iter().filter_entry(is_entered) {
+            let entry = entry.map_err(no_entry).map_err(|e| format!("{} {}", e.path.display(), e.rule))?;
+            if entry.file_type().is_dir() && entry.depth() > SOURCE_DEPTH_MAX {
+                return Err(format!("{}: deeper than {SOURCE_DEPTH_MAX} folders", entry.path().display()));
+            }
+            let file = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            if entry.file_type().is_file() && !is_test(file) {
+                self.file(root, file)?;
             }
         }
         Ok(())
@@ -232,7 +228,6 @@ impl Tally {
     }
 }
 
-/// The used part of a source map.
 #[derive(Deserialize)]
 struct SourceMap {
     sources: Vec<Option<String>>,

@@ -5,34 +5,31 @@ use std::process::Command;
 
 use super::limits::PROBE_BYTES_MAX;
 use super::process::{Stop, Stream, Watch, run};
-use super::{BuildError, job::Job};
+use super::{BuildError, Result, job::Job};
 use netdyno_lab_manifest::Contender;
 
 pub(super) struct Ecosystem {
     /// A missing part of the tool itself.
     pub(super) missing: fn(&Probe<'_>) -> Option<Missing>,
     /// Version output of the toolchain, and other properties of this host that affect the build.
-    pub(super) toolchain: fn(&Probe<'_>) -> Result<String, BuildError>,
-    /// The flags of a release build.
+    pub(super) toolchain: fn(&Probe<'_>) -> Result<String>,
     pub(super) flags: &'static [&'static str],
     /// Environment variables that affect the build, separated by spaces; a trailing `*` matches any suffix.
     pub(super) environment: &'static str,
     /// The lock file and the command that creates it. Go has none if nothing is imported.
     pub(super) lock_file: (&'static str, Option<&'static str>),
     /// Folders outside the contender's own that the build uses, as far as the tool knows them.
-    pub(super) local_folders: fn(&Probe<'_>) -> Result<Vec<PathBuf>, BuildError>,
+    pub(super) local_folders: fn(&Probe<'_>) -> Result<Vec<PathBuf>>,
     /// Other sources that are not a release: archives next to the contender, commits.
-    pub(super) unreleased: fn(&Probe<'_>) -> Result<Vec<String>, BuildError>,
+    pub(super) unreleased: fn(&Probe<'_>) -> Result<Vec<String>>,
     /// Builds into `job.files()` and `job.entry`.
-    pub(super) build: fn(&mut Job<'_>) -> Result<(), BuildError>,
+    pub(super) build: fn(&mut Job<'_>) -> Result<()>,
 }
 
-/// For tools without such sources.
-pub(super) fn none<T>(_: &Probe<'_>) -> Result<Vec<T>, BuildError> {
+pub(super) fn none<T>(_: &Probe<'_>) -> Result<Vec<T>> {
     Ok(Vec::new())
 }
 
-/// A missing prerequisite.
 pub(super) struct Missing {
     pub(super) reason: String,
     /// A command or a web page.
@@ -40,7 +37,6 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Programs that are not on the PATH.
     pub(super) fn programs(programs: &[&str], remedy: impl Into<String>) -> Option<Self> {
         let absent: Vec<_> = programs.iter().filter(|p| which::which(p).is_err()).copied().collect();
         let reason = format!("{} not found on the PATH", absent.join(", "));
@@ -56,7 +52,7 @@ pub(super) struct Probe<'a> {
 
 impl Probe<'_> {
     /// The content of a file of the contender; empty if it does not exist.
-    pub(super) fn file(&self, name: &str) -> Result<String, BuildError> {
+    pub(super) fn file(&self, name: &str) -> Result<String> {
         match std::fs::read_to_string(self.contender.dir.join(name)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 Err(self.source_error(name, format!("cannot be read: {e}")))
@@ -65,19 +61,16 @@ impl Probe<'_> {
         }
     }
 
-    /// An error about such a file.
     pub(super) fn source_error(&self, name: &str, rule: impl ToString) -> BuildError {
         BuildError::invalid(self.contender, &self.contender.dir.join(name), rule.to_string())
     }
 
-    /// An error about the reply of a tool.
     pub(super) fn error(&self, step: &str, reason: impl ToString) -> BuildError {
         let (contender, step) = (self.contender.id(), step.to_owned());
         BuildError::Probe { contender, step, reason: reason.to_string() }
     }
 
-    /// The stdout of a tool.
-    pub(super) fn ask(&self, program: &str, args: &[&str]) -> Result<String, BuildError> {
+    pub(super) fn ask(&self, program: &str, args: &[&str]) -> Result<String> {
         self.ask_in(&self.contender.dir, program, args)
     }
 
@@ -87,7 +80,7 @@ impl Probe<'_> {
     }
 
     /// Like [`Probe::ask`], in another folder.
-    pub(super) fn ask_in(&self, folder: &Path, program: &str, args: &[&str]) -> Result<String, BuildError> {
+    pub(super) fn ask_in(&self, folder: &Path, program: &str, args: &[&str]) -> Result<String> {
         let (mut answer, mut complaint) = (String::new(), String::new());
         let mut command = Command::new(program);
         command.args(args).current_dir(folder);

@@ -9,21 +9,16 @@ use netdyno_lab_manifest::Contender;
 
 /// Why a build failed.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages document the fields")]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum BuildError {
-    /// A prerequisite of this host is missing.
     #[error("{contender}: {reason}; {remedy}")]
     Unavailable { contender: String, reason: String, remedy: String },
-    /// The contender's files are invalid.
     #[error("{contender}: {}: {rule}", path.display())]
     Source { contender: String, path: PathBuf, rule: String },
-    /// The cache is unusable on this host.
     #[error("{}: {source}; {}", path.display(), cache_remedy(source))]
     Cache { path: PathBuf, source: io::Error },
-    /// A tool could not be started.
     #[error("{contender}: {step} could not be started: {source}")]
     Start { contender: String, step: String, source: io::Error },
-    /// A tool failed.
     #[error(
         "{contender}: {step} failed ({status}){}{}\n  log: {}",
         indented(tail),
@@ -38,19 +33,18 @@ pub enum BuildError {
         log: PathBuf,
         remedy: Option<&'static str>,
     },
-    /// The build took too long.
     #[error("{contender}: the build took longer than {} s{}\n  log: {}", BUILD_LIMIT.as_secs(), indented(tail), log.display())]
     TimeLimit { contender: String, tail: Vec<String>, log: PathBuf },
-    /// A query of a tool failed.
     #[error("{contender}: {step} failed ({status}): {said}")]
     Denied { contender: String, step: String, status: ExitStatus, said: String },
     /// A query of a tool timed out, or its reply is invalid.
     #[error("{contender}: {step}: {reason}")]
     Probe { contender: String, step: String, reason: String },
-    /// The user stopped it.
     #[error("{contender}: the build was cancelled")]
     Cancelled { contender: String },
 }
+
+pub(super) type Result<T, E = BuildError> = std::result::Result<T, E>;
 
 impl BuildError {
     pub(super) fn cache(path: &Path, source: io::Error) -> Self {
@@ -108,7 +102,6 @@ const KNOWN_CAUSES: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The remedy for a failure with a known cause.
 pub(super) fn remedy_for(tail: &[String]) -> Option<&'static str> {
     let seen = |signs: &[&str]| tail.iter().any(|line| signs.iter().any(|sign| line.contains(sign)));
     KNOWN_CAUSES.iter().find(|(signs, _)| seen(signs)).map(|(_, remedy)| *remedy)

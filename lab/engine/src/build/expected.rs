@@ -15,14 +15,9 @@ impl Builder {
             return contender.build.seconds.map_or(usual_seconds(contender.build.tool), f64::from);
         };
         // Only queried if such a build may exist, because this starts tools.
-        match self.inputs(contender) {
-            Ok(Inputs { record: Record { key, .. }, .. })
-                if built::read_record(&self.entry(contender, &key), &key, contender).is_none() =>
-            {
-                last.seconds
-            }
-            _ => 0.0,
-        }
+        let Ok(Inputs { record: Record { key, .. }, .. }) = self.inputs(contender) else { return 0.0 };
+        let found = built::read_record(&self.entry(contender, &key), &key, contender);
+        if found.is_some() { 0.0 } else { last.seconds }
     }
 
     /// The newest finished build of this contender, of any sources.
@@ -37,7 +32,6 @@ impl Builder {
     }
 }
 
-/// Seconds of a clean build on two cores.
 fn usual_seconds(tool: Tool) -> f64 {
     match tool {
         Tool::System => 0.0,

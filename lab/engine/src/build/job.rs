@@ -8,23 +8,22 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::limits::{INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES};
+use super::limits::{
+    ANSWER_LINES_MAX, INPUT_BYTES_MAX, LOG_BYTES_MAX, POLL, SHOWN_LINE_CHARS_MAX, TAIL_LINES,
+};
 use super::package::{COMPILED, Package};
 use super::process::{Stop, Stream, Watch, run};
 use super::tree::Tree;
-use super::{BuildError, BuildEvent, remedy_for, remove_folder, sweep};
+use super::{BuildError, BuildEvent, Result, remedy_for, remove_folder, sweep};
 use netdyno_lab_manifest::Contender;
 
-/// A build in progress.
 pub(super) struct Job<'a> {
     pub(super) contender: &'a Contender,
-    /// The folder of the contender's SDK.
     pub(super) sdk: Option<&'a Path>,
     /// The folder of the finished build. Roles see `files` in it.
     pub(super) entry: &'a Path,
     /// The folder for state that tools share between builds.
     pub(super) work: &'a Path,
-    /// Version output of the toolchain.
     pub(super) toolchain: &'a str,
     pub(super) watch: Watch<'a>,
     pub(super) events: &'a mut dyn FnMut(BuildEvent),
@@ -75,13 +74,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The name of its folder.
     pub(super) fn name(&self) -> String {
         self.entry.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Empties the folder, which is locked, and starts the log. `record` is the file that marks finished folders.
-    pub(super) fn begin(&mut self, record: &str) -> Result<Instant, BuildError> {
+    pub(super) fn begin(&mut self, record: &str) -> Result<Instant> {
         let error = |e| BuildError::cache(self.entry, e);
         let name = self.name();
         sweep(self.entry.parent().unwrap_or(self.entry), self.work, self.contender, (&name, record));
@@ -100,7 +98,7 @@ impl<'a> Job<'a> {
     }
 
     /// Runs a tool; `step` names it in errors.
-    pub(super) fn run(&mut self, step: &str, command: &mut Command) -> Result<(), BuildError> {
+    pub(super) fn run(&mut self, step: &str, command: &mut Command) -> Result<()> {
         self.run_reading(step, command, &mut |_| false)
     }
 
@@ -110,7 +108,7 @@ impl<'a> Job<'a> {
         step: &str,
         command: &mut Command,
         read: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<(), BuildError> {
+    ) -> Result<()> {
         self.log.write(&format!("$ {command:?}"));
         self.log.tail.clear();
         let (log, events) = (&mut self.log, &mut *self.events);
@@ -131,29 +129,52 @@ impl<'a> Job<'a> {
         Err(BuildError::Tool { contender, step, status, tail, log, remedy })
     }
 
+    /// Runs a tool. Returns the lines of its stdout, which are not logged.
+    pub(super) fn ask(&mut self, step: &str, command: &mut Command) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        self.run_reading(step, command, &mut |line| {
+            if lines.len() < ANSWER_LINES_MAX {
+                lines.push(line.to_owned());
+            }
+            true
+        })?;
+        Ok(lines)
+    }
+
     /// Takes a lock shared with other builds. It is held until the file is dropped.
-    pub(super) fn lock(&mut self, path: &Path) -> Result<File, BuildError> {
+    pub(super) fn lock(&mut self, path: &Path) -> Result<File> {
         self.lock_one_of(&[path.to_owned()]).map(|(_, file)| file)
     }
 
     /// Takes the first free one of these locks. Returns its index.
-    pub(super) fn lock_one_of(&mut self, paths: &[PathBuf]) -> Result<(usize, File), BuildError> {
+    pub(super) fn lock_one_of(&mut self, paths: &[PathBuf]) -> Result<(usize, File)> {
         let begun = Instant::now();
-        let locked = wait_for_lock(paths, self.watch, &mut *self.events);
+        let open = |path: &PathBuf| open_lock(path).map_err(|e| BuildError::cache(path, e));
+        let mut files = paths.iter().map(open).collect::<Result<Vec<File>>>()?;
+        let mut is_announced = false;
+        let index = 'taken: loop {
+            for (index, file) in files.iter().enumerate() {
+                match file.try_lock() {
+                    Ok(()) => break 'taken index,
+                    Err(TryLockError::Error(e)) => return Err(BuildError::cache(&paths[index], e)),
+                    Err(TryLockError::WouldBlock) => {}
+                }
+            }
+            if !std::mem::replace(&mut is_announced, true) {
+                (self.events)(BuildEvent::Line("waiting for another build".to_owned()));
+            }
+            self.watch.check().map_err(|stop| self.stopped(stop, "waiting"))?;
+            thread::sleep(POLL);
+        };
         self.waited += begun.elapsed();
-        locked.map_err(|error| match error {
-            LockError::Io(path, source) => BuildError::cache(&path, source),
-            LockError::Stop(stop) => self.stopped(stop, "waiting"),
-        })
+        Ok((index, files.swap_remove(index)))
     }
 
-    /// An error about the contender's own files.
     pub(super) fn source_error(&self, path: &Path, rule: impl Into<String>) -> BuildError {
         BuildError::invalid(self.contender, path, rule.into())
     }
 
-    /// Copies the source files of a folder.
-    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<(), BuildError> {
+    pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<()> {
         let tree = Tree::list(from).map_err(|refused| self.source_error(&refused.path, refused.rule))?;
         tree.copy_to(to).map_err(|e| BuildError::cache(to, e))
     }
@@ -186,37 +207,6 @@ impl Log {
             // A failure, for example on a full disk, is ignored: the tool itself will fail.
             let _ = writeln!(file, "{line}");
         }
-    }
-}
-
-/// Why a lock was not obtained.
-pub(super) enum LockError {
-    Io(PathBuf, std::io::Error),
-    Stop(Stop),
-}
-
-/// Waits for one of several lock files, with a message if all are taken. Returns its index.
-pub(super) fn wait_for_lock(
-    paths: &[PathBuf],
-    watch: Watch<'_>,
-    events: &mut dyn FnMut(BuildEvent),
-) -> Result<(usize, File), LockError> {
-    let open = |path: &PathBuf| open_lock(path).map_err(|e| LockError::Io(path.clone(), e));
-    let mut files = paths.iter().map(open).collect::<Result<Vec<File>, LockError>>()?;
-    let mut is_announced = false;
-    loop {
-        for (index, file) in files.iter().enumerate() {
-            match file.try_lock() {
-                Ok(()) => return Ok((index, files.swap_remove(index))),
-                Err(TryLockError::Error(error)) => return Err(LockError::Io(paths[index].clone(), error)),
-                Err(TryLockError::WouldBlock) => {}
-            }
-        }
-        if !std::mem::replace(&mut is_announced, true) {
-            events(BuildEvent::Line("waiting for another build".to_owned()));
-        }
-        watch.check().map_err(LockError::Stop)?;
-        thread::sleep(POLL);
     }
 }
 

@@ -9,15 +9,13 @@ use sha2::{Digest, Sha256};
 use super::built::{Record, not_countable};
 use super::ecosystem::Probe;
 use super::tree::{Refused, Tree, unreadable};
-use super::{BuildError, ecosystem, local};
+use super::{BuildError, Result, ecosystem, local};
 use netdyno_lab_manifest::{Contender, hex};
 
 /// Incremented if the layout of a build, its record or the meaning of its key changes.
 const FORMAT: u32 = 4;
-/// A contender's manifest.
 const MANIFEST: &str = "contender.toml";
 
-/// All inputs that affect a build.
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// A record that only lacks the result of the build.
@@ -28,7 +26,7 @@ pub(super) struct Inputs {
 
 /// Reads and hashes the inputs of a contender's build. `catalog` is the repository whose stacks and SDKs do not count
 /// as local copies.
-pub(super) fn inputs(probe: &Probe<'_>, catalog: &Path, sdk: Option<&Path>) -> Result<Inputs, BuildError> {
+pub(super) fn inputs(probe: &Probe<'_>, catalog: &Path, sdk: Option<&Path>) -> Result<Inputs> {
     let contender = probe.contender;
     let root = contender.root();
     let tool = ecosystem(contender.build.tool);
@@ -105,10 +103,7 @@ fn relative(folder: &Path, root: &Path) -> String {
     folder.strip_prefix(&root).unwrap_or(folder).to_string_lossy().into_owned()
 }
 
-fn lock_hash(
-    (name, maker): (&str, Option<&str>),
-    contender: &Contender,
-) -> Result<Option<String>, BuildError> {
+fn lock_hash((name, maker): (&str, Option<&str>), contender: &Contender) -> Result<Option<String>> {
     let path = contender.dir.join(name);
     let rule = match (fs::read(&path), maker) {
         (Ok(content), _) => return Ok(Some(hex(&Sha256::digest(content)))),

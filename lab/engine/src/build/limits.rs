@@ -12,6 +12,8 @@ pub const INPUT_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 pub const PROBE_LIMIT: Duration = Duration::from_secs(60);
 /// Most bytes kept of a query's output.
 pub const PROBE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most lines kept of a tool's answer during a build: `go list` prints one for each package.
+pub const ANSWER_LINES_MAX: usize = 100_000;
 /// Interval of polling a running tool for its end, cancellation and timeout.
 pub const POLL: Duration = Duration::from_millis(50);
 /// Time between SIGTERM and SIGKILL.

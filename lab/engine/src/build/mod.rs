@@ -57,9 +57,8 @@ use etcetera::BaseStrategy;
 pub use availability::{Availability, install_all};
 pub use built::{Built, Record, RoleCommand};
 use ecosystem::{Ecosystem, Probe};
-pub use error::BuildError;
-pub use error::cache_remedy;
-use error::remedy_for;
+pub use error::{BuildError, cache_remedy};
+use error::{Result, remedy_for};
 use job::Job;
 use key::Inputs;
 use limits::{BUILD_LIMIT, PROBE_LIMIT, RECORD_BYTES_MAX};
@@ -78,18 +77,14 @@ use netdyno_lab_store::code_lines::CodeLines;
 
 /// An event of a build.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants describe the fields")]
 pub enum BuildEvent {
     /// Tools are about to run.
     Started,
     /// A line of a tool's output, of limited length.
     Line(String),
-    /// The build is finished.
-    Finished {
-        /// Whether it was in the cache.
-        cached: bool,
-        /// Its duration.
-        seconds: f64,
-    },
+    /// The build is finished, or was in the cache.
+    Finished { cached: bool, seconds: f64 },
 }
 
 /// Builds contenders into a cache.
@@ -103,7 +98,7 @@ pub struct Builder {
 impl Builder {
     /// A builder for the contenders of the repository `root`. Nothing is written before the first build. A running
     /// build ends soon after `cancel` becomes true.
-    pub fn new(cache: &Path, root: &Path, cancel: Arc<AtomicBool>) -> Result<Self, BuildError> {
+    pub fn new(cache: &Path, root: &Path, cancel: Arc<AtomicBool>) -> Result<Self> {
         let absolute = |path: &Path| std::path::absolute(path).map_err(|e| BuildError::cache(path, e));
         let cache = absolute(cache)?;
         if cache.to_str().is_none() {
@@ -113,7 +108,7 @@ impl Builder {
     }
 
     /// `NETDYNO_CACHE`, else `netdyno` in the user's cache folder.
-    pub fn default_cache() -> Result<PathBuf, BuildError> {
+    pub fn default_cache() -> Result<PathBuf> {
         if let Some(cache) = std::env::var_os("NETDYNO_CACHE").filter(|cache| !cache.is_empty()) {
             return Ok(PathBuf::from(cache));
         }
@@ -128,11 +123,7 @@ impl Builder {
     }
 
     /// Returns a contender's build from the cache, or builds it.
-    pub fn build(
-        &self,
-        contender: &Contender,
-        events: &mut dyn FnMut(BuildEvent),
-    ) -> Result<Built, BuildError> {
+    pub fn build(&self, contender: &Contender, events: &mut dyn FnMut(BuildEvent)) -> Result<Built> {
         if let Availability::Unavailable { reason, remedy } = self.availability(contender) {
             return Err(BuildError::Unavailable { contender: contender.id(), reason, remedy });
         }
@@ -149,7 +140,6 @@ impl Builder {
         Ok(Built { dir: entry.join("files"), record, cached, local, contender: contender.clone(), node })
     }
 
-    /// The folder of the build with this key.
     fn entry(&self, contender: &Contender, key: &str) -> PathBuf {
         self.cache.join("builds").join(format!("{}-{}", contender.name, &key[..16]))
     }
@@ -165,7 +155,7 @@ impl Builder {
         beside.filter(|folder| folder.is_dir()).or_else(|| Some(self.root.join("contenders/sdk").join(sdk)))
     }
 
-    fn inputs(&self, contender: &Contender) -> Result<Inputs, BuildError> {
+    fn inputs(&self, contender: &Contender) -> Result<Inputs> {
         key::inputs(&self.probe(contender), &self.root, self.sdk(contender).as_deref())
     }
 
@@ -176,7 +166,7 @@ impl Builder {
         entry: &Path,
         mut record: Record,
         events: &mut dyn FnMut(BuildEvent),
-    ) -> Result<(Record, bool), BuildError> {
+    ) -> Result<(Record, bool)> {
         let work = self.cache.join("work");
         for folder in [&self.cache.join("builds"), &self.cache.join("logs"), &work] {
             fs::create_dir_all(folder).map_err(|e| BuildError::cache(folder, e))?;
@@ -205,7 +195,6 @@ impl Builder {
     }
 }
 
-/// The implementation of a tool.
 fn ecosystem(tool: Tool) -> &'static Ecosystem {
     match tool {
         Tool::Cargo => &cargo::CARGO,
@@ -254,7 +243,6 @@ fn sweep(builds: &Path, work: &Path, contender: &Contender, (ours, record): (&st
     }
 }
 
-/// Removes a folder, if it exists.
 pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
     unless_absent(fs::remove_dir_all(folder))
 }

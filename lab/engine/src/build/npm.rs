@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::BuildError;
+use super::Result;
 use super::ecosystem::{Ecosystem, Missing, Probe, none};
 use super::job::Job;
 use super::limits::BUILT_PACKAGES_MAX;
@@ -32,7 +32,7 @@ const MODULES: &str = "node_modules";
 
 /// Dependencies on files in package.json. Folders outside the contender are rejected: npm would create a link that is
 /// broken in the copy.
-fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
+fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>> {
     let text = probe.file(PACKAGE)?;
     let package: Package = serde_json::from_str(&text).map_err(|e| probe.source_error(PACKAGE, e))?;
     let all = package.dependencies.into_iter().chain(package.optional_dependencies);
@@ -51,7 +51,7 @@ fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>, BuildError> {
         .collect()
 }
 
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     let files = job.files();
     job.copy(&job.contender.dir, &files)?;
     let mut command = Command::new("npm");
@@ -85,7 +85,6 @@ fn installed(modules: &Path) -> Result<Vec<package::Package>, String> {
     Ok(packages)
 }
 
-/// The folders in a folder; none if it does not exist.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
@@ -119,7 +118,6 @@ impl Installed {
     }
 }
 
-/// The used part of package.json.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Package {
@@ -139,7 +137,7 @@ pub(super) fn is_below(part: Component<'_>) -> bool {
 }
 
 /// The Node program itself: that on the PATH may be a wrapper script.
-pub(super) fn node(probe: &Probe<'_>) -> Result<String, BuildError> {
+pub(super) fn node(probe: &Probe<'_>) -> Result<String> {
     probe.ask("node", &["-p", "process.execPath"])
 }
 

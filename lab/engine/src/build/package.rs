@@ -12,16 +12,13 @@ use netdyno_lab_manifest::{LibraryVersion, version_matches};
 /// The reason for tools that install compiled packages.
 pub(super) const COMPILED: &str = "it is distributed in compiled form, without source";
 
-/// A package of a program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Package {
-    /// As its ecosystem names it.
     pub(super) name: String,
     /// Its version, without a leading `v`.
     pub(super) version: String,
     /// Its owners, as `forge/name`.
     pub(super) owners: Vec<String>,
-    /// The folder of its source.
     pub(super) folder: PathBuf,
     /// Its files, relative to the folder, if it shares the folder; none: all files.
     pub(super) files: Option<Vec<PathBuf>>,

@@ -7,7 +7,6 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::BuildError;
 use super::cargo;
 use super::ecosystem::{Ecosystem, Missing, Probe};
 use super::job::Job;
@@ -15,26 +14,14 @@ use super::limits::BUILT_PACKAGES_MAX;
 use super::npm::is_below;
 use super::package::{Package, owner};
 use super::remove_folder;
+use super::{BuildError, Result};
 use netdyno_lab_manifest::Contender;
 
-/// The file that pins the packages.
 pub(super) const REQUIREMENTS: &str = "requirements.txt";
 /// Options of every installation from it.
 const FLAGS: &[&str] = &["--require-hashes"];
 
-/// Prints a line per package, with its metadata and installed files.
-const PACKAGES: &str = r#"
-import importlib.metadata, json
-NAMED = {"homepage", "home-page", "source", "source code", "repository", "code", "github"}
-for found in importlib.metadata.distributions():
-    urls = [url.partition(",") for url in found.metadata.get_all("Project-URL") or []]
-    places = [url.strip() for label, _, url in urls if label.strip().lower() in NAMED]
-    home = found.metadata.get("Home-page")
-    print(json.dumps({
-        "name": found.metadata["Name"], "version": found.version, "addresses": places + ([home] if home else []),
-        "folder": str(found.locate_file("")), "files": [str(file) for file in found.files or []],
-    }))
-"#;
+const PACKAGES: &str = include_str!("packages.py");
 
 pub(super) static PIP: Ecosystem = Ecosystem {
     missing,
@@ -58,7 +45,7 @@ pub(super) static PIP: Ecosystem = Ecosystem {
 };
 
 /// The Rust sources of the repository's packages.
-fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
+fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for package in of_the_repository(probe.contender).filter(|package| package.join("Cargo.toml").is_file()) {
         let found = cargo::path_dependencies(probe, package, Vec::new())?;
@@ -71,7 +58,7 @@ fn local_folders(probe: &Probe<'_>) -> Result<Vec<PathBuf>, BuildError> {
 }
 
 /// A virtual environment cannot be moved, so it is created in its final folder.
-fn build(job: &mut Job<'_>) -> Result<(), BuildError> {
+fn build(job: &mut Job<'_>) -> Result<()> {
     job.copy(&job.contender.dir, &job.files())?;
     if let Some(sdk) = job.sdk {
         job.copy(sdk, &sdk_folder(job.entry))?;
@@ -95,7 +82,7 @@ fn of_the_repository(contender: &Contender) -> impl Iterator<Item = PathBuf> {
 
 /// Builds a package of the repository and installs it. Its build tools are already installed, by their hashes; all
 /// Rust code shares one target folder.
-fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
+fn install(job: &mut Job<'_>, package: &Path) -> Result<()> {
     // Backends such as setuptools write into the folder of the package. Rust packages are built in place, because their path
     // dependencies may be outside of it; Cargo writes into the target folder only.
     let copy = job.entry.join("package");
@@ -118,7 +105,6 @@ fn install(job: &mut Job<'_>, package: &Path) -> Result<(), BuildError> {
     job.run("pip install", &mut install)
 }
 
-/// `pip install` in a build's virtual environment.
 fn pip_install(job: &Job<'_>) -> Command {
     let mut install = Command::new(python(job.entry));
     install
@@ -129,28 +115,16 @@ fn pip_install(job: &Job<'_>) -> Command {
 }
 
 fn installed(job: &mut Job<'_>) -> Result<Vec<Package>, String> {
-    let mut packages = Vec::new();
-    let listed = run_script(job, "listing the packages", PACKAGES, &mut |line| {
-        if packages.len() < BUILT_PACKAGES_MAX {
-            packages.extend(serde_json::from_str::<Installed>(line).ok().map(Installed::package));
-        }
-    });
-    listed.map(|()| packages).map_err(|e| e.to_string())
+    let lines = run_script(job, "listing the packages", PACKAGES).map_err(|e| e.to_string())?;
+    let parsed = lines.iter().filter_map(|line| serde_json::from_str::<Installed>(line).ok());
+    Ok(parsed.map(Installed::package).take(BUILT_PACKAGES_MAX).collect())
 }
 
-/// Runs a Python script in a build's virtual environment.
-pub(super) fn run_script(
-    job: &mut Job<'_>,
-    step: &str,
-    script: &str,
-    read: &mut dyn FnMut(&str),
-) -> Result<(), BuildError> {
+/// Runs a Python script in a build's virtual environment. Returns the lines of its output.
+pub(super) fn run_script(job: &mut Job<'_>, step: &str, script: &str) -> Result<Vec<String>> {
     let mut python = Command::new(python(job.entry));
     python.args(["-c", script]).current_dir(job.entry).env_remove("PYTHONPATH");
-    job.run_reading(step, &mut python, &mut |line| {
-        read(line);
-        true
-    })
+    job.ask(step, &mut python)
 }
 
 #[derive(Deserialize)]
@@ -199,7 +173,7 @@ fn archive(probe: &Probe<'_>, path: &str) -> Result<String, String> {
 }
 
 /// Creates the build's virtual environment and installs the requirements.
-pub(super) fn environment(job: &mut Job<'_>) -> Result<(), BuildError> {
+pub(super) fn environment(job: &mut Job<'_>) -> Result<()> {
     let mut make = Command::new("python3");
     make.args(["-m", "venv"]).arg(job.entry.join("venv")).current_dir(&job.contender.dir);
     job.run("python3 -m venv", make.env_remove("PYTHONPATH"))?;
@@ -216,7 +190,6 @@ pub(super) fn missing(probe: &Probe<'_>) -> Option<Missing> {
     })
 }
 
-/// The Python of a build's virtual environment.
 pub(super) fn python(entry: &Path) -> PathBuf {
     entry.join("venv/bin/python")
 }

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use super::job::Job;
 use super::limits::{INPUT_BYTES_MAX, INPUT_LIMIT};
 use super::process::Watch;
-use super::{BuildError, BuildEvent, Builder, Built, lock_path, read_whole, write_whole};
+use super::{BuildError, BuildEvent, Builder, Built, Result, lock_path, read_whole, write_whole};
 use netdyno_lab_manifest::{Contender, Expected, InputSpec, Params, Workload, hex};
 
 /// Incremented if the layout of an input or the arguments of its program change.
@@ -41,7 +41,6 @@ pub struct PreparedInput {
     pub expected: Expected,
 }
 
-/// The record of an input.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
     key: String,
@@ -49,9 +48,7 @@ struct Record {
     maker: String,
     /// The key of the program's build.
     program: String,
-    /// The arguments of the program.
     arguments: Vec<String>,
-    /// Length of the file.
     file_bytes: u64,
     expected: Expected,
     made_at: String,
@@ -65,7 +62,7 @@ impl Builder {
         (workload, folder): (&Workload, &Path),
         params: &Params,
         events: &mut dyn FnMut(BuildEvent),
-    ) -> Result<Prepared, BuildError> {
+    ) -> Result<Prepared> {
         let one = |(name, spec): (&String, &InputSpec)| {
             let maker = Contender::maker(spec, folder, &workload.name, name);
             Ok((name.clone(), self.input(&maker, spec.arguments(params), events)?))
@@ -78,7 +75,7 @@ impl Builder {
         maker: &Contender,
         arguments: Vec<String>,
         events: &mut dyn FnMut(BuildEvent),
-    ) -> Result<PreparedInput, BuildError> {
+    ) -> Result<PreparedInput> {
         let built = self.build(maker, events)?;
         let mut hash = Sha256::new();
         hash.update(format!("{FORMAT} {} {arguments:?}", built.record.key));
@@ -99,7 +96,7 @@ impl Builder {
         program: &Built,
         (key, arguments): (String, Vec<String>),
         events: &mut dyn FnMut(BuildEvent),
-    ) -> Result<Record, BuildError> {
+    ) -> Result<Record> {
         let work = self.cache.join("work");
         let cache_error = |e| BuildError::cache(entry, e);
         let partial = entry.join("file.partial");

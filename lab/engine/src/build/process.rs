@@ -15,7 +15,6 @@ use nix::unistd::Pid;
 
 use super::limits::{DRAIN_LIMIT, KILL_GRACE, LINES_QUEUED_MAX, POLL, TOOL_LINE_BYTES_MAX};
 
-/// The origin of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     Stdout,
@@ -46,7 +45,6 @@ impl<'a> Watch<'a> {
         Self { cancel, deadline: Instant::now() + limit, file: None }
     }
 
-    /// Adds a limit for a generated file.
     pub(super) fn making(self, file: &'a Path, bytes_max: u64) -> Self {
         Self { file: Some((file, bytes_max)), ..self }
     }

@@ -8,8 +8,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use walkdir::WalkDir;
+
 use super::{
-    Availability, BuildError, Builder, built, job, lock_path, prepare, remove_folder, unless_absent,
+    Availability, BuildError, Builder, Result, built, job, lock_path, prepare, remove_folder, unless_absent,
 };
 use netdyno_lab_manifest::Contender;
 
@@ -36,7 +38,7 @@ impl Builder {
         &self,
         contenders: impl Iterator<Item = &'a Contender>,
         carried: &str,
-    ) -> Result<Vec<Stale>, BuildError> {
+    ) -> Result<Vec<Stale>> {
         let (mut current, mut keys, mut unknown) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for contender in contenders {
             let is_available = matches!(self.availability(contender), Availability::Available);
@@ -65,11 +67,7 @@ impl Builder {
         Ok(stale)
     }
 
-    fn stale_in(
-        &self,
-        kind: &'static str,
-        is_stale: &dyn Fn(&Path, &str) -> bool,
-    ) -> Result<Vec<Stale>, BuildError> {
+    fn stale_in(&self, kind: &'static str, is_stale: &dyn Fn(&Path, &str) -> bool) -> Result<Vec<Stale>> {
         let all = self.cache.join(format!("{kind}s"));
         let entries = match fs::read_dir(&all) {
             Ok(entries) => entries,
@@ -88,7 +86,7 @@ impl Builder {
     }
 
     /// Removes a folder and its log, unless another lab is building it. Returns whether it was removed.
-    pub fn remove(&self, stale: &Stale) -> Result<bool, BuildError> {
+    pub fn remove(&self, stale: &Stale) -> Result<bool> {
         let error = |e| BuildError::cache(&stale.folder, e);
         let lock = job::open_lock(&lock_path(&self.cache.join("work"), &stale.name)).map_err(error)?;
         if lock.try_lock().is_err() {
@@ -108,17 +106,7 @@ impl Builder {
     }
 }
 
-/// The size of the files below a folder, without following links.
 fn bytes_below(folder: &Path) -> u64 {
-    let (mut folders, mut bytes) = (vec![folder.to_owned()], 0);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.metadata() {
-                Ok(m) if m.is_dir() => folders.push(entry.path()),
-                Ok(m) => bytes += m.len(),
-                Err(_) => {}
-            }
-        }
-    }
-    bytes
+    let files = WalkDir::new(folder).into_iter().flatten().filter(|entry| !entry.file_type().is_dir());
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }

@@ -46,7 +46,6 @@ enum Absent {
 
 struct Library {
     packages: Vec<Package>,
-    /// In the order of the packages.
     tallies: Vec<Tally>,
     sum: Tally,
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use walkdir::{DirEntry, WalkDir};
 
 use super::limits::{SOURCE_BYTES_MAX, SOURCE_DEPTH_MAX, SOURCE_FILES_MAX};
 
@@ -29,11 +30,32 @@ pub(super) struct Tree {
 impl Tree {
     /// Lists a folder. Links are rejected, since their targets would not be hashed.
     pub(super) fn list(root: &Path) -> Result<Self, Refused> {
-        let mut tree = Self { root: root.to_owned(), files: Vec::new() };
-        let mut bytes = 0;
-        tree.list_folder(root, "", 0, &mut bytes)?;
-        tree.files.sort();
-        Ok(tree)
+        let (mut files, mut bytes) = (Vec::new(), 0);
+        let is_kept = |entry: &DirEntry| !SKIPPED.iter().any(|name| entry.file_name() == *name);
+        for entry in WalkDir::new(root).min_depth(1).into_iter().filter_entry(is_kept) {
+            let entry = entry.map_err(no_entry)?;
+            let Some(name) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else {
+                return Err(refused(entry.path(), "a name that is not UTF-8"));
+            };
+            if entry.file_type().is_file() {
+                bytes += entry.metadata().map_err(no_entry)?.len();
+                files.push(name.to_owned());
+            } else if !entry.file_type().is_dir() {
+                return Err(refused(
+                    entry.path(),
+                    "neither a file nor a folder; use a copy instead of a link",
+                ));
+            } else if entry.depth() > SOURCE_DEPTH_MAX {
+                return Err(refused(entry.path(), format!("deeper than {SOURCE_DEPTH_MAX} folders")));
+            }
+            if files.len() > SOURCE_FILES_MAX || bytes > SOURCE_BYTES_MAX {
+                let rule =
+                    format!("more than {SOURCE_FILES_MAX} files or {SOURCE_BYTES_MAX} bytes of sources");
+                return Err(refused(root, rule));
+            }
+        }
+        files.sort();
+        Ok(Self { root: root.to_owned(), files })
     }
 
     pub(super) fn without(mut self, file: &str) -> Self {
@@ -70,43 +92,12 @@ impl Tree {
         }
         Ok(())
     }
+}
 
-    fn list_folder(
-        &mut self,
-        folder: &Path,
-        prefix: &str,
-        depth: usize,
-        bytes: &mut u64,
-    ) -> Result<(), Refused> {
-        if depth > SOURCE_DEPTH_MAX {
-            return Err(refused(folder, format!("deeper than {SOURCE_DEPTH_MAX} folders")));
-        }
-        for entry in fs::read_dir(folder).map_err(|e| unreadable(folder, &e))? {
-            let entry = entry.map_err(|e| unreadable(folder, &e))?;
-            let path = entry.path();
-            let name =
-                entry.file_name().into_string().map_err(|_| refused(&path, "a name that is not UTF-8"))?;
-            if SKIPPED.contains(&name.as_str()) {
-                continue;
-            }
-            let relative = format!("{prefix}{name}");
-            let meta = entry.metadata().map_err(|e| unreadable(&path, &e))?;
-            if meta.is_dir() {
-                self.list_folder(&path, &format!("{relative}/"), depth + 1, bytes)?;
-            } else if meta.is_file() {
-                *bytes += meta.len();
-                self.files.push(relative);
-            } else {
-                return Err(refused(&path, "neither a file nor a folder; use a copy instead of a link"));
-            }
-            if self.files.len() > SOURCE_FILES_MAX || *bytes > SOURCE_BYTES_MAX {
-                let rule =
-                    format!("more than {SOURCE_FILES_MAX} files or {SOURCE_BYTES_MAX} bytes of sources");
-                return Err(refused(&self.root, rule));
-            }
-        }
-        Ok(())
-    }
+pub(super) fn no_entry(error: walkdir::Error) -> Refused {
+    let path = error.path().unwrap_or(Path::new("")).to_owned();
+    // Without an I/O error it would be a loop of links, which are not followed.
+    unreadable(&path, &error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into()))
 }
 
 fn refused(path: &Path, rule: impl Into<String>) -> Refused {

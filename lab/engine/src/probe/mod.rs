@@ -20,9 +20,8 @@ use netdyno_lab_analysis::explain::figures::WorkUnit;
 use netdyno_lab_analysis::metrics;
 use netdyno_lab_arena::Arena;
 use netdyno_lab_manifest::Params;
-use netdyno_lab_store::Equal;
 use netdyno_lab_store::probe::{Found, Probe, ProbeKind};
-use netdyno_lab_store::{Outcome, TrialRecord};
+use netdyno_lab_store::{Equal, Outcome, TrialRecord};
 
 pub use preload::library as preload_library;
 pub use scratch::Scratch;
@@ -41,11 +40,9 @@ trait Look {
     fn attach(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }
-    /// Starts observing.
     fn begin(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }
-    /// Stops observing.
     fn end(&mut self, _root: i32) -> Result<(), String> {
         Ok(())
     }
@@ -93,21 +90,15 @@ impl Bench<'_> {
         };
         let rate = rate(&report.record, self.unit);
         let roles = watcher.roles.into_iter();
-        roles.map(|role| (role.name.clone(), self.probe_of(kind, role, rate, &failed))).collect()
+        roles.map(|role| (role.name.clone(), self.probe_of(kind, role, rate, failed.as_deref()))).collect()
     }
 
-    fn probe_of(
-        &self,
-        kind: ProbeKind,
-        mut watched: Watched,
-        rate: Option<f64>,
-        failed: &Option<String>,
-    ) -> Probe {
-        let units = rate.zip(watched.looked).map_or(0.0, |(rate, looked)| rate * looked.as_secs_f64());
-        let source = watched.look.as_ref().map_or(String::new(), |look| look.source());
-        let found = match (failed, &mut watched.look) {
+    fn probe_of(&self, kind: ProbeKind, mut role: Watched, rate: Option<f64>, failed: Option<&str>) -> Probe {
+        let units = rate.zip(role.looked).map_or(0.0, |(rate, looked)| rate * looked.as_secs_f64());
+        let source = role.look.as_ref().map_or(String::new(), |look| look.source());
+        let found = match (failed, &mut role.look) {
             (_, Err(why)) => Err(why.clone()),
-            (Some(why), _) => Err(why.clone()),
+            (Some(why), _) => Err(why.to_owned()),
             (None, Ok(_)) if units <= 0.0 => Err("no work was done while the probe was attached".to_owned()),
             (None, Ok(look)) => look.found(),
         };

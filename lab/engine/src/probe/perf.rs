@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 
-use super::scratch::{Running, complaint, output, program};
+use super::scratch::{Running, output, program, read};
 use super::{Look, processes};
 use netdyno_lab_analysis::explain::parse;
 use netdyno_lab_store::probe::Found;
@@ -23,7 +23,6 @@ const SAMPLES_HZ: u32 = 997;
 const STACK_BYTES: u32 = 16 << 10;
 /// Pages of buffer per CPU between kernel and perf, for millions of system calls.
 const SYSCALL_PAGES: u32 = 4096;
-/// Size limit of perf's file.
 const FILE_MAX: &str = "1G";
 /// Time limit for perf to start, reply and end.
 const PERF_TIME: Duration = Duration::from_secs(30);
@@ -73,17 +72,16 @@ impl Recording {
 
     /// Sends a command to perf and waits for its completion.
     fn tell(&mut self, what: &str) -> Result<(), String> {
-        let errors = self.folder.join("errors");
         let (perf, control, answer) = self.running.as_mut().ok_or("perf does not run")?;
         control.write_all(what.as_bytes()).map_err(|e| format!("telling perf: {e}"))?;
         let deadline = Instant::now() + PERF_TIME;
         let mut heard = Vec::new();
         while !heard.windows(3).any(|w| w == b"ack") {
             if perf.wait(Duration::ZERO).is_some() {
-                return Err(format!("perf ended: {}", complaint(&errors)));
+                return Err(format!("perf ended: {}", perf.complaint()));
             }
             if Instant::now() >= deadline {
-                return Err(format!("perf does not respond: {}", complaint(&errors)));
+                return Err(format!("perf does not respond: {}", perf.complaint()));
             }
             let mut fds = [PollFd::new(answer.as_fd(), PollFlags::POLLIN)];
             let _ = poll(&mut fds, PollTimeout::from(50u16));
@@ -117,7 +115,6 @@ impl Look for Recording {
             Ok::<_, String>((path.clone(), file.map_err(|e| failed(e.to_string()))?))
         };
         let ((control_path, control), (answer_path, answer)) = (pipe("control")?, pipe("answer")?);
-        let errors = File::create(self.folder.join("errors")).map_err(|e| e.to_string())?;
         let pids: Vec<String> = processes(root).iter().map(i32::to_string).collect();
         let mut command = Command::new(&self.perf);
         command.args(["record", "-q", "-N", "-B", "-D", "-1", "--max-size", FILE_MAX]);
@@ -131,9 +128,7 @@ impl Look for Recording {
             }
         }
         command.args(["-p", &pids.join(","), "-o"]).arg(self.data());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        let perf = Running(command.spawn().map_err(|e| format!("perf: {e}"))?);
-        self.running = Some((perf, control, answer));
+        self.running = Some((Running::start(command, &self.folder, Stdio::null())?, control, answer));
         self.tell("ping\n")
     }
 
@@ -146,13 +141,11 @@ impl Look for Recording {
     }
 
     fn found(&mut self) -> Result<Found, String> {
-        let errors = self.folder.join("errors");
-        if let Some((mut perf, mut control, _)) = self.running.take() {
-            // Perf ends by itself when its processes have ended.
-            let _ = control.write_all(b"stop\n");
-            perf.wait(PERF_TIME).ok_or_else(|| format!("perf does not end: {}", complaint(&errors)))?;
-        }
-        if complaint(&errors).contains("size limit") {
+        let (mut perf, mut control, _) = self.running.take().ok_or("perf does not run")?;
+        // Perf ends by itself when its processes have ended.
+        let _ = control.write_all(b"stop\n");
+        perf.wait(PERF_TIME).ok_or_else(|| format!("perf does not end: {}", perf.complaint()))?;
+        if perf.complaint().contains("size limit") {
             return Err(format!(
                 "more than {FILE_MAX} of events: a shorter window is needed, --set seconds=.."
             ));
@@ -169,14 +162,10 @@ impl Look for Recording {
                 }
             }
             What::Syscalls => {
-                command
-                    .args(["trace", "--summary", "-i"])
-                    .arg(self.data())
-                    .arg("-o")
-                    .arg(self.folder.join("summary"));
+                let summary = self.folder.join("summary");
+                command.args(["trace", "--summary", "-i"]).arg(self.data()).arg("-o").arg(&summary);
                 let printed = output(command, &self.folder)?;
-                let summary = super::scratch::read(&self.folder.join("summary"))?;
-                let (calls, lost) = parse::perf_trace(&format!("{printed}\n{summary}"));
+                let (calls, lost) = parse::perf_trace(&format!("{printed}\n{}", read(&summary)?));
                 Ok(Found::Syscalls { calls, lost })
             }
         }

@@ -50,7 +50,6 @@ pub(super) struct Preload {
     page: PathBuf,
 }
 
-/// The sums of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Number of processes that loaded the library.

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 /// Time limit for processing recorded data.
 const TOOL_TIME: Duration = Duration::from_secs(180);
-/// Interval of polling a tool.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Characters of a tool's error that are reported.
 const COMPLAINT_CHARS: usize = 400;
@@ -55,41 +54,66 @@ pub(super) fn program(name: &str, package: &str) -> Result<PathBuf, String> {
     which::which(name).map_err(|_| format!("{name} is not installed; apt-get install {package}"))
 }
 
-pub(super) struct Running(pub(super) Child);
+/// A running tool, whose stderr is a file. Killed when dropped.
+pub(super) struct Running {
+    pub(super) child: Child,
+    errors: PathBuf,
+}
 
 impl Running {
+    pub(super) fn start(
+        mut command: Command,
+        folder: &Path,
+        stdout: impl Into<Stdio>,
+    ) -> Result<Self, String> {
+        let errors = folder.join("errors");
+        command.stdin(Stdio::null()).stdout(stdout).stderr(create(&errors)?);
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
+        Ok(Self { child, errors })
+    }
+
     /// Waits for its end, up to a time limit.
     pub(super) fn wait(&mut self, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
-            match self.0.try_wait() {
+            match self.child.try_wait() {
                 Ok(Some(status)) => return Some(status),
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(PAUSE),
                 _ => return None,
             }
         }
     }
+
+    /// The start of its errors, in one line.
+    pub(super) fn complaint(&self) -> String {
+        let text = read(&self.errors).unwrap_or_default();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        words.chars().take(COMPLAINT_CHARS).collect()
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 /// Runs a tool over recorded data. Returns its output.
-pub(super) fn output(mut command: Command, folder: &Path) -> Result<String, String> {
-    let (out, err) = (folder.join("out"), folder.join("err"));
-    let file = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
-    command.stdin(Stdio::null()).stdout(file(&out)?).stderr(file(&err)?);
+pub(super) fn output(command: Command, folder: &Path) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let mut tool = Running(command.spawn().map_err(|e| format!("{name}: {e}"))?);
+    let out = folder.join("out");
+    let mut tool = Running::start(command, folder, create(&out)?)?;
     match tool.wait(TOOL_TIME) {
         Some(status) if status.success() => read(&out),
-        Some(status) => Err(format!("{name}: {status}: {}", complaint(&err))),
+        Some(status) => Err(format!("{name}: {status}: {}", tool.complaint())),
         None => Err(format!("{name}: did not end within {TOOL_TIME:?}")),
     }
+}
+
+fn create(path: &Path) -> Result<File, String> {
+    File::create(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 pub(super) fn read(path: &Path) -> Result<String, String> {
@@ -97,11 +121,4 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The start of a tool's errors, in one line.
-pub(super) fn complaint(path: &Path) -> String {
-    let text = read(path).unwrap_or_default();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(COMPLAINT_CHARS).collect()
 }

@@ -1,7 +1,6 @@
 //! `strace -c`: system calls without perf's trace points. It needs no privileges, but stops the program twice per
 //! call.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::scratch::{Running, complaint, program, read};
+use super::scratch::{Running, program, read};
 use super::{Look, processes};
 use netdyno_lab_analysis::explain::parse;
 use netdyno_lab_store::probe::Found;
@@ -31,8 +30,8 @@ impl Strace {
         Ok(Self { strace, folder, why_not_perf, running: None })
     }
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    fn table(&self) -> PathBuf {
+        self.folder.join("table")
     }
 }
 
@@ -43,18 +42,16 @@ impl Look for Strace {
 
     /// Strace counts after it has attached, which it reports.
     fn begin(&mut self, root: i32) -> Result<(), String> {
-        let errors = File::create(self.file("errors")).map_err(|e| e.to_string())?;
         let mut command = Command::new(&self.strace);
-        command.args(["-c", "-w", "-f", "-o"]).arg(self.file("table"));
+        command.args(["-c", "-w", "-f", "-o"]).arg(self.table());
         for pid in processes(root) {
             command.args(["-p", &pid.to_string()]);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        let mut strace = Running(command.spawn().map_err(|e| format!("strace: {e}"))?);
+        let mut strace = Running::start(command, &self.folder, Stdio::null())?;
         let deadline = Instant::now() + STRACE_TIME;
-        while !complaint(&self.file("errors")).contains("attached") {
+        while !strace.complaint().contains("attached") {
             if strace.wait(Duration::ZERO).is_some() || Instant::now() >= deadline {
-                let said = complaint(&self.file("errors"));
+                let said = strace.complaint();
                 let remedy = "as root, or with sysctl kernel.yama.ptrace_scope=0";
                 return Err(format!("strace cannot attach: {said}; {remedy} (perf: {})", self.why_not_perf));
             }
@@ -66,12 +63,12 @@ impl Look for Strace {
 
     fn end(&mut self, _root: i32) -> Result<(), String> {
         let strace = self.running.as_mut().ok_or("strace does not run")?;
-        let pid = i32::try_from(strace.0.id()).map_err(|e| e.to_string())?;
+        let pid = i32::try_from(strace.child.id()).map_err(|e| e.to_string())?;
         kill(Pid::from_raw(pid), Signal::SIGINT).map_err(|e| format!("ending strace: {e}"))?;
         strace.wait(STRACE_TIME).map(drop).ok_or_else(|| "strace does not detach".to_owned())
     }
 
     fn found(&mut self) -> Result<Found, String> {
-        Ok(Found::Syscalls { calls: parse::strace(&read(&self.file("table"))?), lost: 0 })
+        Ok(Found::Syscalls { calls: parse::strace(&read(&self.table())?), lost: 0 })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::cells::{is_alive, note_build};
-use super::engine::{Engine, RunError};
+use super::engine::{Engine, Result, RunError};
 use super::first_look;
 use super::order::order;
 use crate::build::{BuildError, BuildEvent, Built, Prepared};
@@ -23,35 +23,31 @@ enum Report {
 }
 
 impl Engine<'_> {
-    /// Builds each contender that a cell needs once; none if the user stopped it. After an error, running builds are
-    /// awaited.
+    /// Builds each contender that a cell needs once. After an error, running builds are awaited.
     pub(super) fn build_all(
         &mut self,
         run: &mut Run,
         workload: &Workload,
         plan: &CpuPlan,
         inputs: &[Prepared],
-    ) -> Result<Option<BTreeMap<String, Built>>, RunError> {
+    ) -> Result<BTreeMap<String, Built>> {
         let (names, seconds) = self.in_order(run, workload);
         let mut builds = BTreeMap::new();
         let (catalog, builder) = (self.catalog, self.builder);
         let (sender, reports) = mpsc::channel();
-        let finished = thread::scope(|scope| {
+        thread::scope(|scope| {
             let mut to_come = names.iter().enumerate();
             let mut running = BTreeSet::new();
-            // Why no more builds start: an error, or none if the user stopped it.
-            let mut stopped: Option<Option<RunError>> = None;
+            let mut failed = Ok(());
             loop {
-                while stopped.is_none() && running.len() < AT_ONCE && to_come.len() > 0 {
+                while failed.is_ok() && running.len() < AT_ONCE && to_come.len() > 0 {
                     let will_be_built = |name: &str| builds.contains_key(name) || running.contains(name);
                     let left = &seconds[names.len() - to_come.len()..];
                     if first_look::is_due(run, will_be_built, left, &workload.first_look) {
                         if !running.is_empty() {
                             break;
                         }
-                        if !self.first_look(run, workload, plan, (&builds, inputs))? {
-                            return Ok(false);
-                        }
+                        self.first_look(run, workload, plan, (&builds, inputs))?;
                     }
                     let Some((index, name)) = to_come.next() else { break };
                     let contender = catalog.contender(&workload.name, name)?;
@@ -65,7 +61,7 @@ impl Engine<'_> {
                     });
                 }
                 if running.is_empty() {
-                    return stopped.map_or(Ok(true), |why| why.map_or(Ok(false), Err));
+                    return failed;
                 }
                 match reports.recv() {
                     Ok(Report::Event(index, event)) => {
@@ -76,17 +72,15 @@ impl Engine<'_> {
                         running.remove(name.as_str());
                         match self.take(run, workload, name, built) {
                             Ok(built) => builds.extend(built.map(|built| (name.clone(), built))),
-                            Err(why) => _ = stopped.get_or_insert(why),
+                            Err(error) => failed = failed.and(Err(error)),
                         }
                     }
                     Err(mpsc::RecvError) => unreachable!("this function holds a sender"),
                 }
             }
         })?;
-        if finished {
-            self.store_cells(run)?;
-        }
-        Ok(finished.then_some(builds))
+        self.store_cells(run)?;
+        Ok(builds)
     }
 
     /// The contenders in the order of their builds, with the expected seconds of each.
@@ -109,27 +103,26 @@ impl Engine<'_> {
         (names, seconds)
     }
 
-    /// Records a build: none if it failed. The error says why the run must stop, none if the user stopped it.
+    /// Records a build: none if it failed. An error ends the run.
     fn take(
         &mut self,
         run: &mut Run,
         workload: &Workload,
         name: &str,
         built: Result<Built, BuildError>,
-    ) -> Result<Option<Built>, Option<RunError>> {
+    ) -> Result<Option<Built>> {
         match built {
             Ok(built) => {
                 if was_measured_with_another(run, name, &built) {
                     let why = format!("measured another build of {name}: start a new run");
-                    return Err(Some(RunError::NotResumable(run.header.id.clone(), why)));
+                    return Err(RunError::NotResumable(run.header.id.clone(), why));
                 }
-                let contender = self.catalog.contender(&workload.name, name).map_err(|e| Some(e.into()))?;
+                let contender = self.catalog.contender(&workload.name, name)?;
                 note_build(run, name, contender, &built);
                 Ok(Some(built))
             }
-            Err(BuildError::Cancelled { .. }) => Err(None),
             // Every contender needs the cache.
-            Err(e @ BuildError::Cache { .. }) => Err(Some(e.into())),
+            Err(e @ (BuildError::Cancelled { .. } | BuildError::Cache { .. })) => Err(e.into()),
             Err(e) => {
                 self.display.left_out(name, &e.to_string());
                 let needs_it = |c: &&mut CellRecord| {

@@ -10,19 +10,6 @@ use netdyno_lab_manifest::{Contender, Placement, Tuning, Workload, version_match
 use netdyno_lab_protocol::Implementation;
 use netdyno_lab_store::{BuildRecord, CellRecord, CellStatus, Outcome, Run, Settings};
 
-/// Why a contender cannot run a cell, if so, with a remedy.
-pub(super) fn cannot(
-    contender: &Contender,
-    workload: &Workload,
-    role: &str,
-    cell: &CellRecord,
-) -> Option<(String, String)> {
-    if !contender.plays(role) {
-        return Some((format!("{} does not play the role {role}", contender.name), String::new()));
-    }
-    contender.supports(workload, &cell.params).err().map(|reason| (reason, String::new()))
-}
-
 /// Why these parameters are not permitted with all roles on one CPU, if so.
 pub(super) fn crowded(workload: &Workload, cell: &CellRecord) -> Option<(String, String)> {
     workload.one_cpu_max.iter().find_map(|(name, most)| {

@@ -6,13 +6,12 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::Resolved;
-use super::cells::{cannot, crowded, is_alive};
-use super::engine::{Ended, Engine, More, RunError, arena_spec};
+use super::cells::{crowded, is_alive};
+use super::engine::{Ended, Engine, More, Result, RunError, arena_spec};
 use super::measure::Measuring;
 use crate::build::{Availability, BuildError, Prepared};
 use netdyno_lab_arena::{Arena, Awake, CpuPlan, Topology};
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::{ManifestError, Placement, Workload};
+use netdyno_lab_manifest::{ManifestError, Net, Placement, Workload};
 use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, RunHeader, RunStatus, StopReason, StoreError};
 
 /// Most runs with the same second and seed, after the first.
@@ -20,7 +19,7 @@ const IDS_MAX: u64 = 255;
 
 impl Engine<'_> {
     /// Runs a run from start to end. Returns its id.
-    pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended), RunError> {
+    pub fn start(&mut self, resolved: &Resolved) -> Result<(String, Ended)> {
         let _awake = resolved.settings.awake.then(Awake::hold).transpose()?;
         let arena = Arena::best(&arena_spec(&resolved.settings))?;
         let plan =
@@ -34,7 +33,7 @@ impl Engine<'_> {
     }
 
     /// Resumes an unfinished run. With `more`, also extends a run that its budget ended.
-    pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended), RunError> {
+    pub fn resume(&mut self, id: &str, more: Option<&More>) -> Result<(String, Ended)> {
         let _claim = self.store.claim(id)?;
         let mut run = self.store.load(id)?;
         let refused = |why: &str| Err(RunError::NotResumable(id.to_owned(), why.to_owned()));
@@ -75,7 +74,7 @@ impl Engine<'_> {
         self.go_on(run, &workload, &plan, rounds).map_err(|error| broke_off(id.to_owned(), error))
     }
 
-    fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run, RunError> {
+    fn begin(&mut self, resolved: &Resolved, arena: &Arena, plan: &CpuPlan) -> Result<Run> {
         let mut cells = resolved.cells.clone();
         self.leave_out(&resolved.workload, plan, &mut cells)?;
         let started_at = Timestamp::now();
@@ -118,19 +117,14 @@ impl Engine<'_> {
         })
     }
 
-    fn manifest_text(&self, workload: &Workload) -> Result<String, RunError> {
+    fn manifest_text(&self, workload: &Workload) -> Result<String> {
         let file = self.catalog.folder_of(&workload.name).join(format!("{}.toml", workload.name));
         std::fs::read_to_string(&file)
             .map_err(|e| RunError::Manifest(ManifestError::Unreadable { file, reason: e.to_string() }))
     }
 
     /// Marks cells that cannot run as skipped, before anything is built.
-    fn leave_out(
-        &mut self,
-        workload: &Workload,
-        plan: &CpuPlan,
-        cells: &mut [CellRecord],
-    ) -> Result<(), RunError> {
+    fn leave_out(&mut self, workload: &Workload, plan: &CpuPlan, cells: &mut [CellRecord]) -> Result<()> {
         let mut known: BTreeMap<String, Availability> = BTreeMap::new();
         for cell in cells {
             for (role, name) in &cell.contenders {
@@ -139,8 +133,13 @@ impl Engine<'_> {
                     known.entry(name.clone()).or_insert_with(|| self.builder.availability(contender));
                 let why = match availability {
                     Availability::Unavailable { reason, remedy } => Some((reason.clone(), remedy.clone())),
-                    Availability::Available => cannot(contender, workload, role, cell)
-                        .or_else(|| plan.on_one_cpu().then(|| crowded(workload, cell)).flatten()),
+                    Availability::Available if !contender.plays(role) => {
+                        Some((format!("{name} does not play the role {role}"), String::new()))
+                    }
+                    Availability::Available => match contender.supports(workload, &cell.params) {
+                        Err(reason) => Some((reason, String::new())),
+                        Ok(()) => plan.on_one_cpu().then(|| crowded(workload, cell)).flatten(),
+                    },
                 };
                 if let Some((reason, remedy)) = why {
                     (cell.status, cell.reason, cell.remedy) = (CellStatus::Skipped, reason, remedy);
@@ -157,37 +156,31 @@ impl Engine<'_> {
         workload: &Workload,
         plan: &CpuPlan,
         rounds: Range<u32>,
-    ) -> Result<(String, Ended), RunError> {
-        let inputs = self.prepare_all(&mut run, workload)?;
-        let builds = match &inputs {
-            Some(inputs) => self.build_all(&mut run, workload, plan, inputs)?,
-            None => None,
+    ) -> Result<(String, Ended)> {
+        let work = || -> Result<StopReason> {
+            let inputs = &self.prepare_all(&mut run, workload)?;
+            let builds = &self.build_all(&mut run, workload, plan, inputs)?;
+            let budget_s = run.header.settings.budget_seconds;
+            let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
+            self.measure(&mut run, &with)
         };
-        let why = match inputs.zip(builds) {
-            Some((inputs, builds)) => {
-                let budget_s = run.header.settings.budget_seconds;
-                let (builds, inputs) = (&builds, &*inputs);
-                let with =
-                    Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: false };
-                self.measure(&mut run, &with)?
+        let (status, ended, why) = match work() {
+            Ok(why) => (RunStatus::Finished, Ended::Finished, why),
+            Err(RunError::Interrupted | RunError::Build(BuildError::Cancelled { .. })) => {
+                (RunStatus::Interrupted, Ended::Interrupted, StopReason::Interrupted)
             }
-            None => None,
+            Err(error) => return Err(error),
         };
         self.display.end();
-        let (status, ended, why) = match why {
-            Some(why) => (RunStatus::Finished, Ended::Finished, why),
-            None => (RunStatus::Interrupted, Ended::Interrupted, StopReason::Interrupted),
-        };
         self.store.set_status(&run.header.id, status, why)?;
         Ok((run.header.id, ended))
     }
 
-    /// Generates the input files of each cell, each file once; none if the user stopped it. A cell without its inputs
-    /// fails.
-    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Option<Vec<Prepared>>, RunError> {
+    /// Generates the input files of each cell, each file once. A cell without its inputs fails.
+    fn prepare_all(&mut self, run: &mut Run, workload: &Workload) -> Result<Vec<Prepared>> {
         let mut all = vec![Prepared::new(); run.cells.len()];
         if workload.inputs.is_empty() {
-            return Ok(Some(all));
+            return Ok(all);
         }
         let what = workload.inputs.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         let folder = self.catalog.folder_of(&workload.name);
@@ -202,8 +195,7 @@ impl Engine<'_> {
             });
             match prepared {
                 Ok(prepared) => *inputs = prepared,
-                Err(BuildError::Cancelled { .. }) => return Ok(None),
-                Err(e @ BuildError::Cache { .. }) => return Err(e.into()),
+                Err(e @ (BuildError::Cancelled { .. } | BuildError::Cache { .. })) => return Err(e.into()),
                 Err(e) => {
                     self.display.left_out(&cell.label(&workload.roles), &e.to_string());
                     (cell.status, cell.reason) = (CellStatus::Failed, e.to_string());
@@ -219,7 +211,7 @@ impl Engine<'_> {
                 return Err(RunError::NotResumable(run.header.id.clone(), why));
             }
         }
-        Ok(Some(all))
+        Ok(all)
     }
 }
 

@@ -7,19 +7,16 @@ use crate::build::{BuildError, Builder};
 use netdyno_lab_analysis::claims::Asked;
 use netdyno_lab_arena::{ArenaError, ArenaSpec};
 use netdyno_lab_manifest::{Catalog, ManifestError};
-use netdyno_lab_store::Equal;
-use netdyno_lab_store::{Run, Settings, Store, StoreError};
+use netdyno_lab_store::{Equal, Run, Settings, Store, StoreError};
 
 /// Why a run could not start or continue. Its stored trials remain.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages and types document the variants")]
 pub enum RunError {
-    /// A name or value of the request is invalid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The arena.
     #[error(transparent)]
     Arena(#[from] ArenaError),
     /// The cache is unusable: no contender can be built.
@@ -30,16 +27,14 @@ pub enum RunError {
     NoTurns(String),
     /// The store failed during a run.
     #[error("run {id} broke off: {source}")]
-    BrokeOff {
-        /// The run.
-        id: String,
-        /// The error of the store.
-        source: StoreError,
-    },
-    /// A run cannot be resumed.
+    BrokeOff { id: String, source: StoreError },
     #[error("run {0} {1}")]
     NotResumable(String, String),
+    #[error("the user stopped the run")]
+    Interrupted,
 }
+
+pub(super) type Result<T, E = RunError> = std::result::Result<T, E>;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +70,7 @@ pub struct Engine<'a> {
 
 impl Engine<'_> {
     /// Displays warnings and stores them with the run.
-    pub(super) fn warn(&mut self, run: &mut Run, warnings: &[String]) -> Result<(), RunError> {
+    pub(super) fn warn(&mut self, run: &mut Run, warnings: &[String]) -> Result<()> {
         for warning in warnings {
             self.display.warning(warning);
             if !run.header.warnings.contains(warning) {
@@ -85,7 +80,7 @@ impl Engine<'_> {
         Ok(self.store.update_header(&run.header)?)
     }
 
-    pub(super) fn store_cells(&mut self, run: &Run) -> Result<(), RunError> {
+    pub(super) fn store_cells(&mut self, run: &Run) -> Result<()> {
         for (index, cell) in run.cells.iter().enumerate() {
             self.store.update_cell(&run.header.id, index, cell)?;
         }

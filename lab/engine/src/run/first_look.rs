@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::cells::is_alive;
-use super::engine::{Engine, RunError};
+use super::engine::{Engine, Result};
 use super::measure::Measuring;
 use crate::build::{Built, Prepared};
-use netdyno_lab_analysis::duels;
-use netdyno_lab_analysis::verdicts;
+use netdyno_lab_analysis::{duels, verdicts};
 use netdyno_lab_arena::{CpuPlan, CpusBack};
 use netdyno_lab_manifest::Workload;
 use netdyno_lab_store::{CellRecord, CellStatus, Run};
@@ -83,14 +82,14 @@ fn how_far(run: &Run, builds: &BTreeMap<String, Built>) -> String {
 }
 
 impl Engine<'_> {
-    /// Measures the built contenders and displays the result. False if the user stopped it.
+    /// Measures the built contenders and displays the result.
     pub(super) fn first_look(
         &mut self,
         run: &mut Run,
         workload: &Workload,
         plan: &CpuPlan,
         (builds, inputs): (&BTreeMap<String, Built>, &[Prepared]),
-    ) -> Result<bool, RunError> {
+    ) -> Result<()> {
         // The table is made from the store, and includes failed builds.
         self.store_cells(run)?;
         // The remaining builds need the CPUs that the lab avoids while measuring.
@@ -98,14 +97,12 @@ impl Engine<'_> {
         let rounds = rounds(run, workload);
         let budget_s = SECONDS_MAX.min(BUDGET_SHARE * run.header.settings.budget_seconds);
         let with = Measuring { workload, plan, builds, inputs, rounds, budget_s, ends_halfway: true };
-        if self.measure(run, &with)?.is_none() {
-            return Ok(false);
-        }
+        self.measure(run, &with)?;
         let measured = run.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok).count();
         if measured > 1 {
             self.display.first_look(&self.store.load(&run.header.id)?, &how_far(run, builds));
         }
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -10,27 +10,24 @@ use std::time::{Duration, Instant};
 
 use super::Position;
 use super::cells::{is_alive, note_outcome, roles, wrong_version};
-use super::engine::{Engine, RunError};
+use super::engine::{Engine, Result, RunError};
 use super::neighbours::Neighbours;
 use crate::build::{Built, Prepared};
 use crate::plan;
 use crate::trial::duel::{self, TurnPlan};
 use crate::trial::{self, TrialReport, TrialSpec};
-use netdyno_lab_analysis::claims;
 use netdyno_lab_analysis::duels::{self, Duels, Pace};
-use netdyno_lab_analysis::verdicts;
+use netdyno_lab_analysis::{claims, verdicts};
 use netdyno_lab_arena::{Arena, ArenaSpec, CpuPlan};
-use netdyno_lab_manifest::{ParamValue, Params, TurnsSpec, Workload};
+use netdyno_lab_manifest::{ParamValue, TurnsSpec, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::{CellRecord, CellStatus, Outcome, Run, StopReason};
 
 /// Addition to the window length that contenders receive in sessions, which end by `stop`.
 const SPARE: Duration = Duration::from_secs(60);
 
-/// A unit of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// A cell of a block.
     Trial(usize),
     /// A session of duels between these cells; the last one is the baseline of the others.
     Session(Vec<usize>, Pace),
@@ -51,7 +48,6 @@ pub(super) struct Measuring<'a> {
     pub(super) builds: &'a BTreeMap<String, Built>,
     /// The inputs of each cell; empty for cells that cannot run.
     pub(super) inputs: &'a [Prepared],
-    /// The permitted rounds.
     pub(super) rounds: Range<u32>,
     /// Budget of measuring time, in seconds.
     pub(super) budget_s: f64,
@@ -60,22 +56,17 @@ pub(super) struct Measuring<'a> {
 }
 
 impl Engine<'_> {
-    /// Measures, and warns about other programs that used the machine. Returns why it stopped; none if the user
-    /// stopped it.
-    pub(super) fn measure(
-        &mut self,
-        run: &mut Run,
-        with: &Measuring<'_>,
-    ) -> Result<Option<StopReason>, RunError> {
+    /// Measures, and warns about other programs that used the machine. Returns why it stopped.
+    pub(super) fn measure(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<StopReason> {
         let neighbours = Neighbours::begin(&run.header.id);
         self.warn(run, &neighbours.warnings)?;
-        let why = self.rounds(run, with)?;
+        let why = self.rounds(run, with);
         self.warn(run, &neighbours.end())?;
-        Ok(why)
+        why
     }
 
-    /// Measures round by round. Returns why it stopped; none if the user stopped it.
-    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<Option<StopReason>, RunError> {
+    /// Measures round by round. Returns why it stopped.
+    fn rounds(&mut self, run: &mut Run, with: &Measuring<'_>) -> Result<StopReason> {
         if let Some(spare) = &with.plan.lab {
             // Leave the roles' cores. If that fails, the lab's own cost is small anyway.
             let pinned = netdyno_lab_arena::pin_self(spare);
@@ -87,7 +78,7 @@ impl Engine<'_> {
             loop {
                 let Some(steps) = steps(run, with, round) else {
                     let is_decided = anything_runs(run);
-                    return Ok(Some(if is_decided { StopReason::Decided } else { StopReason::NothingLeft }));
+                    return Ok(if is_decided { StopReason::Decided } else { StopReason::NothingLeft });
                 };
                 if steps.is_empty() {
                     break;
@@ -99,37 +90,43 @@ impl Engine<'_> {
                     let in_duels = matches!(step, Step::Session(..));
                     let may_end = with.ends_halfway || in_duels && round > with.rounds.start;
                     if may_end && elapsed_s >= with.budget_s {
-                        return Ok(Some(StopReason::Budget));
+                        return Ok(StopReason::Budget);
                     }
-                    let label = label(run, with.workload, step);
+                    let labels: Vec<String> = step
+                        .cells()
+                        .iter()
+                        .map(|&cell| run.cells[cell].label(&with.workload.roles))
+                        .collect();
+                    let window = session_turns(run, with.workload, step, (round, 0)).map_or_else(
+                        || trial::seconds(&run.cells[step.cells()[0]].params, "seconds"),
+                        |turns| turns.length(step.cells().len()),
+                    );
                     let at = Position {
-                        label: &label,
+                        label: &labels.join(" : "),
                         in_duels,
                         block: round - with.rounds.start,
                         max_blocks: with.rounds.end - with.rounds.start,
                         trial: index,
                         trials: steps.len(),
-                        window: window(run, with.workload, step, round),
+                        window,
                         elapsed_s,
                         budget_s: with.budget_s,
                     };
                     let begun = Instant::now();
-                    if !self.step(run, with, step, round, &at)? {
-                        return Ok(None);
-                    }
+                    self.step(run, with, step, round, &at)?;
                     if step.cells().iter().all(|&cell| run.cells[cell].status == CellStatus::Ok) {
                         elapsed_s += begun.elapsed().as_secs_f64();
                     }
                 }
             }
             if elapsed_s >= with.budget_s {
-                return Ok(Some(StopReason::Budget));
+                return Ok(StopReason::Budget);
             }
         }
-        Ok(Some(StopReason::BlockLimit))
+        Ok(StopReason::BlockLimit)
     }
 
-    /// Executes and stores one step. False if the user stopped it.
+    /// Executes and stores one step.
     fn step(
         &mut self,
         run: &mut Run,
@@ -137,18 +134,12 @@ impl Engine<'_> {
         step: &Step,
         round: u32,
         at: &Position<'_>,
-    ) -> Result<bool, RunError> {
+    ) -> Result<()> {
         let place = free_place(run, round);
-        let reports = match step {
-            Step::Trial(cell) => vec![(*cell, self.trial(run, with, *cell, round, at)?)],
-            Step::Session(cells, pace) => {
-                let sides = self.session(run, with, (cells, *pace), (round, place), at)?;
-                cells.iter().zip(sides).filter_map(|(&cell, report)| Some((cell, report?))).collect()
-            }
-        };
+        let reports = self.reports(run, with, step, (round, place), at)?;
         let interrupted = |r: &TrialReport| r.record.outcome == Outcome::Interrupted;
         if reports.iter().any(|(_, r)| interrupted(r)) || self.cancel.load(Ordering::Relaxed) {
-            return Ok(false);
+            return Err(RunError::Interrupted);
         }
         for (cell, mut report) in reports {
             report.record.cell = cell;
@@ -165,73 +156,60 @@ impl Engine<'_> {
             self.store.update_cell(&run.header.id, cell, &run.cells[cell])?;
             run.trials.push(report.record);
         }
-        Ok(true)
+        Ok(())
     }
 
-    fn trial(
+    /// Runs the trial of each of the step's cells. If one side ended a session, the others have no report.
+    fn reports(
         &mut self,
         run: &Run,
         with: &Measuring<'_>,
-        cell: usize,
-        round: u32,
-        at: &Position<'_>,
-    ) -> Result<TrialReport, RunError> {
-        let arena = self.arena(run, round)?;
-        let spec = spec(run, with, cell, round, &run.cells[cell].params, &arena);
-        let display = &mut *self.display;
-        Ok(trial::run(&spec, &arena, self.cancel, &mut |p| display.trial(at, p), None))
-    }
-
-    fn session(
-        &mut self,
-        run: &Run,
-        with: &Measuring<'_>,
-        (cells, pace): (&[usize], Pace),
+        step: &Step,
         (round, place): (u32, u32),
         at: &Position<'_>,
-    ) -> Result<Vec<Option<TrialReport>>, RunError> {
+    ) -> Result<Vec<(usize, TrialReport)>> {
+        let cells = step.cells();
         let settings = &run.header.settings;
-        let params = &run.cells[cells[0]].params;
-        // Duels are planned only if turns are possible.
-        let turns = duels::turns(settings, with.workload, params).map_err(RunError::NoTurns)?;
-        let turns = turn_plan(run, with.workload, turns, (cells, pace), (round, place));
-        let with_window = with_window(params, &turns, cells.len());
+        let turns = session_turns(run, with.workload, step, (round, place));
+        let mut params = run.cells[cells[0]].params.clone();
+        if let Some(turns) = &turns {
+            // The window of contenders includes the time in which they are frozen.
+            let seconds = (2 * turns.length(cells.len()) + SPARE).as_secs_f64();
+            params.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
+        }
         let arenas = cells.iter().map(|_| self.arena(run, round)).collect::<Result<Vec<_>, _>>()?;
-        let specs: Vec<TrialSpec<'_>> = cells
-            .iter()
-            .zip(&arenas)
-            .map(|(&cell, arena)| spec(run, with, cell, round, &with_window, arena))
-            .collect();
-        let display = &mut *self.display;
-        Ok(duel::run(&specs, &turns, &arenas, self.cancel, &mut |_, p| display.trial(at, p)))
+        let spec = |(&cell, arena): (&usize, &Arena)| TrialSpec {
+            workload: with.workload,
+            params: &params,
+            inputs: with.inputs[cell].clone(),
+            seed: plan::payload_seed(settings.seed, round),
+            roles: roles(with.workload, &run.cells[cell], settings, with.builds, with.plan, arena),
+            marks: trial::steady_marks(&params, settings.marks_hz),
+            limits: TimeLimits::default().scaled(settings.time_limits),
+            extra_setup: false,
+        };
+        let specs: Vec<TrialSpec<'_>> = cells.iter().zip(&arenas).map(spec).collect();
+        let mut progress = |p| self.display.trial(at, p);
+        let reports = match &turns {
+            None => vec![Some(trial::run(&specs[0], &arenas[0], self.cancel, &mut progress, None))],
+            Some(turns) => duel::run(&specs, turns, &arenas, self.cancel, &mut |_, p| progress(p)),
+        };
+        Ok(cells.iter().zip(reports).filter_map(|(&cell, report)| Some((cell, report?))).collect())
     }
 
-    fn arena(&self, run: &Run, round: u32) -> Result<Arena, RunError> {
+    fn arena(&self, run: &Run, round: u32) -> Result<Arena> {
         let settings = &run.header.settings;
         let seed = plan::payload_seed(settings.seed, round);
         Ok(Arena::open(&ArenaSpec { seed, ..super::engine::arena_spec(settings) })?)
     }
 }
 
-fn spec<'a>(
-    run: &Run,
-    with: &Measuring<'a>,
-    cell: usize,
-    round: u32,
-    params: &'a Params,
-    arena: &Arena,
-) -> TrialSpec<'a> {
-    let settings = &run.header.settings;
-    TrialSpec {
-        workload: with.workload,
-        params,
-        inputs: with.inputs[cell].clone(),
-        seed: plan::payload_seed(settings.seed, round),
-        roles: roles(with.workload, &run.cells[cell], settings, with.builds, with.plan, arena),
-        marks: trial::steady_marks(params, settings.marks_hz),
-        limits: TimeLimits::default().scaled(settings.time_limits),
-        extra_setup: false,
-    }
+/// The turns of a step, if it is a session.
+fn session_turns(run: &Run, workload: &Workload, step: &Step, at: (u32, u32)) -> Option<TurnPlan> {
+    let Step::Session(cells, pace) = step else { return None };
+    let turns = duels::turns(&run.header.settings, workload, &run.cells[cells[0]].params);
+    let turns = turns.expect("a session is planned only where turns are possible");
+    Some(turn_plan(run, workload, turns, (cells, *pace), at))
 }
 
 /// The turns of a session: as many as fit into the requested window, up to the workload's limit. A cell in several
@@ -273,36 +251,10 @@ fn is_in_doubt(run: &Run, workload: &Workload, cell: usize) -> bool {
     duels::disturbance(run, workload, cell).is_some_and(|d| d.is_in_doubt())
 }
 
-/// The parameters that contenders receive: the window includes the time in which they are frozen.
-fn with_window(params: &Params, turns: &TurnPlan, sides: usize) -> Params {
-    let mut with_window = params.clone();
-    let seconds = (2 * turns.length(sides) + SPARE).as_secs_f64();
-    with_window.0.insert("seconds".to_owned(), ParamValue::Number(seconds));
-    with_window
-}
-
 /// The first unused position of a round; it identifies the session.
 fn free_place(run: &Run, round: u32) -> u32 {
     let taken = run.trials.iter().filter(|t| t.block == round).map(|t| t.position + 1);
     taken.max().unwrap_or(0)
-}
-
-/// The length of a trial's window, or of all turns of a session.
-fn window(run: &Run, workload: &Workload, step: &Step, round: u32) -> Duration {
-    let settings = &run.header.settings;
-    let params = &run.cells[step.cells()[0]].params;
-    match (step, duels::turns(settings, workload, params)) {
-        (Step::Session(cells, pace), Ok(turns)) => {
-            turn_plan(run, workload, turns, (cells, *pace), (round, 0)).length(cells.len())
-        }
-        _ => trial::seconds(params, "seconds"),
-    }
-}
-
-fn label(run: &Run, workload: &Workload, step: &Step) -> String {
-    let labels: Vec<String> =
-        step.cells().iter().map(|&cell| run.cells[cell].label(&workload.roles)).collect();
-    labels.join(" : ")
 }
 
 /// Whether the cell has not failed and is built.

@@ -29,7 +29,6 @@ pub(super) struct Neighbours {
     begun: Option<Times>,
     /// Runs that a warning has named.
     named: Vec<String>,
-    /// Warnings from before the first block.
     pub(super) warnings: Vec<String>,
 }
 
@@ -59,12 +58,10 @@ impl Neighbours {
     }
 
     pub(super) fn end(self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        warnings.extend(of_runs(&self.heard()));
         let ended = Times::now();
         tracing::debug!(begun = ?self.begun, ?ended, "CPU time");
-        warnings.extend(of_others(self.begun.as_ref(), ended.as_ref(), "while this run measured"));
-        warnings
+        let others = of_others(self.begun.as_ref(), ended.as_ref(), "while this run measured");
+        of_runs(&self.heard()).into_iter().chain(others).collect()
     }
 
     /// The runs that started in the meantime, each once: a run is announced again when it is resumed.
@@ -117,7 +114,6 @@ fn of_runs(ids: &[String]) -> Option<String> {
 #[derive(Debug, Clone, Copy)]
 struct Times {
     at: Instant,
-    /// All programs on all CPUs.
     busy: f64,
     /// This process, its reaped descendants, and the kernel threads for network traffic, most of which is ours.
     /// Running roles are not included: it is read when there are none.

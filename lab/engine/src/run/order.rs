@@ -6,17 +6,14 @@ pub(super) fn order(
     first: &[&str],
     expected_seconds: impl Fn(&str) -> f64,
 ) -> Vec<String> {
-    let mut places: Vec<(usize, f64, String)> = names
-        .into_iter()
-        .map(|name| {
-            let rank = first.iter().position(|of| *of == name);
-            let seconds = if rank.is_some() { 0.0 } else { expected_seconds(&name) };
-            (rank.unwrap_or(first.len()), seconds, name)
-        })
-        .collect();
-    places.sort_by(|(a, x, left), (b, y, right)| a.cmp(b).then(x.total_cmp(y)).then(left.cmp(right)));
-    places.dedup_by(|(_, _, left), (_, _, right)| left == right);
-    places.into_iter().map(|(_, _, name)| name).collect()
+    let rank = |name: &String| first.iter().position(|of| of == name).unwrap_or(first.len());
+    let mut names: Vec<String> = names.into_iter().collect();
+    names.sort_by(|a, b| {
+        let by_seconds = || expected_seconds(a).total_cmp(&expected_seconds(b));
+        rank(a).cmp(&rank(b)).then_with(by_seconds).then_with(|| a.cmp(b))
+    });
+    names.dedup();
+    names
 }
 
 #[cfg(test)]

@@ -7,18 +7,14 @@ use netdyno_lab_store::{CellRecord, Question, Settings};
 
 /// A run to start.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the names of the fields say it")]
 pub struct Resolved {
-    /// The workload.
     pub workload: Workload,
-    /// The cells.
     pub cells: Vec<CellRecord>,
-    /// The settings.
     pub settings: Settings,
     /// Rounds for now; none: as many as the settings permit.
     pub rounds: Option<u32>,
-    /// Warnings about the resolution.
     pub warnings: Vec<String>,
-    /// The command line.
     pub command: Vec<String>,
 }
 

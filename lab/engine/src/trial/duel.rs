@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::stage::Stage;
-use super::{
-    Collected, Progress, TrialReport, TrialSpec, connect_and_verify, nanoseconds, report, stop, warm_up,
-};
+use super::{Collected, Progress, TrialReport, TrialSpec, nanoseconds, report, set_up, stop, warm_up};
 use crate::plan::{self, PlannedTurn};
 use netdyno_lab_arena::Arena;
 use netdyno_lab_protocol::Phase;
@@ -103,8 +101,11 @@ fn conduct(
     progress(0, Progress::Launching);
     let mut stages: Vec<Stage<'_>> = Vec::with_capacity(specs.len());
     for (side, ((spec, arena), collected)) in specs.iter().zip(arenas).zip(collected).enumerate() {
+        // One after the other, so that one side's start does not affect another's setup time.
         let stage = set_up(spec, arena, cancel, collected, &mut |p| progress(side, p));
-        stages.push(stage.map_err(of(side))?);
+        let mut stage = stage.map_err(of(side))?;
+        stage.freeze(true).map_err(of(side))?;
+        stages.push(stage);
     }
     for (side, stage) in stages.iter_mut().enumerate() {
         progress(side, Progress::WarmingUp);
@@ -127,22 +128,6 @@ fn conduct(
         stop(&specs[side], stage).map_err(of(side))?;
     }
     Ok(())
-}
-
-/// Launches a trial, passes the gate and freezes it. The sides are set up one after the other, so that one side's
-/// start does not affect another's setup time.
-fn set_up<'a>(
-    spec: &TrialSpec<'_>,
-    arena: &Arena,
-    cancel: &'a AtomicBool,
-    collected: &'a mut Collected,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Stage<'a>, Outcome> {
-    let mut stage = Stage::launch(spec, arena, cancel, collected)?;
-    stage.until_ready()?;
-    connect_and_verify(spec, &mut stage, progress)?;
-    stage.freeze(true)?;
-    Ok(stage)
 }
 
 fn take(plan: &TurnPlan, turn: PlannedTurn, stage: &mut Stage<'_>) -> Result<(), Outcome> {

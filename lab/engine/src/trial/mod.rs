@@ -112,7 +112,17 @@ pub fn run(
 ) -> TrialReport {
     let (started_at, begun) = (Timestamp::now(), Instant::now());
     let mut collected = Collected::default();
-    let outcome = conduct(spec, arena, cancel, progress, watch, &mut collected).err().unwrap_or(Outcome::Ok);
+    let conduct = || -> Result<(), Outcome> {
+        progress(Progress::Launching);
+        let mut stage = set_up(spec, arena, cancel, &mut collected, progress)?;
+        progress(Progress::WarmingUp);
+        warm_up(spec, &mut stage)?;
+        progress(Progress::Measuring);
+        measure(spec, &mut stage, watch)?;
+        progress(Progress::Stopping);
+        stop(spec, &mut stage)
+    };
+    let outcome = conduct().err().unwrap_or(Outcome::Ok);
     report(spec, collected, outcome, started_at, begun.elapsed())
 }
 
@@ -157,7 +167,6 @@ fn no_figure(spec: &TrialSpec<'_>, record: &TrialRecord) -> Option<String> {
     figure.value.is_none().then(|| format!("no {}: {}", primary.label, figure.source))
 }
 
-/// The data collected during a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) implementations: BTreeMap<String, Implementation>,
@@ -242,42 +251,27 @@ impl Collected {
     }
 }
 
-fn conduct(
+/// From the launch to the gate.
+fn set_up<'a>(
     spec: &TrialSpec<'_>,
     arena: &Arena,
-    cancel: &AtomicBool,
+    cancel: &'a AtomicBool,
+    collected: &'a mut Collected,
     progress: &mut dyn FnMut(Progress),
-    watch: Option<&mut dyn Watch>,
-    collected: &mut Collected,
-) -> Result<(), Outcome> {
-    progress(Progress::Launching);
+) -> Result<Stage<'a>, Outcome> {
     let mut stage = Stage::launch(spec, arena, cancel, collected)?;
     stage.until_ready()?;
-    connect_and_verify(spec, &mut stage, progress)?;
-    progress(Progress::WarmingUp);
-    warm_up(spec, &mut stage)?;
-    progress(Progress::Measuring);
-    measure(spec, &mut stage, watch)?;
-    progress(Progress::Stopping);
-    stop(spec, &mut stage)
-}
-
-/// From `ready` to the gate.
-fn connect_and_verify(
-    spec: &TrialSpec<'_>,
-    stage: &mut Stage<'_>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(), Outcome> {
     let expected = verification::expected(spec).map_err(|reason| failed("", reason))?;
     progress(Progress::Connecting);
     stage.until_connected()?;
     stage.check(|collected| verification::connected(spec, collected))?;
-    meter_at(Moment::Connected, spec.workload, stage)?;
+    meter_at(Moment::Connected, spec.workload, &mut stage)?;
     progress(Progress::Verifying);
     stage.start(Phase::Verify);
     let verified = stage.until_verified(&spec.workload.gate.role, expected.messages, spec.limits.verified)?;
     stage.check(|_| verification::verify(spec, &expected, verified.as_ref()))?;
-    meter_at(Moment::Verified, spec.workload, stage)
+    meter_at(Moment::Verified, spec.workload, &mut stage)?;
+    Ok(stage)
 }
 
 /// Reads the meter at a moment that a metric needs.

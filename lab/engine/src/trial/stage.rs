@@ -24,7 +24,6 @@ const MESSAGES: &str = "messages";
 /// Time limit of a killed role's exit.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 
-/// A role: its process, its conversation and its end.
 struct Role {
     name: String,
     process: RoleProcess,
@@ -35,24 +34,22 @@ struct Role {
     /// Its message counter when `verified` was late.
     progress: Option<u64>,
     meter: Option<u64>,
-    /// A freeze or thaw is in progress.
     freezing: bool,
-    /// Whether a memory limit was requested.
     memory_limit: bool,
-    /// How it ended, and its stderr.
-    ended: Option<(String, String)>,
+    /// Its stderr, once it has ended.
+    ended: Option<String>,
 }
 
 impl Role {
     fn stderr(&self) -> String {
-        self.ended.as_ref().map_or(String::new(), |(_, stderr)| stderr.clone())
+        self.ended.clone().unwrap_or_default()
     }
 
     /// Notes the last event, which also ends the wait for a reply.
-    fn end(&mut self, reason: String, stderr: String) {
+    fn end(&mut self, stderr: String) {
         self.meter = None;
         self.freezing = false;
-        self.ended = Some((reason, stderr));
+        self.ended = Some(stderr);
     }
 }
 
@@ -354,11 +351,11 @@ impl<'a> Stage<'a> {
                 if let Some(usage) = &exit.usage {
                     self.collected.usage(&role.name, usage, now);
                 }
-                role.end(exit.reason, exit.stderr);
+                role.end(exit.stderr);
             }
             AgentEvent::Failed { reason } => {
                 role.session.handle_exit(None, &reason);
-                role.end(reason, String::new());
+                role.end(String::new());
             }
         }
     }
