@@ -22,6 +22,7 @@ pub mod serve;
 pub mod site;
 mod table;
 mod terminal;
+mod text;
 
 #[cfg(test)]
 mod tests;
