@@ -5,11 +5,15 @@ mod equalise;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
-use super::{CommandResult, Fallible, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print};
+use super::{
+    CommandResult, Fallible, GOOD, INTERRUPTED, Lab, builder, cancel_on_signal, catalog, print, print_json,
+    write_file,
+};
 use crate::cli::{ExplainArgs, ExplainFormat, RunArgs};
 use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_analysis::explain::{explain, pair};
@@ -18,7 +22,7 @@ use netdyno_lab_engine::build::Builder;
 use netdyno_lab_engine::plan;
 use netdyno_lab_engine::probe::{Bench, Scratch};
 use netdyno_lab_engine::revisions::{self, RevisionError};
-use netdyno_lab_engine::run::{Display, Ended, Engine, arena_spec, roles};
+use netdyno_lab_engine::run::{Ended, arena_spec, roles};
 use netdyno_lab_engine::trial::TrialSpec;
 use netdyno_lab_manifest::{Catalog, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
@@ -35,18 +39,14 @@ pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
         Ok(id) => id,
         // Not a run: a workload, or a misspelt name of either.
         Err(no_run) => {
-            let mut catalog = catalog(&[&args.of, &args.a, &args.b])?;
-            if let Err(no_workload) = catalog.workload(&args.of) {
+            let mut lab = Lab::open(&[&args.of, &args.a, &args.b], Arc::clone(&cancel))?;
+            if let Err(no_workload) = lab.catalog.workload(&args.of) {
                 return Err(format!("{no_run}; {no_workload}").into());
             }
-            let builder = builder(&catalog, &cancel)?;
-            add_revisions(&mut catalog, &builder, &args.of, [&args.a, &args.b])?;
-            let workload = catalog.workload(&args.of)?;
-            let mut display = Progress::new();
-            let (display, store, cancel) = (&mut display as &mut dyn Display, &mut store, &*cancel);
-            let mut engine = Engine { catalog: &catalog, store, builder: &builder, display, cancel };
-            let (id, ended) =
-                engine.start(&run_args(args, workload).resolve(&FailConditions::default(), &catalog)?)?;
+            add_revisions(&mut lab.catalog, &lab.builder, &args.of, [&args.a, &args.b])?;
+            let typed = run_args(args, lab.catalog.workload(&args.of)?);
+            let resolved = typed.resolve(&FailConditions::default(), &lab.catalog)?;
+            let (id, ended) = lab.engine(&mut Progress::new()).start(&resolved)?;
             if ended == Ended::Interrupted {
                 return Ok(INTERRUPTED);
             }
@@ -81,11 +81,11 @@ pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
     explanation.warnings.extend(unseen.map(|why| format!("not profiled: {why}")));
     match args.format {
         ExplainFormat::Table => print(&text(&explanation, columns())),
-        ExplainFormat::Json => print(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
+        ExplainFormat::Json => print_json(&explanation)?,
     }
     if let Some(svg) = picture(&pair, &probes, &explanation) {
         let file = args.output.clone().unwrap_or_else(|| default_picture(&id, &args.a, &args.b));
-        std::fs::write(&file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
+        write_file(&file, svg)?;
         let _ = writeln!(anstream::stderr(), "flame graph: {}", file.display());
     }
     Ok(GOOD)
@@ -169,11 +169,8 @@ impl Looker<'_> {
                     continue;
                 }
                 let record = &run.cells[cell];
-                progress.note(&format!(
-                    "profiling {}: {}",
-                    record.label(&self.pair.workload.roles),
-                    kind.as_str()
-                ));
+                let label = record.label(&self.pair.workload.roles);
+                progress.note(&format!("profiling {label}: {}", kind.as_str()));
                 let languages = languages(record);
                 let (scratch, unit, cancel, languages) = (&scratch, &unit, self.cancel, &languages);
                 let bench = Bench { scratch, languages, unit, equal: None, undisturbed, cancel };

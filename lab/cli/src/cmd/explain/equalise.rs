@@ -11,9 +11,8 @@ use netdyno_lab_analysis::explain::{Equalised, Ratio, ratio};
 use netdyno_lab_engine::probe::{Bench, Scratch, preload_library};
 use netdyno_lab_engine::run::{Display, Ended, Engine, Resolved};
 use netdyno_lab_manifest::{Net, Placement};
-use netdyno_lab_store::Equal;
 use netdyno_lab_store::probe::{Found, ProbeKind};
-use netdyno_lab_store::{CellStatus, Settings, Store};
+use netdyno_lab_store::{CellStatus, Equal, Settings, Store};
 use netdyno_stats::Interval;
 
 /// Target half-width of the intervals, relative.
@@ -89,11 +88,8 @@ pub(super) fn equalise(
 
 /// Whether at least one side sends more packets.
 fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
-    before
-        .into_iter()
-        .zip(after)
-        .filter_map(|(before, after)| before.zip(after))
-        .any(|(b, a)| a > b * AS_MANY)
+    let mut known = before.into_iter().zip(after).filter_map(|(before, after)| before.zip(after));
+    known.any(|(before, after)| after > before * AS_MANY)
 }
 
 /// How the condition is equalised and how its effect was verified; or why it cannot be.
