@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
 use super::{
-    CommandResult, Fallible, GOOD, INTERRUPTED, Lab, builder, cancel_on_signal, catalog, print, print_json,
-    write_file,
+    CommandResult, Fallible, GOOD, INTERRUPTED, Lab, cancel_on_signal, print, print_json, write_file,
 };
 use crate::cli::{ExplainArgs, ExplainFormat, RunArgs};
 use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
@@ -33,7 +32,7 @@ use netdyno_lab_store::{CellRecord, Settings, Store};
 
 /// Explains the difference, profiling whatever is not stored.
 pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
-    let mut store = Store::open(&Store::default_path())?;
+    let store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let id = match store.find(&args.of) {
         Ok(id) => id,
@@ -59,18 +58,17 @@ pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
     let mut probes = stored(&store, &id, pair.cells)?;
     let (mut unseen, mut equalised) = (None, Vec::new());
     if !args.no_look {
-        let mut catalog = catalog(&[&run.header.workload])?;
-        let builder = builder(&catalog, &cancel)?;
+        let mut lab = Lab::open(&[&run.header.workload], Arc::clone(&cancel))?;
         let compared = pair.cells.iter().flat_map(|cell| run.cells[*cell].contenders.values());
-        let added = add_revisions(&mut catalog, &builder, &run.header.workload, compared);
-        let looker = Looker { catalog: &catalog, builder: &builder, cancel: &cancel, pair };
+        let added = add_revisions(&mut lab.catalog, &lab.builder, &run.header.workload, compared);
+        let mut looker = Looker { lab: &mut lab, pair };
         unseen = match added {
-            Ok(()) => looker.look(args.again, &mut store, &mut probes).err().map(|error| error.to_string()),
+            Ok(()) => looker.look(args.again, &mut probes).err().map(|error| error.to_string()),
             Err(error) => Some(error.to_string()),
         };
         if !args.equalise.is_empty() {
-            let (budget_s, mut display) = (args.budget.map(|b| b.as_secs_f64()), Progress::new());
-            equalised = equalise::equalise(&looker, &args.equalise, budget_s, &mut store, &mut display)?;
+            let budget_s = args.budget.map(|budget| budget.as_secs_f64());
+            equalised = equalise::equalise(&mut looker, &args.equalise, budget_s, &mut Progress::new())?;
         }
         if cancel.load(Ordering::Relaxed) {
             return Ok(INTERRUPTED);
@@ -146,22 +144,20 @@ fn languages(cell: &CellRecord) -> BTreeMap<String, String> {
 }
 
 struct Looker<'a> {
-    catalog: &'a Catalog,
-    builder: &'a Builder,
-    cancel: &'a AtomicBool,
+    lab: &'a mut Lab,
     pair: Pair<'a>,
 }
 
 impl Looker<'_> {
     /// Runs the profiling trials, each kind for both sides in turn, and stores the results.
-    fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Fallible<()> {
+    fn look(&mut self, again: bool, probes: &mut Probes) -> Fallible<()> {
         let run = self.pair.run;
         let unit = WorkUnit::new(self.pair.workload)?;
         let rates = self.pair.rates(&unit);
         let progress = Progress::new();
         let settings = &run.header.settings;
         let _awake = settings.awake.then(Awake::hold).transpose()?;
-        let scratch = Scratch::new(self.builder.cache())?;
+        let scratch = Scratch::new(self.lab.builder.cache())?;
         for kind in ProbeKind::ALL {
             for (side, (cell, undisturbed)) in self.pair.cells.into_iter().zip(rates).enumerate() {
                 let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
@@ -172,10 +168,10 @@ impl Looker<'_> {
                 let label = record.label(&self.pair.workload.roles);
                 progress.note(&format!("profiling {label}: {}", kind.as_str()));
                 let languages = languages(record);
-                let (scratch, unit, cancel, languages) = (&scratch, &unit, self.cancel, &languages);
+                let (scratch, unit, cancel, languages) = (&scratch, &unit, &self.lab.cancel, &languages);
                 let bench = Bench { scratch, languages, unit, equal: None, undisturbed, cancel };
                 for (role, probe) in self.trial(&bench, kind, record, settings)? {
-                    store.keep_probe(&run.header.id, cell, &role, &probe)?;
+                    self.lab.store.keep_probe(&run.header.id, cell, &role, &probe)?;
                     probes.sides[side].insert((role, kind), probe);
                 }
             }
@@ -194,8 +190,8 @@ impl Looker<'_> {
         let workload = self.pair.workload;
         let mut builds = BTreeMap::new();
         for name in cell.contenders.values() {
-            let contender = self.catalog.contender(&workload.name, name)?;
-            let built = self.builder.build(contender, &mut |_| {})?;
+            let contender = self.lab.catalog.contender(&workload.name, name)?;
+            let built = self.lab.builder.build(contender, &mut |_| {})?;
             if cell.builds.get(name).is_some_and(|measured| measured.key != built.record.key) {
                 let (a, b) = ("has changed since it was measured", "to measure it now: netdyno explain");
                 return Err(format!("{name} {a}; {b} {} ...", workload.name).into());
@@ -205,11 +201,11 @@ impl Looker<'_> {
         let seed = plan::payload_seed(settings.seed, 0);
         let arena = Arena::best(&netdyno_lab_arena::ArenaSpec { seed, ..arena_spec(settings) })?;
         let cpus = Topology::of_this_machine()?.place(settings.placement, workload.roles.len());
-        let folder = self.catalog.folder_of(&workload.name);
+        let folder = self.lab.catalog.folder_of(&workload.name);
         let spec = TrialSpec {
             workload,
             params: &cell.params,
-            inputs: self.builder.prepare((workload, &folder), &cell.params, &mut |_| {})?,
+            inputs: self.lab.builder.prepare((workload, &folder), &cell.params, &mut |_| {})?,
             seed,
             roles: roles(workload, cell, settings, &builds, &cpus, &arena),
             marks: Vec::new(),
