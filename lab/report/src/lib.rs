@@ -28,5 +28,6 @@ mod text;
 mod tests;
 
 pub use layout::{blocks, columns, error_columns, grid, wrapped};
-pub use markdown::{escape, markdown, table as markdown_table};
+pub use markdown::{markdown, table as markdown_table};
 pub use terminal::terminal;
+pub use text::escape;

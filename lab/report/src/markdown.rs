@@ -7,7 +7,7 @@ use minijinja::value::Serde;
 
 use super::table::{Table, caveats, partners, sentence, status, tables, uncounted, verdict_of};
 use crate::effects::{self, EffectTable};
-use crate::text::rendered;
+use crate::text::{escape, rendered};
 use netdyno_lab_analysis::report::{Cell, Report, plain, turn_notes};
 use netdyno_lab_manifest::Metric;
 
@@ -82,18 +82,4 @@ fn aligned(head: &[String], rows: &[Vec<String>], numbers: Range<usize>) -> Stri
 
 fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "))
-}
-
-/// Escapes text so that it is not interpreted as Markdown or HTML.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
-            '<' => out.push_str("&lt;"),
-            '\n' | '\r' => out.push(' '),
-            _ => out.push(c),
-        }
-    }
-    out
 }

@@ -3,7 +3,7 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use crate::{escape, wrapped};
+use crate::layout::wrapped;
 use netdyno_lab_analysis::report::plain;
 
 /// Renders a template. Its filters remove control characters: `md` also escapes Markdown, `wrap(width, first, rest)` wraps between
@@ -20,4 +20,18 @@ pub(crate) fn rendered(template: &str, values: Value) -> String {
     });
     let text = environment.render_str(template, values);
     text.expect("the template is compiled in and gets every value it names")
+}
+
+/// Escapes text so that it is not interpreted as Markdown or HTML.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '\n' | '\r' => out.push(' '),
+            _ => out.push(c),
+        }
+    }
+    out
 }
