@@ -10,8 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::metrics;
-use netdyno_lab_manifest::Net;
-use netdyno_lab_manifest::{Metric, Params, Source, TurnsSpec, Workload};
+use netdyno_lab_manifest::{Metric, Net, Params, Source, TurnsSpec, Workload};
 use netdyno_lab_store::{Outcome, Run, Settings, TrialRecord, Turns};
 use netdyno_stats::{Interval, Unit, confidence_sequence};
 

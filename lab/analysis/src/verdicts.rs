@@ -99,13 +99,12 @@ impl<'a> Judge<'a> {
     }
 
     fn comparison(&self, metric: &Metric, cell: usize, baseline: usize) -> PairedRatios {
-        let contender = self.run.cells[cell].contenders.values().cloned().collect::<Vec<_>>().join("/");
         if let Some(log_ratios) = self.duels.log_ratios(metric, cell, baseline) {
-            return PairedRatios { contender, unit: Unit::Session, log_ratios };
+            return PairedRatios { unit: Unit::Session, log_ratios };
         }
         let [values, base] = [cell, baseline].map(|i| by_block(self.run, metric, i));
         let log_ratios = duels::log_ratios(&values, &base).into_values().collect();
-        PairedRatios { contender, unit: Unit::Block, log_ratios }
+        PairedRatios { unit: Unit::Block, log_ratios }
     }
 }
 

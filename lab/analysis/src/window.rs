@@ -54,7 +54,6 @@ pub(crate) fn series<'a>(samples: &'a [Sample], kind: SampleKind, role: &str, na
     samples.iter().filter(|s| s.kind == kind && s.name == name && s.role == role).collect()
 }
 
-/// The sample at a mark.
 pub(crate) fn sample_at<'a>(series: &[&'a Sample], mark: u64) -> Option<&'a Sample> {
     series.iter().find(|s| s.mark == mark).copied()
 }

@@ -8,9 +8,8 @@
 //! <cache>/catalogues/<16 hex>/      the archive of `build.rs`, named by its hash
 //! ```
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};

@@ -16,13 +16,6 @@ pub(super) struct EffectTable {
     pub(super) lines: Vec<String>,
 }
 
-impl EffectTable {
-    /// First column of each row.
-    pub(super) fn names(&self) -> Vec<String> {
-        self.rows.iter().map(|row| row[0].clone()).collect()
-    }
-}
-
 /// Tables of a report, one per matrix.
 pub(super) fn tables(report: &Report, primary: Option<&Metric>) -> Vec<EffectTable> {
     let Some(primary) = primary else { return Vec::new() };

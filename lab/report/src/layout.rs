@@ -80,8 +80,8 @@ pub fn grid(head: &[String], rows: &[Vec<String>], width: usize) -> String {
 }
 
 /// Formats a table of figures: first and last columns left-aligned, the others right-aligned. Columns that do
-/// not fit go to further blocks, whose rows begin with their `short` names.
-pub fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: usize) -> Vec<String> {
+/// not fit go to further blocks, whose rows begin with their `short` names, or else with the first column.
+pub fn blocks(head: &[String], rows: &[Vec<String>], short: Option<&[String]>, width: usize) -> Vec<String> {
     let width = width - MARGIN;
     let head: Vec<String> = head.iter().enumerate().map(|(i, h)| folded(h, content(rows, i))).collect();
     let widths = widths(&head, rows);
@@ -89,9 +89,9 @@ pub fn blocks(head: &[String], rows: &[Vec<String>], short: &[String], width: us
     let mut blocks = Vec::new();
     let mut next = 1;
     while next <= last {
-        let names: Vec<&String> = match next {
-            1 => rows.iter().map(|row| &row[0]).collect(),
-            _ => short.iter().collect(),
+        let names: Vec<&String> = match short.filter(|_| next > 1) {
+            None => rows.iter().map(|row| &row[0]).collect(),
+            Some(short) => short.iter().collect(),
         };
         let names_width = names.iter().map(|name| display_width(name)).max().unwrap_or(0) + GAP;
         let (first, mut used) = (next, names_width);
@@ -125,7 +125,6 @@ fn folded(head: &str, content: usize) -> String {
     }
 }
 
-/// Width of each column.
 fn widths(head: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     head.iter().enumerate().map(|(i, head)| content(rows, i).max(lines_width(head))).collect()
 }
@@ -200,8 +199,8 @@ mod tests {
             texts(&["two 4.5", "9 k/s", "0.75x  (0.7 - 0.8)", "4 MB (2 + 2)", "a CPU"]),
         ];
         let short = texts(&["one", "two"]);
-        assert_eq!(blocks(&head, &rows, &short, 120).len(), 1);
-        let narrow = blocks(&head, &rows, &short, 40);
+        assert_eq!(blocks(&head, &rows, Some(&short), 120).len(), 1);
+        let narrow = blocks(&head, &rows, Some(&short), 40);
         assert_eq!(
             narrow[0],
             "                rate             vs base\n one 1.2.3  12.0 k/s            baseline\n \

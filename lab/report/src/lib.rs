@@ -22,10 +22,12 @@ pub mod serve;
 pub mod site;
 mod table;
 mod terminal;
+mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use layout::{blocks, columns, error_columns, grid, wrapped};
-pub use markdown::{escape, markdown, table as markdown_table};
+pub use markdown::{markdown, table as markdown_table};
 pub use terminal::terminal;
+pub use text::escape;

@@ -2,73 +2,59 @@
 
 use std::ops::Range;
 
+use minijinja::context;
+use minijinja::value::Serde;
+
 use super::table::{Table, caveats, partners, sentence, status, tables, uncounted, verdict_of};
-use crate::effects;
+use crate::effects::{self, EffectTable};
+use crate::text::{escape, rendered};
 use netdyno_lab_analysis::report::{Cell, Report, plain, turn_notes};
 use netdyno_lab_manifest::Metric;
 
 /// Formats a report: a summary, then all columns, the verdicts and the machine in a collapsed section.
 /// `metrics` are the workload's.
 pub fn markdown(report: &Report, metrics: &[Metric]) -> String {
-    let tables = tables(report, metrics);
-    let mut out = vec![format!("**{}**\n", escape(&report.run.headline))];
-    for t in &tables {
-        out.extend(headed(t, t.summary_columns));
-        out.extend(t.missing.iter().map(|cell| missing(cell)));
-        if !t.pending.is_empty() {
-            out.push(format!("- not measured yet: {}", escape(&t.pending.join(", "))));
+    let primary = metrics.iter().find(|m| m.primary);
+    let table = |t: Table<'_>| {
+        let verdicts = primary.into_iter().flat_map(|primary| {
+            let verdicts = t.rows.iter().filter_map(move |(c, _)| verdict_of(report, c, &primary.name));
+            verdicts.map(move |v| sentence(v, &primary.label, report.run.margin))
+        });
+        context! {
+            title => t.title.as_str(),
+            summary => columns(&t, t.summary_columns),
+            all => columns(&t, t.head.len()),
+            missing => t.missing.iter().map(|cell| missing(cell)).collect::<Vec<_>>(),
+            pending => Serde(&t.pending),
+            verdicts => verdicts.collect::<Vec<_>>(),
         }
-        if !(t.missing.is_empty() && t.pending.is_empty()) {
-            out.push(String::new());
-        }
-    }
-    for matrix in effects::tables(report, metrics.iter().find(|m| m.primary)) {
-        out.push(format!("### {}\n", escape(&matrix.title)));
-        out.push(aligned(&matrix.head, &matrix.rows, 1..matrix.head.len()));
-        out.extend(matrix.lines.iter().map(|text| format!("- {}\n", escape(&plain(text)))));
-    }
+    };
+    let matrix = |matrix: EffectTable| {
+        let table = aligned(&matrix.head, &matrix.rows, 1..matrix.head.len());
+        context! { title => matrix.title, table, lines => matrix.lines }
+    };
     let lines = [partners(report), caveats(report), turn_notes(report)];
-    out.extend(lines.iter().flatten().map(|text| format!("{}\n", escape(&plain(text)))));
-    out.extend(report.warnings.iter().map(|w| format!("> {}\n", escape(w))));
-    out.push("<details>\n<summary>All columns, verdicts and the machine</summary>\n".to_owned());
-    for t in &tables {
-        out.extend(headed(t, t.head.len()));
-        out.extend(verdicts(report, metrics, t));
-    }
-    let uncounted: Vec<String> =
-        uncounted(report).iter().map(|text| format!("- {}", escape(&plain(text)))).collect();
-    if !uncounted.is_empty() {
-        out.push(format!("{}\n", uncounted.join("\n")));
-    }
-    let (host, run) = (escape(&report.host.headline()), &report.run);
-    out.push(format!("Host: {host}. Run {}, seed {}.\n\n</details>\n", run.id, run.seed));
-    out.join("\n")
+    let values = context! {
+        run => Serde(&report.run),
+        host => report.host.headline(),
+        tables => tables(report, metrics).into_iter().map(table).collect::<Vec<_>>(),
+        matrices => effects::tables(report, primary).into_iter().map(matrix).collect::<Vec<_>>(),
+        lines => lines.into_iter().flatten().collect::<Vec<_>>(),
+        warnings => Serde(&report.warnings),
+        uncounted => uncounted(report),
+    };
+    rendered(include_str!("report.md.j2"), values)
 }
 
-/// The title and the first columns of a table.
-fn headed(t: &Table<'_>, columns: usize) -> Vec<String> {
-    let mut out = Vec::new();
-    if !t.title.is_empty() {
-        out.push(format!("### {}\n", escape(&t.title)));
+/// The first columns of a table; empty without rows.
+fn columns(t: &Table<'_>, columns: usize) -> String {
+    if t.rows.is_empty() {
+        return String::new();
     }
-    if !t.rows.is_empty() {
-        let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row[..columns].to_vec()).collect();
-        // The last column of the whole table is text; every column of the summary is a number.
-        let numbers = if columns == t.head.len() { columns - 1 } else { columns };
-        out.push(aligned(&t.head[..columns], &rows, 1..numbers));
-    }
-    out
-}
-
-fn verdicts(report: &Report, metrics: &[Metric], t: &Table<'_>) -> Vec<String> {
-    let Some(primary) = metrics.iter().find(|m| m.primary) else { return Vec::new() };
-    let verdicts = t.rows.iter().filter_map(|(c, _)| verdict_of(report, c, &primary.name));
-    let mut lines: Vec<String> =
-        verdicts.map(|v| format!("- {}", escape(&sentence(v, &primary.label, report.run.margin)))).collect();
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines
+    let rows: Vec<Vec<String>> = t.rows.iter().map(|(_, row)| row[..columns].to_vec()).collect();
+    // The last column of the whole table is text; every column of the summary is a number.
+    let numbers = if columns == t.head.len() { columns - 1 } else { columns };
+    aligned(&t.head[..columns], &rows, 1..numbers)
 }
 
 /// A cell without results: status, reason and remedy, then the contender's output as a code block.
@@ -96,18 +82,4 @@ fn aligned(head: &[String], rows: &[Vec<String>], numbers: Range<usize>) -> Stri
 
 fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "))
-}
-
-/// Escapes text so that it is not interpreted as Markdown or HTML.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
-            '<' => out.push_str("&lt;"),
-            '\n' | '\r' => out.push(' '),
-            _ => out.push(c),
-        }
-    }
-    out
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::pages::{Address, PageError, Pages, Studies, is_name};
+use netdyno_lab_manifest::hex;
 use netdyno_lab_store::{Listing, RunStatus, Store};
 
 /// Name of the list of written files.
@@ -21,22 +22,14 @@ const LIST_BYTES_MAX: u64 = 16 << 20;
 
 /// A site could not be written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum SiteError {
-    /// A page could not be made.
     #[error(transparent)]
     Page(#[from] PageError),
-    /// A file of the site could not be read or written.
     #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A file was not written by `netdyno site`, or was modified since.
+    File { path: PathBuf, source: io::Error },
     #[error("{} exists and is not an unmodified file of netdyno site: move it away, or choose another folder", .0.display())]
     NotOurs(PathBuf),
-    /// The list of written files cannot be parsed.
     #[error("{} is not a valid file list of netdyno site: move it away, or choose another folder", .0.display())]
     NotAList(PathBuf),
 }
@@ -180,7 +173,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(content))
 }
 
 #[cfg(test)]

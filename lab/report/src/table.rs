@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use netdyno_lab_analysis::grouped;
-use netdyno_lab_analysis::report::differing_params;
-use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
+use netdyno_lab_analysis::report::{Cell, MetricValue, Report, differing_params, format};
 use netdyno_lab_manifest::{Better, Metric, Source};
-use netdyno_lab_store::{BuildRecord, CellStatus};
-use netdyno_lab_store::{Verdict, VerdictKind};
+use netdyno_lab_store::{BuildRecord, CellStatus, Verdict, VerdictKind};
 
 /// Column heads of the lines of code, in the order of [`netdyno_lab_store::code_lines::CodeLines::parts`].
 const LINE_HEADS: [&str; 3] = ["library lines", "adapter lines", "generated lines"];
@@ -51,7 +48,6 @@ pub(super) fn tables<'a>(report: &'a Report, metrics: &[Metric]) -> Vec<Table<'a
     groups(report).iter().map(|cells| table(report, metrics, title(cells), cells)).collect()
 }
 
-/// Content of a column.
 enum Column<'a> {
     Figure(&'a Metric),
     /// Ratio of the primary metric to the baseline.
@@ -328,7 +324,6 @@ pub(super) fn status(status: CellStatus) -> &'static str {
     }
 }
 
-/// CSS class of a verdict.
 pub(super) fn verdict_class(verdict: Option<&Verdict>) -> &'static str {
     match verdict.map(|v| v.verdict) {
         Some(VerdictKind::Better) => "better",

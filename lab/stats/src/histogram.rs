@@ -43,40 +43,26 @@ const CURVE_POINTS_PER_HALVING: u32 = 5;
 
 /// A contender's histogram is invalid. The contender is always at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum HistogramError {
-    /// See [`TEXT_BYTES_MAX`].
     #[error("histogram: {0} bytes of text exceed the limit of {TEXT_BYTES_MAX}")]
     TextTooLong(usize),
-    /// The text is not standard, padded base64.
     #[error("histogram: not base64: {0}")]
     NotBase64(String),
-    /// The zlib stream is corrupt or truncated.
     #[error("histogram: the compressed part cannot be decompressed: {0}")]
     NotZlib(String),
-    /// See [`ENCODED_BYTES_MAX`].
     #[error("histogram: more than {ENCODED_BYTES_MAX} bytes after decompression")]
     InflatedTooLong,
-    /// The first four bytes are not a V2 cookie.
     #[error("histogram: cookie {0:#010x} is neither HDR V2 nor HDR V2 compressed")]
     UnknownCookie(u32),
-    /// The data is shorter than the header or the length in it.
     #[error("histogram: the header needs {needed} bytes, but there are {present}")]
-    CutShort {
-        /// Actual length.
-        present: usize,
-        /// Required length.
-        needed: usize,
-    },
-    /// See [`DIGITS_MAX`].
+    CutShort { present: usize, needed: usize },
     #[error("histogram: {0} significant digits exceed the limit of {DIGITS_MAX}")]
     TooManyDigits(u32),
-    /// See [`VALUE_MAX`].
     #[error("histogram: highest trackable value {0} exceeds the limit of {VALUE_MAX}")]
     ValueTooHigh(u64),
-    /// See [`COUNT_MAX`].
     #[error("histogram: more than {COUNT_MAX} values")]
     TooManyValues,
-    /// The fields of the header contradict each other or the payload.
     #[error("histogram: {0}")]
     Malformed(String),
 }

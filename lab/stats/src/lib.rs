@@ -20,7 +20,7 @@
 //! use netdyno_stats::{PairedRatios, Direction, Rules, Unit, VerdictKind, judge};
 //!
 //! let log_ratios = [2.02f64, 1.97, 2.05, 1.99].iter().map(|ratio| ratio.ln()).collect();
-//! let rival = PairedRatios { contender: "rival".to_owned(), unit: Unit::Block, log_ratios };
+//! let rival = PairedRatios { unit: Unit::Block, log_ratios };
 //! let judged = judge(&[rival], Direction::Higher, &Rules::default());
 //! assert_eq!(judged[0].verdict, VerdictKind::Better);
 //! ```

@@ -99,11 +99,7 @@ mod tests {
         let mut log_ratios = Vec::new();
         for count in 1..=most {
             log_ratios.push(-slower.ln_1p() + deviation * source.draw(Noise::Gaussian));
-            let comparison = PairedRatios {
-                contender: String::new(),
-                unit: Unit::Session,
-                log_ratios: log_ratios.clone(),
-            };
+            let comparison = PairedRatios { unit: Unit::Session, log_ratios: log_ratios.clone() };
             let judged = judge(&[comparison], Direction::Higher, &Rules::default()).remove(0);
             let loss = Loss::new((judged.ratio, judged.low, judged.high), Direction::Higher);
             let claim = loss.claim(LIMIT);

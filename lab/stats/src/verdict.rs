@@ -76,8 +76,6 @@ impl VerdictKind {
 /// Result of one contender against the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Name of the contender, as given.
-    pub contender: String,
     /// Contender / baseline: the geometric mean over the blocks. NaN without a block, or if a log ratio was
     /// not finite.
     pub ratio: f64,
@@ -116,8 +114,6 @@ impl Judgement {
 /// Observations of one contender against the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedRatios {
-    /// Name of the contender.
-    pub contender: String,
     /// Unit of observation.
     pub unit: Unit,
     /// Logarithms of contender / baseline, one per block or session.
@@ -139,7 +135,6 @@ pub fn judge(comparisons: &[PairedRatios], better: Direction, rules: &Rules) -> 
             None => (Interval::unbounded(f64::NAN), VerdictKind::Undecided, None),
         };
         Judgement {
-            contender: comparison.contender.clone(),
             ratio: interval.estimate.exp(),
             low: interval.low.exp(),
             high: interval.high.exp(),
@@ -228,13 +223,13 @@ fn narrowed(summary: &Summary, level: f64, enough: f64) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn named(contender: &str, log_ratios: Vec<f64>) -> PairedRatios {
-        PairedRatios { contender: contender.to_owned(), unit: Unit::Block, log_ratios }
+    fn blocks(log_ratios: Vec<f64>) -> PairedRatios {
+        PairedRatios { unit: Unit::Block, log_ratios }
     }
 
     fn check(ratios: &[f64], better: Direction, expected: VerdictKind) -> Judgement {
         let values = ratios.iter().map(|ratio| ratio.ln()).collect();
-        let judged = judge(&[named("rival", values)], better, &Rules::default()).remove(0);
+        let judged = judge(&[blocks(values)], better, &Rules::default()).remove(0);
         assert_eq!(judged.verdict, expected, "{judged:?}");
         judged
     }
@@ -268,11 +263,11 @@ mod tests {
     #[test]
     fn the_interval_agrees_with_holm() {
         let near = |mean: f64| vec![mean - 0.01, mean, mean + 0.01, mean];
-        let comparisons = [named("far", near(1.0)), named("near", near(0.028))];
+        let comparisons = [blocks(near(1.0)), blocks(near(0.028))];
         let judged = judge(&comparisons, Direction::Higher, &Rules::default());
         assert_eq!(judged[1].verdict, VerdictKind::Better);
         assert_eq!(judged[1].low, 1.0);
-        let reversed = [named("near", near(0.028)), named("equal", near(0.0))];
+        let reversed = [blocks(near(0.028)), blocks(near(0.0))];
         let undecided = &judge(&reversed, Direction::Higher, &Rules::default())[0];
         assert!(undecided.verdict == VerdictKind::Undecided && undecided.needs_blocks.is_some());
     }
@@ -281,12 +276,12 @@ mod tests {
     fn a_run_stops_when_all_have_a_verdict_and_the_requested_precision() {
         let rules = Rules { precision: Some(0.05), ..Rules::default() };
         let values = |spread: f64| vec![0.7 - spread, 0.7, 0.7 + spread];
-        let judged = |spread| judge(&[named("rival", values(spread))], Direction::Higher, &rules);
+        let judged = |spread| judge(&[blocks(values(spread))], Direction::Higher, &rules);
         assert!(decided(&[], &rules));
         assert!(decided(&judged(0.01), &rules));
         assert!(!decided(&judged(0.03), &rules));
         assert!(decided(&judged(0.03), &Rules::default()));
         assert!(!decided(&judged(0.3), &Rules::default()));
-        assert!(!decided(&judge(&[named("none", vec![])], Direction::Higher, &rules), &rules));
+        assert!(!decided(&judge(&[blocks(vec![])], Direction::Higher, &rules), &rules));
     }
 }

@@ -4,35 +4,26 @@ use std::path::PathBuf;
 
 /// An error of the store, with a remedy.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages document the fields")]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum StoreError {
-    /// The file cannot be opened or written.
     #[error("the store {}: {source}. {}", path.display(), remedy(source))]
     Sqlite { path: PathBuf, source: rusqlite::Error },
-    /// Its folder cannot be created.
     #[error("the store's folder {}: {source}. Set NETDYNO_STORE to a file that can be written", path.display())]
     Folder { path: PathBuf, source: std::io::Error },
-    /// A newer netdyno wrote it.
     #[error("the store {} has format {found}, this netdyno reads {known}: use the newer netdyno, or another NETDYNO_STORE", path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
-    /// There is no such run.
     #[error("no run {0:?} in the store; `netdyno history` lists them")]
     NoRun(String),
-    /// Several runs have ids with this prefix.
     #[error("several runs begin with {0:?}; `netdyno history` lists them")]
     Ambiguous(String),
-    /// No unfinished run exists.
     #[error("no unfinished run in the store; `netdyno history` lists the runs")]
     NoneUnfinished,
-    /// Another process measures this run.
     #[error("another netdyno is measuring run {0}: wait for it to end, or end it")]
     Busy(String),
-    /// A different run has the id of the run to import.
     #[error(
         "the store has a different run {0}, which is kept. Import into another store (NETDYNO_STORE), or remove the existing run"
     )]
     Taken(String),
-    /// A row that this program did not write.
     #[error("a damaged row in the store: {0}")]
     Damaged(String),
 }

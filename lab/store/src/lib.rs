@@ -131,7 +131,6 @@ impl Store {
         }
     }
 
-    /// The rows of a query.
     fn rows<T>(
         &self,
         sql: &str,
@@ -149,7 +148,6 @@ impl Store {
         found.optional().map_err(|e| self.fail(e))
     }
 
-    /// Executes a statement.
     fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<(), StoreError> {
         self.connection.execute(sql, params).map(drop).map_err(|e| self.fail(e))
     }

@@ -34,8 +34,7 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<i64> {
         _ => {}
     }
     if format(&tx)? < FORMAT {
-        tx.execute_batch(OVERVIEWS)?;
-        tx.execute_batch(PROBES)?;
+        tx.execute_batch(FORMAT_3)?;
         tx.execute_batch(PRINTED)?;
         overview::fill(&tx)?;
         tx.pragma_update(None, "user_version", FORMAT)?;
@@ -58,92 +57,11 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Printed verdicts and the origin of runs. These tables are not part of the format: older versions ignore them.
-const PRINTED: &str = "
-CREATE TABLE IF NOT EXISTS printed (
-    run TEXT PRIMARY KEY,
-    text TEXT NOT NULL              -- JSON: the program's version, the verdicts
-);
-CREATE TABLE IF NOT EXISTS imported (
-    run TEXT PRIMARY KEY            -- measured elsewhere, and never resumed
-);
-";
-
-/// Results of probes, since format 3.
-const PROBES: &str = "
-CREATE TABLE IF NOT EXISTS probes (
-    run TEXT NOT NULL,
-    cell INTEGER NOT NULL,
-    role TEXT NOT NULL,
-    kind TEXT NOT NULL,             -- kernel, syscalls, allocations, profile
-    record TEXT NOT NULL,           -- JSON: what was found, by whom, at which cost
-    PRIMARY KEY (run, cell, role, kind)
-);
-";
-
-/// Turns, since format 2.
+/// Tables of every format since the verdicts of a run are stored.
+const PRINTED: &str = include_str!("schema/printed.sql");
+/// Tables added by format 3.
+const FORMAT_3: &str = include_str!("schema/format3.sql");
+/// The column added by format 2.
 const TURNS: &str = "ALTER TABLE trials ADD COLUMN turns TEXT;";
-
-/// Data for lists of runs, since format 3: loading a thousand headers takes a second.
-const OVERVIEWS: &str = "
-CREATE INDEX runs_newest ON runs(started_at DESC, id DESC);
-CREATE TABLE overviews (
-    run TEXT PRIMARY KEY REFERENCES runs(id),
-    preset TEXT NOT NULL,
-    contenders TEXT NOT NULL,       -- JSON: who plays a role that is compared
-    command TEXT NOT NULL,          -- JSON: the command line
-    outcome TEXT,                   -- what a run that ended says, in a line
-    digest_version INTEGER,         -- of what made outcome and digest
-    digest TEXT                     -- JSON: figures by contender, for histories
-);
-";
-
-/// The tables of format 2.
-const TABLES: &str = "
-CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY,
-    workload TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    status TEXT NOT NULL,
-    stopped_because TEXT NOT NULL DEFAULT '',
-    header TEXT NOT NULL            -- JSON: host, settings, workload manifest
-);
-CREATE TABLE IF NOT EXISTS cells (
-    run TEXT NOT NULL REFERENCES runs(id),
-    idx INTEGER NOT NULL,
-    record TEXT NOT NULL,           -- JSON: roles, params, status, build
-    PRIMARY KEY (run, idx)
-);
-CREATE TABLE IF NOT EXISTS trials (
-    id INTEGER PRIMARY KEY,
-    run TEXT NOT NULL REFERENCES runs(id),
-    cell INTEGER NOT NULL,
-    block INTEGER NOT NULL,
-    position INTEGER NOT NULL,      -- place within its block
-    started_at TEXT NOT NULL,
-    seconds REAL NOT NULL,          -- from launch to the last exit
-    seed INTEGER NOT NULL,
-    outcome TEXT NOT NULL,          -- JSON: ok, skipped or failed, with the reason
-    notes TEXT NOT NULL,            -- JSON: what was seen beside the figures
-    turns TEXT                      -- JSON: how it took turns with another; NULL outside a duel
-);
-CREATE INDEX IF NOT EXISTS trials_run ON trials(run);
-CREATE TABLE IF NOT EXISTS samples (
-    trial INTEGER NOT NULL REFERENCES trials(id),
-    role TEXT NOT NULL,
-    kind TEXT NOT NULL,             -- counter, meter, setup, result
-    mark INTEGER NOT NULL,          -- the mark's id; the connection's number for setup
-    at_ns INTEGER NOT NULL,         -- CLOCK_MONOTONIC of the role's host
-    name TEXT NOT NULL,
-    value INTEGER,                  -- NULL: not measured, source says why
-    source TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS samples_trial ON samples(trial);
-CREATE TABLE IF NOT EXISTS histograms (
-    trial INTEGER NOT NULL REFERENCES trials(id),
-    role TEXT NOT NULL,
-    name TEXT NOT NULL,
-    data TEXT NOT NULL              -- HDR V2, base64
-);
-CREATE INDEX IF NOT EXISTS histograms_trial ON histograms(trial);
-";
+/// Tables of format 2.
+const TABLES: &str = include_str!("schema/format2.sql");

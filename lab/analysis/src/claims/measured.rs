@@ -9,13 +9,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::duels::{self, Duels};
-use crate::generator;
-use crate::load;
-use crate::metrics;
 use crate::verdicts::{baseline_among, groups};
+use crate::{generator, load, metrics};
 use netdyno_lab_manifest::{Metric, Workload};
-use netdyno_lab_store::Side;
-use netdyno_lab_store::{CellRecord, CellStatus, Run};
+use netdyno_lab_store::{CellRecord, CellStatus, Run, Side};
 use netdyno_stats::{Interval, Unit, confidence_sequence};
 
 /// Prefix of metrics that count lines of code.

@@ -15,9 +15,7 @@ use super::size::Size;
 use crate::duels::{self, Duels};
 use crate::verdicts::{baseline_among, groups};
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::CellRecord;
-use netdyno_lab_store::{CellStatus, Run};
-use netdyno_lab_store::{Question, Side};
+use netdyno_lab_store::{CellRecord, CellStatus, Question, Run, Side};
 
 /// Questions passed to a run by another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

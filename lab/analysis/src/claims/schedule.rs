@@ -1,7 +1,5 @@
 //! Chooses which of several runs to continue, so that a time budget decides as many claims as possible. Pure functions.
 
-use std::cmp::Ordering;
-
 use super::question::Standing;
 
 /// Initial rounds of a method: the minimum for an interval.
@@ -47,9 +45,6 @@ impl Continuation {
 
 /// Index of the run to continue.
 pub fn soonest(turns: &[Option<Continuation>]) -> Option<usize> {
-    let by_cost = |a: &(usize, (bool, f64)), b: &(usize, (bool, f64))| -> Ordering {
-        a.1.0.cmp(&b.1.0).then(a.1.1.total_cmp(&b.1.1))
-    };
     let turns = turns.iter().enumerate().filter_map(|(i, turn)| Some((i, turn.as_ref()?.cost())));
-    turns.min_by(by_cost).map(|(i, _)| i)
+    turns.min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).map(|(i, _)| i)
 }

@@ -4,7 +4,6 @@ use super::region::{ClaimVerdict, Finding, Region};
 use super::tested::Tested;
 use crate::report::format::ratio;
 
-/// The verdict as a sentence.
 pub(super) fn sentence(
     verdict: ClaimVerdict,
     conditions: &[String],

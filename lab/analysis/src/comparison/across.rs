@@ -6,41 +6,20 @@
 use std::collections::BTreeMap;
 
 use super::{Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, Tolerance, primary_first};
-use crate::report;
-use crate::report::{Cell, Report, differing};
+use crate::report::{self, Cell, Report, differing};
 use netdyno_lab_manifest::{Better, Metric, Workload};
-use netdyno_lab_store::Host;
-use netdyno_lab_store::VerdictKind;
-use netdyno_lab_store::{CellStatus, Run, StoreError};
+use netdyno_lab_store::{CellStatus, Host, Run, StoreError, VerdictKind};
 
 /// Two runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum Refused {
-    /// Workload, parameters or conditions differ.
     #[error("runs {from} and {to} differ: {}; measure both under the same conditions", .differences.join("; "))]
-    Unlike {
-        /// The reference run.
-        from: String,
-        /// The run that is judged.
-        to: String,
-        /// The differences.
-        differences: Vec<String>,
-    },
-    /// The runs have no contender in common except for the baseline.
+    Unlike { from: String, to: String, differences: Vec<String> },
     #[error(
         "the runs have no contender in common except for the baseline: {from} has {theirs}; {to} has {ours}"
     )]
-    NothingInCommon {
-        /// The reference run.
-        from: String,
-        /// Its contenders.
-        theirs: String,
-        /// The run that is judged.
-        to: String,
-        /// Its contenders.
-        ours: String,
-    },
-    /// A stored run cannot be read.
+    NothingInCommon { from: String, theirs: String, to: String, ours: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

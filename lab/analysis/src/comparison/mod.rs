@@ -162,7 +162,6 @@ impl ComparisonRow {
     }
 }
 
-/// The metrics, the primary one first.
 fn primary_first<'a>(metrics: impl IntoIterator<Item = &'a Metric>) -> Vec<&'a Metric> {
     let (primary, others): (Vec<&Metric>, Vec<&Metric>) = metrics.into_iter().partition(|m| m.primary);
     primary.into_iter().chain(others).collect()
@@ -200,7 +199,7 @@ impl Tolerance {
 }
 
 /// The relative limit of the primary metric, if any.
-fn primary_limit(tolerances: &[Tolerance]) -> Option<f64> {
+pub fn primary_limit(tolerances: &[Tolerance]) -> Option<f64> {
     tolerances.iter().find_map(|t| match t {
         Tolerance { metric: None, limit: Limit::Relative(share) } => Some(*share),
         _ => None,

@@ -8,8 +8,7 @@ use crate::effects::Effects;
 use crate::load::Load;
 use netdyno_lab_manifest::Expected;
 use netdyno_lab_protocol::Implementation;
-use netdyno_lab_store::Host;
-use netdyno_lab_store::{BuildRecord, CellStatus, RunStatus, Verdict};
+use netdyno_lab_store::{BuildRecord, CellStatus, Host, RunStatus, Verdict};
 
 /// Version of the report's schema. Fields are added within a version, never changed.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::fail_conditions::FailConditions;
-use super::place;
 use super::progress::Progress;
 use super::{
-    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, code_of, keep_printed, print,
-    quiet_catalog, render, tell,
+    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, code_of, keep_printed, place,
+    print, print_json, quiet_catalog, render, tell,
 };
 use crate::cli::{CompareArgs, Format, ReportFormat, RunArgs, parse_fail_on};
 use netdyno_lab_analysis::comparison::{self, Comparison, Unmeasured};
@@ -15,6 +14,8 @@ use netdyno_lab_engine::build::BuildError;
 use netdyno_lab_engine::revisions::{self, WORKING_TREE};
 use netdyno_lab_engine::run::{Display, Ended};
 use netdyno_lab_manifest::{Catalog, ManifestError};
+use netdyno_lab_report::columns;
+use netdyno_lab_report::comparison::{markdown, terminal};
 use netdyno_lab_store::{Store, StoreError};
 
 /// Default preset, if the workload has it.
@@ -79,13 +80,11 @@ fn runs(args: &CompareArgs, gate: &FailConditions, (from, to): (&str, &str)) -> 
         return Err(format!("both are run {}: name two different runs", from.header.id).into());
     }
     let comparison = comparison::across(&from, &to, &gate.tolerances)?;
-    let details = match args.format {
-        Format::Markdown => {
-            [render(&from, ReportFormat::Markdown)?.1, render(&to, ReportFormat::Markdown)?.1].join("\n")
-        }
-        Format::Table | Format::Json => String::new(),
-    };
-    show(&comparison, args.format, &details)?;
+    let mut details = Vec::new();
+    for run in [&from, &to].into_iter().filter(|_| args.format == Format::Markdown) {
+        details.push(render(run, ReportFormat::Markdown)?.1);
+    }
+    show(&comparison, args.format, &details.join("\n"))?;
     Ok(comparison.claim.map_or(GOOD, |claim| gate.code(claim, comparison.is_missing)))
 }
 
@@ -103,10 +102,8 @@ fn duel(
     let (from, to) = (add(revisions.0)?, add(revisions.1)?);
     let catalog = &lab.catalog;
     let resolved = run_args(args, catalog, workload, [&from, &to])?.resolve(gate, catalog)?;
-    let both = [
-        (catalog.contender(workload, &from)?, from.as_str()),
-        (catalog.contender(workload, &to)?, to.as_str()),
-    ];
+    let [a, b] = [catalog.contender(workload, &from)?, catalog.contender(workload, &to)?];
+    let both = [(a, from.as_str()), (b, to.as_str())];
     let mut display = Progress::new();
     let changes =
         revisions::changes(catalog, (workload, contender), [revisions.0, revisions.1]).unwrap_or_default();
@@ -188,10 +185,10 @@ fn run_args(
 }
 
 fn show(comparison: &Comparison, format: Format, details: &str) -> Result<(), serde_json::Error> {
-    print(&match format {
-        Format::Table => netdyno_lab_report::comparison::terminal(comparison, netdyno_lab_report::columns()),
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(comparison)?),
-        Format::Markdown => netdyno_lab_report::comparison::markdown(comparison, details),
-    });
+    match format {
+        Format::Table => print(&terminal(comparison, columns())),
+        Format::Json => print_json(comparison)?,
+        Format::Markdown => print(&markdown(comparison, details)),
+    }
     Ok(())
 }

@@ -15,9 +15,8 @@ use super::{
 };
 use crate::cli::{DoctorArgs, name_of};
 use crate::doctor::resolution::{self, BLOCKS_MAX, Injected};
-use crate::doctor::self_duels;
 use crate::doctor::self_test::{self, CAUGHT, COST_MOST, MARKS_MOST};
-use crate::doctor::{Grade, findings};
+use crate::doctor::{Grade, findings, self_duels};
 use netdyno_lab_arena::ArenaSpec;
 use netdyno_lab_engine::build::install_all;
 use netdyno_lab_manifest::Net;
@@ -141,14 +140,12 @@ fn self_test(cancel: &Arc<AtomicBool>) -> CommandResult {
 }
 
 fn marks(cancel: &AtomicBool) -> bool {
-    let (good, found) = match self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel) {
-        Ok(j) => {
-            let limit = format!("{} pairs (limit: {} %)", j.blocks, 100.0 * MARKS_MOST);
-            let found =
-                format!("{:.4}x the count without marks ({:.4} - {:.4}), {limit}", j.ratio, j.low, j.high);
-            (j.verdict == VerdictKind::NoDifference, found)
-        }
-        Err(e) => (false, e.to_string()),
-    };
+    let found = self_test::marks(MARKS_PAIRS, MARKS_TRIALS, cancel).map(|j| {
+        let limit = format!("{} pairs (limit: {} %)", j.blocks, 100.0 * MARKS_MOST);
+        let found =
+            format!("{:.4}x the count without marks ({:.4} - {:.4}), {limit}", j.ratio, j.low, j.high);
+        (j.verdict == VerdictKind::NoDifference, found)
+    });
+    let (good, found) = found.unwrap_or_else(|error| (false, error.to_string()));
     verdict(good, "marks at 10 Hz", &found)
 }

@@ -5,11 +5,14 @@ mod equalise;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
-use super::{CommandResult, Fallible, GOOD, INTERRUPTED, builder, cancel_on_signal, catalog, print};
+use super::{
+    CommandResult, Fallible, GOOD, INTERRUPTED, Lab, cancel_on_signal, print, print_json, write_file,
+};
 use crate::cli::{ExplainArgs, ExplainFormat, RunArgs};
 use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_analysis::explain::{explain, pair};
@@ -18,7 +21,7 @@ use netdyno_lab_engine::build::Builder;
 use netdyno_lab_engine::plan;
 use netdyno_lab_engine::probe::{Bench, Scratch};
 use netdyno_lab_engine::revisions::{self, RevisionError};
-use netdyno_lab_engine::run::{Display, Ended, Engine, arena_spec, roles};
+use netdyno_lab_engine::run::{Ended, arena_spec, roles};
 use netdyno_lab_engine::trial::TrialSpec;
 use netdyno_lab_manifest::{Catalog, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
@@ -29,24 +32,20 @@ use netdyno_lab_store::{CellRecord, Settings, Store};
 
 /// Explains the difference, profiling whatever is not stored.
 pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
-    let mut store = Store::open(&Store::default_path())?;
+    let store = Store::open(&Store::default_path())?;
     let cancel = cancel_on_signal()?;
     let id = match store.find(&args.of) {
         Ok(id) => id,
         // Not a run: a workload, or a misspelt name of either.
         Err(no_run) => {
-            let mut catalog = catalog(&[&args.of, &args.a, &args.b])?;
-            if let Err(no_workload) = catalog.workload(&args.of) {
+            let mut lab = Lab::open(&[&args.of, &args.a, &args.b], Arc::clone(&cancel))?;
+            if let Err(no_workload) = lab.catalog.workload(&args.of) {
                 return Err(format!("{no_run}; {no_workload}").into());
             }
-            let builder = builder(&catalog, &cancel)?;
-            add_revisions(&mut catalog, &builder, &args.of, [&args.a, &args.b])?;
-            let workload = catalog.workload(&args.of)?;
-            let mut display = Progress::new();
-            let (display, store, cancel) = (&mut display as &mut dyn Display, &mut store, &*cancel);
-            let mut engine = Engine { catalog: &catalog, store, builder: &builder, display, cancel };
-            let (id, ended) =
-                engine.start(&run_args(args, workload).resolve(&FailConditions::default(), &catalog)?)?;
+            add_revisions(&mut lab.catalog, &lab.builder, &args.of, [&args.a, &args.b])?;
+            let typed = run_args(args, lab.catalog.workload(&args.of)?);
+            let resolved = typed.resolve(&FailConditions::default(), &lab.catalog)?;
+            let (id, ended) = lab.engine(&mut Progress::new()).start(&resolved)?;
             if ended == Ended::Interrupted {
                 return Ok(INTERRUPTED);
             }
@@ -59,18 +58,17 @@ pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
     let mut probes = stored(&store, &id, pair.cells)?;
     let (mut unseen, mut equalised) = (None, Vec::new());
     if !args.no_look {
-        let mut catalog = catalog(&[&run.header.workload])?;
-        let builder = builder(&catalog, &cancel)?;
+        let mut lab = Lab::open(&[&run.header.workload], Arc::clone(&cancel))?;
         let compared = pair.cells.iter().flat_map(|cell| run.cells[*cell].contenders.values());
-        let added = add_revisions(&mut catalog, &builder, &run.header.workload, compared);
-        let looker = Looker { catalog: &catalog, builder: &builder, cancel: &cancel, pair };
+        let added = add_revisions(&mut lab.catalog, &lab.builder, &run.header.workload, compared);
+        let mut looker = Looker { lab: &mut lab, pair };
         unseen = match added {
-            Ok(()) => looker.look(args.again, &mut store, &mut probes).err().map(|error| error.to_string()),
+            Ok(()) => looker.look(args.again, &mut probes).err().map(|error| error.to_string()),
             Err(error) => Some(error.to_string()),
         };
         if !args.equalise.is_empty() {
-            let (budget_s, mut display) = (args.budget.map(|b| b.as_secs_f64()), Progress::new());
-            equalised = equalise::equalise(&looker, &args.equalise, budget_s, &mut store, &mut display)?;
+            let budget_s = args.budget.map(|budget| budget.as_secs_f64());
+            equalised = equalise::equalise(&mut looker, &args.equalise, budget_s, &mut Progress::new())?;
         }
         if cancel.load(Ordering::Relaxed) {
             return Ok(INTERRUPTED);
@@ -81,11 +79,11 @@ pub(crate) fn run(args: &ExplainArgs) -> CommandResult {
     explanation.warnings.extend(unseen.map(|why| format!("not profiled: {why}")));
     match args.format {
         ExplainFormat::Table => print(&text(&explanation, columns())),
-        ExplainFormat::Json => print(&format!("{}\n", serde_json::to_string_pretty(&explanation)?)),
+        ExplainFormat::Json => print_json(&explanation)?,
     }
     if let Some(svg) = picture(&pair, &probes, &explanation) {
         let file = args.output.clone().unwrap_or_else(|| default_picture(&id, &args.a, &args.b));
-        std::fs::write(&file, svg).map_err(|e| format!("{}: {e}", file.display()))?;
+        write_file(&file, svg)?;
         let _ = writeln!(anstream::stderr(), "flame graph: {}", file.display());
     }
     Ok(GOOD)
@@ -146,22 +144,20 @@ fn languages(cell: &CellRecord) -> BTreeMap<String, String> {
 }
 
 struct Looker<'a> {
-    catalog: &'a Catalog,
-    builder: &'a Builder,
-    cancel: &'a AtomicBool,
+    lab: &'a mut Lab,
     pair: Pair<'a>,
 }
 
 impl Looker<'_> {
     /// Runs the profiling trials, each kind for both sides in turn, and stores the results.
-    fn look(&self, again: bool, store: &mut Store, probes: &mut Probes) -> Fallible<()> {
+    fn look(&mut self, again: bool, probes: &mut Probes) -> Fallible<()> {
         let run = self.pair.run;
         let unit = WorkUnit::new(self.pair.workload)?;
         let rates = self.pair.rates(&unit);
         let progress = Progress::new();
         let settings = &run.header.settings;
         let _awake = settings.awake.then(Awake::hold).transpose()?;
-        let scratch = Scratch::new(self.builder.cache())?;
+        let scratch = Scratch::new(self.lab.builder.cache())?;
         for kind in ProbeKind::ALL {
             for (side, (cell, undisturbed)) in self.pair.cells.into_iter().zip(rates).enumerate() {
                 let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
@@ -169,16 +165,13 @@ impl Looker<'_> {
                     continue;
                 }
                 let record = &run.cells[cell];
-                progress.note(&format!(
-                    "profiling {}: {}",
-                    record.label(&self.pair.workload.roles),
-                    kind.as_str()
-                ));
+                let label = record.label(&self.pair.workload.roles);
+                progress.note(&format!("profiling {label}: {}", kind.as_str()));
                 let languages = languages(record);
-                let (scratch, unit, cancel, languages) = (&scratch, &unit, self.cancel, &languages);
+                let (scratch, unit, cancel, languages) = (&scratch, &unit, &self.lab.cancel, &languages);
                 let bench = Bench { scratch, languages, unit, equal: None, undisturbed, cancel };
                 for (role, probe) in self.trial(&bench, kind, record, settings)? {
-                    store.keep_probe(&run.header.id, cell, &role, &probe)?;
+                    self.lab.store.keep_probe(&run.header.id, cell, &role, &probe)?;
                     probes.sides[side].insert((role, kind), probe);
                 }
             }
@@ -197,8 +190,8 @@ impl Looker<'_> {
         let workload = self.pair.workload;
         let mut builds = BTreeMap::new();
         for name in cell.contenders.values() {
-            let contender = self.catalog.contender(&workload.name, name)?;
-            let built = self.builder.build(contender, &mut |_| {})?;
+            let contender = self.lab.catalog.contender(&workload.name, name)?;
+            let built = self.lab.builder.build(contender, &mut |_| {})?;
             if cell.builds.get(name).is_some_and(|measured| measured.key != built.record.key) {
                 let (a, b) = ("has changed since it was measured", "to measure it now: netdyno explain");
                 return Err(format!("{name} {a}; {b} {} ...", workload.name).into());
@@ -208,11 +201,11 @@ impl Looker<'_> {
         let seed = plan::payload_seed(settings.seed, 0);
         let arena = Arena::best(&netdyno_lab_arena::ArenaSpec { seed, ..arena_spec(settings) })?;
         let cpus = Topology::of_this_machine()?.place(settings.placement, workload.roles.len());
-        let folder = self.catalog.folder_of(&workload.name);
+        let folder = self.lab.catalog.folder_of(&workload.name);
         let spec = TrialSpec {
             workload,
             params: &cell.params,
-            inputs: self.builder.prepare((workload, &folder), &cell.params, &mut |_| {})?,
+            inputs: self.lab.builder.prepare((workload, &folder), &cell.params, &mut |_| {})?,
             seed,
             roles: roles(workload, cell, settings, &builds, &cpus, &arena),
             marks: Vec::new(),

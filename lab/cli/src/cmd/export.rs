@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{CommandResult, Fallible, GOOD, print_line};
 use crate::cli::ExportArgs;
-use netdyno_lab_store::Printed;
 use netdyno_lab_store::export::{self, Exported};
-use netdyno_lab_store::{Run, Store};
+use netdyno_lab_store::{Printed, Run, Store};
 
 /// Writes a stored run and its printed verdicts to a file.
 pub(crate) fn run(args: &ExportArgs) -> CommandResult {

@@ -2,7 +2,7 @@
 
 use super::{GOOD, MISSING, REGRESSION};
 use crate::cli::FailOn;
-use netdyno_lab_analysis::comparison::{Limit, Tolerance};
+use netdyno_lab_analysis::comparison::{Limit, Tolerance, primary_limit};
 use netdyno_lab_manifest::{ManifestError, Workload};
 use netdyno_lab_store::Settings;
 use netdyno_stats::RegressionClaim;
@@ -42,10 +42,7 @@ impl FailConditions {
 
     /// The relative limit of the primary metric, which also decides when a run may stop.
     pub(crate) fn regression(&self) -> Option<f64> {
-        self.tolerances.iter().find_map(|t| match t {
-            Tolerance { metric: None, limit: Limit::Relative(share) } => Some(*share),
-            _ => None,
-        })
+        primary_limit(&self.tolerances)
     }
 
     /// Checks that the workload has the metrics.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CommandResult, GOOD, print};
+use super::{CommandResult, GOOD, print, print_json};
 use crate::cli::{Format, HistoryArgs};
 use netdyno_lab_report::listed::{abbreviated, state};
 use netdyno_lab_report::{columns, grid, markdown_table};
@@ -15,28 +15,27 @@ pub(crate) fn run(args: &HistoryArgs) -> CommandResult {
     // A run whose process was killed remains marked as running.
     let state_of = |run: &Listed| state(run, store.is_measured(&run.id));
     let head = ["run", "workload", "preset", "state", "contenders"].map(str::to_owned);
+    let rows = |contenders: &dyn Fn(&Listed) -> String| -> Vec<Vec<String>> {
+        let row = |run: &Listed| {
+            vec![run.id.clone(), run.workload.clone(), run.preset.clone(), state_of(run), contenders(run)]
+        };
+        runs.iter().map(row).collect()
+    };
     match args.format {
         Format::Json => {
             let list: Vec<serde_json::Value> = runs.iter().map(|run| as_json(run, &state_of(run))).collect();
-            print(&format!("{}\n", serde_json::to_string_pretty(&list)?));
+            print_json(&list)?;
         }
         Format::Table | Format::Markdown if runs.is_empty() => print("no runs yet: netdyno run WORKLOAD\n"),
         Format::Table => {
-            let command = |run: &Listed| format!("{}\n{}", abbreviated(&run.contenders), command(run));
-            let rows: Vec<_> = runs.iter().map(|run| row(run, state_of(run), command(run))).collect();
-            print(&format!("{}\n", grid(&head, &rows, columns())));
+            let contenders = |run: &Listed| format!("{}\n{}", abbreviated(&run.contenders), command(run));
+            print(&format!("{}\n", grid(&head, &rows(&contenders), columns())));
         }
         Format::Markdown => {
-            let rows: Vec<_> =
-                runs.iter().map(|run| row(run, state_of(run), abbreviated(&run.contenders))).collect();
-            print(&markdown_table(&head, &rows));
+            print(&markdown_table(&head, &rows(&|run: &Listed| abbreviated(&run.contenders))));
         }
     }
     Ok(GOOD)
-}
-
-fn row(run: &Listed, state: String, last: String) -> Vec<String> {
-    vec![run.id.clone(), run.workload.clone(), run.preset.clone(), state, last]
 }
 
 fn as_json(run: &Listed, state: &str) -> serde_json::Value {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::{CommandResult, GOOD, builder, catalog, print};
+use super::{CommandResult, GOOD, builder, catalog, print, print_json};
 use crate::cli::{Format, ListArgs};
 use netdyno_lab_engine::build::{Availability, Builder};
 use netdyno_lab_manifest::{Catalog, Contender, InputSpec, Metric, ParamSpec, Preset, Workload};
@@ -19,16 +19,12 @@ pub(crate) fn run(args: &ListArgs) -> CommandResult {
         Some(name) => vec![catalog.workload(name)?],
         None => catalog.workloads.values().collect(),
     };
-    let text = match args.format {
-        Format::Json => {
-            let all: Vec<_> = workloads.iter().map(|w| as_json(&catalog, &builder, w)).collect();
-            format!("{}\n", serde_json::to_string_pretty(&all)?)
-        }
-        Format::Table | Format::Markdown => {
-            workloads.iter().map(|w| as_text(&catalog, &builder, w, args)).collect::<Vec<_>>().join("\n")
-        }
-    };
-    print(&text);
+    if args.format == Format::Json {
+        print_json(&workloads.iter().map(|w| as_json(&catalog, &builder, w)).collect::<Vec<_>>())?;
+    } else {
+        let texts = workloads.iter().map(|w| as_text(&catalog, &builder, w, args));
+        print(&texts.collect::<Vec<_>>().join("\n"));
+    }
     Ok(GOOD)
 }
 
@@ -151,21 +147,19 @@ fn reflowed(text: &str, width: usize) -> String {
 }
 
 fn as_json(catalog: &Catalog, builder: &Builder, w: &Workload) -> serde_json::Value {
-    let contenders: Vec<_> = catalog
-        .contenders_of(&w.name)
-        .map(|c| {
-            let (available, reason, remedy) = match builder.availability(c) {
-                Availability::Available => (true, String::new(), String::new()),
-                Availability::Unavailable { reason, remedy } => (false, reason, remedy),
-            };
-            json!({
-                "name": c.name, "version": c.implementation.version, "module": c.implementation.module,
-                "language": c.language, "license": c.license, "about": c.about, "tuning": c.tuning,
-                "ceiling": c.ceiling, "available": available, "reason": reason, "remedy": remedy,
-                "roles": c.roles.keys().collect::<Vec<_>>(), "alone": c.alone, "capabilities": c.capabilities,
-            })
+    let contender = |c: &Contender| {
+        let (available, reason, remedy) = match builder.availability(c) {
+            Availability::Available => (true, String::new(), String::new()),
+            Availability::Unavailable { reason, remedy } => (false, reason, remedy),
+        };
+        json!({
+            "name": c.name, "version": c.implementation.version, "module": c.implementation.module,
+            "language": c.language, "license": c.license, "about": c.about, "tuning": c.tuning,
+            "ceiling": c.ceiling, "available": available, "reason": reason, "remedy": remedy,
+            "roles": c.roles.keys().collect::<Vec<_>>(), "alone": c.alone, "capabilities": c.capabilities,
         })
-        .collect();
+    };
+    let contenders: Vec<_> = catalog.contenders_of(&w.name).map(contender).collect();
     let preset = |(name, p): (&String, &Preset)| json!({ "name": name, "about": p.about });
     let presets: Vec<_> = w.presets.iter().map(preset).collect();
     let param = |(name, s): (&String, &ParamSpec)| json!({ "name": name, "about": s.about, "default": s.default, "unit": s.unit });

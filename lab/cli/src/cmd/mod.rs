@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::{ASK, ReportFormat};
-use netdyno_lab_analysis::report::Report;
+use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_engine::build::{BuildError, Builder};
 use netdyno_lab_engine::run::{Display, Engine};
 use netdyno_lab_manifest::{Catalog, find_root};
@@ -82,6 +82,17 @@ pub(crate) fn command_line() -> Vec<String> {
 /// Prints to stdout, with colour only if stdout supports it. A closed pipe is not an error.
 pub(crate) fn print(text: &str) {
     let _ = write!(anstream::stdout(), "{text}");
+}
+
+/// Prints a value to stdout as JSON.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), serde_json::Error> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?));
+    Ok(())
+}
+
+/// Writes a file that the user named.
+pub(crate) fn write_file(file: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
+    std::fs::write(file, content).map_err(|e| format!("{}: {e}", file.display()))
 }
 
 /// Prints a sentence to stdout, wrapped.
@@ -186,12 +197,8 @@ pub(crate) fn keep_printed(store: &mut Store, report: &Report) -> Result<(), Sto
 pub(crate) fn code_of(report: &Report) -> u8 {
     // A successful ceiling does not count unless only ceilings were measured.
     let bound_only = report.cells.iter().all(|c| c.ceiling);
-    let any = |status| {
-        report
-            .cells
-            .iter()
-            .any(|c| c.status == status && (!c.ceiling || bound_only || status != CellStatus::Ok))
-    };
+    let counts = |c: &&Cell| !c.ceiling || bound_only || c.status != CellStatus::Ok;
+    let any = |status| report.cells.iter().filter(counts).any(|c| c.status == status);
     match (any(CellStatus::Failed), any(CellStatus::Ok)) {
         (true, _) => CELL_FAILED,
         (false, true) => GOOD,
@@ -201,13 +208,9 @@ pub(crate) fn code_of(report: &Report) -> u8 {
 
 /// Converts the end of an internal verb, which runs until its stdin closes, to the program's exit code.
 pub(crate) fn exit_internal(verb: &str, ended: std::io::Result<()>) -> ExitCode {
-    ended.map_or_else(
-        |error| {
-            eprintln!("netdyno {verb}: {error}");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
+    let Err(error) = ended else { return ExitCode::SUCCESS };
+    eprintln!("netdyno {verb}: {error}");
+    ExitCode::FAILURE
 }
 
 /// Converts an outcome to the program's exit code, printing the error if there is one.

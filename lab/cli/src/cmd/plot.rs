@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::import::load;
-use super::{CommandResult, Fallible, GOOD, print};
+use super::{CommandResult, Fallible, GOOD, print, write_file};
 use crate::cli::{Chart, PlotArgs};
 use netdyno_lab_analysis::report::Report;
 use netdyno_lab_manifest::Workload;
@@ -16,12 +16,12 @@ pub(crate) fn run(args: &PlotArgs) -> CommandResult {
     let report = netdyno_lab_analysis::report::build(&run)?;
     let mut picture = draw(args, &report, &workload)?;
     if let Some(title) = &args.title {
-        picture.title.clone_from(title);
+        picture.captions.title.clone_from(title);
     }
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.svg", report.run.id)));
     let is_png = file.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("png"));
     let bytes = if is_png { png(&picture)? } else { picture.file().into_bytes() };
-    std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+    write_file(&file, bytes)?;
     print(&format!("{}\n", file.display()));
     Ok(GOOD)
 }
@@ -51,10 +51,8 @@ fn draw(args: &PlotArgs, report: &Report, workload: &Workload) -> Fallible<Pictu
         (args.y.is_some(), "--y", &[Chart::Sweep, Chart::Ratios, Chart::Cost, Chart::Matrix]),
     ] {
         if given && !of.contains(&chart) {
-            return Err(format!(
-                "{option} does not apply to this chart: remove it, or choose another --chart"
-            )
-            .into());
+            let rule = "does not apply to this chart: remove it, or choose another --chart";
+            return Err(format!("{option} {rule}").into());
         }
     }
     Ok(match chart {

@@ -196,14 +196,7 @@ fn tell(lines: &PlainProgress, at: &Position<'_>, progress: trial::Progress, doi
     let begins = progress == trial::Progress::Launching;
     let is_quiet = progress == trial::Progress::Measuring && at.window <= QUIET_MAX;
     if begins && at.trial == 0 {
-        lines.print_line(&format!(
-            "{} {} of at most {}: {} trials, {}",
-            unit(at),
-            at.block + 1,
-            at.max_blocks,
-            at.trials,
-            time_left(at)
-        ));
+        lines.print_line(&format!("{}: {} trials, {}", block(at), at.trials, time_left(at)));
     }
     if begins && at.window > LONG_WINDOW {
         lines.print_line(&format!("{} · measures for {:.0} s", place(at), at.window.as_secs_f64()));
@@ -218,20 +211,13 @@ fn tell(lines: &PlainProgress, at: &Position<'_>, progress: trial::Progress, doi
     }
 }
 
-fn unit(at: &Position<'_>) -> &'static str {
-    if at.in_duels { "session" } else { "block" }
+fn block(at: &Position<'_>) -> String {
+    let unit = if at.in_duels { "session" } else { "block" };
+    format!("{unit} {} of at most {}", at.block + 1, at.max_blocks)
 }
 
 fn place(at: &Position<'_>) -> String {
-    format!(
-        "{} {} of at most {} · {} of {} · {}",
-        unit(at),
-        at.block + 1,
-        at.max_blocks,
-        at.trial + 1,
-        at.trials,
-        at.label
-    )
+    format!("{} · {} of {} · {}", block(at), at.trial + 1, at.trials, at.label)
 }
 
 fn time_left(at: &Position<'_>) -> String {

@@ -31,11 +31,8 @@ pub(crate) fn run(args: &PruneArgs) -> CommandResult {
             (count, bytes) = (count + 1, bytes + stale.bytes);
         }
     }
-    print(&format!(
-        "{word} {count} builds and inputs, {}, in {}\n",
-        mebibytes(bytes),
-        builder.cache().display()
-    ));
+    let (freed, cache) = (mebibytes(bytes), builder.cache().display());
+    print(&format!("{word} {count} builds and inputs, {freed}, in {cache}\n"));
     if args.keep.is_some() || args.older_than.is_some() {
         prune_runs(args, &mut store, &runs, word)?;
     }

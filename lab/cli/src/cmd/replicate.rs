@@ -11,7 +11,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::{
-    CELL_FAILED, CommandResult, Fallible, GOOD, INTERRUPTED, cancel_on_signal, print, quiet_catalog,
+    CELL_FAILED, CommandResult, Fallible, GOOD, INTERRUPTED, cancel_on_signal, print, print_json,
+    quiet_catalog, write_file,
 };
 use crate::cli::{Format, ReplicateArgs};
 use netdyno_lab_analysis::claims::{self, ArticleClaim, Loaded, Replication, SCHEMA_VERSION};
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &ReplicateArgs) -> CommandResult {
     let markdown = netdyno_lab_report::claims::markdown(&replication);
     match args.format {
         Format::Table => print(&netdyno_lab_report::claims::terminal(&replication, columns())),
-        Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&replication)?)),
+        Format::Json => print_json(&replication)?,
         Format::Markdown => print(&markdown),
     }
     write_files(args, &replication, document, &markdown)?;
@@ -90,18 +91,16 @@ fn write_files(
     document: Option<Document<'_>>,
     markdown: &str,
 ) -> Fallible<()> {
-    let write = |file: &Path, text: String| {
-        std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
-    };
     let mut link = String::new();
     if let (Some(file), Some(article)) = (&args.picture, replication.articles.first()) {
-        write(file, plot::ranking_svg(&netdyno_lab_report::claims::picture(article)?, plot::WIDTH).file())?;
+        let ranking = netdyno_lab_report::claims::picture(article)?;
+        write_file(file, plot::ranking_svg(&ranking, plot::WIDTH).file())?;
         let is_beside = document.as_ref().is_some_and(|d| d.file.parent() == file.parent());
         let target = file.file_name().filter(|_| is_beside).map_or(file.as_path(), Path::new);
         link = format!("![Published and measured ratios of {}]({})\n\n", article.id, target.display());
     }
     if let Some(document) = document {
-        write(document.file, document.with(&format!("{link}{markdown}"))?)?;
+        write_file(document.file, document.with(&format!("{link}{markdown}"))?)?;
     }
     Ok(())
 }
@@ -139,11 +138,8 @@ fn asked(names: &[String], catalog: &Catalog) -> Fallible<Vec<Asked>> {
         }
     }
     if wanted.is_empty() {
-        return Err(format!(
-            "no claims in {}: name a file of claims",
-            claims::folder(&catalog.root).display()
-        )
-        .into());
+        let folder = claims::folder(&catalog.root);
+        return Err(format!("no claims in {}: name a file of claims", folder.display()).into());
     }
     let asked = wanted.into_iter().map(|(loaded, claims)| {
         let all = plans::resolve_methods(&loaded, catalog)?;
@@ -190,14 +186,11 @@ fn listed(asked: &[Asked], width: usize) -> String {
         out.push(wrapped(&format!("{}  {}", article.id, article.title), width, "", "   "));
         out.push(wrapped(&article.about, width, "   ", "   "));
         out.push(String::new());
-        let rows: Vec<Vec<String>> = one
-            .claims()
-            .iter()
-            .map(|c| {
-                let why = c.untested.as_ref().map_or(String::new(), |why| format!("\nnot tested: {why}"));
-                vec![format!("{}.{}", article.id, c.id), format!("{}{why}", c.statement)]
-            })
-            .collect();
+        let row = |c: &&ArticleClaim| {
+            let why = c.untested.as_ref().map_or(String::new(), |why| format!("\nnot tested: {why}"));
+            vec![format!("{}.{}", article.id, c.id), format!("{}{why}", c.statement)]
+        };
+        let rows: Vec<Vec<String>> = one.claims().iter().map(row).collect();
         out.push(grid(&["claim", "the article says"].map(str::to_owned), &rows, width));
         out.push(String::new());
         for name in one.plans.keys() {

@@ -54,7 +54,7 @@ impl RunArgs {
         let cells = plan::cells(&stage, &contenders, ceiling.as_deref(), &casting, &params);
         if cells.len() > CELLS_MAX {
             let rule = format!("{} cells to measure; at most {CELLS_MAX}: sweep fewer values", cells.len());
-            return Err(ManifestError::Value { name: "sweep".to_owned(), rule });
+            return Err(invalid("sweep", rule));
         }
         // Questions end the run by themselves.
         let usual = if self.ask.is_some() { Some(ROUNDS_MAX) } else { preset.map(|p| p.max_blocks) };
@@ -113,7 +113,7 @@ impl RunArgs {
         for name in &self.contenders {
             let contender = catalog.contender(&workload.name, name)?;
             if let Some(rule) = self.not_compared(workload, contender) {
-                return Err(ManifestError::Value { name: "contender".to_owned(), rule });
+                return Err(invalid("contender", rule));
             }
             if Some(name) != workload.ceiling.as_ref() && !contenders.contains(name) {
                 contenders.push(name.clone());
@@ -122,10 +122,10 @@ impl RunArgs {
         // Ratios need the baseline in every block.
         for name in self.baseline.as_ref().into_iter().chain(self.against.as_ref()) {
             let contender = catalog.contender(&workload.name, name)?;
-            let bound = || format!("{} is the ceiling: choose another contender", contender.name);
+            let bound = || format!("{name} is the ceiling: choose another contender");
             let rule = contender.ceiling.then(bound).or_else(|| self.not_compared(workload, contender));
             if let Some(rule) = rule {
-                return Err(ManifestError::Value { name: "contender".to_owned(), rule });
+                return Err(invalid("contender", rule));
             }
             if !contenders.contains(name) {
                 contenders.push(name.clone());
@@ -159,9 +159,8 @@ impl RunArgs {
     fn not_compared(&self, workload: &Workload, contender: &Contender) -> Option<String> {
         if let (Some(why), Some((role, partner))) = (&contender.alone, workload.partners.first()) {
             let name = &contender.name;
-            return Some(format!(
-                "{name} works only with itself ({why}), and here {partner} plays the {role}"
-            ));
+            let alone = format!("works only with itself ({why})");
+            return Some(format!("{name} {alone}, and here {partner} plays the {role}"));
         }
         let plays = workload.compared().any(|role| contender.plays(role));
         if plays || workload.partners.is_empty() || self.matrix {
@@ -182,7 +181,7 @@ impl RunArgs {
             return Ok(());
         };
         let rule = format!("{partner} plays the {role} for all here: --matrix varies it, too");
-        Err(ManifestError::Value { name: "against".to_owned(), rule })
+        Err(invalid("against", rule))
     }
 
     fn casting(&self) -> Casting {
@@ -223,6 +222,10 @@ impl RunArgs {
         let axes = self.sweep.iter().map(parsed).collect::<Result<Vec<_>, ManifestError>>()?;
         Ok(plan::sweep(base, &axes))
     }
+}
+
+fn invalid(name: &str, rule: String) -> ManifestError {
+    ManifestError::Value { name: name.to_owned(), rule }
 }
 
 /// A seed below 2^53 from the clock; it is printed and stored.

@@ -42,7 +42,7 @@ impl Terms {
 }
 
 /// A run that is one duel of a contender with itself.
-pub(crate) fn duel(
+pub(crate) fn resolved(
     catalog: &Catalog,
     workload: &Workload,
     contender: &str,

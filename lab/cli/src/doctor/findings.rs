@@ -34,7 +34,6 @@ pub(crate) struct MachineFinding {
     pub(crate) grade: Grade,
     /// The checked property.
     pub(crate) what: String,
-    /// Its state.
     pub(crate) found: String,
     /// The remedy; empty if none is needed.
     pub(crate) remedy: String,

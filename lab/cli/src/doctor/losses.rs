@@ -7,7 +7,7 @@
 
 use serde_json::json;
 
-use super::against_itself::{Duel, Terms, duel};
+use super::against_itself::{Duel, Terms, resolved};
 use netdyno_lab_engine::run::{Resolved, RunError};
 use netdyno_lab_manifest::{Catalog, ManifestError, Metric, Source, Workload};
 
@@ -44,7 +44,7 @@ pub(crate) fn plan(
     budget_s: f64,
 ) -> Result<Resolved, RunError> {
     let terms = Terms { stalled: loss, sessions: SESSIONS_MAX, budget_s };
-    let mut resolved = duel(catalog, workload, contender, terms)?;
+    let mut resolved = resolved(catalog, workload, contender, terms)?;
     // The budget is for a single comparison, not for a sweep.
     let first = resolved.cells[0].params.clone();
     resolved.cells.retain(|cell| cell.params == first);
@@ -182,7 +182,6 @@ mod tests {
     /// A duel with this interval.
     fn found(loss: u32, (low, high): (f64, f64)) -> InjectedLoss {
         let judgement = Judgement {
-            contender: "x".to_owned(),
             ratio: f64::midpoint(low, high),
             low,
             high,

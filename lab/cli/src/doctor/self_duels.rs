@@ -54,8 +54,7 @@ pub(crate) fn hold(duels: u32, sessions: u32, cancel: &AtomicBool) -> Fallible<V
         let seed = |session| u64::from(duel * sessions + session);
         let session = |i| session(&TurnPlan { seed: seed(i), ..SHORT }, &arenas, cancel, &mut |_| {});
         let log_ratios = (0..sessions).map(session).collect::<Fallible<Vec<f64>>>()?;
-        let contender = "dummy".to_owned();
-        let comparison = PairedRatios { contender, unit: Unit::Session, log_ratios: log_ratios.clone() };
+        let comparison = PairedRatios { unit: Unit::Session, log_ratios: log_ratios.clone() };
         let judged = judge(&[comparison], Direction::Higher, &Rules::default());
         Ok(judged.first().map(|judgement| Duel::new(judgement, &log_ratios)))
     };

@@ -16,9 +16,8 @@ use netdyno_lab_arena::meter::monotonic_ns;
 use netdyno_lab_arena::{Arena, ArenaError, ArenaSpec, LaunchSpec, LinkEnd, Topology};
 use netdyno_lab_engine::build::Prepared;
 use netdyno_lab_engine::trial::{self, Progress, TrialReport, TrialRole, TrialSpec};
-use netdyno_lab_manifest::Net;
 use netdyno_lab_manifest::dummy::workload;
-use netdyno_lab_manifest::{ParamValue, Params, Placement, Workload};
+use netdyno_lab_manifest::{Net, ParamValue, Params, Placement, Workload};
 use netdyno_lab_protocol::limits::TimeLimits;
 use netdyno_lab_store::{Outcome, SampleKind};
 use netdyno_stats::{Direction, Judgement, PairedRatios, Rules, Unit, judge};
@@ -172,8 +171,7 @@ pub(crate) fn marks(pairs: u32, trials: u32, cancel: &AtomicBool) -> Fallible<Ju
     let mut logs = Vec::new();
     for done in 1.. {
         logs.extend(log_ratios_of_marks(pairs, cancel)?);
-        let contender = "marks at 10 Hz".to_owned();
-        let comparison = PairedRatios { contender, unit: Unit::Block, log_ratios: logs.clone() };
+        let comparison = PairedRatios { unit: Unit::Block, log_ratios: logs.clone() };
         let judged = judge(&[comparison], Direction::Higher, &rules);
         let judgement = judged.into_iter().next().ok_or("nothing to judge")?;
         if done >= trials || netdyno_stats::decided(std::slice::from_ref(&judgement), &rules) {
@@ -230,13 +228,8 @@ pub(crate) fn catches(
     part: &str,
     cancel: &AtomicBool,
 ) -> Result<(bool, String), ArenaError> {
-    let report = trial(
-        Some(fault),
-        vec![FAULT_WINDOW / 2, FAULT_WINDOW],
-        FAULT_WINDOW.as_secs_f64(),
-        cancel,
-        &mut |_| {},
-    )?;
+    let marks = vec![FAULT_WINDOW / 2, FAULT_WINDOW];
+    let report = trial(Some(fault), marks, FAULT_WINDOW.as_secs_f64(), cancel, &mut |_| {})?;
     Ok(match report.record.outcome {
         Outcome::Failed { reason, role, .. } => (reason.contains(part), format!("{role}: {reason}")),
         Outcome::Skipped { reason, role } => {

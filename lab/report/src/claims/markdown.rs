@@ -1,9 +1,12 @@
 //! A replication as Markdown, and its block in the document of a study.
 
-use super::terminal::{figure, kind, outcome, parts, published, run, table, values};
-use crate::{escape, markdown_table};
+use minijinja::context;
+use minijinja::value::Serde;
+
+use super::terminal::{figure, kind, outcome, parts, published, table, values};
+use crate::markdown_table;
+use crate::text::rendered;
 use netdyno_lab_analysis::claims::{Judged, JudgedClaim, Replication, Tested};
-use netdyno_lab_analysis::report::plain;
 
 /// Begins a marker, which may end with the command that prints the block.
 const BEGIN: &str = "<!-- claims:begin";
@@ -17,33 +20,17 @@ pub fn markdown(replication: &Replication) -> String {
 
 fn article(article: &Judged) -> String {
     let (head, rows) = table(article, row);
-    let mut out = vec![format!("**{}: {}**\n", escape(&article.id), escape(&plain(&article.title)))];
-    out.push(markdown_table(&head, &rows));
-    out.push(format!("{}\n", article.summary.sentences()));
-    out.push(
-        "Ratios of the first side to the second, with a confidence interval that is valid whenever the run stops.\n"
-            .to_owned(),
-    );
-    let causes: Vec<String> = article.claims.iter().flat_map(causes).collect();
-    if !causes.is_empty() {
-        out.push(format!("Evidence for the causes:\n\n{}\n", causes.join("\n")));
-    }
-    if !article.differs.is_empty() {
-        let differs = article.differs.iter().map(|text| format!("- {}", escape(&plain(text))));
-        out.push(format!("Differences from the article:\n\n{}\n", differs.collect::<Vec<_>>().join("\n")));
-    }
-    let runs = article.methods.iter().map(|ran| {
-        let (about, headline) = (escape(&plain(&ran.about)), escape(&plain(&ran.headline)));
-        format!("- {}: {about}. `{}` ({}, {headline})", escape(&ran.name), ran.command, run(ran))
-    });
-    out.push(format!("Methods:\n\n{}\n", runs.collect::<Vec<_>>().join("\n")));
     let mut hosts: Vec<&str> =
         article.methods.iter().map(|r| r.host.as_str()).filter(|h| !h.is_empty()).collect();
     hosts.dedup();
-    if !hosts.is_empty() {
-        out.push(format!("Host: {}.\n", escape(&plain(&hosts.join("; ")))));
-    }
-    out.join("\n")
+    let values = context! {
+        article => Serde(article),
+        table => markdown_table(&head, &rows),
+        summary => article.summary.sentences(),
+        causes => Serde(article.claims.iter().flat_map(causes).collect::<Vec<_>>()),
+        hosts => Serde(hosts),
+    };
+    rendered(include_str!("article.md.j2"), values)
 }
 
 fn row(claim: &JudgedClaim) -> Vec<String> {
@@ -74,10 +61,11 @@ fn result(tested: &Tested) -> String {
     format!("{}, {}{parts}", figure(tested), tested.sides)
 }
 
-fn causes(claim: &JudgedClaim) -> Vec<String> {
+/// Results of experiments and the note, each with the claim's id.
+fn causes(claim: &JudgedClaim) -> Vec<(&str, String)> {
     let note = (!claim.note.is_empty()).then(|| claim.note.clone());
     let outcomes = claim.experiments.iter().map(|e| format!("{}: {}", e.about, outcome(&e.tested)));
-    outcomes.chain(note).map(|text| format!("- {}: {}", claim.id, escape(&plain(&text)))).collect()
+    outcomes.chain(note).map(|text| (claim.id.as_str(), text)).collect()
 }
 
 /// Replaces the text between the markers of a document, which must have exactly one pair of them.

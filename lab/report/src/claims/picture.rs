@@ -1,7 +1,7 @@
 //! A replication as a picture: published and measured ratios on one axis.
 
 use super::terminal::{figure, published};
-use crate::plot::{Kind, Ranking, RankingRow, bounds};
+use crate::plot::{Captions, Kind, Ranking, RankingRow, bounds};
 use netdyno_lab_analysis::claims::{Finding, Judged, JudgedClaim, Tested};
 
 /// The claims of an article that have measured ratios, each by both methods. Fails if there are none.
@@ -16,8 +16,7 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
     let runs: Vec<&str> = article.methods.iter().map(|r| r.run.as_str()).filter(|r| !r.is_empty()).collect();
     footer.push(format!("Runs: {}", runs.join(", ")));
     Ok(Ranking {
-        title: article.title.clone(),
-        subtitle: article.about.clone(),
+        captions: Captions { title: article.title.clone(), subtitle: article.about.clone(), footer },
         metric: "published".to_owned(),
         versus: "measured".to_owned(),
         axis: "measured ratio of the two sides, logarithmic scale".to_owned(),
@@ -27,7 +26,6 @@ pub fn picture(article: &Judged) -> Result<Ranking, String> {
         unit: None,
         rows,
         ceiling: None,
-        footer,
     })
 }
 

@@ -1,11 +1,12 @@
 //! A replication for the terminal.
 
-use crate::{grid, wrapped};
-use netdyno_lab_analysis::claims::{
-    Finding, Judged, JudgedClaim, Published, Ran, Replication, Tested, ValueKind,
-};
+use minijinja::context;
+use minijinja::value::Serde;
+
+use crate::grid;
+use crate::text::rendered;
+use netdyno_lab_analysis::claims::{Finding, Judged, JudgedClaim, Published, Replication, Tested, ValueKind};
 use netdyno_lab_analysis::report::format::{ratio, ratio_range};
-use netdyno_lab_analysis::report::plain;
 
 /// Formats each article with a table of its claims.
 pub fn terminal(replication: &Replication, width: usize) -> String {
@@ -13,21 +14,9 @@ pub fn terminal(replication: &Replication, width: usize) -> String {
 }
 
 fn article(article: &Judged, width: usize) -> String {
-    let mut out = vec![wrapped(&format!("{}  {}", article.id, plain(&article.title)), width, "", "   ")];
-    for (head, all) in [("as published", &article.conditions), ("differences", &article.differs)] {
-        if !all.is_empty() {
-            out.push(wrapped(&format!("{head}: {}", plain(&all.join("; "))), width, "   ", "   "));
-        }
-    }
     let (head, rows) = table(article, row);
-    let summary = wrapped(&article.summary.sentences(), width, "   ", "   ");
-    out.extend([String::new(), grid(&head, &rows, width), String::new(), summary, String::new()]);
-    out.extend(article.methods.iter().map(|ran| {
-        let text = format!("{}: {}, {}", ran.name, run(ran), plain(&ran.headline));
-        wrapped(&text, width, "   ", "      ")
-    }));
-    out.push(String::new());
-    out.join("\n")
+    let (table, summary) = (grid(&head, &rows, width), article.summary.sentences());
+    rendered(include_str!("article.txt.j2"), context! { article => Serde(article), table, summary, width })
 }
 
 /// Head and rows of the table of claims.
@@ -37,11 +26,6 @@ pub(super) fn table(
 ) -> (Vec<String>, Vec<Vec<String>>) {
     let head = ["claim", "published", "article's method", "fair method", "verdict"].map(str::to_owned);
     (head.to_vec(), article.claims.iter().map(row).collect())
-}
-
-/// `run 20260131-120000-ab12`, or "no run".
-pub(super) fn run(ran: &Ran) -> String {
-    if ran.run.is_empty() { "no run".to_owned() } else { format!("run {}", ran.run) }
 }
 
 fn row(claim: &JudgedClaim) -> Vec<String> {

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{blocks, wrapped};
+use minijinja::context;
+use minijinja::value::Serde;
+
+use crate::blocks;
+use crate::text::rendered;
 use netdyno_lab_analysis::explain::figures::FigureRow;
 use netdyno_lab_analysis::explain::{Cause, Equalised, Explanation, Look, Ratio};
 use netdyno_lab_analysis::grouped;
@@ -12,48 +16,20 @@ use netdyno_lab_analysis::report::format::{value, value_or_not};
 const CAUSES: usize = 14;
 /// Counts smaller than this on both sides are omitted from the text; the JSON has them.
 const SHOWN_MIN: f64 = 0.005;
-/// Indentation of continuation lines.
-const INDENT: &str = "   ";
 
 /// Formats an explanation in lines of at most `width` columns.
 pub fn text(e: &Explanation, width: usize) -> String {
-    let mut out = String::new();
-    let mut push = |text: &str| {
-        out.push_str(text);
-        out.push('\n');
+    let values = context! {
+        e => Serde(e),
+        primary => primary(e),
+        causes => causes(e, width),
+        rows => rows(e, width),
+        unmeasured => unmeasured(e),
+        gaps => e.equalised.iter().map(|equalised| gap(e, equalised)).collect::<Vec<_>>(),
+        notes => probe_notes(e),
+        width,
     };
-    let title = format!("{} against {}: {}, {} (run {})", e.b, e.a, e.workload, e.params, e.run);
-    push(&wrapped(&title, width, "", " "));
-    push(&wrapped(&primary(e), width, " ", " "));
-    push("");
-    for sentence in &e.summary {
-        push(&wrapped(sentence, width, " ", INDENT));
-    }
-    if !e.causes.is_empty() {
-        push("");
-        push(&wrapped(&format!("Breakdown of the difference ({}):", e.basis), width, " ", " "));
-        push(&causes(e, width));
-    }
-    push("");
-    push(&rows(e, width));
-    for line in unmeasured(e) {
-        push(&wrapped(&line, width, " ", INDENT));
-    }
-    for equalised in &e.equalised {
-        push("");
-        push(&wrapped(&gap(e, equalised), width, " ", INDENT));
-    }
-    let notes = probe_notes(e);
-    if !notes.is_empty() {
-        push("");
-        for note in notes {
-            push(&wrapped(&note, width, " ", INDENT));
-        }
-    }
-    for warning in &e.warnings {
-        push(&wrapped(&format!("note: {warning}"), width, " ", INDENT));
-    }
-    out
+    rendered(include_str!("text.txt.j2"), values)
 }
 
 fn primary(e: &Explanation) -> String {
@@ -88,8 +64,7 @@ fn causes(e: &Explanation, width: usize) -> String {
             ]
         })
         .collect();
-    let names: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
-    blocks(&head, &rows, &names, width).join("\n\n")
+    blocks(&head, &rows, None, width).join("\n\n")
 }
 
 fn whole(ns: f64) -> String {
@@ -119,8 +94,7 @@ fn rows(e: &Explanation, width: usize) -> String {
         vec![format!("{}: {}", role(row), row.name), a, b, difference, String::new()]
     };
     let all: Vec<Vec<String>> = e.rows.iter().filter(is_shown).map(cells).collect();
-    let names: Vec<String> = all.iter().map(|row| row[0].clone()).collect();
-    blocks(&head, &all, &names, width).join("\n\n")
+    blocks(&head, &all, None, width).join("\n\n")
 }
 
 fn sign(difference: f64) -> &'static str {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use netdyno_lab_analysis::report::{self, plain};
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{self, Cell, Report, plain};
 use netdyno_lab_manifest::Better;
 use netdyno_lab_store::{CellStatus, Run, StoreError};
 
@@ -41,7 +40,6 @@ pub(super) struct Group {
     pub(super) baseline: Option<String>,
     /// Facts about machine and lab that may differ between comparable runs.
     pub(super) facts: BTreeMap<String, String>,
-    /// The measured cells.
     pub(super) cells: Vec<Figures>,
 }
 
@@ -52,7 +50,6 @@ pub(super) struct Figures {
     pub(super) ceiling: bool,
     /// Version and build of each contender of the cell.
     pub(super) facts: BTreeMap<String, String>,
-    /// Figures, by metric.
     pub(super) metrics: BTreeMap<String, RatioFigure>,
 }
 

@@ -18,8 +18,7 @@ pub(crate) use digest::Within;
 use series::history;
 pub(crate) use series::{Conditions, Dot, History, Line, MetricHistory, RatioSeries, Shift};
 
-use netdyno_lab_analysis::report;
-use netdyno_lab_analysis::report::Report;
+use netdyno_lab_analysis::report::{self, Report};
 use netdyno_lab_store::{Listed, Listing, Run, RunStatus, Store, StoreError};
 
 /// Number of runs that a history covers.

@@ -24,7 +24,6 @@ pub(crate) struct Conditions {
     pub(crate) title: String,
     /// All conditions, by name.
     pub(crate) all: BTreeMap<String, String>,
-    /// Label of the baseline.
     pub(crate) baseline: Option<String>,
     /// Ids of the runs, oldest first.
     pub(crate) runs: Vec<String>,

@@ -6,21 +6,15 @@ use serde::Serialize;
 use super::super::table::{self, interval, verdict_of};
 use netdyno_lab_analysis::grouped;
 use netdyno_lab_analysis::report::format::{self, ratio};
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{Cell, Report, plain};
 use netdyno_lab_manifest::{Better, Metric};
-use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::{Verdict, VerdictKind};
+use netdyno_lab_store::{CellStatus, Verdict, VerdictKind};
 
 /// Names in a sentence; the rest are counted.
 const NAMED_MAX: usize = 3;
 
-/// A piece of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct TextPart {
-    /// Whether the text is a name.
-    pub(super) strong: bool,
-    pub(super) text: String,
-}
+/// Encloses each name in a sentence, for emphasis. Text cannot contain it, because control characters are removed.
+const NAME: char = '\u{2}';
 
 /// A key figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,7 +28,8 @@ pub(super) struct Tile {
 /// The answer of one setting, or of a whole run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Answer {
-    pub(super) sentence: Vec<TextPart>,
+    /// With names between [`NAME`]s.
+    pub(super) sentence: String,
     /// Further sentences.
     pub(super) more: Vec<String>,
     pub(super) tiles: Vec<Tile>,
@@ -46,7 +41,7 @@ pub(super) struct Answer {
 impl Answer {
     /// The sentence without markup.
     pub(super) fn text(&self) -> String {
-        self.sentence.iter().map(|part| part.text.as_str()).collect()
+        plain(&self.sentence)
     }
 }
 
@@ -109,27 +104,26 @@ impl<'a> Ranking<'a> {
     }
 
     /// Answer if no contender is ranked.
-    fn unranked(&self) -> Vec<TextPart> {
+    fn unranked(&self) -> String {
         let count = |status| self.cells.iter().filter(|c| c.status == status).count();
         let measured: Vec<&&Cell> = self.cells.iter().filter(|c| c.status == CellStatus::Ok).collect();
         if measured.iter().any(|c| !c.ceiling) {
-            return vec![text("No contender can be ranked. The table gives the bottleneck of each.")];
+            return "No contender can be ranked. The table gives the bottleneck of each.".to_owned();
         }
         let counts = [CellStatus::Failed, CellStatus::Skipped, CellStatus::Planned];
         let counts = join_counts(counts.map(|status| (count(status), table::status(status))));
         let what = if measured.is_empty() { "Nothing" } else { "Only the ceiling" };
         let counts = if counts.is_empty() { String::new() } else { format!(": {counts}") };
-        let sentence = format!("{what} was measured{counts}.");
-        vec![text(sentence)]
+        format!("{what} was measured{counts}.")
     }
 
-    fn single(&self, cell: &Cell) -> Vec<TextPart> {
+    fn single(&self, cell: &Cell) -> String {
         let value = format::value(self.value(cell).unwrap_or_default(), &self.metric.unit);
-        let figure = format!(": {} {value}; there is no contender to compare it with.", self.metric.label);
-        vec![name(&cell.label), text(figure)]
+        let (name, metric) = (name(&cell.label), &self.metric.label);
+        format!("{name}: {metric} {value}; there is no contender to compare it with.")
     }
 
-    fn compared(&self, ranked: &[&'a Cell], baseline: &str) -> (Vec<TextPart>, Option<String>) {
+    fn compared(&self, ranked: &[&'a Cell], baseline: &str) -> (String, Option<String>) {
         let metric = &self.metric.label;
         let first = ranked[0];
         let overlaps = |cell: &&&Cell| match (self.interval(first, baseline), self.interval(cell, baseline)) {
@@ -147,50 +141,45 @@ impl<'a> Ranking<'a> {
         if ranked.len() == 1 {
             return (self.single(first), None);
         }
-        if all_are(VerdictKind::NoDifference) {
+        let open = if all_are(VerdictKind::NoDifference) {
             let margin = 100.0 * self.report.run.margin;
-            let rest = format!(" by more than {margin:.0} % in {metric}.");
-            return (vec![text("No contender differs from "), name(baseline), text(rest)], None);
-        }
-        if all_overlap && all_are(VerdictKind::Undecided) {
-            return (undecided(self.metric, ranked.len()), None);
-        }
-        if ahead.len() > 1 && is_better(&first) && !ahead.iter().all(is_better) {
-            return (self.better_than(first, baseline, &ahead[1..]), None);
-        }
-        if ahead.len() > 1 {
-            let mut parts = names(&ahead);
-            parts.push(text(format!(" lead in {metric}; the order among them is undecided.")));
-            return (parts, None);
-        }
-        let superlative = superlative(self.metric);
-        let mut parts = vec![name(&first.label), text(format!(" has the {superlative} {metric}"))];
+            format!("No contender differs from {} by more than {margin:.0} % in {metric}.", name(baseline))
+        } else if all_overlap && all_are(VerdictKind::Undecided) {
+            undecided(self.metric, ranked.len())
+        } else if ahead.len() > 1 && is_better(&first) && !ahead.iter().all(is_better) {
+            self.better_than(first, baseline, &ahead[1..])
+        } else if ahead.len() > 1 {
+            format!("{} lead in {metric}; the order among them is undecided.", names(&ahead))
+        } else {
+            return (self.leads(ranked, baseline), Some(first.label.clone()));
+        };
+        (open, None)
+    }
+
+    /// Answer if the first cell leads.
+    fn leads(&self, ranked: &[&Cell], baseline: &str) -> String {
+        let first = ranked[0];
         let other = if first.label == baseline { ranked[1] } else { first };
         let v = self.verdict(other).and_then(|v| Some((ratio(v.ratio?), interval(v))));
-        parts.extend(match v {
+        let rest = match v {
             Some((r, bounds)) if first.label == baseline => {
-                vec![text("; next is "), name(&other.label), text(format!(" with {r} times that {bounds}."))]
+                format!("; next is {} with {r} times that {bounds}.", name(&other.label))
             }
-            Some((r, bounds)) => {
-                vec![text(format!(": {r} times that of ")), name(baseline), text(format!(" {bounds}."))]
-            }
-            None => vec![text(".")],
-        });
-        (parts, Some(first.label.clone()))
+            Some((r, bounds)) => format!(": {r} times that of {} {bounds}.", name(baseline)),
+            None => ".".to_owned(),
+        };
+        format!("{} has the {} {}{rest}", name(&first.label), superlative(self.metric), self.metric.label)
     }
 
     /// Answer if `first` is better than the baseline but cannot be separated from the cells in `open`.
-    fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> Vec<TextPart> {
+    fn better_than(&self, first: &Cell, baseline: &str, open: &[&Cell]) -> String {
         let ratio = self.verdict(first).and_then(|v| Some(format!(": {}x {}", ratio(v.ratio?), interval(v))));
-        let mut parts = vec![
-            name(&first.label),
-            text(" is better than "),
-            name(baseline),
-            text(format!(" in {}{}; whether it also leads ", self.metric.label, ratio.unwrap_or_default())),
-        ];
-        parts.extend(names(open));
-        parts.push(text(" is undecided."));
-        parts
+        let (ratio, metric) = (ratio.unwrap_or_default(), &self.metric.label);
+        let [first, baseline] = [first.label.as_str(), baseline].map(name);
+        let others = names(open);
+        format!(
+            "{first} is better than {baseline} in {metric}{ratio}; whether it also leads {others} is undecided."
+        )
     }
 
     /// `Compared with x: 3 better, 8 worse.`
@@ -247,22 +236,23 @@ pub(super) fn overall(metric: &Metric, answers: &[Answer]) -> Answer {
     let superlative = superlative(metric);
     let all = answers.len();
     let open = all - wins.iter().map(|(_, n)| n).sum::<usize>();
-    let mut sentence = Vec::new();
-    for (i, (leader, n)) in wins.iter().take(NAMED_MAX).enumerate() {
-        let at = if *n == all { format!("all {all}") } else { format!("{n} of {all}") };
-        let rest = match i {
-            0 => format!(" has the {superlative} {} at {at} settings", metric.label),
-            _ => format!(" at {n}"),
-        };
-        sentence.extend([text(if i == 0 { "" } else { ", " }), name(*leader), text(rest)]);
-    }
-    match (wins.is_empty(), open) {
-        (true, _) => sentence.push(text(format!(
-            "No single contender leads at any of the {all} settings; each has a separate answer below."
-        ))),
-        (false, 0) => sentence.push(text(".")),
-        (false, _) => sentence.push(text(format!("; no single contender leads at {open}."))),
-    }
+    let leads = |(i, (leader, n)): (usize, &(&str, usize))| match i {
+        0 => {
+            let at = if *n == all { format!("all {all}") } else { format!("{n} of {all}") };
+            format!("{} has the {superlative} {} at {at} settings", name(leader), metric.label)
+        }
+        _ => format!("{} at {n}", name(leader)),
+    };
+    let leads = wins.iter().take(NAMED_MAX).enumerate().map(leads).collect::<Vec<_>>().join(", ");
+    let sentence = match (wins.is_empty(), open) {
+        (true, _) => {
+            format!(
+                "No single contender leads at any of the {all} settings; each has a separate answer below."
+            )
+        }
+        (false, 0) => format!("{leads}."),
+        (false, _) => format!("{leads}; no single contender leads at {open}."),
+    };
     Answer { sentence, ..Answer::default() }
 }
 
@@ -280,35 +270,21 @@ fn join_counts<const N: usize>(counts: [(usize, &str); N]) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-fn undecided(metric: &Metric, count: usize) -> Vec<TextPart> {
-    vec![text(format!("Undecided: none of {count} contenders is significantly ahead in {}.", metric.label))]
+fn undecided(metric: &Metric, count: usize) -> String {
+    format!("Undecided: none of {count} contenders is significantly ahead in {}.", metric.label)
 }
 
 /// `a, b and 2 more`.
-fn names(cells: &[&Cell]) -> Vec<TextPart> {
+fn names(cells: &[&Cell]) -> String {
     let named = if cells.len() <= NAMED_MAX + 1 { cells.len() } else { NAMED_MAX };
-    let mut parts = Vec::new();
-    for (i, cell) in cells[..named].iter().enumerate() {
-        let last = i + 1 == named && named == cells.len();
-        parts.push(text(match (i, last) {
-            (0, _) => "",
-            (_, true) => " and ",
-            (_, false) => ", ",
-        }));
-        parts.push(name(&cell.label));
-    }
-    if cells.len() > named {
-        parts.push(text(format!(" and {} more", cells.len() - named)));
-    }
-    parts
+    let more = (cells.len() > named).then(|| format!("{} more", cells.len() - named));
+    let mut all: Vec<String> = cells[..named].iter().map(|cell| name(&cell.label)).chain(more).collect();
+    let last = all.pop().unwrap_or_default();
+    if all.is_empty() { last } else { format!("{} and {last}", all.join(", ")) }
 }
 
-fn name(text: impl Into<String>) -> TextPart {
-    TextPart { strong: true, text: text.into() }
-}
-
-fn text(text: impl Into<String>) -> TextPart {
-    TextPart { strong: false, text: text.into() }
+fn name(text: &str) -> String {
+    format!("{NAME}{}{NAME}", plain(text))
 }
 
 /// Describes a share of the ceiling. A ceiling is a minimal program for one way to do the work. A contender

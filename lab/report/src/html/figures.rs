@@ -5,8 +5,7 @@ use serde::Serialize;
 use super::super::plot::{self, Picture, PlotError, Plots};
 use super::super::table;
 use super::limits::SWEEPS_DRAWN_MAX;
-use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::{Cell, CurvePoint, Report};
+use netdyno_lab_analysis::report::{Cell, CurvePoint, Report, format};
 use netdyno_lab_analysis::{distinct, grouped};
 use netdyno_lab_manifest::{Metric, Workload};
 use netdyno_lab_store::CellStatus;
@@ -129,7 +128,8 @@ impl Drawing<'_> {
         let text = |square: &Option<plot::Square>| square.as_ref().map_or(String::new(), |s| s.text.clone());
         let squares = matrix.squares.iter().map(|squares| squares.iter().map(text).collect());
         let [down, across] = &matrix.roles;
-        let caption = format!("{}, in {}; rows: {down}, columns: {across}", matrix.title, matrix.unit);
+        let caption =
+            format!("{}, in {}; rows: {down}, columns: {across}", matrix.captions.title, matrix.unit);
         let heads = matrix.columns.iter().map(String::as_str);
         let table = DataTable::new(caption, "", heads, matrix.rows.iter().zip(squares));
         let caption = format!(
@@ -174,10 +174,10 @@ pub(super) fn sweeps(report: &Report, workload: &Workload) -> (Vec<Figure>, usiz
                     lines.x_ticks.iter().map(at).collect()
                 };
                 let rows = lines.series.iter().map(|s| (&s.name, row(s)));
-                let caption = format!("{} by {}", lines.title, lines.x_label);
+                let caption = format!("{} by {}", lines.captions.title, lines.x_label);
                 let ticks = lines.x_ticks.iter().map(|(_, text)| text.as_str());
                 let table = DataTable::new(caption, &lines.x_label, ticks, rows);
-                let figure = responsive(|width| plot::lines_svg(&lines, width), lines.title.clone());
+                let figure = responsive(|width| plot::lines_svg(&lines, width), lines.captions.title.clone());
                 figures.push(Figure { table: Some(table), ..figure });
             }
         }

@@ -19,15 +19,12 @@ use sha2::{Digest, Sha256};
 
 use self::answer::{Answer, Ranking};
 use self::figures::{DataTable, Drawing, Figure, typed};
+use self::limits::{CELLS_MAX, NOTES_MAX, SAMPLES_MAX};
 use super::plot::{Plots, ink};
 use super::table::{self, Table, tables, verdict_of};
 use crate::effects;
-use netdyno_lab_analysis::report::differing;
-use netdyno_lab_analysis::report::plain;
-use netdyno_lab_analysis::report::turn_notes;
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{Cell, Report, differing, format, plain, turn_notes};
 use netdyno_lab_manifest::{Metric, Workload};
-use netdyno_lab_store::CellStatus;
 
 const PAGE: &str = include_str!("page.html.j2");
 const PAGE_CSS: &str = include_str!("page.css");
@@ -50,6 +47,13 @@ pub(crate) fn environment() -> Environment<'static> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the default delimiters are valid"));
+    environment.add_filter("counted", |count: usize, noun: String| table::counted(count, &noun));
+    environment.add_filter("range", |low: f64, high: f64, unit: String| format::range(low, high, &unit));
+    environment.add_filter("ratio", format::ratio);
+    environment.add_filter("value", |value: f64, unit: String| format::value(value, &unit));
+    environment
+        .add_filter("value_or_not", |value: Option<f64>, unit: String| format::value_or_not(value, &unit));
+    environment.add_filter("whole", format::whole);
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if value.kind() == ValueKind::String && !value.is_safe() => {
             escape_formatter(out, state, &Value::from(plain(text)))
@@ -99,47 +103,38 @@ fn page_values(report: &Report, workload: &Workload, links: &[(String, &str)]) -
     let settings: Vec<Value> = settings.collect();
     let answer = overall(workload, &answers);
     let mut budget = cells::LogBudget::new();
-    let mut details: Vec<cells::Details> = tables
+    let cells: Vec<Value> = tables
         .iter()
         .zip(&groups)
         .flat_map(|(t, cells)| cells.iter().map(move |cell| (t, index_of(report, cell))))
-        .map(|(t, index)| cells::details(report, &workload.metrics, index, &t.title, &mut budget))
+        .map(|(t, index)| cells::details(report, index, &t.title, &mut budget))
         .collect();
-    let missing: Vec<Value> = details.iter().filter(|d| d.is_missing).map(|d| d.values.clone()).collect();
-    let cells_left_out = details.len().saturating_sub(limits::CELLS_MAX);
-    details.truncate(limits::CELLS_MAX);
+    let metrics =
+        workload.metrics.iter().map(|m| context! { name => m.name.as_str(), label => m.label.as_str() });
+    let pair = |(name, text): (&String, &String)| format!("{name}: {text}");
     let (sweeps, sweeps_left_out) = figures::sweeps(report, workload);
     let notes = [table::partners(report), table::caveats(report), turn_notes(report)];
     let style = style();
-    let run = &report.run;
     context! {
         policy => policy(&style),
         style,
         links => Serde(links),
-        title => format!("{}: {}", run.workload, answer.text()),
-        workload => run.title.as_str(),
-        date => run.started_at.get(..10).unwrap_or(&run.started_at),
-        running => run.stopped_because.is_empty(),
+        answer_text => answer.text(),
         answer => Serde(answer),
-        stop => run.stopped_because.as_str(),
-        headline => run.headline.as_str(),
-        several => answers.len() > 1,
-        missing,
         warnings => Serde(&report.warnings),
         sweeps => Serde(sweeps),
         sweeps_left_out,
         settings,
         notes => notes.into_iter().flatten().collect::<Vec<_>>(),
-        cells => details.into_iter().map(|d| d.values).collect::<Vec<_>>(),
-        cells_left_out,
+        metrics => metrics.collect::<Vec<_>>(),
+        cells,
         builds => Serde(cells::builds(report)),
         code => Serde(cells::lines_of_code(report)),
-        machine => Serde(machine(report)),
-        run => Serde(run_facts(report)),
-        command => run.command.join(" "),
-        id => run.id.as_str(),
-        level => format!("{:.0}", 100.0 * (1.0 - run.alpha)),
-        margin => format!("{:.0}", 100.0 * run.margin),
+        host => Serde(&report.host),
+        toolchains => report.host.toolchains.iter().map(pair).collect::<Vec<_>>(),
+        run => Serde(&report.run),
+        partners => report.run.partners.iter().map(pair).collect::<Vec<_>>(),
+        limits => context! { cells => CELLS_MAX, samples => SAMPLES_MAX, notes => NOTES_MAX },
     }
 }
 
@@ -173,7 +168,7 @@ fn setting_view(
     context! {
         id,
         title => differing(&params, own),
-        sentence => Serde(&answer.sentence),
+        sentence => answer.sentence.as_str(),
         more => Serde(&answer.more),
         drawn,
         ranking => Serde(if drawn { drawing.ranking() } else { Figure::default() }),
@@ -202,50 +197,6 @@ fn main_table(report: &Report, workload: &Workload, t: &Table<'_>) -> Value {
         head => t.without_code(&t.head),
         rows => t.rows.iter().map(row).collect::<Vec<_>>(),
     }
-}
-
-fn machine(report: &Report) -> Vec<(&'static str, String)> {
-    let host = &report.host;
-    let tools = host.toolchains.iter().map(|(name, version)| format!("{name}: {version}"));
-    non_empty([
-        ("processor", host.cpu.clone()),
-        ("CPUs", format!("{} ({} cores)", host.cpus, host.cores)),
-        ("simultaneous multithreading (SMT)", host.smt.clone()),
-        ("memory", format!("{:.1} GiB", host.memory_bytes as f64 / f64::from(1 << 30))),
-        ("system", format!("{}, Linux {}", host.os, host.kernel)),
-        ("CPU frequency governor", host.governor.clone()),
-        ("virtual machine", if host.virtual_machine { "yes" } else { "no" }.to_owned()),
-        ("CPU time stolen by the hypervisor", format!("{:.2} % since boot", host.steal_percent)),
-        ("cgroups", host.cgroup.clone()),
-        ("mitigations", host.mitigations.join("; ")),
-        ("toolchains", tools.collect::<Vec<_>>().join("; ")),
-    ])
-}
-
-fn run_facts(report: &Report) -> Vec<(&'static str, String)> {
-    let run = &report.run;
-    let partners = run.partners.iter().map(|(role, name)| format!("{role}: {name}"));
-    let measured = report.cells.iter().filter(|c| c.status == CellStatus::Ok).count();
-    non_empty([
-        ("run", run.id.clone()),
-        ("started", run.started_at.clone()),
-        ("status", format!("{:?}", run.status).to_lowercase()),
-        ("stopped", run.stopped_because.clone()),
-        ("preset", run.preset.clone().unwrap_or_default()),
-        ("comparison", run.compared_by.clone()),
-        ("reason for no duels", run.no_duels.join("; ")),
-        ("cells", format!("{measured} of {} measured", report.cells.len())),
-        ("arena", run.arena.clone()),
-        ("placement", run.placement.clone()),
-        ("idle CPUs", if run.awake { "kept awake" } else { "allowed to sleep" }.to_owned()),
-        ("standard partners", partners.collect::<Vec<_>>().join(", ")),
-        ("seed", run.seed.to_string()),
-        ("netdyno", run.lab_version.clone()),
-    ])
-}
-
-fn non_empty<const N: usize>(facts: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
-    facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -14,8 +14,7 @@ use crate::table::{counted, sentence, status, verdict_class};
 use netdyno_lab_analysis::report::{Cell, Report};
 use netdyno_lab_analysis::verdicts::Judge;
 use netdyno_lab_manifest::Workload;
-use netdyno_lab_store::{CellStatus, Run, RunStatus, Store};
-use netdyno_lab_store::{Verdict, VerdictKind};
+use netdyno_lab_store::{CellStatus, Run, RunStatus, Store, Verdict, VerdictKind};
 use netdyno_stats::Judgement;
 
 /// Rounds that are judged at most in one refresh.

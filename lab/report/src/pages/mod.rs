@@ -10,7 +10,6 @@ mod address;
 mod history_view;
 mod live;
 mod study;
-mod views;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -23,8 +22,8 @@ pub(crate) use live::Following;
 pub use study::Studies;
 
 use crate::history;
-use netdyno_lab_store::{Listed, Listing, RunStatus, Store, StoreError};
-use views::Row;
+use crate::listed::{abbreviated, state};
+use netdyno_lab_store::{Listed, Listing, Run, RunStatus, Store, StoreError};
 
 /// Script of the page of a running run.
 pub(crate) const LIVE_SCRIPT: &str = include_str!("live.js");
@@ -48,7 +47,6 @@ const TEMPLATES: [(&str, &str); 9] = [
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = crate::html::environment();
-    environment.add_filter("whole", netdyno_lab_analysis::report::whole);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text).expect("templates are valid: tests render each");
     }
@@ -66,11 +64,10 @@ static STYLE: LazyLock<(String, String)> = LazyLock::new(|| {
 
 /// A page could not be made.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum PageError {
-    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A template could not be rendered.
     #[error("the page cannot be rendered: {0}")]
     Page(String),
 }
@@ -101,7 +98,7 @@ impl Pages<'_> {
     fn index(&self) -> Result<String, PageError> {
         let workloads = self.store.workloads()?;
         let count: usize = workloads.iter().map(|(_, n)| n).sum();
-        let rows = self.rows(&self.store.list(Listing::newest(NEWEST))?, "");
+        let rows = self.rows(&self.store.list(Listing::newest(NEWEST))?);
         let workload = |(name, runs): (String, usize)| {
             let link = is_name(&name).then(|| Address::History(name.clone()).path());
             context! { link => Serde(link), name, runs }
@@ -111,8 +108,7 @@ impl Pages<'_> {
             studies.names().into_iter().filter_map(title).collect()
         });
         let index = context! {
-            running => Serde(rows.iter().filter(|row| row.is_measured).collect::<Vec<_>>()),
-            rows => Serde(&rows),
+            rows,
             count,
             all => Address::Runs(1).path(),
             workloads => workloads.into_iter().map(workload).collect::<Vec<_>>(),
@@ -130,20 +126,30 @@ impl Pages<'_> {
         let is_more = runs.len() > RUNS_A_PAGE;
         runs.truncate(RUNS_A_PAGE);
         let page = context! {
-            rows => Serde(self.rows(&runs, "")),
+            rows => self.rows(&runs),
             newer => Serde((part > 1).then(|| Address::Runs(part - 1).path())),
             older => Serde(is_more.then(|| Address::Runs(part + 1).path())),
         };
         render("runs.html", "Runs", "", page).map(Some)
     }
 
-    fn rows(&self, runs: &[Listed], to_top: &str) -> Vec<Row> {
+    fn rows(&self, runs: &[Listed]) -> Vec<Value> {
         let row = |run: &Listed| {
             let is_measured = self.is_served
                 && is_name(&run.id)
                 && run.status == RunStatus::Running
                 && self.store.is_measured(&run.id);
-            Row::new(run, self.link(&run.id, to_top), is_measured)
+            context! {
+                id => run.id.as_str(),
+                link => Serde(self.link(&run.id, "")),
+                workload => run.workload.as_str(),
+                preset => run.preset.as_str(),
+                date => run.started_at.strftime("%Y-%m-%d %H:%M").to_string(),
+                state => state(run, is_measured),
+                is_measured,
+                outcome => Serde(&run.outcome),
+                contenders => abbreviated(&run.contenders),
+            }
         };
         runs.iter().map(row).collect()
     }
@@ -166,7 +172,7 @@ impl Pages<'_> {
             let page = context! { state => following.state()?, events => format!("{id}/events") };
             return render("live.html", &title, "../", page).map(Some);
         }
-        views::run_page(&self.store.load(id)?).map(Some)
+        run_page(&self.store.load(id)?).map(Some)
     }
 
     fn history(&self, workload: &str) -> Result<Option<String>, PageError> {
@@ -179,6 +185,17 @@ impl Pages<'_> {
         let Some(study) = self.studies.and_then(|s| s.get(name)) else { return Ok(None) };
         render("study.html", &study.title, "../", context! { body => study.body }).map(Some)
     }
+}
+
+/// Renders the page of a run that is not running.
+fn run_page(run: &Run) -> Result<String, PageError> {
+    let workload = run.header.parsed_workload()?;
+    let name = &run.header.workload;
+    let over_time =
+        is_name(name).then(|| (format!("../{}", Address::History(name.clone()).path()), "History"));
+    let links: Vec<_> =
+        [(format!("../{}", Address::Index.path()), "All runs")].into_iter().chain(over_time).collect();
+    Ok(crate::html::page_among(&netdyno_lab_analysis::report::build(run)?, &workload, &links))
 }
 
 /// Renders a page with the layout of every page.

@@ -3,7 +3,7 @@
 
 use super::canvas::{BOLD_LETTER, Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::LINE_COLOURS;
-use super::{PlotError, Plots, ROWS_MAX, Result, direction, footer};
+use super::{PlotError, Plots, ROWS_MAX, Result, captions, direction};
 use netdyno_lab_analysis::report::{Cell, MetricValue, Report};
 use netdyno_lab_manifest::{Metric, Source, Workload};
 
@@ -138,11 +138,9 @@ pub fn bars_svg(report: &Report, panels: &[Bars], width: f64) -> Picture {
         _ => "resource costs",
     };
     let title = format!("{}: {content}", report.run.title);
-    let mut lines = footer(report);
-    if panels.iter().any(|b| b.rows.iter().any(|r| r.range.is_some())) {
-        lines.insert(0, "Line: confidence interval of the share.".to_owned());
-    }
-    canvas.finish(width, y, &title, &report.run.headline, lines)
+    let has_line = panels.iter().any(|b| b.rows.iter().any(|r| r.range.is_some()));
+    let legend = has_line.then(|| "Line: confidence interval of the share.".to_owned());
+    canvas.finish(width, y, captions(report, title, legend))
 }
 
 /// Height above the first row.

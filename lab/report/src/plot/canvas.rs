@@ -16,19 +16,26 @@ pub(super) const LETTER: f64 = 7.5;
 const TITLE_LETTER: f64 = 11.0;
 pub(super) const BOLD_LETTER: f64 = 8.6;
 
-/// A drawing, and the title and footer that a standalone file shows around it.
+/// Text that a standalone file shows around a drawing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Captions {
+    /// Title, also used as accessible label.
+    pub title: String,
+    /// Text below the title.
+    pub(crate) subtitle: String,
+    /// Legend, cells without results, and the machine.
+    pub(crate) footer: Vec<String>,
+}
+
+/// A drawing and its captions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
     /// Width, in px.
     width: f64,
     /// Height, in px.
     height: f64,
-    /// Title, also used as accessible label.
-    pub title: String,
-    /// Text below the title.
-    subtitle: String,
-    /// Legend, cells without results, and the machine.
-    footer: Vec<String>,
+    /// Text around the drawing.
+    pub captions: Captions,
     body: String,
 }
 
@@ -38,7 +45,7 @@ impl Picture {
         let (width, height) = (px(self.width), px(self.height));
         format!(
             "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">{}</svg>",
-            escaped(&self.title),
+            escaped(&self.captions.title),
             self.body
         )
     }
@@ -46,14 +53,19 @@ impl Picture {
     /// A standalone SVG file that follows the viewer's colour scheme.
     pub fn file(&self) -> String {
         let mut frame = Canvas::default();
-        frame.text("title", PAD, 2.0 * PAD, &fitted(&self.title, self.width - 2.0 * PAD, TITLE_LETTER));
+        frame.text(
+            "title",
+            PAD,
+            2.0 * PAD,
+            &fitted(&self.captions.title, self.width - 2.0 * PAD, TITLE_LETTER),
+        );
         let columns = ((self.width - 2.0 * PAD) / SMALL_LETTER) as usize;
         let mut y = 34.0;
-        frame.lines(&self.subtitle, columns, PAD, &mut y);
+        frame.lines(&self.captions.subtitle, columns, PAD, &mut y);
         y += 12.0;
         let top = y;
         y += self.height;
-        for text in &self.footer {
+        for text in &self.captions.footer {
             frame.lines(text, columns, PAD, &mut y);
         }
         let (width, height) = (px(self.width), px(y + PAD));
@@ -65,7 +77,7 @@ impl Picture {
             frame.body,
             px(top),
             self.body,
-            title = escaped(&self.title),
+            title = escaped(&self.captions.title),
         )
     }
 }
@@ -78,16 +90,8 @@ pub(super) struct Canvas {
 
 impl Canvas {
     /// Completes the picture.
-    pub(super) fn finish(
-        self,
-        width: f64,
-        height: f64,
-        title: &str,
-        subtitle: &str,
-        footer: Vec<String>,
-    ) -> Picture {
-        let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
-        Picture { width, height, title, subtitle, footer, body: self.body }
+    pub(super) fn finish(self, width: f64, height: f64, captions: Captions) -> Picture {
+        Picture { width, height, captions, body: self.body }
     }
 
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
@@ -216,7 +220,9 @@ mod tests {
     fn text_is_escaped() {
         let mut canvas = Canvas::default();
         canvas.label(0.0, 0.0, "</text><script>\u{1b}\u{0}\"&", "\u{ffff}]]>");
-        let picture = canvas.finish(10.0, 10.0, "\"><img onerror=x>", "<b>", vec!["</svg>".to_owned()]);
+        let (title, subtitle) = ("\"><img onerror=x>".to_owned(), "<b>".to_owned());
+        let captions = Captions { title, subtitle, footer: vec!["</svg>".to_owned()] };
+        let picture = canvas.finish(10.0, 10.0, captions);
         for svg in [picture.inline(), picture.file()] {
             let document = roxmltree::Document::parse(&svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
             let names =

@@ -67,7 +67,7 @@ pub fn lines_svg(plot: &Plot, width: f64) -> Picture {
         }
         bottom += 8.0;
     }
-    canvas.finish(width, bottom, &plot.title, &plot.subtitle, plot.footer.clone())
+    canvas.finish(width, bottom, plot.captions.clone())
 }
 
 fn axes(canvas: &mut Canvas, plot: &Plot, field: &Field, is_wide: bool) {

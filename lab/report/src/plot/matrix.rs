@@ -2,7 +2,9 @@
 
 use super::canvas::{Canvas, LETTER, Picture, SMALL_LETTER, fitted};
 use super::ink::HEAT_STEPS;
-use super::{PlotError, Plots, ROWS_MAX, Result, check_count, check_parameters, direction, footer};
+use super::{
+    Captions, PlotError, Plots, ROWS_MAX, Result, captions, check_count, check_parameters, direction,
+};
 use crate::table;
 use netdyno_lab_analysis::distinct;
 use netdyno_lab_analysis::report::{Cell, format};
@@ -21,19 +23,15 @@ const HEADS_MOST: f64 = 120.0;
 /// Data of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    pub(crate) title: String,
-    subtitle: String,
+    pub(crate) captions: Captions,
     /// Unit of the values.
     pub(crate) unit: String,
     /// Roles of the rows and of the columns.
     pub(crate) roles: [String; 2],
-    /// Contenders of the rows.
     pub(crate) rows: Vec<String>,
-    /// Contenders of the columns.
     pub(crate) columns: Vec<String>,
     /// Squares by row and column. A square is none if the pair is not part of the run.
     pub(crate) squares: Vec<Vec<Option<Square>>>,
-    footer: Vec<String>,
 }
 
 /// The square of a pair.
@@ -82,15 +80,14 @@ impl Plots<'_> {
         };
         let squares = rows.iter().map(|r| columns.iter().map(|c| square(r, c)).collect()).collect();
         let unit = format::value(middle, &metric.unit);
+        let title = format!("{}: {}, {}", report.run.title, metric.label, direction(metric));
         Ok(Matrix {
-            title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
-            subtitle: report.run.headline.clone(),
+            captions: captions(report, title, None),
             unit: unit.split_once(' ').map_or(String::new(), |(_, unit)| unit.to_owned()),
             roles: [down.clone(), across.clone()],
             rows,
             columns,
             squares,
-            footer: footer(report),
         })
     }
 }
@@ -142,5 +139,5 @@ pub fn matrix_svg(matrix: &Matrix, width: f64) -> Picture {
     canvas.text("small", left + 44.0 + 20.0 * HEAT_STEPS as f64, y + 11.0, "best");
     y += 26.0;
     let needed = (left + column * across + slant * 0.8).max(left + 220.0);
-    canvas.finish(needed.max(width), y, &matrix.title, &matrix.subtitle, matrix.footer.clone())
+    canvas.finish(needed.max(width), y, matrix.captions.clone())
 }

@@ -25,8 +25,8 @@ use netdyno_lab_store::CellStatus;
 
 pub(crate) use bars::costs;
 pub use bars::{Bars, bars_svg};
-pub use canvas::Picture;
 pub(crate) use canvas::escaped;
+pub use canvas::{Captions, Picture};
 pub use lines_svg::lines_svg;
 pub(crate) use matrix::Square;
 pub use matrix::{Matrix, matrix_svg};
@@ -61,8 +61,7 @@ type Result<T> = std::result::Result<T, PlotError>;
 /// Data of a line plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    pub(crate) title: String,
-    pub(crate) subtitle: String,
+    pub(crate) captions: Captions,
     pub(crate) x_label: String,
     /// Ticks of the x axis: position and label.
     pub(crate) x_ticks: Vec<(f64, String)>,
@@ -71,8 +70,6 @@ pub struct Plot {
     pub(crate) unit: String,
     /// One series per contender.
     pub(crate) series: Vec<Series>,
-    /// Legend, machine, run and date.
-    pub(crate) footer: Vec<String>,
 }
 
 /// The points of one contender, by ascending x.
@@ -96,41 +93,28 @@ pub(crate) struct Point {
 
 /// A plot cannot be made from the selection.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages document the variants")]
 pub enum PlotError {
-    /// A parameter, metric or contender is unknown, or a value is out of range.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Cells of a contender differ in a parameter that is not on the axis.
     #[error("cells differ in {0}: select one value with --where {0}=VALUE, or plot against it with --x {0}")]
     Several(String),
-    /// No selected cell has a value.
     #[error(
         "no selected cell has a measured value above 0: choose another metric, or select more cells with --where"
     )]
     Empty,
-    /// Cells of a contender differ only in the duration of measurement.
     #[error("a contender was measured twice with the same parameters: select one with --where seconds=VALUE")]
     Twice,
-    /// More contenders than the plot can show.
     #[error("{0} contenders are too many for one plot: name at most {1}")]
     TooMany(usize, usize),
-    /// The run is not a matrix.
     #[error("a matrix needs two roles, each with several contenders: netdyno run WORKLOAD --matrix")]
     NoMatrix,
-    /// There is not exactly one parameter for the x axis.
     #[error("cells differ in {0}: choose the parameter of the x axis with --x PARAM")]
     NoAxis(String),
-    /// No cell has a latency curve.
     #[error("no cell has a latency curve: the workload records no histograms, or nothing was measured")]
     NoCurves,
-    /// No cell has the requested curve.
     #[error("no cell has the curve {wanted}; known: {known}")]
-    NoCurve {
-        /// The requested curve.
-        wanted: String,
-        /// The existing curves.
-        known: String,
-    },
+    NoCurve { wanted: String, known: String },
 }
 
 impl<'a> Plots<'a> {
@@ -156,14 +140,12 @@ impl<'a> Plots<'a> {
         let unit = spec.unit.as_ref().filter(|u| *u != x).map_or(String::new(), |u| format!(" ({u})"));
         let legend = "Point: median of the trials; bar: minimum to maximum; hollow: the requested load was not achieved.";
         finish(Plot {
-            title: self.title(&format!("{}, {}", metric.label, direction(metric))),
-            subtitle: self.report.run.headline.clone(),
+            captions: self.captions(&format!("{}, {}", metric.label, direction(metric)), Some(legend)),
             x_label: format!("{x}{unit}"),
             x_ticks: places.iter().enumerate().map(|(i, v)| (i as f64, tick_label(spec, v))).collect(),
             y_label: metric.label.clone(),
             unit: metric.unit.clone(),
             series: series_by_name(series, true),
-            footer: [legend.to_owned()].into_iter().chain(footer(self.report)).collect(),
         })
     }
 
@@ -188,20 +170,14 @@ impl<'a> Plots<'a> {
         let reads = |metric: &&Metric| histogram_of(metric).as_deref() == Some(name);
         let unit = self.workload.metrics.iter().find(reads).map_or("1", |m| &m.unit);
         let most = series.values().flatten().map(|p| p.x).fold(1.0, f64::max).ceil() as usize;
+        let ticks = TICKS.iter().enumerate().take(most + 1);
         finish(Plot {
-            title: self.title(&format!("{name}, lower is better")),
-            subtitle: self.report.run.headline.clone(),
+            captions: self.captions(&format!("{name}, lower is better"), None),
             x_label: "quantile".to_owned(),
-            x_ticks: TICKS
-                .iter()
-                .enumerate()
-                .take(most + 1)
-                .map(|(x, t)| (x as f64, (*t).to_owned()))
-                .collect(),
+            x_ticks: ticks.map(|(x, text)| (x as f64, (*text).to_owned())).collect(),
             y_label: name.to_owned(),
             unit: unit.to_owned(),
             series: series_by_name(series, false),
-            footer: footer(self.report),
         })
     }
 
@@ -222,10 +198,11 @@ impl<'a> Plots<'a> {
         metrics.filter_map(histogram_of).find(known).or_else(any).ok_or(PlotError::NoCurves)
     }
 
-    /// Workload, content and selection: `rtt: latency p50, transport=udp`.
-    fn title(&self, content: &str) -> String {
+    /// Captions with workload, content and selection as title: `rtt: latency p50, transport=udp`.
+    fn captions(&self, content: &str, legend: Option<&str>) -> Captions {
         let chosen: String = self.only.iter().map(|(name, value)| format!(", {name}={value}")).collect();
-        format!("{}: {content}{chosen}", self.report.run.workload)
+        let title = format!("{}: {content}{chosen}", self.report.run.workload);
+        captions(self.report, title, legend.map(str::to_owned))
     }
 
     /// The selected cells, measured or not.
@@ -288,11 +265,13 @@ fn histogram_of(metric: &Metric) -> Option<String> {
     }
 }
 
-/// Machine, run, date and version.
-fn footer(report: &Report) -> Vec<String> {
+/// Captions of a picture of a run. Below the legend are machine, run, date and version.
+fn captions(report: &Report, title: String, legend: Option<String>) -> Captions {
     let run = &report.run;
     let date = run.started_at.get(..10).unwrap_or(&run.started_at);
-    vec![report.host.headline(), format!("run {} · {date} · netdyno {}", run.id, run.lab_version)]
+    let origin = format!("run {} · {date} · netdyno {}", run.id, run.lab_version);
+    let footer = legend.into_iter().chain([report.host.headline(), origin]).collect();
+    Captions { title, subtitle: run.headline.clone(), footer }
 }
 
 fn is_load_held(cell: &Cell) -> bool {

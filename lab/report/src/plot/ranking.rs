@@ -1,12 +1,10 @@
 //! Data of a ranking: one row per contender, best first. [`super::ranking_svg`] draws it.
 
-use super::{Plots, ROWS_MAX, Result, check_count, direction, footer, is_load_held};
+use super::{Captions, Plots, ROWS_MAX, Result, captions, check_count, direction, is_load_held};
 use crate::table::{self, verdict_of};
-use netdyno_lab_analysis::report::format;
-use netdyno_lab_analysis::report::{Cell, Report};
+use netdyno_lab_analysis::report::{Cell, Report, format};
 use netdyno_lab_manifest::Metric;
-use netdyno_lab_store::CellStatus;
-use netdyno_lab_store::{Verdict, VerdictKind};
+use netdyno_lab_store::{CellStatus, Verdict, VerdictKind};
 
 /// The ceiling is off the axis if it would lengthen the axis by more than this factor.
 const AXIS_MOST: f64 = 2.5;
@@ -16,13 +14,12 @@ const HEAD_CHARS_MAX: usize = 32;
 /// Data of a ranking. All positions are above 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    pub(crate) title: String,
-    pub(crate) subtitle: String,
+    /// Below are the cells without results, and the machine.
+    pub(crate) captions: Captions,
     /// Head of the values: the metric's name.
     pub(crate) metric: String,
     /// Head of the ratios; empty without a baseline.
     pub(crate) versus: String,
-    /// Label of the axis.
     pub(crate) axis: String,
     pub(crate) legend: String,
     /// Unit of the positions if they are values; none if they are ratios.
@@ -31,8 +28,6 @@ pub struct Ranking {
     pub(crate) rows: Vec<RankingRow>,
     /// Position of the ceiling, if it was measured and is on the axis.
     pub(crate) ceiling: Option<f64>,
-    /// Cells without results, and the machine.
-    pub(crate) footer: Vec<String>,
 }
 
 /// The row of a contender.
@@ -41,7 +36,6 @@ pub(crate) struct RankingRow {
     pub(crate) label: String,
     /// Version, and "(tuned)" or "(local)".
     pub(crate) more: String,
-    /// Value with unit.
     pub(crate) value: String,
     /// Ratio with interval, or range of the trials.
     pub(crate) detail: String,
@@ -91,9 +85,9 @@ impl Plots<'_> {
             cells.iter().map(|cell| row(report, cell, metric, baseline, ceiling)).collect();
         let on_axis = ceiling.filter(|c| leaves_room(*c, &rows));
         let relative = baseline.map_or(String::new(), |baseline| format!(" relative to {baseline}"));
+        let title = format!("{}: {}, {}", report.run.title, metric.label, direction(metric));
         Ok(Ranking {
-            title: format!("{}: {}, {}", report.run.title, metric.label, direction(metric)),
-            subtitle: report.run.headline.clone(),
+            captions: captions(report, title, missing(&in_setting)),
             metric: metric.label.clone(),
             versus: match baseline {
                 Some(baseline) if baseline.chars().count() <= HEAD_CHARS_MAX => format!("vs {baseline}"),
@@ -105,7 +99,6 @@ impl Plots<'_> {
             unit: baseline.is_none().then(|| metric.unit.clone()),
             rows,
             ceiling: on_axis,
-            footer: missing(&in_setting).into_iter().chain(footer(report)).collect(),
         })
     }
 }

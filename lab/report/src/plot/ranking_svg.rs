@@ -19,7 +19,6 @@ const REST: f64 = 342.0;
 
 /// Positions of the parts of a row.
 struct Layout {
-    /// Height of a row.
     height: f64,
     /// Height above the first row.
     head: f64,
@@ -57,8 +56,9 @@ pub fn ranking_svg(ranking: &Ranking, width: f64) -> Picture {
         row_text(&mut canvas, row, &layout, width, y);
         marks(&mut canvas, row, &scale, y + layout.marks);
     }
-    let footer = [ranking.legend.clone()].into_iter().chain(ranking.footer.iter().cloned()).collect();
-    canvas.finish(width, bottom + 40.0, &ranking.title, &ranking.subtitle, footer)
+    let mut captions = ranking.captions.clone();
+    captions.footer.insert(0, ranking.legend.clone());
+    canvas.finish(width, bottom + 40.0, captions)
 }
 
 /// Draws column heads, rules, ticks, and the lines of the baseline and the ceiling.

@@ -1,6 +1,6 @@
 //! A ratio over runs or blocks: dots with intervals, mean levels, and changes.
 
-use super::canvas::{Canvas, Picture};
+use super::canvas::{Canvas, Captions, Picture};
 use super::scale::Scale;
 use crate::history::{Dot, Within};
 
@@ -68,7 +68,7 @@ pub(crate) fn ratio_chart_svg(course: &RatioChart) -> Picture {
         }
         canvas.circle("dot base", (x, axis.y(*ratio)), (90.0 / axis.places).clamp(1.5, 3.5));
     }
-    canvas.finish(WIDTH, HEIGHT, &course.title, "", Vec::new())
+    canvas.finish(WIDTH, HEIGHT, Captions { title: course.title.clone(), ..Captions::default() })
 }
 
 /// Formats a value with three significant digits, enough for the minimum span.

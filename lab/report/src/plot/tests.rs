@@ -235,7 +235,7 @@ fn an_impossible_ranking_is_an_error_and_missing_cells_are_named() {
     let (mut report, workload) = ranked(&[("base", &[1000; 3]), ("liar", &[2000; 3])], None);
     report.cells[1].status = CellStatus::Failed;
     let ranking = all(&report, &workload).ranking("throughput").unwrap();
-    assert!(ranking.footer[0].contains("liar (failed)"), "{:?}", ranking.footer);
+    assert!(ranking.captions.footer[0].contains("liar (failed)"), "{:?}", ranking.captions);
 }
 
 #[test]

@@ -18,7 +18,6 @@ use super::{ServerSettings, guard, limits};
 use crate::pages::{self, Address, PageError, Pages, Studies};
 use netdyno_lab_store::Store;
 
-/// Body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
 /// Security headers of every response. They restrict what a page may load and which sites may frame it, and

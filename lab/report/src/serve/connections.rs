@@ -23,7 +23,6 @@ use super::limits;
 use super::reports::{ConnectionRates, Reports};
 use super::state::ConnectionState;
 
-/// An open connection.
 struct Open {
     since: Instant,
     state: Arc<ConnectionState>,

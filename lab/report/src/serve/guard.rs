@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::limits;
+use netdyno_lab_manifest::hex;
 
 /// The access token of a server.
 #[derive(Clone)]
@@ -95,10 +96,6 @@ pub(super) fn is_accepted_host(host: &str, names: &[String]) -> bool {
     name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
         || names.iter().any(|accepted| accepted.eq_ignore_ascii_case(name))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

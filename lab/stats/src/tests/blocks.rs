@@ -72,7 +72,7 @@ pub(crate) fn covers(values: &[f64], half_widths: &[f64], mean: f64) -> bool {
 }
 
 fn comparison(log_ratios: Vec<f64>) -> PairedRatios {
-    PairedRatios { contender: String::new(), unit: Unit::Block, log_ratios }
+    PairedRatios { unit: Unit::Block, log_ratios }
 }
 
 /// A run that is judged after every block from the third and stops when decided.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::held::hold;
 use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, Fallible, GOOD, INTERRUPTED, Lab, print};
-use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, duel, is_done};
+use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, is_done, resolved};
 use crate::doctor::self_duels;
 use netdyno_lab_engine::build::Availability;
 use netdyno_lab_engine::run::{Position, Resolved};
@@ -44,10 +44,10 @@ pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: Arc<Atom
         for contender in contenders.iter_mut().filter(|c| c.duels.len() <= index) {
             let place = format!("{}: duel {} of {duels}", contender.name, index + 1);
             // Resolving anew gives each duel its own seed.
-            let plan = duel(&lab.catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
+            let plan = resolved(&lab.catalog, &contender.plan.workload, &contender.name, Terms::EQUAL)?;
             let so_far = |at: &Position<'_>| format!("session {} of {}", at.block + 1, at.max_blocks);
-            let Some(held) = hold(&mut lab, &plan, place, so_far)? else { break };
-            contender.add(held.duel, &held.run.header.warnings);
+            let Some((run, duel)) = hold(&mut lab, &plan, place, so_far)? else { break };
+            contender.add(duel, &run.header.warnings);
         }
         if lab.is_cancelled() {
             break;
@@ -70,7 +70,7 @@ fn contenders(lab: &Lab, workload: &str, names: &[String]) -> Fallible<Vec<Entra
     names.retain(|name| seen.insert(name.clone()));
     let runs = store.runs(RUNS_MAX)?;
     let with_duels = |name: String| {
-        let plan = duel(catalog, workload, &name, Terms::EQUAL)?;
+        let plan = resolved(catalog, workload, &name, Terms::EQUAL)?;
         let mut entrant = Entrant { name, plan, duels: Vec::new(), warnings: Vec::new() };
         for run in &runs {
             if is_done(run, &entrant.plan) {
@@ -137,12 +137,9 @@ fn found(tally: &Tally) -> String {
 /// Short duels of a dummy with itself, as a part of the self-test.
 pub(super) fn dummies(duels: u32, sessions: u32, cancel: &AtomicBool) -> bool {
     let tally = self_duels::hold(duels, sessions, cancel).map(|held| Tally::of(&held));
-    let is_kept = tally.as_ref().is_ok_and(|tally| tally.is_kept(1));
-    super::verdict(
-        is_kept,
-        "a dummy against itself",
-        &tally.map_or_else(|error| error.to_string(), |tally| found(&tally)),
-    )
+    let result = tally.map(|tally| (tally.is_kept(1), found(&tally)));
+    let (is_kept, found) = result.unwrap_or_else(|error| (false, error.to_string()));
+    super::verdict(is_kept, "a dummy against itself", &found)
 }
 
 fn row(name: &str, tally: &Tally) -> Vec<String> {

@@ -6,19 +6,14 @@ use crate::doctor::against_itself::Duel;
 use netdyno_lab_engine::run::{Ended, Position, Resolved};
 use netdyno_lab_store::Run;
 
-pub(super) struct Held {
-    pub(super) run: Run,
-    /// `None` if a side failed.
-    pub(super) duel: Option<Duel>,
-}
-
-/// Runs one duel in the ordinary engine; `None` if the user interrupted it. `so_far` describes the progress.
+/// Runs one duel in the ordinary engine; `None` if the user interrupted it. The duel is `None` if a side failed. `so_far` describes
+/// the progress.
 pub(super) fn hold(
     lab: &mut Lab,
     plan: &Resolved,
     place: String,
     so_far: fn(&Position<'_>) -> String,
-) -> Fallible<Option<Held>> {
+) -> Fallible<Option<(Run, Option<Duel>)>> {
     let mut display = Progress::of_series(Series { place: place.clone(), so_far });
     let (id, ended) = lab.engine(&mut display).start(plan)?;
     if ended == Ended::Interrupted || lab.is_cancelled() {
@@ -28,5 +23,5 @@ pub(super) fn hold(
     let duel = Duel::of(&run)?;
     let result = duel.map_or("failed".to_owned(), |d| format!("{}, {:.3}x", d.verdict.word(), d.ratio));
     display.note(&format!("{place}: {result}"));
-    Ok(Some(Held { run, duel }))
+    Ok(Some((run, duel)))
 }

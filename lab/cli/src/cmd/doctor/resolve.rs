@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::against_itself::able;
-use super::held::{Held, hold};
+use super::held::hold;
 use crate::cli::{DoctorArgs, Format};
-use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, Lab, print};
+use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, GOOD, INTERRUPTED, Lab, print, print_json};
 use crate::doctor::losses::{InjectedLoss, Resolution, metric_of, next, percent, plan};
 use netdyno_lab_engine::run::Position;
 use netdyno_lab_manifest::{ManifestError, Workload};
@@ -27,11 +27,11 @@ pub(super) fn run(args: &DoctorArgs, workload: &str, cancel: Arc<AtomicBool>) ->
         let place = format!("{}: slowdown {}", all.contender, percent(loss));
         let so_far =
             |at: &Position<'_>| format!("session {}, {:.0} of {} s", at.block + 1, at.elapsed_s, at.budget_s);
-        let Some(Held { run, duel }) = hold(&mut lab, &plan, place, so_far)? else { break };
+        let Some((run, duel)) = hold(&mut lab, &plan, place, so_far)? else { break };
         all.found.push(InjectedLoss { loss, run: run.header.id, duel, warnings: run.header.warnings });
     }
     match args.format {
-        Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(&all.to_json())?)),
+        Format::Json => print_json(&all.to_json())?,
         Format::Markdown => {
             print(&format!("{}\n{}\n", markdown_table(&HEAD.map(str::to_owned), &rows(&all)), all.answer()));
             warnings(&all).for_each(|text| print(&format!("\n> {text}\n")));
@@ -62,13 +62,8 @@ fn contender(lab: &Lab, workload: &Workload, named: Option<&str>) -> Result<Stri
 
 /// Warnings of each duel. On a busy machine the answer means little.
 fn warnings(all: &Resolution) -> impl Iterator<Item = String> {
-    let of = |f: &InjectedLoss| {
-        f.warnings
-            .iter()
-            .map(|text| format!("warning: slowdown {}: {text}", percent(f.loss)))
-            .collect::<Vec<_>>()
-    };
-    all.found.iter().flat_map(of)
+    let each = all.found.iter().flat_map(|f| f.warnings.iter().map(|text| (f.loss, text)));
+    each.map(|(loss, text)| format!("warning: slowdown {}: {text}", percent(loss)))
 }
 
 const HEAD: [&str; 7] =

@@ -9,11 +9,10 @@ use netdyno_lab_analysis::explain::equalise::closes;
 use netdyno_lab_analysis::explain::figures::{Pair, WorkUnit};
 use netdyno_lab_analysis::explain::{Equalised, Ratio, ratio};
 use netdyno_lab_engine::probe::{Bench, Scratch, preload_library};
-use netdyno_lab_engine::run::{Display, Ended, Engine, Resolved};
+use netdyno_lab_engine::run::{Display, Ended, Resolved};
 use netdyno_lab_manifest::{Net, Placement};
-use netdyno_lab_store::Equal;
 use netdyno_lab_store::probe::{Found, ProbeKind};
-use netdyno_lab_store::{CellStatus, Settings, Store};
+use netdyno_lab_store::{CellStatus, Equal, Settings};
 use netdyno_stats::Interval;
 
 /// Target half-width of the intervals, relative.
@@ -43,10 +42,9 @@ struct Measured {
 
 /// Measures the effect of each condition. The unchanged run is measured once, together with the others.
 pub(super) fn equalise(
-    looker: &Looker<'_>,
+    looker: &mut Looker<'_>,
     wanted: &[Equalise],
     budget_s: Option<f64>,
-    store: &mut Store,
     display: &mut dyn Display,
 ) -> Fallible<Vec<Equalised>> {
     let mut all: Vec<Equalised> = Vec::new();
@@ -64,7 +62,7 @@ pub(super) fn equalise(
                 continue;
             }
         };
-        let mut measure = |equal: Option<Equal>| measure(looker, equal, budget_s, store, &mut *display);
+        let mut measure = |equal: Option<Equal>| measure(looker, equal, budget_s, &mut *display);
         if as_it_is.is_none() {
             as_it_is = Some(measure(None)?);
         }
@@ -89,11 +87,8 @@ pub(super) fn equalise(
 
 /// Whether at least one side sends more packets.
 fn cut_up(before: [Option<f64>; 2], after: [Option<f64>; 2]) -> bool {
-    before
-        .into_iter()
-        .zip(after)
-        .filter_map(|(before, after)| before.zip(after))
-        .any(|(b, a)| a > b * AS_MANY)
+    let mut known = before.into_iter().zip(after).filter_map(|(before, after)| before.zip(after));
+    known.any(|(before, after)| after > before * AS_MANY)
 }
 
 /// How the condition is equalised and how its effect was verified; or why it cannot be.
@@ -114,7 +109,7 @@ fn possible(looker: &Looker<'_>, what: Equalise) -> Fallible<(Equal, String)> {
             Ok((Equal::Workers, "each role had one CPU of its own (placement apart).".to_owned()))
         }
         Equalise::Rcvbuf => {
-            let scratch = Scratch::new(looker.builder.cache())?;
+            let scratch = Scratch::new(looker.lab.builder.cache())?;
             let equal = Equal::Rcvbuf { library: preload_library(&scratch)? };
             match count_effects(looker, &equal, &scratch)? {
                 0 => Err(
@@ -130,7 +125,7 @@ fn possible(looker: &Looker<'_>, what: Equalise) -> Fallible<(Equal, String)> {
         Equalise::Allocator => {
             let library =
                 library().ok_or_else(|| format!("{LIBRARY} not found; apt-get install libjemalloc2"))?;
-            let scratch = Scratch::new(looker.builder.cache())?;
+            let scratch = Scratch::new(looker.lab.builder.cache())?;
             let how =
                 format!("every process of both sides was started with {} preloaded.", library.display());
             let equal = Equal::Allocator { library };
@@ -152,7 +147,7 @@ fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Falli
     for cell in pair.cells {
         let record = &pair.run.cells[cell];
         let languages = super::languages(record);
-        let (languages, unit, cancel) = (&languages, &unit, looker.cancel);
+        let (languages, unit, cancel) = (&languages, &unit, &looker.lab.cancel);
         let bench = Bench { scratch, languages, unit, equal: Some(equal), undisturbed: None, cancel };
         let label = record.label(&pair.workload.roles);
         for (role, probe) in looker.trial(&bench, ProbeKind::Acts, record, &settings)? {
@@ -168,14 +163,13 @@ fn count_effects(looker: &Looker<'_>, equal: &Equal, scratch: &Scratch) -> Falli
 
 /// Measures the pair again, with the settings of its run except for the equalised condition.
 fn measure(
-    looker: &Looker<'_>,
+    looker: &mut Looker<'_>,
     equal: Option<Equal>,
     budget_s: Option<f64>,
-    store: &mut Store,
     display: &mut dyn Display,
 ) -> Fallible<Measured> {
-    let (pair, catalog) = (looker.pair, looker.catalog);
-    let workload = catalog.workload(&pair.workload.name)?.clone();
+    let pair = looker.pair;
+    let workload = looker.lab.catalog.workload(&pair.workload.name)?.clone();
     let old = &pair.run.header.settings;
     let cells = pair.cells.map(|cell| pair.run.cells[cell].planned());
     let placement = if equal == Some(Equal::Workers) { Placement::Apart } else { old.placement };
@@ -204,12 +198,11 @@ fn measure(
         warnings: warning.into_iter().collect(),
         command: crate::cmd::command_line(),
     };
-    let mut engine = Engine { catalog, store, builder: looker.builder, display, cancel: looker.cancel };
-    let (id, ended) = engine.start(&resolved)?;
+    let (id, ended) = looker.lab.engine(display).start(&resolved)?;
     if ended == Ended::Interrupted {
         return Err("interrupted".into());
     }
-    let run = store.load(&id)?;
+    let run = looker.lab.store.load(&id)?;
     if let Some(cell) = run.cells.iter().find(|cell| cell.status != CellStatus::Ok) {
         return Err(format!("run {id}: {}", cell.reason).into());
     }

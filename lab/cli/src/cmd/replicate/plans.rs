@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use super::super::fail_conditions::FailConditions;
 use super::super::run::with_project;
 use crate::cli::{Cli, ReportFormat, RunArgs, Verb};
-use netdyno_lab_analysis::claims::{self, ArticleClaim, CODE, JudgedClaim, Loaded, Method, Test};
+use netdyno_lab_analysis::claims::{self, ArticleClaim, CODE, JudgedClaim, Loaded, Method};
 use netdyno_lab_engine::run::Resolved;
 use netdyno_lab_manifest::project::Project;
 use netdyno_lab_manifest::read::Problems;
@@ -34,13 +34,17 @@ pub(super) fn resolve_methods(
     for (i, claim) in loaded.article.claims.iter().enumerate() {
         for (place, test) in claim.tests() {
             let Some(plan) = plans.get(&test.method) else { continue };
-            let at = format!("claims[{i}].{place}");
-            check_metric(claim.metric_of(&test), plan, &format!("claims[{i}]"), &at, &test, &mut problems);
+            let field = |name: &str, is_own: bool| match is_own {
+                true => format!("claims[{i}].{place}.{name}"),
+                false => format!("claims[{i}].{name}"),
+            };
+            let metrics = plan.workload.metrics.iter().map(|m| m.name.clone());
+            let code = ["library", "adapter", "generated"].map(|part| format!("{CODE}{part}"));
+            let at = field("metric", test.metric.is_some());
+            problems.known(&at, "metric", claim.metric_of(&test), metrics.chain(code));
             for (name, side, own) in [("a", claim.a_of(&test), &test.a), ("b", claim.b_of(&test), &test.b)] {
-                let field =
-                    if own.is_some() { format!("{at}.{name}") } else { format!("claims[{i}].{name}") };
                 if let Err((rule, near)) = cell(side, plan, &test.method) {
-                    problems.push_near(field, rule, near);
+                    problems.push_near(field(name, own.is_some()), rule, near);
                 }
             }
         }
@@ -73,20 +77,6 @@ fn resolved(method: &Method, catalog: &Catalog) -> Result<Resolved, String> {
     args.resolve(&FailConditions::default(), catalog).map_err(|e| e.to_string())
 }
 
-fn check_metric(
-    metric: &str,
-    plan: &Resolved,
-    claim: &str,
-    test: &str,
-    own: &Test,
-    problems: &mut Problems<'_>,
-) {
-    let field = if own.metric.is_some() { format!("{test}.metric") } else { format!("{claim}.metric") };
-    let known = plan.workload.metrics.iter().map(|m| m.name.clone());
-    let code = ["library", "adapter", "generated"].map(|part| format!("{CODE}{part}"));
-    problems.known(&field, "metric", metric, known.chain(code));
-}
-
 /// Checks that a run has exactly one cell for a side. The error has the reason and the name that was probably meant.
 fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Option<String>)> {
     if side.figure.is_some() {
@@ -98,10 +88,8 @@ fn cell(side: &Side, plan: &Resolved, method: &str) -> Result<(), (String, Optio
     }
     let label = side.label();
     if count > 1 {
-        return Err((
-            format!("{label} matches {count} cells of the method {method}: select one with `where`"),
-            None,
-        ));
+        let rule = format!("{label} matches {count} cells of the method {method}: select one with `where`");
+        return Err((rule, None));
     }
     let wanted = side.contender.iter().chain(side.roles.values());
     let known: Vec<&String> = plan.cells.iter().flat_map(|c| c.contenders.values()).collect();
