@@ -186,7 +186,7 @@ fn output(engine: &mut Engine, session: SessionId) -> (String, bool) {
             Output::Abort => (Vec::new(), true),
         };
         if id == session {
-            text += &String::from_utf8(bytes).unwrap();
+            text += &String::from_utf8_lossy(&bytes);
             is_closed |= ends;
         }
     }
